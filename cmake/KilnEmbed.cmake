@@ -1,0 +1,12 @@
+# kiln_embed_headers(var folder): a generated source that holds every header under `folder` as text, by relative name.
+function(kiln_embed_headers var folder)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.h)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_${folder}.cpp)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${CMAKE_CURRENT_SOURCE_DIR}/${folder} "-DHEADERS=${headers}"
+            -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${headers} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed.cmake
+    COMMENT "Embedding ${folder}/" VERBATIM)
+  set(${var} ${output} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,35 @@
+// Element types of tensors and values.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace kiln {
+
+// fp8 comes in two flavours that are different numbers, so they are different types: gfx942 computes natively in
+// the *fnuz* formats (bias 8 and 16, no infinities, no negative zero), gfx950 in the OCP formats.
+enum class DType : std::uint8_t { f32, f16, bf16, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, i32, i8, u8, boolean };
+
+inline constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, e4m3fn = DType::e4m3fn,
+                       e4m3fnuz = DType::e4m3fnuz, e5m2 = DType::e5m2, e5m2fnuz = DType::e5m2fnuz, i32 = DType::i32,
+                       i8 = DType::i8, u8 = DType::u8, boolean = DType::boolean;
+
+std::string_view name(DType type);                       // "f16", "e4m3fn", "bool", ...
+std::optional<DType> parse_dtype(std::string_view text); // the inverse of name
+int size_bytes(DType type);                              // of one element in memory; bool is one byte
+bool is_float(DType type);
+bool is_fp8(DType type);
+bool is_fnuz(DType type);
+double max_finite(DType type); // largest finite value: 240 for e4m3fnuz, 448 for e4m3fn, 127 for i8, ...
+
+// One element of `type`, as its memory bits, converted to f32. i32 rounds to nearest even above 2^24.
+float to_f32(DType type, std::uint32_t bits);
+
+// f32 to the memory bits of `type`, round to nearest even.
+// Floating targets: NaN becomes NaN. f16, bf16: overflow becomes infinity. fp8 with `saturate`: finite values beyond
+// max_finite become +-max_finite; infinities become NaN in types without infinity and stay infinite in e5m2.
+// fp8 without `saturate`: what overflows becomes infinity in e5m2 and NaN elsewhere.
+// Integer targets: round to nearest even, then clamp to the range; NaN becomes 0. bool: value != 0 (NaN is true).
+std::uint32_t from_f32(DType type, float value, bool saturate = true);
+
+} // namespace kiln

@@ -1,0 +1,79 @@
+// Expr: an immutable graph of what to compute. Operators build it; all maths is f32; every rounding is a cast.
+#pragma once
+#include "gen/dim.h"
+#include "gen/dtype.h"
+#include "gen/op.h"
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+struct Node;
+
+class Expr {
+public:
+  Expr(double value); // a constant, rounded to f32; implicit on purpose: x * 2.0
+  Expr(float value);
+  Expr(int value);
+  explicit Expr(std::shared_ptr<const Node> node);
+  const Node& node() const { return *node_; }
+  const Node* operator->() const { return node_.get(); }
+  Op op() const;
+  DType dtype() const;
+  const Shape& shape() const;
+  std::span<const Expr> operands() const;
+  bool same_node(const Expr& other) const { return node_ == other.node_; }
+
+private:
+  std::shared_ptr<const Node> node_;
+};
+
+// How an input lies in memory. Dims after the first are contiguous; the first may have a leading stride, in elements,
+// that is a run-time kernel argument `<name>_stride` (at least the row's size, a multiple of the plan's vector width).
+enum class Layout : std::uint8_t { contiguous, strided };
+
+// One node. Pointwise results are f32 (or bool for comparisons and logic); casts have their target type.
+struct Node {
+  Op op;
+  DType dtype;
+  Shape shape; // [] is a scalar
+  std::vector<Expr> operands;
+  std::string name;                    // Op::input, Op::scalar
+  Layout layout = Layout::contiguous;  // Op::input
+  float value = 0;                     // Op::constant
+  std::int64_t group = 0;              // group reductions, Op::ungroup
+  bool saturate = true;                // Op::cast to fp8
+};
+
+// A tensor in global memory. Shapes broadcast right-aligned as in NumPy: with x of [rows, cols], [cols] is one value a
+// column, [rows, 1] one value a row, [] (or [1]) one value for all. Throws UserError on a bad name or shape.
+Expr input(std::string name, DType type, Shape shape, Layout layout = Layout::contiguous);
+// A number that the launch passes by value (f32 or i32).
+Expr scalar(std::string name, DType type = DType::f32);
+Expr constant(float value);
+
+// The explicit rounding. fp8 saturates unless asked not to; see from_f32 for the exact rules.
+Expr cast(DType type, Expr x);
+Expr cast_nonsaturating(DType type, Expr x); // fp8 only
+
+// Reductions of the last dimension, which stays with size 1: [rows, cols] -> [rows, 1].
+Expr row_sum(Expr x);
+Expr row_mean(Expr x);
+Expr row_max(Expr x);
+Expr row_min(Expr x);
+Expr row_absmax(Expr x);
+// Reductions of every `group` consecutive elements of the last dimension: [rows, cols] -> [rows, ceil(cols/group)].
+// `group` is a power of two from 2 to 512. The last group of a row may be partial.
+Expr group_sum(Expr x, std::int64_t group);
+Expr group_mean(Expr x, std::int64_t group);
+Expr group_max(Expr x, std::int64_t group);
+Expr group_min(Expr x, std::int64_t group);
+Expr group_absmax(Expr x, std::int64_t group);
+// Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
+Expr ungroup(Expr x, std::int64_t group, Dim cols);
+// Pointwise operations are declared in gen/math.h.
+
+} // namespace kiln
