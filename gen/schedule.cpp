@@ -11,6 +11,7 @@ namespace kiln {
 namespace {
 
 constexpr int vgprs_for_other = 28;    // addresses, temporaries of one chunk beside vec * 2, reductions
+constexpr int vgprs_for_ragged = 16;   // masks and element addresses of the last chunk
 constexpr int vgprs_in_flight = 64;    // for loads in flight: 16 KiB a wave
 constexpr int elements_a_lane = 64;    // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
 constexpr int unrolled_chunks = 32;    // code stays far below the 64 KiB instruction cache
@@ -74,8 +75,9 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Plan& plan, c
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
   const int limit = std::min(128, vgpr_limit(c.threads())); // 128: four waves a SIMD
-  for (c.ahead = ahead; c.ahead > 1 && kept * c.chunks() + stream * c.ahead + 2 * c.vec + vgprs_for_other > limit;) --c.ahead;
-  const bool fits = kept * c.chunks() + stream * c.ahead + 2 * c.vec + vgprs_for_other <= limit;
+  const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_for_other + (c.ragged() ? vgprs_for_ragged : 0);
+  for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
+  const bool fits = fixed + stream * c.ahead <= limit;
   if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
   c.ahead = std::min(loop_ahead, c.chunks());
   for (const Residency residency : {Residency::lds, Residency::reload}) {

@@ -100,9 +100,9 @@ public:
       if constexpr (in_lds) lds()[at.chunk * config.threads() + platform::thread_id()] = chunk;
       else in_register[at.chunk] = chunk;
     }
-    KILN_MEMBER Chunk<T, vec> take(At at) const {
+    KILN_MEMBER Chunk<T, vec> take(At at) {
       if constexpr (in_lds) return lds()[at.chunk * config.threads() + platform::thread_id()];
-      else return platform::opaque_registers(in_register[at.chunk]);
+      else return in_register[at.chunk] = platform::opaque_registers(in_register[at.chunk]);
     }
     KILN_MEMBER void refill(At) {}
     static constexpr bool refills = false;

@@ -65,7 +65,7 @@ template <class S, int N, int ahead> struct Ring {
   static constexpr bool refills = true;
   S stream;
   Chunk<typename S::Element, N> slot[ahead];
-  KILN_MEMBER auto take(At at) const { return slot[at.chunk % ahead]; }
+  KILN_MEMBER auto take(At at) { return slot[at.chunk % ahead]; }
   KILN_MEMBER void refill(At at) { slot[at.chunk % ahead] = stream.load(at); }
 };
 
