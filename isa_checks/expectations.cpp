@@ -1,0 +1,121 @@
+// Comparing a kernel with its expectations.
+#include "isa_checks/expectations.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::isa {
+namespace {
+
+constexpr std::size_t max_evidence = 4;
+
+class Checker {
+public:
+  Checker(const Program& program, const KernelFacts& facts, IsaReport& report) : p_(program), facts_(facts), report_(report) {}
+
+  void resources(const Expectations& e) {
+    const Resources& r = facts_.resources;
+    if (e.no_scratch) {
+      auto evidence = instructions([](const Instruction& i) { return i.mnemonic.starts_with("scratch_"); });
+      const bool met = r.scratch_bytes == 0 && evidence.empty();
+      add({"no_scratch", "0 bytes", fmt::format("{} bytes per lane, {} scratch instructions", r.scratch_bytes, matched_), met, std::move(evidence)});
+    }
+    if (e.no_spills)
+      add({"no_spills", "0 registers", fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills), r.vgpr_spills + r.sgpr_spills == 0, {}});
+    if (e.max_vgprs)
+      add({"max_vgprs", fmt::format("<= {}", *e.max_vgprs), std::to_string(r.vgprs), r.vgprs <= *e.max_vgprs, {}});
+    if (e.max_lds_bytes)
+      add({"max_lds_bytes", fmt::format("<= {}", *e.max_lds_bytes), std::to_string(r.lds_bytes), r.lds_bytes <= *e.max_lds_bytes, {}});
+    if (e.min_waves_per_simd) {
+      const Occupancy& o = facts_.occupancy;
+      add({"min_waves_per_simd", fmt::format(">= {:g}", *e.min_waves_per_simd), fmt::format("{:g}, limited by {}", o.waves_per_simd, name_of(o.limit)),
+           o.waves_per_simd >= *e.min_waves_per_simd, {}});
+    }
+  }
+
+  template <class Wanted> void widths(std::string name, const WidthExpectation& e, Wanted wanted) {
+    if (e.min_bytes == 0)
+      return;
+    std::map<int, std::uint32_t> found;
+    std::uint32_t narrow = 0, wide = 0;
+    auto evidence = instructions([&](const Instruction& instruction) {
+      const auto op = memory_op(instruction);
+      if (!op || !wanted(*op))
+        return false;
+      ++found[op->bytes];
+      ++(op->bytes < e.min_bytes ? narrow : wide);
+      return op->bytes < e.min_bytes;
+    });
+    std::string expected = fmt::format(">= {} B", e.min_bytes);
+    if (e.exceptions > 0)
+      expected += fmt::format(" but for {}", e.exceptions);
+    if (e.at_least > 0)
+      expected += fmt::format(", at least {} of them", e.at_least);
+    const bool met = narrow <= e.exceptions && wide >= e.at_least;
+    add({std::move(name), std::move(expected), widths_text(found), met, met || narrow <= e.exceptions ? std::vector<std::string>() : std::move(evidence)});
+  }
+
+  void required(const std::string& prefix) {
+    instructions([&](const Instruction& i) { return i.mnemonic.starts_with(prefix); });
+    add({"required " + prefix, "some", std::to_string(matched_), matched_ > 0, {}});
+  }
+
+  void forbidden(const std::string& prefix) {
+    auto evidence = instructions([&](const Instruction& i) { return i.mnemonic.starts_with(prefix); });
+    add({"forbidden " + prefix, "none", std::to_string(matched_), matched_ == 0, std::move(evidence)});
+  }
+
+  void max_instructions(std::uint32_t most) {
+    add({"max_instructions", fmt::format("<= {}", most), std::to_string(facts_.instructions), facts_.instructions <= most, {}});
+  }
+
+private:
+  void add(ExpectationResult result) { report_.results.push_back(std::move(result)); }
+
+  // The first instructions that match; matched_ counts them all.
+  template <class Matches> std::vector<std::string> instructions(Matches matches) {
+    std::vector<std::string> found;
+    matched_ = 0;
+    for (const Instruction& instruction : p_.instructions)
+      if (matches(instruction)) {
+        ++matched_;
+        if (found.size() < max_evidence)
+          found.push_back(fmt::format("{:#x}: {}", instruction.address, instruction.text));
+      }
+    return found;
+  }
+
+  const Program& p_;
+  const KernelFacts& facts_;
+  IsaReport& report_;
+  std::size_t matched_ = 0;
+};
+
+bool is_device_memory(const MemoryOp& op) {
+  return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
+}
+
+} // namespace
+
+bool IsaReport::met() const {
+  return std::all_of(results.begin(), results.end(), [](const ExpectationResult& result) { return result.met; });
+}
+
+IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expectations& e) {
+  IsaReport report{.kernel = facts.kernel, .arch = facts.arch, .results = {}};
+  Checker check(program, facts, report);
+  check.resources(e);
+  check.widths("global_loads", e.global_loads,
+               [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::load; });
+  check.widths("global_stores", e.global_stores,
+               [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::store; });
+  check.widths("lds", e.lds, [](const MemoryOp& op) { return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic; });
+  for (const std::string& prefix : e.required)
+    check.required(prefix);
+  for (const std::string& prefix : e.forbidden)
+    check.forbidden(prefix);
+  if (e.max_instructions)
+    check.max_instructions(*e.max_instructions);
+  return report;
+}
+
+} // namespace kiln::isa
