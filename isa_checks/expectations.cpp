@@ -1,7 +1,9 @@
 // Comparing a kernel with its expectations.
 #include "isa_checks/expectations.h"
+#include "isa_checks/waits.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace kiln::isa {
 namespace {
@@ -68,7 +70,54 @@ public:
     add({"max_instructions", fmt::format("<= {}", most), std::to_string(facts_.instructions), facts_.instructions <= most, {}});
   }
 
+  void loops(const Expectations& e) {
+    if (!e.max_loop_drains && !e.min_bytes_in_flight)
+      return;
+    const WaitAnalysis waits = analyze_waits(p_);
+    if (e.max_loop_drains) {
+      std::vector<std::string> evidence;
+      std::uint32_t drains = 0;
+      for (const WaitPoint& point : waits.points) {
+        if (point.counter != WaitCounter::vmcnt || !point.drains() || !in_loading_loop(point.loop, waits))
+          continue;
+        if (++drains <= max_evidence)
+          evidence.push_back(at(p_.instructions[point.instruction]));
+      }
+      const bool met = drains <= *e.max_loop_drains;
+      add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), std::to_string(drains), met, std::move(evidence)});
+    }
+    if (e.min_bytes_in_flight)
+      bytes_in_flight(*e.min_bytes_in_flight, waits);
+  }
+
 private:
+  bool in_loading_loop(std::size_t loop, const WaitAnalysis& waits) const {
+    for (; loop != nothing; loop = p_.loops[loop].parent)
+      if (waits.loops[loop].loads > 0)
+        return true;
+    return false;
+  }
+
+  bool is_innermost(std::size_t loop) const {
+    return std::none_of(p_.loops.begin(), p_.loops.end(), [loop](const Loop& other) { return other.parent == loop; });
+  }
+
+  void bytes_in_flight(std::uint32_t least, const WaitAnalysis& waits) {
+    std::vector<std::string> evidence;
+    std::optional<std::uint32_t> lowest;
+    for (const LoopFlight& flight : waits.loops) {
+      if (flight.loads == 0 || !is_innermost(flight.loop))
+        continue;
+      lowest = std::min(lowest.value_or(flight.least_bytes), flight.least_bytes);
+      if (flight.least_bytes < least && evidence.size() < max_evidence)
+        evidence.push_back(fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.least_bytes, flight.most_bytes));
+    }
+    add({"min_bytes_in_flight", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no loop that loads", !lowest || *lowest >= least,
+         std::move(evidence)});
+  }
+
+  static std::string at(const Instruction& instruction) { return fmt::format("{:#x}: {}", instruction.address, instruction.text); }
+
   void add(ExpectationResult result) { report_.results.push_back(std::move(result)); }
 
   // The first instructions that match; matched_ counts them all.
@@ -79,7 +128,7 @@ private:
       if (matches(instruction)) {
         ++matched_;
         if (found.size() < max_evidence)
-          found.push_back(fmt::format("{:#x}: {}", instruction.address, instruction.text));
+          found.push_back(at(instruction));
       }
     return found;
   }
@@ -115,6 +164,7 @@ IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expe
     check.forbidden(prefix);
   if (e.max_instructions)
     check.max_instructions(*e.max_instructions);
+  check.loops(e);
   return report;
 }
 

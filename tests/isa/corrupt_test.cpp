@@ -3,6 +3,7 @@
 #include "isa_checks/executed.h"
 #include "isa_checks/facts.h"
 #include "isa_checks/program.h"
+#include "isa_checks/waits.h"
 #include "tests/isa/linked.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
@@ -36,6 +37,7 @@ bool exercise(const Bytes& bytes) {
       const KernelFacts facts = kernel_facts(object, kernel, program.instructions);
       CHECK_FALSE(to_text(facts).empty());
       CHECK_FALSE(to_json(facts).empty());
+      CHECK_FALSE(to_json(analyze_waits(program), program).empty());
       executed_estimate(program, std::vector<std::uint64_t>(program.loops.size(), 3));
     }
     return true;

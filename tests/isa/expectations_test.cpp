@@ -95,3 +95,18 @@ TEST_CASE("code size, and several at once in text and JSON") {
   CHECK(json["results"][1]["name"] == "global_loads");
   CHECK(json["results"][1]["evidence"].size() == 1);
 }
+
+TEST_CASE("full drains and bytes in flight of loops") {
+  // A drain in the loop, another after it: only the first counts.
+  constexpr std::string_view draining = "loop:\n  global_load_dwordx4 v[0:3], v4, s[2:3]\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 loop\n"
+                                        "  global_load_dword v0, v4, s[2:3]\n  s_waitcnt vmcnt(0)\n";
+  check_result(report_of(draining, {.max_loop_drains = 0}), {"max_loop_drains", "<= 0", "1", false, {"0x8: s_waitcnt vmcnt(0)"}});
+  check_result(report_of(draining, {.min_bytes_in_flight = 1}),
+               {"min_bytes_in_flight", ">= 1", "0", false, {"loop 0 (0x0 to 0xc): 0 to 1024 bytes"}});
+  constexpr std::string_view ring = "  global_load_dwordx4 v[0:3], v4, s[2:3]\nloop:\n  global_load_dwordx4 v[8:11], v4, s[2:3]\n  s_waitcnt vmcnt(1)\n"
+                                    "  global_load_dwordx4 v[0:3], v4, s[2:3]\n  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop\n";
+  CHECK(report_of(ring, {.max_loop_drains = 0}).met());
+  CHECK(report_of(ring, {.min_bytes_in_flight = 1024}).met());
+  CHECK_FALSE(report_of(ring, {.min_bytes_in_flight = 1025}).met());
+  check_result(report_of("  s_nop 0", {.min_bytes_in_flight = 1024}), {"min_bytes_in_flight", ">= 1024", "no loop that loads", true, {}});
+}
