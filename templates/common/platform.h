@@ -13,7 +13,7 @@
 #endif
 #define KILN_DEVICE static inline __attribute__((device, always_inline))
 #define KILN_MEMBER inline __attribute__((device, always_inline))
-#define KILN_LAMBDA __attribute__((device, always_inline))
+#define KILN_LAMBDA __attribute__((always_inline))
 // A kernel of exactly `threads` work-items a workgroup.
 #define KILN_KERNEL(threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads)))
 
