@@ -56,6 +56,8 @@ public:
   }
   // A [cols] tensor, the same in every row.
   template <class T> KILN_MEMBER auto columns(T* tensor) const { return stream<T>(tensor, 0, 0); }
+  // The one element of a tensor.
+  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const { return load_one(tensor, 0); }
   // The element of this row in a [rows, 1] tensor.
   template <class T> KILN_MEMBER f32 of_row(const T* tensor, u64 row_stride = 1) const {
     return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride));
@@ -70,6 +72,12 @@ public:
   template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride = ceil_div(config.cols, group)) const {
     if (at.active && column(at) % group == 0)
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), value);
+  }
+
+  // How many columns this lane's group has: fewer in the last group of a row.
+  template <int group> KILN_MEMBER f32 group_size(At at) const {
+    const u32 first = group_index<group>(at) * group, left = config.cols - first;
+    return static_cast<f32>(left < group ? left : group);
   }
 
   // Room for `ahead` chunks of a stream in flight.
