@@ -15,7 +15,6 @@ inline KernelSource scale_kernel(const std::string& name, const std::string& arc
                 "  const unsigned i = __builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x();\n"
                 "  y[i] = 2.0f * x[i] + 1.0f;\n"
                 "}\n";
-  source.arguments = {{"x", "input", f32, 0, 8}, {"y", "output", f32, 8, 8}};
   return source;
 }
 
