@@ -116,11 +116,11 @@ private:
   // ---- addressing
 
   // "x" or, where a tensor varies with some outer dims only, "x + offset of this row": with the stride that verbs take.
-  std::string row_arguments(const TensorPlan& t) const {
+  RowArguments row_arguments(const TensorPlan& t) const {
     const std::string pointer = t.in_place_of.empty() ? t.name : t.in_place_of;
     const TensorPlan& memory = t.in_place_of.empty() ? t : plan_.tensor(t.in_place_of);
-    if (memory.layout == Layout::strided) return fmt::format("{}, {}_stride", pointer, pointer);
-    if (t.covers_rows()) return pointer;
+    if (memory.layout == Layout::strided) return {pointer, fmt::format(", {}_stride", pointer)};
+    if (t.covers_rows()) return {pointer, ""};
     std::string offset;
     std::int64_t inner = t.extent == Extent::element ? plan_.cols : t.extent == Extent::group ? group_count(plan_.cols, t.group) : 1;
     std::string scale = fmt::format("{}ull", inner);
@@ -129,12 +129,12 @@ private:
       offset += fmt::format("{}index{} * {}", offset.empty() ? "" : " + ", d, scale);
       scale += " * " + product_text({&plan_.outer_dims[d], 1});
     }
-    return offset.empty() ? fmt::format("{}, 0", pointer) : fmt::format("{} + ({}), 0", pointer, offset);
+    return {offset.empty() ? pointer : fmt::format("{} + ({})", pointer, offset), ", 0"};
   }
   std::string stream_text(const TensorPlan& t) const {
     const bool anywhere = std::ranges::find(t.outer, true) != t.outer.end();
     if (!anywhere && !t.covers_rows()) return fmt::format("row.columns({})", t.name);
-    return fmt::format("row.full({})", row_arguments(t));
+    return fmt::format("row.full({})", row_arguments(t).text());
   }
 
   // ---- rowwise kernels
@@ -212,7 +212,7 @@ private:
   // ---- elementwise kernels
 
   std::string flat_body() {
-    ValueEmitter values(plan_, target_, passes_, [](const TensorPlan& t) { return t.name; });
+    ValueEmitter values(plan_, target_, passes_, [](const TensorPlan& t) { return RowArguments{t.name, ""}; });
     const Pass& pass = passes_[0];
     std::string elements = "static_cast<u64>(" + product_text({}) + ")";
     for (const Shape& dims : plan_.outer_dims)

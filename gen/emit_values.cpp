@@ -49,7 +49,7 @@ struct ValueEmitter::Factor {
 };
 
 ValueEmitter::ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
-                           std::function<std::string(const TensorPlan&)> row_arguments)
+                           std::function<RowArguments(const TensorPlan&)> row_arguments)
     : plan_(plan), target_(target), passes_(passes), row_arguments_(std::move(row_arguments)), feeds_sum_(plan.values.size(), false),
       accumulators_(static_cast<std::size_t>(plan.passes)) {
   for (const TensorPlan& t : plan.tensors) user_names_.insert(t.name);
@@ -68,7 +68,7 @@ std::string ValueEmitter::load_lane_inputs() {
   for (const Value& v : plan_.values) {
     if (v.expr.op() != Op::input || v.extent > Extent::row) continue;
     const TensorPlan& t = plan_.tensor(v.expr->name);
-    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space, t.name) : fmt::format("row.of_row({})", row_arguments_(t));
+    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space, t.name) : fmt::format("row.of_row({})", row_arguments_(t).text());
     of_kernel_[&v.expr.node()] = line(v.expr.dtype() == boolean ? "bool" : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   outside_ = nullptr;
@@ -95,10 +95,8 @@ PassText ValueEmitter::pass_body(int p) {
     if (t.extent == Extent::element) text.inside += fmt::format("    to_{}.store(at, {});\n", t.name, stored(output.value, t.dtype));
     else {
       const std::string number = numbers(output.value);
-      const std::string destination = row_arguments_(t);
-      const std::size_t comma = destination.find(", ");
-      const std::string pointer = destination.substr(0, comma), stride = comma == std::string::npos ? "" : destination.substr(comma);
-      text.inside += fmt::format("    row.store_of_group<{}>(at, {}, {}{});\n", t.group, pointer, number, stride);
+      const RowArguments to = row_arguments_(t);
+      text.inside += fmt::format("    row.store_of_group<{}>(at, {}, {}{});\n", t.group, to.pointer, number, to.rest);
     }
   }
   for (const int index : pass.keeps) {
@@ -119,9 +117,8 @@ std::string ValueEmitter::section_outputs(int level) {
     const TensorPlan& t = plan_.tensor(output.name);
     if (t.extent != Extent::row || value(output.value).level != level) continue;
     const std::string number = numbers(output.value);
-    const std::string destination = row_arguments_(t);
-    const std::size_t comma = destination.find(", ");
-    text += fmt::format("  row.store_of_row({}, {}{});\n", destination.substr(0, comma), number, comma == std::string::npos ? "" : destination.substr(comma));
+    const RowArguments to = row_arguments_(t);
+    text += fmt::format("  row.store_of_row({}, {}{});\n", to.pointer, number, to.rest);
   }
   outside_ = nullptr;
   return text;
@@ -199,7 +196,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::leaf: {
     if (expr.op() == Op::scalar) return expr.dtype() == f32 ? expr->name : fmt::format("static_cast<f32>({})", expr->name);
     const TensorPlan& t = plan_.tensor(expr->name); // a group input; the others are loaded at the start
-    const std::string load = fmt::format("row.of_group<{}>(at, {})", t.group, row_arguments_(t));
+    const std::string load = fmt::format("row.of_group<{}>(at, {})", t.group, row_arguments_(t).text());
     return expr.dtype() == boolean ? line("bool", expr, load + " != 0.0f") : line("f32", expr, load);
   }
   case OpKind::cast: {

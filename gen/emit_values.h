@@ -17,13 +17,18 @@ struct PassText {
   std::string before, inside;
 };
 
+// How the verbs of Row take a tensor: "x", and behind it ", x_stride" or ", 0" or nothing.
+struct RowArguments {
+  std::string pointer, rest;
+  std::string text() const { return pointer + rest; }
+};
+
 // A value below Extent::element is an f32 (or bool) of the lane. An element value is a chunk: of its memory type when it is
 // an input or a cast, else an f32 vector (or a mask).
 class ValueEmitter {
 public:
-  // `row_arguments` gives the tensor's pointer and stride as the verbs of Row take them.
   ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
-               std::function<std::string(const TensorPlan&)> row_arguments);
+               std::function<RowArguments(const TensorPlan&)> row_arguments);
 
   std::string load_lane_inputs();           // loads of scalar and row inputs
   PassText pass_body(int pass);             // adds accumulators that the pass fills
@@ -61,7 +66,7 @@ private:
   const Plan& plan_;
   const Target& target_;
   const std::vector<Pass>& passes_;
-  std::function<std::string(const TensorPlan&)> row_arguments_;
+  std::function<RowArguments(const TensorPlan&)> row_arguments_;
   std::set<std::string> user_names_;
   std::vector<bool> feeds_sum_; // of values: a product whose only use is a sum, which the compiler contracts to fma
   std::unordered_map<const Node*, std::string> of_kernel_, of_pass_; // known values: in the kernel, in this pass

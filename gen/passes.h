@@ -8,10 +8,10 @@ namespace kiln {
 
 // All numbers are indices into Plan::values; each list is in order of first need.
 struct Pass {
-  std::vector<int> roots;   // what it is for: operands of row reductions, outputs (their values), by level
-  std::vector<int> streams; // inputs that it reads from memory
-  std::vector<int> takes;   // values that an earlier pass kept
-  std::vector<int> keeps;   // values that it keeps for later passes
+  std::vector<int> roots = {};   // what it is for: operands of row reductions, outputs (their values), by level
+  std::vector<int> streams = {}; // inputs that it reads from memory
+  std::vector<int> takes = {};   // values that an earlier pass kept
+  std::vector<int> keeps = {};   // values that it keeps for later passes
 };
 
 // A value that an earlier pass had is kept unless it is cheap to compute again from what is kept anyway. With

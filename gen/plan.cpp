@@ -14,36 +14,12 @@ bool is_one(const Dim& dim) { return same_size(dim, 1); }
 bool is_row_reduction(Op op) { return info(op).kind == OpKind::row_reduce; }
 bool is_group_reduction(Op op) { return info(op).kind == OpKind::group_reduce; }
 
-Shape without_last(const Shape& shape) { return shape.empty() ? Shape{} : Shape(shape.begin(), shape.end() - 1); }
-
 // Every group size of the spec.
 std::vector<std::int64_t> group_sizes(std::span<const Expr> nodes) {
   std::vector<std::int64_t> sizes;
   for (const Expr& node : nodes)
     if (node->group && std::ranges::find(sizes, node->group) == sizes.end()) sizes.push_back(node->group);
   return sizes;
-}
-
-// The shape that every tensor broadcasts to: of what is reduced or ungrouped, and of outputs that are neither row nor group.
-Shape find_space(const KernelSpec& spec, std::span<const Expr> nodes) {
-  Shape space;
-  bool reduces = false;
-  for (const Expr& node : nodes) {
-    if (is_reduction(node.op())) space = broadcast(info(node.op()).name, space, node.operands()[0].shape()), reduces = true;
-    if (node.op() == Op::ungroup) space = broadcast("ungroup", space, node.shape()), reduces = true;
-  }
-  for (const Output& output : spec.outputs()) {
-    const Shape& shape = output.value.shape();
-    const bool same_cols = !shape.empty() && !space.empty() && same_size(shape.back(), space.back());
-    if (!reduces || same_cols) {
-      space = broadcast("output '" + output.name + "'", space, shape);
-    } else { // a row's or a group's value: only its outer dims count
-      Shape outer = without_last(shape);
-      outer.push_back(1);
-      space = broadcast("output '" + output.name + "'", space, outer);
-    }
-  }
-  return space;
 }
 
 class Planner {
@@ -53,7 +29,7 @@ public:
     require_native_types(plan_.spec, target);
     nodes_ = nodes_in_order(plan_.spec);
     groups_ = group_sizes(nodes_);
-    space_ = find_space(plan_.spec, nodes_);
+    space_ = iteration_space(plan_.spec);
     if (space_.empty()) space_ = {1};
   }
 
@@ -63,8 +39,6 @@ public:
     for (const Output& output : plan_.spec.outputs()) add_output(output);
     choose_family();
     merge_outer_dims();
-    for (const TensorPlan& tensor : plan_.tensors)
-      if (!tensor.in_place_of.empty()) require_in_place(tensor);
     return std::move(plan_);
   }
 
@@ -117,27 +91,16 @@ private:
       value.extent = tensor.extent;
       value.group = tensor.group;
     } else if (is_row_reduction(node.op())) {
-      require_full_columns(node);
       value.extent = Extent::row;
       value.group = 0;
       ++value.level;
     } else if (is_group_reduction(node.op())) {
-      require_full_columns(node);
       value.extent = Extent::group;
       value.group = node->group;
     }
     if (value.extent == Extent::element) value.group = 0;
     plan_.index[&node.node()] = static_cast<int>(plan_.values.size());
     plan_.values.push_back(std::move(value));
-  }
-
-  // Reductions run over the columns of the space: [rows, groups] values have no lanes of their own.
-  void require_full_columns(const Expr& node) const {
-    const Shape& shape = node.operands()[0].shape();
-    if (!shape.empty() && same_size(shape.back(), cols())) return;
-    throw UserError(fmt::format("reduction '{}'", info(node.op()).name),
-                    fmt::format("its operand has shape {}, the kernel's columns are {}", text(shape), cols().text()),
-                    "reduce values of the kernel's columns; reduce what a reduction gave in a kernel of its own");
   }
 
   void add_output(const Output& output) {
@@ -155,12 +118,6 @@ private:
     } else {
       tensor.extent = Extent::element;
     }
-    bool all_outer = true;
-    for (std::size_t i = 0; i + 1 < space_.size(); ++i) all_outer &= tensor.outer[i] || is_one(space_[i]);
-    if (!all_outer || (tensor.extent == Extent::element && !has_cols))
-      throw UserError(fmt::format("output '{}'", output.name),
-                      fmt::format("its shape is {}, but the kernel runs over {}", text(shape), text(space_)),
-                      "compute it in a kernel of its own, or broadcast it to the kernel's rows");
     plan_.tensors.push_back(std::move(tensor));
   }
 
@@ -210,14 +167,6 @@ private:
         if (tensor.layout == Layout::strided)
           throw UserError(fmt::format("tensor '{}'", tensor.name), "it is strided in a kernel that broadcasts over some outer dimensions only",
                           "make it contiguous, or the kernel's tensors [rows, cols]");
-  }
-
-  void require_in_place(const TensorPlan& output) const {
-    const TensorPlan& input = plan_.tensor(output.in_place_of);
-    if (output.extent != Extent::element || input.extent != Extent::element || !input.covers_rows())
-      throw UserError(fmt::format("output '{}'", output.name),
-                      fmt::format("it is in place of '{}', and not both have one element for each of the kernel's", output.in_place_of),
-                      "give it memory of its own: other lanes may read the input after it is written");
   }
 
   Plan plan_;

@@ -10,9 +10,9 @@ namespace kiln {
 
 struct Schedule {
   Family family = Family::elementwise;
-  RowwiseConfig rowwise;         // of Family::rowwise
-  ElementwiseConfig elementwise; // of Family::elementwise
-  std::string why;               // one line: what decided
+  RowwiseConfig rowwise = {};         // of Family::rowwise
+  ElementwiseConfig elementwise = {}; // of Family::elementwise
+  std::string why = {};               // one line: what decided
   int threads() const { return family == Family::rowwise ? rowwise.threads() : elementwise.threads; }
   bool operator==(const Schedule&) const = default;
 };

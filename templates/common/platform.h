@@ -123,6 +123,7 @@ KILN_DEVICE f32 sqrt(f32 x) { return __builtin_amdgcn_sqrtf(x); }
 // sin and cos of `x` turns, for |x| <= 256.
 KILN_DEVICE f32 sin_turns(f32 x) { return __builtin_amdgcn_sinf(x); }
 KILN_DEVICE f32 cos_turns(f32 x) { return __builtin_amdgcn_cosf(x); }
+KILN_DEVICE f32 fract(f32 x) { return __builtin_amdgcn_fractf(x); }
 KILN_DEVICE f32 median(f32 a, f32 b, f32 c) { return __builtin_amdgcn_fmed3f(a, b, c); }
 
 using f16x2 = f16 __attribute__((ext_vector_type(2)));
