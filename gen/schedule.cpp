@@ -20,16 +20,19 @@ constexpr int loop_ahead = 4;
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
 int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
 
-// 16 bytes of the narrowest full input: the widest access that exists. Outputs decide where there is no such input.
+// 16 bytes of the narrowest full input, the widest access that exists, but at most two such accesses of the widest.
+// Outputs decide where there is no such input.
 int preferred_vec(const Plan& plan) {
-  int narrowest = 0;
+  int narrowest = 0, widest = 0;
   for (const bool output : {false, true}) {
-    for (const TensorPlan& t : plan.tensors)
-      if (t.output == output && t.extent == Extent::element)
-        narrowest = narrowest ? std::min(narrowest, size_bytes(t.dtype)) : size_bytes(t.dtype);
-    if (narrowest) break;
+    for (const TensorPlan& t : plan.tensors) {
+      if (t.output != output || t.extent != Extent::element) continue;
+      narrowest = narrowest ? std::min(narrowest, size_bytes(t.dtype)) : size_bytes(t.dtype);
+      widest = std::max(widest, size_bytes(t.dtype));
+    }
+    if (narrowest) return std::min(16 / narrowest, 32 / widest);
   }
-  return narrowest ? 16 / narrowest : 4;
+  return 4;
 }
 
 // The largest vector that divides the columns, so that rows start aligned. Where that is less than half of what one access
@@ -110,9 +113,10 @@ std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& targe
     base.tiles = row_chunks / chunks;
     add(base);
   } else {
-    int threads = 64;
+    // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU.
+    int threads = lanes <= 4 * 64 ? 64 : 256;
     while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
-    for (; threads <= 1024 && (threads == 64 || threads / 2 < lanes); threads *= 2) {
+    for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       base.rows_per_block = threads == 64 ? 4 : 1;
       add(base);
