@@ -28,6 +28,12 @@ private:
 // A size that is known only at launch. Two dynamic dims are the same size if and only if they have the same name.
 Dim dynamic(std::string name, std::optional<std::int64_t> min = {}, std::optional<std::int64_t> max = {});
 
+// Equal numbers, or the same name; bounds are not compared.
+bool same_size(const Dim& a, const Dim& b);
+
+inline constexpr std::int64_t max_dim_size = 0x7fffffff; // of any dim: indices within a dim are 32 bit
+inline constexpr int max_rank = 8;
+
 using Shape = std::vector<Dim>;
 std::string text(const Shape& shape); // "[m, 16384]"
 

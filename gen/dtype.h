@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace kiln {
@@ -16,6 +17,7 @@ inline constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, e
 
 std::string_view name(DType type);                       // "f16", "e4m3fn", "bool", ...
 std::optional<DType> parse_dtype(std::string_view text); // the inverse of name
+std::span<const DType> all_dtypes();                     // in the order of the enumeration
 int size_bytes(DType type);                              // of one element in memory; bool is one byte
 bool is_float(DType type);
 bool is_fp8(DType type);
@@ -31,5 +33,8 @@ float to_f32(DType type, std::uint32_t bits);
 // fp8 without `saturate`: what overflows becomes infinity in e5m2 and NaN elsewhere.
 // Integer targets: round to nearest even, then clamp to the range; NaN becomes 0. bool: value != 0 (NaN is true).
 std::uint32_t from_f32(DType type, float value, bool saturate = true);
+
+// to_f32 of from_f32: the f32 value of `value` rounded to `type`.
+float round_to(DType type, float value, bool saturate = true);
 
 } // namespace kiln

@@ -39,9 +39,9 @@ enum class Layout : std::uint8_t { contiguous, strided };
 struct Node {
   Op op;
   DType dtype;
-  Shape shape; // [] is a scalar
-  std::vector<Expr> operands;
-  std::string name;                    // Op::input, Op::scalar
+  Shape shape = {}; // [] is a scalar
+  std::vector<Expr> operands = {};
+  std::string name = {};               // Op::input, Op::scalar
   Layout layout = Layout::contiguous;  // Op::input
   float value = 0;                     // Op::constant
   std::int64_t group = 0;              // group reductions, Op::ungroup
@@ -75,5 +75,11 @@ Expr group_absmax(Expr x, std::int64_t group);
 // Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
 Expr ungroup(Expr x, std::int64_t group, Dim cols);
 // Pointwise operations are declared in gen/math.h.
+
+// Any of the reductions above, by operation; `group` is read by group reductions only.
+Expr reduction(Op op, Expr x, std::int64_t group = 0);
+std::int64_t group_count(std::int64_t cols, std::int64_t group); // ceil(cols / group)
+// The shape that `a` and `b` broadcast to. Throws UserError about the operation `what`.
+Shape broadcast(std::string_view what, const Shape& a, const Shape& b);
 
 } // namespace kiln

@@ -1,0 +1,88 @@
+// The pointwise operations, by the names of gen/ops.def, on f32 scalars and f32 vectors alike.
+#pragma once
+#include "common/convert.h"
+
+namespace kiln {
+
+inline constexpr f32 log2_e = 1.44269504f, ln_2 = 0.693147181f;
+
+template <class A, class B> KILN_DEVICE auto lt(A a, B b) { return map([](f32 x, f32 y) { return x < y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto le(A a, B b) { return map([](f32 x, f32 y) { return x <= y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto gt(A a, B b) { return map([](f32 x, f32 y) { return x > y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto ge(A a, B b) { return map([](f32 x, f32 y) { return x >= y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto eq(A a, B b) { return map([](f32 x, f32 y) { return x == y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto ne(A a, B b) { return map([](f32 x, f32 y) { return x != y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto logical_and(A a, B b) { return map([](bool x, bool y) { return x && y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto logical_or(A a, B b) { return map([](bool x, bool y) { return x || y; }, a, b); }
+template <class A> KILN_DEVICE auto logical_not(A a) { return map([](bool x) { return !x; }, a); }
+template <class C, class A, class B> KILN_DEVICE auto select(C c, A a, B b) {
+  return map([](bool which, f32 x, f32 y) { return which ? x : y; }, c, a, b);
+}
+
+template <class A> KILN_DEVICE A neg(A a) { return -a; }
+template <class A> KILN_DEVICE A abs(A a) { return __builtin_elementwise_abs(a); }
+// IEEE minNum and maxNum: a NaN loses against a number.
+template <class A, class B> KILN_DEVICE auto min(A a, B b) { return map([](f32 x, f32 y) { return __builtin_fminf(x, y); }, a, b); }
+template <class A, class B> KILN_DEVICE auto max(A a, B b) { return map([](f32 x, f32 y) { return __builtin_fmaxf(x, y); }, a, b); }
+// min(max(x, low), high); NaN becomes low.
+template <class A, class B, class C> KILN_DEVICE auto clamp(A x, B low, C high) {
+  return map([](f32 v, f32 l, f32 h) { return __builtin_fminf(__builtin_fmaxf(v, l), h); }, x, low, high);
+}
+template <class A, class B, class C> KILN_DEVICE auto fma(A a, B b, C c) {
+  constexpr int n = common_width<A, B, C>();
+  if constexpr (n == 0) return __builtin_fmaf(a, b, c);
+  else return __builtin_elementwise_fma(Vec<f32, n>(a), Vec<f32, n>(b), Vec<f32, n>(c));
+}
+// f16 * f16 or f16 * f32, exactly as the f32 product, in one instruction that converts for free.
+template <class A, class B> KILN_DEVICE auto mixed_product(A a, B b) {
+  const f32 zero = platform::opaque_negative_zero();
+  return map([zero](auto x, auto y) { return __builtin_fmaf(static_cast<f32>(x), static_cast<f32>(y), zero); }, a, b);
+}
+
+// One instruction each: 1 ulp; results below 2^-126 are flushed to 0.
+template <class A> KILN_DEVICE auto exp2(A a) { return map([](f32 x) { return platform::exp2(x); }, a); }
+template <class A> KILN_DEVICE auto log2(A a) { return map([](f32 x) { return platform::log2(x); }, a); }
+template <class A> KILN_DEVICE auto sqrt(A a) { return map([](f32 x) { return platform::sqrt(x); }, a); }
+template <class A> KILN_DEVICE auto rsqrt(A a) { return map([](f32 x) { return platform::rsqrt(x); }, a); }
+template <class A> KILN_DEVICE auto rcp(A a) { return map([](f32 x) { return platform::rcp(x); }, a); }
+template <class A> KILN_DEVICE auto floor(A a) { return map([](f32 x) { return __builtin_floorf(x); }, a); }
+template <class A> KILN_DEVICE auto round(A a) { return map([](f32 x) { return __builtin_rintf(x); }, a); }
+
+template <class A, class B> KILN_DEVICE auto div(A a, B b) { return a * rcp(b); }
+template <class A, class B> KILN_DEVICE auto div_exact(A a, B b) { return map([](f32 x, f32 y) { return x / y; }, a, b); }
+
+// a times a constant. f16 vectors are taken as they lie in memory: the product converts them for free.
+template <class A> KILN_DEVICE auto scaled(A a, f32 factor) { return a * factor; }
+template <int N> KILN_DEVICE Vec<f32, N> scaled(Vec<f16, N> a, f32 factor) { return mixed_product(a, factor); }
+template <class A> KILN_DEVICE A as_f32(A a) { return a; }
+template <int N> KILN_DEVICE Vec<f32, N> as_f32(Vec<f16, N> a) { return to<f32>(a); }
+
+template <class A> KILN_DEVICE auto exp(A a) { return exp2(scaled(a, log2_e)); }
+template <class A> KILN_DEVICE auto log(A a) { return log2(a) * ln_2; }
+template <class A> KILN_DEVICE auto sigmoid(A a) { return rcp(exp2(scaled(a, -log2_e)) + 1.0f); }
+template <class A> KILN_DEVICE auto silu(A a) { return as_f32(a) * sigmoid(a); }
+template <class A> KILN_DEVICE auto relu(A a) { return max(a, 0.0f); }
+// 1 - 2 / (exp(2x) + 1): right at both infinities.
+template <class A> KILN_DEVICE auto tanh(A a) { return 1.0f - rcp(exp2(a * (2.0f * log2_e)) + 1.0f) * 2.0f; }
+// Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: |error| <= 1.5e-7.
+template <class A> KILN_DEVICE auto erf(A a) {
+  const auto x = abs(a);
+  const auto t = rcp(x * 0.3275911f + 1.0f);
+  const auto tail = ((((t * 1.061405429f - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
+  const auto magnitude = 1.0f - tail * exp2(x * x * -log2_e);
+  return map([](f32 m, f32 sign) { return __builtin_copysignf(m, sign); }, magnitude, a);
+}
+template <class A> KILN_DEVICE auto gelu(A a) { return a * 0.5f * (erf(a * 0.707106781f) + 1.0f); }
+// x * sigmoid(2u), u = sqrt(2 / pi) (x + 0.044715 x^3), is 0.5 x (1 + tanh(u)).
+template <class A> KILN_DEVICE auto gelu_tanh(A a) { return a * sigmoid(a * (a * a * 0.0713548163f + 1.59576912f)); }
+template <class A> KILN_DEVICE auto softplus(A a) { return max(a, 0.0f) + log(exp(-abs(a)) + 1.0f); }
+// Radians; v_sin and v_cos take turns.
+template <class A> KILN_DEVICE auto sin(A a) {
+  return map([](f32 turns) { return platform::sin_turns(platform::fract(turns)); }, a * 0.159154943f);
+}
+template <class A> KILN_DEVICE auto cos(A a) {
+  return map([](f32 turns) { return platform::cos_turns(platform::fract(turns)); }, a * 0.159154943f);
+}
+template <class A, class B> KILN_DEVICE auto pow(A a, B b) { return exp2(log2(a) * b); }
+
+} // namespace kiln

@@ -1,0 +1,52 @@
+// Global memory: a lane's chunk as one wide access at (uniform base) + (32-bit lane offset) + (constant offset).
+#pragma once
+#include "common/convert.h"
+
+namespace kiln {
+namespace detail {
+
+// What an access of `bytes` bytes is made of: at most 16 bytes, the widest that exists.
+template <int bytes> struct Word { using type = Vec<u32, bytes / 4>; };
+template <> struct Word<1> { using type = u8; };
+template <> struct Word<2> { using type = u16; };
+template <> struct Word<4> { using type = u32; };
+
+} // namespace detail
+
+// N elements of T that start `offset` bytes after `base`. The address is a multiple of the access width: of the largest
+// power of two that divides N * sizeof(T), at most 16.
+template <class T, int N> KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_offset) {
+  constexpr int bytes = N * static_cast<int>(sizeof(T));
+  constexpr int piece = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+  using W = typename detail::Word<piece>::type;
+  struct Pieces { W at[bytes / piece]; } pieces;
+  const char* const address = reinterpret_cast<const char*>(base) + lane_offset + constant_offset;
+#pragma unroll
+  for (int i = 0; i < bytes / piece; ++i) pieces.at[i] = *reinterpret_cast<const W*>(address + i * piece);
+  if constexpr (sizeof(Chunk<T, N>) == bytes) {
+    return __builtin_bit_cast(Chunk<T, N>, pieces);
+  } else { // fewer than four bytes in a register
+    Chunk<T, N> chunk{};
+#pragma unroll
+    for (int i = 0; i < bytes / piece; ++i) chunk.word[i * piece / 4] |= static_cast<u32>(pieces.at[i]) << (8 * (i * piece % 4));
+    return chunk;
+  }
+}
+
+template <class T, int N> KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
+  constexpr int bytes = N * static_cast<int>(sizeof(T));
+  constexpr int piece = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+  using W = typename detail::Word<piece>::type;
+  struct Pieces { W at[bytes / piece]; } pieces;
+  if constexpr (sizeof(Chunk<T, N>) == bytes) {
+    pieces = __builtin_bit_cast(Pieces, chunk);
+  } else {
+#pragma unroll
+    for (int i = 0; i < bytes / piece; ++i) pieces.at[i] = static_cast<W>(chunk.word[i * piece / 4] >> (8 * (i * piece % 4)));
+  }
+  char* const address = reinterpret_cast<char*>(base) + lane_offset + constant_offset;
+#pragma unroll
+  for (int i = 0; i < bytes / piece; ++i) *reinterpret_cast<W*>(address + i * piece) = pieces.at[i];
+}
+
+} // namespace kiln

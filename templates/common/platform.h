@@ -1,0 +1,153 @@
+// The one place that spells compiler builtins: attributes, ids, wave operations and single instructions.
+#pragma once
+
+// hipRTC's own header, when it is in place, defines these already.
+#ifndef __global__
+#define __global__ __attribute__((global))
+#endif
+#ifndef __device__
+#define __device__ __attribute__((device))
+#endif
+#ifndef __shared__
+#define __shared__ __attribute__((shared))
+#endif
+#define KILN_DEVICE static inline __attribute__((device, always_inline))
+#define KILN_MEMBER inline __attribute__((device, always_inline))
+#define KILN_LAMBDA __attribute__((always_inline))
+// A kernel of exactly `threads` work-items a workgroup.
+#define KILN_KERNEL(threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads)))
+
+namespace kiln {
+
+using f32 = float;
+using f16 = _Float16;
+using bf16 = __bf16;
+using i32 = int;
+using i64 = long long;
+using i8 = signed char;
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+// Four 8-bit floats in memory; what they mean is in convert.h.
+struct e4m3fn { u8 bits; };
+struct e4m3fnuz { u8 bits; };
+struct e5m2 { u8 bits; };
+struct e5m2fnuz { u8 bits; };
+
+inline constexpr int wave_size = 64;
+
+#if defined(__gfx950__)
+inline constexpr bool has_ocp_fp8 = true;
+inline constexpr bool has_dot2_bf16 = true;
+inline constexpr bool has_permlane_swap = true;
+#else
+inline constexpr bool has_ocp_fp8 = false;
+inline constexpr bool has_dot2_bf16 = false;
+inline constexpr bool has_permlane_swap = false;
+#endif
+
+namespace platform {
+
+KILN_DEVICE u32 thread_id() { return __builtin_amdgcn_workitem_id_x(); }
+KILN_DEVICE u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
+KILN_DEVICE u32 block_y() { return __builtin_amdgcn_workgroup_id_y(); }
+
+// The value of the first active lane, known to the compiler to be the same in all.
+KILN_DEVICE u32 uniform(u32 value) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(value))); }
+KILN_DEVICE f32 uniform(f32 value) {
+  return __builtin_bit_cast(f32, __builtin_amdgcn_readfirstlane(__builtin_bit_cast(int, value)));
+}
+KILN_DEVICE f32 read_lane(f32 value, int lane) {
+  return __builtin_bit_cast(f32, __builtin_amdgcn_readlane(__builtin_bit_cast(int, value), lane));
+}
+
+// Waits for the LDS operations of this wave, then for all waves of the workgroup.
+KILN_DEVICE void barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+// A register whose content does not matter. (__builtin_nondeterministic_value costs a v_mov of 0 each time.)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wuninitialized"
+KILN_DEVICE u32 any_value() {
+  u32 value;
+  return value;
+}
+#pragma clang diagnostic pop
+// A number that the compiler cannot see through, the same in all lanes.
+KILN_DEVICE u32 opaque(u32 value) {
+  asm("" : "+s"(value));
+  return value;
+}
+// -0.0 that the compiler cannot see through. fma(f32(h), f32(w), opaque_negative_zero()) is exactly h * w and selects
+// v_fma_mix_f32, which converts its f16 operands for free; with a visible -0.0 LLVM folds it to conversions and a product.
+KILN_DEVICE f32 opaque_negative_zero() {
+  f32 zero;
+  asm("" : "=s"(zero) : "0"(-0.0f));
+  return zero;
+}
+// Nothing moves across it at compile time.
+KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
+
+// Lane exchanges inside 16 lanes; every lane gets a value. Control words: LLVM's SIDefines.h, enum DppCtrl.
+enum class Dpp : int { quad_swap1 = 0xB1 /* quad_perm:[1,0,3,2] */, quad_swap2 = 0x4E /* quad_perm:[2,3,0,1] */,
+                       half_mirror = 0x141, mirror = 0x140 };
+template <Dpp control> KILN_DEVICE f32 dpp(f32 value) {
+  const int bits = __builtin_bit_cast(int, value);
+  return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(bits, bits, static_cast<int>(control), 0xf, 0xf, true));
+}
+
+KILN_DEVICE u32 lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
+#if defined(__gfx950__)
+// Rows of 16 lanes (distance 16) or halves of 32 (distance 32) exchanged: {even row's value, odd row's value} in both.
+struct Halves {
+  f32 even, odd;
+};
+template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
+  const u32 bits = __builtin_bit_cast(u32, value);
+  const auto both = distance == 16 ? __builtin_amdgcn_permlane16_swap(bits, bits, false, false)
+                                   : __builtin_amdgcn_permlane32_swap(bits, bits, false, false);
+  return {__builtin_bit_cast(f32, both[0]), __builtin_bit_cast(f32, both[1])};
+}
+#endif
+
+// Single instructions. Bounds as documented for the instruction: 1 ulp, results below 2^-126 are flushed to 0.
+KILN_DEVICE f32 exp2(f32 x) { return __builtin_amdgcn_exp2f(x); }
+KILN_DEVICE f32 log2(f32 x) { return __builtin_amdgcn_logf(x); }
+KILN_DEVICE f32 rcp(f32 x) { return __builtin_amdgcn_rcpf(x); }
+KILN_DEVICE f32 rsqrt(f32 x) { return __builtin_amdgcn_rsqf(x); }
+KILN_DEVICE f32 sqrt(f32 x) { return __builtin_amdgcn_sqrtf(x); }
+// sin and cos of `x` turns, for |x| <= 256.
+KILN_DEVICE f32 sin_turns(f32 x) { return __builtin_amdgcn_sinf(x); }
+KILN_DEVICE f32 cos_turns(f32 x) { return __builtin_amdgcn_cosf(x); }
+KILN_DEVICE f32 fract(f32 x) { return __builtin_amdgcn_fractf(x); }
+KILN_DEVICE f32 median(f32 a, f32 b, f32 c) { return __builtin_amdgcn_fmed3f(a, b, c); }
+
+using f16x2 = f16 __attribute__((ext_vector_type(2)));
+using bf16x2 = bf16 __attribute__((ext_vector_type(2)));
+using f32x2 = f32 __attribute__((ext_vector_type(2)));
+// a.x * b.x + a.y * b.y + c in f32.
+KILN_DEVICE f32 dot2(f16x2 a, f16x2 b, f32 c) { return __builtin_amdgcn_fdot2(a, b, c, false); }
+#if defined(__gfx950__)
+KILN_DEVICE f32 dot2(bf16x2 a, bf16x2 b, f32 c) { return __builtin_amdgcn_fdot2_f32_bf16(a, b, c, false); }
+#endif
+
+// Two f32 to two fp8 bytes in the low or high half of `old`, and back. The bytes are of the target's own flavour.
+template <bool high> KILN_DEVICE u32 pack_e4m3(f32 a, f32 b, u32 old) {
+  return static_cast<u32>(__builtin_amdgcn_cvt_pk_fp8_f32(a, b, static_cast<int>(old), high));
+}
+template <bool high> KILN_DEVICE u32 pack_e5m2(f32 a, f32 b, u32 old) {
+  return static_cast<u32>(__builtin_amdgcn_cvt_pk_bf8_f32(a, b, static_cast<int>(old), high));
+}
+template <bool high> KILN_DEVICE f32x2 unpack_e4m3(u32 bytes) {
+  return __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(bytes), high);
+}
+template <bool high> KILN_DEVICE f32x2 unpack_e5m2(u32 bytes) {
+  return __builtin_amdgcn_cvt_pk_f32_bf8(static_cast<int>(bytes), high);
+}
+
+} // namespace platform
+} // namespace kiln

@@ -1,0 +1,186 @@
+// Row<config>: the rows of a [rows, cols] iteration space, and what a kernel does with them: start, pass, keep, reduce.
+#pragma once
+#include "common/math.h"
+#include "common/reduce.h"
+#include "common/stream.h"
+#include "rowwise_config.h"
+
+namespace kiln {
+
+namespace detail {
+template <class T> struct ByteOf { using type = char; };
+template <class T> struct ByteOf<const T> { using type = const char; };
+} // namespace detail
+template <class T> using Bytes1 = typename detail::ByteOf<T>::type;
+
+template <RowwiseConfig config> class Row {
+  static_assert(why_invalid(config) == nullptr, "invalid RowwiseConfig");
+  static constexpr int vec = config.vec;
+  static constexpr int stride = config.chunk_stride();
+  static constexpr int chunks = config.chunks();
+  static constexpr int ahead = config.ahead;
+  // Constant offsets reach from -4096 to 4095 bytes, so wide rows start in the middle of that.
+  template <class T> static constexpr int centre() {
+    return config.unrolled() && (chunks - 1) * stride * static_cast<int>(sizeof(T)) > 4095 ? 4096 / static_cast<int>(sizeof(T)) : 0;
+  }
+
+public:
+  // Row (or rows) of this workgroup. A row beyond `rows` is beyond(): leave the kernel then.
+  KILN_MEMBER explicit Row(u32 rows) : rows_(rows) {
+    const u32 thread = platform::thread_id();
+    u32 block = platform::block_x();
+    if constexpr (config.tiles > 1) {
+      tile_ = block % config.tiles;
+      block /= config.tiles;
+    }
+    if constexpr (config.threads_per_row > 64) {
+      row_ = block;
+      lane_ = config.exact() ? thread % 64 : thread;
+      wave_ = platform::uniform(thread / 64);
+    } else {
+      lane_ = thread % config.threads_per_row;
+      if constexpr (config.threads_per_row == 64) {
+        row_ = block * config.rows_per_block + platform::uniform(thread / 64);
+      } else {
+        row_ = block * config.rows_per_block;
+        row_in_block_ = thread / config.threads_per_row;
+      }
+    }
+  }
+  KILN_MEMBER bool beyond() const { return config.rows_per_block > 1 && row_ + row_in_block_ >= rows_; }
+  KILN_MEMBER u32 index() const { return row_ + row_in_block_; }
+
+  // A [rows, cols] tensor whose rows lie `row_stride` elements apart.
+  template <class T> KILN_MEMBER auto full(T* tensor, u64 row_stride = config.cols) const {
+    return stream<T>(tensor, row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride));
+  }
+  // A [cols] tensor, the same in every row.
+  template <class T> KILN_MEMBER auto columns(T* tensor) const { return stream<T>(tensor, 0, 0); }
+  // The one element of a tensor.
+  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const { return load_one(tensor, 0); }
+  // The element of this row in a [rows, 1] tensor.
+  template <class T> KILN_MEMBER f32 of_row(const T* tensor, u64 row_stride = 1) const {
+    return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride));
+  }
+  template <class T> KILN_MEMBER void store_of_row(T* tensor, f32 value, u64 row_stride = 1) const {
+    if (lane_ == 0 && wave_ == 0 && tile_ == 0) store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride), value);
+  }
+  // The element of this lane's group at `at` in a [rows, ceil(cols / group)] tensor.
+  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride = ceil_div(config.cols, group)) const {
+    return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at));
+  }
+  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride = ceil_div(config.cols, group)) const {
+    if (at.active && column(at) % group == 0)
+      store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), value);
+  }
+
+  // How many columns this lane's group has: fewer in the last group of a row.
+  template <int group> KILN_MEMBER f32 group_size(At at) const {
+    const u32 first = group_index<group>(at) * group, left = config.cols - first;
+    return static_cast<f32>(left < group ? left : group);
+  }
+
+  // Room for `ahead` chunks of a stream in flight.
+  template <class S> KILN_MEMBER Ring<S, vec, ahead> ring(S stream) const { return {stream, {}}; }
+  // Issues the first loads of several rings, chunk by chunk, so that the first chunk of all is there first.
+  template <class... Rings> KILN_MEMBER void fetch(Rings&... rings) const {
+#pragma unroll
+    for (int c = 0; c < ahead; ++c) (rings.refill(c, is_partial(c)), ...);
+  }
+
+  // What one pass computes and a later one needs, chunk by chunk, where config.residency says. `id` tells keeps apart.
+  template <class T, int id> struct Kept {
+    static constexpr bool in_lds = config.residency == Residency::lds;
+    Chunk<T, vec> in_register[in_lds ? 1 : chunks];
+    KILN_DEVICE Chunk<T, vec>* lds() {
+      static __shared__ Chunk<T, vec> storage[chunks * config.threads()];
+      return storage;
+    }
+    KILN_MEMBER void put(At at, Chunk<T, vec> chunk) {
+      if constexpr (in_lds) lds()[at.chunk * config.threads() + platform::thread_id()] = chunk;
+      else in_register[at.chunk] = chunk;
+    }
+    KILN_MEMBER Chunk<T, vec> take(At at) const {
+      if constexpr (in_lds) return lds()[at.chunk * config.threads() + platform::thread_id()];
+      else return in_register[at.chunk];
+    }
+    KILN_MEMBER void refill(int, bool) {}
+    static constexpr bool refills = false;
+  };
+  template <class T, int id> KILN_MEMBER Kept<T, id> keep() const {
+    static_assert(config.residency != Residency::reload, "nothing is kept with residency reload");
+    return {};
+  }
+
+  // Calls body(at, chunk of each source) for every chunk of this lane.
+  template <class Body, class... Sources> KILN_MEMBER void pass(Body body, Sources&... sources) const {
+    pass_chunks<chunks, ahead, config.unrolled()>(*this, body, sources...);
+  }
+
+  // Combines accumulators over the row's lanes: `total` of each is the row's result in every lane afterwards.
+  // `id` tells the reductions of a kernel apart: each has LDS of its own, so that one barrier does for each.
+  template <int id, class... R> KILN_MEMBER void reduce(Accumulator<R>&... accumulators) const {
+    if constexpr (config.threads_per_row <= 64) {
+      ((accumulators.total = across_lanes<R, config.threads_per_row>(accumulators.own())), ...);
+    } else {
+      constexpr int partials = config.waves_per_row() * 4; // one for each 16 lanes
+      constexpr int each = partials > 16 ? partials / 16 : 1;
+      static __shared__ Vec<f32, each> slots[sizeof...(R)][partials / each];
+      const u32 thread = platform::thread_id();
+      int k = 0;
+      // All 16 lanes of a row hold the same number and write it to the same place.
+      ((reinterpret_cast<f32*>(slots[k++])[thread / 16] = across_lanes<R, 16>(accumulators.own())), ...);
+      platform::barrier();
+      k = 0;
+      ((accumulators.total = platform::uniform(combine_slots<R, partials / each>(slots[k++][thread % (partials / each)]))), ...);
+    }
+  }
+
+  // Only the last chunk of a row can be partial; every tile asks, the last one finds it so.
+  KILN_DEVICE constexpr bool is_partial(int chunk) { return !config.exact() && chunk == chunks - 1; }
+  KILN_MEMBER At at(int chunk) const { return {chunk, !is_partial(chunk) || column_of(chunk) < static_cast<u32>(config.cols)}; }
+  KILN_MEMBER u32 column(At at) const { return column_of(at.chunk); }
+
+private:
+  KILN_MEMBER u32 lane_column() const {
+    u32 column = lane_ * vec;
+    if constexpr (config.exact() && config.threads_per_row > 64) column += wave_ * (chunks * stride);
+    if constexpr (config.tiles > 1) column += tile_ * config.tile_cols();
+    return column;
+  }
+  KILN_MEMBER u32 column_of(int chunk) const { return lane_column() + static_cast<u32>(chunk * stride); }
+  template <int group> KILN_MEMBER u32 group_index(At at) const {
+    const u32 column = column_of(at.chunk);
+    return (at.active ? column : static_cast<u32>(config.cols - 1)) / group;
+  }
+
+  template <class T> KILN_MEMBER auto stream(T* tensor, u64 uniform_elements, u32 lane_row_elements) const {
+    constexpr u32 size = sizeof(T);
+    u32 uniform_columns = 0;
+    if constexpr (config.exact() && config.threads_per_row > 64) uniform_columns += wave_ * (chunks * stride);
+    if constexpr (config.tiles > 1) uniform_columns += tile_ * config.tile_cols();
+    Stream<T, vec, stride, centre<T>() * static_cast<int>(sizeof(T))> result;
+    // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.
+    const u32 centred = uniform_columns + (centre<T>() ? platform::opaque(centre<T>()) : 0u);
+    result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + (uniform_elements + centred) * size);
+    result.lane_bytes = (lane_row_elements + lane_ * vec) * size;
+    result.columns_left = static_cast<int>(config.cols) - static_cast<int>(uniform_columns + lane_ * vec);
+    return result;
+  }
+  template <class T> KILN_MEMBER f32 load_one(const T* base, u32 offset) const {
+    return to<f32>(load_chunk<__remove_cv(T), 1>(base, offset * static_cast<u32>(sizeof(T)), 0))[0];
+  }
+  template <class T> KILN_MEMBER void store_one(T* base, u32 offset, f32 value) const {
+    store_chunk<T, 1>(base, offset * static_cast<u32>(sizeof(T)), 0, to<T>(Vec<f32, 1>(value)));
+  }
+  template <class R, int lanes, int N> KILN_DEVICE f32 combine_slots(Vec<f32, N> partial) {
+    f32 value = partial[0];
+#pragma unroll
+    for (int i = 1; i < N; ++i) value = R::combine(value, partial[i]);
+    return across_lanes<R, lanes>(value);
+  }
+
+  u32 rows_, row_ = 0, row_in_block_ = 0, lane_ = 0, wave_ = 0, tile_ = 0;
+};
+
+} // namespace kiln

@@ -1,0 +1,50 @@
+// RowwiseConfig: how a workgroup covers rows of a [rows, cols] iteration space. Shared by the host and the device.
+#pragma once
+#include "common/config.h"
+
+namespace kiln {
+
+// Where what a later pass needs again stays: in registers, in LDS, or nowhere (it is read from memory again).
+enum class Residency { registers, lds, reload };
+
+struct RowwiseConfig {
+  int cols = 0;            // elements of a row
+  int vec = 1;             // consecutive elements that a lane handles at a time; divides cols
+  int threads_per_row = 0; // a power of two; at most one row a workgroup when over one wave
+  int rows_per_block = 1;
+  int tiles = 1;           // workgroups that share a row; over 1 only without reductions
+  int ahead = 1;           // chunks of a tensor whose loads are in flight at a time
+  Residency residency = Residency::registers;
+
+  constexpr int threads() const { return threads_per_row * rows_per_block; }
+  constexpr int waves_per_row() const { return ceil_div(threads_per_row, 64); }
+  // A chunk is `vec` elements of each lane; a lane has `chunks` of them in its tile.
+  constexpr int row_chunks() const { return ceil_div(cols, threads_per_row * vec); }
+  constexpr int chunks() const { return row_chunks() / tiles; }
+  constexpr int tile_cols() const { return chunks() * threads_per_row * vec; }
+  // Whether all lanes have elements in all chunks. Then each wave covers a contiguous piece of the row, and chunks of
+  // a lane lie a wave's width apart (constant offsets fit the instruction); else chunks are a row's threads apart, so
+  // that at most the last one of a row is partial.
+  constexpr bool exact() const { return tile_cols() * tiles == cols; }
+  constexpr int chunk_stride() const { return (exact() && threads_per_row > 64 ? 64 : threads_per_row) * vec; }
+  constexpr bool unrolled() const { return residency == Residency::registers; }
+
+  bool operator==(const RowwiseConfig&) const = default;
+};
+
+// nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
+constexpr const char* why_invalid(const RowwiseConfig& c) {
+  if (c.cols < 1 || c.cols > 1 << 24) return "cols must be from 1 to 16777216";
+  if (!is_power_of_two(c.vec) || c.vec > 16) return "vec must be 1, 2, 4, 8 or 16";
+  if (c.cols % c.vec) return "vec must divide cols";
+  if (!is_power_of_two(c.threads_per_row) || c.threads_per_row > 1024) return "threads_per_row must be a power of two up to 1024";
+  if (c.rows_per_block < 1) return "rows_per_block must be at least 1";
+  if (c.threads_per_row > 64 && c.rows_per_block > 1) return "rows_per_block must be 1 when a row takes more than one wave";
+  if (c.threads() > 1024 || c.threads() % 64) return "threads_per_row * rows_per_block must be a multiple of 64 up to 1024";
+  if (c.tiles < 1 || c.row_chunks() % c.tiles) return "tiles must divide the chunks of a row";
+  if (c.ahead < 1 || c.ahead > c.chunks()) return "ahead must be from 1 to the chunks of a lane";
+  if (c.residency == Residency::registers && c.chunks() > 64) return "residency registers takes at most 64 chunks a lane";
+  return nullptr;
+}
+
+} // namespace kiln
