@@ -171,7 +171,9 @@ Launch prepare_launch(const isa::CodeObject& object, const isa::Kernel& kernel, 
   launch.waves = static_cast<int>((items + lane_count - 1) / lane_count);
 
   const std::vector<std::byte> segment = kernarg_segment(kernel, grid, arguments);
-  launch.kernarg = memory.allocate("kernel arguments", segment.size(), false);
+  // Compilers widen argument loads up to the alignment of the segment; the runtime allocates it in such units.
+  constexpr std::size_t kernarg_unit = 64;
+  launch.kernarg = memory.allocate("kernel arguments", (segment.size() + kernarg_unit - 1) / kernarg_unit * kernarg_unit, false);
   std::copy(segment.begin(), segment.end(), memory.bytes(launch.kernarg).begin());
   const auto packet = dispatch_packet(grid, launch.kernarg);
   launch.dispatch_packet = memory.allocate("dispatch packet", packet.size(), false);

@@ -70,6 +70,11 @@ void apply_modifiers(Operand& o, const Inst& inst, int k) {
   const Signature& s = inst.op->signature;
   const auto bit = [k](std::uint8_t bits) { return (bits >> k & 1U) != 0; };
   if (o.type == Type::mask || k > 2) return;
+  if (s.own_modifiers) {
+    o.take_high = bit(f.op_sel) && is_half(o.type);
+    o.plain = !o.take_high;
+    return;
+  }
   if (f.format == Format::vop3p) {
     o.neg = bit(f.neg);
     o.neg_hi = bit(f.abs);
@@ -165,7 +170,7 @@ void vector_operands(Inst& inst) {
     if (!(s.accumulates && k == s.source_count - 1)) apply_modifiers(inst.src[at], inst, k);
   }
   inst.clamp = f.clamp && s.result != Type::mask;
-  inst.omod = f.omod;
+  inst.omod = s.own_modifiers ? std::uint8_t{0} : f.omod;
   inst.dst_high = name == "v_fma_mixhi_f16" || (vop3 && !s.carry_out && (f.op_sel & 8U) != 0 && is_half(s.result));
   inst.writes_exec = name.starts_with("v_cmpx");
   inst.simple_result = !inst.clamp && inst.omod == 0 && !inst.dst_high && !s.keeps_half && !(f.sdwa.present && f.sdwa.dst_sel != 6);

@@ -94,7 +94,35 @@ WithCarry<i64> mad64_signed(i32 a, i32 b, i64 c) {
   return {result, ((static_cast<i64>(product) ^ result) & (c ^ result)) < 0};
 }
 
+// v_bitop3: any function of three bits. The truth table, by the index a:b:c, is spread over the modifier fields.
+void any_bit_function(Wave& wave, const Inst& inst) {
+  Buffer buffer[3], result;
+  const u32* const a = fetch(wave, inst, 0, buffer[0]);
+  const u32* const b = fetch(wave, inst, 1, buffer[1]);
+  const u32* const c = fetch(wave, inst, 2, buffer[2]);
+  const Fields& f = inst.fields;
+  const u32 truth = f.neg | static_cast<u32>(f.abs) << 3 | static_cast<u32>(f.omod) << 6;
+  for (int i = 0; i < lane_count; ++i) {
+    u32 r = 0;
+    for (u32 k = 0; k < 8; ++k)
+      if ((truth >> k & 1U) != 0) r |= ((k & 4U) != 0 ? a[i] : ~a[i]) & ((k & 2U) != 0 ? b[i] : ~b[i]) & ((k & 1U) != 0 ? c[i] : ~c[i]);
+    result.word[0][i] = inst.dst.type == Type::u16 ? r & 0xffffU : r;
+  }
+  commit(wave, inst, result);
+}
+constexpr Semantics bit_function(std::string_view name, Type type) {
+  Signature s;
+  s.result = type;
+  s.source = {type, type, type};
+  s.source_count = 3;
+  s.own_modifiers = true;
+  s.keeps_half = type == Type::u16;
+  return {name, &any_bit_function, s, InstClass::valu};
+}
+
 constexpr Semantics table[] = {
+    bit_function("v_bitop3_b32", Type::u32),
+    bit_function("v_bitop3_b16", Type::u16),
     lanes<[](u32 a) { return a; }>("v_mov_b32"),
     lanes<[](u64 a) { return a; }>("v_mov_b64"),
     lanes<[](WordPair a, WordPair b) { return WordPair{a.lo, b.hi}; }>("v_pk_mov_b32"),
