@@ -4,31 +4,99 @@
 
 namespace kiln {
 
-// Which chunk, and whether this lane has elements in it.
+// A chunk of a lane, and how many of its elements exist. `partial` is whether lanes may differ in that: it is a constant
+// where code is unrolled, so that whole chunks cost nothing.
 struct At {
   int chunk;
-  bool active;
+  int count;
+  bool partial;
 };
 
 // A tensor of T seen from one lane: chunk c starts at base + lane_bytes + c * stride elements - centre_bytes.
-template <class T, int N, int stride, int centre_bytes> struct Stream {
-  using Element = T;
+// In a partial chunk of a `ragged` tensor lanes may have some of their N elements; else they have all or none.
+template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stream {
+  using Element = __remove_cv(T);
+  static constexpr int size = sizeof(T);
+  static constexpr int alignment = ragged ? size : N * size;
   T* base;          // the same in all lanes
   u32 lane_bytes;
-  int columns_left; // columns from this lane's first one to the end of the row
+  int columns_left; // elements from this lane's first one to the end of the row
 
-  // A lane without elements in the last, partial chunk reads the row's last N instead: a valid place, and no branch.
-  KILN_MEMBER auto load(int chunk, bool partial) const {
-    const int beyond = columns_left - N - chunk * stride;
-    const u32 lane = lane_bytes + (partial && beyond < 0 ? beyond * static_cast<int>(sizeof(T)) : 0);
-    return load_chunk<__remove_cv(T), N>(base, lane, offset(chunk));
+  KILN_MEMBER Chunk<Element, N> load(At at) const {
+    if (!at.partial) return load_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk));
+    if constexpr (ragged) {
+      return at.count == N ? load_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk)) : load_some(at);
+    } else { // A lane without elements reads the row's last N instead: a valid place, and no branch.
+      const int beyond = columns_left - N - at.chunk * stride;
+      return load_chunk<Element, N, alignment>(base, lane_bytes + (beyond < 0 ? static_cast<u32>(beyond * size) : 0u), offset(at.chunk));
+    }
   }
-  KILN_MEMBER void store(At at, Chunk<T, N> chunk) const {
-    if (at.active) store_chunk<T, N>(base, lane_bytes, offset(at.chunk), chunk);
+  KILN_MEMBER void store(At at, Chunk<Element, N> chunk) const {
+    if (!at.partial || at.count == N) store_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk), chunk);
+    else if constexpr (ragged) store_some(at, chunk);
   }
 
 private:
-  KILN_DEVICE int offset(int chunk) { return chunk * stride * static_cast<int>(sizeof(T)) - centre_bytes; }
+  KILN_DEVICE int offset(int chunk) { return chunk * stride * size - centre_bytes; }
+  KILN_MEMBER Chunk<Element, N> load_some(At at) const {
+    Chunk<Element, N> chunk{};
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      if (i < at.count) set(chunk, i, load_chunk<Element, 1, size>(base, lane_bytes, offset(at.chunk) + i * size));
+    return chunk;
+  }
+  KILN_MEMBER void store_some(At at, Chunk<Element, N> chunk) const {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      if (i < at.count) store_chunk<Element, 1, size>(base, lane_bytes, offset(at.chunk) + i * size, get(chunk, i));
+  }
+  KILN_DEVICE void set(Chunk<Element, N>& chunk, int i, Chunk<Element, 1> one) {
+    if constexpr (is_byte<Element>) chunk.word[i / 4] |= one.word[0] << (8 * (i % 4));
+    else chunk[i] = one[0];
+  }
+  KILN_DEVICE Chunk<Element, 1> get(Chunk<Element, N> chunk, int i) {
+    if constexpr (is_byte<Element>) return {{chunk.word[i / 4] >> (8 * (i % 4)) & 0xff}};
+    else return chunk[i];
+  }
 };
+
+// A stream with room for `ahead` chunks whose loads are in flight.
+template <class S, int N, int ahead> struct Ring {
+  static constexpr bool refills = true;
+  S stream;
+  Chunk<typename S::Element, N> slot[ahead];
+  KILN_MEMBER auto take(At at) { return slot[at.chunk % ahead]; }
+  KILN_MEMBER void refill(At at) { slot[at.chunk % ahead] = stream.load(at); }
+};
+
+// Chunks 0 to `chunks` - 1 of a lane in order: body(at, chunk of each source). A ring's slot is used first and reloaded
+// then, with barriers for the scheduler between: this alone keeps `ahead` loads in flight all the time.
+// `space.at(chunk)` says what the lane has of a chunk.
+template <int chunks, int ahead, bool unrolled, class Space, class Body, class... Sources>
+KILN_DEVICE void pass_chunks(const Space& space, Body& body, Sources&... sources) {
+  constexpr bool any_ring = (false || ... || Sources::refills);
+  const auto step = [&](int chunk, bool reload) KILN_LAMBDA {
+    body(space.at(chunk), sources.take(space.at(chunk))...);
+    if (reload) {
+      if constexpr (any_ring) platform::schedule_barrier();
+      (sources.refill(space.at(chunk + ahead)), ...);
+      if constexpr (any_ring) platform::schedule_barrier();
+    }
+  };
+  if constexpr (unrolled) {
+    if constexpr (any_ring) platform::schedule_barrier();
+#pragma unroll
+    for (int c = 0; c < chunks; ++c) step(c, c + ahead < chunks);
+  } else {
+    constexpr int turns = (chunks - 1) / ahead - 1 > 0 ? (chunks - 1) / ahead - 1 : 0; // whole turns of the ring in which no chunk is the last
+#pragma nounroll
+    for (int turn = 0; turn < turns; ++turn)
+#pragma unroll
+      for (int i = 0; i < ahead; ++i) step(turn * ahead + i, true);
+    constexpr int rest = chunks - turns * ahead;
+#pragma unroll
+    for (int i = 0; i < rest; ++i) step(turns * ahead + i, i + ahead < rest);
+  }
+}
 
 } // namespace kiln

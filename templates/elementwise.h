@@ -1,0 +1,52 @@
+// Flat<config>: a flat run of elements, of which every workgroup handles one tile, and the passes over it.
+#pragma once
+#include "common/math.h"
+#include "common/stream.h"
+#include "elementwise_config.h"
+
+namespace kiln {
+
+template <ElementwiseConfig config> class Flat {
+  static_assert(why_invalid(config) == nullptr, "invalid ElementwiseConfig");
+  static constexpr int vec = config.vec;
+  static constexpr int chunks = config.chunks;
+  static constexpr int stride = wave_size * vec; // a wave covers a contiguous piece, chunk behind chunk
+
+public:
+  KILN_MEMBER explicit Flat(u64 elements)
+      : first_(platform::block_x() * static_cast<u64>(config.tile()) + platform::uniform(platform::thread_id() / wave_size) * (chunks * stride)),
+        left_(elements - first_), lane_(platform::thread_id() % wave_size) {}
+
+  template <class T> KILN_MEMBER auto full(T* tensor) const {
+    return Stream<T, vec, stride, 0, !config.exact>{tensor + first_, lane_ * static_cast<u32>(vec * sizeof(T)), 0};
+  }
+  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const { return to<f32>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0))[0]; }
+
+  // Calls body(at, chunk of each stream) for every chunk of this lane.
+  template <class Body, class... Streams> KILN_MEMBER void pass(Body body, Streams... streams) const {
+    if (config.exact || static_cast<i64>(left_) >= chunks * stride) {
+      pass_full(body, Ring<Streams, vec, config.ahead>{streams, {}}...);
+    } else {
+#pragma nounroll
+      for (int c = 0; c < chunks; ++c) {
+        const i64 left = static_cast<i64>(left_) - c * stride - static_cast<int>(lane_) * vec; // negative where nothing is
+        const int count = left >= vec ? vec : left > 0 ? static_cast<int>(left) : 0;
+        if (const At at{c, count, true}; count > 0) body(at, streams.load(at)...);
+      }
+    }
+  }
+
+  KILN_DEVICE constexpr At at(int chunk) { return {chunk, vec, false}; }
+
+private:
+  template <class Body, class... Rings> KILN_MEMBER void pass_full(Body& body, Rings... rings) const {
+#pragma unroll
+    for (int c = 0; c < config.ahead; ++c) (rings.refill(at(c)), ...);
+    pass_chunks<chunks, config.ahead, true>(*this, body, rings...);
+  }
+
+  u64 first_, left_; // of the wave: its first element, and how many there are from it to the end (negative beyond it)
+  u32 lane_;
+};
+
+} // namespace kiln
