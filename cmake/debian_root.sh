@@ -127,7 +127,7 @@ build_root() {
   trap - INT TERM HUP
   if [[ $status != 0 ]]; then
     remove_tree "$partial"
-    die "the environment could not be built from suite $suite of $mirror; the whole log is $log" "$(grep -E '^(E|W|Err|error)' "$log" | tail -n 12)" \
+    die "the environment could not be built from suite $suite of $mirror; the whole log is $log" "$(grep -E '^(E|W): ' "$log" | grep -vE 'mmdebstrap failed|command failed|^E: apt-get|old ones used' | tail -n 12)" \
       'KILN_DEV_MIRROR names another mirror, --suite another suite; ROCm 6.2 and LLVM 20 or newer on this machine serve as well'
   fi
   mv "$partial" "$root"
