@@ -1,26 +1,46 @@
 // KernelSource: the HIP text of one kernel, with what a compiler needs to know and what a launch needs to know.
 #pragma once
+#include "gen/dim.h"
 #include "gen/dtype.h"
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace kiln {
 
+enum class ArgumentKind : std::uint8_t { input, output, in_place, scalar, size, stride };
+std::string_view name(ArgumentKind kind);
+
 // One field of the kernel's argument block, in order, at `offset` bytes from its start.
 struct KernelArgument {
-  std::string name; // "x", "x_stride", "rows", "scale"
-  std::string what; // "input", "output", "stride", "size", "scalar"
-  DType dtype = DType::f32;
+  std::string name = {};     // "x", "q", "eps", "rows", "x_stride"
+  ArgumentKind kind = ArgumentKind::input;
+  DType dtype = f32;    // of a tensor's elements or a scalar; sizes and strides (in elements) are unsigned 32-bit
+  std::string tensor = {};   // in_place: the output that shares the input's memory; stride: the tensor it belongs to
   int offset = 0, size = 0; // bytes
+  int alignment = 0;    // tensors: bytes that its address must be a multiple of; strides: elements that it must be a multiple of
   bool operator==(const KernelArgument&) const = default;
 };
 
+// How many workgroups, of how many threads. Units (rows, or elements of a flat kernel) are the product of `dims` and
+// `units`; a workgroup handles `units_per_block` of them, or `blocks_per_unit` workgroups share one.
+struct Launch {
+  int threads = 0;
+  std::vector<Dim> dims = {};
+  std::int64_t units = 1, units_per_block = 1, blocks_per_unit = 1;
+  // Workgroups in x for these run-time sizes; 0 when one of them is 0 (nothing is to be launched then).
+  std::uint64_t blocks(const std::function<std::int64_t(const std::string& dim)>& size_of) const;
+  bool operator==(const Launch&) const = default;
+};
+
 struct KernelSource {
-  std::string name; // of the spec, and of the extern "C" function
-  std::string arch; // "gfx942"
+  std::string name = {}; // of the spec, and of the extern "C" function
+  std::string arch = {}; // "gfx942"
   // The text that `#include`s headers of template_headers() by name ("rowwise.h"), as given to hipRTC and comgr.
-  std::string text;
-  std::vector<KernelArgument> arguments;
+  std::string text = {};
+  std::vector<KernelArgument> arguments = {};
+  Launch launch;
   bool operator==(const KernelSource&) const = default;
 };
 

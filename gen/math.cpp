@@ -10,6 +10,7 @@ bool wants_bool(OpKind kind, std::size_t operand) { return kind == OpKind::logic
 
 void require_operand_types(Op op, std::span<const Expr> operands) {
   const OpInfo& facts = info(op);
+  if (facts.reference == nullptr) throw InternalError(fmt::format("'{}' is no pointwise operation", facts.name));
   if (static_cast<int>(operands.size()) != facts.arity)
     throw UserError(fmt::format("operation '{}'", facts.name), fmt::format("it was given {} operands", operands.size()),
                     fmt::format("give it {}", facts.arity));
@@ -29,6 +30,8 @@ Expr make(Op op, std::initializer_list<Expr> operands) { return pointwise(op, {o
 Expr pointwise(Op op, std::span<const Expr> operands) {
   require_operand_types(op, operands);
   const OpInfo& facts = info(op);
+  // A negative number is a constant, not an operation, so that "-2" in text means what -2.0 means in C++.
+  if (op == Op::neg && operands[0].op() == Op::constant) return constant(-operands[0]->value);
   Shape shape = operands[0].shape();
   for (const Expr& operand : operands.subspan(1)) shape = broadcast(facts.name, shape, operand.shape());
   const bool gives_bool = facts.kind == OpKind::compare || facts.kind == OpKind::logic;
@@ -38,10 +41,7 @@ Expr pointwise(Op op, std::span<const Expr> operands) {
                                                 .operands = {operands.begin(), operands.end()}}));
 }
 
-Expr operator-(const Expr& a) {
-  if (a.op() == Op::constant) return constant(-a->value); // so that -2 is a number in text, too
-  return make(Op::neg, {a});
-}
+Expr operator-(const Expr& a) { return make(Op::neg, {a}); }
 Expr operator+(const Expr& a, const Expr& b) { return make(Op::add, {a, b}); }
 Expr operator-(const Expr& a, const Expr& b) { return make(Op::sub, {a, b}); }
 Expr operator*(const Expr& a, const Expr& b) { return make(Op::mul, {a, b}); }

@@ -5,6 +5,9 @@
 #include "gen/op.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace kiln {
 namespace {
@@ -31,6 +34,29 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_reserved_word(std::string_view name) {
   return std::ranges::find(reserved, name) != std::end(reserved) || parse_dtype(name) || parse_op(name);
+}
+
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
+  std::string_view best;
+  std::size_t best_edits = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    // Levenshtein distance, one row at a time.
+    std::vector<std::size_t> row(candidate.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      std::size_t diagonal = std::exchange(row[0], i + 1);
+      for (std::size_t j = 0; j < candidate.size(); ++j) {
+        const std::size_t substitute = diagonal + (name[i] == candidate[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
+      }
+    }
+    if (row.back() < best_edits) {
+      best_edits = row.back();
+      best = candidate;
+    }
+  }
+  return best;
 }
 
 void require_name(std::string_view what, std::string_view name) {

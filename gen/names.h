@@ -1,5 +1,6 @@
 // Names: what an input, output, scalar, dimension or kernel may be called.
 #pragma once
+#include <span>
 #include <string_view>
 
 namespace kiln {
@@ -8,5 +9,8 @@ namespace kiln {
 // the spec text, of C++ or of HIP that the emitted kernel could trip over. Throws UserError with subject "<what> '<name>'".
 void require_name(std::string_view what, std::string_view name);
 bool is_reserved_word(std::string_view name);
+
+// The candidate with the fewest edits from `name`, for "did you mean"; empty when none is near (a third of its letters).
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 } // namespace kiln

@@ -138,10 +138,8 @@ template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x) {
 }
 template <class To, int N> KILN_DEVICE auto to_nonsaturating(Vec<f32, N> x) { return detail::pack_fp8<To, N>(x); }
 
-// One value for all: a row's, a group's or a scalar.
-template <class To> KILN_DEVICE auto to(f32 x) {
-  if constexpr (__is_same(To, f32)) return x;
-  else return to<To>(Vec<f32, 1>(x));
-}
+// One number rounded through T, as an f32.
+template <class T> KILN_DEVICE f32 rounded(f32 x) { return to<f32>(to<T>(Vec<f32, 1>(x)))[0]; }
+template <class T> KILN_DEVICE f32 rounded_nonsaturating(f32 x) { return to<f32>(to_nonsaturating<T>(Vec<f32, 1>(x)))[0]; }
 
 } // namespace kiln

@@ -50,10 +50,39 @@ template <class A> KILN_DEVICE auto round(A a) { return map([](f32 x) { return _
 
 template <class A, class B> KILN_DEVICE auto div(A a, B b) { return a * rcp(b); }
 template <class A, class B> KILN_DEVICE auto div_exact(A a, B b) { return map([](f32 x, f32 y) { return x / y; }, a, b); }
-template <class A> KILN_DEVICE auto exp(A a) { return exp2(a * log2_e); }
+
+// a times a constant. f16 vectors are taken as they lie in memory: the product converts them for free.
+template <class A> KILN_DEVICE auto scaled(A a, f32 factor) { return a * factor; }
+template <int N> KILN_DEVICE Vec<f32, N> scaled(Vec<f16, N> a, f32 factor) { return mixed_product(a, factor); }
+template <class A> KILN_DEVICE A as_f32(A a) { return a; }
+template <int N> KILN_DEVICE Vec<f32, N> as_f32(Vec<f16, N> a) { return to<f32>(a); }
+
+template <class A> KILN_DEVICE auto exp(A a) { return exp2(scaled(a, log2_e)); }
 template <class A> KILN_DEVICE auto log(A a) { return log2(a) * ln_2; }
-template <class A> KILN_DEVICE auto sigmoid(A a) { return rcp(exp2(a * -log2_e) + 1.0f); }
-template <class A> KILN_DEVICE auto silu(A a) { return a * sigmoid(a); }
-template <class A> KILN_DEVICE auto relu(A a) { return map([](f32 x) { return x < 0.0f ? 0.0f : x; }, a); }
+template <class A> KILN_DEVICE auto sigmoid(A a) { return rcp(exp2(scaled(a, -log2_e)) + 1.0f); }
+template <class A> KILN_DEVICE auto silu(A a) { return as_f32(a) * sigmoid(a); }
+template <class A> KILN_DEVICE auto relu(A a) { return max(a, 0.0f); }
+// 1 - 2 / (exp(2x) + 1): right at both infinities.
+template <class A> KILN_DEVICE auto tanh(A a) { return 1.0f - rcp(exp2(a * (2.0f * log2_e)) + 1.0f) * 2.0f; }
+// Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: |error| <= 1.5e-7.
+template <class A> KILN_DEVICE auto erf(A a) {
+  const auto x = abs(a);
+  const auto t = rcp(x * 0.3275911f + 1.0f);
+  const auto tail = ((((t * 1.061405429f - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
+  const auto magnitude = 1.0f - tail * exp2(x * x * -log2_e);
+  return map([](f32 m, f32 sign) { return __builtin_copysignf(m, sign); }, magnitude, a);
+}
+template <class A> KILN_DEVICE auto gelu(A a) { return a * 0.5f * (erf(a * 0.707106781f) + 1.0f); }
+// x * sigmoid(2u), u = sqrt(2 / pi) (x + 0.044715 x^3), is 0.5 x (1 + tanh(u)).
+template <class A> KILN_DEVICE auto gelu_tanh(A a) { return a * sigmoid(a * (a * a * 0.0713548163f + 1.59576912f)); }
+template <class A> KILN_DEVICE auto softplus(A a) { return max(a, 0.0f) + log(exp(-abs(a)) + 1.0f); }
+// Radians; v_sin and v_cos take turns.
+template <class A> KILN_DEVICE auto sin(A a) {
+  return map([](f32 turns) { return platform::sin_turns(platform::fract(turns)); }, a * 0.159154943f);
+}
+template <class A> KILN_DEVICE auto cos(A a) {
+  return map([](f32 turns) { return platform::cos_turns(platform::fract(turns)); }, a * 0.159154943f);
+}
+template <class A, class B> KILN_DEVICE auto pow(A a, B b) { return exp2(log2(a) * b); }
 
 } // namespace kiln

@@ -1,0 +1,58 @@
+// Assembling with LLVM MC.
+#include "isa_checks/assembler.h"
+#include "isa_checks/error.h"
+#include "isa_checks/mc_target.h"
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/MC/MCAsmBackend.h>
+#include <llvm/MC/MCCodeEmitter.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCObjectFileInfo.h>
+#include <llvm/MC/MCObjectWriter.h>
+#include <llvm/MC/MCParser/MCAsmParser.h>
+#include <llvm/MC/MCParser/MCTargetAsmParser.h>
+#include <llvm/MC/MCStreamer.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+
+namespace kiln::isa {
+namespace {
+
+void collect(const llvm::SMDiagnostic& diagnostic, void* log) {
+  llvm::raw_string_ostream stream(*static_cast<std::string*>(log));
+  diagnostic.print(nullptr, stream, /*ShowColors=*/false);
+}
+
+} // namespace
+
+Bytes assemble(std::string_view text, const TargetFacts& target, const std::string& name) {
+  const McTarget mc(target);
+  std::string log;
+  llvm::SourceMgr sources;
+  sources.setDiagHandler(collect, &log);
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size()), name), llvm::SMLoc());
+  llvm::MCContext context(mc.triple, mc.asm_info.get(), mc.registers.get(), mc.subtarget.get(), &sources, &mc.options);
+  context.setDiagnosticHandler([&log](const llvm::SMDiagnostic& diagnostic, bool, const llvm::SourceMgr&,
+                                      std::vector<const llvm::MDNode*>&) { collect(diagnostic, &log); });
+  const std::unique_ptr<llvm::MCObjectFileInfo> file_info(mc.target->createMCObjectFileInfo(context, /*PIC=*/true));
+  context.setObjectFileInfo(file_info.get());
+
+  llvm::SmallVector<char, 4096> object;
+  llvm::raw_svector_ostream stream(object);
+  std::unique_ptr<llvm::MCAsmBackend> backend(mc.target->createMCAsmBackend(*mc.subtarget, *mc.registers, mc.options));
+  std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(stream);
+  std::unique_ptr<llvm::MCCodeEmitter> emitter(mc.target->createMCCodeEmitter(*mc.instructions, context));
+  const std::unique_ptr<llvm::MCStreamer> streamer(mc.target->createMCObjectStreamer(
+      mc.triple, context, std::move(backend), std::move(writer), std::move(emitter), *mc.subtarget));
+  const std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(sources, context, *streamer, *mc.asm_info));
+  const std::unique_ptr<llvm::MCTargetAsmParser> target_parser(
+      mc.target->createMCAsmParser(*mc.subtarget, *parser, *mc.instructions, mc.options));
+  if (!target_parser)
+    throw Error("LLVM", "its AMDGPU back end has no assembler", "link Kiln with a complete LLVM 20 to 22");
+  parser->setTargetParser(*target_parser);
+  if (parser->Run(/*NoInitialTextSection=*/false) || context.hadError())
+    throw Error(name, "it does not assemble for " + std::string(target.arch) + ":\n" + log, "mend the lines named above");
+  return Bytes(object.begin(), object.end());
+}
+
+} // namespace kiln::isa

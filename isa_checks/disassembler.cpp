@@ -1,0 +1,128 @@
+// Decoding and printing with LLVM MC.
+#include "isa_checks/disassembler.h"
+#include "isa_checks/error.h"
+#include "isa_checks/mc_target.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCDisassembler/MCDisassembler.h>
+#include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstPrinter.h>
+#include <llvm/Support/raw_ostream.h>
+
+namespace kiln::isa {
+namespace {
+
+Flow flow_of(std::string_view mnemonic) {
+  if (!mnemonic.starts_with("s_"))
+    return Flow::next;
+  if (mnemonic.starts_with("s_endpgm"))
+    return Flow::end;
+  if (mnemonic == "s_branch")
+    return Flow::jump;
+  if (mnemonic == "s_setpc_b64" || mnemonic == "s_rfe_b64" || mnemonic == "s_rfe_restore_b64")
+    return Flow::indirect;
+  if (mnemonic == "s_cbranch_g_fork" || mnemonic == "s_cbranch_i_fork" || mnemonic == "s_cbranch_join") // fork and join: a stack of masks
+    return Flow::indirect;
+  if (mnemonic.starts_with("s_cbranch_"))
+    return Flow::branch;
+  if (mnemonic == "s_swappc_b64" || mnemonic == "s_call_b64")
+    return Flow::call;
+  return Flow::next;
+}
+
+// SOPP and SOPK branches hold a signed count of dwords from the next instruction in their low 16 bits.
+std::optional<std::uint64_t> target_of(const Instruction& instruction) {
+  const bool direct = instruction.flow == Flow::jump || instruction.flow == Flow::branch || instruction.mnemonic == "s_call_b64";
+  if (!direct)
+    return std::nullopt;
+  std::int16_t dwords;
+  std::memcpy(&dwords, instruction.bytes.data(), sizeof dwords);
+  return instruction.address + 4 + static_cast<std::uint64_t>(std::int64_t{dwords} * 4);
+}
+
+std::string tidy(std::string_view printed) {
+  std::string text;
+  for (char c : printed) {
+    if (c == '\t')
+      c = ' ';
+    if (c == ' ' && (text.empty() || text.back() == ' '))
+      continue;
+    text += c;
+  }
+  while (!text.empty() && text.back() == ' ')
+    text.pop_back();
+  return text;
+}
+
+} // namespace
+
+std::string_view Instruction::operands() const {
+  const std::string_view all = text;
+  return all.size() <= mnemonic.size() ? std::string_view() : all.substr(mnemonic.size() + 1);
+}
+
+struct Disassembler::Machine {
+  explicit Machine(const TargetFacts& facts)
+      : mc(facts), context(mc.triple, mc.asm_info.get(), mc.registers.get(), mc.subtarget.get()) {
+    disassembler.reset(mc.target->createMCDisassembler(*mc.subtarget, context));
+    printer.reset(mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info, *mc.instructions,
+                                                 *mc.registers));
+    if (!disassembler || !printer)
+      throw Error("LLVM", "its AMDGPU back end has no disassembler", "link Kiln with a complete LLVM 20 to 22");
+  }
+
+  void decode_one(std::span<const std::uint8_t> code, Instruction& instruction) {
+    llvm::MCInst inst;
+    std::uint64_t size = 0;
+    const auto status = disassembler->getInstruction(inst, size, llvm::ArrayRef<std::uint8_t>(code.data(), code.size()),
+                                                     instruction.address, llvm::nulls());
+    instruction.valid = status != llvm::MCDisassembler::Fail && size >= 4 && size <= std::min<std::size_t>(code.size(), 16);
+    instruction.size = instruction.valid ? static_cast<std::uint32_t>(size) : static_cast<std::uint32_t>(std::min<std::size_t>(code.size(), 4));
+    std::copy_n(code.begin(), instruction.size, instruction.bytes.begin());
+    if (!instruction.valid) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, instruction.bytes.data(), instruction.size);
+      instruction.mnemonic = ".long";
+      instruction.text = fmt::format(".long {:#010x}", word);
+      return;
+    }
+    std::string printed;
+    llvm::raw_string_ostream stream(printed);
+    printer->printInst(&inst, instruction.address, "", *mc.subtarget, stream);
+    stream.flush();
+    instruction.text = tidy(printed);
+    instruction.mnemonic = instruction.text.substr(0, instruction.text.find(' '));
+    instruction.opcode = inst.getOpcode();
+    const llvm::StringRef name = mc.instructions->getName(inst.getOpcode());
+    instruction.mc_name = {name.data(), name.size()};
+    instruction.flow = flow_of(instruction.mnemonic);
+    instruction.branch_target = target_of(instruction);
+  }
+
+  McTarget mc;
+  llvm::MCContext context;
+  std::unique_ptr<llvm::MCDisassembler> disassembler;
+  std::unique_ptr<llvm::MCInstPrinter> printer;
+};
+
+Disassembler::Disassembler(const TargetFacts& target) : machine_(std::make_unique<Machine>(target)) {}
+Disassembler::~Disassembler() = default;
+Disassembler::Disassembler(Disassembler&&) noexcept = default;
+Disassembler& Disassembler::operator=(Disassembler&&) noexcept = default;
+
+std::vector<Instruction> Disassembler::decode(std::span<const std::uint8_t> code, std::uint64_t address) {
+  std::vector<Instruction> instructions;
+  instructions.reserve(code.size() / 6);
+  while (!code.empty()) {
+    Instruction& instruction = instructions.emplace_back();
+    instruction.address = address;
+    machine_->decode_one(code, instruction);
+    code = code.subspan(instruction.size);
+    address += instruction.size;
+  }
+  return instructions;
+}
+
+} // namespace kiln::isa

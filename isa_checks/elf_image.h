@@ -1,0 +1,50 @@
+// ElfImage: the sections, symbols and flags of one 64-bit little-endian ELF file, every bound checked.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln::isa {
+
+using Bytes = std::vector<std::uint8_t>;
+
+// Views into the file's bytes: valid while the ElfImage (or a copy of it) lives.
+struct ElfSection {
+  std::string_view name;
+  std::uint32_t type = 0;    // SHT_*
+  std::uint64_t flags = 0;   // SHF_*
+  std::uint64_t address = 0; // 0 in a relocatable object
+  std::uint64_t size = 0;    // bytes in memory
+  std::uint32_t link = 0;
+  std::span<const std::uint8_t> bytes; // empty for SHT_NOBITS
+};
+
+struct ElfSymbol {
+  std::string_view name;
+  std::uint64_t value = 0; // an address; in a relocatable object an offset into its section
+  std::uint64_t size = 0;
+  std::uint8_t type = 0; // STT_*
+  std::uint8_t bind = 0; // STB_*
+  std::uint16_t section = 0;
+};
+
+struct ElfImage {
+  std::shared_ptr<const Bytes> bytes;
+  bool relocatable = false; // ET_REL; otherwise ET_DYN or ET_EXEC
+  std::uint8_t os_abi = 0;
+  std::uint8_t abi_version = 0;
+  std::uint32_t flags = 0; // e_flags
+  std::vector<ElfSection> sections;
+  std::vector<ElfSymbol> symbols; // of .symtab, then those of .dynsym that .symtab lacks; unnamed ones left out
+
+  // `size` bytes at a symbol's value in its section; empty when they are not wholly inside it.
+  std::span<const std::uint8_t> at(std::uint16_t section, std::uint64_t value, std::uint64_t size) const;
+};
+
+// Throws Error for anything but a well-formed AMDGPU ELF. `name` is the subject of errors.
+ElfImage parse_elf(Bytes bytes, const std::string& name);
+
+} // namespace kiln::isa

@@ -1,0 +1,105 @@
+// Assembling and disassembling: text, sizes, branch targets, bytes that are no instruction.
+#include "isa_checks/disassembler.h"
+#include "isa_checks/error.h"
+#include "tests/isa/snippet.h"
+#include <doctest/doctest.h>
+#include <thread>
+
+using namespace kiln::isa;
+using namespace kiln::isa::testing;
+
+namespace {
+
+std::vector<Instruction> round_trip(std::string_view body, std::string_view arch) {
+  const CodeObject object = assemble_kernel(body, arch);
+  return Disassembler(object.target()).decode(object.kernel("k"));
+}
+
+} // namespace
+
+TEST_CASE("instructions keep text, mnemonic, size and bytes") {
+  const auto code = round_trip("  global_load_dwordx4 v[2:5], v1, s[2:3] offset:16\n  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v2, v3", "gfx942");
+  REQUIRE(code.size() == 4);
+  CHECK(code[0].mnemonic == "global_load_dwordx4");
+  CHECK(code[0].text == "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16");
+  CHECK(code[0].operands() == "v[2:5], v1, s[2:3] offset:16");
+  CHECK(code[0].mc_name == "GLOBAL_LOAD_DWORDX4_SADDR_vi");
+  CHECK(code[0].size == 8);
+  CHECK(code[1].address == code[0].address + 8);
+  CHECK(code[1].text == "s_waitcnt vmcnt(0)");
+  CHECK(code[1].bytes[0] == 0x70); // 0xbf8c0f70
+  CHECK(code[1].bytes[3] == 0xbf);
+  CHECK(code[2].mnemonic == "v_add_f32_e32");
+  CHECK(code[3].flow == Flow::end);
+  CHECK(code[3].operands().empty());
+  for (const Instruction& instruction : code)
+    CHECK(instruction.valid);
+}
+
+TEST_CASE("branch targets and flow") {
+  const auto code = round_trip(R"(
+top:
+  s_nop 0
+  s_cbranch_scc1 top
+  s_branch done
+  s_setpc_b64 s[0:1]
+  s_swappc_b64 s[2:3], s[4:5]
+done:
+)",
+                               "gfx950");
+  REQUIRE(code.size() == 6);
+  CHECK(code[1].flow == Flow::branch);
+  CHECK(code[1].branch_target == code[0].address);
+  CHECK(code[2].flow == Flow::jump);
+  CHECK(code[2].branch_target == code[5].address);
+  CHECK(code[3].flow == Flow::indirect);
+  CHECK(code[4].flow == Flow::call);
+  CHECK_FALSE(code[4].branch_target);
+}
+
+TEST_CASE("gfx950 has instructions that gfx942 lacks, and the other way round") {
+  CHECK(round_trip("  v_cvt_pk_bf16_f32 v0, v1, v2", "gfx950")[0].mnemonic == "v_cvt_pk_bf16_f32");
+  CHECK_THROWS_AS(round_trip("  v_cvt_pk_bf16_f32 v0, v1, v2", "gfx942"), Error);
+  CHECK(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx942")[0].size == 8);
+  CHECK_THROWS_AS(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx950"), Error);
+  const auto scaled = round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
+  CHECK(scaled[0].valid);
+  CHECK(scaled[0].size == 16);
+}
+
+TEST_CASE("assembler errors carry the file, line and message") {
+  try {
+    assemble("s_nop 0\n  v_nonsense v0\n", target_facts("gfx942"), "bad.s");
+    FAIL("expected an error");
+  } catch (const Error& error) {
+    CHECK(error.subject == "bad.s");
+    CHECK(error.fact.find("bad.s:2:3") != std::string::npos);
+    CHECK(error.fact.find("invalid instruction") != std::string::npos);
+  }
+}
+
+TEST_CASE("bytes that are no instruction are kept as data") {
+  const std::vector<std::uint8_t> bytes{0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x80, 0xbf, 0x01, 0x02, 0x03};
+  const auto code = Disassembler(target_facts("gfx942")).decode(bytes, 0x100);
+  REQUIRE(code.size() == 3);
+  CHECK_FALSE(code[0].valid);
+  CHECK(code[0].text == ".long 0xffffffff");
+  CHECK(code[1].text == "s_nop 0");
+  CHECK(code[2].size == 3);
+  CHECK_FALSE(code[2].valid);
+}
+
+TEST_CASE("disassemblers of several threads do not disturb each other") {
+  const CodeObject object = assemble_kernel("  v_fma_f32 v0, v1, v2, v3\n  ds_read_b128 v[0:3], v4", "gfx950");
+  std::vector<std::thread> threads;
+  std::array<std::size_t, 4> counts{};
+  for (std::size_t& count : counts)
+    threads.emplace_back([&object, &count] {
+      for (int i = 0; i < 20; ++i)
+        count += Disassembler(object.target()).decode(object.kernels()[0]).size();
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  for (std::size_t count : counts)
+    CHECK(count == 60);
+}

@@ -1,0 +1,26 @@
+// Kernels for tests from a few lines of assembly: the directives around them are written here.
+#pragma once
+#include "isa_checks/assembler.h"
+#include "isa_checks/code_object.h"
+#include <string>
+#include <string_view>
+
+namespace kiln::isa::testing {
+
+struct Snippet {
+  std::string name = "k";
+  int vgprs = 8; // next_free_vgpr: architectural and accumulation registers together
+  int accum_offset = 4;
+  int sgprs = 16;
+  int lds_bytes = 0;
+  int scratch_bytes = 0;
+  int workgroup_size = 256;
+  int spills = 0;
+  std::string descriptor = {}; // more .amdhsa_ lines
+};
+
+// The whole text of an object with one kernel.
+std::string kernel_text(std::string_view body, std::string_view arch, const Snippet& snippet = {});
+CodeObject assemble_kernel(std::string_view body, std::string_view arch, const Snippet& snippet = {});
+
+} // namespace kiln::isa::testing
