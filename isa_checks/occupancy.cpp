@@ -18,7 +18,9 @@ int waves_by_vgprs(const TargetFacts& target, int vgprs) {
 }
 
 // LLVM's AMDGPUBaseInfo.cpp, getOccupancyWithNumSGPRs for gfx9 (it allows 10 waves up to 80); beyond 100 it gives 7.
-int waves_by_sgprs(const TargetFacts& target, int sgprs) { return std::min(target.max_waves_per_simd, sgprs <= 100 ? 8 : 7); }
+int waves_by_sgprs(const TargetFacts& target, int sgprs) {
+  return std::min(target.max_waves_per_simd, sgprs <= 100 ? 8 : 7);
+}
 
 } // namespace
 
@@ -47,13 +49,15 @@ Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input) {
                                                               {by_waves(result.vgpr_waves), OccupancyLimit::vgprs},
                                                               {result.lds_workgroups, OccupancyLimit::lds},
                                                               {by_waves(result.sgpr_waves), OccupancyLimit::sgprs}}};
-  const auto smallest = *std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto smallest =
+      *std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   result.workgroups_per_cu = smallest.first;
   result.limit = smallest.second;
   result.waves_per_cu = result.workgroups_per_cu * waves;
   result.waves_per_simd = static_cast<double>(result.waves_per_cu) / target.simds_per_cu;
   if (result.limit == OccupancyLimit::vgprs)
-    for (int count = result.allocated_vgprs - target.vgpr_granule; count > 0 && result.next_vgprs == 0; count -= target.vgpr_granule)
+    for (int count = result.allocated_vgprs - target.vgpr_granule; count > 0 && result.next_vgprs == 0;
+         count -= target.vgpr_granule)
       if (by_waves(waves_by_vgprs(target, count)) > result.workgroups_per_cu)
         result.next_vgprs = count;
   return result;
