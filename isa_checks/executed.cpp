@@ -72,7 +72,8 @@ private:
 
   bool better(Count a, Count b) const { return choice_ == PathChoice::longest ? a > b : a < b; }
 
-  // `blocks` in reverse post-order, so that every way into a block is known before the block is reached.
+  // `blocks` in reverse post-order, so that every way into a block is known before the block is reached, and no way
+  // round a loop is when its header is.
   void solve(std::size_t region, std::size_t start, const std::vector<std::size_t>& blocks) {
     Region& ways = regions_[region];
     for (const std::size_t b : blocks) {
@@ -83,8 +84,6 @@ private:
       if (b == start)
         in = Way{};
       for (const std::size_t before : p_.blocks[b].predecessors) {
-        if (b == start || (child != nothing && child_of(region, before) == child))
-          continue; // a way round, not a way in
         if (const auto found = ways.find(before); found != ways.end() && (!in || better(found->second.cost, in->cost)))
           in = Way{found->second.cost, before};
       }

@@ -5,9 +5,9 @@
 
 namespace kiln::isa {
 
-// One instruction a line: the text with the branch target as a label, then a comment with the address. Blocks of loops are
-// indented by their depth, and headers say which loop they begin. Assembling the text gives the same bytes again, except
-// after a branch that leaves the kernel, which keeps its number.
+// One instruction a line: the text with the branch target as a label, then a comment with the address. Blocks of loops
+// are indented by their depth, and headers say which loop they begin. Assembling the text gives the same bytes again,
+// except after a branch that leaves the kernel, which keeps its number.
 std::string listing(const Program& program);
 
 } // namespace kiln::isa

@@ -25,7 +25,7 @@ int waves_by_sgprs(const TargetFacts& target, int sgprs) {
 } // namespace
 
 std::string_view name_of(OccupancyLimit limit) {
-  static constexpr std::array<std::string_view, 5> names{"wave_slots", "vgprs", "sgprs", "lds", "workgroups"};
+  static constexpr std::array<std::string_view, 4> names{"wave_slots", "vgprs", "sgprs", "lds"};
   return names[static_cast<std::size_t>(limit)];
 }
 
@@ -39,13 +39,11 @@ Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input) {
 
   const auto by_waves = [&](int waves_per_simd) { return target.simds_per_cu * waves_per_simd / waves; };
   const int slots = by_waves(target.max_waves_per_simd);
-  const int group_slots = waves == 1 ? target.max_workgroups_per_cu : target.max_barriers_per_cu;
   result.lds_workgroups =
       result.allocated_lds_bytes == 0 ? std::numeric_limits<int>::max() : target.lds_bytes / result.allocated_lds_bytes;
 
   // In the order of preference when two limits tie: the one that a kernel's author cannot change comes first.
-  const std::array<std::pair<int, OccupancyLimit>, 5> limits{{{slots, OccupancyLimit::wave_slots},
-                                                              {group_slots, OccupancyLimit::workgroups},
+  const std::array<std::pair<int, OccupancyLimit>, 4> limits{{{slots, OccupancyLimit::wave_slots},
                                                               {by_waves(result.vgpr_waves), OccupancyLimit::vgprs},
                                                               {result.lds_workgroups, OccupancyLimit::lds},
                                                               {by_waves(result.sgpr_waves), OccupancyLimit::sgprs}}};

@@ -10,7 +10,6 @@ enum class OccupancyLimit {
   vgprs,
   sgprs,
   lds,
-  workgroups, // slots for workgroups, or barriers
 };
 std::string_view name_of(OccupancyLimit limit); // "wave_slots"
 
@@ -35,6 +34,7 @@ struct Occupancy {
   bool operator==(const Occupancy&) const = default;
 };
 
+// The 32 workgroup slots and 16 barriers of a CU never bind before its 32 wave slots do, and are left out.
 // LDS is rounded to the granule, which LLVM's own occupancy remark does not do (so that its figure may be higher).
 Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input);
 

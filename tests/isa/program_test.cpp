@@ -139,6 +139,29 @@ done:
   CHECK(executed(program, {3, 3}, PathChoice::shortest) == 2 * 11 + 1 + 6 + 2 + 1);
 }
 
+TEST_CASE("a way through a loop is weighed against a way around it by what is executed") {
+  const Program program = program_of(R"(
+  s_cbranch_scc0 around
+loop:
+  s_nop 0
+  s_nop 0
+  s_cbranch_scc1 loop
+  s_branch join
+around:
+  s_nop 0
+  s_nop 0
+  s_nop 0
+  s_nop 0
+  s_nop 0
+join:
+)");
+  REQUIRE(program.loops.size() == 1);
+  CHECK(executed(program, {1}) == 1 + 5 + 1); // one trip is 3 + 1
+  CHECK(executed(program, {1}, PathChoice::shortest) == 1 + 4 + 1);
+  CHECK(executed(program, {2}) == 1 + 7 + 1);
+  CHECK(executed(program, {2}, PathChoice::shortest) == 1 + 5 + 1);
+}
+
 TEST_CASE("an endless loop, and code that nothing reaches") {
   const Program program = program_of(R"(
 again:

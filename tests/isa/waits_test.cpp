@@ -92,6 +92,19 @@ TEST_CASE("paths that meet") {
   check_point(waits.points[1], {1, 1}, {0, 3}, 1);
 }
 
+TEST_CASE("of two distances to the same operation the shorter is told") {
+  for (const char* branch : {"s_cbranch_scc0", "s_cbranch_scc1"}) { // in either order of the blocks' visits
+    const auto [program, waits] =
+        analyze(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
+                " far\n  s_branch join\nfar:\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
+    REQUIRE(waits.points.size() == 1);
+    check_point(waits.points[0], {1, 1}, {0}, 3);
+    const auto other = analyze(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
+                               " join\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
+    check_point(other.waits.points[0], {1, 1}, {0}, 2);
+  }
+}
+
 TEST_CASE("a counter saturates") {
   const auto [program, waits] = analyze(loads(70) + "  s_waitcnt vmcnt(62)\n  s_waitcnt vmcnt(0)");
   CHECK(waits.points[0].most_outstanding == 63);
