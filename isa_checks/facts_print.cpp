@@ -52,6 +52,8 @@ std::string to_text(const KernelFacts& facts) {
                                   o.workgroups_per_cu, name_of(o.limit));
   if (o.next_vgprs > 0)
     limit += fmt::format(" ({} fewer would allow more)", r.vgprs - o.next_vgprs);
+  if (o.compiler_waves_per_simd != o.waves_per_simd)
+    limit += fmt::format("; the compiler's remark says {}", o.compiler_waves_per_simd);
   text += line("occupancy", limit);
   std::string mix;
   for (std::size_t i = 0; i < facts.classes.size(); ++i)
@@ -98,7 +100,8 @@ std::string to_json(const KernelFacts& facts) {
                        {"limit", name_of(o.limit)},
                        {"allocated_vgprs", o.allocated_vgprs},
                        {"allocated_lds_bytes", o.allocated_lds_bytes},
-                       {"next_vgprs", o.next_vgprs}};
+                       {"next_vgprs", o.next_vgprs},
+                       {"compiler_waves_per_simd", o.compiler_waves_per_simd}};
   json["instructions"] = facts.instructions;
   json["code_bytes"] = facts.code_bytes;
   json["undecodable"] = facts.undecodable;

@@ -22,6 +22,16 @@ int waves_by_sgprs(const TargetFacts& target, int sgprs) {
   return std::min(target.max_waves_per_simd, sgprs <= 100 ? 8 : 7);
 }
 
+// As AMDGPUSubtarget::getOccupancyWithWorkGroupSizes of LLVM 21, for one size, with the registers' limits of IsaInfo.
+int waves_by_compiler(const TargetFacts& target, const OccupancyInput& input, int waves) {
+  const int slots = target.simds_per_cu * target.max_waves_per_simd;
+  const int workgroups = std::min(slots / waves, target.lds_bytes / std::max(input.lds_bytes, 1));
+  const int by_workgroups =
+      std::clamp(divide_up(workgroups * waves, target.simds_per_cu), 1, target.max_waves_per_simd);
+  const int by_vgprs = std::max(waves_by_vgprs(target, input.vgprs), 1);
+  return std::min({by_workgroups, by_vgprs, waves_by_sgprs(target, input.sgprs)});
+}
+
 } // namespace
 
 std::string_view name_of(OccupancyLimit limit) {
@@ -53,6 +63,7 @@ Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input) {
   result.limit = smallest.second;
   result.waves_per_cu = result.workgroups_per_cu * waves;
   result.waves_per_simd = static_cast<double>(result.waves_per_cu) / target.simds_per_cu;
+  result.compiler_waves_per_simd = waves_by_compiler(target, input, waves);
   if (result.limit == OccupancyLimit::vgprs)
     for (int count = result.allocated_vgprs - target.vgpr_granule; count > 0 && result.next_vgprs == 0;
          count -= target.vgpr_granule)

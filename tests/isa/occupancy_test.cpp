@@ -1,6 +1,9 @@
 // Occupancy: every boundary of HARDWARE.md section 2, on both architectures.
 #include "isa_checks/occupancy.h"
 #include <doctest/doctest.h>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <vector>
 
 using namespace kiln::isa;
@@ -96,4 +99,36 @@ TEST_CASE("absurd sizes do not overflow") {
       of("gfx950", {.vgprs = 0x7fffffff, .sgprs = 0x7fffffff, .lds_bytes = 0x7fffffff, .workgroup_size = 0x7fffffff});
   CHECK(result.workgroups_per_cu == 0);
   CHECK(of("gfx950", {.vgprs = -5, .sgprs = -5, .lds_bytes = -5, .workgroup_size = -5}).waves_per_simd == 8);
+}
+
+TEST_CASE("the compiler's remark, on every combination that clang was asked about") {
+  std::ifstream file(KILN_SOURCE_DIR "/tests/isa/occupancy_remarks.txt");
+  REQUIRE(file);
+  int rows = 0, lower = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#"))
+      continue;
+    CAPTURE(line);
+    std::istringstream columns(line);
+    std::string arch;
+    OccupancyInput input;
+    int expected = 0;
+    columns >> arch >> input.workgroup_size >> input.vgprs >> input.lds_bytes >> expected;
+    REQUIRE(columns);
+    const Occupancy result = of(arch, input);
+    CHECK(result.compiler_waves_per_simd == expected);
+    CHECK(result.waves_per_simd <= expected); // what rounding takes away is never given back
+    lower += result.waves_per_simd < expected;
+    ++rows;
+  }
+  CHECK(rows == 569);
+  CHECK(lower > 0);
+}
+
+TEST_CASE("where the compiler's remark is too high") {
+  CHECK(of("gfx950", {.lds_bytes = 32768}).waves_per_simd == 4); // 26 granules
+  CHECK(of("gfx950", {.lds_bytes = 32768}).compiler_waves_per_simd == 5);
+  CHECK(of("gfx942", {.vgprs = 96, .workgroup_size = 1024}).waves_per_simd ==
+        4); // one workgroup, not one and a quarter
+  CHECK(of("gfx942", {.vgprs = 96, .workgroup_size = 1024}).compiler_waves_per_simd == 5);
 }
