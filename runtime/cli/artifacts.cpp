@@ -15,7 +15,7 @@ namespace {
 struct Word {
   const char *word, *file_ending;
 };
-constexpr Word words[] = {{"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
+constexpr Word words[] = {{"spec", "kiln"},  {"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
                           {"object", "co"},     {"asm", "s"},                 {"facts", "facts.txt"}};
 
 } // namespace
@@ -44,6 +44,9 @@ Production produce(const KernelSpec& spec, const Target& target, std::span<const
     production.emitted.push_back({artifact, words[static_cast<std::size_t>(artifact)].file_ending, std::move(bytes), std::move(json)});
   };
   const auto add_text = [&](Artifact artifact, const std::string& text) { add(artifact, text, text); };
+
+  add_text(Artifact::spec, to_text(spec));
+  if (last == Artifact::spec) return production;
 
   const Plan plan = make_plan(spec, target);
   add_text(Artifact::plan, to_text(plan));

@@ -11,15 +11,15 @@
 namespace kiln::cli {
 
 // In the order in which they come to be; asking for one runs the stages up to it and none after.
-enum class Artifact { plan, schedule, source, object, assembly, facts };
+enum class Artifact { spec, plan, schedule, source, object, assembly, facts };
 
-std::vector<std::string> artifact_names();     // "plan", ..., "asm", "facts": words of --emit
+std::vector<std::string> artifact_names();     // "spec", "plan", ..., "facts": the words of --emit
 Artifact parse_artifact(const std::string& word); // throws UserError
 
 struct Emitted {
   Artifact artifact;
-  std::string file_ending; // "hip"
-  std::string bytes;       // text, but for the object
+  std::string file_ending;     // "hip"
+  std::string bytes;           // text, but for the object
   nlohmann::ordered_json json; // facts: an object; texts: a string; the object: its size
 };
 

@@ -43,7 +43,7 @@ TEST_CASE("env shows what is in force and the compiler it makes") {
 }
 
 TEST_CASE("compile emits every value on the way, for both architectures") {
-  const std::string all = "--emit plan,schedule,source,object,asm,facts";
+  const std::string all = "--emit spec,plan,schedule,source,object,asm,facts";
   const nlohmann::json json =
       json_of(kiln::test::kiln("compile rmsnorm --cols 4096 --dtype bf16 --arch gfx942,gfx950 --json " + all));
   REQUIRE(json.size() == 2);
@@ -58,6 +58,18 @@ TEST_CASE("compile emits every value on the way, for both architectures") {
     CHECK(kernel["compile_ms"].get<double>() > 0);
   }
   CHECK(json[0]["arch"] != json[1]["arch"]);
+}
+
+TEST_CASE("the text of a spec compiles to the same kernel as the catalogue entry it came from") {
+  const kiln::test::Scratch scratch;
+  const std::string folder = scratch.path.string();
+  const std::string options = "--cols 512 --dtype bf16 ", emit = "--arch gfx950 --emit source";
+  CHECK(kiln::test::kiln("compile layernorm " + options + "--arch gfx950 --emit spec -o " + folder).exit_code == 0);
+  const CliResult entry = kiln::test::kiln("compile layernorm " + options + emit);
+  const CliResult file = kiln::test::kiln("compile " + folder + "/layernorm.gfx950.kiln " + emit);
+  CHECK(file.exit_code == 0);
+  CHECK(file.out == entry.out);
+  CHECK(file.out.size() > 1000);
 }
 
 TEST_CASE("stages after the last one asked for do not run") {
