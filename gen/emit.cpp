@@ -80,11 +80,12 @@ private:
     for (const TensorPlan& t : plan_.tensors)
       if (t.layout == Layout::strided && t.in_place_of.empty())
         add({.name = t.name + "_stride", .kind = ArgumentKind::stride, .dtype = i32, .tensor = t.name, .size = 4,
-             .alignment = t.extent == Extent::element ? schedule_.rowwise.vec : 1});
+             .alignment = t.extent == Extent::element && !ragged() ? vec() : 1});
     return list;
   }
   int vec() const { return rows_ ? schedule_.rowwise.vec : schedule_.elementwise.vec; }
-  int access_bytes(DType type) const { return std::min(16, vec() * size_bytes(type)); }
+  bool ragged() const { return rows_ && schedule_.rowwise.ragged(); }
+  int access_bytes(DType type) const { return ragged() ? size_bytes(type) : std::min(16, vec() * size_bytes(type)); }
 
   static std::string parameters(const std::vector<KernelArgument>& arguments) {
     std::vector<std::string> list;

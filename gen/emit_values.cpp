@@ -242,7 +242,7 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
 }
 
 std::string ValueEmitter::group_reduction(const Expr& expr) {
-  const std::string text = fmt::format("reduce_group<{}, {}>(at.active, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
+  const std::string text = fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
   if (expr.op() != Op::group_mean) return text;
   if (plan_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
   return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
@@ -315,12 +315,12 @@ void ValueEmitter::reduce_in_pass(const Expr& reduction) {
     const Expr &a = x.operands()[0], &b = x.operands()[1];
     const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
     if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
-      const std::string text = fmt::format("    {}.add_products(at.active, {}, {});\n", accumulator, chunk(a), chunk(b));
+      const std::string text = fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
       *inside_ += text;
       return;
     }
   }
-  const std::string text = fmt::format("    {}.add(at.active, {});\n", accumulator, vector(x));
+  const std::string text = fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
   *inside_ += text;
 }
 

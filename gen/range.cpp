@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -72,10 +73,11 @@ Range corners(double (*f)(double, double, double), std::span<const Range> x) {
 Range exact_product(const Range& a, const Range& b) {
   const Range operands[] = {a, b};
   Range result = corners(info(Op::mul).exact, operands);
-  if ((holds(a, 0) && holds_infinity(b)) || (holds(b, 0) && holds_infinity(a))) result.maybe_nan = true;
-  if (!result.has_numbers()) return result;
-  // 0 * infinity is no number, yet what lies beside it is: small times large.
-  if (result.maybe_nan) include(result, 0.0);
+  for (const auto& [zero, other] : {std::pair(a, b), std::pair(b, a)}) {
+    if (!holds(zero, 0)) continue;
+    if (holds_infinity(other)) result.maybe_nan = true;
+    if (other.lo < infinity && other.hi > -infinity) include(result, 0.0); // beside an infinite corner lies small times large
+  }
   return result;
 }
 

@@ -11,6 +11,7 @@ namespace kiln {
 namespace {
 
 constexpr int vgprs_for_other = 28;    // addresses, temporaries of one chunk beside vec * 2, reductions
+constexpr int vgprs_for_ragged = 16;   // masks and element addresses of the last chunk
 constexpr int vgprs_in_flight = 64;    // for loads in flight: 16 KiB a wave
 constexpr int elements_a_lane = 64;    // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
 constexpr int unrolled_chunks = 32;    // code stays far below the 64 KiB instruction cache
@@ -29,6 +30,16 @@ int preferred_vec(const Plan& plan) {
     if (narrowest) break;
   }
   return narrowest ? 16 / narrowest : 4;
+}
+
+// The largest vector that divides the columns, so that rows start aligned. Where that is less than half of what one access
+// moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
+int choose_vec(const Plan& plan, int largest_group) {
+  int preferred = preferred_vec(plan);
+  if (plan.group) preferred = std::min<int>(preferred, static_cast<int>(plan.group));
+  const int natural = std::min(preferred, largest_power_of_two_in(plan.cols));
+  const bool few_lanes = plan.cols <= 64 * natural && largest_group <= 64 * natural;
+  return few_lanes || natural * 2 >= preferred ? natural : preferred;
 }
 
 int stream_registers(const Plan& plan, const Pass& pass, int vec) {
@@ -64,8 +75,9 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Plan& plan, c
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
   const int limit = std::min(128, vgpr_limit(c.threads())); // 128: four waves a SIMD
-  for (c.ahead = ahead; c.ahead > 1 && kept * c.chunks() + stream * c.ahead + 2 * c.vec + vgprs_for_other > limit;) --c.ahead;
-  const bool fits = kept * c.chunks() + stream * c.ahead + 2 * c.vec + vgprs_for_other <= limit;
+  const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_for_other + (c.ragged() ? vgprs_for_ragged : 0);
+  for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
+  const bool fits = fixed + stream * c.ahead <= limit;
   if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
   c.ahead = std::min(loop_ahead, c.chunks());
   for (const Residency residency : {Residency::lds, Residency::reload}) {
@@ -78,12 +90,11 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Plan& plan, c
 
 std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& target) {
   const int cols = static_cast<int>(plan.cols);
-  int vec = std::min(preferred_vec(plan), largest_power_of_two_in(plan.cols));
-  if (plan.group) vec = std::min<int>(vec, static_cast<int>(plan.group));
-  const int lanes = ceil_div(cols, vec);
+  int group = 1; // the largest, which must lie within a row's lanes and within a wave
+  for (const Value& v : plan.values) group = std::max(group, static_cast<int>(v.expr->group));
+  const int vec = choose_vec(plan, group);
+  const int group_lanes = std::max(1, group / vec), lanes = ceil_div(cols, vec);
   RowwiseConfig base{.cols = cols, .vec = vec};
-  int group_lanes = 1; // the largest group must lie within a row's lanes
-  for (const Value& v : plan.values) group_lanes = std::max(group_lanes, static_cast<int>(v.expr->group) / vec);
   std::vector<RowwiseConfig> result;
   const auto add = [&](RowwiseConfig c) { for (const RowwiseConfig& r : with_residencies(c, plan, target)) result.push_back(r); };
   if (lanes <= 64 && !plan.general_rows()) {
@@ -91,7 +102,8 @@ std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& targe
     base.rows_per_block = std::max(1, 256 / base.threads_per_row);
     add(base);
   } else if (plan.passes == 1 && plan.values.end() == std::ranges::find_if(plan.values, [](const Value& v) { return v.level > 0; })) {
-    base.threads_per_row = std::min(256, std::max(64, next_power_of_two(lanes)));
+    base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, 256);
+    base.rows_per_block = base.threads_per_row == 64 ? 4 : 1;
     const int row_chunks = base.row_chunks();
     int chunks = 4;
     while (row_chunks % chunks) --chunks;

@@ -2,6 +2,7 @@
 #include "isa_checks/code_object.h"
 #include "isa_checks/disassembler.h"
 #include "isa_checks/error.h"
+#include "tests/isa/linked.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 
@@ -139,4 +140,18 @@ second:
 TEST_CASE("an unknown kernel is named with those there are") {
   const CodeObject object = assemble_kernel("", "gfx942");
   CHECK_THROWS_WITH_AS(object.kernel("other"), "snippet: it has no kernel 'other' among its 1; use one of k", Error);
+}
+
+TEST_CASE("a linked object: the descriptor says where the code is") {
+  const CodeObject object = load_code_object(link(assemble(kernel_text("  s_nop 0\n  v_mov_b32_e32 v0, 1", "gfx950"), target_facts("gfx950"))));
+  CHECK_FALSE(object.relocatable());
+  const Kernel& kernel = object.kernel("k");
+  CHECK(kernel.entry != 0);
+  CHECK(kernel.entry == kernel.descriptor_address + static_cast<std::uint64_t>(kernel.descriptor.entry_offset));
+  CHECK(kernel.code.size() == 12);
+  CHECK(kernel.code_size_known);
+  CHECK(object.sections()[kernel.section].address <= kernel.entry);
+  const auto code = Disassembler(object.target()).decode(kernel);
+  CHECK(code[0].address == kernel.entry);
+  CHECK(code[1].text == "v_mov_b32_e32 v0, 1");
 }

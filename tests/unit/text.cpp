@@ -2,6 +2,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/graph.h"
 #include "gen/math.h"
+#include "gen/random_spec.h"
 #include "gen/validate.h"
 #include <doctest/doctest.h>
 
@@ -35,4 +36,17 @@ TEST_CASE("every catalogue entry parses back") {
         CHECK(to_text(again) == text);
         CHECK(again == spec);
       }
+}
+
+TEST_CASE("random specs are valid and parse back") {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    CAPTURE(seed);
+    const KernelSpec spec = random_spec(seed);
+    const std::string text = to_text(spec);
+    CAPTURE(text);
+    REQUIRE_NOTHROW(validate(spec));
+    const KernelSpec again = parse_spec(text);
+    REQUIRE(to_text(again) == text);
+    REQUIRE_NOTHROW(validate(again));
+  }
 }
