@@ -8,8 +8,7 @@ namespace kiln {
 namespace {
 
 // Runs one stage and notes its time.
-template <typename Stage>
-auto timed(double& milliseconds, const Stage& stage) {
+template <typename Stage> auto timed(double& milliseconds, const Stage& stage) {
   const Stopwatch watch;
   auto result = stage();
   milliseconds = watch.milliseconds();

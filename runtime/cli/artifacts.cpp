@@ -15,8 +15,8 @@ namespace {
 struct Word {
   const char *word, *file_ending;
 };
-constexpr Word words[] = {{"spec", "kiln"},  {"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
-                          {"object", "co"},     {"asm", "s"},                 {"facts", "facts.txt"}};
+constexpr Word words[] = {{"spec", "kiln"}, {"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
+                          {"object", "co"}, {"asm", "s"},         {"facts", "facts.txt"}};
 
 } // namespace
 
@@ -41,7 +41,8 @@ Production produce(const KernelSpec& spec, const Target& target, std::span<const
   const auto last = std::ranges::max(wanted);
   const auto add = [&](Artifact artifact, std::string bytes, nlohmann::ordered_json json) {
     if (std::ranges::find(wanted, artifact) == wanted.end()) return;
-    production.emitted.push_back({artifact, words[static_cast<std::size_t>(artifact)].file_ending, std::move(bytes), std::move(json)});
+    production.emitted.push_back(
+        {artifact, words[static_cast<std::size_t>(artifact)].file_ending, std::move(bytes), std::move(json)});
   };
   const auto add_text = [&](Artifact artifact, const std::string& text) { add(artifact, text, text); };
 

@@ -13,7 +13,7 @@ namespace kiln::cli {
 // In the order in which they come to be; asking for one runs the stages up to it and none after.
 enum class Artifact { spec, plan, schedule, source, object, assembly, facts };
 
-std::vector<std::string> artifact_names();     // "spec", "plan", ..., "facts": the words of --emit
+std::vector<std::string> artifact_names();        // "spec", "plan", ..., "facts": the words of --emit
 Artifact parse_artifact(const std::string& word); // throws UserError
 
 struct Emitted {

@@ -74,7 +74,8 @@ TEST_CASE("the text of a spec compiles to the same kernel as the catalogue entry
 
 TEST_CASE("stages after the last one asked for do not run") {
   // A compiler that cannot be loaded does not matter to a plan.
-  const CliResult plan = kiln::test::kiln("compile softmax --arch gfx942 --emit plan", "KILN_HIPRTC_PATH=/nowhere/lib.so");
+  const CliResult plan =
+      kiln::test::kiln("compile softmax --arch gfx942 --emit plan", "KILN_HIPRTC_PATH=/nowhere/lib.so");
   CHECK(plan.exit_code == 0);
   CHECK_FALSE(plan.out.starts_with("== ")); // one value is printed as it is
 }
@@ -87,7 +88,8 @@ TEST_CASE("the emitted source is one file that compiles as a kernel text of its 
 
 TEST_CASE("a folder gets one file a value, which -o lists") {
   const kiln::test::Scratch scratch;
-  const CliResult result = kiln::test::kiln("compile softmax --arch gfx942 --emit object,source -o " + scratch.path.string() + "/new");
+  const CliResult result =
+      kiln::test::kiln("compile softmax --arch gfx942 --emit object,source -o " + scratch.path.string() + "/new");
   CHECK(result.exit_code == 0);
   const std::string object = scratch.path.string() + "/new/softmax.gfx942.co";
   CHECK(result.out.find(object) != std::string::npos);
