@@ -110,7 +110,7 @@ bootstrap() {
 
 # Builds the root under another name beside it and renames it when it is complete. The caller holds the lock.
 build_root() {
-  local partial=$root.partial pid status=0
+  local partial=$root.partial pid status=0 hint=''
   log=$root.log
   : >"$log"
   find_mirror
@@ -126,9 +126,10 @@ build_root() {
   wait $pid || status=$?
   trap - INT TERM HUP
   if [[ $status != 0 ]]; then
+    [[ ${namespace[*]} != *--user* ]] || hint="without root, mmdebstrap needs a range of ids for $(id -un) in /etc/subuid and /etc/subgid, and the package uidmap"
     remove_tree "$partial"
-    die "the environment could not be built from suite $suite of $mirror; the whole log is $log" "$(grep -E '^(E|W|Err|error)' "$log" | tail -n 12)" \
-      'KILN_DEV_MIRROR names another mirror, --suite another suite; ROCm 6.2 and LLVM 20 or newer on this machine serve as well'
+    die "the environment could not be built from suite $suite of $mirror; the whole log is $log" "$(grep -E '^(E|W): ' "$log" | grep -vE 'mmdebstrap failed|command failed|^E: apt-get|old ones used' | tail -n 12)" \
+      ${hint:+"$hint"} 'KILN_DEV_MIRROR names another mirror, --suite another suite; ROCm 6.2 and LLVM 20 or newer on this machine serve as well'
   fi
   mv "$partial" "$root"
   prune_roots
@@ -169,7 +170,7 @@ find_namespace() {
 ensure_root() {
   local lock
   find_namespace
-  mkdir -p "$cache/stage" "$cache/ccache"
+  mkdir -p "$cache/stage"
   root=$cache/debian-$suite-$(sha256sum <<<"$recipe ${packages[*]} ${optional_packages[*]}" | cut -c 1-8)
   exec {lock}>>"$root.lock"
   flock --shared --nonblock "$lock" || { say 'another ./dev is building the environment; waiting for it' && flock --shared "$lock"; }
@@ -224,7 +225,8 @@ inside_root() {
   done
   # Root in somebody else's tree works as that somebody, so that no file there changes its owner.
   [[ $(id -u) != 0 || $(stat -c %u "$tree") == 0 ]] || user=$(stat -c %u:%g "$tree")
-  ccache=$cache/ccache/${user%:*}
+  ccache=$cache/ccache-${user%:*}
+  [[ $user ]] || ccache=$cache/ccache
   [[ -d $ccache ]] || { mkdir -p "$ccache" && chown "${user:-$(id -u)}" "$ccache"; }
   export root stage="$cache/stage" tree ccache folder_inside
   "${namespace[@]}" bash -euc "$(declare -f graft enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"

@@ -228,6 +228,7 @@ Range pointwise_range(Op op, std::span<const Range> x) {
   if (kind == OpKind::compare) return comparison(op, x[0], x[1]);
   if (kind == OpKind::select) return selected(x[0], x[1], x[2]);
   if (op == Op::min || op == Op::max) return extreme(op, x[0], x[1]);
+  if (op == Op::relu) return extreme(Op::max, x[0], Range::exactly(0));
   if (op == Op::clamp) return extreme(Op::min, extreme(Op::max, x[0], x[1]), x[2]);
   const bool maybe_nan = std::ranges::any_of(x, &Range::maybe_nan);
   if (!std::ranges::all_of(x, &Range::has_numbers)) return Range::nan();

@@ -23,7 +23,8 @@ Flow flow_of(std::string_view mnemonic) {
     return Flow::jump;
   if (mnemonic == "s_setpc_b64" || mnemonic == "s_rfe_b64" || mnemonic == "s_rfe_restore_b64")
     return Flow::indirect;
-  if (mnemonic == "s_cbranch_g_fork" || mnemonic == "s_cbranch_i_fork" || mnemonic == "s_cbranch_join") // fork and join: a stack of masks
+  if (mnemonic == "s_cbranch_g_fork" || mnemonic == "s_cbranch_i_fork" ||
+      mnemonic == "s_cbranch_join") // fork and join: a stack of masks
     return Flow::indirect;
   if (mnemonic.starts_with("s_cbranch_"))
     return Flow::branch;
@@ -34,7 +35,8 @@ Flow flow_of(std::string_view mnemonic) {
 
 // SOPP and SOPK branches hold a signed count of dwords from the next instruction in their low 16 bits.
 std::optional<std::uint64_t> target_of(const Instruction& instruction) {
-  const bool direct = instruction.flow == Flow::jump || instruction.flow == Flow::branch || instruction.mnemonic == "s_call_b64";
+  const bool direct =
+      instruction.flow == Flow::jump || instruction.flow == Flow::branch || instruction.mnemonic == "s_call_b64";
   if (!direct)
     return std::nullopt;
   std::int16_t dwords;
@@ -67,8 +69,8 @@ struct Disassembler::Machine {
   explicit Machine(const TargetFacts& facts)
       : mc(facts), context(mc.triple, mc.asm_info.get(), mc.registers.get(), mc.subtarget.get()) {
     disassembler.reset(mc.target->createMCDisassembler(*mc.subtarget, context));
-    printer.reset(mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info, *mc.instructions,
-                                                 *mc.registers));
+    printer.reset(mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info,
+                                                 *mc.instructions, *mc.registers));
     if (!disassembler || !printer)
       throw Error("LLVM", "its AMDGPU back end has no disassembler", "link Kiln with a complete LLVM 20 to 22");
   }
@@ -78,8 +80,10 @@ struct Disassembler::Machine {
     std::uint64_t size = 0;
     const auto status = disassembler->getInstruction(inst, size, llvm::ArrayRef<std::uint8_t>(code.data(), code.size()),
                                                      instruction.address, llvm::nulls());
-    instruction.valid = status != llvm::MCDisassembler::Fail && size >= 4 && size <= std::min<std::size_t>(code.size(), 16);
-    instruction.size = instruction.valid ? static_cast<std::uint32_t>(size) : static_cast<std::uint32_t>(std::min<std::size_t>(code.size(), 4));
+    instruction.valid =
+        status != llvm::MCDisassembler::Fail && size >= 4 && size <= std::min<std::size_t>(code.size(), 16);
+    instruction.size = instruction.valid ? static_cast<std::uint32_t>(size)
+                                         : static_cast<std::uint32_t>(std::min<std::size_t>(code.size(), 4));
     std::copy_n(code.begin(), instruction.size, instruction.bytes.begin());
     if (!instruction.valid) {
       std::uint32_t word = 0;

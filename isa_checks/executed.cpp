@@ -32,7 +32,8 @@ public:
     std::vector<std::size_t> by_depth(p_.loops.size());
     for (std::size_t l = 0; l < by_depth.size(); ++l)
       by_depth[l] = l;
-    std::stable_sort(by_depth.begin(), by_depth.end(), [&](std::size_t a, std::size_t b) { return p_.loops[a].depth > p_.loops[b].depth; });
+    std::stable_sort(by_depth.begin(), by_depth.end(),
+                     [&](std::size_t a, std::size_t b) { return p_.loops[a].depth > p_.loops[b].depth; });
     for (const std::size_t l : by_depth)
       solve(l, p_.loops[l].header, members(p_.loops[l].blocks));
     solve(whole, p_.entry, p_.order);
@@ -45,7 +46,9 @@ public:
 private:
   using Region = std::map<std::size_t, Way>; // by block
 
-  std::size_t parent_of(std::size_t loop) const { return p_.loops[loop].parent == nothing ? p_.loops.size() : p_.loops[loop].parent; }
+  std::size_t parent_of(std::size_t loop) const {
+    return p_.loops[loop].parent == nothing ? p_.loops.size() : p_.loops[loop].parent;
+  }
 
   // The loop that holds `block` and lies directly inside `region`, or nothing when the block does itself.
   std::size_t child_of(std::size_t region, std::size_t block) const {
@@ -69,7 +72,8 @@ private:
 
   bool better(Count a, Count b) const { return choice_ == PathChoice::longest ? a > b : a < b; }
 
-  // `blocks` in reverse post-order, so that every way into a block is known before the block is reached.
+  // `blocks` in reverse post-order, so that every way into a block is known before the block is reached, and no way
+  // round a loop is when its header is.
   void solve(std::size_t region, std::size_t start, const std::vector<std::size_t>& blocks) {
     Region& ways = regions_[region];
     for (const std::size_t b : blocks) {
@@ -80,8 +84,6 @@ private:
       if (b == start)
         in = Way{};
       for (const std::size_t before : p_.blocks[b].predecessors) {
-        if (b == start || (child != nothing && child_of(region, before) == child))
-          continue; // a way round, not a way in
         if (const auto found = ways.find(before); found != ways.end() && (!in || better(found->second.cost, in->cost)))
           in = Way{found->second.cost, before};
       }
@@ -108,7 +110,8 @@ private:
   std::size_t best_of(const Region& ways, const std::vector<std::size_t>& blocks) const {
     std::size_t best = nothing;
     for (const std::size_t b : blocks)
-      if (const auto way = ways.find(b); way != ways.end() && (best == nothing || better(way->second.cost, ways.at(best).cost)))
+      if (const auto way = ways.find(b);
+          way != ways.end() && (best == nothing || better(way->second.cost, ways.at(best).cost)))
         best = b;
     return best;
   }
@@ -154,11 +157,13 @@ Executed executed_estimate(const Program& program, std::span<const std::uint64_t
     std::vector<std::string> names;
     for (std::size_t l = 0; l < program.loops.size(); ++l)
       names.push_back(program.loop_name(l));
-    throw Error("kernel '" + program.kernel + "'", fmt::format("{} trip counts were given for {} loops", trips.size(), program.loops.size()),
+    throw Error("kernel '" + program.kernel + "'",
+                fmt::format("{} trip counts were given for {} loops", trips.size(), program.loops.size()),
                 names.empty() ? "give none" : fmt::format("give one for each of {}", fmt::join(names, ", ")));
   }
   Executed result;
-  result.approximate = !program.irreducible_edges.empty() || program.indirect_branches + program.calls + program.wild_branches > 0;
+  result.approximate =
+      !program.irreducible_edges.empty() || program.indirect_branches + program.calls + program.wild_branches > 0;
   if (program.blocks.empty())
     return result;
   result.block_counts = PathFinder(program, trips, choice).run();

@@ -26,6 +26,7 @@ struct Executed {
 // trips[l] is how often a wave runs the header of program.loops[l] each time that it comes to the loop (for a do-while
 // loop, as compilers make them: the iterations). A loop of 0 trips counts for nothing. Throws Error unless there is one
 // count for each loop. Counts stop at 2^64 - 1.
-Executed executed_estimate(const Program& program, std::span<const std::uint64_t> trips, PathChoice choice = PathChoice::longest);
+Executed executed_estimate(const Program& program, std::span<const std::uint64_t> trips,
+                           PathChoice choice = PathChoice::longest);
 
 } // namespace kiln::isa

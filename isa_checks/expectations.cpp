@@ -12,25 +12,39 @@ constexpr std::size_t max_evidence = 4;
 
 class Checker {
 public:
-  Checker(const Program& program, const KernelFacts& facts, IsaReport& report) : p_(program), facts_(facts), report_(report) {}
+  Checker(const Program& program, const KernelFacts& facts, IsaReport& report)
+      : p_(program), facts_(facts), report_(report) {}
 
   void resources(const Expectations& e) {
     const Resources& r = facts_.resources;
     if (e.no_scratch) {
       auto evidence = instructions([](const Instruction& i) { return i.mnemonic.starts_with("scratch_"); });
       const bool met = r.scratch_bytes == 0 && evidence.empty();
-      add({"no_scratch", "0 bytes", fmt::format("{} bytes per lane, {} scratch instructions", r.scratch_bytes, matched_), met, std::move(evidence)});
+      add({"no_scratch", "0 bytes",
+           fmt::format("{} bytes per lane, {} scratch instructions", r.scratch_bytes, matched_), met,
+           std::move(evidence)});
     }
     if (e.no_spills)
-      add({"no_spills", "0 registers", fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills), r.vgpr_spills + r.sgpr_spills == 0, {}});
+      add({"no_spills",
+           "0 registers",
+           fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
+           r.vgpr_spills + r.sgpr_spills == 0,
+           {}});
     if (e.max_vgprs)
       add({"max_vgprs", fmt::format("<= {}", *e.max_vgprs), std::to_string(r.vgprs), r.vgprs <= *e.max_vgprs, {}});
     if (e.max_lds_bytes)
-      add({"max_lds_bytes", fmt::format("<= {}", *e.max_lds_bytes), std::to_string(r.lds_bytes), r.lds_bytes <= *e.max_lds_bytes, {}});
+      add({"max_lds_bytes",
+           fmt::format("<= {}", *e.max_lds_bytes),
+           std::to_string(r.lds_bytes),
+           r.lds_bytes <= *e.max_lds_bytes,
+           {}});
     if (e.min_waves_per_simd) {
       const Occupancy& o = facts_.occupancy;
-      add({"min_waves_per_simd", fmt::format(">= {:g}", *e.min_waves_per_simd), fmt::format("{:g}, limited by {}", o.waves_per_simd, name_of(o.limit)),
-           o.waves_per_simd >= *e.min_waves_per_simd, {}});
+      add({"min_waves_per_simd",
+           fmt::format(">= {:g}", *e.min_waves_per_simd),
+           fmt::format("{:g}, limited by {}", o.waves_per_simd, name_of(o.limit)),
+           o.waves_per_simd >= *e.min_waves_per_simd,
+           {}});
     }
   }
 
@@ -53,7 +67,8 @@ public:
     if (e.at_least > 0)
       expected += fmt::format(", at least {} of them", e.at_least);
     const bool met = narrow <= e.exceptions && wide >= e.at_least;
-    add({std::move(name), std::move(expected), widths_text(found), met, met || narrow <= e.exceptions ? std::vector<std::string>() : std::move(evidence)});
+    add({std::move(name), std::move(expected), widths_text(found), met,
+         met || narrow <= e.exceptions ? std::vector<std::string>() : std::move(evidence)});
   }
 
   void required(const std::string& prefix) {
@@ -67,7 +82,11 @@ public:
   }
 
   void max_instructions(std::uint32_t most) {
-    add({"max_instructions", fmt::format("<= {}", most), std::to_string(facts_.instructions), facts_.instructions <= most, {}});
+    add({"max_instructions",
+         fmt::format("<= {}", most),
+         std::to_string(facts_.instructions),
+         facts_.instructions <= most,
+         {}});
   }
 
   void loops(const Expectations& e) {
@@ -84,7 +103,8 @@ public:
           evidence.push_back(at(p_.instructions[point.instruction]));
       }
       const bool met = drains <= *e.max_loop_drains;
-      add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), std::to_string(drains), met, std::move(evidence)});
+      add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), std::to_string(drains), met,
+           std::move(evidence)});
     }
     if (e.min_bytes_in_flight)
       bytes_in_flight(*e.min_bytes_in_flight, waits);
@@ -110,13 +130,16 @@ private:
         continue;
       lowest = std::min(lowest.value_or(flight.least_bytes), flight.least_bytes);
       if (flight.least_bytes < least && evidence.size() < max_evidence)
-        evidence.push_back(fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.least_bytes, flight.most_bytes));
+        evidence.push_back(
+            fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.least_bytes, flight.most_bytes));
     }
-    add({"min_bytes_in_flight", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no loop that loads", !lowest || *lowest >= least,
-         std::move(evidence)});
+    add({"min_bytes_in_flight", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no loop that loads",
+         !lowest || *lowest >= least, std::move(evidence)});
   }
 
-  static std::string at(const Instruction& instruction) { return fmt::format("{:#x}: {}", instruction.address, instruction.text); }
+  static std::string at(const Instruction& instruction) {
+    return fmt::format("{:#x}: {}", instruction.address, instruction.text);
+  }
 
   void add(ExpectationResult result) { report_.results.push_back(std::move(result)); }
 
@@ -157,7 +180,9 @@ IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expe
                [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::load; });
   check.widths("global_stores", e.global_stores,
                [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::store; });
-  check.widths("lds", e.lds, [](const MemoryOp& op) { return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic; });
+  check.widths("lds", e.lds, [](const MemoryOp& op) {
+    return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic;
+  });
   for (const std::string& prefix : e.required)
     check.required(prefix);
   for (const std::string& prefix : e.forbidden)

@@ -11,9 +11,9 @@ namespace kiln::isa {
 
 // On the bytes that one lane moves with one instruction (16 is a 128-bit access). Zero fields ask for nothing.
 struct WidthExpectation {
-  int min_bytes = 0;               // every instruction moves at least this much,
-  std::uint32_t exceptions = 0;    // but for so many
-  std::uint32_t at_least = 0;      // and at least so many move min_bytes or more
+  int min_bytes = 0;            // every instruction moves at least this much,
+  std::uint32_t exceptions = 0; // but for so many
+  std::uint32_t at_least = 0;   // and at least so many move min_bytes or more
   bool operator==(const WidthExpectation&) const = default;
 };
 
@@ -21,13 +21,13 @@ struct WidthExpectation {
 struct Expectations {
   bool no_scratch = false; // no scratch memory, and no scratch instruction
   bool no_spills = false;
-  std::optional<int> max_vgprs = {};             // architectural + accumulation
-  std::optional<int> max_lds_bytes = {};         // static, per workgroup
+  std::optional<int> max_vgprs = {};     // architectural + accumulation
+  std::optional<int> max_lds_bytes = {}; // static, per workgroup
   std::optional<double> min_waves_per_simd = {};
   WidthExpectation global_loads = {}, global_stores = {}; // global, buffer and flat instructions; atomics are neither
-  WidthExpectation lds = {};                         // reads and writes; both values of a read2 or write2 count
-  std::vector<std::string> required = {};  // each is the beginning of some mnemonic: "v_cvt_pk_fp8_f32"
-  std::vector<std::string> forbidden = {}; // each is the beginning of no mnemonic: "v_div_scale", "flat_"
+  WidthExpectation lds = {};                              // reads and writes; both values of a read2 or write2 count
+  std::vector<std::string> required = {};                 // each is the beginning of some mnemonic: "v_cvt_pk_fp8_f32"
+  std::vector<std::string> forbidden = {};            // each is the beginning of no mnemonic: "v_div_scale", "flat_"
   std::optional<std::uint32_t> max_instructions = {}; // in the code, not executed
   // Waits for vmcnt(0) with something outstanding, in loops that load from device memory; each wait counts once.
   std::optional<std::uint32_t> max_loop_drains = {};

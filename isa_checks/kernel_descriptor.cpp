@@ -7,7 +7,9 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::uint32_t field(std::uint32_t word, int first_bit, int bits) { return (word >> first_bit) & ((1u << bits) - 1); }
+constexpr std::uint32_t field(std::uint32_t word, int first_bit, int bits) {
+  return (word >> first_bit) & ((1u << bits) - 1);
+}
 constexpr bool bit(std::uint32_t word, int position) { return field(word, position, 1) != 0; }
 constexpr std::uint8_t byte(std::uint32_t value) { return static_cast<std::uint8_t>(value); }
 
@@ -85,8 +87,7 @@ KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, cons
   read(d.kernarg_preload, 58);
   decode_rsrc1(d, target);
   decode_rsrc2(d);
-  d.accum_offset =
-      (field(d.rsrc3, 0, 6) + 1) * static_cast<std::uint32_t>(target.accum_offset_granule);
+  d.accum_offset = (field(d.rsrc3, 0, 6) + 1) * static_cast<std::uint32_t>(target.accum_offset_granule);
   d.tg_split = bit(d.rsrc3, 16);
   decode_properties(d);
   return d;
@@ -94,7 +95,9 @@ KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, cons
 
 std::string to_text(const KernelDescriptor& d) {
   std::string text;
-  const auto line = [&text](std::string_view name, std::int64_t value) { text += fmt::format("{:<32} {}\n", name, value); };
+  const auto line = [&text](std::string_view name, std::int64_t value) {
+    text += fmt::format("{:<32} {}\n", name, value);
+  };
   line("group_segment_bytes", d.group_segment_bytes);
   line("private_segment_bytes", d.private_segment_bytes);
   line("kernarg_bytes", d.kernarg_bytes);

@@ -1,4 +1,5 @@
-// Reading the metadata note. LLVM's msgpack::Document would do it, but asserts on hostile map keys; its Reader does not.
+// Reading the metadata note. LLVM's msgpack::Document would do it, but asserts on hostile map keys; its Reader does
+// not.
 #include "isa_checks/metadata.h"
 #include "isa_checks/error.h"
 #include <fmt/format.h>

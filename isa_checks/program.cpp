@@ -27,9 +27,12 @@ public:
 
 private:
   std::size_t index_at(std::uint64_t address) const {
-    const auto it = std::lower_bound(p_.instructions.begin(), p_.instructions.end(), address,
-                                     [](const Instruction& instruction, std::uint64_t a) { return instruction.address < a; });
-    return it != p_.instructions.end() && it->address == address ? static_cast<std::size_t>(it - p_.instructions.begin()) : nothing;
+    const auto it =
+        std::lower_bound(p_.instructions.begin(), p_.instructions.end(), address,
+                         [](const Instruction& instruction, std::uint64_t a) { return instruction.address < a; });
+    return it != p_.instructions.end() && it->address == address
+               ? static_cast<std::size_t>(it - p_.instructions.begin())
+               : nothing;
   }
 
   void find_targets() {
@@ -162,7 +165,8 @@ private:
         continue;
       }
       std::sort(latches[header].begin(), latches[header].end());
-      p_.loops.push_back({.header = header, .blocks = std::move(blocks), .latches = std::move(latches[header]), .exits = {}});
+      p_.loops.push_back(
+          {.header = header, .blocks = std::move(blocks), .latches = std::move(latches[header]), .exits = {}});
     }
   }
 
@@ -194,8 +198,9 @@ private:
     std::vector<std::size_t> by_size(p_.loops.size());
     for (std::size_t i = 0; i < by_size.size(); ++i)
       by_size[i] = i;
-    std::stable_sort(by_size.begin(), by_size.end(),
-                     [&](std::size_t a, std::size_t b) { return p_.loops[a].blocks.size() > p_.loops[b].blocks.size(); });
+    std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
+      return p_.loops[a].blocks.size() > p_.loops[b].blocks.size();
+    });
     for (const std::size_t l : by_size) {
       Loop& loop = p_.loops[l];
       loop.parent = p_.blocks[loop.header].loop;

@@ -12,7 +12,7 @@ namespace kiln::isa {
 inline constexpr std::size_t nothing = static_cast<std::size_t>(-1); // no block, no loop
 
 struct Block {
-  std::size_t begin = 0, end = 0; // instructions [begin, end)
+  std::size_t begin = 0, end = 0;                    // instructions [begin, end)
   std::vector<std::size_t> successors, predecessors; // blocks
   std::size_t dominator = nothing; // the immediate one; of the entry and of unreachable blocks: nothing
   std::size_t loop = nothing;      // the innermost one

@@ -1,4 +1,5 @@
-// WaitState: the queue of outstanding operations of each counter at one point of a program. Internal to the wait analysis.
+// WaitState: the queue of outstanding operations of each counter at one point of a program. Internal to the wait
+// analysis.
 #pragma once
 #include "isa_checks/waits.h"
 #include <array>
@@ -10,8 +11,8 @@ namespace kiln::isa {
 // What an instruction adds to the counters; decided once for each instruction.
 struct CounterUse {
   bool vm = false, lgkm = false;
-  bool unordered = false;        // completes in any order with others of its counters
-  std::uint16_t load_bytes = 0;  // per lane, of a load from device memory
+  bool unordered = false;       // completes in any order with others of its counters
+  std::uint16_t load_bytes = 0; // per lane, of a load from device memory
 };
 CounterUse counter_use(const Instruction& instruction);
 
@@ -22,12 +23,12 @@ struct Outstanding {
   bool operator==(const Outstanding&) const = default;
 };
 
-// Places are counted from the youngest operation. Paths that met may disagree about which operation stands at a place, and
-// about the length of the queue.
+// Places are counted from the youngest operation. Paths that met may disagree about which operation stands at a place,
+// and about the length of the queue.
 struct CounterQueue {
-  int least = 0, most = 0;                       // operations outstanding
-  bool unordered = false;                        // one that completes in any order may be among them
-  std::vector<std::vector<Outstanding>> places;  // `most` of them, each sorted by instruction
+  int least = 0, most = 0;                      // operations outstanding
+  bool unordered = false;                       // one that completes in any order may be among them
+  std::vector<std::vector<Outstanding>> places; // `most` of them, each sorted by instruction
   bool operator==(const CounterQueue&) const = default;
 };
 
@@ -40,8 +41,8 @@ public:
   void issue(std::uint32_t instruction, const CounterUse& use);
   void wait(WaitCounter counter, int value);
   void tick() { ++clock; }
-  void end_block();                    // makes the clock 0 again, keeping distances
-  bool join(const WaitState& other);   // takes in another path, whose clock is 0 too; true when this changed
+  void end_block();                  // makes the clock 0 again, keeping distances
+  bool join(const WaitState& other); // takes in another path, whose clock is 0 too; true when this changed
   int distance(const Outstanding& operation) const { return clock - operation.born - 1; }
 };
 

@@ -45,7 +45,8 @@ private:
           state.wait(WaitCounter::vmcnt, *counts->vmcnt);
         if (counts->lgkmcnt)
           state.wait(WaitCounter::lgkmcnt, *counts->lgkmcnt);
-      } else if (instruction.flow == Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
+      } else if (instruction.flow ==
+                 Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
         state.wait(WaitCounter::vmcnt, 0);
         state.wait(WaitCounter::lgkmcnt, 0);
       } else {
@@ -99,15 +100,21 @@ private:
 
   void add_point(std::size_t index, WaitCounter counter, int value, const WaitState& state) {
     const CounterQueue& queue = state.queues[static_cast<std::size_t>(counter)];
-    WaitPoint point{.instruction = index, .loop = p_.blocks[p_.block_of(index)].loop, .counter = counter, .value = value,
-                    .least_outstanding = queue.least, .most_outstanding = queue.most, .waits_for = {}};
+    WaitPoint point{.instruction = index,
+                    .loop = p_.blocks[p_.block_of(index)].loop,
+                    .counter = counter,
+                    .value = value,
+                    .least_outstanding = queue.least,
+                    .most_outstanding = queue.most,
+                    .waits_for = {}};
     if (!point.idle()) {
       const std::size_t first = queue.unordered ? 0 : static_cast<std::size_t>(value);
       for (std::size_t place = first; place < queue.places.size(); ++place)
         for (const Outstanding& operation : queue.places[place]) {
           point.waits_for.push_back(operation.instruction);
           const int distance = state.distance(operation);
-          point.shortest_distance = point.shortest_distance < 0 ? distance : std::min(point.shortest_distance, distance);
+          point.shortest_distance =
+              point.shortest_distance < 0 ? distance : std::min(point.shortest_distance, distance);
         }
       std::sort(point.waits_for.begin(), point.waits_for.end());
       point.waits_for.erase(std::unique(point.waits_for.begin(), point.waits_for.end()), point.waits_for.end());
@@ -115,7 +122,9 @@ private:
     result_.points.push_back(std::move(point));
   }
 
-  std::uint32_t load_bytes(const Outstanding& operation) const { return uses_[operation.instruction].load_bytes * lanes; }
+  std::uint32_t load_bytes(const Outstanding& operation) const {
+    return uses_[operation.instruction].load_bytes * lanes;
+  }
 
   // The least and the most bytes of loads in a queue whose places may hold one of several operations.
   std::pair<std::uint32_t, std::uint32_t> bytes(const CounterQueue& queue) const {
@@ -133,8 +142,8 @@ private:
     return {least, most};
   }
 
-  // One trip through a loop's blocks from a state at its header; the joined states of its latches come back. Inner loops
-  // are run to a fixpoint, as in solve().
+  // One trip through a loop's blocks from a state at its header; the joined states of its latches come back. Inner
+  // loops are run to a fixpoint, as in solve().
   template <class Look> std::optional<WaitState> trip(const Loop& loop, const WaitState& start, Look look) const {
     std::vector<std::optional<WaitState>> in(loop.blocks.size());
     const auto place = [&](std::size_t block) {
@@ -203,8 +212,8 @@ private:
   }
 
   const Program& p_;
-  std::vector<CounterUse> uses_;               // by instruction
-  std::vector<std::optional<WaitState>> in_;   // by block, the joined states of its predecessors
+  std::vector<CounterUse> uses_;             // by instruction
+  std::vector<std::optional<WaitState>> in_; // by block, the joined states of its predecessors
   WaitAnalysis result_;
 };
 

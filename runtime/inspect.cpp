@@ -29,6 +29,16 @@ isa::KernelFacts inspect(const CodeObject& object) {
   return isa::kernel_facts(file, named_kernel(file, object), disassembler);
 }
 
+Inspection inspect(const CodeObject& object, const isa::Expectations& promised) {
+  const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
+  const isa::Kernel& kernel = named_kernel(file, object);
+  isa::Disassembler disassembler(file.target());
+  const isa::Program program = isa::build_program(kernel, disassembler);
+  isa::KernelFacts facts = isa::kernel_facts(file, kernel, program.instructions);
+  isa::IsaReport report = isa::check_isa(program, facts, promised);
+  return {std::move(facts), std::move(report)};
+}
+
 std::string assembly(const CodeObject& object) {
   const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
   const isa::Kernel& kernel = named_kernel(file, object);

@@ -1,5 +1,6 @@
 // inspect: what the compiler made of a kernel, read from its code object.
 #pragma once
+#include "isa_checks/expectations.h"
 #include "isa_checks/facts.h"
 #include "runtime/compile.h"
 #include <cstdint>
@@ -11,6 +12,13 @@ namespace kiln {
 // Registers, LDS, occupancy and instruction counts of the kernel that `object` is named after.
 // Throws InternalError when the code object has no such kernel, isa::Error when it cannot be read.
 isa::KernelFacts inspect(const CodeObject& object);
+
+// The same, and the verdict on what the kernel promises.
+struct Inspection {
+  isa::KernelFacts facts;
+  isa::IsaReport report;
+};
+Inspection inspect(const CodeObject& object, const isa::Expectations& promised);
 
 // The kernel's instructions, one a line, with addresses and with labels where branches go.
 std::string assembly(const CodeObject& object);

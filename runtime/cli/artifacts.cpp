@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/plan.h"
 #include "gen/schedule.h"
+#include "runtime/build_kernel.h"
 #include "runtime/inspect.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ struct Word {
   const char *word, *file_ending;
 };
 constexpr Word words[] = {{"spec", "kiln"}, {"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
-                          {"object", "co"}, {"asm", "s"},         {"facts", "facts.txt"}};
+                          {"object", "co"}, {"asm", "s"},         {"facts", "facts.txt"},
+                          {"report", "report.txt"}};
 
 } // namespace
 
@@ -53,23 +55,23 @@ Production produce(const KernelSpec& spec, const Target& target, std::span<const
   add_text(Artifact::plan, to_text(plan));
   if (last == Artifact::plan) return production;
 
-  const Schedule schedule = with_overrides(choose_schedule(plan, target), overrides, plan, target);
-  add_text(Artifact::schedule, to_text(schedule));
-  if (last == Artifact::schedule) return production;
+  if (last < Artifact::object) {
+    const Schedule schedule = with_overrides(choose_schedule(plan, target), overrides, plan, target);
+    add_text(Artifact::schedule, to_text(schedule));
+    if (last == Artifact::source) add_text(Artifact::source, self_contained(emit_source(plan, schedule, target)));
+    return production;
+  }
 
-  const KernelSource source = emit_source(plan, schedule, target);
-  add_text(Artifact::source, self_contained(source));
-  if (last == Artifact::source) return production;
-
-  const CodeObject object = compile(source, target, options);
-  production.compile_ms = object.milliseconds;
-  production.compiler = object.compiler;
-  add(Artifact::object, {object.bytes.begin(), object.bytes.end()}, object.bytes.size());
-  if (std::ranges::find(wanted, Artifact::assembly) != wanted.end()) add_text(Artifact::assembly, assembly(object));
-  if (last < Artifact::facts) return production;
-
-  const isa::KernelFacts facts = inspect(object);
-  add(Artifact::facts, isa::to_text(facts), nlohmann::ordered_json::parse(isa::to_json(facts)));
+  const BuiltKernel built = build_kernel(spec, target, options, overrides);
+  production.compile_ms = built.times.library;
+  production.compiler = built.object.compiler;
+  add_text(Artifact::schedule, to_text(built.schedule));
+  add_text(Artifact::source, self_contained(built.source));
+  add(Artifact::object, {built.object.bytes.begin(), built.object.bytes.end()}, built.object.bytes.size());
+  if (std::ranges::find(wanted, Artifact::assembly) != wanted.end())
+    add_text(Artifact::assembly, assembly(built.object));
+  add(Artifact::facts, isa::to_text(built.facts), nlohmann::ordered_json::parse(isa::to_json(built.facts)));
+  add(Artifact::report, isa::to_text(built.report), nlohmann::ordered_json::parse(isa::to_json(built.report)));
   return production;
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("env shows what is in force and the compiler it makes") {
 }
 
 TEST_CASE("compile emits every value on the way, for both architectures") {
-  const std::string all = "--emit spec,plan,schedule,source,object,asm,facts";
+  const std::string all = "--emit spec,plan,schedule,source,object,asm,facts,report";
   const nlohmann::json json =
       json_of(kiln::test::kiln("compile rmsnorm --cols 4096 --dtype bf16 --arch gfx942,gfx950 --json " + all));
   REQUIRE(json.size() == 2);
@@ -55,6 +55,7 @@ TEST_CASE("compile emits every value on the way, for both architectures") {
     CHECK(kernel["asm"].get<std::string>().find("s_endpgm") != std::string::npos);
     CHECK_FALSE(kernel["plan"].get<std::string>().empty());
     CHECK_FALSE(kernel["schedule"].get<std::string>().empty());
+    CHECK(kernel["report"].dump().find("scratch") != std::string::npos);
     CHECK(kernel["compile_ms"].get<double>() > 0);
   }
   CHECK(json[0]["arch"] != json[1]["arch"]);

@@ -86,9 +86,15 @@ TEST_CASE("row_norm: expectations met, and the planted division found") {
     const Kernel& kernel = object.kernel("row_norm");
     const Program program = build_program(kernel, disassembler);
     const KernelFacts facts = kernel_facts(object, kernel, program.instructions);
-    Expectations expectations{.no_scratch = true, .no_spills = true, .max_vgprs = 64, .min_waves_per_simd = 8,
-                              .global_loads = {.min_bytes = 16, .at_least = 2}, .global_stores = {.min_bytes = 16},
-                              .lds = {.min_bytes = 16, .exceptions = 1}, .required = {"v_rsq_f32"}, .forbidden = {"flat_", "ds_bpermute"}};
+    Expectations expectations{.no_scratch = true,
+                              .no_spills = true,
+                              .max_vgprs = 64,
+                              .min_waves_per_simd = 8,
+                              .global_loads = {.min_bytes = 16, .at_least = 2},
+                              .global_stores = {.min_bytes = 16},
+                              .lds = {.min_bytes = 16, .exceptions = 1},
+                              .required = {"v_rsq_f32"},
+                              .forbidden = {"flat_", "ds_bpermute"}};
     CHECK(check_isa(program, facts, expectations).met());
     expectations.forbidden.push_back("v_div_scale"); // the source divides without saying that it may be inexact
     const IsaReport report = check_isa(program, facts, expectations);

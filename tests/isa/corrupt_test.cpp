@@ -1,4 +1,5 @@
-// Damaged bytes: every truncation and thousands of changed bytes of small objects end in an error or a result, never a crash.
+// Damaged bytes: every truncation and thousands of changed bytes of small objects end in an error or a result, never a
+// crash.
 #include "isa_checks/error.h"
 #include "isa_checks/executed.h"
 #include "isa_checks/facts.h"
@@ -25,7 +26,9 @@ loop:
   s_cbranch_scc1 loop
 )";
 
-Bytes object_bytes(std::string_view arch) { return assemble(kernel_text(body, arch, {.vgprs = 40, .accum_offset = 20, .lds_bytes = 2048}), target_facts(arch)); }
+Bytes object_bytes(std::string_view arch) {
+  return assemble(kernel_text(body, arch, {.vgprs = 40, .accum_offset = 20, .lds_bytes = 2048}), target_facts(arch));
+}
 
 // Everything that a tool would do with the bytes. Returns whether they were accepted.
 bool exercise(const Bytes& bytes) {
@@ -97,7 +100,8 @@ TEST_CASE("every value of the machine flag") {
   }
   bytes[flags_at] = 0x2c; // gfx900
   CHECK_THROWS_WITH_AS(load_code_object(bytes, "old.co"),
-                       "old.co: its ELF flags name machine 0x2c, which is not in the target table; give a code object for one of gfx90a, gfx942, gfx950",
+                       "old.co: its ELF flags name machine 0x2c, which is not in the target table; give a code object "
+                       "for one of gfx90a, gfx942, gfx950",
                        UnknownArch);
 }
 
@@ -131,8 +135,9 @@ TEST_CASE("files that are something else") {
 
 TEST_CASE("a metadata note that nests without end") {
   const Bytes deep(100'000, 0x91); // an array of one, of one, of one, ...
-  CHECK_THROWS_WITH_AS(parse_metadata(deep, "note"),
-                       "note: its metadata note nests deeper than 32 levels; rebuild it, or check that it was copied whole", Error);
+  CHECK_THROWS_WITH_AS(
+      parse_metadata(deep, "note"),
+      "note: its metadata note nests deeper than 32 levels; rebuild it, or check that it was copied whole", Error);
   const Bytes huge{0xdd, 0xff, 0xff, 0xff, 0xff}; // an array of 2^32 - 1 elements, of which none comes
   CHECK_THROWS_AS(parse_metadata(huge, "note"), Error);
   const Bytes odd_keys{0x82, 0x90, 0x01, 0x90, 0x02}; // a map with arrays as keys

@@ -18,7 +18,8 @@ std::vector<Instruction> round_trip(std::string_view body, std::string_view arch
 } // namespace
 
 TEST_CASE("instructions keep text, mnemonic, size and bytes") {
-  const auto code = round_trip("  global_load_dwordx4 v[2:5], v1, s[2:3] offset:16\n  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v2, v3", "gfx942");
+  const auto code = round_trip(
+      "  global_load_dwordx4 v[2:5], v1, s[2:3] offset:16\n  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v2, v3", "gfx942");
   REQUIRE(code.size() == 4);
   CHECK(code[0].mnemonic == "global_load_dwordx4");
   CHECK(code[0].text == "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16");
@@ -62,7 +63,8 @@ TEST_CASE("gfx950 has instructions that gfx942 lacks, and the other way round") 
   CHECK_THROWS_AS(round_trip("  v_cvt_pk_bf16_f32 v0, v1, v2", "gfx942"), Error);
   CHECK(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx942")[0].size == 8);
   CHECK_THROWS_AS(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx950"), Error);
-  const auto scaled = round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
+  const auto scaled =
+      round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
   CHECK(scaled[0].valid);
   CHECK(scaled[0].size == 16);
 }

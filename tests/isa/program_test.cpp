@@ -16,7 +16,8 @@ Program program_of(std::string_view body, const Snippet& snippet = {}) {
   return build_program(object.kernel("k"), disassembler);
 }
 
-std::uint64_t executed(const Program& program, std::vector<std::uint64_t> trips, PathChoice choice = PathChoice::longest) {
+std::uint64_t executed(const Program& program, std::vector<std::uint64_t> trips,
+                       PathChoice choice = PathChoice::longest) {
   return executed_estimate(program, trips, choice).instructions;
 }
 
@@ -138,6 +139,29 @@ done:
   CHECK(executed(program, {3, 3}, PathChoice::shortest) == 2 * 11 + 1 + 6 + 2 + 1);
 }
 
+TEST_CASE("a way through a loop is weighed against a way around it by what is executed") {
+  const Program program = program_of(R"(
+  s_cbranch_scc0 around
+loop:
+  s_nop 0
+  s_nop 0
+  s_cbranch_scc1 loop
+  s_branch join
+around:
+  s_nop 0
+  s_nop 0
+  s_nop 0
+  s_nop 0
+  s_nop 0
+join:
+)");
+  REQUIRE(program.loops.size() == 1);
+  CHECK(executed(program, {1}) == 1 + 5 + 1); // one trip is 3 + 1
+  CHECK(executed(program, {1}, PathChoice::shortest) == 1 + 4 + 1);
+  CHECK(executed(program, {2}) == 1 + 7 + 1);
+  CHECK(executed(program, {2}, PathChoice::shortest) == 1 + 5 + 1);
+}
+
 TEST_CASE("an endless loop, and code that nothing reaches") {
   const Program program = program_of(R"(
 again:
@@ -176,7 +200,8 @@ TEST_CASE("branches out of the kernel, indirect branches and calls are counted")
 }
 
 TEST_CASE("with preloaded arguments, execution begins at byte 256") {
-  const std::string body = "  s_load_dwordx2 s[8:9], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\n  s_branch body\n.p2align 8\nbody:\n  v_mov_b32_e32 v0, 0\n";
+  const std::string body = "  s_load_dwordx2 s[8:9], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\n  s_branch body\n.p2align "
+                           "8\nbody:\n  v_mov_b32_e32 v0, 0\n";
   const std::string preload = ".amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_user_sgpr_kernarg_preload_length 2\n";
   const Program with = program_of(body, {.descriptor = preload});
   CHECK(with.instructions[with.blocks[with.entry].begin].mnemonic == "v_mov_b32_e32");
@@ -187,7 +212,9 @@ TEST_CASE("with preloaded arguments, execution begins at byte 256") {
 TEST_CASE("trip counts that do not match, and counts beyond 64 bits") {
   const Program program = program_of(nested);
   CHECK_THROWS_WITH_AS(executed(program, {1}),
-                       "kernel 'k': 1 trip counts were given for 2 loops; give one for each of loop 0 (0x4 to 0x28), loop 1 (0xc to 0x1c)", Error);
+                       "kernel 'k': 1 trip counts were given for 2 loops; give one for each of loop 0 (0x4 to 0x28), "
+                       "loop 1 (0xc to 0x1c)",
+                       Error);
   CHECK(executed(program, {std::uint64_t{1} << 40, std::uint64_t{1} << 40}) == ~std::uint64_t{0});
   CHECK(build_program(std::vector<Instruction>{}).blocks.empty());
   CHECK(executed(build_program(std::vector<Instruction>{}), {}) == 0);

@@ -42,7 +42,9 @@ std::string loads(int count) {
 } // namespace
 
 TEST_CASE("in order: a wait completes the oldest") {
-  const auto [program, waits] = analyze(loads(3) + "  global_store_dword v4, v0, s[2:3]\n  s_nop 0\n  s_waitcnt vmcnt(2)\n  s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(0)");
+  const auto [program, waits] =
+      analyze(loads(3) + "  global_store_dword v4, v0, s[2:3]\n  s_nop 0\n  s_waitcnt vmcnt(2)\n  s_waitcnt vmcnt(1)\n "
+                         " s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(0)");
   REQUIRE(waits.points.size() == 4);
   check_point(waits.points[0], {4, 4}, {0, 1}, 3); // instruction 1, then 2, 3, 4 before the wait at 5
   check_point(waits.points[1], {2, 2}, {2}, 3);
@@ -55,7 +57,8 @@ TEST_CASE("in order: a wait completes the oldest") {
 }
 
 TEST_CASE("vmcnt and lgkmcnt are two queues; LDS in order, lane exchange included") {
-  const auto [program, waits] = analyze(loads(1) + "  ds_read_b128 v[0:3], v4\n  ds_bpermute_b32 v0, v1, v2\n  s_waitcnt vmcnt(0) lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
+  const auto [program, waits] = analyze(loads(1) + "  ds_read_b128 v[0:3], v4\n  ds_bpermute_b32 v0, v1, v2\n  "
+                                                   "s_waitcnt vmcnt(0) lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
   REQUIRE(waits.points.size() == 3);
   CHECK(waits.points[0].counter == WaitCounter::vmcnt);
   check_point(waits.points[0], {1, 1}, {0}, 2);
@@ -65,7 +68,8 @@ TEST_CASE("vmcnt and lgkmcnt are two queues; LDS in order, lane exchange include
 }
 
 TEST_CASE("scalar loads and flat complete in any order") {
-  const auto scalar = analyze("  s_load_dword s4, s[2:3], 0x0\n  ds_read_b32 v0, v1\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
+  const auto scalar =
+      analyze("  s_load_dword s4, s[2:3], 0x0\n  ds_read_b32 v0, v1\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
   check_point(scalar.waits.points[0], {2, 2}, {0, 1}, 0); // either may be what completes
   check_point(scalar.waits.points[1], {1, 1}, {0, 1}, 1); // and either what is left
   const auto flat = analyze("  flat_load_dword v0, v[2:3]\n  s_waitcnt vmcnt(0)\n  s_waitcnt lgkmcnt(0)");
@@ -74,16 +78,31 @@ TEST_CASE("scalar loads and flat complete in any order") {
 }
 
 TEST_CASE("invalidations are not counted, write-backs are") {
-  const auto [program, waits] = analyze("  buffer_inv sc1\n  s_waitcnt vmcnt(0)\n  buffer_wbl2 sc1\n  s_waitcnt vmcnt(0)");
+  const auto [program, waits] =
+      analyze("  buffer_inv sc1\n  s_waitcnt vmcnt(0)\n  buffer_wbl2 sc1\n  s_waitcnt vmcnt(0)");
   CHECK(waits.points[0].idle());
   check_point(waits.points[1], {1, 1}, {2}, 0);
 }
 
 TEST_CASE("paths that meet") {
-  const auto [program, waits] = analyze(loads(1) + "  s_cbranch_scc0 join\n" + loads(2) + "join:\n  s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(0)");
+  const auto [program, waits] =
+      analyze(loads(1) + "  s_cbranch_scc0 join\n" + loads(2) + "join:\n  s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(0)");
   REQUIRE(waits.points.size() == 2);
   check_point(waits.points[0], {1, 3}, {0, 2}, 1); // on the long path: the first load, and the first of the branch
   check_point(waits.points[1], {1, 1}, {0, 3}, 1);
+}
+
+TEST_CASE("of two distances to the same operation the shorter is told") {
+  for (const char* branch : {"s_cbranch_scc0", "s_cbranch_scc1"}) { // in either order of the blocks' visits
+    const auto [program, waits] =
+        analyze(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
+                " far\n  s_branch join\nfar:\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
+    REQUIRE(waits.points.size() == 1);
+    check_point(waits.points[0], {1, 1}, {0}, 3);
+    const auto other = analyze(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
+                               " join\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
+    check_point(other.waits.points[0], {1, 1}, {0}, 2);
+  }
 }
 
 TEST_CASE("a counter saturates") {
@@ -94,7 +113,8 @@ TEST_CASE("a counter saturates") {
 }
 
 TEST_CASE("a loop that drains keeps nothing in flight") {
-  const auto [program, waits] = analyze("loop:\n" + loads(2) + "  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v0, v1\n  s_cbranch_scc1 loop");
+  const auto [program, waits] =
+      analyze("loop:\n" + loads(2) + "  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v0, v1\n  s_cbranch_scc1 loop");
   REQUIRE(waits.loops.size() == 1);
   CHECK(waits.points[0].loop == 0);
   CHECK(waits.loops[0].loads == 2);
@@ -124,7 +144,8 @@ TEST_CASE("a ring of slots keeps all but one load in flight") {
 
 TEST_CASE("the settled state of a loop forgets what came before it") {
   // 20 loads before; each trip loads one and leaves one: the 20 are gone after the first wait.
-  const auto [program, waits] = analyze(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
+  const auto [program, waits] =
+      analyze(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
   CHECK(waits.points[0].most_outstanding == 21); // the first trip
   CHECK(waits.points[0].least_outstanding == 2); // the others
   CHECK(waits.loops[0].most_bytes == 2 * 1024);
@@ -132,7 +153,8 @@ TEST_CASE("the settled state of a loop forgets what came before it") {
 }
 
 TEST_CASE("stores and LDS DMA in a loop") {
-  const auto [program, waits] = analyze("loop:\n  global_load_lds_dword v0, s[2:3]\n  global_store_dwordx4 v4, v[0:3], s[2:3]\n  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
+  const auto [program, waits] = analyze("loop:\n  global_load_lds_dword v0, s[2:3]\n  global_store_dwordx4 v4, v[0:3], "
+                                        "s[2:3]\n  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
   CHECK(waits.loops[0].loads == 1);
   CHECK(waits.loops[0].bytes_a_trip == 256);
   CHECK(waits.loops[0].most_bytes == 256);
@@ -140,7 +162,8 @@ TEST_CASE("stores and LDS DMA in a loop") {
 }
 
 TEST_CASE("nested loops: the outer one counts the inner one's loads") {
-  const auto [program, waits] = analyze("outer:\n" + loads(1) + "inner:\n" + loads(1) + "  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 inner\n  s_cbranch_vccz outer");
+  const auto [program, waits] = analyze("outer:\n" + loads(1) + "inner:\n" + loads(1) +
+                                        "  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 inner\n  s_cbranch_vccz outer");
   REQUIRE(waits.loops.size() == 2);
   CHECK(waits.loops[0].loads == 2);
   CHECK(waits.loops[1].loads == 1);
@@ -156,10 +179,14 @@ TEST_CASE("a call completes everything, and is said") {
 }
 
 TEST_CASE("waits that nothing reaches are left out; text and JSON") {
-  const auto [program, waits] = analyze(loads(1) + "  s_branch done\n  s_waitcnt vmcnt(0)\ndone:\n  s_waitcnt vmcnt(0)\nloop:\n" + loads(1) + "  s_cbranch_scc1 loop");
+  const auto [program, waits] =
+      analyze(loads(1) + "  s_branch done\n  s_waitcnt vmcnt(0)\ndone:\n  s_waitcnt vmcnt(0)\nloop:\n" + loads(1) +
+              "  s_cbranch_scc1 loop");
   REQUIRE(waits.points.size() == 1);
   const std::string text = to_text(waits, program);
-  CHECK(text.find("  0x10 vmcnt(0): 1 outstanding, waits for 0x0 global_load_dwordx4, issued 1 instructions before\n") != std::string::npos);
+  CHECK(
+      text.find("  0x10 vmcnt(0): 1 outstanding, waits for 0x0 global_load_dwordx4, issued 1 instructions before\n") !=
+      std::string::npos);
   CHECK(text.find("loop 0 (0x14 to 0x1c): 1 loads, 1024 bytes a trip of a wave, ") != std::string::npos);
   CHECK(waits.loops[0].most_bytes == 63 * 1024); // no wait at all: the counter's capacity
   const auto json = nlohmann::json::parse(to_json(waits, program));

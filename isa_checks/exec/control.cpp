@@ -1,0 +1,114 @@
+// Branches, barriers, waits, mode and hardware registers.
+#include "isa_checks/exec/control.h"
+#include "isa_checks/exec/tables.h"
+#include "isa_checks/exec/wait_counts.h"
+#include "isa_checks/exec/wave.h"
+#include <fmt/format.h>
+
+namespace kiln::exec {
+namespace {
+
+using u32 = std::uint32_t;
+
+void not_modelled(Wave&, const Inst& inst) {
+  throw Stop(fmt::format("the executor does not model this instruction (encoding {} bytes)", inst.fields.size));
+}
+constexpr Semantics unknown{"not modelled", &not_modelled, {}, InstClass::other};
+
+void nothing(Wave&, const Inst&) {}
+void end_program(Wave& wave, const Inst&) { wave.state = WaveState::ended; }
+void barrier(Wave& wave, const Inst&) { wave.state = WaveState::at_barrier; }
+void trap(Wave&, const Inst&) { throw Stop("the kernel traps"); }
+
+void jump(Wave& wave, const Inst& inst) {
+  if (inst.target == ~0U) throw Stop("branches to where no instruction of the kernel starts");
+  wave.next = inst.target;
+}
+template <bool (*condition)(const Wave&)> void jump_if(Wave& wave, const Inst& inst) {
+  if (condition(wave)) jump(wave, inst);
+}
+bool scc_clear(const Wave& w) { return !w.scc; }
+bool scc_set(const Wave& w) { return w.scc; }
+bool vcc_zero(const Wave& w) { return w.pair(code::vcc) == 0; }
+bool vcc_nonzero(const Wave& w) { return w.pair(code::vcc) != 0; }
+bool exec_zero(const Wave& w) { return w.exec() == 0; }
+bool exec_nonzero(const Wave& w) { return w.exec() != 0; }
+
+void wait_counts(Wave& wave, const Inst& inst) {
+  const u32 k = inst.fields.simm16;
+  if (wave.in_flight != nullptr) wave.in_flight->wait((k & 0xfU) | (k >> 10 & 0x30U), k >> 8 & 0xfU);
+}
+
+void get_pc(Wave& wave, const Inst& inst) { wave.set_pair(inst.fields.dst, wave.code_base + inst.address + 4); }
+
+// Bits [offset, offset + size) of a hardware register; simm16 is {size - 1, offset, number}.
+struct HardwareField {
+  u32 number, offset, size;
+  explicit HardwareField(u32 k) : number(k & 0x3fU), offset(k >> 6 & 0x1fU), size((k >> 11 & 0x1fU) + 1) {}
+  u32 mask() const { return static_cast<u32>(((1ULL << size) - 1) << offset); }
+};
+constexpr u32 hw_mode = 1, hw_shader_cycles = 29, hw_xcc_id = 20, hw_id = 4;
+
+void get_register(Wave& wave, const Inst& inst) {
+  const HardwareField field(inst.fields.simm16);
+  u32 value = 0;
+  switch (field.number) {
+  case hw_mode: value = wave.mode; break;
+  case hw_id: value = static_cast<u32>(wave.index); break;
+  case hw_xcc_id: value = 0; break;
+  case hw_shader_cycles: value = static_cast<u32>(wave.clock); break;
+  default: throw Stop(fmt::format("reads hardware register {}, which the executor does not model", field.number));
+  }
+  wave.s[inst.fields.dst] = (value & field.mask()) >> field.offset;
+}
+
+void set_mode(Wave& wave, const Inst& inst, u32 value) {
+  const HardwareField field(inst.fields.simm16);
+  if (field.number != hw_mode)
+    throw Stop(fmt::format("writes hardware register {}, which the executor does not model", field.number));
+  wave.mode = (wave.mode & ~field.mask()) | (value << field.offset & field.mask());
+}
+void set_register(Wave& wave, const Inst& inst) { set_mode(wave, inst, wave.s[inst.fields.dst]); }
+void set_register_immediate(Wave& wave, const Inst& inst) { set_mode(wave, inst, inst.fields.literal); }
+
+constexpr Semantics line(std::string_view name, Handler handler, InstClass cls) { return {name, handler, {}, cls}; }
+
+constexpr Semantics table[] = {
+    line("s_endpgm", end_program, InstClass::branch),
+    line("s_endpgm_saved", end_program, InstClass::branch),
+    line("s_branch", jump, InstClass::branch),
+    line("s_cbranch_scc0", jump_if<scc_clear>, InstClass::branch),
+    line("s_cbranch_scc1", jump_if<scc_set>, InstClass::branch),
+    line("s_cbranch_vccz", jump_if<vcc_zero>, InstClass::branch),
+    line("s_cbranch_vccnz", jump_if<vcc_nonzero>, InstClass::branch),
+    line("s_cbranch_execz", jump_if<exec_zero>, InstClass::branch),
+    line("s_cbranch_execnz", jump_if<exec_nonzero>, InstClass::branch),
+    line("s_barrier", barrier, InstClass::barrier),
+    line("s_waitcnt", wait_counts, InstClass::wait),
+    line("s_nop", nothing, InstClass::nop),
+    line("v_nop", nothing, InstClass::nop),
+    line("s_sleep", nothing, InstClass::nop),
+    line("s_setprio", nothing, InstClass::other),
+    line("s_sethalt", nothing, InstClass::other),
+    line("s_incperflevel", nothing, InstClass::other),
+    line("s_decperflevel", nothing, InstClass::other),
+    line("s_icache_inv", nothing, InstClass::other),
+    line("s_dcache_inv", nothing, InstClass::other),
+    line("s_dcache_wb", nothing, InstClass::other),
+    line("s_dcache_inv_vol", nothing, InstClass::other),
+    line("s_dcache_wb_vol", nothing, InstClass::other),
+    line("buffer_inv", nothing, InstClass::other),
+    line("buffer_wbl2", nothing, InstClass::other),
+    line("s_trap", trap, InstClass::other),
+    line("s_getpc_b64", get_pc, InstClass::salu),
+    line("s_getreg_b32", get_register, InstClass::salu),
+    line("s_setreg_b32", set_register, InstClass::salu),
+    line("s_setreg_imm32_b32", set_register_immediate, InstClass::salu),
+};
+
+} // namespace
+
+const Semantics& not_modelled_semantics() { return unknown; }
+Table control_table() { return table; }
+
+} // namespace kiln::exec

@@ -1,0 +1,203 @@
+// Loads, stores and atomics of a wave's lanes on the memory sandbox, with bounds, alignment and line counts.
+#include "isa_checks/exec/findings.h"
+#include "isa_checks/exec/measurements.h"
+#include "isa_checks/exec/memory.h"
+#include "isa_checks/exec/memory_ops.h"
+#include "isa_checks/exec/numeric.h"
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+
+
+namespace kiln::exec {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+void report(Wave& wave, const Inst& inst, FindingKind kind, int lane, std::string message) {
+  wave.findings->report(kind, inst.address, [&] {
+    Finding f{kind, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
+    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
+    return f;
+  });
+}
+
+// Where the bytes of one access live on the host; null, and a finding, when they are not all in one allocation.
+std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, bool store) {
+  Allocation* const a = wave.memory->find(address);
+  if (a == nullptr || address + bytes > a->end()) {
+    report(wave, inst, FindingKind::out_of_bounds, lane,
+           fmt::format("{} of {} bytes at {:#x}, {}", store ? "store" : "load", bytes, address,
+                       wave.memory->describe(a == nullptr ? address : a->end())));
+    return nullptr;
+  }
+  if (store && !a->writable) {
+    report(wave, inst, FindingKind::read_only_store, lane, fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
+    return nullptr;
+  }
+  return a->bytes.data() + (address - a->address);
+}
+
+// The host address of device address 0 when every lane's access lies in one allocation, else null.
+std::byte* common_base(Wave& wave, const LaneAddresses& at, unsigned bytes, bool store) {
+  u64 low = ~0ULL, high = 0;
+  for (int i = 0; i < lane_count; ++i)
+    if (active(at.mask, i)) {
+      low = std::min(low, at.lane[i]);
+      high = std::max(high, at.lane[i]);
+    }
+  Allocation* const a = wave.memory->find(low);
+  if (a == nullptr || high + bytes > a->end() || (store && !a->writable)) return nullptr;
+  return a->bytes.data() - a->address;
+}
+
+template <class F> void for_each_lane(u64 mask, F f) {
+  if (mask == all_lanes)
+    for (int i = 0; i < lane_count; ++i) f(i);
+  else
+    for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
+}
+
+void place(u32& reg, u32 value, const MemoryOp& op) {
+  if (op.bytes == 1) value = op.sign ? static_cast<u32>(static_cast<std::int8_t>(value)) : value & 0xffU;
+  if (op.bytes == 2) value = op.sign ? static_cast<u32>(static_cast<std::int16_t>(value)) : value & 0xffffU;
+  if (op.half == 1) value = (reg & 0xffff0000U) | (value & 0xffffU);
+  if (op.half == 2) value = (reg & 0xffffU) | value << 16;
+  reg = value;
+}
+
+template <int words> void load_words(const std::byte* base, u32* to, const LaneAddresses& at) {
+  for_each_lane(at.mask, [&](int i) {
+    u32 value[words];
+    std::memcpy(value, base + at.lane[i], sizeof value);
+    for (int w = 0; w < words; ++w) to[w * lane_count + i] = value[w];
+  });
+}
+template <int words> void store_words(std::byte* base, const u32* from, const LaneAddresses& at) {
+  for_each_lane(at.mask, [&](int i) {
+    u32 value[words];
+    for (int w = 0; w < words; ++w) value[w] = from[w * lane_count + i];
+    std::memcpy(base + at.lane[i], value, sizeof value);
+  });
+}
+
+void load_one(const std::byte* from, u32* to, int lane, const MemoryOp& op) {
+  u32 value[4] = {};
+  if (from != nullptr) std::memcpy(value, from, op.bytes);
+  place(to[lane], value[0], op);
+  for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + lane] = value[w];
+}
+
+} // namespace
+
+void load_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+  if (at.mask == 0) return;
+  u32* const to = wave.lanes(inst.dst.reg);
+  const std::byte* const base = common_base(wave, at, op.bytes, false);
+  if (base == nullptr) {
+    for_each_lane(at.mask, [&](int i) { load_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, false), to, i, op); });
+    return;
+  }
+  switch (op.bytes) {
+  case 4: load_words<1>(base, to, at); break;
+  case 8: load_words<2>(base, to, at); break;
+  case 12: load_words<3>(base, to, at); break;
+  case 16: load_words<4>(base, to, at); break;
+  default: for_each_lane(at.mask, [&](int i) { load_one(base + at.lane[i], to, i, op); });
+  }
+}
+
+void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+  if (at.mask == 0) return;
+  const u32* const from = wave.lanes(inst.src[1].reg);
+  const auto store_one = [&](std::byte* to, int i) {
+    u32 value[4];
+    value[0] = op.half == 2 ? from[i] >> 16 : from[i];
+    for (int w = 1; w < op.bytes / 4; ++w) value[w] = from[w * lane_count + i];
+    if (to != nullptr) std::memcpy(to, value, op.bytes);
+  };
+  std::byte* const base = common_base(wave, at, op.bytes, true);
+  if (base == nullptr) {
+    for_each_lane(at.mask, [&](int i) { store_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, true), i); });
+    return;
+  }
+  switch (op.bytes) {
+  case 4: store_words<1>(base, from, at); break;
+  case 8: store_words<2>(base, from, at); break;
+  case 12: store_words<3>(base, from, at); break;
+  case 16: store_words<4>(base, from, at); break;
+  default: for_each_lane(at.mask, [&](int i) { store_one(base + at.lane[i], i); });
+  }
+}
+
+void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+  const u32* const data = wave.lanes(inst.src[1].reg);
+  u32* const to = inst.fields.sc0 ? wave.lanes(inst.dst.reg) : nullptr; // sc0: return the old value
+  const auto word = [](const u32* row, int i, int bytes) {
+    return bytes == 8 ? row[i] | static_cast<u64>(row[lane_count + i]) << 32 : row[i];
+  };
+  const int words = op.bytes / 4;
+  for_each_lane(at.mask, [&](int i) {
+    u64 old = 0;
+    const bool aligned = at.lane[i] % op.bytes == 0;
+    if (!aligned)
+      report(wave, inst, FindingKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
+    std::byte* const host = aligned ? host_bytes(wave, inst, at.lane[i], op.bytes, i, true) : nullptr;
+    const u64 first = word(data, i, op.bytes), second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
+    const auto update = [&]<class T>(T* p) {
+      std::atomic_ref<T> cell(*p);
+      T expected = cell.load();
+      while (!cell.compare_exchange_weak(expected, static_cast<T>(apply_atomic(op.atomic, op.bytes, expected, first, second)))) {}
+      old = expected;
+    };
+    if (host != nullptr && op.bytes == 4) update(reinterpret_cast<u32*>(host));
+    if (host != nullptr && op.bytes == 8) update(reinterpret_cast<u64*>(host));
+    if (to != nullptr) {
+      to[i] = static_cast<u32>(old);
+      if (words == 2) to[lane_count + i] = static_cast<u32>(old >> 32);
+    }
+  });
+}
+
+// The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes a lane in order.
+void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+  const u64 base = (wave.s[code::m0] & 0xffffU) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));
+  for_each_lane(at.mask, [&](int i) {
+    const std::byte* const from = host_bytes(wave, inst, at.lane[i], op.bytes, i, false);
+    const unsigned step = std::max<unsigned>(op.bytes, 4);
+    const u64 to = base + static_cast<u64>(i) * step;
+    if (to + step > wave.group->lds.size()) {
+      report(wave, inst, FindingKind::out_of_bounds, i, fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
+      return;
+    }
+    u32 value[4] = {};
+    if (from != nullptr) std::memcpy(value, from, op.bytes);
+    place(value[0], value[0], op);
+    std::memcpy(wave.group->lds.data() + to, value, step);
+  });
+}
+
+void count_lines(Wave& wave, const Inst&, const MemoryOp& op, const LaneAddresses& at) {
+  if (wave.counters == nullptr) return;
+  InstCounters& c = wave.counters[wave.pc];
+  c.bytes += static_cast<u64>(std::popcount(at.mask)) * op.bytes;
+  std::array<u64, 2 * lane_count> lines;
+  std::size_t n = 0;
+  for_each_lane(at.mask, [&](int i) {
+    const u64 first = at.lane[i] / 64, last = (at.lane[i] + op.bytes - 1) / 64;
+    if (n == 0 || lines[n - 1] != first) lines[n++] = first;
+    if (last != first) lines[n++] = last;
+  });
+  const auto end = lines.begin() + static_cast<std::ptrdiff_t>(n);
+  if (!std::is_sorted(lines.begin(), end)) std::sort(lines.begin(), end);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i == 0 || lines[i] != lines[i - 1]) ++c.lines64;
+    if (i == 0 || lines[i] / 2 != lines[i - 1] / 2) ++c.lines128;
+  }
+}
+
+} // namespace kiln::exec

@@ -1,0 +1,53 @@
+// What goes wrong during execution: findings with where and why, each kind once an instruction, counted.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kiln::exec {
+
+enum class FindingKind : std::uint8_t {
+  out_of_bounds,        // outside every allocation, or outside LDS
+  misaligned,
+  read_only_store,
+  unwaited_register,    // read or overwritten while the load that fills it is in flight
+  uninitialised,        // a value never written decides a branch, an address or what is stored
+  lds_race,             // two waves, one LDS byte, no barrier between, one of them writing
+  hazard,               // software wait states that the manual demands are missing
+  deadlock,             // every wave waits
+  instruction_limit,
+  not_modelled
+};
+std::string_view to_string(FindingKind kind);
+
+struct Finding {
+  FindingKind kind{};
+  std::uint64_t instruction = 0; // its address in the code object
+  std::string text;              // as disassembled
+  std::uint32_t workgroup[3] = {};
+  int wave = 0, lane = -1;       // lane -1: not of one lane
+  std::string message;           // subject, fact with numbers
+  std::uint64_t count = 1;       // occurrences of this kind at this instruction
+};
+std::string to_text(const Finding& finding);
+
+class Findings {
+public:
+  // `make` builds the finding only for the first occurrence.
+  template <class Make> void report(FindingKind kind, std::uint64_t instruction, Make make) {
+    auto [at, fresh] = index_.try_emplace({kind, instruction}, list_.size());
+    if (fresh) list_.push_back(make());
+    else ++list_[at->second].count;
+  }
+  void merge(const Findings& other);
+  const std::vector<Finding>& list() const { return list_; }
+
+private:
+  std::map<std::pair<FindingKind, std::uint64_t>, std::size_t> index_;
+  std::vector<Finding> list_;
+};
+
+} // namespace kiln::exec

@@ -1,0 +1,109 @@
+// Register ranges of every instruction, and the check that loads have been waited for.
+#include "isa_checks/exec/operand_checks.h"
+#include "isa_checks/exec/findings.h"
+#include "isa_checks/exec/memory_ops.h"
+#include "isa_checks/exec/wait_counts.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln::exec {
+namespace {
+
+struct Collector {
+  Inst& inst;
+  std::size_t vectors = 0, scalars = 0;
+  void vector(std::uint16_t reg, int count) {
+    if (count > 0 && vectors < inst.vector_reads.size()) inst.vector_reads[vectors++] = {reg, static_cast<std::uint8_t>(count)};
+  }
+  void scalar(std::uint16_t reg, int count) {
+    if (reg < 128 && scalars < inst.scalar_reads.size()) inst.scalar_reads[scalars++] = {reg, static_cast<std::uint8_t>(count)};
+  }
+};
+
+void memory_ranges(Inst& inst, const MemoryOp& op) {
+  Collector reads{inst};
+  const Fields& f = inst.fields;
+  const int words = std::max(op.bytes / 4, 1);
+  const bool exchange = op.atomic == Atomic::cmpswap;
+  if (f.format == Format::flat) {
+    const bool has_saddr = f.saddr != 0x7f && f.segment != 0;
+    if (f.segment == 1) {
+      if (f.offen) reads.vector(inst.src[0].reg, 1);
+      if (has_saddr) reads.scalar(f.saddr, 1);
+    } else {
+      reads.vector(inst.src[0].reg, has_saddr ? 1 : 2);
+      if (has_saddr) reads.scalar(f.saddr, 2);
+    }
+    if (op.store || op.atomic != Atomic::none) reads.vector(inst.src[1].reg, exchange ? 2 * words : words);
+    const bool returns = op.atomic != Atomic::none ? f.sc0 : !op.store && !op.to_lds;
+    if (returns) inst.vector_write = {inst.dst.reg, static_cast<std::uint8_t>(words)};
+    return;
+  }
+  const std::string_view name = inst.op->name;
+  reads.vector(inst.src[0].reg, 1);
+  const bool two = op.pair_stride != 0, permutes = name == "ds_bpermute_b32" || name == "ds_permute_b32";
+  if (op.store || op.atomic != Atomic::none || permutes) reads.vector(inst.src[1].reg, words);
+  if ((op.store && two) || exchange) reads.vector(inst.src[2].reg, words);
+  const bool returns = op.atomic != Atomic::none ? op.returns : !op.store && name != "ds_nop";
+  if (returns) inst.vector_write = {inst.dst.reg, static_cast<std::uint8_t>(two ? 2 * words : words)};
+}
+
+void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, Range vector, Range scalar) {
+  wave.findings->report(FindingKind::unwaited_register, inst.address, [&] {
+    Finding f{FindingKind::unwaited_register, inst.address, inst.text, {}, wave.index, -1,
+              fmt::format("{} {} while the load at {:#x} that fills it is in flight", what, which, wave.in_flight->filler(vector, scalar))};
+    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
+    return f;
+  });
+}
+
+std::string vector_name(Range r) {
+  const char letter = r.first < 256 ? 'v' : 'a';
+  const int first = r.first & 255;
+  return r.count == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + r.count - 1);
+}
+std::string scalar_name(Range r) { return r.count == 1 ? fmt::format("s{}", r.first) : fmt::format("s[{}:{}]", r.first, r.first + r.count - 1); }
+
+} // namespace
+
+void set_ranges(Inst& inst) {
+  const Signature& s = inst.op->signature;
+  if (inst.op->memory != nullptr) {
+    memory_ranges(inst, *inst.op->memory);
+    return;
+  }
+  Collector reads{inst};
+  if (inst.fields.format == Format::smem) {
+    reads.scalar(inst.fields.saddr, 2);
+    if (inst.fields.soe || !inst.fields.imm) reads.scalar(inst.fields.soffset, 1);
+    return;
+  }
+  for (std::size_t k = 0; k < s.source_count; ++k) {
+    const Operand& o = inst.src[k];
+    if (inst.fields.format == Format::sopk && k == 0 && inst.op->name == "s_movk_i32") continue;
+    if (o.kind == Operand::vector) reads.vector(o.reg, registers(o.type));
+    if (o.kind == Operand::scalar) reads.scalar(o.reg, registers(o.type));
+  }
+  if (inst.dst.kind == Operand::vector) inst.vector_write = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
+  if (inst.dst.kind == Operand::scalar && inst.dst.reg < 128)
+    inst.scalar_write = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
+  if (s.carry_out || s.result == Type::mask) inst.scalar_write = {inst.sdst, 2};
+}
+
+void check_waits(Wave& wave, const Inst& inst) {
+  const InFlight& in_flight = *wave.in_flight;
+  if (!in_flight.any()) return;
+  for (const Range& r : inst.vector_reads)
+    if (r.count != 0 && in_flight.vector_pending(r)) report(wave, inst, "reads", vector_name(r), r, {});
+  for (const Range& r : inst.scalar_reads)
+    if (r.count != 0 && in_flight.scalar_pending(r)) report(wave, inst, "reads", scalar_name(r), {}, r);
+  // A load into a register that an earlier load of the same counter fills returns after it, in order.
+  const bool load = inst.op->memory != nullptr;
+  if (const Range r = inst.vector_write; !load && r.count != 0 && in_flight.vector_pending(r))
+    report(wave, inst, "overwrites", vector_name(r), r, {});
+  if (const Range r = inst.scalar_write; r.count != 0 && in_flight.scalar_pending(r))
+    report(wave, inst, "overwrites", scalar_name(r), {}, r);
+}
+
+} // namespace kiln::exec

@@ -1,0 +1,84 @@
+// Bookkeeping of memory operations in flight.
+#include "isa_checks/exec/wait_counts.h"
+
+namespace kiln::exec {
+
+void InFlight::mark(const Event& event, int change) {
+  for (int i = 0; i < event.vector.count; ++i) {
+    auto& count = vector_count_[(event.vector.first + static_cast<std::size_t>(i)) & 511U];
+    count = static_cast<std::uint8_t>(count + change);
+  }
+  for (int i = 0; i < event.scalar.count; ++i) {
+    auto& count = scalar_count_[(event.scalar.first + static_cast<std::size_t>(i)) & 127U];
+    count = static_cast<std::uint8_t>(count + change);
+  }
+  pending_ += change;
+}
+
+void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address) {
+  const Event event{vector, scalar, address};
+  constexpr std::size_t vector_limit = 63, lds_limit = 15; // the hardware counters stall there
+  switch (counter) {
+  case vector_memory:
+    vector_memory_.push_back(event);
+    break;
+  case lds: lds_.push_back(event); break;
+  case scalar_memory: scalar_.push_back(event); break;
+  case flat: flat_.push_back(event); break;
+  }
+  mark(event, 1);
+  while (vector_memory_.size() > vector_limit) {
+    retire(vector_memory_.front());
+    vector_memory_.pop_front();
+  }
+  while (lds_.size() > lds_limit) {
+    retire(lds_.front());
+    lds_.pop_front();
+  }
+}
+
+void InFlight::retire(const Event& event) { mark(event, -1); }
+
+void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
+  while (vector_memory_.size() > vmcnt) {
+    retire(vector_memory_.front());
+    vector_memory_.pop_front();
+  }
+  while (lds_.size() > lgkmcnt) {
+    retire(lds_.front());
+    lds_.pop_front();
+  }
+  if (lgkmcnt == 0) {
+    for (const Event& e : scalar_) retire(e);
+    scalar_.clear();
+  }
+  if (lgkmcnt == 0 && vmcnt == 0) {
+    for (const Event& e : flat_) retire(e);
+    flat_.clear();
+  }
+}
+
+bool InFlight::vector_pending(Range range) const {
+  for (int i = 0; i < range.count; ++i)
+    if (vector_count_[(range.first + static_cast<std::size_t>(i)) & 511U] != 0) return true;
+  return false;
+}
+bool InFlight::scalar_pending(Range range) const {
+  for (int i = 0; i < range.count; ++i)
+    if (scalar_count_[(range.first + static_cast<std::size_t>(i)) & 127U] != 0) return true;
+  return false;
+}
+
+std::uint64_t InFlight::filler(Range vector, Range scalar) const {
+  const auto overlap = [](Range a, Range b) { return a.first < b.first + b.count && b.first < a.first + a.count; };
+  const auto search = [&](const auto& events) -> std::uint64_t {
+    for (const Event& e : events)
+      if (overlap(e.vector, vector) || overlap(e.scalar, scalar)) return e.address;
+    return 0;
+  };
+  for (const std::uint64_t found : {search(vector_memory_), search(lds_), search(scalar_), search(flat_)})
+    if (found != 0) return found;
+  return 0;
+}
+
+} // namespace kiln::exec
