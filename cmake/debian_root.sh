@@ -86,7 +86,7 @@ need_mmdebstrap() {
   { [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; } || die 'mmdebstrap is needed to build the environment' \
     'install the package mmdebstrap (with uidmap when not root), or run ./dev setup once as root'
   say 'installing mmdebstrap on this machine'
-  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends mmdebstrap; } </dev/null 2>&1 | condense "$log" ||
+  { apt-get update -o Acquire::Check-Valid-Until=false && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends mmdebstrap; } </dev/null 2>&1 | condense "$log" ||
     die "mmdebstrap could not be installed; see $log" "$(tail -n 5 "$log")"
 }
 
