@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The Debian root of ./dev: built once from the host's own mirror, kept in the user's cache, entered in a private mount namespace.
-# Read by ./dev, whose say, die and condense it uses, and whose variables tree, cache, suite and lacks.
+# Read by ./dev, whose say, die and condense it uses, and whose variables tree, cache, suite, lacks and last.
 
 recipe=1 # counts up when roots have to be built anew for another reason than their packages
 packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
@@ -86,7 +86,7 @@ need_mmdebstrap() {
   { [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; } || die 'mmdebstrap is needed to build the environment' \
     'install the package mmdebstrap (with uidmap when not root), or run ./dev setup once as root'
   say 'installing mmdebstrap on this machine'
-  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends mmdebstrap; } </dev/null 2>&1 | condense "$log" ||
+  { apt-get update -o Acquire::Check-Valid-Until=false && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends mmdebstrap; } </dev/null 2>&1 | condense "$log" ||
     die "mmdebstrap could not be installed; see $log" "$(tail -n 5 "$log")"
 }
 
@@ -229,5 +229,5 @@ inside_root() {
   [[ $user ]] || ccache=$cache/ccache
   [[ -d $ccache ]] || { mkdir -p "$ccache" && chown "${user:-$(id -u)}" "$ccache"; }
   export root stage="$cache/stage" tree ccache folder_inside
-  "${namespace[@]}" bash -euc "$(declare -f graft enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"
+  $last "${namespace[@]}" bash -euc "$(declare -f graft enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"
 }
