@@ -20,8 +20,10 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
   if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
-  const std::int64_t chain = built.plan.cols ? built.plan.cols / built.schedule.threads() + 64 : 0;
-  const auto bounds = evaluate_bounds(spec, inputs, {.addition_depth = std::max<std::int64_t>(chain, built.plan.cols)});
+  // A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
+  const RowwiseConfig& config = built.schedule.rowwise;
+  const bool rows = built.schedule.family == Family::rowwise;
+  const auto bounds = evaluate_bounds(spec, inputs, {.addition_depth = rows ? config.chunks() * config.vec + 16 : 0});
   if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
   return {};
 }
