@@ -167,6 +167,15 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
   return first;
 }
 
+// What of the options the optimiser and the code generator take: -O3, -fno-slp-vectorize, -ffp-contract=fast
+// (which decides about fused operations down in instruction selection). Language and warnings are the front end's.
+std::vector<std::string> back_end_options(const std::vector<std::string>& options) {
+  std::vector<std::string> taken;
+  for (const std::string& option : options)
+    if (option.starts_with("-O") || option.starts_with("-f") || option.starts_with("-m")) taken.push_back(option);
+  return taken;
+}
+
 Numbers numbers_of(const DynamicLibrary& library) {
   std::size_t major = 0, minor = 0;
   library.function<VersionFn>("amd_comgr_get_version")(&major, &minor);
@@ -192,7 +201,8 @@ CompilerOutput Comgr::compile(const CompilerInput& input) const {
   const Stage stages[] = {
       {"source to bitcode", numbers.source_to_bitcode, numbers.hip, data_kind::bitcode,
        joined({"-nogpulib", "-nogpuinc", "-Xclang", "-disable-llvm-passes"}, input.options)},
-      {"bitcode to object", numbers.bitcode_to_object, numbers.llvm_ir, data_kind::relocatable, {"-O3"}},
+      {"bitcode to object", numbers.bitcode_to_object, numbers.llvm_ir, data_kind::relocatable,
+       back_end_options(input.options)},
       {"object to executable", numbers.link_object, numbers.none, data_kind::executable, {}},
   };
 

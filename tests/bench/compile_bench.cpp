@@ -128,7 +128,7 @@ bool split_stages(const std::function<KernelSpec()>& make_spec, const Target& ta
     const double spec_ms = watch.milliseconds();
     const BuiltKernel built = build_kernel(spec, target, options);
     const double total = watch.milliseconds();
-    if (!built.rejected.empty()) throw InternalError("the first schedule broke its contract: times are of more than one");
+    if (!built.rejected.empty()) throw InternalError("the first schedule broke its contract");
     if (i == 0) continue;
     note("spec", spec_ms);
     note("plan", built.times.plan);
