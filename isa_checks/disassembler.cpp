@@ -47,10 +47,17 @@ Flow flow_of(std::string_view mnemonic) {
 // A selector of an SDWA instruction (a source of 0xf9 in VOP1, VOP2 and VOPC) with a reserved value, on which LLVM's
 // printer has undefined behaviour. VOPC has a register in place of the destination's two.
 bool has_reserved_sdwa(std::span<const std::uint8_t> code) {
-  if (code.size() < 8 || (code[3] & 0x80) != 0 || code[0] != 0xf9 || (code[1] & 1) != 0)
+  if ((code[3] & 0x80) != 0 || code[0] != 0xf9 || (code[1] & 1) != 0)
     return false;
   const bool vopc = (code[3] >> 1) == 0x3e;
   return (!vopc && ((code[5] & 7) == 7 || ((code[5] >> 3) & 3) == 3)) || (code[6] & 7) == 7 || (code[7] & 7) == 7;
+}
+
+// v_cvt_scalef32_pk32_{f32,f16,bf16}_{fp6,bf6} of gfx950 (VOP3 opcodes 0x256, 0x257 and 0x260 to 0x263) read six vector
+// registers; LLVM crashes when the encoding names a scalar source.
+bool has_scalar_fp6_source(std::span<const std::uint8_t> code) {
+  const bool reads_six = (code[2] >= 0x60 && code[2] <= 0x63) || code[2] == 0x56 || code[2] == 0x57;
+  return code[3] == 0xd2 && reads_six && (code[5] & 1) == 0;
 }
 
 // SOPP and SOPK branches hold a signed count of dwords from the next instruction in their low 16 bits.
@@ -98,8 +105,6 @@ struct Disassembler::Machine {
   // The size of the instruction at the start of `code` when it decodes and lies wholly inside.
   std::optional<std::size_t> decode_operands(std::span<const std::uint8_t> code, std::uint64_t address,
                                              llvm::MCInst& inst) {
-    if (has_reserved_sdwa(code))
-      return std::nullopt;
     // Zeros follow the last instruction, for the same reason.
     std::array<std::uint8_t, 2 * longest_instruction> tail{};
     llvm::ArrayRef<std::uint8_t> bytes(code.data(), code.size());
@@ -107,6 +112,8 @@ struct Disassembler::Machine {
       std::copy(code.begin(), code.end(), tail.begin());
       bytes = tail;
     }
+    if (has_reserved_sdwa(bytes) || has_scalar_fp6_source(bytes))
+      return std::nullopt;
     std::uint64_t size = 0;
     const auto status = disassembler->getInstruction(inst, size, bytes, address, llvm::nulls());
     const bool possible = size == 4 || size == 8 || size == longest_instruction; // these targets have no 12

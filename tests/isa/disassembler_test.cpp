@@ -114,6 +114,30 @@ TEST_CASE("a literal that is cut off, and 200,000 random words") {
   }
 }
 
+TEST_CASE("encodings on which LLVM crashes are refused, their neighbours are not") {
+  struct Case {
+    std::vector<std::uint8_t> bytes;
+    std::string_view text; // "" when refused
+  };
+  const Case cases[] = {
+      {{0xf9, 0x66, 0x9f, 0x17, 0x1b, 0x0f, 0x35, 0x04}, ""}, // SDWA with destination selector 7
+      {{0xf9, 0x02, 0x00, 0x02, 0x01, 0x06, 0x06, 0x07}, ""}, // SDWA with source selector 7
+      {{0xf9, 0x04, 0x00, 0x02, 0x01, 0x06, 0x06, 0x06},
+       "v_add_f32_sdwa v0, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD"},
+      {{0xc5, 0x00, 0x60, 0xd2, 0x00, 0x00, 0x00, 0x00}, ""}, // six scalar registers
+      {{0xc5, 0x00, 0x60, 0xd2, 0x00, 0x05, 0x00, 0x00}, "v_cvt_scalef32_pk32_f16_fp6 v[197:212], v[0:5], s2"},
+      {{0x00, 0x00, 0x03, 0xd1, 0xff, 0x00, 0x00, 0x00}, ""}, // VOP3 with a literal
+  };
+  Disassembler disassembler(target_facts("gfx950"));
+  for (const Case& c : cases) {
+    const auto code = disassembler.decode(c.bytes, 0);
+    REQUIRE(!code.empty());
+    CHECK(code[0].valid == !c.text.empty());
+    if (code[0].valid)
+      CHECK(code[0].text == c.text);
+  }
+}
+
 TEST_CASE("disassemblers of several threads do not disturb each other") {
   const CodeObject object = assemble_kernel("  v_fma_f32 v0, v1, v2, v3\n  ds_read_b128 v[0:3], v4", "gfx950");
   std::vector<std::thread> threads;
