@@ -22,7 +22,8 @@ std::int64_t element_count(const Sizes& sizes) {
   return count;
 }
 
-BroadcastIndex::BroadcastIndex(const Sizes& full, const Sizes& narrow) : same_(full == narrow), full_(full), strides_(full.size(), 0) {
+BroadcastIndex::BroadcastIndex(const Sizes& full, const Sizes& narrow)
+    : same_(full == narrow), full_(full), strides_(full.size(), 0) {
   std::int64_t stride = 1;
   const std::size_t offset = full.size() - narrow.size();
   for (std::size_t i = narrow.size(); i-- > 0;) {
@@ -87,7 +88,9 @@ void bind_shape(const Expr& input, const Tensor& tensor, std::map<std::string, s
     throw UserError(subject, fmt::format("the tensor is {}, the spec says {}", name(tensor.dtype()), name(input.dtype())),
                     fmt::format("give a tensor of {}", name(input.dtype())));
   const auto misfit = [&](const std::string& fact) {
-    throw UserError(subject, fmt::format("the tensor's shape [{}] does not fit {}: {}", fmt::join(tensor.shape(), ", "), text(input.shape()), fact),
+    throw UserError(subject,
+                    fmt::format("the tensor's shape [{}] does not fit {}: {}", fmt::join(tensor.shape(), ", "),
+                                text(input.shape()), fact),
                     "give a tensor of the spec's shape");
   };
   if (tensor.shape().size() != input.shape().size()) misfit(fmt::format("it has {} dimensions", tensor.shape().size()));

@@ -22,7 +22,8 @@ struct RangeArithmetic {
 
 } // namespace
 
-std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs, const BoundsOptions& options) {
+std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs,
+                                              const BoundsOptions& options) {
   auto grids = detail::Walk<RangeArithmetic>(spec, inputs, {options.addition_depth}).run();
   std::map<std::string, Bounds> result;
   for (const Output& output : spec.outputs()) {
@@ -47,8 +48,8 @@ std::optional<Mismatch> find_mismatch(const Outputs& actual, const std::map<std:
     if (tensor == actual.end()) throw UserError(subject, "it is missing", "give every output of the spec");
     if (tensor->second.dtype() != bound.dtype || tensor->second.shape() != bound.shape)
       throw UserError(subject,
-                      fmt::format("it is {}[{}], the spec says {}[{}]", name(tensor->second.dtype()), fmt::join(tensor->second.shape(), ", "),
-                                  name(bound.dtype), fmt::join(bound.shape, ", ")),
+                      fmt::format("it is {}[{}], the spec says {}[{}]", name(tensor->second.dtype()),
+                                  fmt::join(tensor->second.shape(), ", "), name(bound.dtype), fmt::join(bound.shape, ", ")),
                       "give a tensor of the spec's type and shape");
     std::optional<Mismatch> mismatch;
     for (std::int64_t i = 0; i < tensor->second.size(); ++i) {

@@ -8,8 +8,8 @@
 namespace kiln {
 
 struct BoundsOptions {
-  // The most f32 additions that an element passes through in a row or group sum. Unlimited means any order of summation. A kernel
-  // of T threads that adds pairwise across lanes stays below cols / T + 20.
+  // The most f32 additions that an element passes through in a row or group sum. Unlimited means any order of
+  // summation. A kernel of T threads that adds pairwise across lanes stays below cols / T + 20.
   std::int64_t addition_depth = std::numeric_limits<std::int64_t>::max();
 };
 
@@ -19,9 +19,11 @@ struct Bounds {
   std::vector<Range> ranges; // row-major
 };
 
-// For every output, by name. Follows every rounding of the spec with its documented error (gen/ops.def); sound for any order
-// of sums, contraction to fma and a / b as a * rcp(b). The reference of evaluate always lies within. Throws as evaluate does.
-std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs, const BoundsOptions& options = {});
+// For every output, by name. Follows every rounding of the spec with its documented error (gen/ops.def); sound for any
+// order of sums, contraction to fma and a / b as a * rcp(b). The reference of evaluate always lies within. Throws as
+// evaluate does.
+std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs,
+                                              const BoundsOptions& options = {});
 
 struct Mismatch {
   std::string output;
@@ -32,8 +34,8 @@ struct Mismatch {
 };
 std::string text(const Mismatch& mismatch);
 
-// The first output, in the order of their names, with an element outside its range. Throws UserError when an output is missing
-// or has another type or shape.
+// The first output, in the order of their names, with an element outside its range. Throws UserError when an output is
+// missing or has another type or shape.
 std::optional<Mismatch> find_mismatch(const Outputs& actual, const std::map<std::string, Bounds>& bounds);
 
 } // namespace kiln

@@ -66,7 +66,8 @@ private:
     switch (info(node.op()).kind) {
     case OpKind::leaf: leaf(node, grid); break;
     case OpKind::cast:
-      for (const Value& value : grids_.at(&node.operands()[0].node()).values) grid.values.push_back(arithmetic_.cast(node.node(), value));
+      for (const Value& value : grids_.at(&node.operands()[0].node()).values)
+        grid.values.push_back(arithmetic_.cast(node.node(), value));
       break;
     case OpKind::row_reduce:
     case OpKind::group_reduce: reduce(node, grid); break;
@@ -96,7 +97,8 @@ private:
     std::vector<Value> values(operands.size());
     const std::int64_t count = element_count(grid.shape);
     for (std::int64_t i = 0; i < count; ++i) {
-      for (std::size_t k = 0; k < operands.size(); ++k) values[k] = operands[k]->values[static_cast<std::size_t>(indices[k](i))];
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        values[k] = operands[k]->values[static_cast<std::size_t>(indices[k](i))];
       grid.values.push_back(arithmetic_.pointwise(node.op(), values.data(), static_cast<int>(values.size())));
     }
   }
@@ -108,7 +110,8 @@ private:
     const auto rows = static_cast<std::int64_t>(operand.values.size()) / cols;
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t first = 0; first < cols; first += step) {
-        const std::span elements(operand.values.data() + row * cols + first, static_cast<std::size_t>(std::min(step, cols - first)));
+        const auto count = static_cast<std::size_t>(std::min(step, cols - first));
+        const std::span elements(operand.values.data() + row * cols + first, count);
         grid.values.push_back(arithmetic_.reduce(node.op(), elements));
       }
   }

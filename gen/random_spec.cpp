@@ -13,7 +13,8 @@ namespace {
 
 class SpecGenerator {
 public:
-  SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options) : random_(seed), options_(options), spec_(fmt::format("random_{}", seed)) {}
+  SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
+      : random_(seed), options_(options), spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
     const bool reduces = random_.chance(60);
@@ -33,17 +34,25 @@ public:
   }
 
 private:
-  DType memory_type() { return random_.pick({f16, f16, f16, bf16, bf16, f32, f32, options_.fp8_e4m3, options_.fp8_e4m3, options_.fp8_e5m2, i8, u8, i32}); }
+  DType memory_type() {
+    return random_.pick({f16, f16, f16, bf16, bf16, f32, f32, options_.fp8_e4m3, options_.fp8_e4m3, options_.fp8_e5m2, i8, u8, i32});
+  }
 
   std::int64_t columns() {
+    // Round and awkward, and the hidden sizes of well-known models.
+    static constexpr std::int64_t interesting[] = {
+        1,   2,    3,    7,    8,    16,   17,   31,   63,   64,   65,   96,   100,   127,   128,   129,   192,   255,   256,   257,
+        320, 512,  768,  1000, 1024, 1025, 1536, 2048, 2560, 4096, 4099, 5120, 7168,  8192,  11008, 16384, 20000, 32768, 65536, 131072};
     std::vector<std::int64_t> fitting;
-    for (const std::int64_t cols : {1, 2, 3, 7, 8, 16, 17, 31, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257, 320, 512, 768, 1000, 1024, 1025,
-                                    1536, 2048, 2560, 4096, 4099, 5120, 7168, 8192, 11008, 16384, 20000, 32768, 65536, 131072})
+    for (const std::int64_t cols : interesting)
       if (cols <= options_.max_cols) fitting.push_back(cols);
     return random_.pick(fitting);
   }
 
-  Dim rows() { return random_.chance(80) ? dynamic("rows") : random_.chance(50) ? dynamic("rows", 1, 64) : Dim(random_.between(1, 9)); }
+  Dim rows() {
+    if (random_.chance(80)) return dynamic("rows");
+    return random_.chance(50) ? dynamic("rows", 1, 64) : Dim(random_.between(1, 9));
+  }
 
   void choose_space(bool reduces) {
     if (reduces || random_.chance(50)) {
@@ -83,7 +92,10 @@ private:
     if (random_.chance(10)) values_.push_back(scalar("count", i32));
   }
 
-  Expr value() { return random_.chance(10) ? constant(static_cast<float>(random_.between(-8, 8)) * 0.25f) : random_.pick(values_); }
+  Expr value() {
+    if (random_.chance(10)) return constant(static_cast<float>(random_.between(-8, 8)) * 0.25f);
+    return random_.pick(values_);
+  }
   static Expr positive(const Expr& x) { return abs(x) + 0.5; }
   static Expr moderate(const Expr& x) { return clamp(x, -8, 8); } // so that exponentials stay finite
   static Expr condition(const Expr& a, const Expr& b, std::int64_t which) {
@@ -187,7 +199,8 @@ private:
     for (const Output& output : pending_) trial.output(output.name, output.dtype, output.value);
     const auto used = trial.inputs();
     for (Output& output : pending_)
-      if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; })) output.in_place_of.clear();
+      if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; }))
+        output.in_place_of.clear();
   }
 
   Random random_;
@@ -218,7 +231,8 @@ double element(DType type, Random& random) {
 
 double special(DType type, Random& random) {
   const double largest = max_finite(type);
-  return random.pick({0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20, -0x1p-130, 0x1p-149});
+  return random.pick({0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20,
+                      -0x1p-130, 0x1p-149});
 }
 
 } // namespace
@@ -239,12 +253,15 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
     }
     Tensor tensor(input.dtype(), shape, stride);
     std::ranges::fill(tensor.data(), std::byte{0xff}); // NaN or -1 in the padding
-    for (std::int64_t i = 0; i < tensor.size(); ++i)
-      tensor.set(i, static_cast<float>(options.special_values && random.chance(5) ? special(input.dtype(), random) : element(input.dtype(), random)));
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const bool is_special = options.special_values && random.chance(5);
+      tensor.set(i, static_cast<float>(is_special ? special(input.dtype(), random) : element(input.dtype(), random)));
+    }
     inputs.tensors.emplace(input->name, std::move(tensor));
   }
   for (const Expr& scalar : spec.scalars())
-    inputs.scalars[scalar->name] = scalar.dtype() == i32 ? static_cast<double>(random.between(-9, 9)) : static_cast<double>(static_cast<float>(random.uniform(-2, 2)));
+    inputs.scalars[scalar->name] = scalar.dtype() == i32 ? static_cast<double>(random.between(-9, 9))
+                                                         : static_cast<double>(static_cast<float>(random.uniform(-2, 2)));
   return inputs;
 }
 

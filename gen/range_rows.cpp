@@ -55,7 +55,8 @@ Range sum_range(std::span<const Range> elements, std::int64_t addition_depth) {
   // more for products that were not rounded before, and the f64 sum's own error.
   const auto n = static_cast<std::int64_t>(elements.size());
   const auto depth = static_cast<double>(std::min(n - 1, addition_depth) + 1);
-  const double error = n == 1 ? 0 : sum.magnitudes * (std::expm1(depth * std::log1p(f32_rounding)) + static_cast<double>(n) * 0x1p-52);
+  const double relative = std::expm1(depth * std::log1p(f32_rounding)) + static_cast<double>(n) * 0x1p-52;
+  const double error = n == 1 ? 0 : sum.magnitudes * relative;
   if (sum.magnitudes + error > largest_f32) return Range::anything(); // a partial sum may overflow
   return {sum.lo - error, sum.hi + error, sum.maybe_nan};
 }

@@ -10,8 +10,7 @@ namespace kiln {
 namespace {
 
 // Runs one stage and adds its time.
-template <typename Stage>
-auto timed(double& milliseconds, const Stage& stage) {
+template <typename Stage> auto timed(double& milliseconds, const Stage& stage) {
   const Stopwatch watch;
   auto result = stage();
   milliseconds += watch.milliseconds();
@@ -48,6 +47,7 @@ BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const Com
   for (const Schedule& schedule : schedules) {
     KernelSource source = timed(times.emit, [&] { return emit_source(plan, schedule, target); });
     CodeObject object = timed(times.compile, [&] { return compile(source, target, options); });
+    times.library += object.milliseconds;
     Inspection seen = timed(times.check, [&] { return inspect(object, contract(plan, schedule, target)); });
     if (!seen.report.met()) {
       rejected.push_back({schedule, std::move(seen.report)});

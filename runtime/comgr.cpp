@@ -39,8 +39,10 @@ struct Numbers {
   int hip, none, llvm_ir;                                // languages
   int source_to_bitcode, bitcode_to_object, link_object; // actions
 };
-constexpr Numbers interface_2{.hip = 4, .none = 0, .llvm_ir = 5, .source_to_bitcode = 2, .bitcode_to_object = 6, .link_object = 9};
-constexpr Numbers interface_3{.hip = 3, .none = 0, .llvm_ir = 4, .source_to_bitcode = 2, .bitcode_to_object = 4, .link_object = 7};
+constexpr Numbers interface_2{
+    .hip = 4, .none = 0, .llvm_ir = 5, .source_to_bitcode = 2, .bitcode_to_object = 6, .link_object = 9};
+constexpr Numbers interface_3{
+    .hip = 3, .none = 0, .llvm_ir = 4, .source_to_bitcode = 2, .bitcode_to_object = 4, .link_object = 7};
 
 LibraryRequest request(const std::string& path) {
   return {.subject = "comgr",

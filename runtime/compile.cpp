@@ -55,7 +55,8 @@ std::string repeat_command(const CompilerInput& input) {
 
 std::vector<DumpFile> dump_files(const CompilerInput& input, const CompilerOutput& output) {
   std::vector<DumpFile> files{{input.file_name, input.text}, {"command.txt", repeat_command(input)}};
-  for (const IncludedHeader& header : input.headers) files.push_back({std::string(header.name), std::string(header.text)});
+  for (const IncludedHeader& header : input.headers)
+    files.push_back({std::string(header.name), std::string(header.text)});
   if (!output.log.empty()) files.push_back({"log.txt", output.log});
   if (output.ok)
     files.push_back({std::filesystem::path(input.file_name).replace_extension("co").string(), output.code_object});
@@ -103,7 +104,8 @@ double total(const std::vector<CompilerStage>& stages) {
 } // namespace
 
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options) {
-  CompilerInput input{.file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
+  CompilerInput input{
+      .file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
   for (const TemplateHeader& header : template_headers()) input.headers.push_back({header.name, header.text});
   if (options.environment.compiler == CompilerKind::hiprtc && options.replace_builtin_header)
     input.headers.push_back(replaced_builtin_header());
@@ -120,7 +122,8 @@ CodeObject compile(const KernelSource& source, const Target& target, const Compi
   const CompilerOutput& output = compiled.output;
   if (!output.ok) fail(source, options, input, compiled);
   if (options.environment.save_temps)
-    write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch), dump_files(input, output));
+    write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch),
+               dump_files(input, output));
   return {.name = source.name,
           .arch = input.arch,
           .bytes = {output.code_object.begin(), output.code_object.end()},

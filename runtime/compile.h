@@ -18,8 +18,8 @@ namespace kiln {
 inline constexpr std::array<std::string_view, 5> device_options{"-O3", "-std=c++20", "-ffp-contract=fast", "-fno-slp-vectorize", "-nogpulib"};
 
 struct CompileOptions {
-  Environment environment;           // which library, where from, where dumps go
-  bool warnings_as_errors = false;   // -Wall -Wextra -Werror
+  Environment environment;            // which library, where from, where dumps go
+  bool warnings_as_errors = false;    // -Wall -Wextra -Werror
   bool replace_builtin_header = true; // hipRTC only; false costs a parse of 1 MB, for comparison
 };
 

@@ -13,7 +13,9 @@ isa::WidthExpectation stream_loads(const Plan& plan, const Schedule& schedule) {
   const bool rows = schedule.family == Family::rowwise;
   const RowwiseConfig& r = schedule.rowwise;
   const int vec = rows ? r.vec : schedule.elementwise.vec;
-  const int chunks = !rows ? schedule.elementwise.chunks : r.unrolled() ? r.chunks() : r.ahead;
+  int chunks = !rows ? schedule.elementwise.chunks : r.unrolled() ? r.chunks() : r.ahead;
+  // A last chunk in which no lane has all elements has no wide access at all.
+  if (rows && r.ragged() && r.unrolled() && r.cols - (r.chunks() - 1) * r.threads_per_row * r.vec < r.vec) --chunks;
   isa::WidthExpectation loads{.min_bytes = 16};
   for (const Pass& pass : split_passes(plan, rows ? r.residency : Residency::registers))
     for (const int index : pass.streams) {
@@ -21,6 +23,7 @@ isa::WidthExpectation stream_loads(const Plan& plan, const Schedule& schedule) {
       loads.min_bytes = std::min(loads.min_bytes, bytes);
       loads.at_least += static_cast<std::uint32_t>(chunks * std::max(1, bytes / 16));
     }
+  if (loads.at_least == 0) return {};
   // Everything narrower: scalars, rows' and groups' values, the ends of ragged rows.
   loads.exceptions = ~std::uint32_t{0};
   return loads;

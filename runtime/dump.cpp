@@ -20,7 +20,8 @@ void make_private(const std::filesystem::path& folder) {
   std::error_code error;
   if (folder.has_parent_path()) std::filesystem::create_directories(folder.parent_path(), error);
   if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail(folder, std::strerror(errno));
-  struct stat link {}, target {};
+  struct stat link {
+  }, target{};
   if (lstat(folder.c_str(), &link) != 0 || stat(folder.c_str(), &target) != 0) fail(folder, std::strerror(errno));
   if (!S_ISDIR(target.st_mode)) fail(folder, "is not a folder");
   for (const uid_t owner : {link.st_uid, target.st_uid}) {

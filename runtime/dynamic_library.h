@@ -7,12 +7,12 @@
 namespace kiln {
 
 struct LibraryRequest {
-  std::string subject;               // "hipRTC", for errors
-  std::string given_path;            // by the user; when set, nothing else is tried
-  std::string variable;              // that `given_path` came from, for errors: "KILN_HIPRTC_PATH"
-  std::vector<std::string> names;    // tried in this order: "libhiprtc.so.7", ...
-  std::vector<std::string> folders;  // tried after the loader's own search: "/opt/rocm/lib"
-  std::string remedy;                // "install ..."
+  std::string subject;              // "hipRTC", for errors
+  std::string given_path;           // by the user; when set, nothing else is tried
+  std::string variable;             // that `given_path` came from, for errors: "KILN_HIPRTC_PATH"
+  std::vector<std::string> names;   // tried in this order: "libhiprtc.so.7", ...
+  std::vector<std::string> folders; // tried after the loader's own search: "/opt/rocm/lib"
+  std::string remedy;               // "install ..."
 };
 
 class DynamicLibrary {
@@ -22,8 +22,7 @@ public:
   explicit DynamicLibrary(const LibraryRequest& request);
 
   // The address of a C function. Throws EnvironmentError when the library has none of that name.
-  template <typename Function>
-  Function* function(const char* symbol) const {
+  template <typename Function> Function* function(const char* symbol) const {
     return reinterpret_cast<Function*>(address(symbol));
   }
 

@@ -13,8 +13,8 @@ namespace {
 struct Program; // hiprtcProgram is a pointer to an opaque type
 using Result = int;
 constexpr Result success = 0, compilation_error = 6;
-using CreateFn = Result(Program** program, const char* source, const char* name, int header_count,
-                        const char** headers, const char** include_names);
+using CreateFn = Result(Program** program, const char* source, const char* name, int header_count, const char** headers,
+                        const char** include_names);
 using CompileFn = Result(Program* program, int option_count, const char** options);
 using SizeFn = Result(Program* program, std::size_t* size);
 using CopyFn = Result(Program* program, char* to);

@@ -12,7 +12,8 @@ namespace {
 const isa::Kernel& named_kernel(const isa::CodeObject& file, const CodeObject& object) {
   const isa::Kernel* kernel = file.find(object.name);
   if (kernel == nullptr)
-    throw InternalError(fmt::format("the code object of {} for {} has no kernel of that name", object.name, object.arch));
+    throw InternalError(
+        fmt::format("the code object of {} for {} has no kernel of that name", object.name, object.arch));
   return *kernel;
 }
 

@@ -11,7 +11,8 @@ std::string line(const Table& table, const std::vector<std::size_t>& widths, con
   std::string text;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const bool right = i < table.right.size() && table.right[i];
-    const std::string cell = right ? fmt::format("{:>{}}", cells[i], widths[i]) : fmt::format("{:<{}}", cells[i], widths[i]);
+    const std::string cell =
+        right ? fmt::format("{:>{}}", cells[i], widths[i]) : fmt::format("{:<{}}", cells[i], widths[i]);
     text += (i == 0 ? "" : "  ") + cell;
   }
   text.erase(text.find_last_not_of(' ') + 1); // npos + 1 is 0: an empty line

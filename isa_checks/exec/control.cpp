@@ -71,7 +71,12 @@ void set_mode(Wave& wave, const Inst& inst, u32 value) {
 void set_register(Wave& wave, const Inst& inst) { set_mode(wave, inst, wave.s[inst.fields.dst]); }
 void set_register_immediate(Wave& wave, const Inst& inst) { set_mode(wave, inst, inst.fields.literal); }
 
-constexpr Semantics line(std::string_view name, Handler handler, InstClass cls) { return {name, handler, {}, cls}; }
+constexpr Semantics line(std::string_view name, Handler handler, InstClass cls, Type result = Type::none) {
+  Signature s;
+  s.result = result;
+  s.scalar_result = true;
+  return {name, handler, s, cls};
+}
 
 constexpr Semantics table[] = {
     line("s_endpgm", end_program, InstClass::branch),
@@ -100,8 +105,8 @@ constexpr Semantics table[] = {
     line("buffer_inv", nothing, InstClass::other),
     line("buffer_wbl2", nothing, InstClass::other),
     line("s_trap", trap, InstClass::other),
-    line("s_getpc_b64", get_pc, InstClass::salu),
-    line("s_getreg_b32", get_register, InstClass::salu),
+    line("s_getpc_b64", get_pc, InstClass::salu, Type::u64),
+    line("s_getreg_b32", get_register, InstClass::salu, Type::u32),
     line("s_setreg_b32", set_register, InstClass::salu),
     line("s_setreg_imm32_b32", set_register_immediate, InstClass::salu),
 };

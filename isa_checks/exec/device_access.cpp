@@ -1,5 +1,6 @@
 // Loads, stores and atomics of a wave's lanes on the memory sandbox, with bounds, alignment and line counts.
 #include "isa_checks/exec/findings.h"
+#include "isa_checks/exec/lds_tracking.h"
 #include "isa_checks/exec/measurements.h"
 #include "isa_checks/exec/memory.h"
 #include "isa_checks/exec/memory_ops.h"
@@ -177,6 +178,7 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     u32 value[4] = {};
     if (from != nullptr) std::memcpy(value, from, op.bytes);
     place(value[0], value[0], op);
+    track_lds_fill(wave, inst, to, step, i);
     std::memcpy(wave.group->lds.data() + to, value, step);
   });
 }

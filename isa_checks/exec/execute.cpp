@@ -2,7 +2,9 @@
 #include "isa_checks/exec/execute.h"
 #include "isa_checks/error.h"
 #include "isa_checks/exec/control.h"
+#include "isa_checks/exec/definedness.h"
 #include "isa_checks/exec/launch.h"
+#include "isa_checks/exec/lds_shadow.h"
 #include "isa_checks/exec/operand_checks.h"
 #include "isa_checks/exec/program.h"
 #include "isa_checks/exec/wait_counts.h"
@@ -39,6 +41,7 @@ public:
     const bool accumulation = launch.kernel->descriptor.vgprs > launch.kernel->descriptor.accum_offset;
     waves_.resize(static_cast<std::size_t>(launch.waves));
     in_flight_.resize(waves_.size());
+    if (options.check_undefined) shadows_.resize(waves_.size());
     for (Wave& w : waves_) {
       w.arch_count = vector_file;
       w.acc_count = accumulation ? vector_file : 0;
@@ -74,6 +77,8 @@ private:
   Workgroup group_;
   std::vector<Wave> waves_;
   std::vector<InFlight> in_flight_;
+  std::vector<RegisterShadow> shadows_; // empty when unwritten values are not followed
+  LdsShadow lds_shadow_;
   std::vector<InstCounters> counters_;
 };
 
@@ -105,7 +110,8 @@ template <bool checked> void Worker::run_instructions(Wave& wave, ClassCounts& c
     wave.pc = wave.next;
     wave.next = wave.pc + 1;
     const Inst& inst = program[wave.pc];
-    if constexpr (checked) check_waits(wave, inst);
+    if constexpr (checked)
+      if (wave.in_flight != nullptr) check_waits(wave, inst);
     if (wave.counters != nullptr) {
       InstCounters& c = wave.counters[wave.pc];
       ++c.executed;
@@ -114,13 +120,18 @@ template <bool checked> void Worker::run_instructions(Wave& wave, ClassCounts& c
     ++counts[static_cast<std::size_t>(inst.op->cls)];
     ++wave.executed;
     ++wave.clock;
+    if constexpr (checked)
+      if (wave.shadow != nullptr) {
+        run_tracked(wave, inst);
+        continue;
+      }
     inst.handler(wave, inst);
   }
 }
 
 void Worker::run_slice(Wave& wave, ClassCounts& counts, u64 length) {
   try {
-    if (wave.in_flight != nullptr) run_instructions<true>(wave, counts, length);
+    if (wave.in_flight != nullptr || wave.shadow != nullptr) run_instructions<true>(wave, counts, length);
     else run_instructions<false>(wave, counts, length);
     if (wave.executed > options_.max_instructions)
       stop_with(FindingKind::instruction_limit, wave,
@@ -134,8 +145,13 @@ void Worker::run_slice(Wave& wave, ClassCounts& counts, u64 length) {
 void Worker::release_barrier() {
   for (const Wave& w : waves_)
     if (w.state == WaveState::running) return;
+  bool any = false;
   for (Wave& w : waves_)
-    if (w.state == WaveState::at_barrier) w.state = WaveState::running;
+    if (w.state == WaveState::at_barrier) {
+      w.state = WaveState::running;
+      any = true;
+    }
+  if (any && group_.lds_shadow != nullptr) lds_shadow_.barrier();
 }
 
 void Worker::add_totals(const ClassCounts& counts) {
@@ -154,12 +170,16 @@ void Worker::run_workgroup(const std::array<std::uint32_t, 3>& id, u64 number) {
   std::copy(id.begin(), id.end(), group_.id);
   Random random{((options_.seed * 0x9e3779b97f4a7c15ULL) ^ ((number + 1) * 0xbf58476d1ce4e5b9ULL)) | 1U};
   group_.lds.assign(launch_.lds_bytes, static_cast<std::byte>(random.next() & 0xffU));
+  group_.lds_shadow = options_.check_undefined || options_.check_races ? &lds_shadow_ : nullptr;
+  if (group_.lds_shadow != nullptr) lds_shadow_.reset(group_.lds.size(), launch_.waves, options_.check_races);
   std::vector<ClassCounts> counts(waves_.size());
   for (std::size_t i = 0; i < waves_.size(); ++i) {
     waves_[i].index = static_cast<int>(i);
     in_flight_[i] = {};
     waves_[i].in_flight = options_.check_waits ? &in_flight_[i] : nullptr;
-    start_wave(launch_, waves_[i], slot_ * launch_.waves + static_cast<int>(i), random.next());
+    waves_[i].shadow = options_.check_undefined ? &shadows_[i] : nullptr;
+    const int scalars = start_wave(launch_, waves_[i], slot_ * launch_.waves + static_cast<int>(i), random.next());
+    if (options_.check_undefined) shadows_[i].reset(scalars);
   }
   std::vector<std::size_t> ready;
   while (!stop_) {

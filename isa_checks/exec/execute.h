@@ -25,6 +25,8 @@ struct ExecOptions {
   int threads = 1;                               // workgroups run on this many host threads; 0: all cores
   std::uint64_t max_instructions = 200'000'000;  // of one wave, before the run is stopped as endless
   bool check_waits = true;                       // registers read or overwritten before their load is waited for
+  bool check_undefined = true;                   // values never written that decide an address, a branch or what is stored
+  bool check_races = true;                       // LDS bytes that two waves access with no barrier between
   bool measure = true;                           // count per instruction; class counts are always there
 };
 

@@ -94,7 +94,10 @@ struct Inst {
   // Registers read and written, for the sanitisers.
   std::array<Range, 4> vector_reads{};
   std::array<Range, 4> scalar_reads{};
-  Range vector_write{}, scalar_write{};
+  std::array<Range, 2> vector_writes{};
+  Range scalar_write{};
+  bool ignores_exec = false;    // reads or writes lanes that EXEC switches off
+  bool pure = false;            // its only effects are on registers, so that it may be run again
   std::string text;             // as disassembled
 };
 

@@ -114,7 +114,7 @@ u64 next_random(u64& state) { // splitmix64
   return z ^ (z >> 31);
 }
 
-void scalar_registers(const Launch& launch, Wave& wave) {
+int scalar_registers(const Launch& launch, Wave& wave) {
   const isa::KernelDescriptor& d = launch.kernel->descriptor;
   int next = 0;
   const auto pair = [&](bool wanted, u64 value) {
@@ -136,6 +136,7 @@ void scalar_registers(const Launch& launch, Wave& wave) {
   if (d.workgroup_id_y) wave.s[next++] = wave.group->id[1];
   if (d.workgroup_id_z) wave.s[next++] = wave.group->id[2];
   if (d.workgroup_info) wave.s[next++] = static_cast<u32>(launch.waves) | (wave.index == 0 ? 1U << 26 : 0U);
+  return next;
 }
 
 void work_item_ids(const Launch& launch, Wave& wave) {
@@ -198,7 +199,7 @@ Launch prepare_launch(const isa::CodeObject& object, const isa::Kernel& kernel, 
   return launch;
 }
 
-void start_wave(const Launch& launch, Wave& wave, int slot, u64 seed) {
+int start_wave(const Launch& launch, Wave& wave, int slot, u64 seed) {
   // What nothing has written holds noise, so that a kernel that depends on it shows.
   u64 state = seed ^ (static_cast<u64>(wave.index) << 32);
   for (u32& word : wave.s) word = static_cast<u32>(next_random(state));
@@ -213,8 +214,8 @@ void start_wave(const Launch& launch, Wave& wave, int slot, u64 seed) {
   wave.code_base = launch.code_base;
   wave.scratch_size = launch.scratch_bytes;
   wave.scratch_base = launch.scratch + static_cast<u64>(slot) * launch.scratch_bytes * lane_count;
-  scalar_registers(launch, wave);
   work_item_ids(launch, wave);
+  return scalar_registers(launch, wave);
 }
 
 } // namespace kiln::exec

@@ -23,7 +23,7 @@ struct Launch {
 Launch prepare_launch(const isa::CodeObject& object, const isa::Kernel& kernel, const Program& program, const Grid& grid,
                       std::span<const std::byte> arguments, Memory& memory, int slots);
 
-// Registers, EXEC and MODE of a wave; `slot` chooses its private memory.
-void start_wave(const Launch& launch, Wave& wave, int slot, std::uint64_t seed);
+// Registers, EXEC and MODE of a wave; `slot` chooses its private memory. Returns how many scalar registers it set, from s0.
+int start_wave(const Launch& launch, Wave& wave, int slot, std::uint64_t seed);
 
 } // namespace kiln::exec

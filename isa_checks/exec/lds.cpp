@@ -2,6 +2,7 @@
 #include "isa_checks/exec/control.h"
 #include "isa_checks/exec/findings.h"
 #include "isa_checks/exec/lds_banks.h"
+#include "isa_checks/exec/lds_tracking.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/tables.h"
 #include "isa_checks/exec/wait_counts.h"
@@ -44,7 +45,9 @@ void addresses(Wave& wave, const Inst& inst, u32 offset, LaneAddresses& at) {
   for (int i = 0; i < lane_count; ++i) at.lane[i] = static_cast<u64>(base[i]) + offset;
 }
 
-void read_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, u32* to) {
+void read_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+  track_lds_read(wave, inst, op, at, reg);
+  u32* const to = wave.lanes(reg);
   for_each_lane(at.mask, [&](int i) {
     u32 value[4] = {};
     if (const std::byte* from = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) std::memcpy(value, from, op.bytes);
@@ -57,7 +60,9 @@ void read_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddress
   });
 }
 
-void write_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, const u32* from) {
+void write_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+  track_lds_write(wave, inst, op, at, reg);
+  const u32* const from = wave.lanes(reg);
   for_each_lane(at.mask, [&](int i) {
     u32 value[4];
     value[0] = op.half == 2 ? from[i] >> 16 : from[i];
@@ -71,7 +76,7 @@ void read(Wave& wave, const Inst& inst) {
   LaneAddresses at;
   addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
-  read_at(wave, inst, op, at, wave.lanes(inst.dst.reg));
+  read_at(wave, inst, op, at, inst.dst.reg);
   issue(wave, inst, std::max(op.bytes / 4, 1));
 }
 
@@ -80,7 +85,7 @@ void write(Wave& wave, const Inst& inst) {
   LaneAddresses at;
   addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
-  write_at(wave, inst, op, at, wave.lanes(inst.src[1].reg));
+  write_at(wave, inst, op, at, inst.src[1].reg);
   issue(wave, inst, 0);
 }
 
@@ -90,11 +95,10 @@ void read_pair(Wave& wave, const Inst& inst) {
   LaneAddresses at[2];
   addresses(wave, inst, inst.fields.offset0 * u32{op.pair_stride} * op.bytes, at[0]);
   addresses(wave, inst, inst.fields.offset1 * u32{op.pair_stride} * op.bytes, at[1]);
-  u32* const to = wave.lanes(inst.dst.reg);
   const int words = op.bytes / 4;
   for (int k = 0; k < 2; ++k) {
     count_banks(wave, op, at[k]);
-    read_at(wave, inst, op, at[k], to + k * words * lane_count);
+    read_at(wave, inst, op, at[k], static_cast<std::uint16_t>(inst.dst.reg + k * words));
   }
   issue(wave, inst, 2 * words);
 }
@@ -105,7 +109,7 @@ void write_pair(Wave& wave, const Inst& inst) {
     LaneAddresses at;
     addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
     count_banks(wave, op, at);
-    write_at(wave, inst, op, at, wave.lanes(inst.src[static_cast<std::size_t>(1 + k)].reg));
+    write_at(wave, inst, op, at, inst.src[static_cast<std::size_t>(1 + k)].reg);
   }
   issue(wave, inst, 0);
 }
@@ -115,6 +119,7 @@ void atomic(Wave& wave, const Inst& inst) {
   LaneAddresses at;
   addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
+  track_lds_atomic(wave, inst, op, at);
   const u32* const data = wave.lanes(inst.src[1].reg);
   const u32* const second = wave.lanes(inst.src[2].reg);
   u32* const to = op.returns ? wave.lanes(inst.dst.reg) : nullptr;

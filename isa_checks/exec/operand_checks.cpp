@@ -37,7 +37,8 @@ void memory_ranges(Inst& inst, const MemoryOp& op) {
     }
     if (op.store || op.atomic != Atomic::none) reads.vector(inst.src[1].reg, exchange ? 2 * words : words);
     const bool returns = op.atomic != Atomic::none ? f.sc0 : !op.store && !op.to_lds;
-    if (returns) inst.vector_write = {inst.dst.reg, static_cast<std::uint8_t>(words)};
+    if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(words)};
+    if (returns && op.half != 0) reads.vector(inst.dst.reg, 1);
     return;
   }
   const std::string_view name = inst.op->name;
@@ -46,7 +47,16 @@ void memory_ranges(Inst& inst, const MemoryOp& op) {
   if (op.store || op.atomic != Atomic::none || permutes) reads.vector(inst.src[1].reg, words);
   if ((op.store && two) || exchange) reads.vector(inst.src[2].reg, words);
   const bool returns = op.atomic != Atomic::none ? op.returns : !op.store && name != "ds_nop";
-  if (returns) inst.vector_write = {inst.dst.reg, static_cast<std::uint8_t>(two ? 2 * words : words)};
+  if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(two ? 2 * words : words)};
+  inst.pure = permutes || name == "ds_swizzle_b32";
+}
+
+// Whether some of the destination's old bytes survive in the lanes that are written.
+bool keeps_destination(const Inst& inst) {
+  const Signature& s = inst.op->signature;
+  const Sdwa& sdwa = inst.fields.sdwa;
+  return s.keeps_half || inst.dst_high || (sdwa.present && sdwa.dst_sel != 6 && sdwa.dst_unused == 2) ||
+         inst.op->name == "v_writelane_b32" || inst.op->name.starts_with("v_cvt_sr_");
 }
 
 void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, Range vector, Range scalar) {
@@ -69,14 +79,16 @@ std::string scalar_name(Range r) { return r.count == 1 ? fmt::format("s{}", r.fi
 
 void set_ranges(Inst& inst) {
   const Signature& s = inst.op->signature;
-  if (inst.op->memory != nullptr) {
-    memory_ranges(inst, *inst.op->memory);
-    return;
-  }
   Collector reads{inst};
   if (inst.fields.format == Format::smem) {
-    reads.scalar(inst.fields.saddr, 2);
+    if (inst.op->memory != nullptr) inst.scalar_write = {inst.fields.dst, static_cast<std::uint8_t>(inst.op->memory->bytes / 4)};
+    if (inst.op->name.starts_with("s_mem")) return;
+    reads.scalar(inst.fields.saddr, inst.op->name.starts_with("s_buffer") ? 4 : 2);
     if (inst.fields.soe || !inst.fields.imm) reads.scalar(inst.fields.soffset, 1);
+    return;
+  }
+  if (inst.op->memory != nullptr) {
+    memory_ranges(inst, *inst.op->memory);
     return;
   }
   for (std::size_t k = 0; k < s.source_count; ++k) {
@@ -85,7 +97,18 @@ void set_ranges(Inst& inst) {
     if (o.kind == Operand::vector) reads.vector(o.reg, registers(o.type));
     if (o.kind == Operand::scalar) reads.scalar(o.reg, registers(o.type));
   }
-  if (inst.dst.kind == Operand::vector) inst.vector_write = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
+  if (inst.dst.kind == Operand::vector) {
+    inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
+    if (keeps_destination(inst)) reads.vector(inst.dst.reg, 1);
+  }
+  const std::string_view name = inst.op->name;
+  if (name.starts_with("v_permlane") || name == "v_swap_b32") {
+    reads.vector(inst.dst.reg, 1);
+    inst.vector_writes[1] = {inst.src[0].reg, 1};
+  }
+  inst.ignores_exec = name == "v_readlane_b32" || name == "v_writelane_b32" || inst.op->cls == InstClass::matrix;
+  const InstClass cls = inst.op->cls;
+  inst.pure = cls == InstClass::valu || cls == InstClass::trans || cls == InstClass::salu || cls == InstClass::matrix;
   if (inst.dst.kind == Operand::scalar && inst.dst.reg < 128)
     inst.scalar_write = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
   if (s.carry_out || s.result == Type::mask) inst.scalar_write = {inst.sdst, 2};
@@ -94,14 +117,15 @@ void set_ranges(Inst& inst) {
 void check_waits(Wave& wave, const Inst& inst) {
   const InFlight& in_flight = *wave.in_flight;
   if (!in_flight.any()) return;
+  const bool partial_load = inst.op->memory != nullptr && inst.op->memory->half != 0; // the halves of a register arrive in order
   for (const Range& r : inst.vector_reads)
-    if (r.count != 0 && in_flight.vector_pending(r)) report(wave, inst, "reads", vector_name(r), r, {});
+    if (r.count != 0 && in_flight.vector_pending(r) && !(partial_load && r.first == inst.dst.reg)) report(wave, inst, "reads", vector_name(r), r, {});
   for (const Range& r : inst.scalar_reads)
     if (r.count != 0 && in_flight.scalar_pending(r)) report(wave, inst, "reads", scalar_name(r), {}, r);
   // A load into a register that an earlier load of the same counter fills returns after it, in order.
   const bool load = inst.op->memory != nullptr;
-  if (const Range r = inst.vector_write; !load && r.count != 0 && in_flight.vector_pending(r))
-    report(wave, inst, "overwrites", vector_name(r), r, {});
+  for (const Range& r : inst.vector_writes)
+    if (!load && r.count != 0 && in_flight.vector_pending(r)) report(wave, inst, "overwrites", vector_name(r), r, {});
   if (const Range r = inst.scalar_write; r.count != 0 && in_flight.scalar_pending(r))
     report(wave, inst, "overwrites", scalar_name(r), {}, r);
 }

@@ -2,6 +2,7 @@
 #include "isa_checks/exec/control.h"
 #include "isa_checks/exec/findings.h"
 #include "isa_checks/exec/memory.h"
+#include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/tables.h"
 #include "isa_checks/exec/wait_counts.h"
 #include "isa_checks/exec/wave.h"
@@ -73,21 +74,24 @@ void read_clock(Wave& wave, const Inst& inst) {
   if (wave.in_flight != nullptr) wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, 2}, inst.address);
 }
 
-constexpr Semantics line(std::string_view name, Handler handler) { return {name, handler, {}, InstClass::smem}; }
+template <int count> inline constexpr MemoryOp words{.bytes = static_cast<std::uint8_t>(4 * count)};
+template <int count> constexpr Semantics line(std::string_view name, Handler handler) {
+  return {name, handler, {}, InstClass::smem, &words<count>};
+}
 
 constexpr Semantics table[] = {
-    line("s_load_dword", load<1>),
-    line("s_load_dwordx2", load<2>),
-    line("s_load_dwordx4", load<4>),
-    line("s_load_dwordx8", load<8>),
-    line("s_load_dwordx16", load<16>),
-    line("s_buffer_load_dword", buffer_load<1>),
-    line("s_buffer_load_dwordx2", buffer_load<2>),
-    line("s_buffer_load_dwordx4", buffer_load<4>),
-    line("s_buffer_load_dwordx8", buffer_load<8>),
-    line("s_buffer_load_dwordx16", buffer_load<16>),
-    line("s_memtime", read_clock),
-    line("s_memrealtime", read_clock),
+    line<1>("s_load_dword", load<1>),
+    line<2>("s_load_dwordx2", load<2>),
+    line<4>("s_load_dwordx4", load<4>),
+    line<8>("s_load_dwordx8", load<8>),
+    line<16>("s_load_dwordx16", load<16>),
+    line<1>("s_buffer_load_dword", buffer_load<1>),
+    line<2>("s_buffer_load_dwordx2", buffer_load<2>),
+    line<4>("s_buffer_load_dwordx4", buffer_load<4>),
+    line<8>("s_buffer_load_dwordx8", buffer_load<8>),
+    line<16>("s_buffer_load_dwordx16", buffer_load<16>),
+    line<2>("s_memtime", read_clock),
+    line<2>("s_memrealtime", read_clock),
 };
 
 } // namespace

@@ -11,6 +11,8 @@ namespace kiln::exec {
 class Memory;
 class Findings;
 class InFlight;
+class LdsShadow;
+struct RegisterShadow;
 struct InstCounters;
 
 inline constexpr int lane_count = 64;
@@ -26,7 +28,7 @@ struct alignas(64) Lanes {
 struct Workgroup {
   std::uint32_t id[3] = {};
   std::vector<std::byte> lds;
-  int waves = 0, waiting = 0, ended = 0;
+  LdsShadow* lds_shadow = nullptr; // null: not followed
 };
 
 enum class WaveState : std::uint8_t { running, at_barrier, ended };
@@ -49,6 +51,7 @@ struct Wave {
   Memory* memory = nullptr;
   Findings* findings = nullptr;
   InFlight* in_flight = nullptr;     // null: waits are not checked
+  RegisterShadow* shadow = nullptr;  // null: unwritten values are not followed
   InstCounters* counters = nullptr;  // by instruction index; null: off
   std::span<const Inst> program;
   std::uint64_t code_base = 0;       // device address of the code object's address 0

@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/plan.h"
 #include "gen/schedule.h"
+#include "runtime/build_kernel.h"
 #include "runtime/inspect.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -15,8 +16,9 @@ namespace {
 struct Word {
   const char *word, *file_ending;
 };
-constexpr Word words[] = {{"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
-                          {"object", "co"},     {"asm", "s"},                 {"facts", "facts.txt"}};
+constexpr Word words[] = {{"spec", "kiln"}, {"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
+                          {"object", "co"}, {"asm", "s"},         {"facts", "facts.txt"},
+                          {"report", "report.txt"}};
 
 } // namespace
 
@@ -41,31 +43,35 @@ Production produce(const KernelSpec& spec, const Target& target, std::span<const
   const auto last = std::ranges::max(wanted);
   const auto add = [&](Artifact artifact, std::string bytes, nlohmann::ordered_json json) {
     if (std::ranges::find(wanted, artifact) == wanted.end()) return;
-    production.emitted.push_back({artifact, words[static_cast<std::size_t>(artifact)].file_ending, std::move(bytes), std::move(json)});
+    production.emitted.push_back(
+        {artifact, words[static_cast<std::size_t>(artifact)].file_ending, std::move(bytes), std::move(json)});
   };
   const auto add_text = [&](Artifact artifact, const std::string& text) { add(artifact, text, text); };
+
+  add_text(Artifact::spec, to_text(spec));
+  if (last == Artifact::spec) return production;
 
   const Plan plan = make_plan(spec, target);
   add_text(Artifact::plan, to_text(plan));
   if (last == Artifact::plan) return production;
 
-  const Schedule schedule = with_overrides(choose_schedule(plan, target), overrides, plan, target);
-  add_text(Artifact::schedule, to_text(schedule));
-  if (last == Artifact::schedule) return production;
+  if (last < Artifact::object) {
+    const Schedule schedule = with_overrides(choose_schedule(plan, target), overrides, plan, target);
+    add_text(Artifact::schedule, to_text(schedule));
+    if (last == Artifact::source) add_text(Artifact::source, self_contained(emit_source(plan, schedule, target)));
+    return production;
+  }
 
-  const KernelSource source = emit_source(plan, schedule, target);
-  add_text(Artifact::source, self_contained(source));
-  if (last == Artifact::source) return production;
-
-  const CodeObject object = compile(source, target, options);
-  production.compile_ms = object.milliseconds;
-  production.compiler = object.compiler;
-  add(Artifact::object, {object.bytes.begin(), object.bytes.end()}, object.bytes.size());
-  if (std::ranges::find(wanted, Artifact::assembly) != wanted.end()) add_text(Artifact::assembly, assembly(object));
-  if (last < Artifact::facts) return production;
-
-  const isa::KernelFacts facts = inspect(object);
-  add(Artifact::facts, isa::to_text(facts), nlohmann::ordered_json::parse(isa::to_json(facts)));
+  const BuiltKernel built = build_kernel(spec, target, options, overrides);
+  production.compile_ms = built.times.library;
+  production.compiler = built.object.compiler;
+  add_text(Artifact::schedule, to_text(built.schedule));
+  add_text(Artifact::source, self_contained(built.source));
+  add(Artifact::object, {built.object.bytes.begin(), built.object.bytes.end()}, built.object.bytes.size());
+  if (std::ranges::find(wanted, Artifact::assembly) != wanted.end())
+    add_text(Artifact::assembly, assembly(built.object));
+  add(Artifact::facts, isa::to_text(built.facts), nlohmann::ordered_json::parse(isa::to_json(built.facts)));
+  add(Artifact::report, isa::to_text(built.report), nlohmann::ordered_json::parse(isa::to_json(built.report)));
   return production;
 }
 

@@ -10,17 +10,18 @@
 
 namespace kiln::cli {
 
-// In the order in which they come to be; asking for one runs the stages up to it and none after.
-enum class Artifact { plan, schedule, source, object, assembly, facts };
+// In the order in which they come to be. Up to the source nothing is compiled, and schedule and source are the first
+// candidate's; from the object on they are those of the schedule that keeps the ISA contract.
+enum class Artifact { spec, plan, schedule, source, object, assembly, facts, report };
 
-std::vector<std::string> artifact_names();     // "plan", ..., "asm", "facts": words of --emit
+std::vector<std::string> artifact_names();        // "spec", "plan", ..., "report": the words of --emit
 Artifact parse_artifact(const std::string& word); // throws UserError
 
 struct Emitted {
   Artifact artifact;
-  std::string file_ending; // "hip"
-  std::string bytes;       // text, but for the object
-  nlohmann::ordered_json json; // facts: an object; texts: a string; the object: its size
+  std::string file_ending;     // "hip"
+  std::string bytes;           // text, but for the object
+  nlohmann::ordered_json json; // facts and report: an object; texts: a string; the object: its size
 };
 
 struct Production {

@@ -9,8 +9,8 @@ namespace kiln::cli {
 inline constexpr int ok = 0, kernel_failed = 1, bad_usage = 2;
 
 struct Command {
-  CLI::App* app;             // owned by the root
-  std::function<int()> run;  // after parsing; returns an exit code, throws the errors of gen/error.h
+  CLI::App* app;            // owned by the root
+  std::function<int()> run; // after parsing; returns an exit code, throws the errors of gen/error.h
 };
 
 Command make_list(CLI::App& root);

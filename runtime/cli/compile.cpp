@@ -27,8 +27,7 @@ std::string file_of(const Request& request, const Production& production, const 
 void write_files(const Request& request, const std::vector<Production>& productions) {
   make_folder(request.folder);
   for (const Production& production : productions)
-    for (const Emitted& emitted : production.emitted)
-      write_file(file_of(request, production, emitted), emitted.bytes);
+    for (const Emitted& emitted : production.emitted) write_file(file_of(request, production, emitted), emitted.bytes);
 }
 
 void print_json(const Request& request, const std::vector<Production>& productions) {
@@ -96,7 +95,8 @@ Command make_compile(CLI::App& root) {
                   fmt::format("What to show, comma separated: {}", fmt::join(artifact_names(), ", ")))
       ->delimiter(',')
       ->capture_default_str();
-  app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
+  app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")
+      ->delimiter(',');
   app->add_option("-o,--output", request->folder, "Folder to write files to, KERNEL.ARCH.ENDING");
   app->add_flag("--werror", request->werror, "Compiler warnings are errors");
   app->add_flag("--json", request->json, "Print one JSON document");

@@ -59,15 +59,16 @@ int run(const std::string& folder) {
       compiler = fmt::format("{}, {}", built.object.compiler, built.object.llvm);
     }
   }
-  fmt::print("{} columns, f16 in, native fp8 out; {}\n\n{}\nsource, code object and assembly: {}\n", demo_cols, compiler,
-             to_text(table), std::filesystem::absolute(folder).string());
+  fmt::print("{} columns, f16 in, native fp8 out; {}\n\n{}\nsource, code object and assembly: {}\n", demo_cols,
+             compiler, to_text(table), std::filesystem::absolute(folder).string());
   return ok;
 }
 
 } // namespace
 
 Command make_demo(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("demo", "Compile add_rmsnorm_quant and swiglu_quant at 16384 columns and show what came out");
+  CLI::App* app =
+      root.add_subcommand("demo", "Compile add_rmsnorm_quant and swiglu_quant at 16384 columns and show what came out");
   const auto folder = std::make_shared<std::string>("kiln-demo");
   app->add_option("-o,--output", *folder, "Folder for source, code object and assembly")->capture_default_str();
   return {app, [folder] { return run(*folder); }};

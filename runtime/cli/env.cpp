@@ -24,7 +24,8 @@ CompilerState compiler_state(const Environment& environment) {
   try {
     state.identity = compiler_identity(environment);
     if (environment.compiler == CompilerKind::hiprtc) {
-      const bool replaced = honours_replaced_header(Hiprtc(environment.hiprtc_path), std::string(known_archs().front()));
+      const bool replaced =
+          honours_replaced_header(Hiprtc(environment.hiprtc_path), std::string(known_archs().front()));
       state.builtin_header = replaced ? "replaced" : "kept: this hipRTC takes no replacement, compiles cost 0.1 s more";
     }
   } catch (const EnvironmentError& error) {
@@ -40,7 +41,8 @@ void print_json(const Environment& environment, const CompilerState& state) {
         {"values", row.values}, {"default", row.fallback}, {"now", row.current}, {"meaning", row.meaning}};
   }
   document["unknown_variables"] = unknown_variables();
-  document["compiler"] = {{"identity", state.identity}, {"builtin_header", state.builtin_header}, {"error", state.error}};
+  document["compiler"] = {
+      {"identity", state.identity}, {"builtin_header", state.builtin_header}, {"error", state.error}};
   document["archs"] = known_archs();
   fmt::print("{}\n", document.dump(2));
 }

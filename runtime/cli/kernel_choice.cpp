@@ -49,7 +49,8 @@ KernelSpec spec_of_file(const KernelChoice& choice) {
 } // namespace
 
 void add_kernel_options(CLI::App& app, KernelChoice& choice) {
-  app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")->required();
+  app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")
+      ->required();
   app.add_option("--cols", choice.cols, "Columns of a row (4096)");
   app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16)");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");

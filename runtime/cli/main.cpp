@@ -1,6 +1,7 @@
 // kiln: the command line. Parses, runs one subcommand, and turns every error into one line and an exit code.
 #include "gen/error.h"
 #include "isa_checks/error.h"
+#include "runtime/build_kernel.h"
 #include "runtime/cli/command.h"
 #include <algorithm>
 #include <cstdio>
@@ -37,6 +38,9 @@ int run_parsed(const std::vector<cli::Command>& commands) {
   } catch (const EnvironmentError& error) {
     report(error.what());
     if (!error.log.empty()) fmt::print(stderr, "{}\n", error.log);
+    return cli::kernel_failed;
+  } catch (const RejectedError& error) { // one line a schedule that was tried
+    fmt::print(stderr, "error: {}\n", error.what());
     return cli::kernel_failed;
   } catch (const std::exception& error) { // isa::Error, InternalError and what the standard library throws
     report(error.what());

@@ -126,7 +126,9 @@ template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
   const u32 bits = __builtin_bit_cast(u32, value);
   const auto both = distance == 16 ? __builtin_amdgcn_permlane16_swap(bits, bits, false, false)
                                    : __builtin_amdgcn_permlane32_swap(bits, bits, false, false);
-  return {__builtin_bit_cast(f32, both[0]), __builtin_bit_cast(f32, both[1])};
+  // Through variables: clang 21 takes element 0 for any element that __builtin_bit_cast is given of a vector.
+  const u32 even = both[0], odd = both[1];
+  return {__builtin_bit_cast(f32, even), __builtin_bit_cast(f32, odd)};
 }
 #endif
 

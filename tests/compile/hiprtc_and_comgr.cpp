@@ -18,9 +18,7 @@ CompileOptions with(CompilerKind kind) {
   return options;
 }
 
-isa::CodeObject parsed(const CodeObject& object) {
-  return isa::load_code_object(object.bytes, object.name);
-}
+isa::CodeObject parsed(const CodeObject& object) { return isa::load_code_object(object.bytes, object.name); }
 
 bool mentions(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -87,8 +85,9 @@ TEST_CASE("comgr's stages are timed one by one") {
 
 TEST_CASE("warnings are collected, and are errors when asked") {
   const std::string arch(known_archs().front());
-  const KernelSource source = test::with_text(
-      test::scale_kernel("unused", arch), "extern \"C\" __attribute__((global)) void unused(int* x) { int dead = 1; *x = 2; }\n");
+  const KernelSource source =
+      test::with_text(test::scale_kernel("unused", arch),
+                      "extern \"C\" __attribute__((global)) void unused(int* x) { int dead = 1; *x = 2; }\n");
   for (const CompilerKind kind : {CompilerKind::hiprtc, CompilerKind::comgr}) {
     CAPTURE(name(kind));
     CompileOptions options = with(kind);

@@ -37,8 +37,8 @@ struct Scratch {
 inline CliResult kiln(const std::string& arguments, const std::string& variables = {}) {
   const Scratch scratch;
   const std::string out = (scratch.path / "out").string(), err = (scratch.path / "err").string();
-  const std::string command = "cd " + scratch.path.string() + " && " + variables + " " + KILN_CLI + " " + arguments +
-                              " >" + out + " 2>" + err;
+  const std::string command =
+      "cd " + scratch.path.string() + " && " + variables + " " + KILN_CLI + " " + arguments + " >" + out + " 2>" + err;
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
 }

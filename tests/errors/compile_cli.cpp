@@ -1,4 +1,5 @@
-// What the command line says to wrong input: one line with subject, fact and remedy, and exit code 2; 1 when a kernel failed.
+// What the command line says to wrong input: one line with subject, fact and remedy, and exit code 2; 1 when a kernel
+// failed.
 #include "tests/compile/run_cli.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -7,7 +8,8 @@ using kiln::test::CliResult;
 
 namespace {
 
-void check_refused(const std::string& arguments, std::string_view part, int exit_code = 2, const std::string& variables = {}) {
+void check_refused(const std::string& arguments, std::string_view part, int exit_code = 2,
+                   const std::string& variables = {}) {
   CAPTURE(arguments);
   const CliResult result = kiln::test::kiln(arguments, variables);
   CAPTURE(result.err);

@@ -24,8 +24,7 @@ std::string read(const std::filesystem::path& path) {
 
 // A folder of this test alone, gone at the end.
 struct Scratch {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("kiln-test-" + std::to_string(getpid()));
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("kiln-test-" + std::to_string(getpid()));
   Scratch() { std::filesystem::create_directory(path); }
   ~Scratch() { std::filesystem::remove_all(path); }
   Scratch(const Scratch&) = delete;

@@ -2,7 +2,9 @@
 #include "isa_checks/disassembler.h"
 #include "isa_checks/error.h"
 #include "tests/isa/snippet.h"
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <random>
 #include <thread>
 
 using namespace kiln::isa;
@@ -89,6 +91,27 @@ TEST_CASE("bytes that are no instruction are kept as data") {
   CHECK(code[1].text == "s_nop 0");
   CHECK(code[2].size == 3);
   CHECK_FALSE(code[2].valid);
+}
+
+TEST_CASE("a literal that is cut off, and 200,000 random words") {
+  const std::vector<std::uint8_t> cut{0xff, 0x67, 0x31,
+                                      0x9a}; // s_lshr_b64 with a literal operand, which does not follow
+  for (const TargetFacts& target : known_targets()) {
+    Disassembler disassembler(target);
+    const auto code = disassembler.decode(cut, 0);
+    REQUIRE(code.size() == 1);
+    CHECK(code[0].size == 4);
+    std::mt19937 random(7);
+    std::vector<std::uint8_t> bytes(4 * 200'000 / 3);
+    for (std::uint8_t& byte : bytes)
+      byte = static_cast<std::uint8_t>(random());
+    std::size_t total = 0;
+    for (std::size_t begin = 0; begin < bytes.size(); begin += 64) // many ends, at each of which something is cut off
+      for (const Instruction& instruction :
+           disassembler.decode(std::span(bytes).subspan(begin, std::min<std::size_t>(64, bytes.size() - begin)), begin))
+        total += instruction.size;
+    CHECK(total == bytes.size());
+  }
 }
 
 TEST_CASE("disassemblers of several threads do not disturb each other") {
