@@ -1,6 +1,7 @@
 // Register ranges of every instruction, and the check that loads have been waited for.
 #include "isa_checks/exec/operand_checks.h"
 #include "isa_checks/exec/findings.h"
+#include "isa_checks/exec/matrix.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/wait_counts.h"
 #include <algorithm>
@@ -91,13 +92,19 @@ void set_ranges(Inst& inst) {
     memory_ranges(inst, *inst.op->memory);
     return;
   }
+  if (const MatrixShape* shape = inst.op->matrix) {
+    reads.vector(inst.src[0].reg, shape->source_registers());
+    reads.vector(inst.src[1].reg, shape->source_registers());
+    if (inst.src[2].kind == Operand::vector) reads.vector(inst.src[2].reg, shape->result_registers());
+    inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(shape->result_registers())};
+  }
   for (std::size_t k = 0; k < s.source_count; ++k) {
     const Operand& o = inst.src[k];
     if (inst.fields.format == Format::sopk && k == 0 && inst.op->name == "s_movk_i32") continue;
     if (o.kind == Operand::vector) reads.vector(o.reg, registers(o.type));
     if (o.kind == Operand::scalar) reads.scalar(o.reg, registers(o.type));
   }
-  if (inst.dst.kind == Operand::vector) {
+  if (inst.dst.kind == Operand::vector && inst.op->matrix == nullptr) {
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
     if (keeps_destination(inst)) reads.vector(inst.dst.reg, 1);
   }

@@ -17,6 +17,7 @@ Table convert_table();
 Table fp8_table(bool fnuz); // what fp8 and bf8 mean depends on the architecture
 Table packed_table();
 Table cross_lane_table();
+Table matrix_table(bool fnuz);
 Table scalar_arithmetic_table();
 Table scalar_bits_table();
 Table scalar_compare_table();
