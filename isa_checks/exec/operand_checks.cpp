@@ -42,6 +42,16 @@ void memory_ranges(Inst& inst, const MemoryOp& op) {
     if (returns && op.half != 0) reads.vector(inst.dst.reg, 1);
     return;
   }
+  if (f.format == Format::mubuf) {
+    if (f.offen || f.idxen) reads.vector(inst.src[0].reg, f.offen && f.idxen ? 2 : 1);
+    reads.scalar(f.saddr, 4);
+    reads.scalar(f.soffset, 1);
+    const bool returns = op.atomic != Atomic::none ? f.sc0 : !op.store && !f.lds;
+    if (op.store || op.atomic != Atomic::none) reads.vector(inst.src[1].reg, exchange ? 2 * words : words);
+    if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(words)};
+    if (returns && op.half != 0) reads.vector(inst.dst.reg, 1);
+    return;
+  }
   const std::string_view name = inst.op->name;
   reads.vector(inst.src[0].reg, 1);
   const bool two = op.pair_stride != 0, permutes = name == "ds_bpermute_b32" || name == "ds_permute_b32";

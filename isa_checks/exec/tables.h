@@ -24,6 +24,7 @@ Table scalar_compare_table();
 Table control_table();
 Table scalar_memory_table();
 Table global_table();  // flat_, global_ and scratch_
+Table buffer_table();
 Table lds_table();
 
 // Null when the instruction is not modelled. `clamp` asks for the saturating form of an integer operation first.
