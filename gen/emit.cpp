@@ -80,11 +80,12 @@ private:
     for (const TensorPlan& t : plan_.tensors)
       if (t.layout == Layout::strided && t.in_place_of.empty())
         add({.name = t.name + "_stride", .kind = ArgumentKind::stride, .dtype = i32, .tensor = t.name, .size = 4,
-             .alignment = t.extent == Extent::element ? schedule_.rowwise.vec : 1});
+             .alignment = t.extent == Extent::element && !ragged() ? vec() : 1});
     return list;
   }
   int vec() const { return rows_ ? schedule_.rowwise.vec : schedule_.elementwise.vec; }
-  int access_bytes(DType type) const { return std::min(16, vec() * size_bytes(type)); }
+  bool ragged() const { return rows_ && schedule_.rowwise.ragged(); }
+  int access_bytes(DType type) const { return ragged() ? size_bytes(type) : std::min(16, vec() * size_bytes(type)); }
 
   static std::string parameters(const std::vector<KernelArgument>& arguments) {
     std::vector<std::string> list;
@@ -126,10 +127,15 @@ private:
     std::string scale = fmt::format("{}ull", inner);
     for (std::size_t d = plan_.outer_dims.size(); d-- > 0;) {
       if (!t.outer[d]) continue;
-      offset += fmt::format("{}index{} * {}", offset.empty() ? "" : " + ", d, scale);
+      offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index_name(d), scale);
       scale += " * " + product_text({&plan_.outer_dims[d], 1});
     }
     return {offset.empty() ? pointer : fmt::format("{} + ({})", pointer, offset), ", 0"};
+  }
+  std::string index_name(std::size_t d) const {
+    std::string base = fmt::format("index{}", d);
+    while (std::ranges::any_of(plan_.tensors, [&](const TensorPlan& t) { return t.name == base; })) base = "kiln_" + base;
+    return base;
   }
   std::string stream_text(const TensorPlan& t) const {
     const bool anywhere = std::ranges::find(t.outer, true) != t.outer.end();
@@ -143,49 +149,50 @@ private:
     ValueEmitter values(plan_, target_, passes_, [this](const TensorPlan& t) { return row_arguments(t); });
     std::string text = fmt::format("  const Row<config> row({});\n", product_text(plan_.outer_dims));
     if (schedule_.rowwise.rows_per_block > 1) text += "  if (row.beyond()) return;\n";
-    if (plan_.general_rows()) text += outer_indices();
+    if (plan_.general_rows()) text += outer_indices(values);
     text += values.load_lane_inputs();
     for (const Output& output : plan_.spec.outputs())
       if (const TensorPlan& t = plan_.tensor(output.name); t.extent == Extent::element)
-        text += fmt::format("  const auto to_{} = {};\n", t.name, stream_text(t));
-    text += rings(0);
+        text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), stream_text(t));
+    text += rings(values, 0);
     int reductions = 0;
     for (int p = 0; p < plan_.passes; ++p) {
       const auto& pass = passes_[static_cast<std::size_t>(p)];
       text += values.section_outputs(p);
       if (!pass.roots.empty()) text += pass_text(values, p);
       std::vector<std::string> accumulators = values.accumulators(p);
-      if (p + 1 < plan_.passes) text += rings(p + 1);
+      if (p + 1 < plan_.passes) text += rings(values, p + 1);
       if (!accumulators.empty()) text += fmt::format("  row.reduce<{}>({});\n", reductions++, fmt::join(accumulators, ", "));
     }
     return text + values.section_outputs(plan_.passes);
   }
 
-  std::string outer_indices() const {
+  std::string outer_indices(const ValueEmitter& values) const {
     std::string text, rest = "row.index()";
     for (std::size_t d = plan_.outer_dims.size(); d-- > 0;) {
       const std::string size = product_text({&plan_.outer_dims[d], 1});
-      text += d ? fmt::format("  const u32 index{0} = {1} % ({2}), above{0} = {1} / ({2});\n", d, rest, size)
-                : fmt::format("  const u32 index0 = {};\n", rest);
-      rest = fmt::format("above{}", d);
+      const std::string index = index_name(d), above = values.fresh(fmt::format("above{}", d));
+      text += d ? fmt::format("  const u32 {0} = {2} % ({3}), {1} = {2} / ({3});\n", index, above, rest, size)
+                : fmt::format("  const u32 {} = {};\n", index, rest);
+      rest = above;
     }
     return text;
   }
 
   // Rings for what pass p reads, with their first loads: issued before the reduction of the pass before is waited for.
-  std::string rings(int p) const {
+  std::string rings(const ValueEmitter& values, int p) const {
     std::string text;
     std::vector<std::string> names;
     for (const int index : passes_[static_cast<std::size_t>(p)].streams) {
       const TensorPlan& t = plan_.tensor(value(index).expr->name);
-      names.push_back(ring_name(t, p));
+      names.push_back(ring_name(values, t, p));
       text += fmt::format("  auto {} = row.ring({});\n", names.back(), stream_text(t));
     }
     if (!names.empty()) text += fmt::format("  row.fetch({});\n", fmt::join(names, ", "));
     return text;
   }
-  std::string ring_name(const TensorPlan& t, int p) const {
-    return p == 0 ? fmt::format("from_{}", t.name) : fmt::format("from_{}_{}", t.name, p);
+  std::string ring_name(const ValueEmitter& values, const TensorPlan& t, int p) const {
+    return values.fresh(p == 0 ? fmt::format("from_{}", t.name) : fmt::format("from_{}_{}", t.name, p));
   }
 
   std::string pass_text(ValueEmitter& values, int p) {
@@ -194,16 +201,16 @@ private:
     for (const int index : pass.streams) {
       const TensorPlan& t = plan_.tensor(value(index).expr->name);
       parameters.push_back("auto " + t.name);
-      sources.push_back(ring_name(t, p));
+      sources.push_back(ring_name(values, t, p));
     }
     for (const int index : pass.takes) {
       parameters.push_back("auto " + values.kept_chunk(index));
-      sources.push_back(fmt::format("kept{}", index));
+      sources.push_back(values.fresh(fmt::format("kept{}", index)));
     }
     const PassText body = values.pass_body(p);
     std::string text = body.before;
     for (const int index : pass.keeps)
-      text += fmt::format("  auto kept{} = row.keep<{}, {}>();\n", index, device_type(value(index).expr.dtype()), index);
+      text += fmt::format("  auto {} = row.keep<{}, {}>();\n", values.fresh(fmt::format("kept{}", index)), device_type(value(index).expr.dtype()), index);
     text += fmt::format("  row.pass([&](At at{}{}) KILN_LAMBDA {{\n{}  }}{}{});\n", parameters.empty() ? "" : ", ", fmt::join(parameters, ", "),
                         body.inside, sources.empty() ? "" : ", ", fmt::join(sources, ", "));
     return text;
@@ -220,7 +227,7 @@ private:
     std::string text = fmt::format("  const Flat<config> flat({});\n", elements);
     text += values.load_lane_inputs();
     for (const TensorPlan& t : plan_.tensors)
-      if (t.output) text += fmt::format("  const auto to_{} = flat.full({});\n", t.name, t.in_place_of.empty() ? t.name : t.in_place_of);
+      if (t.output) text += fmt::format("  const auto {} = flat.full({});\n", values.fresh("to_" + t.name), t.in_place_of.empty() ? t.name : t.in_place_of);
     std::vector<std::string> parameters, sources;
     for (const int index : pass.streams) {
       parameters.push_back("auto " + value(index).expr->name);

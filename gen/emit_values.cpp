@@ -84,7 +84,7 @@ PassText ValueEmitter::pass_body(int p) {
   for (const int index : pass.takes) of_pass_[&plan_.values[static_cast<std::size_t>(index)].expr.node()] = kept_chunk(index);
   for (const Value& v : plan_.values)
     if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) {
-      const std::string accumulator = fmt::format("sum{}", index_of(v.expr));
+      const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
       accumulators_[static_cast<std::size_t>(p)].push_back(accumulator);
       text.before += fmt::format("  Accumulator<{}> {};\n", reducer(v.expr.op()), accumulator);
       reduce_in_pass(v.expr);
@@ -92,7 +92,7 @@ PassText ValueEmitter::pass_body(int p) {
   for (const Output& output : plan_.spec.outputs()) {
     const TensorPlan& t = plan_.tensor(output.name);
     if (t.extent == Extent::row || value(output.value).level != p) continue;
-    if (t.extent == Extent::element) text.inside += fmt::format("    to_{}.store(at, {});\n", t.name, stored(output.value, t.dtype));
+    if (t.extent == Extent::element) text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
     else {
       const std::string number = numbers(output.value);
       const RowArguments to = row_arguments_(t);
@@ -101,7 +101,7 @@ PassText ValueEmitter::pass_body(int p) {
   }
   for (const int index : pass.keeps) {
     const Expr& expr = plan_.values[static_cast<std::size_t>(index)].expr;
-    text.inside += fmt::format("    kept{}.put(at, {});\n", index, chunk(expr));
+    text.inside += fmt::format("    {}.put(at, {});\n", fresh(fmt::format("kept{}", index)), chunk(expr));
   }
   inside_ = nullptr;
   outside_ = nullptr;
@@ -130,8 +130,11 @@ std::string ValueEmitter::kept_chunk(int index) const {
 }
 
 std::string ValueEmitter::variable(const Expr& expr) const {
-  std::string base = fmt::format("v{}", index_of(expr));
-  while (user_names_.contains(base)) base = "v" + base;
+  return fresh(fmt::format("v{}", index_of(expr)));
+}
+
+std::string ValueEmitter::fresh(std::string base) const {
+  while (user_names_.contains(base)) base = "kiln_" + base;
   return base;
 }
 
@@ -209,7 +212,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::ungroup: return lane(expr.operands()[0]);
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::row_reduce: {
-    const std::string total = fmt::format("sum{}.total", index_of(expr));
+    const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
     if (expr.op() != Op::row_mean) return total;
     return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(plan_.cols))));
   }
@@ -242,7 +245,7 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
 }
 
 std::string ValueEmitter::group_reduction(const Expr& expr) {
-  const std::string text = fmt::format("reduce_group<{}, {}>(at.active, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
+  const std::string text = fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
   if (expr.op() != Op::group_mean) return text;
   if (plan_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
   return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
@@ -260,10 +263,9 @@ std::string ValueEmitter::operation(const Expr& expr) {
   return call(expr, operands);
 }
 
-// The device text of the operation. Inputs may be called like a device function ("max"): then the call is qualified.
+// The device text of the operation.
 std::string ValueEmitter::call(const Expr& expr, const std::vector<std::string>& operands) {
-  std::string text{info(expr.op()).device};
-  if (user_names_.contains(text.substr(0, text.find('(')))) text = "kiln::" + text;
+  const std::string text{info(expr.op()).device};
   const auto at = [&](std::size_t i) { return i < operands.size() ? operands[i] : std::string(); };
   return fmt::format(fmt::runtime(text), at(0), at(1), at(2));
 }
@@ -309,18 +311,18 @@ void ValueEmitter::collect_factors(const Expr& expr, bool root, std::vector<Fact
 
 void ValueEmitter::reduce_in_pass(const Expr& reduction) {
   const Expr& x = reduction.operands()[0];
-  const std::string accumulator = fmt::format("sum{}", index_of(reduction));
+  const std::string accumulator = fresh(fmt::format("sum{}", index_of(reduction)));
   const bool sums = reduction.op() == Op::row_sum || reduction.op() == Op::row_mean;
   if (sums && x.op() == Op::mul && value(x).uses == 1 && !is_lane(x)) {
     const Expr &a = x.operands()[0], &b = x.operands()[1];
     const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
     if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
-      const std::string text = fmt::format("    {}.add_products(at.active, {}, {});\n", accumulator, chunk(a), chunk(b));
+      const std::string text = fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
       *inside_ += text;
       return;
     }
   }
-  const std::string text = fmt::format("    {}.add(at.active, {});\n", accumulator, vector(x));
+  const std::string text = fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
   *inside_ += text;
 }
 

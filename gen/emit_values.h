@@ -34,6 +34,8 @@ public:
   PassText pass_body(int pass);             // adds accumulators that the pass fills
   std::vector<std::string> accumulators(int pass) const;
   std::string section_outputs(int level);   // row outputs that can be had once `level` reductions are complete
+  // `base`, or a longer name where the spec has that name itself.
+  std::string fresh(std::string base) const;
   std::string kept_chunk(int index) const;  // the name, inside a pass, of a value that an earlier pass kept
 
 private:

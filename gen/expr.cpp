@@ -21,7 +21,8 @@ void require_shape(const std::string& subject, const Shape& shape) {
   for (const Dim& dim : shape)
     if (!dim.is_dynamic() && (dim.size() < 1 || dim.size() > max_dim_size))
       throw UserError(subject, fmt::format("the shape {} has a dimension of {}", text(shape), dim.size()),
-                      fmt::format("use sizes from 1 to {}; a size that may be zero at run time is dynamic(\"rows\")", max_dim_size));
+                      fmt::format("use sizes from 1 to {}; a size that may be zero at run time is dynamic(\"rows\")",
+                                  max_dim_size));
 }
 
 // The size of the last dimension of a reduction's operand.
@@ -39,7 +40,8 @@ std::int64_t require_reducible(Op op, const Expr& x) {
 
 void require_group(const std::string& subject, std::int64_t group) {
   if (group < 2 || group > max_group || !std::has_single_bit(static_cast<std::uint64_t>(group)))
-    throw UserError(subject, fmt::format("the group size is {}", group), fmt::format("use a power of two from 2 to {}", max_group));
+    throw UserError(subject, fmt::format("the group size is {}", group),
+                    fmt::format("use a power of two from 2 to {}", max_group));
 }
 
 Expr reduce_row(Op op, Expr x) {
@@ -83,7 +85,12 @@ Expr input(std::string name, DType type, Shape shape, Layout layout) {
   if (layout == Layout::strided && shape.size() < 2)
     throw UserError(subject, fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
                     "use Layout::contiguous, or give it two dimensions");
-  return make({.op = Op::input, .dtype = type, .shape = std::move(shape), .operands = {}, .name = std::move(name), .layout = layout});
+  return make({.op = Op::input,
+               .dtype = type,
+               .shape = std::move(shape),
+               .operands = {},
+               .name = std::move(name),
+               .layout = layout});
 }
 
 Expr scalar(std::string name, DType type) {

@@ -6,7 +6,9 @@
 namespace kiln {
 namespace {
 
-bool wants_bool(OpKind kind, std::size_t operand) { return kind == OpKind::logic || (kind == OpKind::select && operand == 0); }
+bool wants_bool(OpKind kind, std::size_t operand) {
+  return kind == OpKind::logic || (kind == OpKind::select && operand == 0);
+}
 
 void require_operand_types(Op op, std::span<const Expr> operands) {
   const OpInfo& facts = info(op);

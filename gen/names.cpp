@@ -25,7 +25,11 @@ constexpr std::string_view reserved[] = {
     "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed",
     "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
     "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
-    "wchar_t", "while", "xor", "xor_eq", "main", "linux", "unix"};
+    "wchar_t", "while", "xor", "xor_eq", "main", "linux", "unix",
+    // words of the emitted kernels (templates/)
+    "row", "flat", "at", "to", "config", "kiln", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating",
+    "mixed_product", "reduce_group", "Row", "Flat", "At", "Vec", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency",
+    "RowwiseConfig", "ElementwiseConfig", "i16", "i64", "u16", "u32", "u64"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -71,7 +75,7 @@ void require_name(std::string_view what, std::string_view name) {
     if (!is_letter(c) && !is_digit(c) && c != '_')
       refuse(fmt::format("the name contains '{}'", c), "use letters, digits and underscores");
   if (name.find("__") != name.npos) refuse("two underscores in a row are reserved in C++", "use one underscore");
-  if (is_reserved_word(name)) refuse("the name is a word of the spec text or of C++", "choose another name");
+  if (is_reserved_word(name)) refuse("the name is a word of the spec text, of C++ or of the emitted kernels", "choose another name");
 }
 
 } // namespace kiln

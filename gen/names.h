@@ -5,8 +5,8 @@
 
 namespace kiln {
 
-// A C identifier of at most 64 characters that does not begin with an underscore or contain two in a row, and is no word of
-// the spec text, of C++ or of HIP that the emitted kernel could trip over. Throws UserError with subject "<what> '<name>'".
+// A C identifier of at most 64 characters that does not begin with an underscore or contain two in a row, and is no
+// word of the spec text or of C++. Throws UserError with subject "<what> '<name>'".
 void require_name(std::string_view what, std::string_view name);
 bool is_reserved_word(std::string_view name);
 

@@ -21,13 +21,14 @@ constexpr Accuracy absolute_error(double bound) { return {.abs_error = bound}; }
 #include "gen/ops.def"
 #undef KILN_OP
 
-constexpr OpInfo structural(std::string_view name, int arity, OpKind kind, Accuracy accuracy, int cost, std::string_view note) {
+constexpr OpInfo structural(std::string_view name, int arity, OpKind kind, Accuracy accuracy, int cost,
+                            std::string_view note) {
   return {name, arity, kind, "", nullptr, nullptr, accuracy, cost, note};
 }
 
 constexpr std::string_view sum_note = "n terms in any order: (n - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view mean_note = "as the sum, times the rounded 1 / n";
-constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN: NaN or the neutral element";
+constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
 constexpr OpInfo registry[] = {
     structural("input", 0, OpKind::leaf, exactly(), 0, "exact: every type but i32 converts to f32 without rounding"),

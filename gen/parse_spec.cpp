@@ -47,7 +47,8 @@ std::vector<std::string_view> operation_names() {
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates) {
   const std::string_view nearest = nearest_name(name, candidates);
-  return nearest.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", ")) : fmt::format("did you mean '{}'?", nearest);
+  return nearest.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", "))
+                         : fmt::format("did you mean '{}'?", nearest);
 }
 
 class SpecParser {
@@ -82,7 +83,8 @@ private:
     throw UserError(place(token), std::move(fact), std::move(remedy));
   }
   void expect(std::string_view text) {
-    if (!accept(text)) refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "see the grammar of spec texts");
+    if (!accept(text))
+      refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "see the grammar of spec texts");
   }
   Token expect_name(std::string_view what) {
     if (current().kind != Token::Kind::name)
@@ -93,8 +95,10 @@ private:
     const Token token = take();
     std::int64_t value = 0;
     const char* end = token.text.data() + token.text.size();
-    if (token.kind != Token::Kind::number || std::from_chars(token.text.data(), end, value) != std::from_chars_result{end, {}})
-      refuse(token, fmt::format("{} stands where a whole number belongs", quoted(token)), "write digits, at most 9223372036854775807");
+    const auto [stop, error] = std::from_chars(token.text.data(), end, value);
+    if (token.kind != Token::Kind::number || error != std::errc() || stop != end)
+      refuse(token, fmt::format("{} stands where a whole number belongs", quoted(token)),
+             "write digits, at most 9223372036854775807");
     return value;
   }
   DType expect_type() {
@@ -149,7 +153,8 @@ private:
       const Token token = expect_name("a size");
       const auto known = dims_.find(std::string(token.text));
       if (known == dims_.end())
-        refuse(token, fmt::format("dimension '{}' is not declared", token.text), fmt::format("write 'dim {}' above", token.text));
+        refuse(token, fmt::format("dimension '{}' is not declared", token.text),
+               fmt::format("write 'dim {}' above", token.text));
       result.push_back(known->second);
     }
     expect("]");
@@ -157,8 +162,10 @@ private:
   }
 
   void declare(const Token& token, Expr value) {
-    if (const auto [known, is_new] = values_.try_emplace(std::string(token.text), Declared{token, std::move(value)}); !is_new)
-      refuse(token, fmt::format("'{}' is declared twice, first in line {}", token.text, known->second.token.line), "rename one of them");
+    const auto [known, is_new] = values_.try_emplace(std::string(token.text), Declared{token, std::move(value)});
+    if (!is_new)
+      refuse(token, fmt::format("'{}' is declared twice, first in line {}", token.text, known->second.token.line),
+             "rename one of them");
   }
 
   void input_statement() {
@@ -193,7 +200,9 @@ private:
     expect("=");
     const Expr value = sum();
     if (declared != value.shape())
-      refuse(shape_token, fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, text(declared), text(value.shape())),
+      refuse(shape_token,
+             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, text(declared),
+                         text(value.shape())),
              fmt::format("write {}{}", name(type), text(value.shape())));
     OutputOptions options;
     if (accept("in_place_of")) options.in_place_of = expect_name("the input's name").text;
@@ -207,7 +216,7 @@ private:
     for (const Expr& node : nodes_in_order(spec)) reached.insert(&node.node());
     const Declared* unused = nullptr;
     for (const auto& [name, declared] : values_) {
-      const bool earlier = !unused || std::pair(declared.token.line, declared.token.column) < std::pair(unused->token.line, unused->token.column);
+      const bool earlier = !unused || declared.token.text.data() < unused->token.text.data(); // both point into the text
       if (!reached.contains(&declared.value.node()) && earlier) unused = &declared;
     }
     if (unused) refuse(unused->token, fmt::format("'{}' is used by no output", unused->token.text), "use it or remove it");
@@ -260,7 +269,8 @@ private:
       return inner;
     }
     if (token.kind != Token::Kind::name)
-      refuse(token, fmt::format("{} stands where a value belongs", quoted(token)), "write a number, a name, a call or parentheses");
+      refuse(token, fmt::format("{} stands where a value belongs", quoted(token)),
+             "write a number, a name, a call or parentheses");
     if (token.text == "inf") return constant(std::numeric_limits<float>::infinity());
     if (token.text == "nan") return constant(std::numeric_limits<float>::quiet_NaN());
     if (at_text("(")) return call(token);
@@ -277,7 +287,8 @@ private:
     const char* end = token.text.data() + token.text.size();
     const auto [stop, error] = std::from_chars(token.text.data(), end, value);
     if (error != std::errc() || stop != end)
-      refuse(token, fmt::format("{} is no f32 number", quoted(token)), "magnitudes go from 1e-45 to 3.4028235e+38, or write inf");
+      refuse(token, fmt::format("{} is no f32 number", quoted(token)),
+             "magnitudes go from 1e-45 to 3.4028235e+38, or write inf");
     return constant(value);
   }
 

@@ -34,7 +34,8 @@ public:
     out_ = fmt::format("kernel {}\n", spec_.name());
     for (const Dim& dim : spec_.dynamic_dims()) out_ += fmt::format("dim {}\n", dim.text());
     for (const Expr& input : spec_.inputs())
-      out_ += fmt::format("input {}: {}{}\n", input->name, type_text(input.dtype(), input.shape()), layout_text(input->layout));
+      out_ += fmt::format("input {}: {}{}\n", input->name, type_text(input.dtype(), input.shape()),
+                          layout_text(input->layout));
     for (const Expr& scalar : spec_.scalars()) out_ += fmt::format("scalar {}: {}\n", scalar->name, name(scalar.dtype()));
     for (const Expr& node : nodes_) {
       if (!is_shared(node)) continue;
@@ -87,7 +88,8 @@ private:
 
   Printed infix(const Expr& node, char symbol, Precedence level) const {
     // Operators group to the left, so the right operand has to hold more tightly.
-    return {fmt::format("{} {} {}", operand(node.operands()[0], level), symbol, operand(node.operands()[1], level + 1)), level};
+    return {fmt::format("{} {} {}", operand(node.operands()[0], level), symbol, operand(node.operands()[1], level + 1)),
+            level};
   }
 
   static Printed constant_text(float value) {

@@ -11,6 +11,7 @@ namespace kiln {
 namespace {
 
 constexpr int vgprs_for_other = 28;    // addresses, temporaries of one chunk beside vec * 2, reductions
+constexpr int vgprs_for_ragged = 16;   // masks and element addresses of the last chunk
 constexpr int vgprs_in_flight = 64;    // for loads in flight: 16 KiB a wave
 constexpr int elements_a_lane = 64;    // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
 constexpr int unrolled_chunks = 32;    // code stays far below the 64 KiB instruction cache
@@ -19,16 +20,29 @@ constexpr int loop_ahead = 4;
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
 int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
 
-// 16 bytes of the narrowest full input: the widest access that exists. Outputs decide where there is no such input.
+// 16 bytes of the narrowest full input, the widest access that exists, but at most two such accesses of the widest.
+// Outputs decide where there is no such input.
 int preferred_vec(const Plan& plan) {
-  int narrowest = 0;
+  int narrowest = 0, widest = 0;
   for (const bool output : {false, true}) {
-    for (const TensorPlan& t : plan.tensors)
-      if (t.output == output && t.extent == Extent::element)
-        narrowest = narrowest ? std::min(narrowest, size_bytes(t.dtype)) : size_bytes(t.dtype);
-    if (narrowest) break;
+    for (const TensorPlan& t : plan.tensors) {
+      if (t.output != output || t.extent != Extent::element) continue;
+      narrowest = narrowest ? std::min(narrowest, size_bytes(t.dtype)) : size_bytes(t.dtype);
+      widest = std::max(widest, size_bytes(t.dtype));
+    }
+    if (narrowest) return std::min(16 / narrowest, 32 / widest);
   }
-  return narrowest ? 16 / narrowest : 4;
+  return 4;
+}
+
+// The largest vector that divides the columns, so that rows start aligned. Where that is less than half of what one access
+// moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
+int choose_vec(const Plan& plan, int largest_group) {
+  int preferred = preferred_vec(plan);
+  if (plan.group) preferred = std::min<int>(preferred, static_cast<int>(plan.group));
+  const int natural = std::min(preferred, largest_power_of_two_in(plan.cols));
+  const bool few_lanes = plan.cols <= 64 * natural && largest_group <= 64 * natural;
+  return few_lanes || natural * 2 >= preferred ? natural : preferred;
 }
 
 int stream_registers(const Plan& plan, const Pass& pass, int vec) {
@@ -64,8 +78,9 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Plan& plan, c
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
   const int limit = std::min(128, vgpr_limit(c.threads())); // 128: four waves a SIMD
-  for (c.ahead = ahead; c.ahead > 1 && kept * c.chunks() + stream * c.ahead + 2 * c.vec + vgprs_for_other > limit;) --c.ahead;
-  const bool fits = kept * c.chunks() + stream * c.ahead + 2 * c.vec + vgprs_for_other <= limit;
+  const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_for_other + (c.ragged() ? vgprs_for_ragged : 0);
+  for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
+  const bool fits = fixed + stream * c.ahead <= limit;
   if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
   c.ahead = std::min(loop_ahead, c.chunks());
   for (const Residency residency : {Residency::lds, Residency::reload}) {
@@ -78,12 +93,11 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Plan& plan, c
 
 std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& target) {
   const int cols = static_cast<int>(plan.cols);
-  int vec = std::min(preferred_vec(plan), largest_power_of_two_in(plan.cols));
-  if (plan.group) vec = std::min<int>(vec, static_cast<int>(plan.group));
-  const int lanes = ceil_div(cols, vec);
+  int group = 1; // the largest, which must lie within a row's lanes and within a wave
+  for (const Value& v : plan.values) group = std::max(group, static_cast<int>(v.expr->group));
+  const int vec = choose_vec(plan, group);
+  const int group_lanes = std::max(1, group / vec), lanes = ceil_div(cols, vec);
   RowwiseConfig base{.cols = cols, .vec = vec};
-  int group_lanes = 1; // the largest group must lie within a row's lanes
-  for (const Value& v : plan.values) group_lanes = std::max(group_lanes, static_cast<int>(v.expr->group) / vec);
   std::vector<RowwiseConfig> result;
   const auto add = [&](RowwiseConfig c) { for (const RowwiseConfig& r : with_residencies(c, plan, target)) result.push_back(r); };
   if (lanes <= 64 && !plan.general_rows()) {
@@ -91,16 +105,18 @@ std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& targe
     base.rows_per_block = std::max(1, 256 / base.threads_per_row);
     add(base);
   } else if (plan.passes == 1 && plan.values.end() == std::ranges::find_if(plan.values, [](const Value& v) { return v.level > 0; })) {
-    base.threads_per_row = std::min(256, std::max(64, next_power_of_two(lanes)));
+    base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, 256);
+    base.rows_per_block = base.threads_per_row == 64 ? 4 : 1;
     const int row_chunks = base.row_chunks();
     int chunks = 4;
     while (row_chunks % chunks) --chunks;
     base.tiles = row_chunks / chunks;
     add(base);
   } else {
-    int threads = 64;
+    // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU.
+    int threads = lanes <= 4 * 64 ? 64 : 256;
     while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
-    for (; threads <= 1024 && (threads == 64 || threads / 2 < lanes); threads *= 2) {
+    for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       base.rows_per_block = threads == 64 ? 4 : 1;
       add(base);
@@ -111,18 +127,23 @@ std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& targe
   return result;
 }
 
-ElementwiseConfig elementwise_config(const Plan& plan) {
-  ElementwiseConfig c{.vec = preferred_vec(plan), .threads = 256};
-  const auto passes = split_passes(plan, Residency::registers);
-  const int stream = widest_stream(plan, passes, c.vec);
-  c.chunks = std::clamp(32 / stream, 1, 8); // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight
-  c.ahead = c.chunks;
-  std::int64_t known = 1; // the number of elements is a multiple of it, whatever the run-time sizes
+// What the number of elements is a multiple of, whatever the run-time sizes.
+std::int64_t known_factor(const Plan& plan) {
+  std::int64_t known = 1;
   for (const Shape& dims : plan.outer_dims)
     for (const Dim& dim : dims) known *= dim.is_dynamic() ? 1 : dim.size();
-  for (int chunks = c.chunks; chunks >= 1; --chunks) {
-    if (known % (static_cast<std::int64_t>(c.threads) * c.vec * chunks)) continue;
-    if (chunks * 2 >= c.chunks) c.chunks = c.ahead = chunks, c.exact = true;
+  return known;
+}
+
+// Loads of `registers` VGPRs in flight for each lane, in chunks of `vec`; a little less where that makes workgroups exact.
+ElementwiseConfig elementwise_config(const Plan& plan, int vec, int registers) {
+  ElementwiseConfig c{.vec = vec, .threads = 256};
+  const int stream = widest_stream(plan, split_passes(plan, Residency::registers), c.vec);
+  c.chunks = c.ahead = std::clamp(registers / stream, 1, 8);
+  for (int chunks = c.chunks; chunks * 2 >= c.chunks; --chunks) {
+    if (known_factor(plan) % (static_cast<std::int64_t>(c.threads) * c.vec * chunks)) continue;
+    c.chunks = c.ahead = chunks;
+    c.exact = true;
     break;
   }
   return c;
@@ -159,14 +180,21 @@ std::string_view name(Residency residency) {
 
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   if (plan.family == Family::elementwise) {
-    const ElementwiseConfig c = elementwise_config(plan);
-    return {{.family = plan.family, .rowwise = {}, .elementwise = c,
-             .why = fmt::format("flat: {} chunks of {} for each lane{}", c.chunks, c.vec, c.exact ? ", no partial workgroup" : "")}};
+    // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight; less for specs that compute much.
+    std::vector<Schedule> result;
+    for (int vec = preferred_vec(plan); vec >= 1; vec /= 2)
+      for (const int registers : {32, 16, 1}) {
+        const ElementwiseConfig c = elementwise_config(plan, vec, registers);
+        result.push_back({.family = plan.family, .elementwise = c,
+                          .why = fmt::format("flat: {} chunks of {} for each lane{}", c.chunks, c.vec, c.exact ? ", no partial workgroup" : "")});
+        if (result.size() > 1 && result.end()[-2] == result.back()) result.pop_back();
+      }
+    return result;
   }
   std::vector<Schedule> result;
   Schedule rejected;
   for (const RowwiseConfig& c : rowwise_configs(plan, target)) {
-    Schedule schedule{.family = plan.family, .rowwise = c, .elementwise = {}, .why = why(c, plan)};
+    Schedule schedule{.family = plan.family, .rowwise = c, .why = why(c, plan)};
     if (is_valid(schedule, plan, target)) result.push_back(std::move(schedule));
     else rejected = std::move(schedule);
   }
@@ -175,6 +203,12 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
 }
 
 Schedule choose_schedule(const Plan& plan, const Target& target) { return candidates(plan, target).front(); }
+
+int lds_bytes(const Plan& plan, const Schedule& schedule) {
+  if (schedule.family == Family::elementwise) return 0;
+  const RowwiseConfig& c = schedule.rowwise;
+  return lds_of(c, kept_registers(plan, split_passes(plan, c.residency), c.vec));
+}
 
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target) {
   if (schedule.family != plan.family)
@@ -196,7 +230,7 @@ void require_valid(const Schedule& schedule, const Plan& plan, const Target& tar
              "choose vec and threads_per_row so that it does");
   }
   const auto passes = split_passes(plan, c.residency);
-  const int lds = lds_of(c, kept_registers(plan, passes, c.vec));
+  const int lds = lds_bytes(plan, schedule);
   if (lds > target.lds_bytes())
     reject(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()), "use residency=reload");
   for (const TensorPlan& output : plan.tensors) {
@@ -243,12 +277,7 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
       throw UserError(subject, fmt::format("'{}' is no whole number", text), "write a number, as in vec=8");
   }
   if (!settings.empty()) schedule.why = "set by hand";
-  if (!rows) {
-    std::int64_t known = 1;
-    for (const Shape& dims : plan.outer_dims)
-      for (const Dim& dim : dims) known *= dim.is_dynamic() ? 1 : dim.size();
-    e.exact = why_invalid(e) == nullptr && known % e.tile() == 0;
-  }
+  if (!rows) e.exact = why_invalid(e) == nullptr && known_factor(plan) % e.tile() == 0;
   require_valid(schedule, plan, target);
   return schedule;
 }

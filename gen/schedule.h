@@ -23,6 +23,9 @@ std::string_view name(Residency residency);
 std::vector<Schedule> candidates(const Plan& plan, const Target& target);
 Schedule choose_schedule(const Plan& plan, const Target& target); // the first of them
 
+// LDS bytes of a workgroup: kept values and reductions. An upper bound, at most 4 KiB above what the kernel takes.
+int lds_bytes(const Plan& plan, const Schedule& schedule);
+
 // Throws UserError that says why a schedule cannot run a plan: the config is invalid in itself, or does not fit the plan
 // (columns, group sizes, LDS of the target, an in-place output whose input would be read again).
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target);

@@ -62,7 +62,8 @@ void require_in_place(const KernelSpec& spec, const Shape& space) {
     const auto inputs = spec.inputs();
     const auto input = std::ranges::find_if(inputs, [&](const Expr& i) { return i->name == output.in_place_of; });
     if (input == inputs.end())
-      throw UserError(subject, fmt::format("'{}' is no input of the kernel", output.in_place_of), "name an input that an output uses");
+      throw UserError(subject, fmt::format("'{}' is no input of the kernel", output.in_place_of),
+                      "name an input that an output uses");
     if (!taken.insert(output.in_place_of).second)
       throw UserError(subject, "another output is in place of the same input", "give one of them memory of its own");
     const Shape& shape = output.value.shape();
@@ -91,6 +92,20 @@ void require_full_columns(const KernelSpec& spec, const Dim& cols) {
                       fmt::format("it works on {}, but a row of the kernel has {} columns", text(full), cols.text()),
                       "reduce values that have a full row");
   }
+}
+
+// Every element of a kernel by elements, every row of a kernel by rows, has to be written.
+void require_covers(const Output& output, const Shape& space, bool by_rows) {
+  const Shape& shape = output.value.shape();
+  const std::ptrdiff_t compared = by_rows ? std::ssize(space) - 1 : std::ssize(space); // [rows, 1] covers by rows
+  if (shape.size() != space.size() || !std::equal(space.begin(), space.begin() + compared, shape.begin(), same_size))
+    throw UserError(fmt::format("output '{}'", output.name),
+                    fmt::format("its shape {} does not cover the kernel's iteration space {}", text(shape), text(space)),
+                    by_rows ? "give it one value a row, a group or an element" : "compute it in a kernel of its own");
+  if (output.layout == Layout::strided && shape.size() < 2)
+    throw UserError(fmt::format("output '{}'", output.name),
+                    fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
+                    "use Layout::contiguous");
 }
 
 bool is_group_extent(const Dim& last, const Dim& cols, const std::set<std::int64_t>& groups) {
@@ -154,28 +169,18 @@ void validate(const KernelSpec& spec) {
     throw UserError(subject, "its outputs use no input", "compute from at least one input tensor");
   const std::size_t nodes = nodes_in_order(spec).size();
   if (nodes > max_nodes)
-    throw UserError(subject, fmt::format("it has {} operations and values", nodes), fmt::format("split it: at most {} fit", max_nodes));
+    throw UserError(subject, fmt::format("it has {} operations and values", nodes),
+                    fmt::format("split it: at most {} fit", max_nodes));
   require_one_meaning_a_name(spec);
 
   const Shape space = iteration_space(spec);
   const bool by_rows = has_reduction(spec) || has_group_operation(spec);
   if (by_rows && space.size() != 2)
-    throw UserError(subject, fmt::format("it reduces rows, but its iteration space {} has {} dimensions", text(space), space.size()),
+    throw UserError(subject,
+                    fmt::format("it reduces rows, but its iteration space {} has {} dimensions", text(space), space.size()),
                     "give it two: [rows, cols]");
   if (by_rows) require_full_columns(spec, space.back());
-  for (const Output& output : spec.outputs()) {
-    const Shape& shape = output.value.shape();
-    const bool every_row = shape.size() == space.size() && std::equal(shape.begin(), shape.end() - (shape.empty() ? 0 : 1), space.begin(), same_size);
-    const bool full = every_row && std::ranges::equal(shape, space, same_size);
-    if (!(by_rows ? every_row : full))
-      throw UserError(fmt::format("output '{}'", output.name),
-                      fmt::format("its shape {} does not cover the kernel's iteration space {}", text(shape), text(space)),
-                      by_rows ? "give it one value a row, a group or an element" : "compute it in a kernel of its own");
-    if (output.layout == Layout::strided && shape.size() < 2)
-      throw UserError(fmt::format("output '{}'", output.name),
-                      fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
-                      "use Layout::contiguous");
-  }
+  for (const Output& output : spec.outputs()) require_covers(output, space, by_rows);
   require_in_place(spec, space);
 }
 

@@ -13,7 +13,8 @@ Shape iteration_space(const KernelSpec& spec);
 bool has_reduction(const KernelSpec& spec); // of rows or groups
 bool has_group_operation(const KernelSpec& spec);
 
-// Throws UserError when an input or output is of, or a value is cast to, an fp8 type that `target` lacks; names the right one.
+// Throws UserError when an input or output is of, or a value is cast to, an fp8 type that `target` lacks; names the right
+// one.
 void require_native_types(const KernelSpec& spec, const Target& target);
 
 // validate(spec) is declared in gen/spec.h.

@@ -30,7 +30,8 @@ Bytes assemble(std::string_view text, const TargetFacts& target, const std::stri
   std::string log;
   llvm::SourceMgr sources;
   sources.setDiagHandler(collect, &log);
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size()), name), llvm::SMLoc());
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size()), name),
+                             llvm::SMLoc());
   llvm::MCContext context(mc.triple, mc.asm_info.get(), mc.registers.get(), mc.subtarget.get(), &sources, &mc.options);
   context.setDiagnosticHandler([&log](const llvm::SMDiagnostic& diagnostic, bool, const llvm::SourceMgr&,
                                       std::vector<const llvm::MDNode*>&) { collect(diagnostic, &log); });
@@ -51,7 +52,8 @@ Bytes assemble(std::string_view text, const TargetFacts& target, const std::stri
     throw Error("LLVM", "its AMDGPU back end has no assembler", "link Kiln with a complete LLVM 20 to 22");
   parser->setTargetParser(*target_parser);
   if (parser->Run(/*NoInitialTextSection=*/false) || context.hadError())
-    throw Error(name, "it does not assemble for " + std::string(target.arch) + ":\n" + log, "mend the lines named above");
+    throw Error(name, "it does not assemble for " + std::string(target.arch) + ":\n" + log,
+                "mend the lines named above");
   return Bytes(object.begin(), object.end());
 }
 

@@ -18,7 +18,9 @@ namespace elf = llvm::ELF;
 const TargetFacts& checked_target(const ElfImage& image, const std::string& name) {
   const std::uint32_t machine = image.flags & elf::EF_AMDGPU_MACH;
   if (image.os_abi != elf::ELFOSABI_AMDGPU_HSA)
-    throw Error(name, fmt::format("its OS ABI is {}, HSA code objects have {}", image.os_abi, static_cast<int>(elf::ELFOSABI_AMDGPU_HSA)),
+    throw Error(name,
+                fmt::format("its OS ABI is {}, HSA code objects have {}", image.os_abi,
+                            static_cast<int>(elf::ELFOSABI_AMDGPU_HSA)),
                 "give a code object built for amdgcn-amd-amdhsa");
   if (const TargetFacts* facts = find_target_by_machine(machine))
     return *facts;
@@ -72,8 +74,9 @@ public:
     for (const ElfSymbol& symbol : image_.symbols)
       if (symbol.name.size() > 3 && symbol.name.ends_with(".kd") && symbol.section != elf::SHN_UNDEF)
         kernels_.push_back(from_descriptor(symbol));
-    std::sort(kernels_.begin(), kernels_.end(),
-              [](const Kernel& a, const Kernel& b) { return std::pair(a.section, a.entry) < std::pair(b.section, b.entry); });
+    std::sort(kernels_.begin(), kernels_.end(), [](const Kernel& a, const Kernel& b) {
+      return std::pair(a.section, a.entry) < std::pair(b.section, b.entry);
+    });
     for (std::size_t i = 0; i < kernels_.size(); ++i)
       if (!kernels_[i].code_size_known)
         end_at_next_kernel(i);
@@ -91,7 +94,8 @@ private:
     kernel.descriptor_address = symbol.value;
     const auto bytes = image_.at(symbol.section, symbol.value, 64);
     if (bytes.empty())
-      fail(kernel.name, fmt::format("has a descriptor at {:#x} that is not 64 bytes inside section {}", symbol.value, symbol.section));
+      fail(kernel.name, fmt::format("has a descriptor at {:#x} that is not 64 bytes inside section {}", symbol.value,
+                                    symbol.section));
     kernel.descriptor = decode_descriptor(bytes.first<64>(), target_);
     find_code(kernel);
     if (const auto entry = by_symbol_.find(symbol.name); entry != by_symbol_.end())
@@ -99,8 +103,8 @@ private:
     return kernel;
   }
 
-  // In a linked object the descriptor says where the code is; in a relocatable one that is a relocation against the symbol
-  // of the kernel's name.
+  // In a linked object the descriptor says where the code is; in a relocatable one that is a relocation against the
+  // symbol of the kernel's name.
   void find_code(Kernel& kernel) const {
     const auto found = code_symbols_.find(kernel.name);
     const ElfSymbol* symbol = found == code_symbols_.end() ? nullptr : found->second;
@@ -127,7 +131,8 @@ private:
   std::uint16_t section_of(std::uint64_t address) const {
     for (std::size_t i = 0; i < image_.sections.size(); ++i) {
       const ElfSection& section = image_.sections[i];
-      if (is_code(image_, static_cast<std::uint16_t>(i)) && address >= section.address && address - section.address < section.bytes.size())
+      if (is_code(image_, static_cast<std::uint16_t>(i)) && address >= section.address &&
+          address - section.address < section.bytes.size())
         return static_cast<std::uint16_t>(i);
     }
     return elf::SHN_UNDEF;
@@ -183,7 +188,8 @@ const Kernel& CodeObject::kernel(std::string_view kernel) const {
   for (const Kernel& candidate : kernels_)
     names.push_back(candidate.name);
   throw Error(name_, fmt::format("it has no kernel '{}' among its {}", kernel, kernels_.size()),
-              names.empty() ? "give an object that contains kernels" : fmt::format("use one of {}", fmt::join(names, ", ")));
+              names.empty() ? "give an object that contains kernels"
+                            : fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
 CodeObject load_code_object(Bytes bytes, std::string name) {

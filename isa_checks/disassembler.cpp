@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <llvm/MC/MCAsmInfoELF.h>
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/MCDisassembler/MCDisassembler.h>
 #include <llvm/MC/MCInst.h>
@@ -13,6 +14,16 @@
 
 namespace kiln::isa {
 namespace {
+
+constexpr std::size_t longest_instruction = 16; // bytes
+
+// LLVM 21 and 22 crash on an instruction that names a literal for which no bytes are left (llvm-project issues 170318
+// and 214909). They take as many bytes of the input as the longest instruction has, so a longer one is claimed here: a
+// literal can then always be read, and an instruction that has become too long by it is refused.
+class RoomForLiterals : public llvm::MCAsmInfoELF {
+public:
+  unsigned getMaxInstLength(const llvm::MCSubtargetInfo*) const override { return 2 * longest_instruction; }
+};
 
 Flow flow_of(std::string_view mnemonic) {
   if (!mnemonic.starts_with("s_"))
@@ -23,7 +34,8 @@ Flow flow_of(std::string_view mnemonic) {
     return Flow::jump;
   if (mnemonic == "s_setpc_b64" || mnemonic == "s_rfe_b64" || mnemonic == "s_rfe_restore_b64")
     return Flow::indirect;
-  if (mnemonic == "s_cbranch_g_fork" || mnemonic == "s_cbranch_i_fork" || mnemonic == "s_cbranch_join") // fork and join: a stack of masks
+  if (mnemonic == "s_cbranch_g_fork" || mnemonic == "s_cbranch_i_fork" ||
+      mnemonic == "s_cbranch_join") // fork and join: a stack of masks
     return Flow::indirect;
   if (mnemonic.starts_with("s_cbranch_"))
     return Flow::branch;
@@ -32,9 +44,19 @@ Flow flow_of(std::string_view mnemonic) {
   return Flow::next;
 }
 
+// A selector of an SDWA instruction (a source of 0xf9 in VOP1, VOP2 and VOPC) with a reserved value, on which LLVM's
+// printer has undefined behaviour. VOPC has a register in place of the destination's two.
+bool has_reserved_sdwa(std::span<const std::uint8_t> code) {
+  if (code.size() < 8 || (code[3] & 0x80) != 0 || code[0] != 0xf9 || (code[1] & 1) != 0)
+    return false;
+  const bool vopc = (code[3] >> 1) == 0x3e;
+  return (!vopc && ((code[5] & 7) == 7 || ((code[5] >> 3) & 3) == 3)) || (code[6] & 7) == 7 || (code[7] & 7) == 7;
+}
+
 // SOPP and SOPK branches hold a signed count of dwords from the next instruction in their low 16 bits.
 std::optional<std::uint64_t> target_of(const Instruction& instruction) {
-  const bool direct = instruction.flow == Flow::jump || instruction.flow == Flow::branch || instruction.mnemonic == "s_call_b64";
+  const bool direct =
+      instruction.flow == Flow::jump || instruction.flow == Flow::branch || instruction.mnemonic == "s_call_b64";
   if (!direct)
     return std::nullopt;
   std::int16_t dwords;
@@ -65,21 +87,39 @@ std::string_view Instruction::operands() const {
 
 struct Disassembler::Machine {
   explicit Machine(const TargetFacts& facts)
-      : mc(facts), context(mc.triple, mc.asm_info.get(), mc.registers.get(), mc.subtarget.get()) {
+      : mc(facts), context(mc.triple, &limits, mc.registers.get(), mc.subtarget.get()) {
     disassembler.reset(mc.target->createMCDisassembler(*mc.subtarget, context));
-    printer.reset(mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info, *mc.instructions,
-                                                 *mc.registers));
+    printer.reset(mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info,
+                                                 *mc.instructions, *mc.registers));
     if (!disassembler || !printer)
       throw Error("LLVM", "its AMDGPU back end has no disassembler", "link Kiln with a complete LLVM 20 to 22");
   }
 
+  // The size of the instruction at the start of `code` when it decodes and lies wholly inside.
+  std::optional<std::size_t> decode_operands(std::span<const std::uint8_t> code, std::uint64_t address,
+                                             llvm::MCInst& inst) {
+    if (has_reserved_sdwa(code))
+      return std::nullopt;
+    // Zeros follow the last instruction, for the same reason.
+    std::array<std::uint8_t, 2 * longest_instruction> tail{};
+    llvm::ArrayRef<std::uint8_t> bytes(code.data(), code.size());
+    if (code.size() < tail.size()) {
+      std::copy(code.begin(), code.end(), tail.begin());
+      bytes = tail;
+    }
+    std::uint64_t size = 0;
+    const auto status = disassembler->getInstruction(inst, size, bytes, address, llvm::nulls());
+    const bool possible = size == 4 || size == 8 || size == longest_instruction; // these targets have no 12
+    if (status == llvm::MCDisassembler::Fail || !possible || size > code.size())
+      return std::nullopt;
+    return size;
+  }
+
   void decode_one(std::span<const std::uint8_t> code, Instruction& instruction) {
     llvm::MCInst inst;
-    std::uint64_t size = 0;
-    const auto status = disassembler->getInstruction(inst, size, llvm::ArrayRef<std::uint8_t>(code.data(), code.size()),
-                                                     instruction.address, llvm::nulls());
-    instruction.valid = status != llvm::MCDisassembler::Fail && size >= 4 && size <= std::min<std::size_t>(code.size(), 16);
-    instruction.size = instruction.valid ? static_cast<std::uint32_t>(size) : static_cast<std::uint32_t>(std::min<std::size_t>(code.size(), 4));
+    const auto size = decode_operands(code, instruction.address, inst);
+    instruction.valid = size.has_value();
+    instruction.size = static_cast<std::uint32_t>(size.value_or(std::min<std::size_t>(code.size(), 4)));
     std::copy_n(code.begin(), instruction.size, instruction.bytes.begin());
     if (!instruction.valid) {
       std::uint32_t word = 0;
@@ -102,6 +142,7 @@ struct Disassembler::Machine {
   }
 
   McTarget mc;
+  RoomForLiterals limits;
   llvm::MCContext context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;

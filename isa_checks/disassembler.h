@@ -24,19 +24,20 @@ enum class Flow : std::uint8_t {
 
 struct Instruction {
   std::uint64_t address = 0;
-  std::uint32_t size = 0;                     // bytes: 4, 8 or 16; less for a cut-off tail that does not decode
-  bool valid = false;                         // false: LLVM cannot decode it; the text is then ".long 0x..."
+  std::uint32_t size = 0; // bytes: 4, 8 or 16; less for a cut-off tail that does not decode
+  bool valid = false;     // false: LLVM cannot decode it; the text is then ".long 0x..."
   Flow flow = Flow::next;
   std::optional<std::uint64_t> branch_target; // of a jump, branch or direct call
   std::uint32_t opcode = 0;                   // LLVM's, changes between releases
   std::string_view mc_name;                   // LLVM's, "GLOBAL_LOAD_DWORDX4_SADDR_vi"; lives as long as the program
   std::array<std::uint8_t, 16> bytes{};       // the first `size` of them
-  std::string mnemonic;                       // "global_load_dwordx4"; VOP suffixes as LLVM prints them ("v_add_f32_e32")
-  std::string text;                           // "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16"
-  std::string_view operands() const;          // the text after the mnemonic
+  std::string mnemonic;              // "global_load_dwordx4"; VOP suffixes as LLVM prints them ("v_add_f32_e32")
+  std::string text;                  // "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16"
+  std::string_view operands() const; // the text after the mnemonic
 };
 
-// Not thread-safe: one object a thread. Making one costs about a millisecond, decoding about a microsecond an instruction.
+// Not thread-safe: one object a thread. Making one costs about a millisecond, decoding about a microsecond an
+// instruction.
 class Disassembler {
 public:
   explicit Disassembler(const TargetFacts& target);

@@ -33,7 +33,8 @@ private:
 
   std::span<const std::uint8_t> slice(std::uint64_t offset, std::uint64_t size, std::string_view what) const {
     if (offset > file_.size() || size > file_.size() - offset)
-      fail(fmt::format("{} at offset {} with {} bytes ends after the file's {} bytes", what, offset, size, file_.size()));
+      fail(fmt::format("{} at offset {} with {} bytes ends after the file's {} bytes", what, offset, size,
+                       file_.size()));
     return file_.subspan(offset, size);
   }
 
@@ -59,13 +60,15 @@ private:
       fail(fmt::format("its ELF class is {}, AMDGPU code objects are 64-bit (class 2)", header_.e_ident[elf::EI_CLASS]),
            "give a code object for AMDGPU");
     if (header_.e_ident[elf::EI_DATA] != elf::ELFDATA2LSB)
-      fail(fmt::format("its byte order is {}, AMDGPU code objects are little-endian (1)", header_.e_ident[elf::EI_DATA]),
-           "give a code object for AMDGPU");
+      fail(
+          fmt::format("its byte order is {}, AMDGPU code objects are little-endian (1)", header_.e_ident[elf::EI_DATA]),
+          "give a code object for AMDGPU");
     if (header_.e_machine != elf::EM_AMDGPU)
       fail(fmt::format("its ELF machine is {}, AMDGPU is {}", header_.e_machine, static_cast<int>(elf::EM_AMDGPU)),
            "give a code object for AMDGPU; of a host program, extract the device code first");
     if (header_.e_type != elf::ET_REL && header_.e_type != elf::ET_DYN && header_.e_type != elf::ET_EXEC)
-      fail(fmt::format("its ELF type is {}, expected a relocatable (1), executable (2) or shared object (3)", header_.e_type));
+      fail(fmt::format("its ELF type is {}, expected a relocatable (1), executable (2) or shared object (3)",
+                       header_.e_type));
     image_.relocatable = header_.e_type == elf::ET_REL;
     image_.os_abi = header_.e_ident[elf::EI_OSABI];
     image_.abi_version = header_.e_ident[elf::EI_ABIVERSION];
@@ -76,13 +79,19 @@ private:
     if (header_.e_shoff == 0 || header_.e_shnum == 0)
       fail("it has no section headers", "keep them: strip only debug sections");
     if (header_.e_shentsize != sizeof(elf::Elf64_Shdr))
-      fail(fmt::format("its section headers have {} bytes each, expected {}", header_.e_shentsize, sizeof(elf::Elf64_Shdr)));
+      fail(fmt::format("its section headers have {} bytes each, expected {}", header_.e_shentsize,
+                       sizeof(elf::Elf64_Shdr)));
     slice(header_.e_shoff, std::uint64_t{header_.e_shnum} * sizeof(elf::Elf64_Shdr), "the section header table");
     std::vector<std::uint32_t> names;
     for (unsigned i = 0; i < header_.e_shnum; ++i) {
       const auto raw = record<elf::Elf64_Shdr>(header_.e_shoff + i * sizeof(elf::Elf64_Shdr), "a section header");
-      ElfSection section{.name = {}, .type = raw.sh_type, .flags = raw.sh_flags, .address = raw.sh_addr,
-                         .size = raw.sh_size, .link = raw.sh_link, .bytes = {}};
+      ElfSection section{.name = {},
+                         .type = raw.sh_type,
+                         .flags = raw.sh_flags,
+                         .address = raw.sh_addr,
+                         .size = raw.sh_size,
+                         .link = raw.sh_link,
+                         .bytes = {}};
       if (raw.sh_type != elf::SHT_NOBITS && raw.sh_type != elf::SHT_NULL)
         section.bytes = slice(raw.sh_offset, raw.sh_size, fmt::format("section {}", i));
       names.push_back(raw.sh_name);
@@ -102,7 +111,8 @@ private:
       if (table.link >= image_.sections.size())
         fail(fmt::format("symbol table {} names string section {} of {}", index, table.link, image_.sections.size()));
       if (table.bytes.size() % sizeof(elf::Elf64_Sym) != 0)
-        fail(fmt::format("symbol table {} has {} bytes, not a multiple of {}", index, table.bytes.size(), sizeof(elf::Elf64_Sym)));
+        fail(fmt::format("symbol table {} has {} bytes, not a multiple of {}", index, table.bytes.size(),
+                         sizeof(elf::Elf64_Sym)));
       const auto strings = image_.sections[table.link].bytes;
       for (std::size_t at = 0; at < table.bytes.size(); at += sizeof(elf::Elf64_Sym)) {
         elf::Elf64_Sym raw;
@@ -118,8 +128,12 @@ private:
     const bool local = raw.getBinding() == elf::STB_LOCAL;
     if (!local && !globals_.insert(name).second && dynamic)
       return;
-    image_.symbols.push_back({.name = name, .value = raw.st_value, .size = raw.st_size, .type = raw.getType(),
-                              .bind = raw.getBinding(), .section = raw.st_shndx});
+    image_.symbols.push_back({.name = name,
+                              .value = raw.st_value,
+                              .size = raw.st_size,
+                              .type = raw.getType(),
+                              .bind = raw.getBinding(),
+                              .section = raw.st_shndx});
   }
 
   const std::string& name_;
@@ -135,7 +149,8 @@ std::span<const std::uint8_t> ElfImage::at(std::uint16_t section, std::uint64_t 
   if (section >= sections.size())
     return {};
   const ElfSection& home = sections[section];
-  if (value < home.address || value - home.address > home.bytes.size() || size > home.bytes.size() - (value - home.address))
+  if (value < home.address || value - home.address > home.bytes.size() ||
+      size > home.bytes.size() - (value - home.address))
     return {};
   return home.bytes.subspan(value - home.address, size);
 }

@@ -74,7 +74,9 @@ KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, std::sp
   facts.target_id = object.target_id();
   facts.resources = kernel_resources(object, kernel, code);
   const Resources& r = facts.resources;
-  facts.occupancy = occupancy(object.target(), {.vgprs = r.vgprs, .sgprs = r.sgprs, .lds_bytes = r.lds_bytes, .workgroup_size = r.workgroup_size});
+  facts.occupancy =
+      occupancy(object.target(),
+                {.vgprs = r.vgprs, .sgprs = r.sgprs, .lds_bytes = r.lds_bytes, .workgroup_size = r.workgroup_size});
   facts.instructions = static_cast<std::uint32_t>(code.size());
   facts.code_bytes = static_cast<std::uint32_t>(kernel.code.size());
   for (const Instruction& instruction : code) {

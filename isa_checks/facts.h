@@ -11,14 +11,15 @@
 
 namespace kiln::isa {
 
-// From the metadata note; what it lacks comes from the kernel descriptor and, for accumulation registers, from the code.
+// From the metadata note; what it lacks comes from the kernel descriptor and, for accumulation registers, from the
+// code.
 struct Resources {
   int vgprs = 0;      // in the unified file: architectural (rounded to 4 when there are others) + accumulation
   int arch_vgprs = 0; // a part of vgprs
   int agprs = 0;      // the other part
   int sgprs = 0;
-  int lds_bytes = 0;     // static, per workgroup
-  int scratch_bytes = 0; // per lane
+  int lds_bytes = 0;                    // static, per workgroup
+  int scratch_bytes = 0;                // per lane
   int vgpr_spills = 0, sgpr_spills = 0; // registers
   int kernarg_bytes = 0;
   int workgroup_size = 1024; // required, else the most it was compiled for

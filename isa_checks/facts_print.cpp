@@ -41,14 +41,19 @@ std::string to_text(const KernelFacts& facts) {
   const Resources& r = facts.resources;
   const Occupancy& o = facts.occupancy;
   std::string text = fmt::format("{} ({})\n", facts.kernel, facts.target_id);
-  text += line("registers", fmt::format("{} VGPR ({} architectural + {} accumulation, {} allocated), {} SGPR", r.vgprs, r.arch_vgprs, r.agprs,
-                                        o.allocated_vgprs, r.sgprs));
-  text += line("memory", fmt::format("{} B LDS, {} B scratch per lane, {} B kernel arguments", r.lds_bytes, r.scratch_bytes, r.kernarg_bytes));
+  text += line("registers", fmt::format("{} VGPR ({} architectural + {} accumulation, {} allocated), {} SGPR", r.vgprs,
+                                        r.arch_vgprs, r.agprs, o.allocated_vgprs, r.sgprs));
+  text += line("memory", fmt::format("{} B LDS, {} B scratch per lane, {} B kernel arguments", r.lds_bytes,
+                                     r.scratch_bytes, r.kernarg_bytes));
   text += line("spills", fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills));
-  text += line("workgroup", fmt::format("{} lanes{}", r.workgroup_size, r.workgroup_size_known ? "" : " (not said, the most assumed)"));
-  std::string limit = fmt::format("{:g} waves per SIMD, {} workgroups per CU, limited by {}", o.waves_per_simd, o.workgroups_per_cu, name_of(o.limit));
+  text += line("workgroup", fmt::format("{} lanes{}", r.workgroup_size,
+                                        r.workgroup_size_known ? "" : " (not said, the most assumed)"));
+  std::string limit = fmt::format("{:g} waves per SIMD, {} workgroups per CU, limited by {}", o.waves_per_simd,
+                                  o.workgroups_per_cu, name_of(o.limit));
   if (o.next_vgprs > 0)
     limit += fmt::format(" ({} fewer would allow more)", r.vgprs - o.next_vgprs);
+  if (o.compiler_waves_per_simd != o.waves_per_simd)
+    limit += fmt::format("; the compiler's remark says {}", o.compiler_waves_per_simd);
   text += line("occupancy", limit);
   std::string mix;
   for (std::size_t i = 0; i < facts.classes.size(); ++i)
@@ -77,13 +82,26 @@ std::string to_json(const KernelFacts& facts) {
   json["kernel"] = facts.kernel;
   json["arch"] = facts.arch;
   json["target_id"] = facts.target_id;
-  json["resources"] = {{"vgprs", r.vgprs}, {"arch_vgprs", r.arch_vgprs}, {"agprs", r.agprs}, {"sgprs", r.sgprs},
-                       {"lds_bytes", r.lds_bytes}, {"scratch_bytes", r.scratch_bytes}, {"vgpr_spills", r.vgpr_spills},
-                       {"sgpr_spills", r.sgpr_spills}, {"kernarg_bytes", r.kernarg_bytes}, {"workgroup_size", r.workgroup_size},
-                       {"workgroup_size_known", r.workgroup_size_known}, {"dynamic_stack", r.dynamic_stack}};
-  json["occupancy"] = {{"waves_per_simd", o.waves_per_simd}, {"waves_per_cu", o.waves_per_cu}, {"workgroups_per_cu", o.workgroups_per_cu},
-                       {"limit", name_of(o.limit)}, {"allocated_vgprs", o.allocated_vgprs}, {"allocated_lds_bytes", o.allocated_lds_bytes},
-                       {"next_vgprs", o.next_vgprs}};
+  json["resources"] = {{"vgprs", r.vgprs},
+                       {"arch_vgprs", r.arch_vgprs},
+                       {"agprs", r.agprs},
+                       {"sgprs", r.sgprs},
+                       {"lds_bytes", r.lds_bytes},
+                       {"scratch_bytes", r.scratch_bytes},
+                       {"vgpr_spills", r.vgpr_spills},
+                       {"sgpr_spills", r.sgpr_spills},
+                       {"kernarg_bytes", r.kernarg_bytes},
+                       {"workgroup_size", r.workgroup_size},
+                       {"workgroup_size_known", r.workgroup_size_known},
+                       {"dynamic_stack", r.dynamic_stack}};
+  json["occupancy"] = {{"waves_per_simd", o.waves_per_simd},
+                       {"waves_per_cu", o.waves_per_cu},
+                       {"workgroups_per_cu", o.workgroups_per_cu},
+                       {"limit", name_of(o.limit)},
+                       {"allocated_vgprs", o.allocated_vgprs},
+                       {"allocated_lds_bytes", o.allocated_lds_bytes},
+                       {"next_vgprs", o.next_vgprs},
+                       {"compiler_waves_per_simd", o.compiler_waves_per_simd}};
   json["instructions"] = facts.instructions;
   json["code_bytes"] = facts.code_bytes;
   json["undecodable"] = facts.undecodable;
@@ -91,8 +109,13 @@ std::string to_json(const KernelFacts& facts) {
     json["classes"][std::string(name_of(static_cast<InstructionClass>(i)))] = facts.classes[i];
   json["memory"] = Json::array();
   for (const auto& [op, count] : facts.memory)
-    json["memory"].push_back({{"space", name_of(op.space)}, {"direction", name_of(op.direction)}, {"bytes", op.bytes}, {"to_lds", op.to_lds}, {"count", count}});
-  json["waits"] = {{"vmcnt", by_number(facts.vmcnt)}, {"lgkmcnt", by_number(facts.lgkmcnt)}, {"expcnt", by_number(facts.expcnt)}};
+    json["memory"].push_back({{"space", name_of(op.space)},
+                              {"direction", name_of(op.direction)},
+                              {"bytes", op.bytes},
+                              {"to_lds", op.to_lds},
+                              {"count", count}});
+  json["waits"] = {
+      {"vmcnt", by_number(facts.vmcnt)}, {"lgkmcnt", by_number(facts.lgkmcnt)}, {"expcnt", by_number(facts.expcnt)}};
   // Names come from the file's bytes: what is not UTF-8 is replaced, never thrown over.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -15,9 +15,11 @@ template <std::size_t N> bool begins_with_any(Text text, const std::array<Text, 
 bool contains(Text text, Text part) { return text.find(part) != Text::npos; }
 
 InstructionClass classify_scalar(Text m) {
-  static constexpr std::array<Text, 6> memory{"s_load_", "s_store_", "s_buffer_", "s_scratch_", "s_atomic_", "s_dcache_"};
-  static constexpr std::array<Text, 11> control{"s_endpgm", "s_sendmsg", "s_sethalt", "s_trap",      "s_sleep",    "s_setprio",
-                                                "s_icache", "s_incperf", "s_decperf", "s_ttracedata", "s_setkill"};
+  static constexpr std::array<Text, 6> memory{"s_load_",    "s_store_",  "s_buffer_",
+                                              "s_scratch_", "s_atomic_", "s_dcache_"};
+  static constexpr std::array<Text, 11> control{"s_endpgm",  "s_sendmsg",    "s_sethalt", "s_trap",
+                                                "s_sleep",   "s_setprio",    "s_icache",  "s_incperf",
+                                                "s_decperf", "s_ttracedata", "s_setkill"};
   static constexpr std::array<Text, 6> branches{"s_branch", "s_cbranch", "s_setpc", "s_swappc", "s_call", "s_rfe"};
   if (m.starts_with("s_waitcnt"))
     return InstructionClass::wait;
@@ -45,7 +47,9 @@ InstructionClass classify_vector(Text m) {
   return m == "v_nop" ? InstructionClass::nop : InstructionClass::valu;
 }
 
-bool is_cache_control(Text m) { return m.starts_with("buffer_wb") || m.starts_with("buffer_inv") || m.starts_with("buffer_gl"); }
+bool is_cache_control(Text m) {
+  return m.starts_with("buffer_wb") || m.starts_with("buffer_inv") || m.starts_with("buffer_gl");
+}
 
 // Bytes from the last part of a name: "dwordx4", "ubyte", "short_d16_hi", "format_d16_xyz".
 int vmem_bytes(Text m) {
@@ -85,7 +89,12 @@ int lds_bytes(Text m) {
       continue;
     const Text digits = m.substr(at + 2, m.find('_', at + 1) - (at + 2));
     if (digits == "8" || digits == "16" || digits == "32" || digits == "64" || digits == "96" || digits == "128") {
-      bits = digits == "8" ? 8 : digits == "16" ? 16 : digits == "32" ? 32 : digits == "64" ? 64 : digits == "96" ? 96 : 128;
+      bits = digits == "8"    ? 8
+             : digits == "16" ? 16
+             : digits == "32" ? 32
+             : digits == "64" ? 64
+             : digits == "96" ? 96
+                              : 128;
       break;
     }
   }
@@ -93,10 +102,11 @@ int lds_bytes(Text m) {
 }
 
 std::optional<MemoryOp> lds_op(Text m) {
-  static constexpr std::array<Text, 6> no_memory{"ds_bpermute", "ds_permute", "ds_swizzle", "ds_nop", "ds_gws", "ds_ordered"};
+  static constexpr std::array<Text, 6> no_memory{"ds_bpermute", "ds_permute", "ds_swizzle",
+                                                 "ds_nop",      "ds_gws",     "ds_ordered"};
   if (begins_with_any(m, no_memory))
     return std::nullopt;
-  const auto direction = m.starts_with("ds_read") ? MemoryDirection::load
+  const auto direction = m.starts_with("ds_read")    ? MemoryDirection::load
                          : m.starts_with("ds_write") ? MemoryDirection::store
                                                      : MemoryDirection::atomic;
   return MemoryOp{MemorySpace::lds, direction, lds_bytes(m), false};
@@ -147,11 +157,13 @@ std::optional<MemoryOp> memory_op(const Instruction& instruction) {
   if (m.starts_with("ds_"))
     return lds_op(m);
   if (m.starts_with("s_")) {
-    const bool store = m.starts_with("s_store_") || m.starts_with("s_buffer_store_") || m.starts_with("s_scratch_store_");
+    const bool store =
+        m.starts_with("s_store_") || m.starts_with("s_buffer_store_") || m.starts_with("s_scratch_store_");
     const bool load = m.starts_with("s_load_") || m.starts_with("s_buffer_load_") || m.starts_with("s_scratch_load_");
     if (!store && !load)
       return std::nullopt;
-    return MemoryOp{MemorySpace::scalar, store ? MemoryDirection::store : MemoryDirection::load, scalar_bytes(m), false};
+    return MemoryOp{MemorySpace::scalar, store ? MemoryDirection::store : MemoryDirection::load, scalar_bytes(m),
+                    false};
   }
   const auto space = vmem_space(m);
   if (!space)
@@ -160,7 +172,8 @@ std::optional<MemoryOp> memory_op(const Instruction& instruction) {
     return MemoryOp{*space, MemoryDirection::atomic, m.ends_with("_x2") || m.ends_with("_f64") ? 8 : 4, false};
   // buffer loads to LDS carry a flag, global ones have a name of their own.
   const bool to_lds = contains(m, "_lds_") || (*space == MemorySpace::buffer && instruction.text.ends_with(" lds"));
-  return MemoryOp{*space, contains(m, "_store_") ? MemoryDirection::store : MemoryDirection::load, vmem_bytes(m), to_lds};
+  return MemoryOp{*space, contains(m, "_store_") ? MemoryDirection::store : MemoryDirection::load, vmem_bytes(m),
+                  to_lds};
 }
 
 std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
@@ -181,8 +194,8 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
 
 std::string_view name_of(InstructionClass c) {
   static constexpr std::array<Text, instruction_class_count> names{
-      "valu",       "trans",      "packed",      "dot", "mfma",   "salu", "smem", "vmem_load",
-      "vmem_store", "vmem_atomic", "lds", "branch", "wait", "nop",  "barrier", "other"};
+      "valu",       "trans",       "packed", "dot",    "mfma", "salu", "smem",    "vmem_load",
+      "vmem_store", "vmem_atomic", "lds",    "branch", "wait", "nop",  "barrier", "other"};
   return names[static_cast<std::size_t>(c)];
 }
 

@@ -15,7 +15,7 @@ enum class InstructionClass : std::uint8_t {
   dot,    // v_dot*
   mfma,   // v_mfma_*, v_smfmac_*
   salu,
-  smem, // scalar memory
+  smem,      // scalar memory
   vmem_load, // global, flat, scratch and buffer
   vmem_store,
   vmem_atomic,

@@ -1,4 +1,5 @@
-// KernelDescriptor: the 64 bytes from which the command processor starts a kernel (the amdhsa kernel descriptor), by field.
+// KernelDescriptor: the 64 bytes from which the command processor starts a kernel (the amdhsa kernel descriptor), by
+// field.
 #pragma once
 #include "isa_checks/target_table.h"
 #include <cstdint>

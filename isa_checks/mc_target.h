@@ -14,7 +14,8 @@ namespace kiln::isa {
 
 // Not shared between threads: LLVM's objects are immutable after this, but contexts built on them are not.
 struct McTarget {
-  explicit McTarget(const TargetFacts& facts); // throws Error when this LLVM lacks the AMDGPU back end or the architecture
+  explicit McTarget(
+      const TargetFacts& facts); // throws Error when this LLVM lacks the AMDGPU back end or the architecture
   llvm::Triple triple;
   const llvm::Target* target = nullptr;
   llvm::MCTargetOptions options;

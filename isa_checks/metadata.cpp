@@ -1,4 +1,5 @@
-// Reading the metadata note. LLVM's msgpack::Document would do it, but asserts on hostile map keys; its Reader does not.
+// Reading the metadata note. LLVM's msgpack::Document would do it, but asserts on hostile map keys; its Reader does
+// not.
 #include "isa_checks/metadata.h"
 #include "isa_checks/error.h"
 #include <fmt/format.h>
@@ -12,14 +13,17 @@ namespace {
 
 struct Node {
   using Array = std::vector<Node>;
-  using Map = std::vector<std::pair<std::string, Node>>; // only entries with a string key
+  struct Map { // only entries with a string key
+    std::vector<std::string> keys;
+    std::vector<Node> values;
+  };
   std::variant<std::monostate, std::uint64_t, bool, std::string, Array, Map> value;
 
   const Node* find(std::string_view key) const {
     if (const Map* map = std::get_if<Map>(&value))
-      for (const auto& [name, node] : *map)
-        if (name == key)
-          return &node;
+      for (std::size_t i = 0; i < map->keys.size(); ++i)
+        if (map->keys[i] == key)
+          return &map->values[i];
     return nullptr;
   }
 };
@@ -68,8 +72,10 @@ private:
       for (std::size_t i = 0; i < object.Length; ++i) {
         Node key = read(depth + 1);
         Node value = read(depth + 1);
-        if (auto* text = std::get_if<std::string>(&key.value))
-          map.emplace_back(std::move(*text), std::move(value));
+        if (auto* text = std::get_if<std::string>(&key.value)) {
+          map.keys.push_back(std::move(*text));
+          map.values.push_back(std::move(value));
+        }
       }
       return Node{std::move(map)};
     }

@@ -11,8 +11,8 @@
 namespace kiln::isa {
 
 struct KernelArgument {
-  std::string name;      // "" when the compiler did not keep it
-  std::string type_name; // "" likewise
+  std::string name;                   // "" when the compiler did not keep it
+  std::string type_name;              // "" likewise
   std::uint32_t offset = 0, size = 0; // bytes in the kernarg segment
   std::string value_kind;             // "by_value", "global_buffer", "hidden_block_count_x", ...
   std::string address_space;          // "global", "local", ..., or ""
@@ -23,7 +23,7 @@ struct KernelArgument {
 // A key that the note lacks (hand-written objects leave many out) is an empty optional, never a guess.
 struct KernelMetadata {
   std::string name;
-  std::string symbol; // the descriptor's: name + ".kd"
+  std::string symbol;                      // the descriptor's: name + ".kd"
   std::optional<std::uint32_t> vgpr_count; // architectural + accumulation registers
   std::optional<std::uint32_t> agpr_count; // a part of vgpr_count
   std::optional<std::uint32_t> sgpr_count;

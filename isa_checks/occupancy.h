@@ -10,7 +10,6 @@ enum class OccupancyLimit {
   vgprs,
   sgprs,
   lds,
-  workgroups, // slots for workgroups, or barriers
 };
 std::string_view name_of(OccupancyLimit limit); // "wave_slots"
 
@@ -32,10 +31,14 @@ struct Occupancy {
   int vgpr_waves = 0, sgpr_waves = 0;               // waves per SIMD that each alone would allow, at most 8
   int lds_workgroups = 0;                           // workgroups per CU that LDS alone would allow
   int next_vgprs = 0; // the largest count of VGPRs that allows more waves per SIMD; 0 when VGPRs do not limit
+  // What LLVM's occupancy remark says of this input, when the kernel is compiled for exactly this workgroup size. It
+  // does not round LDS to the granule, nor registers' waves to whole workgroups, and is at least 1: so it may be
+  // higher.
+  int compiler_waves_per_simd = 0;
   bool operator==(const Occupancy&) const = default;
 };
 
-// LDS is rounded to the granule, which LLVM's own occupancy remark does not do (so that its figure may be higher).
+// The 32 workgroup slots and 16 barriers of a CU never bind before its 32 wave slots do, and are left out.
 Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input);
 
 } // namespace kiln::isa

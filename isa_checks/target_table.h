@@ -17,12 +17,10 @@ struct TargetFacts {
   int wave_size;
   int max_waves_per_simd;
   int max_workgroup_size;
-  int max_workgroups_per_cu; // of one wave each
-  int max_barriers_per_cu;   // workgroups of more than one wave
-  int vgprs_per_simd;        // per lane, architectural and accumulation registers together
-  int vgpr_granule;          // of the total
-  int accum_offset_granule;  // of the architectural part
-  int max_arch_vgprs;        // addressable without accumulation registers
+  int vgprs_per_simd;       // per lane, architectural and accumulation registers together
+  int vgpr_granule;         // of the total
+  int accum_offset_granule; // of the architectural part
+  int max_arch_vgprs;       // addressable without accumulation registers
   int sgprs_per_simd;
   int sgpr_granule;
   int lds_bytes; // per CU, also the most one workgroup may have

@@ -18,7 +18,7 @@ public:
         left_(elements - first_), lane_(platform::thread_id() % wave_size) {}
 
   template <class T> KILN_MEMBER auto full(T* tensor) const {
-    return Stream<T, vec, stride, 0>{tensor + first_, lane_ * static_cast<u32>(vec * sizeof(T)), 0};
+    return Stream<T, vec, stride, 0, !config.exact>{tensor + first_, lane_ * static_cast<u32>(vec * sizeof(T)), 0};
   }
   template <class T> KILN_MEMBER f32 scalar(const T* tensor) const { return to<f32>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0))[0]; }
 
@@ -31,19 +31,17 @@ public:
       for (int c = 0; c < chunks; ++c) {
         const i64 left = static_cast<i64>(left_) - c * stride - static_cast<int>(lane_) * vec; // negative where nothing is
         const int count = left >= vec ? vec : left > 0 ? static_cast<int>(left) : 0;
-        const PartialAt at{c, count > 0, count};
-        if (count > 0) body(at, streams.load(at)...);
+        if (const At at{c, count, true}; count > 0) body(at, streams.load(at)...);
       }
     }
   }
 
-  KILN_DEVICE constexpr bool is_partial(int) { return false; }
-  KILN_DEVICE At at(int chunk) { return {chunk, true}; }
+  KILN_DEVICE constexpr At at(int chunk) { return {chunk, vec, false}; }
 
 private:
   template <class Body, class... Rings> KILN_MEMBER void pass_full(Body& body, Rings... rings) const {
 #pragma unroll
-    for (int c = 0; c < config.ahead; ++c) (rings.refill(c, false), ...);
+    for (int c = 0; c < config.ahead; ++c) (rings.refill(at(c)), ...);
     pass_chunks<chunks, config.ahead, true>(*this, body, rings...);
   }
 

@@ -70,7 +70,7 @@ public:
     return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at));
   }
   template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride = ceil_div(config.cols, group)) const {
-    if (at.active && column(at) % group == 0)
+    if (at.count > 0 && column(at) % group == 0)
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), value);
   }
 
@@ -85,7 +85,7 @@ public:
   // Issues the first loads of several rings, chunk by chunk, so that the first chunk of all is there first.
   template <class... Rings> KILN_MEMBER void fetch(Rings&... rings) const {
 #pragma unroll
-    for (int c = 0; c < ahead; ++c) (rings.refill(c, is_partial(c)), ...);
+    for (int c = 0; c < ahead; ++c) (rings.refill(at(c)), ...);
   }
 
   // What one pass computes and a later one needs, chunk by chunk, where config.residency says. `id` tells keeps apart.
@@ -100,11 +100,11 @@ public:
       if constexpr (in_lds) lds()[at.chunk * config.threads() + platform::thread_id()] = chunk;
       else in_register[at.chunk] = chunk;
     }
-    KILN_MEMBER Chunk<T, vec> take(At at) const {
+    KILN_MEMBER Chunk<T, vec> take(At at) {
       if constexpr (in_lds) return lds()[at.chunk * config.threads() + platform::thread_id()];
-      else return in_register[at.chunk];
+      else return in_register[at.chunk] = platform::opaque_registers(in_register[at.chunk]);
     }
-    KILN_MEMBER void refill(int, bool) {}
+    KILN_MEMBER void refill(At) {}
     static constexpr bool refills = false;
   };
   template <class T, int id> KILN_MEMBER Kept<T, id> keep() const {
@@ -137,8 +137,11 @@ public:
   }
 
   // Only the last chunk of a row can be partial; every tile asks, the last one finds it so.
-  KILN_DEVICE constexpr bool is_partial(int chunk) { return !config.exact() && chunk == chunks - 1; }
-  KILN_MEMBER At at(int chunk) const { return {chunk, !is_partial(chunk) || column_of(chunk) < static_cast<u32>(config.cols)}; }
+  KILN_MEMBER At at(int chunk) const {
+    const bool partial = !config.exact() && chunk == chunks - 1;
+    const int left = config.cols - static_cast<int>(column_of(chunk));
+    return {chunk, !partial || left >= vec ? vec : left > 0 ? left : 0, partial};
+  }
   KILN_MEMBER u32 column(At at) const { return column_of(at.chunk); }
 
 private:
@@ -151,7 +154,7 @@ private:
   KILN_MEMBER u32 column_of(int chunk) const { return lane_column() + static_cast<u32>(chunk * stride); }
   template <int group> KILN_MEMBER u32 group_index(At at) const {
     const u32 column = column_of(at.chunk);
-    return (at.active ? column : static_cast<u32>(config.cols - 1)) / group;
+    return (at.count > 0 ? column : static_cast<u32>(config.cols - 1)) / group;
   }
 
   template <class T> KILN_MEMBER auto stream(T* tensor, u64 uniform_elements, u32 lane_row_elements) const {
@@ -159,7 +162,7 @@ private:
     u32 uniform_columns = 0;
     if constexpr (config.exact() && config.threads_per_row > 64) uniform_columns += wave_ * (chunks * stride);
     if constexpr (config.tiles > 1) uniform_columns += tile_ * config.tile_cols();
-    Stream<T, vec, stride, centre<T>() * static_cast<int>(sizeof(T))> result;
+    Stream<T, vec, stride, centre<T>() * static_cast<int>(sizeof(T)), config.ragged()> result;
     // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.
     const u32 centred = uniform_columns + (centre<T>() ? platform::opaque(centre<T>()) : 0u);
     result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + (uniform_elements + centred) * size);

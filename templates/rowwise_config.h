@@ -9,7 +9,7 @@ enum class Residency { registers, lds, reload };
 
 struct RowwiseConfig {
   int cols = 0;            // elements of a row
-  int vec = 1;             // consecutive elements that a lane handles at a time; divides cols
+  int vec = 1;             // consecutive elements that a lane handles at a time
   int threads_per_row = 0; // a power of two; at most one row a workgroup when over one wave
   int rows_per_block = 1;
   int tiles = 1;           // workgroups that share a row; over 1 only without reductions
@@ -26,6 +26,8 @@ struct RowwiseConfig {
   // a lane lie a wave's width apart (constant offsets fit the instruction); else chunks are a row's threads apart, so
   // that at most the last one of a row is partial.
   constexpr bool exact() const { return tile_cols() * tiles == cols; }
+  // Rows end within a lane's elements. Their starts are aligned to elements only, which costs nothing but cache lines.
+  constexpr bool ragged() const { return cols % vec != 0; }
   constexpr int chunk_stride() const { return (exact() && threads_per_row > 64 ? 64 : threads_per_row) * vec; }
   constexpr bool unrolled() const { return residency == Residency::registers; }
 
@@ -36,7 +38,6 @@ struct RowwiseConfig {
 constexpr const char* why_invalid(const RowwiseConfig& c) {
   if (c.cols < 1 || c.cols > 1 << 24) return "cols must be from 1 to 16777216";
   if (!is_power_of_two(c.vec) || c.vec > 16) return "vec must be 1, 2, 4, 8 or 16";
-  if (c.cols % c.vec) return "vec must divide cols";
   if (!is_power_of_two(c.threads_per_row) || c.threads_per_row > 1024) return "threads_per_row must be a power of two up to 1024";
   if (c.rows_per_block < 1) return "rows_per_block must be at least 1";
   if (c.threads_per_row > 64 && c.rows_per_block > 1) return "rows_per_block must be 1 when a row takes more than one wave";

@@ -52,7 +52,8 @@ KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options) {
   }
   const std::string_view nearest = nearest_name(name, names);
   throw UserError(fmt::format("catalogue entry '{}'", name), "there is none of this name",
-                  nearest.empty() ? fmt::format("use one of {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", nearest));
+                  nearest.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
+                                  : fmt::format("did you mean '{}'?", nearest));
 }
 
 } // namespace kiln

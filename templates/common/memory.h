@@ -5,24 +5,30 @@
 namespace kiln {
 namespace detail {
 
-// What an access of `bytes` bytes is made of: at most 16 bytes, the widest that exists.
+// An access of `bytes` bytes, at most 16, the widest that exists. Addresses are multiples of `alignment` or of `bytes`;
+// less than four bytes is allowed, as the HSA run time puts the memory pipeline in unaligned mode (LLVM relies on it too).
 template <int bytes> struct Word { using type = Vec<u32, bytes / 4>; };
 template <> struct Word<1> { using type = u8; };
 template <> struct Word<2> { using type = u16; };
 template <> struct Word<4> { using type = u32; };
+template <int bytes, int alignment> struct __attribute__((packed, aligned(alignment < bytes ? alignment : bytes), may_alias)) Place {
+  typename Word<bytes>::type value;
+};
+
+constexpr int access_bytes(int bytes) { return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1; }
 
 } // namespace detail
 
-// N elements of T that start `offset` bytes after `base`. The address is a multiple of the access width: of the largest
-// power of two that divides N * sizeof(T), at most 16.
-template <class T, int N> KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_offset) {
+// N elements of T at base + lane_offset + constant_offset bytes, a multiple of `alignment`.
+template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))> KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_offset) {
   constexpr int bytes = N * static_cast<int>(sizeof(T));
-  constexpr int piece = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+  constexpr int piece = detail::access_bytes(bytes);
   using W = typename detail::Word<piece>::type;
+  using Place = detail::Place<piece, alignment>;
   struct Pieces { W at[bytes / piece]; } pieces;
   const char* const address = reinterpret_cast<const char*>(base) + lane_offset + constant_offset;
 #pragma unroll
-  for (int i = 0; i < bytes / piece; ++i) pieces.at[i] = *reinterpret_cast<const W*>(address + i * piece);
+  for (int i = 0; i < bytes / piece; ++i) pieces.at[i] = reinterpret_cast<const Place*>(address + i * piece)->value;
   if constexpr (sizeof(Chunk<T, N>) == bytes) {
     return __builtin_bit_cast(Chunk<T, N>, pieces);
   } else { // fewer than four bytes in a register
@@ -33,10 +39,11 @@ template <class T, int N> KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 
   }
 }
 
-template <class T, int N> KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
+template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))> KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
   constexpr int bytes = N * static_cast<int>(sizeof(T));
-  constexpr int piece = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+  constexpr int piece = detail::access_bytes(bytes);
   using W = typename detail::Word<piece>::type;
+  using Place = detail::Place<piece, alignment>;
   struct Pieces { W at[bytes / piece]; } pieces;
   if constexpr (sizeof(Chunk<T, N>) == bytes) {
     pieces = __builtin_bit_cast(Pieces, chunk);
@@ -46,7 +53,7 @@ template <class T, int N> KILN_DEVICE void store_chunk(T* base, u32 lane_offset,
   }
   char* const address = reinterpret_cast<char*>(base) + lane_offset + constant_offset;
 #pragma unroll
-  for (int i = 0; i < bytes / piece; ++i) *reinterpret_cast<W*>(address + i * piece) = pieces.at[i];
+  for (int i = 0; i < bytes / piece; ++i) reinterpret_cast<Place*>(address + i * piece)->value = pieces.at[i];
 }
 
 } // namespace kiln

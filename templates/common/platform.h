@@ -82,6 +82,22 @@ KILN_DEVICE u32 opaque(u32 value) {
   asm("" : "+s"(value));
   return value;
 }
+// A value in registers that the compiler forgets the origin of: it then holds the value itself, not a wider form of it
+// that it was computed from or will be converted to.
+template <class T> KILN_DEVICE T opaque_registers(T value) {
+  if constexpr (sizeof(T) == 4) {
+    u32 bits = __builtin_bit_cast(u32, value);
+    asm("" : "+v"(bits));
+    return __builtin_bit_cast(T, bits);
+  } else if constexpr (sizeof(T) % 4 == 0 && sizeof(T) <= 16) {
+    using Registers = u32 __attribute__((ext_vector_type(sizeof(T) / 4)));
+    auto registers = __builtin_bit_cast(Registers, value);
+    asm("" : "+v"(registers));
+    return __builtin_bit_cast(T, registers);
+  } else {
+    return value;
+  }
+}
 // -0.0 that the compiler cannot see through. fma(f32(h), f32(w), opaque_negative_zero()) is exactly h * w and selects
 // v_fma_mix_f32, which converts its f16 operands for free; with a visible -0.0 LLVM folds it to conversions and a product.
 KILN_DEVICE f32 opaque_negative_zero() {
@@ -110,7 +126,9 @@ template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
   const u32 bits = __builtin_bit_cast(u32, value);
   const auto both = distance == 16 ? __builtin_amdgcn_permlane16_swap(bits, bits, false, false)
                                    : __builtin_amdgcn_permlane32_swap(bits, bits, false, false);
-  return {__builtin_bit_cast(f32, both[0]), __builtin_bit_cast(f32, both[1])};
+  // Through variables: clang 21 takes element 0 for any element that __builtin_bit_cast is given of a vector.
+  const u32 even = both[0], odd = both[1];
+  return {__builtin_bit_cast(f32, even), __builtin_bit_cast(f32, odd)};
 }
 #endif
 

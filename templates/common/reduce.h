@@ -1,6 +1,6 @@
 // Reductions: accumulators of one lane, and their combination across the lanes of a wave by DPP.
 #pragma once
-#include "common/convert.h"
+#include "common/stream.h"
 
 namespace kiln {
 
@@ -40,6 +40,14 @@ template <class R, int distance> KILN_DEVICE f32 combine_halves(f32 v) {
 #endif
 }
 
+// `x` with `other` where the lane has no element.
+template <class T, int N> KILN_DEVICE Vec<T, N> existing(At at, Vec<T, N> x, T other) {
+  if (!at.partial) return x;
+#pragma unroll
+  for (int i = 0; i < N; ++i) x[i] = i < at.count ? x[i] : other;
+  return x;
+}
+
 } // namespace detail
 
 // Combines `v` over aligned groups of `lanes` lanes (a power of two up to 64); every lane gets its group's result.
@@ -59,9 +67,9 @@ template <class R> struct Accumulator {
   platform::f32x2 partial = {R::identity, R::identity};
   f32 total = R::identity; // after Row::reduce
 
-  template <int N> KILN_MEMBER void add(bool active, Vec<f32, N> x) {
+  template <int N> KILN_MEMBER void add(At at, Vec<f32, N> x) {
     if constexpr (__is_same(R, AbsMaxOf)) x = __builtin_elementwise_abs(x);
-    if (!active) x = Vec<f32, N>(R::identity);
+    x = detail::existing(at, x, R::identity);
     if constexpr (N == 1) {
       partial.x = R::combine(partial.x, x[0]);
     } else {
@@ -73,10 +81,11 @@ template <class R> struct Accumulator {
     }
   }
   // The sum of products, for types that the target multiplies and adds in one instruction.
-  template <class T, int N> KILN_MEMBER void add_products(bool active, Vec<T, N> a, Vec<T, N> b) {
+  template <class T, int N> KILN_MEMBER void add_products(At at, Vec<T, N> a, Vec<T, N> b) {
     static_assert(__is_same(R, SumOf));
     using T2 = Vec<T, 2>;
-    if (!active) a = Vec<T, N>(T(0)), b = Vec<T, N>(T(0));
+    a = detail::existing(at, a, T(0));
+    b = detail::existing(at, b, T(0));
     if constexpr (N == 1) {
       partial.x += static_cast<f32>(a[0]) * static_cast<f32>(b[0]);
     } else {
@@ -88,10 +97,10 @@ template <class R> struct Accumulator {
 };
 
 // The reduction of each group of `group` consecutive elements, of which a lane holds N: one f32 a lane.
-template <class R, int group, int N> KILN_DEVICE f32 reduce_group(bool active, Vec<f32, N> x) {
+template <class R, int group, int N> KILN_DEVICE f32 reduce_group(At at, Vec<f32, N> x) {
   static_assert(group % N == 0 && group / N <= 64, "a group takes at most the lanes of a wave");
   Accumulator<R> accumulator;
-  accumulator.add(active, x);
+  accumulator.add(at, x);
   return across_lanes<R, group / N>(accumulator.own());
 }
 

@@ -2,7 +2,9 @@
 #include "isa_checks/disassembler.h"
 #include "isa_checks/error.h"
 #include "tests/isa/snippet.h"
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <random>
 #include <thread>
 
 using namespace kiln::isa;
@@ -18,7 +20,8 @@ std::vector<Instruction> round_trip(std::string_view body, std::string_view arch
 } // namespace
 
 TEST_CASE("instructions keep text, mnemonic, size and bytes") {
-  const auto code = round_trip("  global_load_dwordx4 v[2:5], v1, s[2:3] offset:16\n  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v2, v3", "gfx942");
+  const auto code = round_trip(
+      "  global_load_dwordx4 v[2:5], v1, s[2:3] offset:16\n  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v2, v3", "gfx942");
   REQUIRE(code.size() == 4);
   CHECK(code[0].mnemonic == "global_load_dwordx4");
   CHECK(code[0].text == "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16");
@@ -62,7 +65,8 @@ TEST_CASE("gfx950 has instructions that gfx942 lacks, and the other way round") 
   CHECK_THROWS_AS(round_trip("  v_cvt_pk_bf16_f32 v0, v1, v2", "gfx942"), Error);
   CHECK(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx942")[0].size == 8);
   CHECK_THROWS_AS(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx950"), Error);
-  const auto scaled = round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
+  const auto scaled =
+      round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
   CHECK(scaled[0].valid);
   CHECK(scaled[0].size == 16);
 }
@@ -87,6 +91,27 @@ TEST_CASE("bytes that are no instruction are kept as data") {
   CHECK(code[1].text == "s_nop 0");
   CHECK(code[2].size == 3);
   CHECK_FALSE(code[2].valid);
+}
+
+TEST_CASE("a literal that is cut off, and 200,000 random words") {
+  const std::vector<std::uint8_t> cut{0xff, 0x67, 0x31,
+                                      0x9a}; // s_lshr_b64 with a literal operand, which does not follow
+  for (const TargetFacts& target : known_targets()) {
+    Disassembler disassembler(target);
+    const auto code = disassembler.decode(cut, 0);
+    REQUIRE(code.size() == 1);
+    CHECK(code[0].size == 4);
+    std::mt19937 random(7);
+    std::vector<std::uint8_t> bytes(4 * 200'000 / 3);
+    for (std::uint8_t& byte : bytes)
+      byte = static_cast<std::uint8_t>(random());
+    std::size_t total = 0;
+    for (std::size_t begin = 0; begin < bytes.size(); begin += 64) // many ends, at each of which something is cut off
+      for (const Instruction& instruction :
+           disassembler.decode(std::span(bytes).subspan(begin, std::min<std::size_t>(64, bytes.size() - begin)), begin))
+        total += instruction.size;
+    CHECK(total == bytes.size());
+  }
 }
 
 TEST_CASE("disassemblers of several threads do not disturb each other") {

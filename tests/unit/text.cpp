@@ -2,6 +2,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/graph.h"
 #include "gen/math.h"
+#include "gen/random_spec.h"
 #include "gen/validate.h"
 #include <doctest/doctest.h>
 
@@ -35,4 +36,102 @@ TEST_CASE("every catalogue entry parses back") {
         CHECK(to_text(again) == text);
         CHECK(again == spec);
       }
+}
+
+TEST_CASE("random specs are valid and parse back") {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    CAPTURE(seed);
+    const KernelSpec spec = random_spec(seed);
+    const std::string text = to_text(spec);
+    CAPTURE(text);
+    REQUIRE_NOTHROW(validate(spec));
+    const KernelSpec again = parse_spec(text);
+    REQUIRE(to_text(again) == text);
+    REQUIRE_NOTHROW(validate(again));
+  }
+}
+
+namespace {
+
+// The canonical form of an expression over x, y, z: f32[4, 8] and p: bool[4, 8].
+std::string canonical(std::string_view expression) {
+  std::string text = "kernel k input x: f32[4, 8] input y: f32[4, 8] input z: f32[4, 8] input p: bool[4, 8] ";
+  text += "output all: f32[4, 8] = select(p, x, y) + z output o: f32[4, 8] = " + std::string(expression);
+  const std::string printed = to_text(parse_spec(text));
+  const std::string_view before = "output o: f32[4, 8] = ";
+  const auto at = printed.find(before) + before.size();
+  return printed.substr(at, printed.size() - at - 1);
+}
+
+} // namespace
+
+TEST_CASE("parentheses appear where they mean something, and nowhere else") {
+  const std::pair<std::string_view, std::string_view> forms[] = {
+      {"x+y+z", "x + y + z"},
+      {"x+(y+z)", "x + (y + z)"},
+      {"(x-y)-z", "x - y - z"},
+      {"x-(y-z)", "x - (y - z)"},
+      {"(x*y)/z", "x * y / z"},
+      {"x*(y/z)", "x * (y / z)"},
+      {"x/(y*z)", "x / (y * z)"},
+      {"(x+y)*z", "(x + y) * z"},
+      {"x+(y*z)", "x + y * z"},
+      {"-(x*y)", "-(x * y)"},
+      {"(-x)*y", "-x * y"},
+      {"x-(-y)", "x - -y"},
+      {"--x", "--x"},
+      {"((x))", "x"},
+      {"(exp((x)))", "exp(x)"},
+      {"max((x+y), (z))", "max(x + y, z)"},
+      {"select(gt(x,0),x,y)", "select(gt(x, 0), x, y)"},
+      {"cast(f16,x)*y", "cast(f16, x) * y"},
+      {"div_exact(x,y)", "div_exact(x, y)"},
+  };
+  for (const auto& [given, expected] : forms) CHECK(canonical(given) == expected);
+}
+
+TEST_CASE("numbers print in the shortest form that reads back") {
+  const std::pair<std::string_view, std::string_view> forms[] = {
+      {"x + 1.0", "x + 1"},       {"x * 0.1", "x * 0.1"},          {"x * 1e-6", "x * 1e-06"},      {"x * -2", "x * -2"},
+      {"-2 * x", "-2 * x"},       {"x + -(3)", "x + -3"},          {"x - 0.044715", "x - 0.044715"}, {"min(x, inf)", "min(x, inf)"},
+      {"max(x, -inf)", "max(x, -inf)"}, {"x + nan", "x + nan"},    {"x + 16777217", "x + 16777216"}, {"x * 3.4028235e38", "x * 3.4028235e+38"},
+      {"x * 1e-45", "x * 1e-45"}, {"x + 0.30000001", "x + 0.3"},   {"x + -0", "x + -0"},
+  };
+  for (const auto& [given, expected] : forms) CHECK(canonical(given) == expected);
+}
+
+TEST_CASE("declarations, sharing, layouts, and names that would clash") {
+  const std::string text = R"(kernel everything
+dim m[1..16]
+dim n[..4096]
+input mask: bool[8]
+input t1: f16[n, m, 8] strided
+input one: i32[]
+scalar alpha: f32
+scalar count: i32
+let t2 = t1 + alpha
+let t3 = select(mask, t2, one) * t2
+output y: e4m3fn[n, m, 8] = cast_nonsaturating(e4m3fn, t3 + count) strided
+output z: f16[n, m, 8] = t3 in_place_of t1 strided
+)";
+  const KernelSpec spec = parse_spec(text);
+  CHECK_NOTHROW(validate(spec));
+  std::string expected = text;
+  // Dims in order of use.
+  expected.replace(expected.find("dim m"), 27, "dim n[..4096]\ndim m[1..16]\n");
+  CHECK(to_text(spec) == expected);
+  CHECK(spec.outputs()[1].in_place_of == "t1");
+  CHECK(spec.outputs()[0].layout == Layout::strided);
+  CHECK(spec.inputs()[1]->layout == Layout::strided);
+}
+
+TEST_CASE("comments and line ends are spaces") {
+  const std::string one_line = "kernel k input x: f16[4] output y: f16[4] = x + 1";
+  CHECK(parse_spec(one_line) == parse_spec("# head\nkernel k\n\n  input x: f16[4] # tail\r\noutput y: f16[4]\n  = x\n  + 1"));
+}
+
+TEST_CASE("a value shared by two outputs stays shared") {
+  const KernelSpec spec = catalog_spec("add_rmsnorm_dynamic_quant", {.cols = 512});
+  const KernelSpec again = parse_spec(to_text(spec));
+  CHECK(nodes_in_order(again).size() == nodes_in_order(merge_equal_nodes(spec)).size());
 }

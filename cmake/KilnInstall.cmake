@@ -1,0 +1,46 @@
+# What `cmake --install` lays out, and the package that find_package(kiln) finds: kiln::kiln, or a layer of it
+# (kiln::gen needs neither LLVM nor HIP).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(folders gen isa_checks runtime)
+set(layers kiln_gen)
+foreach(layer kiln_isa kiln_runtime)
+  if(TARGET ${layer})
+    list(APPEND layers ${layer})
+  endif()
+endforeach()
+
+add_library(kiln_all INTERFACE)
+target_link_libraries(kiln_all INTERFACE ${layers})
+add_library(kiln::kiln ALIAS kiln_all) # the name is the same in a build that has Kiln as a subdirectory
+set_target_properties(kiln_all PROPERTIES EXPORT_NAME kiln)
+foreach(layer ${layers})
+  string(REPLACE kiln_ "" name ${layer})
+  add_library(kiln::${name} ALIAS ${layer})
+  set_target_properties(${layer} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${layer} PUBLIC cxx_std_20)
+  target_include_directories(${layer} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
+endforeach()
+
+install(TARGETS kiln_all ${layers} EXPORT kiln_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(program kiln isa_lint)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+install(
+  DIRECTORY ${folders} templates
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln
+  FILES_MATCHING
+  PATTERN "*.h"
+  PATTERN "*.def"
+  PATTERN cli EXCLUDE)
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake
+        DESTINATION ${package})
+install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})

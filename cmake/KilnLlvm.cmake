@@ -1,0 +1,29 @@
+# Finds LLVM, and kiln_link_llvm(target): its MC layer for AMD GPUs, from the shared library where there is one.
+option(KILN_LLVM_STATIC "Link LLVM's static libraries, for programs that shall not need LLVM installed" OFF)
+
+find_package(LLVM REQUIRED CONFIG)
+if(LLVM_VERSION_MAJOR LESS 20 OR LLVM_VERSION_MAJOR GREATER 22)
+  message(FATAL_ERROR "Kiln needs LLVM 20 to 22, found ${LLVM_VERSION} in ${LLVM_DIR}; set LLVM_DIR to another one")
+endif()
+if(NOT "AMDGPU" IN_LIST LLVM_TARGETS_TO_BUILD)
+  message(FATAL_ERROR "The LLVM ${LLVM_VERSION} in ${LLVM_DIR} was built without its AMDGPU target; set LLVM_DIR to another one")
+endif()
+
+# ROCm's own LLVM has static libraries only.
+if(TARGET LLVM AND NOT KILN_LLVM_STATIC)
+  set(KILN_LLVM_LIBRARIES LLVM)
+else()
+  llvm_map_components_to_libnames(
+    KILN_LLVM_LIBRARIES amdgpuasmparser amdgpudisassembler amdgpudesc amdgpuinfo mc mcparser mcdisassembler object
+    binaryformat targetparser support)
+endif()
+
+function(kiln_link_llvm target)
+  separate_arguments(definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+  target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+  target_compile_definitions(${target} PRIVATE ${definitions})
+  if(NOT LLVM_ENABLE_RTTI) # or classes derived from LLVM's would refer to type information that is not there
+    target_compile_options(${target} PRIVATE -fno-rtti)
+  endif()
+  target_link_libraries(${target} PRIVATE ${KILN_LLVM_LIBRARIES})
+endfunction()

@@ -1,0 +1,135 @@
+// The walk over a spec's nodes that evaluate and evaluate_bounds share; they differ in what a value is and how it is
+// computed. Internal to gen/evaluate*.cpp.
+#pragma once
+#include "gen/evaluate.h"
+#include "gen/graph.h"
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace kiln::detail {
+
+using Sizes = std::vector<std::int64_t>;
+
+Sizes concrete(const Shape& shape, const std::map<std::string, std::int64_t>& sizes);
+std::int64_t element_count(const Sizes& sizes);
+
+// From the index of an element of `full` to that of the element of `narrow` that broadcasts to it; both row-major.
+class BroadcastIndex {
+public:
+  BroadcastIndex(const Sizes& full, const Sizes& narrow);
+  std::int64_t operator()(std::int64_t index) const;
+
+private:
+  bool same_;
+  Sizes full_, strides_;
+};
+
+template <typename Value> struct Grid {
+  Sizes shape;
+  std::vector<Value> values;
+};
+
+// Arithmetic has `using Value`, and
+//   Value leaf(float) const;                                     a tensor element, a scalar or a constant
+//   Value pointwise(Op, const Value* operands, int arity) const;
+//   Value cast(const Node& cast, const Value&) const;
+//   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
+template <typename Arithmetic> class Walk {
+public:
+  using Value = typename Arithmetic::Value;
+
+  Walk(const KernelSpec& spec, const Inputs& inputs, Arithmetic arithmetic)
+      : spec_(merge_equal_nodes(spec)), inputs_(inputs), arithmetic_(arithmetic), sizes_(dim_sizes(spec, inputs)) {}
+
+  // The values of the outputs, by name, decoded from the output's type.
+  std::map<std::string, Grid<Value>> run() {
+    std::unordered_map<const Node*, int> uses;
+    const auto order = nodes_in_order(spec_);
+    for (const Expr& node : order)
+      for (const Expr& operand : node.operands()) ++uses[&operand.node()];
+    for (const Output& output : spec_.outputs()) ++uses[&output.value.node()];
+    for (const Expr& node : order) {
+      grids_.emplace(&node.node(), compute(node));
+      for (const Expr& operand : node.operands())
+        if (--uses[&operand.node()] == 0) grids_.erase(&operand.node());
+    }
+    std::map<std::string, Grid<Value>> results;
+    for (const Output& output : spec_.outputs()) results.emplace(output.name, grids_.at(&output.value.node()));
+    return results;
+  }
+
+private:
+  Grid<Value> compute(const Expr& node) const {
+    Grid<Value> grid{concrete(node.shape(), sizes_), {}};
+    grid.values.reserve(static_cast<std::size_t>(element_count(grid.shape)));
+    switch (info(node.op()).kind) {
+    case OpKind::leaf: leaf(node, grid); break;
+    case OpKind::cast:
+      for (const Value& value : grids_.at(&node.operands()[0].node()).values)
+        grid.values.push_back(arithmetic_.cast(node.node(), value));
+      break;
+    case OpKind::row_reduce:
+    case OpKind::group_reduce: reduce(node, grid); break;
+    case OpKind::ungroup: ungroup(node, grid); break;
+    default: pointwise(node, grid);
+    }
+    return grid;
+  }
+
+  void leaf(const Expr& node, Grid<Value>& grid) const {
+    if (node.op() == Op::input) {
+      const Tensor& tensor = inputs_.tensors.at(node->name);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) grid.values.push_back(arithmetic_.leaf(tensor.at(i)));
+      return;
+    }
+    const double given = node.op() == Op::scalar ? inputs_.scalars.at(node->name) : static_cast<double>(node->value);
+    grid.values.push_back(arithmetic_.leaf(static_cast<float>(node.dtype() == i32 ? std::nearbyint(given) : given)));
+  }
+
+  void pointwise(const Expr& node, Grid<Value>& grid) const {
+    std::vector<const Grid<Value>*> operands;
+    std::vector<BroadcastIndex> indices;
+    for (const Expr& operand : node.operands()) {
+      operands.push_back(&grids_.at(&operand.node()));
+      indices.emplace_back(grid.shape, operands.back()->shape);
+    }
+    std::vector<Value> values(operands.size());
+    const std::int64_t count = element_count(grid.shape);
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        values[k] = operands[k]->values[static_cast<std::size_t>(indices[k](i))];
+      grid.values.push_back(arithmetic_.pointwise(node.op(), values.data(), static_cast<int>(values.size())));
+    }
+  }
+
+  void reduce(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t cols = operand.shape.back();
+    const std::int64_t step = node->group == 0 ? cols : node->group;
+    const auto rows = static_cast<std::int64_t>(operand.values.size()) / cols;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t first = 0; first < cols; first += step) {
+        const auto count = static_cast<std::size_t>(std::min(step, cols - first));
+        const std::span elements(operand.values.data() + row * cols + first, count);
+        grid.values.push_back(arithmetic_.reduce(node.op(), elements));
+      }
+  }
+
+  void ungroup(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t cols = grid.shape.back(), groups = operand.shape.back();
+    const auto rows = static_cast<std::int64_t>(operand.values.size()) / groups;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t col = 0; col < cols; ++col)
+        grid.values.push_back(operand.values[static_cast<std::size_t>(row * groups + col / node->group)]);
+  }
+
+  KernelSpec spec_;
+  const Inputs& inputs_;
+  Arithmetic arithmetic_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::unordered_map<const Node*, Grid<Value>> grids_;
+};
+
+} // namespace kiln::detail

@@ -1,0 +1,49 @@
+// WaitState: the queue of outstanding operations of each counter at one point of a program. Internal to the wait
+// analysis.
+#pragma once
+#include "isa_checks/waits.h"
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace kiln::isa {
+
+// What an instruction adds to the counters; decided once for each instruction.
+struct CounterUse {
+  bool vm = false, lgkm = false;
+  bool unordered = false;       // completes in any order with others of its counters
+  std::uint16_t load_bytes = 0; // per lane, of a load from device memory
+};
+CounterUse counter_use(const Instruction& instruction);
+
+// An operation that may stand at one place of a queue. Its distance is `clock` of the state minus `born`.
+struct Outstanding {
+  std::uint32_t instruction = 0;
+  std::int32_t born = 0;
+  bool operator==(const Outstanding&) const = default;
+};
+
+// Places are counted from the youngest operation. Paths that met may disagree about which operation stands at a place,
+// and about the length of the queue.
+struct CounterQueue {
+  int least = 0, most = 0;                      // operations outstanding
+  bool unordered = false;                       // one that completes in any order may be among them
+  std::vector<std::vector<Outstanding>> places; // `most` of them, each sorted by instruction
+  bool operator==(const CounterQueue&) const = default;
+};
+
+class WaitState {
+public:
+  std::array<CounterQueue, 2> queues; // by WaitCounter
+  std::int32_t clock = 0;             // instructions executed since the block began
+  bool operator==(const WaitState&) const = default;
+
+  void issue(std::uint32_t instruction, const CounterUse& use);
+  void wait(WaitCounter counter, int value);
+  void tick() { ++clock; }
+  void end_block();                  // makes the clock 0 again, keeping distances
+  bool join(const WaitState& other); // takes in another path, whose clock is 0 too; true when this changed
+  int distance(const Outstanding& operation) const { return clock - operation.born - 1; }
+};
+
+} // namespace kiln::isa

@@ -1,0 +1,226 @@
+// The wait analysis: a forward data-flow fixpoint over the blocks, then a second look at each loop alone.
+#include "isa_checks/waits.h"
+#include "isa_checks/wait_state.h"
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <optional>
+
+namespace kiln::isa {
+namespace {
+
+constexpr std::uint32_t lanes = 64;
+// A loop's state settles when the counters' queues are full at the latest.
+constexpr int most_rounds = 64;
+
+class Analyzer {
+public:
+  explicit Analyzer(const Program& program) : p_(program), in_(program.blocks.size()) {
+    uses_.reserve(program.instructions.size());
+    for (const Instruction& instruction : program.instructions)
+      uses_.push_back(counter_use(instruction));
+  }
+
+  WaitAnalysis run() {
+    result_.approximate = p_.calls + p_.indirect_branches + p_.wild_branches > 0 || !p_.irreducible_edges.empty();
+    if (p_.blocks.empty())
+      return std::move(result_);
+    solve();
+    for (std::size_t b = 0; b < p_.blocks.size(); ++b)
+      if (in_[b])
+        walk(b, *in_[b], [this](std::size_t i, const WaitState& state) { add_points(i, state); });
+    for (std::size_t l = 0; l < p_.loops.size(); ++l)
+      result_.loops.push_back(flight(l));
+    return std::move(result_);
+  }
+
+private:
+  // Runs a block's instructions; `look` sees the state before each. Returns the state at the end.
+  template <class Look> WaitState walk(std::size_t block, WaitState state, Look look) const {
+    for (std::size_t i = p_.blocks[block].begin; i < p_.blocks[block].end; ++i) {
+      look(i, state);
+      const Instruction& instruction = p_.instructions[i];
+      if (const auto counts = wait_counts(instruction)) {
+        if (counts->vmcnt)
+          state.wait(WaitCounter::vmcnt, *counts->vmcnt);
+        if (counts->lgkmcnt)
+          state.wait(WaitCounter::lgkmcnt, *counts->lgkmcnt);
+      } else if (instruction.flow ==
+                 Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
+        state.wait(WaitCounter::vmcnt, 0);
+        state.wait(WaitCounter::lgkmcnt, 0);
+      } else {
+        state.issue(static_cast<std::uint32_t>(i), uses_[i]);
+      }
+      state.tick();
+    }
+    state.end_block();
+    return state;
+  }
+  WaitState walk(std::size_t block, const WaitState& state) const {
+    return walk(block, state, [](std::size_t, const WaitState&) {});
+  }
+
+  void solve() {
+    std::vector<bool> queued(p_.blocks.size(), false);
+    std::deque<std::size_t> work(p_.order.begin(), p_.order.end());
+    for (const std::size_t b : p_.order)
+      queued[b] = true;
+    in_[p_.entry] = WaitState{};
+    while (!work.empty()) {
+      const std::size_t b = work.front();
+      work.pop_front();
+      queued[b] = false;
+      if (!in_[b])
+        continue;
+      const WaitState out = walk(b, *in_[b]);
+      for (const std::size_t to : p_.blocks[b].successors) {
+        bool changed = !in_[to];
+        if (changed)
+          in_[to] = out;
+        else
+          changed = in_[to]->join(out);
+        if (changed && !queued[to]) {
+          queued[to] = true;
+          work.push_back(to);
+        }
+      }
+    }
+  }
+
+  void add_points(std::size_t index, const WaitState& state) {
+    const auto counts = wait_counts(p_.instructions[index]);
+    if (!counts)
+      return;
+    if (counts->vmcnt)
+      add_point(index, WaitCounter::vmcnt, *counts->vmcnt, state);
+    if (counts->lgkmcnt)
+      add_point(index, WaitCounter::lgkmcnt, *counts->lgkmcnt, state);
+  }
+
+  void add_point(std::size_t index, WaitCounter counter, int value, const WaitState& state) {
+    const CounterQueue& queue = state.queues[static_cast<std::size_t>(counter)];
+    WaitPoint point{.instruction = index,
+                    .loop = p_.blocks[p_.block_of(index)].loop,
+                    .counter = counter,
+                    .value = value,
+                    .least_outstanding = queue.least,
+                    .most_outstanding = queue.most,
+                    .waits_for = {}};
+    if (!point.idle()) {
+      const std::size_t first = queue.unordered ? 0 : static_cast<std::size_t>(value);
+      for (std::size_t place = first; place < queue.places.size(); ++place)
+        for (const Outstanding& operation : queue.places[place]) {
+          point.waits_for.push_back(operation.instruction);
+          const int distance = state.distance(operation);
+          point.shortest_distance =
+              point.shortest_distance < 0 ? distance : std::min(point.shortest_distance, distance);
+        }
+      std::sort(point.waits_for.begin(), point.waits_for.end());
+      point.waits_for.erase(std::unique(point.waits_for.begin(), point.waits_for.end()), point.waits_for.end());
+    }
+    result_.points.push_back(std::move(point));
+  }
+
+  std::uint32_t load_bytes(const Outstanding& operation) const {
+    return uses_[operation.instruction].load_bytes * lanes;
+  }
+
+  // The least and the most bytes of loads in a queue whose places may hold one of several operations.
+  std::pair<std::uint32_t, std::uint32_t> bytes(const CounterQueue& queue) const {
+    std::uint32_t least = 0, most = 0;
+    for (std::size_t place = 0; place < queue.places.size(); ++place) {
+      std::uint32_t low = std::numeric_limits<std::uint32_t>::max(), high = 0;
+      for (const Outstanding& operation : queue.places[place]) {
+        low = std::min(low, load_bytes(operation));
+        high = std::max(high, load_bytes(operation));
+      }
+      if (place < static_cast<std::size_t>(queue.least) && !queue.places[place].empty())
+        least += low;
+      most += high;
+    }
+    return {least, most};
+  }
+
+  // One trip through a loop's blocks from a state at its header; the joined states of its latches come back. Inner
+  // loops are run to a fixpoint, as in solve().
+  template <class Look> std::optional<WaitState> trip(const Loop& loop, const WaitState& start, Look look) const {
+    std::vector<std::optional<WaitState>> in(loop.blocks.size());
+    const auto place = [&](std::size_t block) {
+      const auto at = std::lower_bound(loop.blocks.begin(), loop.blocks.end(), block);
+      return at != loop.blocks.end() && *at == block ? static_cast<std::size_t>(at - loop.blocks.begin()) : nothing;
+    };
+    std::optional<WaitState> back;
+    in[place(loop.header)] = start;
+    std::deque<std::size_t> work{loop.header};
+    while (!work.empty()) {
+      const std::size_t b = work.front();
+      work.pop_front();
+      const WaitState out = walk(b, *in[place(b)]);
+      for (const std::size_t to : p_.blocks[b].successors) {
+        if (to == loop.header) {
+          if (back)
+            back->join(out);
+          else
+            back = out;
+          continue;
+        }
+        const std::size_t at = place(to);
+        if (at == nothing)
+          continue;
+        const bool is_new = !in[at];
+        if (is_new)
+          in[at] = out;
+        if ((is_new || in[at]->join(out)) && std::find(work.begin(), work.end(), to) == work.end())
+          work.push_back(to);
+      }
+    }
+    for (std::size_t at = 0; at < in.size(); ++at)
+      if (in[at])
+        walk(loop.blocks[at], *in[at], look);
+    return back;
+  }
+
+  LoopFlight flight(std::size_t index) const {
+    const Loop& loop = p_.loops[index];
+    LoopFlight result{.loop = index};
+    for (const std::size_t b : loop.blocks)
+      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
+        if (uses_[i].load_bytes > 0) {
+          ++result.loads;
+          result.bytes_a_trip += uses_[i].load_bytes * lanes;
+        }
+    if (!in_[loop.header])
+      return result;
+    WaitState state = *in_[loop.header];
+    for (int round = 0; round < most_rounds; ++round) {
+      const auto next = trip(loop, state, [](std::size_t, const WaitState&) {});
+      if (!next || *next == state)
+        break;
+      state = *next;
+    }
+    result.least_bytes = std::numeric_limits<std::uint32_t>::max();
+    trip(loop, state, [&](std::size_t i, const WaitState& at) {
+      const CounterQueue& queue = at.queues[0];
+      const auto [least, most] = bytes(queue);
+      result.least_bytes = std::min(result.least_bytes, least);
+      result.most_bytes = std::max(result.most_bytes, most);
+      if (const auto counts = wait_counts(p_.instructions[i]); counts && counts->vmcnt == 0 && queue.most > 0)
+        ++result.drains;
+    });
+    return result;
+  }
+
+  const Program& p_;
+  std::vector<CounterUse> uses_;             // by instruction
+  std::vector<std::optional<WaitState>> in_; // by block, the joined states of its predecessors
+  WaitAnalysis result_;
+};
+
+} // namespace
+
+std::string_view name_of(WaitCounter counter) { return counter == WaitCounter::vmcnt ? "vmcnt" : "lgkmcnt"; }
+
+WaitAnalysis analyze_waits(const Program& program) { return Analyzer(program).run(); }
+
+} // namespace kiln::isa

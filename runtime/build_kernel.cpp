@@ -1,0 +1,61 @@
+// build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
+#include "runtime/build_kernel.h"
+#include "gen/emit.h"
+#include "runtime/contract.h"
+#include "runtime/inspect.h"
+#include "runtime/stopwatch.h"
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+// Runs one stage and adds its time.
+template <typename Stage> auto timed(double& milliseconds, const Stage& stage) {
+  const Stopwatch watch;
+  auto result = stage();
+  milliseconds += watch.milliseconds();
+  return result;
+}
+
+std::string first_broken(const isa::IsaReport& report) {
+  for (const isa::ExpectationResult& result : report.results)
+    if (!result.met) return fmt::format("{}: expected {}, found {}", result.name, result.expected, result.found);
+  return "nothing";
+}
+
+std::string rejection_text(const std::string& kernel, const std::string& arch, const std::vector<RejectedSchedule>& tried) {
+  std::string text = fmt::format("kernel '{}' for {}: no schedule keeps its ISA contract", kernel, arch);
+  for (const RejectedSchedule& r : tried) text += fmt::format("\n  {}\n    {}", to_text(r.schedule), first_broken(r.report));
+  return text + "\nsplit the kernel, or lower vec with --set vec=...";
+}
+
+} // namespace
+
+RejectedError::RejectedError(const std::string& kernel, const std::string& arch, std::vector<RejectedSchedule> tried)
+    : Error(rejection_text(kernel, arch, tried)), rejected(std::move(tried)) {}
+
+BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const CompileOptions& options,
+                         const std::vector<std::string>& overrides) {
+  BuildTimes times;
+  const Plan plan = timed(times.plan, [&] { return make_plan(spec, target); });
+  const std::vector<Schedule> schedules = timed(times.schedule, [&] {
+    std::vector<Schedule> offered = candidates(plan, target);
+    if (!overrides.empty()) offered = {with_overrides(std::move(offered.front()), overrides, plan, target)};
+    return offered;
+  });
+  std::vector<RejectedSchedule> rejected;
+  for (const Schedule& schedule : schedules) {
+    KernelSource source = timed(times.emit, [&] { return emit_source(plan, schedule, target); });
+    CodeObject object = timed(times.compile, [&] { return compile(source, target, options); });
+    times.library += object.milliseconds;
+    Inspection seen = timed(times.check, [&] { return inspect(object, contract(plan, schedule, target)); });
+    if (!seen.report.met()) {
+      rejected.push_back({schedule, std::move(seen.report)});
+      continue;
+    }
+    return {plan, schedule, std::move(source), std::move(object), std::move(seen.facts), std::move(seen.report), std::move(rejected), times};
+  }
+  throw RejectedError(plan.spec.name(), target.arch(), std::move(rejected));
+}
+
+} // namespace kiln

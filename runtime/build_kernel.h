@@ -1,0 +1,50 @@
+// build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
+#pragma once
+#include "gen/error.h"
+#include "gen/plan.h"
+#include "gen/schedule.h"
+#include "isa_checks/expectations.h"
+#include "isa_checks/facts.h"
+#include "runtime/compile.h"
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+// Wall milliseconds, over all schedules that were tried.
+struct BuildTimes {
+  double plan = 0, schedule = 0, emit = 0, compile = 0, check = 0;
+  double library = 0; // the part of `compile` that the compiler library takes; all else is what Kiln itself costs
+  double own() const { return plan + schedule + emit + (compile - library) + check; }
+};
+
+// A schedule whose code broke the contract.
+struct RejectedSchedule {
+  Schedule schedule;
+  isa::IsaReport report;
+};
+
+struct BuiltKernel {
+  Plan plan;
+  Schedule schedule;
+  KernelSource source;
+  CodeObject object;
+  isa::KernelFacts facts;
+  isa::IsaReport report;                  // of the contract, all met
+  std::vector<RejectedSchedule> rejected; // tried before
+  BuildTimes times;
+};
+
+// No schedule gave code that keeps the contract. what() names the first broken expectation of each.
+struct RejectedError : Error {
+  RejectedError(const std::string& kernel, const std::string& arch, std::vector<RejectedSchedule> tried);
+  std::vector<RejectedSchedule> rejected;
+};
+
+// Compiles the schedules that candidates() offers, best first, until one keeps the contract of runtime/contract.h.
+// `overrides`: "name=value" fields of the schedule, as in `kiln compile --set`: then only that one is tried.
+// Throws what the stages throw, and RejectedError.
+BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const CompileOptions& options = {},
+                         const std::vector<std::string>& overrides = {});
+
+} // namespace kiln

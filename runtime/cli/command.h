@@ -1,0 +1,22 @@
+// Command: one subcommand of `kiln`. Each lives in a file of its own; main.cpp lists them.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace kiln::cli {
+
+// Exit codes of `kiln`.
+inline constexpr int ok = 0, kernel_failed = 1, bad_usage = 2;
+
+struct Command {
+  CLI::App* app;            // owned by the root
+  std::function<int()> run; // after parsing; returns an exit code, throws the errors of gen/error.h
+};
+
+Command make_list(CLI::App& root);
+Command make_compile(CLI::App& root);
+Command make_eval(CLI::App& root);
+Command make_demo(CLI::App& root);
+Command make_env(CLI::App& root);
+
+} // namespace kiln::cli

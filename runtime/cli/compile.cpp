@@ -1,0 +1,106 @@
+// kiln compile: one kernel for some architectures; shows any of the values on the way.
+#include "gen/error.h"
+#include "runtime/cli/artifacts.h"
+#include "runtime/cli/command.h"
+#include "runtime/cli/kernel_choice.h"
+#include "runtime/cli/output.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+
+namespace kiln::cli {
+namespace {
+
+struct Request {
+  KernelChoice kernel;
+  std::vector<std::string> archs, emit{"facts"}, overrides;
+  std::string folder;
+  bool json = false, werror = false;
+};
+
+std::string file_of(const Request& request, const Production& production, const Emitted& emitted) {
+  const std::string file = fmt::format("{}.{}.{}", production.kernel, production.arch, emitted.file_ending);
+  return (std::filesystem::path(request.folder) / file).string();
+}
+
+void write_files(const Request& request, const std::vector<Production>& productions) {
+  make_folder(request.folder);
+  for (const Production& production : productions)
+    for (const Emitted& emitted : production.emitted) write_file(file_of(request, production, emitted), emitted.bytes);
+}
+
+void print_json(const Request& request, const std::vector<Production>& productions) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const std::vector<std::string> words = artifact_names();
+  for (const Production& production : productions) {
+    nlohmann::ordered_json entry{{"kernel", production.kernel}, {"arch", production.arch}};
+    if (!production.compiler.empty()) {
+      entry["compiler"] = production.compiler;
+      entry["compile_ms"] = production.compile_ms;
+    }
+    for (const Emitted& emitted : production.emitted) {
+      const std::string& word = words[static_cast<std::size_t>(emitted.artifact)];
+      entry[word] = emitted.json;
+      if (!request.folder.empty()) entry["files"][word] = file_of(request, production, emitted);
+    }
+    list.push_back(std::move(entry));
+  }
+  fmt::print("{}\n", list.dump(2));
+}
+
+void print_text(const Request& request, const std::vector<Production>& productions) {
+  const std::vector<std::string> words = artifact_names();
+  const bool titled = productions.size() * request.emit.size() > 1;
+  for (const Production& production : productions) {
+    for (const Emitted& emitted : production.emitted) {
+      if (!request.folder.empty()) {
+        fmt::print("{}\n", file_of(request, production, emitted));
+        continue;
+      }
+      const std::string& word = words[static_cast<std::size_t>(emitted.artifact)];
+      if (titled) fmt::print("== {} {} {}\n", production.kernel, production.arch, word);
+      fmt::print("{}{}", emitted.bytes, emitted.bytes.ends_with('\n') ? "" : "\n");
+    }
+  }
+}
+
+int run(const Request& request) {
+  std::vector<Artifact> wanted;
+  for (const std::string& word : request.emit) wanted.push_back(parse_artifact(word));
+  if (request.folder.empty() && !request.json && std::ranges::find(wanted, Artifact::object) != wanted.end())
+    throw UserError("--emit object", "a code object is no text to print", "name a folder for it with -o");
+  CompileOptions options;
+  options.environment = process_environment();
+  options.warnings_as_errors = request.werror;
+
+  std::vector<Target> targets; // all of them before the first compile: a wrong one should not cost a compile
+  for (const std::string& arch : request.archs) targets.push_back(target(arch));
+  std::vector<Production> productions;
+  for (const Target& one : targets)
+    productions.push_back(produce(chosen_spec(request.kernel, one), one, wanted, request.overrides, options));
+  if (!request.folder.empty()) write_files(request, productions);
+  request.json ? print_json(request, productions) : print_text(request, productions);
+  return ok;
+}
+
+} // namespace
+
+Command make_compile(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("compile", "Compile a kernel and show what came out, or any value on the way");
+  const auto request = std::make_shared<Request>();
+  add_kernel_options(*app, request->kernel);
+  app->add_option("--arch", request->archs, "Architectures, comma separated")->delimiter(',')->required();
+  app->add_option("--emit", request->emit,
+                  fmt::format("What to show, comma separated: {}", fmt::join(artifact_names(), ", ")))
+      ->delimiter(',')
+      ->capture_default_str();
+  app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")
+      ->delimiter(',');
+  app->add_option("-o,--output", request->folder, "Folder to write files to, KERNEL.ARCH.ENDING");
+  app->add_flag("--werror", request->werror, "Compiler warnings are errors");
+  app->add_flag("--json", request->json, "Print one JSON document");
+  return {app, [request] { return run(*request); }};
+}
+
+} // namespace kiln::cli

@@ -1,0 +1,68 @@
+// KernelChoice: NAME|FILE and the options of the catalogue, as the command line gives them.
+#include "runtime/cli/kernel_choice.h"
+#include "gen/catalog/catalog.h"
+#include "gen/error.h"
+#include "runtime/cli/output.h"
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln::cli {
+namespace {
+
+bool in_catalog(const std::string& name) {
+  return std::ranges::any_of(catalog(), [&](const CatalogEntry& entry) { return entry.name == name; });
+}
+
+DType dtype_option(const std::string& option, const std::string& word) {
+  if (const std::optional<DType> type = parse_dtype(word)) return *type;
+  std::vector<std::string_view> names;
+  for (const DType type : all_dtypes()) names.push_back(name(type));
+  throw UserError(option, fmt::format("\"{}\" is no type", word), fmt::format("use one of {}", fmt::join(names, ", ")));
+}
+
+CatalogOptions catalog_options(const KernelChoice& choice, const Target& target) {
+  CatalogOptions options;
+  if (choice.cols) options.cols = *choice.cols;
+  if (choice.group) options.group = *choice.group;
+  if (choice.dtype) options.dtype = dtype_option("--dtype", *choice.dtype);
+  options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8) : target.fp8();
+  options.dynamic_scale = choice.dynamic_scale;
+  options.in_place = choice.in_place;
+  return options;
+}
+
+KernelSpec spec_of_file(const KernelChoice& choice) {
+  if (choice.cols || choice.group || choice.dtype || choice.fp8 || choice.dynamic_scale || choice.in_place) {
+    throw UserError(choice.kernel, "options of the catalogue were given beside a file",
+                    "change the text of the file, or name an entry of the catalogue (kiln list)");
+  }
+  try {
+    return parse_spec(read_file(choice.kernel));
+  } catch (const UserError& error) {
+    if (error.subject == choice.kernel) throw;
+    throw UserError(fmt::format("{}: {}", choice.kernel, error.subject), error.fact, error.remedy);
+  }
+}
+
+} // namespace
+
+void add_kernel_options(CLI::App& app, KernelChoice& choice) {
+  app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")
+      ->required();
+  app.add_option("--cols", choice.cols, "Columns of a row (4096)");
+  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16)");
+  app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
+  app.add_option("--group", choice.group, "Elements a scale, of group_quant and group_dequant (128)");
+  app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
+  app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old");
+}
+
+KernelSpec chosen_spec(const KernelChoice& choice, const Target& target) {
+  std::error_code error;
+  if (!in_catalog(choice.kernel) && std::filesystem::exists(choice.kernel, error)) return spec_of_file(choice);
+  return catalog_spec(choice.kernel, catalog_options(choice, target));
+}
+
+} // namespace kiln::cli

@@ -1,0 +1,24 @@
+// KernelChoice: NAME|FILE and the options of the catalogue, as the command line gives them.
+#pragma once
+#include "gen/spec.h"
+#include "gen/target.h"
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+namespace kiln::cli {
+
+struct KernelChoice {
+  std::string kernel; // a name of the catalogue, or a file with the text of a spec
+  std::optional<std::int64_t> cols, group;
+  std::optional<std::string> dtype, fp8;
+  bool dynamic_scale = false, in_place = false;
+};
+
+void add_kernel_options(CLI::App& app, KernelChoice& choice);
+
+// The spec; fp8 of a catalogue entry is the native one of `target` unless asked otherwise.
+// Throws UserError: no such entry or file, options beside a file (which says everything itself), malformed text.
+KernelSpec chosen_spec(const KernelChoice& choice, const Target& target);
+
+} // namespace kiln::cli

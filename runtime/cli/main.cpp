@@ -1,0 +1,72 @@
+// kiln: the command line. Parses, runs one subcommand, and turns every error into one line and an exit code.
+#include "gen/error.h"
+#include "isa_checks/error.h"
+#include "runtime/build_kernel.h"
+#include "runtime/cli/command.h"
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace {
+
+using namespace kiln;
+
+// One line, whatever a message holds.
+void report(std::string what) {
+  std::ranges::replace(what, '\n', ' ');
+  fmt::print(stderr, "error: {}\n", what);
+}
+
+// CLI11 calls an unknown word a missing subcommand.
+void require_command(const std::vector<cli::Command>& commands, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const cli::Command& command : commands) names.push_back(command.app->get_name());
+  if (std::ranges::find(names, argv[1]) != names.end()) return;
+  throw UserError("command line", fmt::format("\"{}\" is no command", argv[1]),
+                  fmt::format("use one of {}", fmt::join(names, ", ")));
+}
+
+int run_parsed(const std::vector<cli::Command>& commands) {
+  try {
+    for (const cli::Command& command : commands)
+      if (command.app->parsed()) return command.run();
+  } catch (const UserError& error) {
+    report(error.what());
+    return cli::bad_usage;
+  } catch (const EnvironmentError& error) {
+    report(error.what());
+    if (!error.log.empty()) fmt::print(stderr, "{}\n", error.log);
+    return cli::kernel_failed;
+  } catch (const RejectedError& error) { // one line a schedule that was tried
+    fmt::print(stderr, "error: {}\n", error.what());
+    return cli::kernel_failed;
+  } catch (const std::exception& error) { // isa::Error, InternalError and what the standard library throws
+    report(error.what());
+    return cli::kernel_failed;
+  }
+  return cli::bad_usage;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App root("Kiln: HIP kernels for AMD Instinct GPUs, planned, emitted, compiled and inspected", "kiln");
+  root.require_subcommand(1);
+  const std::vector<cli::Command> commands{cli::make_list(root), cli::make_compile(root), cli::make_eval(root),
+                                           cli::make_demo(root), cli::make_env(root)};
+  try {
+    require_command(commands, argc, argv);
+    root.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return root.exit(help);
+  } catch (const UserError& error) {
+    report(error.what());
+    return cli::bad_usage;
+  } catch (const CLI::ParseError& error) {
+    report(fmt::format("command line: {}; kiln --help and kiln COMMAND --help say what there is", error.what()));
+    return cli::bad_usage;
+  }
+  return run_parsed(commands);
+}

@@ -1,0 +1,142 @@
+// compile: HIP text to a code object, through hipRTC or comgr.
+#include "runtime/compile.h"
+#include "gen/error.h"
+#include "gen/templates.h"
+#include "runtime/comgr.h"
+#include "runtime/dump.h"
+#include "runtime/hiprtc.h"
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+struct Compiled {
+  std::string identity;
+  CompilerOutput output;
+};
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+// Twelve digits tell builds apart and still fit a line.
+std::string short_build_id(std::string_view library) {
+  const std::string id = build_id_of_loaded(library).substr(0, 12);
+  return id.empty() ? "no-build-id" : id;
+}
+
+std::string identity_of(const Hiprtc& hiprtc) {
+  // hipRTC loads comgr, where the compiler itself lives, with its first program.
+  hiprtc.load_compiler();
+  return fmt::format("hiprtc {} {}, comgr {}", file_name(hiprtc.path()), short_build_id("libhiprtc.so"),
+                     short_build_id("libamd_comgr.so"));
+}
+
+std::string identity_of(const Comgr& comgr) {
+  return fmt::format("comgr {} {}", file_name(comgr.path()), short_build_id("libamd_comgr.so"));
+}
+
+Compiled run_compiler(const Environment& environment, const CompilerInput& input) {
+  if (environment.compiler == CompilerKind::comgr) {
+    const Comgr comgr(environment.comgr_path);
+    return {identity_of(comgr), comgr.compile(input)};
+  }
+  const Hiprtc hiprtc(environment.hiprtc_path);
+  return {identity_of(hiprtc), hiprtc.compile(input)};
+}
+
+// A plain clang that stands in the dump's folder repeats the compile with this.
+std::string repeat_command(const CompilerInput& input) {
+  return fmt::format("clang++ -x hip --offload-device-only --offload-arch={} -nogpuinc -I . {} {} -o {}.co\n",
+                     input.arch, fmt::join(input.options, " "), input.file_name,
+                     std::filesystem::path(input.file_name).stem().string());
+}
+
+std::vector<DumpFile> dump_files(const CompilerInput& input, const CompilerOutput& output) {
+  std::vector<DumpFile> files{{input.file_name, input.text}, {"command.txt", repeat_command(input)}};
+  for (const IncludedHeader& header : input.headers)
+    files.push_back({std::string(header.name), std::string(header.text)});
+  if (!output.log.empty()) files.push_back({"log.txt", output.log});
+  if (output.ok)
+    files.push_back({std::filesystem::path(input.file_name).replace_extension("co").string(), output.code_object});
+  return files;
+}
+
+std::string first_error(const std::string& log) {
+  const std::size_t at = log.find("error:");
+  if (at == std::string::npos) return {};
+  const std::size_t begin = log.rfind('\n', at) + 1; // npos + 1 is 0: the first line
+  return ": " + log.substr(begin, log.find('\n', at) - begin);
+}
+
+[[noreturn]] void fail(const KernelSource& source, const CompileOptions& options, const CompilerInput& input,
+                       const Compiled& compiled) {
+  const std::string fact = fmt::format("{} did not compile it for {} ({}){}", compiled.identity, input.arch,
+                                       compiled.output.status, first_error(compiled.output.log));
+  std::string folder, remedy;
+  try {
+    folder = write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch),
+                        dump_files(input, compiled.output))
+                 .string();
+    remedy = fmt::format("read the log, the source and the command that repeats this in {}", folder);
+  } catch (const EnvironmentError& error) {
+    // The compiler's failure is what matters; that it could not be dumped as well is said beside it.
+    remedy = fmt::format("read the log (no source was left: {})", error.what());
+  }
+  throw EnvironmentError("kernel " + source.name, fact, remedy, compiled.output.log, folder);
+}
+
+// Clang signs its objects in .comment, as text that ends in a zero.
+std::string llvm_version(const std::string& code_object) {
+  const std::size_t at = code_object.find("clang version ");
+  if (at == std::string::npos) return {};
+  const std::string text(code_object.c_str() + at);
+  return text.substr(0, text.find_first_of(" (", std::string_view("clang version ").size()));
+}
+
+double total(const std::vector<CompilerStage>& stages) {
+  double sum = 0;
+  for (const CompilerStage& stage : stages) sum += stage.milliseconds;
+  return sum;
+}
+
+} // namespace
+
+CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options) {
+  CompilerInput input{
+      .file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
+  for (const TemplateHeader& header : template_headers()) input.headers.push_back({header.name, header.text});
+  if (options.environment.compiler == CompilerKind::hiprtc && options.replace_builtin_header)
+    input.headers.push_back(replaced_builtin_header());
+  input.options.assign(device_options.begin(), device_options.end());
+  if (options.warnings_as_errors) input.options.insert(input.options.end(), {"-Wall", "-Wextra", "-Werror"});
+  return input;
+}
+
+CodeObject compile(const KernelSource& source, const Target& target, const CompileOptions& options) {
+  if (source.arch != target.arch())
+    throw InternalError(fmt::format("the source of {} is for {}, not for {}", source.name, source.arch, target.arch()));
+  const CompilerInput input = compiler_input(source, target, options);
+  const Compiled compiled = run_compiler(options.environment, input);
+  const CompilerOutput& output = compiled.output;
+  if (!output.ok) fail(source, options, input, compiled);
+  if (options.environment.save_temps)
+    write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch),
+               dump_files(input, output));
+  return {.name = source.name,
+          .arch = input.arch,
+          .bytes = {output.code_object.begin(), output.code_object.end()},
+          .compiler = compiled.identity,
+          .llvm = llvm_version(output.code_object),
+          .milliseconds = total(output.stages),
+          .stages = output.stages,
+          .log = output.log};
+}
+
+std::string compiler_identity(const Environment& environment) {
+  if (environment.compiler == CompilerKind::comgr) return identity_of(Comgr(environment.comgr_path));
+  return identity_of(Hiprtc(environment.hiprtc_path));
+}
+
+} // namespace kiln

@@ -1,0 +1,49 @@
+// compile: HIP text to a code object, through hipRTC or comgr.
+#pragma once
+#include "gen/kernel_source.h"
+#include "gen/target.h"
+#include "runtime/compiler_library.h"
+#include "runtime/environment.h"
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+// What every kernel is compiled with, by either library. hipRTC's own defaults come before these.
+// -fno-slp-vectorize: the templates say what is packed; the vectoriser undoes fused mixed-precision products for it.
+// -nogpulib: Kiln's headers use no device library, and linking them costs 12 ms a kernel (hipRTC 6.4).
+inline constexpr std::array<std::string_view, 5> device_options{"-O3", "-std=c++20", "-ffp-contract=fast", "-fno-slp-vectorize", "-nogpulib"};
+
+struct CompileOptions {
+  Environment environment;            // which library, where from, where dumps go
+  bool warnings_as_errors = false;    // -Wall -Wextra -Werror
+  bool replace_builtin_header = true; // hipRTC only; false costs a parse of 1 MB, for comparison
+};
+
+struct CodeObject {
+  std::string name; // of the kernel
+  std::string arch;
+  std::vector<std::uint8_t> bytes;   // an AMDGPU ELF file
+  std::string compiler;              // as compiler_identity says
+  std::string llvm;                  // "clang version 21.1.8", as the code object says; empty when it does not
+  double milliseconds = 0;           // wall time inside the compiler library
+  std::vector<CompilerStage> stages; // that time, as far as the library lets one see it
+  std::string log;                   // warnings
+};
+
+// Needs no GPU. `source.arch` is the architecture of `target`.
+// Throws EnvironmentError: without the library (what was tried, what to install), and for a text that does not
+// compile (the compiler's log, and the path of a folder with the source, its headers and a command that repeats it).
+CodeObject compile(const KernelSource& source, const Target& target, const CompileOptions& options = {});
+
+// The library and the build of it that `environment` chooses, for cache keys and reports:
+// "hiprtc libhiprtc.so.6.4.43484 e5978e740817, libamd_comgr.so.3 c28ae02d0817". Loads the library.
+std::string compiler_identity(const Environment& environment);
+
+// What the library is given: the text, Kiln's device headers and all options.
+CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options);
+
+} // namespace kiln

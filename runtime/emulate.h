@@ -1,0 +1,21 @@
+// emulate: a compiled kernel on host tensors, executed instruction by instruction on the CPU. Needs no GPU.
+#pragma once
+#include "gen/evaluate.h"
+#include "gen/kernel_source.h"
+#include "isa_checks/exec/execute.h"
+#include "runtime/compile.h"
+
+namespace kiln {
+
+struct EmulatedRun {
+  Outputs outputs;          // as evaluate gives them; contiguous
+  exec::ExecResult result;  // findings and counts; findings are data, look at them
+};
+
+// `source` and `object` were made from `spec`. Strided tensors get a stride of their own choice, a multiple of what the
+// kernel asks for and longer than a row; the padding of inputs holds NaN bits. Nothing runs when a size is zero.
+// Throws UserError when the inputs do not fit the spec, as evaluate does.
+EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
+                    const exec::ExecOptions& options = {});
+
+} // namespace kiln

@@ -1,0 +1,46 @@
+// Environment: every setting that Kiln takes from environment variables. The one place that reads them.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+enum class CompilerKind : std::uint8_t { hiprtc, comgr };
+std::string_view name(CompilerKind kind); // "hiprtc", "comgr"
+
+struct Environment {
+  CompilerKind compiler = CompilerKind::hiprtc; // KILN_COMPILER
+  std::string hiprtc_path;                      // KILN_HIPRTC_PATH; empty: searched for
+  std::string comgr_path;                       // KILN_COMGR_PATH; empty: searched for
+  std::filesystem::path dump_dir;               // KILN_DUMP_DIR; see dump_folder
+  bool save_temps = false;                      // KILN_SAVE_TEMPS
+
+  bool operator==(const Environment&) const = default;
+};
+
+// Where dumps go: environment.dump_dir, or kiln-UID in /tmp when that is empty.
+std::filesystem::path dump_folder(const Environment& environment);
+
+// The value of one variable, or nothing when it is not set.
+using VariableLookup = std::function<std::optional<std::string>(std::string_view name)>;
+
+// Checks every value; throws UserError that names the variable, its value and the allowed ones.
+// An empty value is the same as none.
+Environment parse_environment(const VariableLookup& lookup);
+Environment process_environment(); // parse_environment of this process
+
+// One row of the documented table, with what `environment` holds.
+struct VariableInfo {
+  std::string name, values, fallback, current, meaning;
+};
+std::vector<VariableInfo> describe(const Environment& environment);
+
+// Names of set variables that start with KILN_ and mean nothing to Kiln: most likely typing mistakes.
+std::vector<std::string> unknown_variables();
+
+} // namespace kiln

@@ -1,0 +1,31 @@
+// inspect: what the compiler made of a kernel, read from its code object.
+#pragma once
+#include "isa_checks/expectations.h"
+#include "isa_checks/facts.h"
+#include "runtime/compile.h"
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace kiln {
+
+// Registers, LDS, occupancy and instruction counts of the kernel that `object` is named after.
+// Throws InternalError when the code object has no such kernel, isa::Error when it cannot be read.
+isa::KernelFacts inspect(const CodeObject& object);
+
+// The same, and the verdict on what the kernel promises.
+struct Inspection {
+  isa::KernelFacts facts;
+  isa::IsaReport report;
+};
+Inspection inspect(const CodeObject& object, const isa::Expectations& promised);
+
+// The kernel's instructions, one a line, with addresses and with labels where branches go.
+std::string assembly(const CodeObject& object);
+
+// Bytes per lane -> instructions, over every way to global memory (global, flat, buffer).
+std::map<int, std::uint32_t> global_widths(const isa::KernelFacts& facts, isa::MemoryDirection direction);
+// The same for LDS, loads and stores together.
+std::map<int, std::uint32_t> lds_widths(const isa::KernelFacts& facts);
+
+} // namespace kiln

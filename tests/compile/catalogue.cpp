@@ -1,0 +1,39 @@
+// Every entry of the catalogue, for each architecture and type, compiles with warnings as errors and without scratch.
+#include "gen/catalog/catalog.h"
+#include "gen/error.h"
+#include "runtime/build_kernel.h"
+#include <doctest/doctest.h>
+
+using namespace kiln;
+
+namespace {
+
+void compile_one(const CatalogEntry& entry, std::string_view arch, DType dtype, std::int64_t cols) {
+  CAPTURE(entry.name);
+  CAPTURE(arch);
+  CAPTURE(name(dtype));
+  CompileOptions options;
+  options.environment = process_environment();
+  options.warnings_as_errors = true;
+  const Target one = target(arch);
+  try {
+    const BuiltKernel built = build_kernel(entry.build({.cols = cols, .dtype = dtype, .fp8 = one.fp8()}), one, options);
+    CHECK(built.facts.resources.scratch_bytes == 0);
+    CHECK(built.facts.resources.vgpr_spills == 0);
+    CHECK(built.facts.undecodable == 0);
+    CHECK(built.facts.resources.workgroup_size == built.schedule.threads());
+  } catch (const Error& error) {
+    FAIL_CHECK(error.what()); // and on to the next one
+  }
+}
+
+void compile_all(std::int64_t cols) {
+  for (const CatalogEntry& entry : catalog())
+    for (const std::string_view arch : known_archs())
+      for (const DType dtype : {f16, bf16, f32}) compile_one(entry, arch, dtype, cols);
+}
+
+} // namespace
+
+TEST_CASE("the catalogue at 4096 columns") { compile_all(4096); }
+TEST_CASE("the catalogue at 1000 columns, a multiple of 8 only") { compile_all(1000); }

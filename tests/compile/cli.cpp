@@ -1,0 +1,134 @@
+// The subcommands of `kiln`, from the outside.
+#include "gen/catalog/catalog.h"
+#include "gen/target.h"
+#include "isa_checks/code_object.h"
+#include "tests/compile/run_cli.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using kiln::test::CliResult;
+
+namespace {
+
+nlohmann::json json_of(const CliResult& result) {
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  return nlohmann::json::parse(result.out);
+}
+
+} // namespace
+
+TEST_CASE("list names the whole catalogue") {
+  const CliResult text = kiln::test::kiln("list");
+  CHECK(text.exit_code == 0);
+  const nlohmann::json json = json_of(kiln::test::kiln("list --json"));
+  REQUIRE(json.size() == kiln::catalog().size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    CHECK(json[i]["name"] == kiln::catalog()[i].name);
+    CHECK(text.out.find(kiln::catalog()[i].name) != std::string::npos);
+  }
+}
+
+TEST_CASE("env shows what is in force and the compiler it makes") {
+  const nlohmann::json json = json_of(kiln::test::kiln("env --json", "KILN_COMPILER=comgr KILN_COMPILR=x"));
+  CHECK(json["variables"]["KILN_COMPILER"]["now"] == "comgr");
+  CHECK(json["unknown_variables"] == nlohmann::json{"KILN_COMPILR"});
+  CHECK(json["compiler"]["identity"].get<std::string>().starts_with("comgr libamd_comgr"));
+  const CliResult text = kiln::test::kiln("env", "KILN_COMPILR=x");
+  CHECK(text.exit_code == 0);
+  CHECK(text.out.find("KILN_DUMP_DIR") != std::string::npos);
+  CHECK(text.err.find("warning: KILN_COMPILR") != std::string::npos);
+  CHECK(kiln::test::kiln("env", "KILN_HIPRTC_PATH=/nowhere/lib.so").exit_code == 1);
+}
+
+TEST_CASE("compile emits every value on the way, for both architectures") {
+  const std::string all = "--emit spec,plan,schedule,source,object,asm,facts,report";
+  const nlohmann::json json =
+      json_of(kiln::test::kiln("compile rmsnorm --cols 4096 --dtype bf16 --arch gfx942,gfx950 --json " + all));
+  REQUIRE(json.size() == 2);
+  for (const nlohmann::json& kernel : json) {
+    CHECK(kernel["kernel"] == "rmsnorm");
+    CHECK(kernel["facts"]["arch"] == kernel["arch"]);
+    CHECK(kernel["object"].get<int>() > 1000);
+    CHECK(kernel["source"].get<std::string>().find("rmsnorm") != std::string::npos);
+    CHECK(kernel["asm"].get<std::string>().find("s_endpgm") != std::string::npos);
+    CHECK_FALSE(kernel["plan"].get<std::string>().empty());
+    CHECK_FALSE(kernel["schedule"].get<std::string>().empty());
+    CHECK(kernel["report"].dump().find("scratch") != std::string::npos);
+    CHECK(kernel["compile_ms"].get<double>() > 0);
+  }
+  CHECK(json[0]["arch"] != json[1]["arch"]);
+}
+
+TEST_CASE("the text of a spec compiles to the same kernel as the catalogue entry it came from") {
+  const kiln::test::Scratch scratch;
+  const std::string folder = scratch.path.string();
+  const std::string options = "--cols 512 --dtype bf16 ", emit = "--arch gfx950 --emit source";
+  CHECK(kiln::test::kiln("compile layernorm " + options + "--arch gfx950 --emit spec -o " + folder).exit_code == 0);
+  const CliResult entry = kiln::test::kiln("compile layernorm " + options + emit);
+  const CliResult file = kiln::test::kiln("compile " + folder + "/layernorm.gfx950.kiln " + emit);
+  CHECK(file.exit_code == 0);
+  CHECK(file.out == entry.out);
+  CHECK(file.out.size() > 1000);
+}
+
+TEST_CASE("stages after the last one asked for do not run") {
+  // A compiler that cannot be loaded does not matter to a plan.
+  const CliResult plan =
+      kiln::test::kiln("compile softmax --arch gfx942 --emit plan", "KILN_HIPRTC_PATH=/nowhere/lib.so");
+  CHECK(plan.exit_code == 0);
+  CHECK_FALSE(plan.out.starts_with("== ")); // one value is printed as it is
+}
+
+TEST_CASE("the emitted source is one file that compiles as a kernel text of its own") {
+  const CliResult source = kiln::test::kiln("compile softmax --arch gfx950 --emit source");
+  CHECK(source.exit_code == 0);
+  CHECK(source.out.find("#include \"") == std::string::npos);
+}
+
+TEST_CASE("a folder gets one file a value, which -o lists") {
+  const kiln::test::Scratch scratch;
+  const CliResult result =
+      kiln::test::kiln("compile softmax --arch gfx942 --emit object,source -o " + scratch.path.string() + "/new");
+  CHECK(result.exit_code == 0);
+  const std::string object = scratch.path.string() + "/new/softmax.gfx942.co";
+  CHECK(result.out.find(object) != std::string::npos);
+  CHECK(kiln::isa::load_code_object_file(object).find("softmax") != nullptr);
+  CHECK(std::filesystem::exists(scratch.path / "new" / "softmax.gfx942.hip"));
+}
+
+TEST_CASE("both compilers, from the command line") {
+  const auto object = [](const std::string& variables) {
+    return json_of(kiln::test::kiln("compile silu_mul --arch gfx950 --emit facts --json", variables))[0];
+  };
+  const nlohmann::json one = object("KILN_COMPILER=hiprtc"), two = object("KILN_COMPILER=comgr");
+  CHECK(one["compiler"] != two["compiler"]);
+  CHECK(one["facts"] == two["facts"]);
+}
+
+TEST_CASE("overrides of the schedule reach the kernel") {
+  const auto size_with = [](const std::string& set) {
+    const nlohmann::json json = json_of(kiln::test::kiln("compile rmsnorm --cols 16384 --arch gfx942 --json " + set));
+    return json[0]["facts"]["resources"]["workgroup_size"].get<int>();
+  };
+  CHECK(size_with("--set threads_per_row=256,ahead=1") == 256);
+  CHECK(size_with("--set threads_per_row=512,ahead=1") == 512);
+}
+
+TEST_CASE("demo compiles both kernels for both architectures and leaves their files") {
+  const kiln::test::Scratch scratch;
+  const CliResult result = kiln::test::kiln("demo -o " + scratch.path.string());
+  CHECK(result.err == "");
+  CHECK(result.exit_code == 0);
+  for (const std::string kernel : {"add_rmsnorm_quant", "swiglu_quant"}) {
+    for (const std::string_view arch : kiln::known_archs()) {
+      CHECK(result.out.find(kernel + "  ") != std::string::npos);
+      for (const std::string ending : {".hip", ".co", ".s"}) {
+        const std::string file = scratch.path.string() + "/" + kernel + "." + std::string(arch) + ending;
+        CHECK(std::filesystem::file_size(file) > 500);
+      }
+    }
+  }
+  CHECK(result.out.find(scratch.path.string()) != std::string::npos);
+}

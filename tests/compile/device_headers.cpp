@@ -1,0 +1,34 @@
+// Each device header compiles alone, warning-free, on each architecture; with hipRTC's own header before it as well.
+#include "gen/templates.h"
+#include "runtime/compile.h"
+#include "tests/compile/kernels.h"
+#include <doctest/doctest.h>
+
+using namespace kiln;
+
+namespace {
+
+KernelSource only_includes(std::string_view header, std::string_view arch) {
+  return test::with_text(test::scale_kernel("alone", std::string(arch)), "#include \"" + std::string(header) + "\"\n");
+}
+
+void compile_each(CompilerKind kind, bool replace_builtin_header) {
+  CompileOptions options;
+  options.environment = process_environment();
+  options.environment.compiler = kind;
+  options.replace_builtin_header = replace_builtin_header;
+  options.warnings_as_errors = true;
+  for (const TemplateHeader& header : template_headers()) {
+    for (const std::string_view arch : known_archs()) {
+      CAPTURE(header.name);
+      CAPTURE(arch);
+      CHECK_NOTHROW(compile(only_includes(header.name, arch), target(arch), options));
+    }
+  }
+}
+
+} // namespace
+
+TEST_CASE("device headers compile alone through hipRTC") { compile_each(CompilerKind::hiprtc, true); }
+TEST_CASE("device headers compile alone through comgr") { compile_each(CompilerKind::comgr, true); }
+TEST_CASE("device headers compile after hipRTC's built-in header") { compile_each(CompilerKind::hiprtc, false); }

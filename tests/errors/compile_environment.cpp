@@ -1,0 +1,67 @@
+// The KILN_* variables: what they set, and what a wrong value is told.
+#include "gen/error.h"
+#include "runtime/environment.h"
+#include <doctest/doctest.h>
+#include <map>
+
+using namespace kiln;
+
+namespace {
+
+Environment parsed(const std::map<std::string, std::string, std::less<>>& variables) {
+  return parse_environment([&](std::string_view name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+std::string message(const std::map<std::string, std::string, std::less<>>& variables) {
+  try {
+    parsed(variables);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+} // namespace
+
+TEST_CASE("no variable, and empty ones, are the defaults") {
+  CHECK(parsed({}) == Environment{});
+  CHECK(parsed({{"KILN_COMPILER", ""}, {"KILN_HIPRTC_PATH", ""}, {"KILN_SAVE_TEMPS", ""}}) == Environment{});
+  CHECK(dump_folder(Environment{}).string().starts_with("/tmp/kiln-"));
+}
+
+TEST_CASE("every variable reaches its field") {
+  const Environment environment = parsed({{"KILN_COMPILER", "comgr"},
+                                          {"KILN_HIPRTC_PATH", "/a/libhiprtc.so"},
+                                          {"KILN_COMGR_PATH", "/b/libamd_comgr.so"},
+                                          {"KILN_DUMP_DIR", "/c"},
+                                          {"KILN_SAVE_TEMPS", "1"}});
+  CHECK(environment.compiler == CompilerKind::comgr);
+  CHECK(environment.hiprtc_path == "/a/libhiprtc.so");
+  CHECK(environment.comgr_path == "/b/libamd_comgr.so");
+  CHECK(environment.dump_dir == "/c");
+  CHECK(environment.save_temps);
+  CHECK(dump_folder(parsed({{"TMPDIR", "/d"}})).string().starts_with("/d/kiln-"));
+}
+
+TEST_CASE("a wrong value is told the variable, the value and what is allowed") {
+  CHECK(message({{"KILN_COMPILER", "hipcc"}}) ==
+        "KILN_COMPILER: \"hipcc\" is not a compiler that Kiln knows; set it to hiprtc or comgr, or unset it");
+  CHECK(message({{"KILN_SAVE_TEMPS", "yes"}}) == "KILN_SAVE_TEMPS: \"yes\" is neither 0 nor 1; set it to 0 or 1");
+  CHECK(message({{"KILN_DUMP_DIR", "dumps"}}) ==
+        "KILN_DUMP_DIR: \"dumps\" is not an absolute path; write the path from the root, starting with /");
+}
+
+TEST_CASE("the table shows what is in force") {
+  const std::vector<VariableInfo> table = describe(parsed({{"KILN_COMPILER", "comgr"}, {"KILN_DUMP_DIR", "/c"}}));
+  for (const VariableInfo& row : table) {
+    CHECK(row.name.starts_with("KILN_"));
+    CHECK_FALSE(row.meaning.empty());
+    if (row.name == "KILN_COMPILER") CHECK(row.current == "comgr");
+    if (row.name == "KILN_DUMP_DIR") CHECK(row.current == "/c");
+  }
+  CHECK(table.size() == 5);
+}

@@ -1,0 +1,87 @@
+// Golden files: the emitted text of the catalogue and of one kernel for each thing that emission can do.
+// To accept new text: KILN_UPDATE_GOLDEN=1 build/bin/kiln_golden_tests, then read the diff.
+#include "gen/catalog/catalog.h"
+#include "gen/emit.h"
+#include "gen/math.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+using namespace kiln;
+
+namespace {
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void compare(const std::string& name, const KernelSpec& spec, const Target& to, const std::vector<std::string>& settings = {}) {
+  const Plan plan = make_plan(spec, to);
+  const Schedule schedule = with_overrides(choose_schedule(plan, to), settings, plan, to);
+  const std::string text = to_text(schedule) + emit_source(plan, schedule, to).text;
+  const auto path = std::filesystem::path(KILN_SOURCE_DIR) / "tests/golden" / (name + ".txt");
+  if (std::getenv("KILN_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+  INFO("golden file ", path.string());
+  CHECK(text == read(path));
+}
+
+const Dim rows = dynamic("rows");
+const Target gfx942 = target("gfx942");
+
+} // namespace
+
+TEST_CASE("the catalogue at 16384 columns") {
+  for (const CatalogEntry& entry : catalog())
+    compare(std::string(entry.name), entry.build({.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8()}), gfx942);
+}
+
+TEST_CASE("the other architecture has its own fp8 type") {
+  const Target gfx950 = target("gfx950");
+  compare("add_rmsnorm_quant.gfx950", catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = bf16, .fp8 = gfx950.fp8()}), gfx950);
+}
+
+TEST_CASE("rows of every width") {
+  for (const std::int64_t cols : {1, 63, 129, 512, 131072})
+    compare(fmt::format("softmax.{}", cols), catalog_spec("softmax", {.cols = cols, .dtype = f16, .fp8 = gfx942.fp8()}), gfx942);
+}
+
+TEST_CASE("rows that stay in LDS, or are read again") {
+  const KernelSpec spec = catalog_spec("layernorm", {.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8()});
+  compare("layernorm.lds", spec, gfx942, {"residency=lds"});
+  compare("layernorm.reload", spec, gfx942, {"residency=reload", "ahead=2"});
+}
+
+TEST_CASE("an output in place of an input, strided") {
+  const Expr x = input("x", f16, {rows, 4096}, Layout::strided), residual = input("residual", f16, {rows, 4096});
+  KernelSpec spec("add_in_place");
+  spec.output("y", f16, x * row_max(x) + residual, {.in_place_of = "x", .layout = Layout::strided});
+  compare("in_place_strided", spec, gfx942);
+}
+
+TEST_CASE("broadcasts over some outer dimensions only") {
+  const Dim batch = dynamic("batch");
+  const Expr x = input("x", f16, {batch, 32, 128}), per_head = input("per_head", f32, {32, 1});
+  compare("outer_broadcast", KernelSpec("scale_heads").output("y", f16, x * per_head + input("bias", f16, {batch, 1, 128})), gfx942);
+}
+
+TEST_CASE("groups, booleans, scalars, integers") {
+  const Expr x = input("x", f32, {rows, 256}), limit = scalar("limit"), count = input("count", i32, {rows, 1});
+  const Expr mask = logical_and(x > limit, input("keep", boolean, {rows, 256}));
+  KernelSpec spec("mixed");
+  spec.output("mask", boolean, mask).output("y", i8, select(mask, x, -x) * ungroup(group_mean(x, 64), 64, 256));
+  spec.output("biggest", f32, group_absmax(x, 64)).output("total", bf16, row_sum(x) / count);
+  compare("mixed", spec, gfx942);
+}
+
+TEST_CASE("names that emission would choose itself") {
+  const Expr x = input("v2", f16, {rows, 64}), y = input("kept0", f16, {rows, 64});
+  KernelSpec spec("awkward");
+  spec.output("to_sum3", f16, x * row_max(x * y)).output("sum3", f16, y);
+  compare("awkward_names", spec, gfx942);
+}

@@ -1,0 +1,29 @@
+// check_kernel: what the numeric tests share.
+#include "tests/numeric/check_kernel.h"
+#include "gen/evaluate_bounds.h"
+#include "runtime/build_kernel.h"
+#include "runtime/emulate.h"
+#include <fmt/format.h>
+
+namespace kiln::testing {
+
+std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options) {
+  CompileOptions compile;
+  compile.environment = process_environment();
+  compile.warnings_as_errors = true;
+  const BuiltKernel built = build_kernel(spec, target, compile, options.settings);
+  const Inputs inputs = random_inputs(spec, seed, {.dynamic_size = options.rows, .special_values = options.special_values});
+  exec::ExecOptions run;
+  run.seed = seed;
+  run.measure = false;
+  const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
+  const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
+  if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
+  if (!done.result.completed) return "did not complete: " + where;
+  const std::int64_t chain = built.plan.cols ? built.plan.cols / built.schedule.threads() + 64 : 0;
+  const auto bounds = evaluate_bounds(spec, inputs, {.addition_depth = std::max<std::int64_t>(chain, built.plan.cols)});
+  if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
+  return {};
+}
+
+} // namespace kiln::testing

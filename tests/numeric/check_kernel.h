@@ -1,0 +1,22 @@
+// check_kernel: builds a spec, executes its code object on the CPU and compares every output with the reference.
+#pragma once
+#include "gen/random_spec.h"
+#include "gen/spec.h"
+#include "gen/target.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kiln::testing {
+
+struct CheckOptions {
+  std::int64_t rows = 3;
+  bool special_values = false;
+  std::vector<std::string> settings = {}; // of the schedule
+};
+
+// What is wrong, with the spec's text; nothing when all is right.
+std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options = {});
+
+} // namespace kiln::testing
