@@ -1,6 +1,7 @@
 // One pre-decoded instruction: a handler and everything it needs, and the table entry that gave the handler.
 #pragma once
 #include "isa_checks/exec/encoding.h"
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -12,6 +13,7 @@ namespace kiln::exec {
 struct Wave;
 struct Inst;
 struct MemoryOp;
+struct MatrixShape;
 using Handler = void (*)(Wave&, const Inst&);
 
 // What an instruction counts as.
@@ -52,6 +54,7 @@ struct Semantics {
   Signature signature{};
   InstClass cls = InstClass::valu;
   const MemoryOp* memory = nullptr; // of the memory families: what it moves
+  const MatrixShape* matrix = nullptr;
 };
 
 struct Operand {

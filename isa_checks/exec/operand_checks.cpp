@@ -1,6 +1,7 @@
 // Register ranges of every instruction, and the check that loads have been waited for.
 #include "isa_checks/exec/operand_checks.h"
 #include "isa_checks/exec/findings.h"
+#include "isa_checks/exec/matrix.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/wait_counts.h"
 #include <algorithm>
@@ -37,6 +38,16 @@ void memory_ranges(Inst& inst, const MemoryOp& op) {
     }
     if (op.store || op.atomic != Atomic::none) reads.vector(inst.src[1].reg, exchange ? 2 * words : words);
     const bool returns = op.atomic != Atomic::none ? f.sc0 : !op.store && !op.to_lds;
+    if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(words)};
+    if (returns && op.half != 0) reads.vector(inst.dst.reg, 1);
+    return;
+  }
+  if (f.format == Format::mubuf) {
+    if (f.offen || f.idxen) reads.vector(inst.src[0].reg, f.offen && f.idxen ? 2 : 1);
+    reads.scalar(f.saddr, 4);
+    reads.scalar(f.soffset, 1);
+    const bool returns = op.atomic != Atomic::none ? f.sc0 : !op.store && !f.lds;
+    if (op.store || op.atomic != Atomic::none) reads.vector(inst.src[1].reg, exchange ? 2 * words : words);
     if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(words)};
     if (returns && op.half != 0) reads.vector(inst.dst.reg, 1);
     return;
@@ -91,13 +102,19 @@ void set_ranges(Inst& inst) {
     memory_ranges(inst, *inst.op->memory);
     return;
   }
+  if (const MatrixShape* shape = inst.op->matrix) {
+    reads.vector(inst.src[0].reg, shape->source_registers());
+    reads.vector(inst.src[1].reg, shape->source_registers());
+    if (inst.src[2].kind == Operand::vector) reads.vector(inst.src[2].reg, shape->result_registers());
+    inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(shape->result_registers())};
+  }
   for (std::size_t k = 0; k < s.source_count; ++k) {
     const Operand& o = inst.src[k];
     if (inst.fields.format == Format::sopk && k == 0 && inst.op->name == "s_movk_i32") continue;
     if (o.kind == Operand::vector) reads.vector(o.reg, registers(o.type));
     if (o.kind == Operand::scalar) reads.scalar(o.reg, registers(o.type));
   }
-  if (inst.dst.kind == Operand::vector) {
+  if (inst.dst.kind == Operand::vector && inst.op->matrix == nullptr) {
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
     if (keeps_destination(inst)) reads.vector(inst.dst.reg, 1);
   }

@@ -2,6 +2,7 @@
 #include "isa_checks/exec/program.h"
 #include "isa_checks/disassembler.h"
 #include "isa_checks/exec/control.h"
+#include "isa_checks/exec/matrix.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/numeric.h"
 #include "isa_checks/exec/operand_checks.h"
@@ -176,6 +177,16 @@ void vector_operands(Inst& inst) {
   inst.simple_result = !inst.clamp && inst.omod == 0 && !inst.dst_high && !s.keeps_half && !(f.sdwa.present && f.sdwa.dst_sel != 6);
 }
 
+// A and B by registers, C by registers or a constant; each may be architectural or accumulation registers.
+void matrix_operands(Inst& inst) {
+  const Fields& f = inst.fields;
+  const Element accumulator = inst.op->matrix->accumulator;
+  const Type type = accumulator == Element::f64 ? Type::f64 : accumulator == Element::i8 ? Type::u32 : Type::f32;
+  for (int k = 0; k < 2; ++k) inst.src[static_cast<std::size_t>(k)] = make_operand(f, f.src[k], type, (f.acc_src >> k & 1) != 0);
+  inst.src[2] = make_operand(f, f.src[2], type, f.acc_cd);
+  inst.dst = {.kind = Operand::vector, .type = type, .reg = static_cast<std::uint16_t>(f.dst + (f.acc_cd ? 256 : 0))};
+}
+
 std::uint16_t data_register(const Fields& f, std::uint16_t reg) { return static_cast<std::uint16_t>(reg + (f.acc ? 256 : 0)); }
 
 void memory_operands(Inst& inst) {
@@ -204,6 +215,7 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   inst.handler = inst.op->handler;
   if (is_scalar(inst.fields.format)) scalar_operands(inst);
   else if (is_memory(inst.fields.format)) memory_operands(inst);
+  else if (inst.op->matrix != nullptr) matrix_operands(inst);
   else vector_operands(inst);
   inst.source_count = inst.op->signature.source_count;
   set_ranges(inst);

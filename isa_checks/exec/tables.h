@@ -17,12 +17,14 @@ Table convert_table();
 Table fp8_table(bool fnuz); // what fp8 and bf8 mean depends on the architecture
 Table packed_table();
 Table cross_lane_table();
+Table matrix_table(bool fnuz);
 Table scalar_arithmetic_table();
 Table scalar_bits_table();
 Table scalar_compare_table();
 Table control_table();
 Table scalar_memory_table();
 Table global_table();  // flat_, global_ and scratch_
+Table buffer_table();
 Table lds_table();
 
 // Null when the instruction is not modelled. `clamp` asks for the saturating form of an integer operation first.

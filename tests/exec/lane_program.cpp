@@ -43,9 +43,15 @@ LaneResult run(const LaneProgram& p, const ExecOptions& options) {
   std::string body = "  s_load_dwordx4 s[4:7], s[0:1], 0x0\n  s_load_dwordx2 s[8:9], s[0:1], 0x10\n"
                      "  v_lshlrev_b32 v255, 2, v0\n  s_waitcnt lgkmcnt(0)\n";
   if (!p.scalars.empty()) body += "  s_load_dwordx16 s[16:31], s[8:9], 0x0\n";
-  for (std::size_t i = 0; i < p.inputs.size(); ++i) body += fmt::format("  global_load_dword v{}, v255, s[4:5] offset:{}\n", i + 1, 256 * i);
+  // Immediate offsets reach 16 registers far.
+  const auto base = [](std::size_t i, int from) {
+    return i % 16 != 0 ? "" : fmt::format("  s_add_u32 s10, s{}, {}\n  s_addc_u32 s11, s{}, 0\n", from, 256 * i, from + 1);
+  };
+  for (std::size_t i = 0; i < p.inputs.size(); ++i)
+    body += base(i, 4) + fmt::format("  global_load_dword v{}, v255, s[10:11] offset:{}\n", i + 1, 256 * (i % 16));
   body += "  s_waitcnt vmcnt(0) lgkmcnt(0)\n" + p.body + "\n  s_mov_b64 exec, -1\n  s_nop 4\n";
-  for (int i = 0; i < p.results; ++i) body += fmt::format("  global_store_dword v255, v{}, s[6:7] offset:{}\n", 64 + i, 256 * i);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(p.results); ++i)
+    body += base(i, 6) + fmt::format("  global_store_dword v255, v{}, s[10:11] offset:{}\n", 64 + i, 256 * (i % 16));
   const isa::CodeObject object = assemble_kernel({.body = body, .arch = p.arch, .lds_bytes = p.lds_bytes,
                                                   .accumulation = p.accumulation, .descriptor = p.descriptor});
   Memory memory;

@@ -14,10 +14,10 @@ namespace kiln::exec::testing {
 using Lanes64 = std::array<std::uint32_t, 64>;
 
 struct LaneProgram {
-  std::string body;                     // assembly; may use v1 to v250, s16 to s95, all of VCC, EXEC, M0
-  std::vector<Lanes64> inputs = {};     // in v1, v2, ... (up to 16)
+  std::string body;                     // assembly; may use v1 to v250, s12 to s95, all of VCC, EXEC, M0; s[4:5] in, s[6:7] out, s[8:9] scalars
+  std::vector<Lanes64> inputs = {};     // in v1, v2, ... (up to 63)
   std::vector<std::uint32_t> scalars = {}; // in s16, s17, ... (up to 16)
-  int results = 1;                      // v64, v65, ... (up to 16)
+  int results = 1;                      // v64, v65, ... (up to 64)
   int lds_bytes = 0;
   bool accumulation = false;            // a0 to a255 exist
   std::string arch = "gfx942";

@@ -156,3 +156,20 @@ TEST_CASE("accesses outside every allocation are findings with lane and neighbou
   CHECK(has(run({.body = "v_mov_b32 v20, 0\n v_mov_b32 v64, 0\n global_store_dword v20, v64, s[0:1]\n s_waitcnt vmcnt(0)"}).run, FindingKind::read_only_store));
   CHECK(has(run({.body = "v_mov_b32 v20, 2\n v_mov_b32 v64, 0\n global_atomic_add v20, v64, s[6:7]\n s_waitcnt vmcnt(0)"}).run, FindingKind::misaligned));
 }
+
+TEST_CASE("buffers: raw and structured ranges, out-of-range lanes read 0 and do not store") {
+  // A raw buffer of 100 bytes over the input, and one of 10 records of 8 bytes.
+  const std::string raw = "s_mov_b32 s20, s4\n s_mov_b32 s21, s5\n s_mov_b32 s22, 100\n s_mov_b32 s23, 0x00020000\n";
+  const std::string body = raw + "v_lshlrev_b32 v20, 2, v0\n s_mov_b32 s30, 8\n buffer_load_dword v64, v20, s[20:23], 0 offen offset:4\n"
+                                 "buffer_load_dword v65, v20, s[20:23], s30 offen\n s_or_b32 s21, s21, 0x80000\n s_mov_b32 s22, 10\n"
+                                 "buffer_load_dword v66, v0, s[20:23], 0 idxen offset:4\n s_waitcnt vmcnt(0)\n"
+                                 "s_mov_b32 s20, s6\n s_mov_b32 s21, s7\n s_mov_b32 s22, 1024\n buffer_store_dword v1, v20, s[20:23], 0 offen offset:1000\n s_waitcnt vmcnt(0)\n"
+                                 "v_mov_b32 v67, 0";
+  const LaneResult r = run({.body = body, .inputs = {lane_ids}, .results = 5 - 1});
+  CHECK(r.run.findings.empty());
+  for (u32 i = 0; i < 64; ++i) {
+    CHECK(r.v[0][i] == (i < 24 ? i + 1 : 0));
+    CHECK(r.v[1][i] == (i < 23 ? i + 2 : 0));
+    CHECK(r.v[2][i] == (i < 10 ? 2 * i + 1 : 0));
+  }
+}
