@@ -131,6 +131,10 @@ private:
     plan_.family = flat ? Family::elementwise : Family::rowwise;
     for (const Value& value : plan_.values) plan_.passes = std::max(plan_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
     for (const std::int64_t group : groups_) plan_.group = plan_.group ? std::min(plan_.group, group) : group;
+    for (const std::int64_t group : groups_)
+      if (group > 64 * plan_.group)
+        throw UserError(fmt::format("kernel '{}'", plan_.spec.name()), fmt::format("it has groups of {} and of {}", plan_.group, group),
+                        "use sizes whose ratio is at most 64, the lanes of a wave, or two kernels");
     if (flat) return;
     if (cols().is_dynamic())
       throw UserError(fmt::format("kernel '{}'", plan_.spec.name()),

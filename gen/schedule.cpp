@@ -38,7 +38,7 @@ int preferred_vec(const Plan& plan) {
 // The largest vector that divides the columns, so that rows start aligned. Where that is less than half of what one access
 // moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
 int choose_vec(const Plan& plan, int largest_group) {
-  int preferred = preferred_vec(plan);
+  int preferred = std::max(preferred_vec(plan), largest_group / 64); // a group lies within a wave
   if (plan.group) preferred = std::min<int>(preferred, static_cast<int>(plan.group));
   const int natural = std::min(preferred, largest_power_of_two_in(plan.cols));
   const bool few_lanes = plan.cols <= 64 * natural && largest_group <= 64 * natural;

@@ -30,7 +30,7 @@ TEST_CASE("names") {
   expect_user_error([] { tensor("2x"); }, "input '2x'", "begins with '2'", "begin it with a letter");
   expect_user_error([] { tensor("a b"); }, "input 'a b'", "contains ' '", "letters, digits and underscores");
   expect_user_error([] { tensor("a__b"); }, "input 'a__b'", "two underscores", "one underscore");
-  expect_user_error([] { tensor("float"); }, "input 'float'", "a word of the spec text or of C++", "another name");
+  expect_user_error([] { tensor("float"); }, "input 'float'", "a word of the spec text, of C++ or of the emitted kernels", "another name");
   expect_user_error([] { tensor("exp"); }, "input 'exp'", "a word of", "another name");
   expect_user_error([] { tensor(std::string(65, 'x')); }, "input '" + std::string(65, 'x') + "'", "has 65 characters", "at most 64");
   expect_user_error([] { KernelSpec("my-kernel"); }, "kernel 'my-kernel'", "contains '-'", "letters");

@@ -52,9 +52,9 @@ void check_near(const Tensor& actual, const std::vector<std::vector<double>>& ex
 } // namespace
 
 TEST_CASE("broadcasts of rows, columns, scalars") {
-  const Expr full = input("full", f32, {rows, 3}), row = input("row", f32, {3}), column = input("column", f32, {rows, 1}), one = input("one", f32, {});
+  const Expr full = input("full", f32, {rows, 3}), row = input("per_row", f32, {3}), column = input("column", f32, {rows, 1}), one = input("one", f32, {});
   const KernelSpec spec = KernelSpec("k").output("y", f32, full + row * 10 + column * 100 + one * scalar("s"));
-  const Inputs inputs{{{"full", tensor(f32, {2, 3}, {1, 2, 3, 4, 5, 6})}, {"row", tensor(f32, {3}, {1, 2, 3})},
+  const Inputs inputs{{{"full", tensor(f32, {2, 3}, {1, 2, 3, 4, 5, 6})}, {"per_row", tensor(f32, {3}, {1, 2, 3})},
                        {"column", tensor(f32, {2, 1}, {1, 2})}, {"one", tensor(f32, {}, {2})}},
                       {{"s", 500}}};
   CHECK(result(spec, inputs) == std::vector<float>{1111, 1122, 1133, 1214, 1225, 1236});

@@ -137,7 +137,7 @@ TEST_CASE("numbers become constants, and a negated number is a number") {
 
 TEST_CASE("shapes broadcast from the right") {
   const Dim rows = dynamic("rows");
-  const Expr full = input("full", f32, {rows, 8}), row = input("row", f32, {8}), column = input("column", f32, {rows, 1}), one = input("one", f32, {1});
+  const Expr full = input("full", f32, {rows, 8}), row = input("per_row", f32, {8}), column = input("column", f32, {rows, 1}), one = input("one", f32, {1});
   CHECK((full + row).shape() == Shape{rows, 8});
   CHECK((row + column).shape() == Shape{rows, 8});
   CHECK((one * row).shape() == Shape{8});

@@ -1,0 +1,108 @@
+// Executed instructions of Kiln's kernels beside those of public kernels, for [16, 16384] f16 in, fp8 out. These are facts
+// about code, not times. Kiln's are counted by executing the code object on the CPU model (prologue, reductions and exit
+// included), whose result is compared with the reference; the peers' were counted the same way (HARDWARE and compiler:
+// clang 22 and Triton 3.6, on gfx942 and, in the second figure, on gfx950). Exit code 1: a bound is missed.
+#include "gen/catalog/catalog.h"
+#include "gen/evaluate_bounds.h"
+#include "gen/random_spec.h"
+#include "runtime/build_kernel.h"
+#include "runtime/emulate.h"
+#include "runtime/inspect.h"
+#include "runtime/table.h"
+#include <fmt/format.h>
+
+using namespace kiln;
+
+namespace {
+
+constexpr std::int64_t rows = 16, cols = 16384;
+
+struct Peer {
+  const char* name;
+  int gfx942, gfx950; // executed wave instructions per 512 outputs, 8 of each lane
+};
+struct Case {
+  const char* kernel;
+  std::vector<Peer> peers;
+  double bound; // of Kiln, both architectures
+};
+const std::vector<Case>& cases() {
+  static const std::vector<Case> list = {
+      {"add_rmsnorm_quant",
+       {{"Hugging Face, 1024 threads", 247, 239}, {"vLLM", 234, 237}, {"aiter", 331, 324}, {"Triton, 4 warps", 89, 384}, {"Triton, 16 warps", 128, 427}},
+       60},
+      {"swiglu_quant", {{"Hugging Face", 319, 319}, {"vLLM", 1233, 1233}, {"aiter", 199, 201}, {"Triton", 191, 477}}, 80},
+  };
+  return list;
+}
+
+struct Counted {
+  double all = 0, valu = 0, salu = 0, vmem = 0, lds = 0, waits = 0, nops = 0; // per 512 outputs
+  BuiltKernel built;
+};
+
+std::uint64_t sum(const exec::ExecResult& r, std::initializer_list<exec::InstClass> classes) {
+  std::uint64_t total = 0;
+  for (const exec::InstClass c : classes) total += r.waves.executed(c);
+  return total;
+}
+
+Counted count(const char* kernel, const Target& to) {
+  CompileOptions options;
+  options.environment = process_environment();
+  const KernelSpec spec = catalog_spec(kernel, {.cols = cols, .dtype = f16, .fp8 = to.fp8()});
+  BuiltKernel built = build_kernel(spec, to, options);
+  const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = rows});
+  const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0});
+  if (!run.result.completed || !run.result.findings.empty())
+    throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
+  const RowwiseConfig& c = built.schedule.rowwise;
+  const auto depth = built.schedule.family == Family::rowwise ? c.chunks() * c.vec + 16 : 0;
+  if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, {.addition_depth = depth})))
+    throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), text(*wrong)));
+  const double share = static_cast<double>(rows * cols) / 512;
+  using enum exec::InstClass;
+  const auto per = [&](std::initializer_list<exec::InstClass> classes) { return static_cast<double>(sum(run.result, classes)) / share; };
+  Counted counted{.built = std::move(built)};
+  counted.all = static_cast<double>(run.result.waves.executed()) / share;
+  counted.valu = per({valu, trans});
+  counted.salu = per({salu, branch});
+  counted.vmem = per({vmem});
+  counted.lds = per({exec::InstClass::lds});
+  counted.waits = per({wait});
+  counted.nops = per({nop});
+  return counted;
+}
+
+std::string mix(const Counted& c) {
+  return fmt::format("VALU {:.1f}, SALU {:.1f}, VMEM {:.1f}, LDS {:.2f}, waits {:.1f}, s_nop {:.1f}", c.valu, c.salu, c.vmem, c.lds, c.waits, c.nops);
+}
+
+} // namespace
+
+int main() try {
+  bool all_met = true;
+  for (const Case& one : cases()) {
+    fmt::print("\n{} [{}, {}], executed wave instructions per 512 outputs\n", one.kernel, rows, cols);
+    Table table{.header = {"kernel", "gfx942", "gfx950", "Kiln / it"}, .rows = {}, .right = {false, true, true, true}};
+    const Counted a = count(one.kernel, target("gfx942")), b = count(one.kernel, target("gfx950"));
+    for (const Peer& p : one.peers)
+      table.rows.push_back({p.name, fmt::format("{}", p.gfx942), fmt::format("{}", p.gfx950), fmt::format("{:.2f} / {:.2f}", a.all / p.gfx942, b.all / p.gfx950)});
+    table.rows.push_back({"Kiln, default schedule", fmt::format("{:.1f}", a.all), fmt::format("{:.1f}", b.all), ""});
+    fmt::print("{}", to_text(table));
+    const bool met = a.all <= one.bound && b.all <= one.bound;
+    all_met &= met;
+    fmt::print("bound {}: {}\n", one.bound, met ? "met" : "MISSED");
+    for (const Counted* c : {&a, &b}) {
+      const isa::KernelFacts& f = c->built.facts;
+      fmt::print("  {}: {}; {} VGPRs, {} B LDS, {} B scratch, {:g} waves/SIMD; global loads {}, stores {}, LDS {}\n", f.arch, mix(*c), f.resources.vgprs,
+                 f.resources.lds_bytes, f.resources.scratch_bytes, f.occupancy.waves_per_simd,
+                 isa::widths_text(global_widths(f, isa::MemoryDirection::load)), isa::widths_text(global_widths(f, isa::MemoryDirection::store)),
+                 isa::widths_text(lds_widths(f)));
+    }
+  }
+  return all_met ? 0 : 1;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "error: {}\n", error.what());
+  return 1;
+}
