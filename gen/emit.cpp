@@ -120,14 +120,19 @@ private:
   RowArguments row_arguments(const TensorPlan& t) const {
     const std::string pointer = t.in_place_of.empty() ? t.name : t.in_place_of;
     const TensorPlan& memory = t.in_place_of.empty() ? t : plan_.tensor(t.in_place_of);
-    if (memory.layout == Layout::strided) return {pointer, fmt::format(", {}_stride", pointer)};
-    if (t.covers_rows()) return {pointer, ""};
-    std::string offset;
-    std::int64_t inner = t.extent == Extent::element ? plan_.cols : t.extent == Extent::group ? group_count(plan_.cols, t.group) : 1;
-    std::string scale = fmt::format("{}ull", inner);
+    const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
+    if (!plan_.general_rows()) {
+      if (strided) return {pointer, fmt::format(", {}_stride", pointer)};
+      if (t.covers_rows()) return {pointer, ""};
+    } else if (t.covers_rows() && !strided) {
+      return {pointer, ""};
+    }
+    const std::int64_t inner = t.extent == Extent::element ? plan_.cols : t.extent == Extent::group ? group_count(plan_.cols, t.group) : 1;
+    std::string offset, scale = fmt::format("{}ull", inner);
     for (std::size_t d = plan_.outer_dims.size(); d-- > 0;) {
       if (!t.outer[d]) continue;
-      offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index_name(d), scale);
+      const bool by_stride = strided && static_cast<int>(d) == memory.stride_dim;
+      offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index_name(d), by_stride ? fmt::format("static_cast<u64>({}_stride)", pointer) : scale);
       scale += " * " + product_text({&plan_.outer_dims[d], 1});
     }
     return {offset.empty() ? pointer : fmt::format("{} + ({})", pointer, offset), ", 0"};

@@ -148,29 +148,42 @@ private:
     return true;
   }
 
-  // Outer dims that every tensor treats alike become one; elementwise kernels have one dim, all of them.
+  // The space's dim that a tensor's leading stride belongs to: its own first one.
+  std::vector<std::size_t> leading_dims() const {
+    std::vector<std::size_t> leading(plan_.tensors.size(), space_.size());
+    const auto note = [&](const std::string& tensor_name, const Shape& shape) {
+      for (std::size_t t = 0; t < plan_.tensors.size(); ++t)
+        if (plan_.tensors[t].name == tensor_name && plan_.tensors[t].layout == Layout::strided) leading[t] = space_.size() - shape.size();
+    };
+    for (const Expr& input : plan_.spec.inputs()) note(input->name, input.shape());
+    for (const Output& output : plan_.spec.outputs()) note(output.name, output.value.shape());
+    return leading;
+  }
+
+  // Outer dims that every tensor treats alike become one; elementwise kernels have one dim, all of them. The dims that
+  // strides belong to stay alone.
   void merge_outer_dims() {
     const bool flat = plan_.family == Family::elementwise;
     std::vector<std::vector<bool>> outer(plan_.tensors.size());
+    const std::vector<std::size_t> leading = leading_dims();
+    const auto alone = [&](std::size_t d) { return std::ranges::find(leading, d) != leading.end(); };
     const std::size_t dims = flat ? space_.size() : space_.size() - 1;
     std::size_t previous = 0;
     for (std::size_t d = 0; d < dims; ++d) {
       if (is_one(space_[d])) continue;
       const auto alike = [&](const TensorPlan& t) { return t.outer[previous] == t.outer[d]; };
-      if (!plan_.outer_dims.empty() && (flat || std::ranges::all_of(plan_.tensors, alike))) {
+      if (!plan_.outer_dims.empty() && (flat || (!alone(d) && !alone(previous) && std::ranges::all_of(plan_.tensors, alike)))) {
         plan_.outer_dims.back().push_back(space_[d]);
       } else {
         plan_.outer_dims.push_back({space_[d]});
-        for (std::size_t t = 0; t < outer.size(); ++t) outer[t].push_back(flat || plan_.tensors[t].outer[d]);
+        for (std::size_t t = 0; t < outer.size(); ++t) {
+          outer[t].push_back(flat || plan_.tensors[t].outer[d]);
+          if (leading[t] == d) plan_.tensors[t].stride_dim = static_cast<int>(plan_.outer_dims.size()) - 1;
+        }
       }
       previous = d;
     }
     for (std::size_t t = 0; t < outer.size(); ++t) plan_.tensors[t].outer = std::move(outer[t]);
-    if (plan_.outer_dims.size() > 1)
-      for (const TensorPlan& tensor : plan_.tensors)
-        if (tensor.layout == Layout::strided)
-          throw UserError(fmt::format("tensor '{}'", tensor.name), "it is strided in a kernel that broadcasts over some outer dimensions only",
-                          "make it contiguous, or the kernel's tensors [rows, cols]");
   }
 
   Plan plan_;

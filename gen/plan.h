@@ -38,6 +38,7 @@ struct TensorPlan {
   std::int64_t group = 0;        // for Extent::group
   std::vector<bool> outer = {};       // for each entry of Plan::outer_dims: whether the tensor varies with it
   Layout layout = Layout::contiguous;
+  int stride_dim = -1;           // strided: the entry of Plan::outer_dims that its stride belongs to
   bool output = false;
   std::string in_place_of = {};       // outputs
   bool covers_rows() const;      // varies with all of them

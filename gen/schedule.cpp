@@ -41,8 +41,8 @@ int choose_vec(const Plan& plan, int largest_group) {
   int preferred = std::max(preferred_vec(plan), largest_group / 64); // a group lies within a wave
   if (plan.group) preferred = std::min<int>(preferred, static_cast<int>(plan.group));
   const int natural = std::min(preferred, largest_power_of_two_in(plan.cols));
-  const bool few_lanes = plan.cols <= 64 * natural && largest_group <= 64 * natural;
-  return few_lanes || natural * 2 >= preferred ? natural : preferred;
+  if (largest_group > 64 * natural) return preferred;
+  return plan.cols <= 64 * natural || natural * 2 >= preferred ? natural : preferred;
 }
 
 int stream_registers(const Plan& plan, const Pass& pass, int vec) {
@@ -159,6 +159,15 @@ std::string why(const RowwiseConfig& c, const Plan& plan) {
   return text;
 }
 
+std::string fields_text(const Schedule& schedule) {
+  const RowwiseConfig& r = schedule.rowwise;
+  const ElementwiseConfig& e = schedule.elementwise;
+  if (schedule.family == Family::rowwise)
+    return fmt::format("cols={} vec={} threads_per_row={} rows_per_block={} tiles={} ahead={} residency={}", r.cols, r.vec, r.threads_per_row,
+                       r.rows_per_block, r.tiles, r.ahead, name(r.residency));
+  return fmt::format("vec={} threads={} chunks={} ahead={} exact={}", e.vec, e.threads, e.chunks, e.ahead, e.exact);
+}
+
 [[noreturn]] void reject(const Plan& plan, const std::string& fact, const std::string& remedy) {
   throw UserError(fmt::format("schedule of '{}'", plan.spec.name()), fact, remedy);
 }
@@ -214,7 +223,7 @@ void require_valid(const Schedule& schedule, const Plan& plan, const Target& tar
   if (schedule.family != plan.family)
     reject(plan, fmt::format("it is {}, the plan is {}", name(schedule.family), name(plan.family)), "make the schedule for this plan");
   const char* const invalid = plan.family == Family::rowwise ? why_invalid(schedule.rowwise) : why_invalid(schedule.elementwise);
-  if (invalid) reject(plan, to_text(schedule), invalid);
+  if (invalid) reject(plan, fields_text(schedule), invalid);
   if (plan.family == Family::elementwise) return;
   const RowwiseConfig& c = schedule.rowwise;
   if (c.cols != plan.cols) reject(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, plan.cols), "leave cols as it is");
@@ -283,14 +292,7 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
 }
 
 std::string to_text(const Schedule& schedule) {
-  const RowwiseConfig& r = schedule.rowwise;
-  const ElementwiseConfig& e = schedule.elementwise;
-  const std::string fields =
-      schedule.family == Family::rowwise
-          ? fmt::format("cols={} vec={} threads_per_row={} rows_per_block={} tiles={} ahead={} residency={}", r.cols, r.vec, r.threads_per_row,
-                        r.rows_per_block, r.tiles, r.ahead, name(r.residency))
-          : fmt::format("vec={} threads={} chunks={} ahead={} exact={}", e.vec, e.threads, e.chunks, e.ahead, e.exact);
-  return fmt::format("schedule {}: {}\n  why: {}\n", name(schedule.family), fields, schedule.why);
+  return fmt::format("schedule {}: {}\n  why: {}\n", name(schedule.family), fields_text(schedule), schedule.why);
 }
 
 } // namespace kiln

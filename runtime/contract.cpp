@@ -8,24 +8,24 @@ namespace {
 
 constexpr int max_vgprs = 128; // four waves a SIMD: the least with which a memory-bound kernel hides its own latency
 
-// Loads of full and column tensors: how many there are in the code, and how wide the narrowest is.
-isa::WidthExpectation stream_loads(const Plan& plan, const Schedule& schedule) {
+// All loads are as wide as the narrowest full or column tensor's, but for single values of rows and groups and the ends of
+// rows (or of a flat tensor) that are no multiple of the vector.
+isa::WidthExpectation wide_loads(const Plan& plan, const Schedule& schedule) {
   const bool rows = schedule.family == Family::rowwise;
   const RowwiseConfig& r = schedule.rowwise;
   const int vec = rows ? r.vec : schedule.elementwise.vec;
-  int chunks = !rows ? schedule.elementwise.chunks : r.unrolled() ? r.chunks() : r.ahead;
-  // A last chunk in which no lane has all elements has no wide access at all.
-  if (rows && r.ragged() && r.unrolled() && r.cols - (r.chunks() - 1) * r.threads_per_row * r.vec < r.vec) --chunks;
+  const bool ends = rows ? r.ragged() : !schedule.elementwise.exact;
+  const int chunks_in_code = !rows ? 1 : r.unrolled() ? r.chunks() : std::min(r.chunks(), 3 * r.ahead);
   isa::WidthExpectation loads{.min_bytes = 16};
-  for (const Pass& pass : split_passes(plan, rows ? r.residency : Residency::registers))
+  const std::vector<Pass> passes = split_passes(plan, rows ? r.residency : Residency::registers);
+  for (const Pass& pass : passes)
     for (const int index : pass.streams) {
-      const int bytes = vec * size_bytes(plan.values[static_cast<std::size_t>(index)].expr.dtype());
-      loads.min_bytes = std::min(loads.min_bytes, bytes);
-      loads.at_least += static_cast<std::uint32_t>(chunks * std::max(1, bytes / 16));
+      loads.min_bytes = std::min(loads.min_bytes, vec * size_bytes(plan.values[static_cast<std::size_t>(index)].expr.dtype()));
+      if (ends) loads.exceptions += static_cast<std::uint32_t>(vec);
     }
-  if (loads.at_least == 0) return {};
-  // Everything narrower: scalars, rows' and groups' values, the ends of ragged rows.
-  loads.exceptions = ~std::uint32_t{0};
+  for (const TensorPlan& t : plan.tensors)
+    if (!t.output && t.extent != Extent::element)
+      loads.exceptions += t.extent == Extent::group ? static_cast<std::uint32_t>(chunks_in_code) * static_cast<std::uint32_t>(passes.size()) : 1;
   return loads;
 }
 
@@ -43,7 +43,7 @@ bool stores_vectors_of(const Plan& plan, DType type) {
 
 isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Target& target) {
   isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = max_vgprs, .max_lds_bytes = lds_bytes(plan, schedule)};
-  e.global_loads = stream_loads(plan, schedule);
+  e.global_loads = wide_loads(plan, schedule);
   e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};
   const bool divides = uses(plan, Op::div_exact) || (uses(plan, Op::group_mean) && schedule.family == Family::rowwise);
   if (!divides) e.forbidden.emplace_back("v_div_");

@@ -112,7 +112,7 @@ template <class To, int N> KILN_DEVICE auto to(Mask<N> m) {
   } else { // bool: a byte of 0 or 1 each
     Bytes<To, N> bytes{};
 #pragma unroll
-    for (int i = 0; i < N; ++i) bytes.word[i / 4] |= static_cast<u32>(m.at[i]) << (8 * (i % 4));
+    for (int i = 0; i < N; ++i) bytes.word[i / 4] |= m.at[i] << (8 * (i % 4));
     return bytes;
   }
 }

@@ -17,9 +17,10 @@ template <class T, int N, bool byte> struct ChunkOf { using type = Vec<T, N>; };
 template <class T, int N> struct ChunkOf<T, N, true> { using type = Bytes<T, N>; };
 template <class T, int N> using Chunk = typename ChunkOf<T, N, is_byte<T>>::type;
 
-// N truth values, one a lane mask each.
+// N truth values. As numbers, for clang passes a struct of one bool as i1 and stores it through memory; that they are
+// comparisons, lane masks, the optimiser sees all the same.
 template <int N> struct Mask {
-  bool at[N];
+  u32 at[N];
 };
 
 // How many elements a value has: 0 for a scalar.
@@ -32,7 +33,7 @@ template <class V> KILN_DEVICE auto element(V v, int i) {
   if constexpr (width<V> == 0) return v;
   else return v[i];
 }
-template <int N> KILN_DEVICE bool element(Mask<N> m, int i) { return m.at[i]; }
+template <int N> KILN_DEVICE bool element(Mask<N> m, int i) { return m.at[i] != 0; }
 
 template <class... V> constexpr int common_width() {
   int widest = 0;

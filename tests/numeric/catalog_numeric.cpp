@@ -28,3 +28,32 @@ TEST_CASE("512 columns, infinities and NaN among them") { check_catalog(512, 6, 
 TEST_CASE("4097 columns") { check_catalog(4097, 2, bf16); }
 TEST_CASE("16384 columns") { check_catalog(16384, 1, f16); }
 TEST_CASE("zero rows") { check_catalog(256, 0, f16); }
+
+TEST_CASE("131072 columns") {
+  for (const char* name : {"add_rmsnorm_quant", "softmax", "layernorm"}) {
+    const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = 131072, .dtype = f16, .fp8 = e4m3fnuz}), target("gfx942"), 1, {.rows = 1});
+    CHECK_MESSAGE(!wrong, wrong.value_or(""));
+  }
+}
+
+TEST_CASE("every residency gives the same") {
+  for (const char* residency : {"residency=registers", "residency=lds", "residency=reload"})
+    for (const std::string_view arch : known_archs())
+      for (const char* name : {"add_rmsnorm_dynamic_quant", "softmax", "layernorm"})
+        for (const std::int64_t cols : {5000, 5003}) {
+          const Target to = target(arch);
+          const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = cols, .dtype = bf16, .fp8 = to.fp8()}), to, 2,
+                                                   {.rows = 2, .settings = {residency, "ahead=2"}});
+          CHECK_MESSAGE(!wrong, wrong.value_or(""));
+        }
+}
+
+TEST_CASE("other shapes of the same work") {
+  const KernelSpec spec = catalog_spec("add_rmsnorm_quant", {.cols = 4096, .dtype = f16, .fp8 = e4m3fnuz, .in_place = true});
+  using Settings = std::vector<std::string>;
+  for (const Settings& settings : {Settings{"threads_per_row=64", "rows_per_block=1", "ahead=3"}, Settings{"threads_per_row=512", "ahead=1"},
+                                   Settings{"vec=4", "ahead=2"}, Settings{"vec=2", "threads_per_row=1024", "ahead=1"}, Settings{"vec=1", "threads_per_row=1024"}}) {
+    const auto wrong = testing::check_kernel(spec, target("gfx942"), 3, {.rows = 5, .settings = settings});
+    CHECK_MESSAGE(!wrong, wrong.value_or(""));
+  }
+}

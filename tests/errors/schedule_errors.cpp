@@ -1,0 +1,85 @@
+// What planning and scheduling refuse: subject, fact and remedy.
+#include "expect.h"
+#include "gen/catalog/catalog.h"
+#include "gen/emit.h"
+#include "gen/math.h"
+
+using namespace kiln;
+
+namespace {
+
+const Target gfx942 = target("gfx942");
+
+KernelSpec softmax(std::int64_t cols) { return catalog_spec("softmax", {.cols = cols, .dtype = f16, .fp8 = e4m3fnuz}); }
+
+Schedule with(const KernelSpec& spec, const std::vector<std::string>& settings) {
+  const Plan plan = make_plan(spec, gfx942);
+  return with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942);
+}
+
+} // namespace
+
+TEST_CASE("settings by name") {
+  const KernelSpec spec = softmax(4096);
+  expect_user_error([&] { with(spec, {"vec"}); }, "setting 'vec'", "no '='", "name=value");
+  expect_user_error([&] { with(spec, {"vec=wide"}); }, "setting 'vec=wide'", "no whole number", "number");
+  expect_user_error([&] { with(spec, {"vec=8x"}); }, "setting 'vec=8x'", "no whole number", "number");
+  expect_user_error([&] { with(spec, {"chunks=2"}); }, "setting 'chunks=2'", "a rowwise schedule has no 'chunks'", "threads_per_row");
+  expect_user_error([&] { with(spec, {"residency=disk"}); }, "setting 'residency=disk'", "'disk' is no residency", "registers, lds or reload");
+}
+
+TEST_CASE("configs that cannot be") {
+  const KernelSpec spec = softmax(4096);
+  const auto refuse = [&](const std::vector<std::string>& settings, std::string_view remedy) {
+    expect_user_error([&] { with(spec, settings); }, "schedule of 'softmax'", "", remedy);
+  };
+  refuse({"vec=3"}, "vec must be 1, 2, 4, 8 or 16");
+  refuse({"vec=0"}, "vec must be 1, 2, 4, 8 or 16");
+  refuse({"threads_per_row=96"}, "power of two");
+  refuse({"threads_per_row=2048"}, "up to 1024");
+  refuse({"threads_per_row=128", "rows_per_block=2"}, "rows_per_block must be 1");
+  refuse({"rows_per_block=0"}, "at least 1");
+  refuse({"threads_per_row=8", "rows_per_block=3"}, "multiple of 64");
+  refuse({"ahead=0"}, "ahead must be from 1");
+  refuse({"ahead=99"}, "ahead must be from 1");
+  refuse({"tiles=3"}, "tiles must divide");
+  refuse({"threads_per_row=512", "ahead=1", "tiles=0"}, "tiles must divide");
+  refuse({"threads_per_row=256", "rows_per_block=1", "vec=1", "ahead=1", "tiles=2"}, "a row's lanes must be in one workgroup");
+  // The last field of what plan and config disagree on.
+  Schedule wrong = with(spec, {});
+  wrong.rowwise.cols = 4104;
+  const Plan plan = make_plan(spec, gfx942);
+  expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "cols is 4104, the plan has 4096", "leave cols");
+  wrong.family = Family::elementwise;
+  expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "it is elementwise, the plan is rowwise", "for this plan");
+}
+
+TEST_CASE("rows that do not fit LDS") {
+  expect_user_error([&] { with(catalog_spec("layernorm", {.cols = 65536, .dtype = f16, .fp8 = e4m3fnuz}), {"residency=lds", "ahead=1"}); },
+                    "schedule of 'layernorm'", "gfx942 has 65536", "residency=reload");
+}
+
+TEST_CASE("an output in place of what a later pass reads again") {
+  const Expr x = input("x", f32, {dynamic("rows"), 4096});
+  KernelSpec spec("shift");
+  spec.output("early", f32, x + 1.0, {.in_place_of = "x"}).output("late", f32, x - row_max(x));
+  CHECK_NOTHROW(with(spec, {})); // registers keep x
+  expect_user_error([&] { with(spec, {"residency=reload", "ahead=1"}); }, "schedule of 'shift'",
+                    "output 'early' is in place of 'x', which pass 1 reads from memory after pass 0 wrote it", "memory of its own");
+  // Too wide for the chip: no schedule is safe, and the error says so instead of a wrong kernel.
+  const Expr wide = input("x", f32, {dynamic("rows"), 1 << 18});
+  KernelSpec refused("shift");
+  refused.output("early", f32, wide + 1.0, {.in_place_of = "x"}).output("late", f32, wide - row_max(wide));
+  expect_user_error([&] { with(refused, {}); }, "schedule of 'shift'", "pass 1 reads from memory after pass 0 wrote it", "memory of its own");
+}
+
+TEST_CASE("what no family computes") {
+  const Dim rows = dynamic("rows"), cols = dynamic("cols");
+  expect_user_error([&] { make_plan(KernelSpec("bias").output("y", f16, input("x", f16, {rows, cols}) + input("b", f16, {cols})), gfx942); },
+                    "kernel 'bias'", "known only at launch", "specialised for their columns");
+  const Expr x = input("x", f16, {rows, 4096});
+  KernelSpec groups("groups");
+  groups.output("a", f32, group_max(x, 2)).output("b", f32, group_max(x, 512));
+  expect_user_error([&] { make_plan(groups, gfx942); }, "kernel 'groups'", "groups of 2 and of 512", "ratio is at most 64");
+  expect_user_error([&] { make_plan(KernelSpec("q").output("y", e4m3fn, x), gfx942); }, "output 'y'", "", "e4m3fnuz");
+}
