@@ -87,7 +87,7 @@ private:
   bool ragged() const { return rows_ && schedule_.rowwise.ragged(); }
   int access_bytes(DType type) const { return ragged() ? size_bytes(type) : std::min(16, vec() * size_bytes(type)); }
 
-  static std::string parameters(const std::vector<KernelArgument>& arguments) {
+  std::string parameters(const std::vector<KernelArgument>& arguments) const {
     std::vector<std::string> list;
     for (const KernelArgument& a : arguments) {
       switch (a.kind) {
@@ -95,8 +95,10 @@ private:
       case ArgumentKind::output:
       case ArgumentKind::in_place: list.push_back(fmt::format("{}* __restrict__ {}", device_type(a.dtype), a.name)); break;
       case ArgumentKind::scalar: list.push_back(fmt::format("{} {}", device_type(a.dtype), a.name)); break;
-      case ArgumentKind::size:
-      case ArgumentKind::stride: list.push_back(fmt::format("u32 {}", a.name)); break;
+      case ArgumentKind::size: list.push_back("u32 " + a.name); break;
+      case ArgumentKind::stride: // of a first dimension of size 1 it is never used
+        list.push_back((plan_.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name);
+        break;
       }
     }
     return fmt::format("{}", fmt::join(list, ", "));
@@ -177,8 +179,8 @@ private:
     for (std::size_t d = plan_.outer_dims.size(); d-- > 0;) {
       const std::string size = product_text({&plan_.outer_dims[d], 1});
       const std::string index = index_name(d), above = values.fresh(fmt::format("above{}", d));
-      text += d ? fmt::format("  const u32 {0} = {2} % ({3}), {1} = {2} / ({3});\n", index, above, rest, size)
-                : fmt::format("  const u32 {} = {};\n", index, rest);
+      text += d ? fmt::format("  [[maybe_unused]] const u32 {0} = {2} % ({3}), {1} = {2} / ({3});\n", index, above, rest, size)
+                : fmt::format("  [[maybe_unused]] const u32 {} = {};\n", index, rest);
       rest = above;
     }
     return text;

@@ -19,6 +19,10 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 std::optional<std::string> check(const KernelSpec& spec, const Target& to, std::uint64_t seed) {
   try {
     return testing::check_kernel(spec, to, seed, {.rows = static_cast<std::int64_t>(seed % 5), .special_values = seed % 7 == 0});
+  } catch (const UserError& error) {
+    // The one thing that a valid random spec may ask and not get: memory of an input that is still needed.
+    if (error.fact.find(" is in place of ") != error.fact.npos) return {};
+    return fmt::format("{}\nseed {} {}\n{}", error.what(), seed, to.arch(), to_text(spec));
   } catch (const std::exception& error) {
     return fmt::format("{}\nseed {} {}\n{}", error.what(), seed, to.arch(), to_text(spec));
   }
