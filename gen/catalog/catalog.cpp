@@ -25,7 +25,7 @@ constexpr CatalogEntry entries[] = {
     {"dequant", "fp8 times one scale a row", catalog_entries::dequant},
     {"group_dequant", "fp8 times one scale for every `group` columns of a row", catalog_entries::group_dequant},
     {"scaled_add", "x + alpha * y, alpha given at launch", catalog_entries::scaled_add},
-    {"cast_quant", "rounding to fp8 without a scale", catalog_entries::cast_quant},
+    {"cast", "rounding to fp8 without a scale", catalog_entries::cast_quant},
 };
 
 void require_options(std::string_view name, const CatalogOptions& options) {

@@ -128,7 +128,7 @@ TEST_CASE("outputs in place") {
 TEST_CASE("targets and native types") {
   expect_user_error([] { target("gfx90a"); }, "target 'gfx90a'", "is not an architecture that Kiln generates code for", "gfx942, gfx950");
   expect_user_error([] { target("gfx942:xnack-"); }, "target 'gfx942:xnack-'", "target features do not belong", "gfx942");
-  const KernelSpec ocp = catalog_spec("cast_quant", {.fp8 = e4m3fn}), fnuz = catalog_spec("dequant", {.fp8 = e5m2fnuz});
+  const KernelSpec ocp = catalog_spec("cast", {.fp8 = e4m3fn}), fnuz = catalog_spec("dequant", {.fp8 = e5m2fnuz});
   expect_user_error([&] { require_native_types(ocp, target("gfx942")); }, "output 'q'", "e4m3fn is not native to gfx942: it ends at 448, e4m3fnuz at 240", "use e4m3fnuz");
   expect_user_error([&] { require_native_types(fnuz, target("gfx950")); }, "input 'q'", "e5m2fnuz is not native to gfx950", "target.fp8_e5m2()");
   const KernelSpec inner = KernelSpec("k").output("y", f16, cast(e4m3fnuz, tensor("x")) * 2);

@@ -1,0 +1,22 @@
+// Check on the CPU: executes a compiled kernel instruction by instruction and compares it with the reference. Needs no GPU.
+#include "gen/evaluate_bounds.h"
+#include "gen/math.h"
+#include "gen/random_spec.h"
+#include "runtime/build_kernel.h"
+#include "runtime/emulate.h"
+#include <fmt/format.h>
+
+int main() {
+  using namespace kiln;
+  const Expr x = input("x", f16, {dynamic("rows"), 1000});
+  const Expr e = exp(x - row_max(x));
+  const KernelSpec spec = KernelSpec("my_softmax").output("y", f16, e / row_sum(e));
+
+  const BuiltKernel kernel = build_kernel(spec, target("gfx942"));
+  const Inputs inputs = random_inputs(spec, /*seed=*/1, {.dynamic_size = 5});
+  const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
+  for (const exec::Finding& finding : run.result.findings) fmt::print("{}\n", exec::to_text(finding));
+  const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs));
+  fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(), wrong ? text(*wrong) : "all values within their bounds");
+  return wrong || !run.result.findings.empty();
+}
