@@ -94,7 +94,7 @@ PassText ValueEmitter::pass_body(int p) {
     if (t.extent == Extent::row || value(output.value).level != p) continue;
     if (t.extent == Extent::element) text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
     else {
-      const std::string number = numbers(output.value);
+      const std::string number = stored_number(output.value);
       const RowArguments to = row_arguments_(t);
       text.inside += fmt::format("    row.store_of_group<{}>(at, {}, {}{});\n", t.group, to.pointer, number, to.rest);
     }
@@ -116,7 +116,7 @@ std::string ValueEmitter::section_outputs(int level) {
   for (const Output& output : plan_.spec.outputs()) {
     const TensorPlan& t = plan_.tensor(output.name);
     if (t.extent != Extent::row || value(output.value).level != level) continue;
-    const std::string number = numbers(output.value);
+    const std::string number = stored_number(output.value);
     const RowArguments to = row_arguments_(t);
     text += fmt::format("  row.store_of_row({}, {}{});\n", to.pointer, number, to.rest);
   }
@@ -171,6 +171,10 @@ std::string ValueEmitter::numbers(const Expr& expr) {
   if (is_lane(expr)) return lane(expr);
   const std::string text = chunk(expr);
   return has_memory_type(expr) && expr.dtype() != f32 ? fmt::format("to<f32>({})", text) : text;
+}
+
+std::string ValueEmitter::stored_number(const Expr& expr) {
+  return expr.dtype() == boolean ? fmt::format("{} ? 1.0f : 0.0f", lane(expr)) : numbers(expr);
 }
 
 std::string ValueEmitter::truth(const Expr& expr) {

@@ -50,6 +50,7 @@ private:
   std::string lane(const Expr& expr);         // an f32 or bool of the lane
   std::string chunk(const Expr& expr);        // the chunk in the value's own representation
   std::string numbers(const Expr& expr);      // an f32 vector, or an f32 for lane values
+  std::string stored_number(const Expr& expr); // of a lane value, 0 or 1 for bool
   std::string truth(const Expr& expr);        // a mask, or a bool for lane values
   std::string vector(const Expr& expr);       // always an f32 vector
   std::string stored(const Expr& expr, DType type); // a chunk of memory elements

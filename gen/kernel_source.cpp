@@ -53,7 +53,8 @@ std::uint64_t Launch::blocks(const std::function<std::int64_t(const std::string&
 }
 
 std::string self_contained(const KernelSource& source) {
-  std::string out;
+  std::string out = fmt::format("// One file. As Kiln compiles it: clang++ -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch={} -std=c++20 -O3\n"
+                                "// -ffp-contract=fast -fno-slp-vectorize\n", source.arch);
   std::set<std::string, std::less<>> done;
   inline_headers(source.text, done, out);
   return out;

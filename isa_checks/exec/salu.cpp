@@ -121,7 +121,7 @@ template <class T> T bit_field(bool& scc, T x, u32 control) {
 }
 template <int n> u32 shift_add(bool& scc, u32 a, u32 b) {
   const u64 r = (u64{a} << n) + b;
-  scc = r >> 32 != 0;
+  scc = ((r >> 32) != 0);
   return static_cast<u32>(r);
 }
 // A run of n ones: the whole-quad mask.
@@ -143,19 +143,19 @@ template <class T> i32 sign_run(T x) {
 
 constexpr Semantics arithmetic[] = {
     scalar<add>("s_add_u32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = b > a; return a - b; }>("s_sub_u32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = (b > a); return a - b; }>("s_sub_u32"),
     scalar<add_signed>("s_add_i32"),
     scalar<sub_signed>("s_sub_i32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { const u64 r = u64{a} + b + (scc ? 1U : 0U); scc = r >> 32 != 0; return static_cast<u32>(r); }>("s_addc_u32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { const u32 c = scc ? 1 : 0; scc = u64{b} + c > a; return a - b - c; }>("s_subb_u32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 { const u64 r = u64{a} + b + (scc ? 1U : 0U); scc = ((r >> 32) != 0); return static_cast<u32>(r); }>("s_addc_u32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 { const u32 c = scc ? 1 : 0; scc = (u64{b} + c > a); return a - b - c; }>("s_subb_u32"),
     scalar<[](bool& scc, i32 a, i32 b) -> i32 { scc = a < b; return std::min(a, b); }>("s_min_i32"),
     scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = a < b; return std::min(a, b); }>("s_min_u32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> i32 { scc = a > b; return std::max(a, b); }>("s_max_i32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = a > b; return std::max(a, b); }>("s_max_u32"),
+    scalar<[](bool& scc, i32 a, i32 b) -> i32 { scc = (a > b); return std::max(a, b); }>("s_max_i32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = (a > b); return std::max(a, b); }>("s_max_u32"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return a * b; }>("s_mul_i32"),
-    scalar<[](bool&, u32 a, u32 b) -> u32 { return static_cast<u32>(u64{a} * b >> 32); }>("s_mul_hi_u32"),
-    scalar<[](bool&, i32 a, i32 b) -> i32 { return static_cast<i32>(i64{a} * b >> 32); }>("s_mul_hi_i32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> u32 { const u32 r = a > b ? static_cast<u32>(a) - static_cast<u32>(b) : static_cast<u32>(b) - static_cast<u32>(a); scc = r != 0; return r; }>("s_absdiff_i32"),
+    scalar<[](bool&, u32 a, u32 b) -> u32 { return static_cast<u32>((u64{a} * b >> 32)); }>("s_mul_hi_u32"),
+    scalar<[](bool&, i32 a, i32 b) -> i32 { return static_cast<i32>((i64{a} * b >> 32)); }>("s_mul_hi_i32"),
+    scalar<[](bool& scc, i32 a, i32 b) -> u32 { const u32 r = (a > b) ? static_cast<u32>(a) - static_cast<u32>(b) : static_cast<u32>(b) - static_cast<u32>(a); scc = r != 0; return r; }>("s_absdiff_i32"),
     scalar<absolute<i32>>("s_abs_i32"),
     scalar<[](bool& scc, u32 a, u32 b) -> u32 { return scc ? a : b; }>("s_cselect_b32"),
     scalar<[](bool& scc, u64 a, u64 b) -> u64 { return scc ? a : b; }>("s_cselect_b64"),
@@ -167,7 +167,7 @@ constexpr Semantics arithmetic[] = {
     scalar<[](bool&, u32 d, u32 k) -> u32 { return d * k; }>("s_mulk_i32"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return (a & 0xffffU) | b << 16; }>("s_pack_ll_b32_b16"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return (a & 0xffffU) | (b & 0xffff0000U); }>("s_pack_lh_b32_b16"),
-    scalar<[](bool&, u32 a, u32 b) -> u32 { return a >> 16 | (b & 0xffff0000U); }>("s_pack_hh_b32_b16"),
+    scalar<[](bool&, u32 a, u32 b) -> u32 { return (a >> 16) | (b & 0xffff0000U); }>("s_pack_hh_b32_b16"),
     scalar<shift_add<1>>("s_lshl1_add_u32"),
     scalar<shift_add<2>>("s_lshl2_add_u32"),
     scalar<shift_add<3>>("s_lshl3_add_u32"),
@@ -188,10 +188,10 @@ constexpr Semantics bits[] = {
     scalar<[](bool& scc, u64 a) -> u64 { const u64 r = whole_quads(a); scc = r != 0; return r; }>("s_wqm_b64"),
     scalar<[](bool& scc, u32 a, u32 n) -> u32 { const u32 r = a << (n & 31U); scc = r != 0; return r; }>("s_lshl_b32"),
     scalar<[](bool& scc, u64 a, u32 n) -> u64 { const u64 r = a << (n & 63U); scc = r != 0; return r; }>("s_lshl_b64"),
-    scalar<[](bool& scc, u32 a, u32 n) -> u32 { const u32 r = a >> (n & 31U); scc = r != 0; return r; }>("s_lshr_b32"),
-    scalar<[](bool& scc, u64 a, u32 n) -> u64 { const u64 r = a >> (n & 63U); scc = r != 0; return r; }>("s_lshr_b64"),
-    scalar<[](bool& scc, i32 a, u32 n) -> i32 { const i32 r = a >> (n & 31U); scc = r != 0; return r; }>("s_ashr_i32"),
-    scalar<[](bool& scc, i64 a, u32 n) -> i64 { const i64 r = a >> (n & 63U); scc = r != 0; return r; }>("s_ashr_i64"),
+    scalar<[](bool& scc, u32 a, u32 n) -> u32 { const u32 r = (a >> (n & 31U)); scc = r != 0; return r; }>("s_lshr_b32"),
+    scalar<[](bool& scc, u64 a, u32 n) -> u64 { const u64 r = (a >> (n & 63U)); scc = r != 0; return r; }>("s_lshr_b64"),
+    scalar<[](bool& scc, i32 a, u32 n) -> i32 { const i32 r = (a >> (n & 31U)); scc = r != 0; return r; }>("s_ashr_i32"),
+    scalar<[](bool& scc, i64 a, u32 n) -> i64 { const i64 r = (a >> (n & 63U)); scc = r != 0; return r; }>("s_ashr_i64"),
     scalar<bit_field<u32>>("s_bfe_u32"), scalar<bit_field<i32>>("s_bfe_i32"),
     scalar<bit_field<u64>>("s_bfe_u64"), scalar<bit_field<i64>>("s_bfe_i64"),
     scalar<[](bool&, u32 width, u32 offset) -> u32 { return ((1U << (width & 31U)) - 1) << (offset & 31U); }>("s_bfm_b32"),
@@ -221,7 +221,7 @@ constexpr Semantics bits[] = {
 };
 
 #define KILN_SCALAR_COMPARE(name, T, condition)                                                                                \
-  scalar<[](bool& scc, T a, T b) -> void { scc = condition; }>("s_cmp_" name), scalar<[](bool& scc, T a, T b) -> void { scc = condition; }>("s_cmpk_" name)
+  scalar<[](bool& scc, T a, T b) -> void { scc = (condition); }>("s_cmp_" name), scalar<[](bool& scc, T a, T b) -> void { scc = (condition); }>("s_cmpk_" name)
 
 constexpr Semantics compares[] = {
     KILN_SCALAR_COMPARE("eq_i32", i32, a == b), KILN_SCALAR_COMPARE("lg_i32", i32, a != b),

@@ -13,8 +13,8 @@ template <class T> auto value(T x) {
 
 // One comparison under both its names.
 #define KILN_COMPARE(name, T, condition)                                                                                       \
-  lanes<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return condition; }>("v_cmp_" name),          \
-      lanes<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return condition; }>("v_cmpx_" name)
+  lanes<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return (condition); }>("v_cmp_" name),          \
+      lanes<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return (condition); }>("v_cmpx_" name)
 
 #define KILN_COMPARE_INTEGER(suffix, T)                                                                                        \
   KILN_COMPARE("f_" suffix, T, false), KILN_COMPARE("lt_" suffix, T, a < b), KILN_COMPARE("eq_" suffix, T, a == b),            \

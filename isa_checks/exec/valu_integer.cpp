@@ -17,7 +17,7 @@ using Carry = WithCarry<u32>;
 i32 signed24(u32 x) { return static_cast<i32>(x << 8) >> 8; }
 u32 low24(u32 x) { return x & 0xffffffU; }
 u32 shift_left(u32 x, u32 n) { return x << (n & 31U); }
-u32 shift_right(u32 x, u32 n) { return x >> (n & 31U); }
+u32 shift_right(u32 x, u32 n) { return (x >> (n & 31U)); }
 Carry add(u32 a, u32 b, bool c) {
   const u64 sum = static_cast<u64>(a) + b + (c ? 1U : 0U);
   return {static_cast<u32>(sum), sum >> 32 != 0};
@@ -138,10 +138,10 @@ constexpr Semantics table[] = {
     lanes<first_sign_change>("v_ffbh_i32"),
     lanes<[](u32 n, u32 x) { return shift_left(x, n); }>("v_lshlrev_b32"),
     lanes<[](u32 n, u32 x) { return shift_right(x, n); }>("v_lshrrev_b32"),
-    lanes<[](u32 n, i32 x) { return x >> (n & 31U); }>("v_ashrrev_i32"),
+    lanes<[](u32 n, i32 x) { return (x >> (n & 31U)); }>("v_ashrrev_i32"),
     lanes<[](u32 n, u64 x) { return x << (n & 63U); }>("v_lshlrev_b64"),
-    lanes<[](u32 n, u64 x) { return x >> (n & 63U); }>("v_lshrrev_b64"),
-    lanes<[](u32 n, i64 x) { return x >> (n & 63U); }>("v_ashrrev_i64"),
+    lanes<[](u32 n, u64 x) { return (x >> (n & 63U)); }>("v_lshrrev_b64"),
+    lanes<[](u32 n, i64 x) { return (x >> (n & 63U)); }>("v_ashrrev_i64"),
     lanes<[](u32 a, u32 b) { return a + b; }>("v_add_u32"),
     lanes<[](u32 a, u32 b) { return a - b; }>("v_sub_u32"),
     lanes<[](u32 a, u32 b) { return b - a; }>("v_subrev_u32"),

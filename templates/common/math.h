@@ -70,7 +70,9 @@ template <class A> KILN_DEVICE auto erf(A a) {
   const auto t = rcp(x * 0.3275911f + 1.0f);
   const auto tail = ((((t * 1.061405429f - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
   const auto magnitude = 1.0f - tail * exp2(x * x * -log2_e);
-  return map([](f32 m, f32 sign) { return __builtin_copysignf(m, sign); }, magnitude, a);
+  // By bits: LLVM 21 cannot select a copysign whose result is rounded to bf16.
+  return map([](f32 m, f32 x) { return __builtin_bit_cast(f32, __builtin_bit_cast(u32, m) | (__builtin_bit_cast(u32, x) & 0x80000000u)); },
+             magnitude, a);
 }
 template <class A> KILN_DEVICE auto gelu(A a) { return a * 0.5f * (erf(a * 0.707106781f) + 1.0f); }
 // x * sigmoid(2u), u = sqrt(2 / pi) (x + 0.044715 x^3), is 0.5 x (1 + tanh(u)).

@@ -30,7 +30,7 @@ std::string message(const std::map<std::string, std::string, std::less<>>& varia
 TEST_CASE("no variable, and empty ones, are the defaults") {
   CHECK(parsed({}) == Environment{});
   CHECK(parsed({{"KILN_COMPILER", ""}, {"KILN_HIPRTC_PATH", ""}, {"KILN_SAVE_TEMPS", ""}}) == Environment{});
-  CHECK(dump_folder(Environment{}).string().starts_with("/tmp/kiln-"));
+  CHECK(dump_folder(Environment{}).filename().string().starts_with("kiln-"));
 }
 
 TEST_CASE("every variable reaches its field") {

@@ -1,5 +1,6 @@
 // The catalogue, executed: awkward numbers of columns, both architectures, all activation types.
 #include "gen/catalog/catalog.h"
+#include "gen/math.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -54,6 +55,24 @@ TEST_CASE("other shapes of the same work") {
   for (const Settings& settings : {Settings{"threads_per_row=64", "rows_per_block=1", "ahead=3"}, Settings{"threads_per_row=512", "ahead=1"},
                                    Settings{"vec=4", "ahead=2"}, Settings{"vec=2", "threads_per_row=1024", "ahead=1"}, Settings{"vec=1", "threads_per_row=1024"}}) {
     const auto wrong = testing::check_kernel(spec, target("gfx942"), 3, {.rows = 5, .settings = settings});
+    CHECK_MESSAGE(!wrong, wrong.value_or(""));
+  }
+}
+
+// LLVM 21 ends the process on some operations rounded to some types, so each pair is compiled and executed.
+TEST_CASE("every operation rounded to every type") {
+  const Target to = target("gfx942");
+  for (const DType type : {bf16, f16, e4m3fnuz, i8}) {
+    KernelSpec spec("all_ops");
+    const Expr x = input("x", f32, {dynamic("rows"), 64});
+    const Expr bounded = clamp(x, -4.0, 4.0), positive = abs(bounded) + 0.5;
+    int index = 0;
+    for (const Op op : pointwise_ops()) {
+      if (info(op).kind != OpKind::pointwise) continue;
+      const Expr operands[] = {positive, bounded, positive};
+      spec.output(fmt::format("out{}", index++), type, pointwise(op, std::span(operands, static_cast<std::size_t>(info(op).arity))));
+    }
+    const auto wrong = testing::check_kernel(spec, to, 4, {.rows = 3});
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }
 }

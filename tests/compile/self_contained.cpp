@@ -1,0 +1,47 @@
+// The one-file form of every catalogue kernel compiles with plain clang, with nothing of Kiln beside it.
+#include "gen/catalog/catalog.h"
+#include "gen/emit.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <random>
+
+using namespace kiln;
+
+namespace {
+
+std::string find_clang() {
+  for (const char* clang : {"clang++", "clang++-22", "clang++-21", "clang++-20"})
+    if (std::system(fmt::format("{} --version > /dev/null 2>&1", clang).c_str()) == 0) return clang;
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("plain clang compiles what kiln compile --emit source writes") {
+  const std::string clang = find_clang();
+  if (clang.empty()) {
+    MESSAGE("no clang++ on the PATH: not tested");
+    return;
+  }
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("kiln-self-contained-{}", std::random_device{}());
+  std::filesystem::create_directory(folder);
+  for (const std::string_view arch : known_archs())
+    for (const CatalogEntry& entry : catalog()) {
+      const Target to = target(arch);
+      const Plan plan = make_plan(entry.build({.cols = 1000, .dtype = bf16, .fp8 = to.fp8()}), to);
+      const auto file = folder / "kernel.hip";
+      std::ofstream(file) << self_contained(emit_source(plan, choose_schedule(plan, to), to));
+      const std::string command = fmt::format("{} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch={} -std=c++20 -O1 -Wall -Wextra -Werror "
+                                              "-fsyntax-only {}", clang, arch, file.string());
+      CAPTURE(entry.name);
+      CHECK(std::system(command.c_str()) == 0);
+    }
+  // One of them all the way.
+  const std::string whole = fmt::format("{0} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch=gfx950 -std=c++20 -O3 {1}/kernel.hip -o {1}/kernel.co",
+                                        clang, folder.string());
+  CHECK(std::system(whole.c_str()) == 0);
+  std::filesystem::remove_all(folder);
+}
