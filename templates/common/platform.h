@@ -11,7 +11,7 @@
 #ifndef __shared__
 #define __shared__ __attribute__((shared))
 #endif
-#define KILN_DEVICE static inline __attribute__((device, always_inline))
+#define KILN_DEVICE static inline __attribute__((device, always_inline, unused))
 #define KILN_MEMBER inline __attribute__((device, always_inline))
 #define KILN_LAMBDA __attribute__((always_inline))
 // A kernel of exactly `threads` work-items a workgroup.
