@@ -25,22 +25,25 @@ std::string_view reducer(Op op) {
   case Op::row_sum:
   case Op::row_mean:
   case Op::group_sum:
-  case Op::group_mean: return "SumOf";
+  case Op::group_mean:
+    return "SumOf";
   case Op::row_max:
-  case Op::group_max: return "MaxOf";
+  case Op::group_max:
+    return "MaxOf";
   case Op::row_min:
-  case Op::group_min: return "MinOf";
+  case Op::group_min:
+    return "MinOf";
   case Op::row_absmax:
-  case Op::group_absmax: return "AbsMaxOf";
-  default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
+  case Op::group_absmax:
+    return "AbsMaxOf";
+  default:
+    throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
   }
 }
 
 } // namespace
 
-std::string_view device_type(DType type) {
-  return type == boolean ? "bool" : name(type);
-}
+std::string_view device_type(DType type) { return type == boolean ? "bool" : name(type); }
 
 // One factor of a chain of products: a value, or the sigmoid of a value (from silu(x) = x * sigmoid(x)).
 struct ValueEmitter::Factor {
@@ -50,8 +53,8 @@ struct ValueEmitter::Factor {
 
 ValueEmitter::ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
                            std::function<RowArguments(const TensorPlan&)> row_arguments)
-    : plan_(plan), target_(target), passes_(passes), row_arguments_(std::move(row_arguments)), feeds_sum_(plan.values.size(), false),
-      accumulators_(static_cast<std::size_t>(plan.passes)) {
+    : plan_(plan), target_(target), passes_(passes), row_arguments_(std::move(row_arguments)),
+      feeds_sum_(plan.values.size(), false), accumulators_(static_cast<std::size_t>(plan.passes)) {
   for (const TensorPlan& t : plan.tensors) user_names_.insert(t.name);
   for (const Expr& s : plan.spec.scalars()) user_names_.insert(s->name);
   for (const Dim& d : plan.spec.dynamic_dims()) user_names_.insert(d.name());
@@ -68,8 +71,10 @@ std::string ValueEmitter::load_lane_inputs() {
   for (const Value& v : plan_.values) {
     if (v.expr.op() != Op::input || v.extent > Extent::row) continue;
     const TensorPlan& t = plan_.tensor(v.expr->name);
-    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space, t.name) : fmt::format("row.of_row({})", row_arguments_(t).text());
-    of_kernel_[&v.expr.node()] = line(v.expr.dtype() == boolean ? "bool" : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
+    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space, t.name)
+                                                        : fmt::format("row.of_row({})", row_arguments_(t).text());
+    of_kernel_[&v.expr.node()] =
+        line(v.expr.dtype() == boolean ? "bool" : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   outside_ = nullptr;
   return text;
@@ -92,7 +97,8 @@ PassText ValueEmitter::pass_body(int p) {
   for (const Output& output : plan_.spec.outputs()) {
     const TensorPlan& t = plan_.tensor(output.name);
     if (t.extent == Extent::row || value(output.value).level != p) continue;
-    if (t.extent == Extent::element) text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
+    if (t.extent == Extent::element)
+      text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
     else {
       const std::string number = stored_number(output.value);
       const RowArguments to = row_arguments_(t);
@@ -129,9 +135,7 @@ std::string ValueEmitter::kept_chunk(int index) const {
   return expr.op() == Op::input ? expr->name : variable(expr);
 }
 
-std::string ValueEmitter::variable(const Expr& expr) const {
-  return fresh(fmt::format("v{}", index_of(expr)));
-}
+std::string ValueEmitter::variable(const Expr& expr) const { return fresh(fmt::format("v{}", index_of(expr))); }
 
 std::string ValueEmitter::fresh(std::string base) const {
   while (user_names_.contains(base)) base = "kiln_" + base;
@@ -211,25 +215,33 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     if (expr.dtype() == boolean) return line("bool", expr, fmt::format("!({} == 0.0f)", numbers(from)));
     const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
     if (expr.dtype() == f32) return line("f32", expr, number);
-    return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
+    return line("f32", expr,
+                fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
-  case OpKind::ungroup: return lane(expr.operands()[0]);
-  case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
+  case OpKind::ungroup:
+    return lane(expr.operands()[0]);
+  case OpKind::group_reduce:
+    return line("f32", expr, group_reduction(expr));
   case OpKind::row_reduce: {
     const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
     if (expr.op() != Op::row_mean) return total;
     return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(plan_.cols))));
   }
-  default: return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
+  default:
+    return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
   }
 }
 
 std::string ValueEmitter::compute_chunk(const Expr& expr) {
   switch (info(expr.op()).kind) {
-  case OpKind::leaf: return expr->name; // a stream of this pass: a parameter of its body
-  case OpKind::cast: return cast_chunk(expr);
-  case OpKind::ungroup: return chunk(expr.operands()[0]);
-  default: return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
+  case OpKind::leaf:
+    return expr->name; // a stream of this pass: a parameter of its body
+  case OpKind::cast:
+    return cast_chunk(expr);
+  case OpKind::ungroup:
+    return chunk(expr.operands()[0]);
+  default:
+    return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
   }
 }
 
@@ -241,15 +253,18 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
   }
   if (expr.dtype() == boolean) return line("auto", expr, fmt::format("logical_not(eq({}, 0.0f))", numbers(from)));
   // f16 arithmetic rounds once where f32 arithmetic and the cast round twice, to the same number: 24 >= 2 * 11 + 2 bits.
-  const bool packed = expr.dtype() == f16 && value(from).uses == 1 && (from.op() == Op::add || from.op() == Op::sub || from.op() == Op::mul) &&
+  const bool packed = expr.dtype() == f16 && value(from).uses == 1 &&
+                      (from.op() == Op::add || from.op() == Op::sub || from.op() == Op::mul) &&
                       is_f16_chunk(from.operands()[0]) && is_f16_chunk(from.operands()[1]) && !of_pass_.contains(&from.node());
   if (packed) return line("auto", expr, call(from, {chunk(from.operands()[0]), chunk(from.operands()[1])}));
   if (expr.dtype() == f32) return line("auto", expr, numbers(from));
-  return line("auto", expr, fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
+  return line("auto", expr,
+              fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
 }
 
 std::string ValueEmitter::group_reduction(const Expr& expr) {
-  const std::string text = fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
+  const std::string text =
+      fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
   if (expr.op() != Op::group_mean) return text;
   if (plan_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
   return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
@@ -260,9 +275,12 @@ std::string ValueEmitter::operation(const Expr& expr) {
   std::vector<std::string> operands;
   for (std::size_t i = 0; i < expr.operands().size(); ++i) {
     const Expr& operand = expr.operands()[i];
-    if (op.kind == OpKind::logic || (op.kind == OpKind::select && i == 0)) operands.push_back(truth(operand));
-    else if (takes_f16(expr.op()) && is_f16_chunk(operand)) operands.push_back(chunk(operand));
-    else operands.push_back(numbers(operand));
+    if (op.kind == OpKind::logic || (op.kind == OpKind::select && i == 0))
+      operands.push_back(truth(operand));
+    else if (takes_f16(expr.op()) && is_f16_chunk(operand))
+      operands.push_back(chunk(operand));
+    else
+      operands.push_back(numbers(operand));
   }
   return call(expr, operands);
 }
@@ -281,9 +299,12 @@ std::string ValueEmitter::product(const Expr& expr) {
   collect_factors(expr, true, factors);
   std::vector<std::string> halves, others;
   for (const Factor& f : factors) {
-    if (f.sigmoid) others.push_back(fmt::format("sigmoid({})", is_f16_chunk(f.expr) ? chunk(f.expr) : numbers(f.expr)));
-    else if (is_f16_chunk(f.expr)) halves.push_back(chunk(f.expr));
-    else others.push_back(numbers(f.expr));
+    if (f.sigmoid)
+      others.push_back(fmt::format("sigmoid({})", is_f16_chunk(f.expr) ? chunk(f.expr) : numbers(f.expr)));
+    else if (is_f16_chunk(f.expr))
+      halves.push_back(chunk(f.expr));
+    else
+      others.push_back(numbers(f.expr));
   }
   // A single product that is added to something becomes one fma with mixed operands all by itself.
   if (halves.empty() || (factors.size() == 2 && feeds_sum_[static_cast<std::size_t>(index_of(expr))])) return operation(expr);
@@ -294,8 +315,10 @@ std::string ValueEmitter::product(const Expr& expr) {
   }
   std::size_t next = 0;
   if (halves.size() % 2) {
-    if (text.empty()) text = fmt::format("mixed_product({}, {})", halves.back(), others[next++]);
-    else text = fmt::format("mixed_product({}, {})", halves.back(), text);
+    if (text.empty())
+      text = fmt::format("mixed_product({}, {})", halves.back(), others[next++]);
+    else
+      text = fmt::format("mixed_product({}, {})", halves.back(), text);
   }
   for (; next < others.size(); ++next) text += " * " + others[next];
   return text;

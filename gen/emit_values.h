@@ -30,13 +30,13 @@ public:
   ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
                std::function<RowArguments(const TensorPlan&)> row_arguments);
 
-  std::string load_lane_inputs();           // loads of scalar and row inputs
-  PassText pass_body(int pass);             // adds accumulators that the pass fills
+  std::string load_lane_inputs(); // loads of scalar and row inputs
+  PassText pass_body(int pass);   // adds accumulators that the pass fills
   std::vector<std::string> accumulators(int pass) const;
-  std::string section_outputs(int level);   // row outputs that can be had once `level` reductions are complete
+  std::string section_outputs(int level); // row outputs that can be had once `level` reductions are complete
   // `base`, or a longer name where the spec has that name itself.
   std::string fresh(std::string base) const;
-  std::string kept_chunk(int index) const;  // the name, inside a pass, of a value that an earlier pass kept
+  std::string kept_chunk(int index) const; // the name, inside a pass, of a value that an earlier pass kept
 
 private:
   struct Factor;
@@ -47,12 +47,12 @@ private:
   bool is_f16_chunk(const Expr& expr) const;
   std::string variable(const Expr& expr) const;
 
-  std::string lane(const Expr& expr);         // an f32 or bool of the lane
-  std::string chunk(const Expr& expr);        // the chunk in the value's own representation
-  std::string numbers(const Expr& expr);      // an f32 vector, or an f32 for lane values
-  std::string stored_number(const Expr& expr); // of a lane value, 0 or 1 for bool
-  std::string truth(const Expr& expr);        // a mask, or a bool for lane values
-  std::string vector(const Expr& expr);       // always an f32 vector
+  std::string lane(const Expr& expr);               // an f32 or bool of the lane
+  std::string chunk(const Expr& expr);              // the chunk in the value's own representation
+  std::string numbers(const Expr& expr);            // an f32 vector, or an f32 for lane values
+  std::string stored_number(const Expr& expr);      // of a lane value, 0 or 1 for bool
+  std::string truth(const Expr& expr);              // a mask, or a bool for lane values
+  std::string vector(const Expr& expr);             // always an f32 vector
   std::string stored(const Expr& expr, DType type); // a chunk of memory elements
 
   std::string compute_lane(const Expr& expr);
@@ -73,8 +73,8 @@ private:
   std::set<std::string> user_names_;
   std::vector<bool> feeds_sum_; // of values: a product whose only use is a sum, which the compiler contracts to fma
   std::unordered_map<const Node*, std::string> of_kernel_, of_pass_; // known values: in the kernel, in this pass
-  std::string* outside_ = nullptr; // where lines of the kernel go
-  std::string* inside_ = nullptr;  // where lines of the pass go; null outside passes
+  std::string* outside_ = nullptr;                                   // where lines of the kernel go
+  std::string* inside_ = nullptr;                                    // where lines of the pass go; null outside passes
   std::vector<std::vector<std::string>> accumulators_;
 };
 

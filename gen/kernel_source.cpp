@@ -35,12 +35,18 @@ void inline_headers(std::string_view text, std::set<std::string, std::less<>>& d
 
 std::string_view name(ArgumentKind kind) {
   switch (kind) {
-  case ArgumentKind::input: return "input";
-  case ArgumentKind::output: return "output";
-  case ArgumentKind::in_place: return "in_place";
-  case ArgumentKind::scalar: return "scalar";
-  case ArgumentKind::size: return "size";
-  case ArgumentKind::stride: return "stride";
+  case ArgumentKind::input:
+    return "input";
+  case ArgumentKind::output:
+    return "output";
+  case ArgumentKind::in_place:
+    return "in_place";
+  case ArgumentKind::scalar:
+    return "scalar";
+  case ArgumentKind::size:
+    return "size";
+  case ArgumentKind::stride:
+    return "stride";
   }
   throw InternalError("unknown ArgumentKind");
 }
@@ -53,8 +59,10 @@ std::uint64_t Launch::blocks(const std::function<std::int64_t(const std::string&
 }
 
 std::string self_contained(const KernelSource& source) {
-  std::string out = fmt::format("// One file. As Kiln compiles it: clang++ -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch={} -std=c++20 -O3\n"
-                                "// -ffp-contract=fast -fno-slp-vectorize\n", source.arch);
+  std::string out = fmt::format("// One file. As Kiln compiles it: clang++ -x hip --offload-device-only -nogpuinc -nogpulib "
+                                "--offload-arch={} -std=c++20 -O3\n"
+                                "// -ffp-contract=fast -fno-slp-vectorize\n",
+                                source.arch);
   std::set<std::string, std::less<>> done;
   inline_headers(source.text, done, out);
   return out;

@@ -14,12 +14,12 @@ std::string_view name(ArgumentKind kind);
 
 // One field of the kernel's argument block, in order, at `offset` bytes from its start.
 struct KernelArgument {
-  std::string name = {};     // "x", "q", "eps", "rows", "x_stride"
+  std::string name = {}; // "x", "q", "eps", "rows", "x_stride"
   ArgumentKind kind = ArgumentKind::input;
-  DType dtype = f32;    // of a tensor's elements or a scalar; sizes and strides (in elements) are unsigned 32-bit
-  std::string tensor = {};   // in_place: the output that shares the input's memory; stride: the tensor it belongs to
+  DType dtype = f32;        // of a tensor's elements or a scalar; sizes and strides (in elements) are unsigned 32-bit
+  std::string tensor = {};  // in_place: the output that shares the input's memory; stride: the tensor it belongs to
   int offset = 0, size = 0; // bytes
-  int alignment = 0;    // tensors: bytes that its address must be a multiple of; strides: elements that it must be a multiple of
+  int alignment = 0; // tensors: bytes that its address must be a multiple of; strides: elements that it must be a multiple of
   bool operator==(const KernelArgument&) const = default;
 };
 

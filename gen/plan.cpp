@@ -60,7 +60,10 @@ private:
   }
 
   void add_input(const Expr& input) {
-    TensorPlan tensor{.name = input->name, .dtype = input.dtype(), .outer = outer_of(input.shape()), .layout = input->layout,
+    TensorPlan tensor{.name = input->name,
+                      .dtype = input.dtype(),
+                      .outer = outer_of(input.shape()),
+                      .layout = input->layout,
                       .in_place_of = {}};
     const Shape& shape = input.shape();
     const bool any_outer = std::ranges::find(tensor.outer, true) != tensor.outer.end();
@@ -107,7 +110,11 @@ private:
     Value& value = plan_.values[static_cast<std::size_t>(plan_.index.at(&output.value.node()))];
     ++value.uses;
     const Shape& shape = output.value.shape();
-    TensorPlan tensor{.name = output.name, .dtype = output.dtype, .outer = outer_of(shape), .layout = output.layout, .output = true,
+    TensorPlan tensor{.name = output.name,
+                      .dtype = output.dtype,
+                      .outer = outer_of(shape),
+                      .layout = output.layout,
+                      .output = true,
                       .in_place_of = output.in_place_of};
     const bool has_cols = !shape.empty() && same_size(shape.back(), cols());
     if (value.extent == Extent::group && !has_cols) {
@@ -129,17 +136,20 @@ private:
       flat &= (full && tensor.layout == Layout::contiguous) || (tensor.extent == Extent::scalar && !tensor.output);
     }
     plan_.family = flat ? Family::elementwise : Family::rowwise;
-    for (const Value& value : plan_.values) plan_.passes = std::max(plan_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
+    for (const Value& value : plan_.values)
+      plan_.passes = std::max(plan_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
     for (const std::int64_t group : groups_) plan_.group = plan_.group ? std::min(plan_.group, group) : group;
     for (const std::int64_t group : groups_)
       if (group > 64 * plan_.group)
-        throw UserError(fmt::format("kernel '{}'", plan_.spec.name()), fmt::format("it has groups of {} and of {}", plan_.group, group),
+        throw UserError(fmt::format("kernel '{}'", plan_.spec.name()),
+                        fmt::format("it has groups of {} and of {}", plan_.group, group),
                         "use sizes whose ratio is at most 64, the lanes of a wave, or two kernels");
     if (flat) return;
     if (cols().is_dynamic())
-      throw UserError(fmt::format("kernel '{}'", plan_.spec.name()),
-                      fmt::format("its columns '{}' are known only at launch, and it reduces or broadcasts over them", cols().name()),
-                      "give the last dimension a number: kernels are specialised for their columns");
+      throw UserError(
+          fmt::format("kernel '{}'", plan_.spec.name()),
+          fmt::format("its columns '{}' are known only at launch, and it reduces or broadcasts over them", cols().name()),
+          "give the last dimension a number: kernels are specialised for their columns");
     plan_.cols = cols().size();
   }
   bool covers_outer(const TensorPlan& tensor) const {
@@ -153,7 +163,8 @@ private:
     std::vector<std::size_t> leading(plan_.tensors.size(), space_.size());
     const auto note = [&](const std::string& tensor_name, const Shape& shape) {
       for (std::size_t t = 0; t < plan_.tensors.size(); ++t)
-        if (plan_.tensors[t].name == tensor_name && plan_.tensors[t].layout == Layout::strided) leading[t] = space_.size() - shape.size();
+        if (plan_.tensors[t].name == tensor_name && plan_.tensors[t].layout == Layout::strided)
+          leading[t] = space_.size() - shape.size();
     };
     for (const Expr& input : plan_.spec.inputs()) note(input->name, input.shape());
     for (const Output& output : plan_.spec.outputs()) note(output.name, output.value.shape());
@@ -193,7 +204,8 @@ private:
 };
 
 std::string describe(const TensorPlan& tensor) {
-  std::string text = fmt::format("{:<7} {:<16} {:<8} {}", tensor.output ? "output" : "input", tensor.name, name(tensor.dtype), name(tensor.extent));
+  std::string text = fmt::format("{:<7} {:<16} {:<8} {}", tensor.output ? "output" : "input", tensor.name, name(tensor.dtype),
+                                 name(tensor.extent));
   if (tensor.group) text += fmt::format(" of {}", tensor.group);
   if (tensor.extent == Extent::element && !tensor.covers_rows()) text += ", the same for some rows";
   if (tensor.layout == Layout::strided) text += ", strided";
@@ -207,10 +219,14 @@ std::string_view name(Family family) { return family == Family::elementwise ? "e
 
 std::string_view name(Extent extent) {
   switch (extent) {
-  case Extent::scalar: return "scalar";
-  case Extent::row: return "row";
-  case Extent::group: return "group";
-  case Extent::element: return "element";
+  case Extent::scalar:
+    return "scalar";
+  case Extent::row:
+    return "row";
+  case Extent::group:
+    return "group";
+  case Extent::element:
+    return "element";
   }
   throw InternalError("unknown Extent");
 }
@@ -232,9 +248,9 @@ std::string to_text(const Plan& plan) {
     for (const Dim& dim : dims) factors.push_back(dim.text());
     outer.push_back(fmt::format("{}", fmt::join(factors, " * ")));
   }
-  std::string text = fmt::format("plan {}: {} over [{}{}{}], {} pass{}\n", plan.spec.name(), name(plan.family), fmt::join(outer, ", "),
-                                 outer.empty() || plan.cols == 0 ? "" : ", ", plan.cols ? fmt::format("{}", plan.cols) : "", plan.passes,
-                                 plan.passes == 1 ? "" : "es");
+  std::string text = fmt::format("plan {}: {} over [{}{}{}], {} pass{}\n", plan.spec.name(), name(plan.family),
+                                 fmt::join(outer, ", "), outer.empty() || plan.cols == 0 ? "" : ", ",
+                                 plan.cols ? fmt::format("{}", plan.cols) : "", plan.passes, plan.passes == 1 ? "" : "es");
   for (const TensorPlan& tensor : plan.tensors) text += "  " + describe(tensor) + "\n";
   for (std::size_t i = 0; i < plan.values.size(); ++i) {
     const Value& value = plan.values[i];
@@ -243,7 +259,8 @@ std::string to_text(const Plan& plan) {
     std::string what{info(value.expr.op()).name};
     if (!value.expr->name.empty()) what += " " + value.expr->name;
     if (value.expr.op() == Op::constant) what += fmt::format(" {}", value.expr->value);
-    text += fmt::format("  %{:<3} {:<8} {:<8} level {}  {}({})\n", i, name(value.extent), name(value.expr.dtype()), value.level, what, fmt::join(operands, ", "));
+    text += fmt::format("  %{:<3} {:<8} {:<8} level {}  {}({})\n", i, name(value.extent), name(value.expr.dtype()), value.level,
+                        what, fmt::join(operands, ", "));
   }
   return text;
 }

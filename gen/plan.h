@@ -35,26 +35,26 @@ struct TensorPlan {
   std::string name = {};
   DType dtype = f32;
   Extent extent = Extent::element;
-  std::int64_t group = 0;        // for Extent::group
-  std::vector<bool> outer = {};       // for each entry of Plan::outer_dims: whether the tensor varies with it
+  std::int64_t group = 0;       // for Extent::group
+  std::vector<bool> outer = {}; // for each entry of Plan::outer_dims: whether the tensor varies with it
   Layout layout = Layout::contiguous;
-  int stride_dim = -1;           // strided: the entry of Plan::outer_dims that its stride belongs to
+  int stride_dim = -1; // strided: the entry of Plan::outer_dims that its stride belongs to
   bool output = false;
-  std::string in_place_of = {};       // outputs
-  bool covers_rows() const;      // varies with all of them
+  std::string in_place_of = {}; // outputs
+  bool covers_rows() const;     // varies with all of them
 };
 
 struct Plan {
-  KernelSpec spec;               // equal subexpressions merged
+  KernelSpec spec; // equal subexpressions merged
   Family family = Family::elementwise;
   // Outer dims of the space, merged where every tensor treats them alike (each entry lists the dims of the spec that it
   // stands for). rows = the product of all; elementwise: one entry, all dims.
   std::vector<Shape> outer_dims = {};
-  std::int64_t cols = 0;         // elementwise: 0
-  int passes = 1;                // over the row: one more than the reductions in sequence
-  std::int64_t group = 0;        // smallest group size that occurs, 0 without groups
-  std::vector<Value> values = {};     // operands before users
-  std::vector<TensorPlan> tensors = {}; // inputs in order of first use, then outputs
+  std::int64_t cols = 0;                           // elementwise: 0
+  int passes = 1;                                  // over the row: one more than the reductions in sequence
+  std::int64_t group = 0;                          // smallest group size that occurs, 0 without groups
+  std::vector<Value> values = {};                  // operands before users
+  std::vector<TensorPlan> tensors = {};            // inputs in order of first use, then outputs
   std::unordered_map<const Node*, int> index = {}; // of values
 
   const Value& value(const Expr& expr) const { return values[static_cast<std::size_t>(index.at(&expr.node()))]; }

@@ -10,11 +10,11 @@
 namespace kiln {
 namespace {
 
-constexpr int vgprs_for_other = 28;    // addresses, temporaries of one chunk beside vec * 2, reductions
-constexpr int vgprs_for_ragged = 16;   // masks and element addresses of the last chunk
-constexpr int vgprs_in_flight = 64;    // for loads in flight: 16 KiB a wave
-constexpr int elements_a_lane = 64;    // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
-constexpr int unrolled_chunks = 32;    // code stays far below the 64 KiB instruction cache
+constexpr int vgprs_for_other = 28;  // addresses, temporaries of one chunk beside vec * 2, reductions
+constexpr int vgprs_for_ragged = 16; // masks and element addresses of the last chunk
+constexpr int vgprs_in_flight = 64;  // for loads in flight: 16 KiB a wave
+constexpr int elements_a_lane = 64;  // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
+constexpr int unrolled_chunks = 32;  // code stays far below the 64 KiB instruction cache
 constexpr int loop_ahead = 4;
 
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
@@ -99,12 +99,15 @@ std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& targe
   const int group_lanes = std::max(1, group / vec), lanes = ceil_div(cols, vec);
   RowwiseConfig base{.cols = cols, .vec = vec};
   std::vector<RowwiseConfig> result;
-  const auto add = [&](RowwiseConfig c) { for (const RowwiseConfig& r : with_residencies(c, plan, target)) result.push_back(r); };
+  const auto add = [&](RowwiseConfig c) {
+    for (const RowwiseConfig& r : with_residencies(c, plan, target)) result.push_back(r);
+  };
   if (lanes <= 64 && !plan.general_rows()) {
     base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
     base.rows_per_block = std::max(1, 256 / base.threads_per_row);
     add(base);
-  } else if (plan.passes == 1 && plan.values.end() == std::ranges::find_if(plan.values, [](const Value& v) { return v.level > 0; })) {
+  } else if (plan.passes == 1 &&
+             plan.values.end() == std::ranges::find_if(plan.values, [](const Value& v) { return v.level > 0; })) {
     base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, 256);
     base.rows_per_block = base.threads_per_row == 64 ? 4 : 1;
     const int row_chunks = base.row_chunks();
@@ -115,7 +118,8 @@ std::vector<RowwiseConfig> rowwise_configs(const Plan& plan, const Target& targe
   } else {
     // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU.
     int threads = lanes <= 4 * 64 ? 64 : 256;
-    while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
+    while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks))
+      threads *= 2;
     for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       base.rows_per_block = threads == 64 ? 4 : 1;
@@ -150,7 +154,8 @@ ElementwiseConfig elementwise_config(const Plan& plan, int vec, int registers) {
 }
 
 std::string why(const RowwiseConfig& c, const Plan& plan) {
-  std::string text = fmt::format("{} columns in {} chunks of {} for each of {} lanes", c.cols, c.chunks(), c.vec, c.threads_per_row);
+  std::string text =
+      fmt::format("{} columns in {} chunks of {} for each of {} lanes", c.cols, c.chunks(), c.vec, c.threads_per_row);
   if (c.tiles > 1) text += fmt::format(", {} workgroups a row", c.tiles);
   if (c.rows_per_block > 1) text += fmt::format(", {} rows a workgroup", c.rows_per_block);
   if (plan.passes > 1 && c.residency == Residency::registers) text += ", the row stays in registers";
@@ -163,8 +168,8 @@ std::string fields_text(const Schedule& schedule) {
   const RowwiseConfig& r = schedule.rowwise;
   const ElementwiseConfig& e = schedule.elementwise;
   if (schedule.family == Family::rowwise)
-    return fmt::format("cols={} vec={} threads_per_row={} rows_per_block={} tiles={} ahead={} residency={}", r.cols, r.vec, r.threads_per_row,
-                       r.rows_per_block, r.tiles, r.ahead, name(r.residency));
+    return fmt::format("cols={} vec={} threads_per_row={} rows_per_block={} tiles={} ahead={} residency={}", r.cols, r.vec,
+                       r.threads_per_row, r.rows_per_block, r.tiles, r.ahead, name(r.residency));
   return fmt::format("vec={} threads={} chunks={} ahead={} exact={}", e.vec, e.threads, e.chunks, e.ahead, e.exact);
 }
 
@@ -194,8 +199,10 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
     for (int vec = preferred_vec(plan); vec >= 1; vec /= 2)
       for (const int registers : {32, 16, 1}) {
         const ElementwiseConfig c = elementwise_config(plan, vec, registers);
-        result.push_back({.family = plan.family, .elementwise = c,
-                          .why = fmt::format("flat: {} chunks of {} for each lane{}", c.chunks, c.vec, c.exact ? ", no partial workgroup" : "")});
+        result.push_back({.family = plan.family,
+                          .elementwise = c,
+                          .why = fmt::format("flat: {} chunks of {} for each lane{}", c.chunks, c.vec,
+                                             c.exact ? ", no partial workgroup" : "")});
         if (result.size() > 1 && result.end()[-2] == result.back()) result.pop_back();
       }
     return result;
@@ -204,8 +211,10 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   Schedule rejected;
   for (const RowwiseConfig& c : rowwise_configs(plan, target)) {
     Schedule schedule{.family = plan.family, .rowwise = c, .why = why(c, plan)};
-    if (is_valid(schedule, plan, target)) result.push_back(std::move(schedule));
-    else rejected = std::move(schedule);
+    if (is_valid(schedule, plan, target))
+      result.push_back(std::move(schedule));
+    else
+      rejected = std::move(schedule);
   }
   if (result.empty()) require_valid(rejected, plan, target); // says why
   return result;
@@ -221,35 +230,42 @@ int lds_bytes(const Plan& plan, const Schedule& schedule) {
 
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target) {
   if (schedule.family != plan.family)
-    reject(plan, fmt::format("it is {}, the plan is {}", name(schedule.family), name(plan.family)), "make the schedule for this plan");
+    reject(plan, fmt::format("it is {}, the plan is {}", name(schedule.family), name(plan.family)),
+           "make the schedule for this plan");
   const char* const invalid = plan.family == Family::rowwise ? why_invalid(schedule.rowwise) : why_invalid(schedule.elementwise);
   if (invalid) reject(plan, fields_text(schedule), invalid);
   if (plan.family == Family::elementwise) return;
   const RowwiseConfig& c = schedule.rowwise;
-  if (c.cols != plan.cols) reject(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, plan.cols), "leave cols as it is");
+  if (c.cols != plan.cols)
+    reject(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, plan.cols), "leave cols as it is");
   if (plan.passes > 1 && c.tiles > 1)
-    reject(plan, fmt::format("tiles is {}, but the plan reduces rows", c.tiles), "use tiles=1: a row's lanes must be in one workgroup");
+    reject(plan, fmt::format("tiles is {}, but the plan reduces rows", c.tiles),
+           "use tiles=1: a row's lanes must be in one workgroup");
   if (plan.general_rows() && c.threads_per_row < 64)
     reject(plan, fmt::format("threads_per_row is {}, but the plan broadcasts over some outer dimensions only", c.threads_per_row),
            "use at least 64: rows must be whole waves");
   for (const Value& v : plan.values) {
     const int group = static_cast<int>(v.expr->group);
     if (group && (group < c.vec || group / c.vec > std::min(64, c.threads_per_row)))
-      reject(plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row), c.vec),
+      reject(plan,
+             fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row),
+                         c.vec),
              "choose vec and threads_per_row so that it does");
   }
   const auto passes = split_passes(plan, c.residency);
   const int lds = lds_bytes(plan, schedule);
   if (lds > target.lds_bytes())
-    reject(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()), "use residency=reload");
+    reject(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
+           "use residency=reload");
   for (const TensorPlan& output : plan.tensors) {
     if (output.in_place_of.empty()) continue;
     const int written = plan.value(std::ranges::find(plan.spec.outputs(), output.name, &Output::name)->value).level;
     for (std::size_t p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
       for (const int index : passes[p].streams)
         if (plan.values[static_cast<std::size_t>(index)].expr->name == output.in_place_of)
-          reject(plan, fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it", output.name,
-                                   output.in_place_of, p, written),
+          reject(plan,
+                 fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
+                             output.name, output.in_place_of, p, written),
                  "give the output memory of its own, or use a residency that keeps the row on the chip");
   }
 }
@@ -260,7 +276,11 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
   const bool rows = schedule.family == Family::rowwise;
   std::vector<std::pair<std::string_view, int*>> fields;
   if (rows)
-    fields = {{"vec", &r.vec}, {"threads_per_row", &r.threads_per_row}, {"rows_per_block", &r.rows_per_block}, {"tiles", &r.tiles}, {"ahead", &r.ahead}};
+    fields = {{"vec", &r.vec},
+              {"threads_per_row", &r.threads_per_row},
+              {"rows_per_block", &r.rows_per_block},
+              {"tiles", &r.tiles},
+              {"ahead", &r.ahead}};
   else
     fields = {{"vec", &e.vec}, {"threads", &e.threads}, {"chunks", &e.chunks}, {"ahead", &e.ahead}};
   for (const std::string& setting : settings) {

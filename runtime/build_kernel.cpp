@@ -53,7 +53,9 @@ BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const Com
       rejected.push_back({schedule, std::move(seen.report)});
       continue;
     }
-    return {plan, schedule, std::move(source), std::move(object), std::move(seen.facts), std::move(seen.report), std::move(rejected), times};
+    return {
+        plan, schedule, std::move(source), std::move(object), std::move(seen.facts), std::move(seen.report), std::move(rejected),
+        times};
   }
   throw RejectedError(plan.spec.name(), target.arch(), std::move(rejected));
 }

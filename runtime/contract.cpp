@@ -25,7 +25,8 @@ isa::WidthExpectation wide_loads(const Plan& plan, const Schedule& schedule) {
     }
   for (const TensorPlan& t : plan.tensors)
     if (!t.output && t.extent != Extent::element)
-      loads.exceptions += t.extent == Extent::group ? static_cast<std::uint32_t>(chunks_in_code) * static_cast<std::uint32_t>(passes.size()) : 1;
+      loads.exceptions +=
+          t.extent == Extent::group ? static_cast<std::uint32_t>(chunks_in_code) * static_cast<std::uint32_t>(passes.size()) : 1;
   return loads;
 }
 

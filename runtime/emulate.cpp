@@ -61,7 +61,8 @@ private:
     for (std::size_t i = 0; i < shape.size(); ++i) (i == 0 && shape.size() > 1 ? p.rows : p.row) *= shape[i];
     p.stride = p.row;
     for (const KernelArgument& s : source_.arguments)
-      if (s.kind == ArgumentKind::stride && s.tensor == a.name) p.stride = (p.row + s.alignment - 1) / s.alignment * s.alignment + s.alignment;
+      if (s.kind == ArgumentKind::stride && s.tensor == a.name)
+        p.stride = (p.row + s.alignment - 1) / s.alignment * s.alignment + s.alignment;
     const auto size = static_cast<std::size_t>(size_bytes(a.dtype));
     const std::size_t elements = p.rows > 0 ? static_cast<std::size_t>((p.rows - 1) * p.stride + p.row) : 0;
     p.address = memory_.allocate(a.name, elements * size, a.kind != ArgumentKind::input);
@@ -83,13 +84,19 @@ private:
     switch (a.kind) {
     case ArgumentKind::input:
     case ArgumentKind::in_place:
-    case ArgumentKind::output: bits = placed_.at(a.name).address; break;
+    case ArgumentKind::output:
+      bits = placed_.at(a.name).address;
+      break;
     case ArgumentKind::scalar:
       bits = a.dtype == f32 ? from_f32(f32, static_cast<float>(inputs_.scalars.at(a.name)))
                             : static_cast<std::uint32_t>(static_cast<std::int32_t>(inputs_.scalars.at(a.name)));
       break;
-    case ArgumentKind::size: bits = static_cast<std::uint64_t>(sizes_.at(a.name)); break;
-    case ArgumentKind::stride: bits = static_cast<std::uint64_t>(placed_.at(a.tensor).stride); break;
+    case ArgumentKind::size:
+      bits = static_cast<std::uint64_t>(sizes_.at(a.name));
+      break;
+    case ArgumentKind::stride:
+      bits = static_cast<std::uint64_t>(placed_.at(a.tensor).stride);
+      break;
     }
     block.resize(static_cast<std::size_t>(a.offset + a.size));
     std::memcpy(&block[static_cast<std::size_t>(a.offset)], &bits, static_cast<std::size_t>(a.size));

@@ -8,8 +8,8 @@
 namespace kiln {
 
 struct EmulatedRun {
-  Outputs outputs;          // as evaluate gives them; contiguous
-  exec::ExecResult result;  // findings and counts; findings are data, look at them
+  Outputs outputs;         // as evaluate gives them; contiguous
+  exec::ExecResult result; // findings and counts; findings are data, look at them
 };
 
 // `source` and `object` were made from `spec`. Strided tensors get a stride of their own choice, a multiple of what the

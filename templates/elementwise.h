@@ -14,13 +14,16 @@ template <ElementwiseConfig config> class Flat {
 
 public:
   KILN_MEMBER explicit Flat(u64 elements)
-      : first_(platform::block_x() * static_cast<u64>(config.tile()) + platform::uniform(platform::thread_id() / wave_size) * (chunks * stride)),
+      : first_(platform::block_x() * static_cast<u64>(config.tile()) +
+               platform::uniform(platform::thread_id() / wave_size) * (chunks * stride)),
         left_(elements - first_), lane_(platform::thread_id() % wave_size) {}
 
   template <class T> KILN_MEMBER auto full(T* tensor) const {
     return Stream<T, vec, stride, 0, !config.exact>{tensor + first_, lane_ * static_cast<u32>(vec * sizeof(T)), 0};
   }
-  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const { return to<f32>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0))[0]; }
+  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const {
+    return to<f32>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0))[0];
+  }
 
   // Calls body(at, chunk of each stream) for every chunk of this lane.
   template <class Body, class... Streams> KILN_MEMBER void pass(Body body, Streams... streams) const {

@@ -21,7 +21,8 @@ template <RowwiseConfig config> class Row {
   static constexpr int ahead = config.ahead;
   // Constant offsets reach from -4096 to 4095 bytes, so wide rows start in the middle of that.
   template <class T> static constexpr int centre() {
-    return config.unrolled() && (chunks - 1) * stride * static_cast<int>(sizeof(T)) > 4095 ? 4096 / static_cast<int>(sizeof(T)) : 0;
+    constexpr int size = sizeof(T);
+    return config.unrolled() && (chunks - 1) * stride * size > 4095 ? 4096 / size : 0;
   }
 
 public:
@@ -63,13 +64,16 @@ public:
     return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride));
   }
   template <class T> KILN_MEMBER void store_of_row(T* tensor, f32 value, u64 row_stride = 1) const {
-    if (lane_ == 0 && wave_ == 0 && tile_ == 0) store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride), value);
+    if (lane_ == 0 && wave_ == 0 && tile_ == 0)
+      store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride), value);
   }
   // The element of this lane's group at `at` in a [rows, ceil(cols / group)] tensor.
-  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride = ceil_div(config.cols, group)) const {
+  template <int group, class T>
+  KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride = ceil_div(config.cols, group)) const {
     return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at));
   }
-  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride = ceil_div(config.cols, group)) const {
+  template <int group, class T>
+  KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride = ceil_div(config.cols, group)) const {
     if (at.count > 0 && column(at) % group == 0)
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), value);
   }

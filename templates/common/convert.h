@@ -6,10 +6,22 @@ namespace kiln {
 
 // Which of the two fp8 shapes, its largest finite value, and whether the target converts it in hardware.
 template <class T> struct Fp8;
-template <> struct Fp8<e4m3fn> { static constexpr bool e4m3 = true, native = has_ocp_fp8, has_infinity = false; static constexpr f32 max = 448; };
-template <> struct Fp8<e4m3fnuz> { static constexpr bool e4m3 = true, native = !has_ocp_fp8, has_infinity = false; static constexpr f32 max = 240; };
-template <> struct Fp8<e5m2> { static constexpr bool e4m3 = false, native = has_ocp_fp8, has_infinity = true; static constexpr f32 max = 57344; };
-template <> struct Fp8<e5m2fnuz> { static constexpr bool e4m3 = false, native = !has_ocp_fp8, has_infinity = false; static constexpr f32 max = 57344; };
+template <> struct Fp8<e4m3fn> {
+  static constexpr bool e4m3 = true, native = has_ocp_fp8, has_infinity = false;
+  static constexpr f32 max = 448;
+};
+template <> struct Fp8<e4m3fnuz> {
+  static constexpr bool e4m3 = true, native = !has_ocp_fp8, has_infinity = false;
+  static constexpr f32 max = 240;
+};
+template <> struct Fp8<e5m2> {
+  static constexpr bool e4m3 = false, native = has_ocp_fp8, has_infinity = true;
+  static constexpr f32 max = 57344;
+};
+template <> struct Fp8<e5m2fnuz> {
+  static constexpr bool e4m3 = false, native = !has_ocp_fp8, has_infinity = false;
+  static constexpr f32 max = 57344;
+};
 template <class T> inline constexpr bool is_fp8 = false;
 template <> inline constexpr bool is_fp8<e4m3fn> = true;
 template <> inline constexpr bool is_fp8<e4m3fnuz> = true;

@@ -11,16 +11,21 @@ template <int bytes> struct Word { using type = Vec<u32, bytes / 4>; };
 template <> struct Word<1> { using type = u8; };
 template <> struct Word<2> { using type = u16; };
 template <> struct Word<4> { using type = u32; };
-template <int bytes, int alignment> struct __attribute__((packed, aligned(alignment < bytes ? alignment : bytes), may_alias)) Place {
+template <int bytes, int alignment>
+struct __attribute__((packed, aligned(alignment < bytes ? alignment : bytes), may_alias)) Place {
   typename Word<bytes>::type value;
 };
 
-constexpr int access_bytes(int bytes) { return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1; }
+// The widest access that `bytes` bytes are made of.
+constexpr int access_bytes(int bytes) {
+  return bytes % 16 == 0 ? 16 : bytes & -bytes;
+}
 
 } // namespace detail
 
 // N elements of T at base + lane_offset + constant_offset bytes, a multiple of `alignment`.
-template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))> KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_offset) {
+template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))>
+KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_offset) {
   constexpr int bytes = N * static_cast<int>(sizeof(T));
   constexpr int piece = detail::access_bytes(bytes);
   using W = typename detail::Word<piece>::type;
@@ -39,7 +44,8 @@ template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))> KILN_
   }
 }
 
-template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))> KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
+template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))>
+KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
   constexpr int bytes = N * static_cast<int>(sizeof(T));
   constexpr int piece = detail::access_bytes(bytes);
   using W = typename detail::Word<piece>::type;

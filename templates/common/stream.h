@@ -28,7 +28,8 @@ template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stre
       return at.count == N ? load_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk)) : load_some(at);
     } else { // A lane without elements reads the row's last N instead: a valid place, and no branch.
       const int beyond = columns_left - N - at.chunk * stride;
-      return load_chunk<Element, N, alignment>(base, lane_bytes + (beyond < 0 ? static_cast<u32>(beyond * size) : 0u), offset(at.chunk));
+      const u32 back = beyond < 0 ? static_cast<u32>(beyond * size) : 0u;
+      return load_chunk<Element, N, alignment>(base, lane_bytes + back, offset(at.chunk));
     }
   }
   KILN_MEMBER void store(At at, Chunk<Element, N> chunk) const {
@@ -88,7 +89,7 @@ KILN_DEVICE void pass_chunks(const Space& space, Body& body, Sources&... sources
 #pragma unroll
     for (int c = 0; c < chunks; ++c) step(c, c + ahead < chunks);
   } else {
-    constexpr int turns = (chunks - 1) / ahead - 1 > 0 ? (chunks - 1) / ahead - 1 : 0; // whole turns of the ring in which no chunk is the last
+    constexpr int whole = (chunks - 1) / ahead - 1, turns = whole > 0 ? whole : 0; // of the ring, without the last chunk
 #pragma nounroll
     for (int turn = 0; turn < turns; ++turn)
 #pragma unroll

@@ -29,7 +29,11 @@ struct Case {
 const std::vector<Case>& cases() {
   static const std::vector<Case> list = {
       {"add_rmsnorm_quant",
-       {{"Hugging Face, 1024 threads", 247, 239}, {"vLLM", 234, 237}, {"aiter", 331, 324}, {"Triton, 4 warps", 89, 384}, {"Triton, 16 warps", 128, 427}},
+       {{"Hugging Face, 1024 threads", 247, 239},
+        {"vLLM", 234, 237},
+        {"aiter", 331, 324},
+        {"Triton, 4 warps", 89, 384},
+        {"Triton, 16 warps", 128, 427}},
        60},
       {"swiglu_quant", {{"Hugging Face", 319, 319}, {"vLLM", 1233, 1233}, {"aiter", 199, 201}, {"Triton", 191, 477}}, 80},
   };
@@ -55,14 +59,17 @@ Counted count(const char* kernel, const Target& to) {
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = rows});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0});
   if (!run.result.completed || !run.result.findings.empty())
-    throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
+    throw Error(fmt::format("{} on {}: {}", kernel, to.arch(),
+                            run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
   const RowwiseConfig& c = built.schedule.rowwise;
   const auto depth = built.schedule.family == Family::rowwise ? c.chunks() * c.vec + 16 : 0;
   if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, {.addition_depth = depth})))
     throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), text(*wrong)));
   const double share = static_cast<double>(rows * cols) / 512;
   using enum exec::InstClass;
-  const auto per = [&](std::initializer_list<exec::InstClass> classes) { return static_cast<double>(sum(run.result, classes)) / share; };
+  const auto per = [&](std::initializer_list<exec::InstClass> classes) {
+    return static_cast<double>(sum(run.result, classes)) / share;
+  };
   Counted counted{.built = std::move(built)};
   counted.all = static_cast<double>(run.result.waves.executed()) / share;
   counted.valu = per({valu, trans});
@@ -75,7 +82,8 @@ Counted count(const char* kernel, const Target& to) {
 }
 
 std::string mix(const Counted& c) {
-  return fmt::format("VALU {:.1f}, SALU {:.1f}, VMEM {:.1f}, LDS {:.2f}, waits {:.1f}, s_nop {:.1f}", c.valu, c.salu, c.vmem, c.lds, c.waits, c.nops);
+  return fmt::format("VALU {:.1f}, SALU {:.1f}, VMEM {:.1f}, LDS {:.2f}, waits {:.1f}, s_nop {:.1f}", c.valu, c.salu, c.vmem,
+                     c.lds, c.waits, c.nops);
 }
 
 } // namespace
@@ -87,7 +95,8 @@ int main() try {
     Table table{.header = {"kernel", "gfx942", "gfx950", "Kiln / it"}, .rows = {}, .right = {false, true, true, true}};
     const Counted a = count(one.kernel, target("gfx942")), b = count(one.kernel, target("gfx950"));
     for (const Peer& p : one.peers)
-      table.rows.push_back({p.name, fmt::format("{}", p.gfx942), fmt::format("{}", p.gfx950), fmt::format("{:.2f} / {:.2f}", a.all / p.gfx942, b.all / p.gfx950)});
+      table.rows.push_back({p.name, fmt::format("{}", p.gfx942), fmt::format("{}", p.gfx950),
+                            fmt::format("{:.2f} / {:.2f}", a.all / p.gfx942, b.all / p.gfx950)});
     table.rows.push_back({"Kiln, default schedule", fmt::format("{:.1f}", a.all), fmt::format("{:.1f}", b.all), ""});
     fmt::print("{}", to_text(table));
     const bool met = a.all <= one.bound && b.all <= one.bound;
@@ -95,10 +104,10 @@ int main() try {
     fmt::print("bound {}: {}\n", one.bound, met ? "met" : "MISSED");
     for (const Counted* c : {&a, &b}) {
       const isa::KernelFacts& f = c->built.facts;
-      fmt::print("  {}: {}; {} VGPRs, {} B LDS, {} B scratch, {:g} waves/SIMD; global loads {}, stores {}, LDS {}\n", f.arch, mix(*c), f.resources.vgprs,
-                 f.resources.lds_bytes, f.resources.scratch_bytes, f.occupancy.waves_per_simd,
-                 isa::widths_text(global_widths(f, isa::MemoryDirection::load)), isa::widths_text(global_widths(f, isa::MemoryDirection::store)),
-                 isa::widths_text(lds_widths(f)));
+      fmt::print("  {}: {}; {} VGPRs, {} B LDS, {} B scratch, {:g} waves/SIMD; global loads {}, stores {}, LDS {}\n", f.arch,
+                 mix(*c), f.resources.vgprs, f.resources.lds_bytes, f.resources.scratch_bytes, f.occupancy.waves_per_simd,
+                 isa::widths_text(global_widths(f, isa::MemoryDirection::load)),
+                 isa::widths_text(global_widths(f, isa::MemoryDirection::store)), isa::widths_text(lds_widths(f)));
     }
   }
   return all_met ? 0 : 1;

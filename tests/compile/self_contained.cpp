@@ -34,13 +34,16 @@ TEST_CASE("plain clang compiles what kiln compile --emit source writes") {
       const Plan plan = make_plan(entry.build({.cols = 1000, .dtype = bf16, .fp8 = to.fp8()}), to);
       const auto file = folder / "kernel.hip";
       std::ofstream(file) << self_contained(emit_source(plan, choose_schedule(plan, to), to));
-      const std::string command = fmt::format("{} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch={} -std=c++20 -O1 -Wall -Wextra -Werror "
-                                              "-fsyntax-only {}", clang, arch, file.string());
+      const std::string command = fmt::format(
+          "{} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch={} -std=c++20 -O1 -Wall -Wextra -Werror "
+          "-fsyntax-only {}",
+          clang, arch, file.string());
       CAPTURE(entry.name);
       CHECK(std::system(command.c_str()) == 0);
     }
   // One of them all the way.
-  const std::string whole = fmt::format("{0} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch=gfx950 -std=c++20 -O3 --no-gpu-bundle-output {1}/kernel.hip -o {1}/kernel.co",
+  const std::string whole = fmt::format("{0} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch=gfx950 -std=c++20 "
+                                        "-O3 --no-gpu-bundle-output {1}/kernel.hip -o {1}/kernel.co",
                                         clang, folder.string());
   CHECK(std::system(whole.c_str()) == 0);
   std::filesystem::remove_all(folder);

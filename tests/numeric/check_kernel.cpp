@@ -7,7 +7,8 @@
 
 namespace kiln::testing {
 
-std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options) {
+std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed,
+                                        const CheckOptions& options) {
   CompileOptions compile;
   compile.environment = process_environment();
   compile.warnings_as_errors = true;

@@ -17,6 +17,7 @@ struct CheckOptions {
 };
 
 // What is wrong, with the spec's text; nothing when all is right.
-std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options = {});
+std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed,
+                                        const CheckOptions& options = {});
 
 } // namespace kiln::testing
