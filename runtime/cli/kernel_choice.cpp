@@ -62,6 +62,8 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
 KernelSpec chosen_spec(const KernelChoice& choice, const Target& target) {
   std::error_code error;
   if (!in_catalog(choice.kernel) && std::filesystem::exists(choice.kernel, error)) return spec_of_file(choice);
+  if (choice.kernel.find_first_of("/.") != std::string::npos) // no name of the catalogue has these
+    throw UserError(fmt::format("file '{}'", choice.kernel), "there is none", "name a file with the text of a spec, or an entry of kiln list");
   return catalog_spec(choice.kernel, catalog_options(choice, target));
 }
 

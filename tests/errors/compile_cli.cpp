@@ -51,6 +51,7 @@ TEST_CASE("wrong files") {
   std::ofstream(file) << "kernel bad {\n  this is no spec\n}\n";
   check_refused("compile " + file + " --arch gfx942", file);
   check_refused("compile " + file + " --arch gfx942 --cols 8", "beside a file");
+  check_refused("compile missing.txt --arch gfx942", "file 'missing.txt'");
 }
 
 TEST_CASE("wrong environments") {

@@ -59,7 +59,7 @@ std::string shrunk(KernelSpec spec, std::string failure, const Target& to, std::
 } // namespace
 
 TEST_CASE("random specs") {
-  const std::uint64_t first = number_from("KILN_FUZZ_FIRST", 1), count = number_from("KILN_FUZZ_COUNT", 60);
+  const std::uint64_t first = number_from("KILN_FUZZ_FIRST", 1), count = number_from("KILN_FUZZ_COUNT", 150);
   MESSAGE("seeds ", first, " to ", first + count - 1);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const Target to = target(known_archs()[seed % known_archs().size()]);

@@ -28,6 +28,7 @@ TEST_CASE("129 columns") { check_catalog(129, 3, f16); }
 TEST_CASE("512 columns, infinities and NaN among them") { check_catalog(512, 6, f16, true); }
 TEST_CASE("4097 columns") { check_catalog(4097, 2, bf16); }
 TEST_CASE("16384 columns") { check_catalog(16384, 1, f16); }
+TEST_CASE("40000 columns") { check_catalog(40000, 1, f32); }
 TEST_CASE("zero rows") { check_catalog(256, 0, f16); }
 
 TEST_CASE("131072 columns") {
