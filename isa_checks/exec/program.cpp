@@ -142,7 +142,10 @@ void scalar_operands(Inst& inst) {
                    .value = zero_extended ? f.simm16 : static_cast<std::uint64_t>(static_cast<std::int64_t>(k))};
     return;
   }
-  for (std::size_t k = 0; k < s.source_count; ++k) inst.src[k] = make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
+  for (std::size_t k = 0; k < s.source_count; ++k) {
+    const bool kept = s.accumulates && k + 1U == s.source_count; // what the destination held
+    inst.src[k] = kept ? Operand{.kind = Operand::scalar, .type = s.source[k], .reg = f.dst} : make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
+  }
 }
 
 void vector_operands(Inst& inst) {
