@@ -132,4 +132,10 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
   return Emulation(spec, source, inputs).run(object, options);
 }
 
+BoundsOptions bounds_options(const Schedule& schedule) {
+  // A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
+  const RowwiseConfig& config = schedule.rowwise;
+  return {.addition_depth = schedule.family == Family::rowwise ? config.chunks() * config.vec + 16 : 0};
+}
+
 } // namespace kiln

@@ -1,7 +1,8 @@
 // emulate: a compiled kernel on host tensors, executed instruction by instruction on the CPU. Needs no GPU.
 #pragma once
-#include "gen/evaluate.h"
+#include "gen/evaluate_bounds.h"
 #include "gen/kernel_source.h"
+#include "gen/schedule.h"
 #include "isa_checks/exec/execute.h"
 #include "runtime/compile.h"
 
@@ -17,5 +18,8 @@ struct EmulatedRun {
 // Throws UserError when the inputs do not fit the spec, as evaluate does.
 EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
                     const exec::ExecOptions& options = {});
+
+// What evaluate_bounds may take for granted about the sums of a kernel that runs as `schedule` says.
+BoundsOptions bounds_options(const Schedule& schedule);
 
 } // namespace kiln

@@ -3,6 +3,7 @@
 #include "isa_checks/exec/tables.h"
 #include "isa_checks/exec/wait_counts.h"
 #include "isa_checks/exec/wave.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln::exec {
@@ -41,6 +42,24 @@ void wait_counts(Wave& wave, const Inst& inst) {
 
 void get_pc(Wave& wave, const Inst& inst) { wave.set_pair(inst.fields.dst, wave.code_base + inst.address + 4); }
 
+// To a device address: it must be the first byte of an instruction of the kernel.
+void jump_to(Wave& wave, std::uint64_t target) {
+  const auto at = std::ranges::lower_bound(wave.program, target - wave.code_base, {}, &Inst::address);
+  if (at == wave.program.end() || at->address != target - wave.code_base)
+    throw Stop(fmt::format("branches to {:#x}, where no instruction of the kernel starts", target));
+  wave.next = static_cast<u32>(at - wave.program.begin());
+}
+void set_pc(Wave& wave, const Inst& inst) { jump_to(wave, read_scalar(wave, inst.src[0])); }
+void swap_pc(Wave& wave, const Inst& inst) {
+  const std::uint64_t target = read_scalar(wave, inst.src[0]);
+  get_pc(wave, inst);
+  jump_to(wave, target);
+}
+void call(Wave& wave, const Inst& inst) {
+  get_pc(wave, inst);
+  jump_to(wave, wave.code_base + inst.address + 4 + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int16_t>(inst.fields.simm16)} * 4));
+}
+
 // Bits [offset, offset + size) of a hardware register; simm16 is {size - 1, offset, number}.
 struct HardwareField {
   u32 number, offset, size;
@@ -78,6 +97,14 @@ constexpr Semantics line(std::string_view name, Handler handler, InstClass cls, 
   return {name, handler, s, cls};
 }
 
+// A branch to the address in a scalar register pair.
+constexpr Semantics far_branch(std::string_view name, Handler handler, Type result) {
+  Semantics entry = line(name, handler, InstClass::branch, result);
+  entry.signature.source[0] = Type::u64;
+  entry.signature.source_count = 1;
+  return entry;
+}
+
 constexpr Semantics table[] = {
     line("s_endpgm", end_program, InstClass::branch),
     line("s_endpgm_saved", end_program, InstClass::branch),
@@ -105,6 +132,9 @@ constexpr Semantics table[] = {
     line("buffer_inv", nothing, InstClass::other),
     line("buffer_wbl2", nothing, InstClass::other),
     line("s_trap", trap, InstClass::other),
+    far_branch("s_setpc_b64", set_pc, Type::none),
+    far_branch("s_swappc_b64", swap_pc, Type::u64),
+    line("s_call_b64", call, InstClass::branch, Type::u64),
     line("s_getpc_b64", get_pc, InstClass::salu, Type::u64),
     line("s_getreg_b32", get_register, InstClass::salu, Type::u32),
     line("s_setreg_b32", set_register, InstClass::salu),

@@ -103,9 +103,10 @@ void set_ranges(Inst& inst) {
     return;
   }
   if (const MatrixShape* shape = inst.op->matrix) {
-    reads.vector(inst.src[0].reg, shape->source_registers());
+    reads.vector(inst.src[0].reg, shape->a_registers());
     reads.vector(inst.src[1].reg, shape->source_registers());
-    if (inst.src[2].kind == Operand::vector) reads.vector(inst.src[2].reg, shape->result_registers());
+    if (inst.src[2].kind == Operand::vector) reads.vector(inst.src[2].reg, shape->sparse ? 1 : shape->result_registers());
+    if (shape->sparse) reads.vector(inst.dst.reg, shape->result_registers());
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(shape->result_registers())};
   }
   for (std::size_t k = 0; k < s.source_count; ++k) {

@@ -142,7 +142,10 @@ void scalar_operands(Inst& inst) {
                    .value = zero_extended ? f.simm16 : static_cast<std::uint64_t>(static_cast<std::int64_t>(k))};
     return;
   }
-  for (std::size_t k = 0; k < s.source_count; ++k) inst.src[k] = make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
+  for (std::size_t k = 0; k < s.source_count; ++k) {
+    const bool kept = s.accumulates && k + 1U == s.source_count; // what the destination held
+    inst.src[k] = kept ? Operand{.kind = Operand::scalar, .type = s.source[k], .reg = f.dst} : make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
+  }
 }
 
 void vector_operands(Inst& inst) {
@@ -183,7 +186,7 @@ void matrix_operands(Inst& inst) {
   const Element accumulator = inst.op->matrix->accumulator;
   const Type type = accumulator == Element::f64 ? Type::f64 : accumulator == Element::i8 ? Type::u32 : Type::f32;
   for (int k = 0; k < 2; ++k) inst.src[static_cast<std::size_t>(k)] = make_operand(f, f.src[k], type, (f.acc_src >> k & 1) != 0);
-  inst.src[2] = make_operand(f, f.src[2], type, f.acc_cd);
+  inst.src[2] = make_operand(f, f.src[2], type, f.acc_cd && !inst.op->matrix->sparse); // the indices of A are never in accumulation registers
   inst.dst = {.kind = Operand::vector, .type = type, .reg = static_cast<std::uint16_t>(f.dst + (f.acc_cd ? 256 : 0))};
 }
 

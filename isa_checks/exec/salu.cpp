@@ -47,6 +47,13 @@ template <auto F> constexpr Semantics scalar(std::string_view name) {
   return {name, &ScalarFunction<F>::handle, ScalarFunction<F>::signature(), InstClass::salu};
 }
 
+// The last parameter is what the destination holds.
+template <auto F> constexpr Semantics scalar_keeping(std::string_view name) {
+  Semantics entry = scalar<F>(name);
+  entry.signature.accumulates = true;
+  return entry;
+}
+
 // The result sets SCC when it is not zero.
 template <auto F, class T> T logic(bool& scc, T a, T b) {
   const T r = static_cast<T>(F(a, b));
@@ -163,6 +170,8 @@ constexpr Semantics arithmetic[] = {
     scalar<[](bool&, u64 a) -> u64 { return a; }>("s_mov_b64"),
     scalar<[](bool&, u32, u32 k) -> u32 { return k; }>("s_movk_i32"),
     scalar<[](bool& scc, u32 d, u32 k) -> u32 { return scc ? k : d; }>("s_cmovk_i32"),
+    scalar_keeping<[](bool& scc, u32 a, u32 d) -> u32 { return scc ? a : d; }>("s_cmov_b32"),
+    scalar_keeping<[](bool& scc, u64 a, u64 d) -> u64 { return scc ? a : d; }>("s_cmov_b64"),
     scalar<add_signed>("s_addk_i32"),
     scalar<[](bool&, u32 d, u32 k) -> u32 { return d * k; }>("s_mulk_i32"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return (a & 0xffffU) | b << 16; }>("s_pack_ll_b32_b16"),
@@ -196,6 +205,10 @@ constexpr Semantics bits[] = {
     scalar<bit_field<u64>>("s_bfe_u64"), scalar<bit_field<i64>>("s_bfe_i64"),
     scalar<[](bool&, u32 width, u32 offset) -> u32 { return ((1U << (width & 31U)) - 1) << (offset & 31U); }>("s_bfm_b32"),
     scalar<[](bool&, u32 width, u32 offset) -> u64 { return ((1ULL << (width & 63U)) - 1) << (offset & 63U); }>("s_bfm_b64"),
+    scalar_keeping<[](bool&, u32 n, u32 d) -> u32 { return d & ~(1U << (n & 31U)); }>("s_bitset0_b32"),
+    scalar_keeping<[](bool&, u32 n, u32 d) -> u32 { return d | 1U << (n & 31U); }>("s_bitset1_b32"),
+    scalar_keeping<[](bool&, u32 n, u64 d) -> u64 { return d & ~(1ULL << (n & 63U)); }>("s_bitset0_b64"),
+    scalar_keeping<[](bool&, u32 n, u64 d) -> u64 { return d | 1ULL << (n & 63U); }>("s_bitset1_b64"),
     scalar<[](bool&, u32 a) -> u32 { return reverse(a); }>("s_brev_b32"),
     scalar<[](bool&, u64 a) -> u64 { return reverse(a); }>("s_brev_b64"),
     scalar<[](bool& scc, u32 a) -> u32 { const u32 r = static_cast<u32>(std::popcount(a)); scc = r != 0; return r; }>("s_bcnt1_i32_b32"),

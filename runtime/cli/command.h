@@ -16,6 +16,7 @@ struct Command {
 Command make_list(CLI::App& root);
 Command make_compile(CLI::App& root);
 Command make_eval(CLI::App& root);
+Command make_run(CLI::App& root);
 Command make_demo(CLI::App& root);
 Command make_env(CLI::App& root);
 

@@ -87,6 +87,45 @@ TEST_CASE("scalar bits, 32 and 64 wide") {
   CHECK(scalar("s_mov_b64 exec, 0xff\n s_mov_b64 s[44:45], 0x0f\n s_and_saveexec_b64 s[40:41], s[44:45]\n s_mov_b64 s[46:47], exec\n s_mov_b64 exec, -1\n s_mov_b32 s40, s46", in).low == 0x0fU);
 }
 
+TEST_CASE("conditional moves and single bits leave the rest of the destination alone") {
+  const std::vector<u32> in{0x0f0f1234, 0x80000001, 0xff00ff00, 0x12345678};
+  for (const bool scc : {false, true}) {
+    CAPTURE(scc);
+    Scalars r = scalar("s_mov_b32 s40, s17\n s_cmov_b32 s40, s16", in, scc);
+    CHECK(r.low == (scc ? in[0] : in[1]));
+    CHECK(r.scc == scc);
+    r = scalar("s_mov_b64 s[40:41], s[18:19]\n s_cmov_b64 s[40:41], s[16:17]", in, scc);
+    CHECK(r.low == (scc ? in[0] : in[2]));
+    CHECK(r.high == (scc ? in[1] : in[3]));
+    CHECK(scalar("s_mov_b32 s40, 5\n s_cmovk_i32 s40, -9", in, scc).low == (scc ? 0xfffffff7U : 5U));
+  }
+  for (u32 n = 0; n < 70; ++n) {
+    CAPTURE(n);
+    const u64 wide = in[2] | u64{in[3]} << 32, bit = u64{1} << (n % 64);
+    CHECK(scalar("s_mov_b32 s40, s16\n s_bitset0_b32 s40, s20", {in[0], in[1], in[2], in[3], n}).low == (in[0] & ~(1U << (n % 32))));
+    CHECK(scalar("s_mov_b32 s40, s16\n s_bitset1_b32 s40, s20", {in[0], in[1], in[2], in[3], n}).low == (in[0] | 1U << (n % 32)));
+    Scalars r = scalar("s_mov_b64 s[40:41], s[18:19]\n s_bitset0_b64 s[40:41], s20", {in[0], in[1], in[2], in[3], n});
+    CHECK((r.low | u64{r.high} << 32) == (wide & ~bit));
+    r = scalar("s_mov_b64 s[40:41], s[18:19]\n s_bitset1_b64 s[40:41], s20", {in[0], in[1], in[2], in[3], n});
+    CHECK((r.low | u64{r.high} << 32) == (wide | bit));
+  }
+}
+
+TEST_CASE("calls and returns by address") {
+  const std::string doubling = "s_branch over\nfunction:\n s_lshl_b32 s40, s40, 1\n s_setpc_b64 s[50:51]\nover:\n s_mov_b32 s40, 3\n";
+  const LaneResult near = run({.body = doubling + "s_call_b64 s[50:51], function\n s_add_u32 s40, s40, 1\n s_call_b64 s[50:51], function\n v_mov_b32 v64, s40"});
+  CHECK(near.run.findings.empty());
+  CHECK(near.v[0][0] == 14);
+  // s_getpc_b64 gives the address of the instruction after it.
+  const LaneResult far = run({.body = doubling + "s_getpc_b64 s[52:53]\nhere:\n s_add_u32 s52, s52, function-here\n s_addc_u32 s53, s53, -1\n s_swappc_b64 s[50:51], s[52:53]\n v_mov_b32 v64, s40"});
+  CHECK(far.run.findings.empty());
+  CHECK(far.v[0][0] == 6);
+  const LaneResult lost = run({.body = "s_mov_b64 s[50:51], 2\n v_mov_b32 v64, 0\n s_setpc_b64 s[50:51]"});
+  CHECK_FALSE(lost.run.completed);
+  REQUIRE(lost.run.findings.size() == 1);
+  CHECK(lost.run.findings[0].message.find("branches to 0x2") != std::string::npos);
+}
+
 TEST_CASE("branches and loops; an endless one is stopped and shows where it stands") {
   const LaneResult loop = run({.body = "s_mov_b32 s40, 0\n s_mov_b32 s41, 0\nagain:\n s_add_u32 s41, s41, s40\n s_add_u32 s40, s40, 1\n s_cmp_lt_u32 s40, 101\n s_cbranch_scc1 again\n v_mov_b32 v64, s41"});
   CHECK(loop.v[0][0] == 5050);

@@ -1,6 +1,5 @@
 // check_kernel: what the numeric tests share.
 #include "tests/numeric/check_kernel.h"
-#include "gen/evaluate_bounds.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include <fmt/format.h>
@@ -21,10 +20,7 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
   if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
-  // A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
-  const RowwiseConfig& config = built.schedule.rowwise;
-  const bool rows = built.schedule.family == Family::rowwise;
-  const auto bounds = evaluate_bounds(spec, inputs, {.addition_depth = rows ? config.chunks() * config.vec + 16 : 0});
+  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
   return {};
 }

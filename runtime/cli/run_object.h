@@ -1,0 +1,22 @@
+// RunObject: executes a kernel of any code object on the CPU, with arguments from the command line.
+#pragma once
+#include "isa_checks/exec/execute.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln::cli {
+
+struct ObjectRun {
+  std::string object, kernel;
+  std::vector<std::uint32_t> grid;    // workgroups, 1 to 3 numbers
+  std::uint32_t block = 0;            // work items of a workgroup
+  std::uint32_t dynamic_lds = 0;      // bytes
+  std::vector<std::string> arguments; // in order: NAME=FILE, i32:N, i64:N, f32:X, out:BYTES:FILE
+};
+
+// Buffers of NAME=FILE and out: are written back to their files, unless the kernel did not complete. Throws UserError for an
+// argument that cannot be meant or that does not fit the kernel's metadata, isa::Error for an object or kernel that is not there.
+exec::ExecResult run_object(const ObjectRun& request, const exec::ExecOptions& options);
+
+} // namespace kiln::cli
