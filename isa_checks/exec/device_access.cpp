@@ -43,8 +43,15 @@ std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes,
   return a->bytes.data() + (address - a->address);
 }
 
-// The host address of device address 0 when every lane's access lies in one allocation, else null.
-std::byte* common_base(Wave& wave, const LaneAddresses& at, unsigned bytes, bool store) {
+// The allocation that every lane's access lies in, as host memory by device address; null when there is no single one.
+struct Window {
+  std::byte* host = nullptr; // of `first`
+  u64 first = 0;
+  explicit operator bool() const { return host != nullptr; }
+  std::byte* operator()(u64 address) const { return host + (address - first); }
+};
+
+Window common_window(Wave& wave, const LaneAddresses& at, unsigned bytes, bool store) {
   u64 low = ~0ULL, high = 0;
   for (int i = 0; i < lane_count; ++i)
     if (active(at.mask, i)) {
@@ -52,8 +59,8 @@ std::byte* common_base(Wave& wave, const LaneAddresses& at, unsigned bytes, bool
       high = std::max(high, at.lane[i]);
     }
   Allocation* const a = wave.memory->find(low);
-  if (a == nullptr || high + bytes > a->end() || (store && !a->writable)) return nullptr;
-  return a->bytes.data() - a->address;
+  if (a == nullptr || high + bytes > a->end() || (store && !a->writable)) return {};
+  return {a->bytes.data(), a->address};
 }
 
 template <class F> void for_each_lane(u64 mask, F f) {
@@ -71,18 +78,18 @@ void place(u32& reg, u32 value, const MemoryOp& op) {
   reg = value;
 }
 
-template <int words> void load_words(const std::byte* base, u32* to, const LaneAddresses& at) {
+template <int words> void load_words(const Window& window, u32* to, const LaneAddresses& at) {
   for_each_lane(at.mask, [&](int i) {
     u32 value[words];
-    std::memcpy(value, base + at.lane[i], sizeof value);
+    std::memcpy(value, window(at.lane[i]), sizeof value);
     for (int w = 0; w < words; ++w) to[w * lane_count + i] = value[w];
   });
 }
-template <int words> void store_words(std::byte* base, const u32* from, const LaneAddresses& at) {
+template <int words> void store_words(const Window& window, const u32* from, const LaneAddresses& at) {
   for_each_lane(at.mask, [&](int i) {
     u32 value[words];
     for (int w = 0; w < words; ++w) value[w] = from[w * lane_count + i];
-    std::memcpy(base + at.lane[i], value, sizeof value);
+    std::memcpy(window(at.lane[i]), value, sizeof value);
   });
 }
 
@@ -98,17 +105,17 @@ void load_one(const std::byte* from, u32* to, int lane, const MemoryOp& op) {
 void load_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
   if (at.mask == 0) return;
   u32* const to = wave.lanes(inst.dst.reg);
-  const std::byte* const base = common_base(wave, at, op.bytes, false);
-  if (base == nullptr) {
+  const Window window = common_window(wave, at, op.bytes, false);
+  if (!window) {
     for_each_lane(at.mask, [&](int i) { load_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, false), to, i, op); });
     return;
   }
   switch (op.bytes) {
-  case 4: load_words<1>(base, to, at); break;
-  case 8: load_words<2>(base, to, at); break;
-  case 12: load_words<3>(base, to, at); break;
-  case 16: load_words<4>(base, to, at); break;
-  default: for_each_lane(at.mask, [&](int i) { load_one(base + at.lane[i], to, i, op); });
+  case 4: load_words<1>(window, to, at); break;
+  case 8: load_words<2>(window, to, at); break;
+  case 12: load_words<3>(window, to, at); break;
+  case 16: load_words<4>(window, to, at); break;
+  default: for_each_lane(at.mask, [&](int i) { load_one(window(at.lane[i]), to, i, op); });
   }
 }
 
@@ -121,17 +128,17 @@ void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     for (int w = 1; w < op.bytes / 4; ++w) value[w] = from[w * lane_count + i];
     if (to != nullptr) std::memcpy(to, value, op.bytes);
   };
-  std::byte* const base = common_base(wave, at, op.bytes, true);
-  if (base == nullptr) {
+  const Window window = common_window(wave, at, op.bytes, true);
+  if (!window) {
     for_each_lane(at.mask, [&](int i) { store_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, true), i); });
     return;
   }
   switch (op.bytes) {
-  case 4: store_words<1>(base, from, at); break;
-  case 8: store_words<2>(base, from, at); break;
-  case 12: store_words<3>(base, from, at); break;
-  case 16: store_words<4>(base, from, at); break;
-  default: for_each_lane(at.mask, [&](int i) { store_one(base + at.lane[i], i); });
+  case 4: store_words<1>(window, from, at); break;
+  case 8: store_words<2>(window, from, at); break;
+  case 12: store_words<3>(window, from, at); break;
+  case 16: store_words<4>(window, from, at); break;
+  default: for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
   }
 }
 
