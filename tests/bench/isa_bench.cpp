@@ -1,6 +1,6 @@
 // Executed instructions of Kiln's kernels beside those of public kernels, for [16, 16384] f16 in, fp8 out. These are facts
 // about code, not times. Kiln's are counted by executing the code object on the CPU model (prologue, reductions and exit
-// included), whose result is compared with the reference; the peers' were counted the same way (HARDWARE and compiler:
+// included), whose result is compared with the reference; the peers' figures were counted the same way, by others, once (compilers:
 // clang 22 and Triton 3.6, on gfx942 and, in the second figure, on gfx950). Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
 #include "gen/evaluate_bounds.h"
