@@ -3,8 +3,9 @@
 # Read by ./dev, whose say, die and condense it uses, and whose variables tree, cache, suite, lacks and last.
 
 recipe=1 # counts up when roots have to be built anew for another reason than their packages
-packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
-optional_packages=(g++-13) # for the preset gcc13, in suites that have it
+packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libssl-dev)
+# Taken where the suite has them: for the preset gcc13, and real programs that tests run against.
+optional_packages=(g++-13 nginx-light slurmd slurmctld slurm-client munge python3-jsonschema)
 
 # Runs as mmdebstrap's hook, with apt on the root $1 of suite $2: chooses the names that this suite has, and installs.
 # hipRTC and LLVM come into one process, so LLVM has to be the version that the suite's comgr is linked with.
@@ -218,7 +219,7 @@ enter() {
 # Runs [VARIABLE=VALUE]... COMMAND... in the root, in the current folder where that is inside the tree.
 inside_root() {
   local user='' ccache name folder_inside=$tree
-  local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache)
   [[ $PWD/ != "$tree"/* ]] || folder_inside=$PWD
   for name in $(compgen -e); do
     [[ ! $name =~ ^(KILN_.*|AMD_.*|HIP_.*|ROCR_.*|CTEST_.*|[A-Z]*SAN_OPTIONS|NO_COLOR|CLICOLOR_FORCE|TERM|CI)$ ]] || variables+=("$name=${!name}")
