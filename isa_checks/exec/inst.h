@@ -80,7 +80,7 @@ struct Inst {
   Handler handler = nullptr;
   const Semantics* op = nullptr;
   std::uint64_t address = 0;
-  std::array<Operand, 4> src{};
+  std::array<Operand, 5> src{};
   Operand dst{};
   std::uint16_t sdst = code::vcc;
   std::uint8_t source_count = 0;
@@ -95,7 +95,7 @@ struct Inst {
   std::vector<std::int8_t> dpp_source;
   std::uint64_t dpp_lanes = ~0ULL;
   // Registers read and written, for the sanitisers.
-  std::array<Range, 4> vector_reads{};
+  std::array<Range, 6> vector_reads{};
   std::array<Range, 4> scalar_reads{};
   std::array<Range, 2> vector_writes{};
   Range scalar_write{};

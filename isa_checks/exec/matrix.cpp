@@ -55,16 +55,6 @@ int b_lane(int lane, int blgp) {
   }
 }
 
-struct Place {
-  int lane, reg; // reg counts results, of 32 or 64 bits
-};
-// Where element (i, j) of a block of C and D lies.
-Place result_place(const MatrixShape& s, int block, int i, int j) {
-  if (s.accumulator == Element::f64) return s.m == 16 ? Place{j + 16 * (i % 4), i / 4} : Place{j + 4 * block + 16 * i, 0};
-  if (s.m == 32) return {j + 32 * (i / 4 % 2), 16 * block + 4 * (i / 8) + i % 4};
-  if (s.m == 16) return {j + 16 * (i / 4), 4 * block + i % 4};
-  return {j + 4 * block, i};
-}
 // Where element (i, kk) of a block of A lies, and likewise of B: a group of m lanes holds `per_lane` columns of one block.
 struct SourcePlace {
   int lane, element;
@@ -83,28 +73,6 @@ template <class T> void accumulate(const MatrixShape& s, const T (&a)[largest_si
         if (s.accumulator == Element::f64) sum[i][j] = std::fma(a[i][kk], b[kk][j], sum[i][j]);
         else sum[i][j] += a[i][kk] * b[kk][j];
       }
-}
-
-void store_result(const MatrixShape& s, std::vector<u32>& result, Place at, double value) {
-  const auto word = [&](int reg) -> u32& { return result[static_cast<std::size_t>(reg * lane_count + at.lane)]; };
-  if (s.accumulator == Element::f64) {
-    word(2 * at.reg) = static_cast<u32>(as_bits(value));
-    word(2 * at.reg + 1) = static_cast<u32>(as_bits(value) >> 32);
-  } else if (s.accumulator == Element::i8) {
-    word(at.reg) = static_cast<u32>(static_cast<std::int64_t>(value));
-  } else {
-    word(at.reg) = as_bits(static_cast<float>(value));
-  }
-}
-
-double addend(const MatrixShape& s, const Inst& inst, const u32* c, Place at) {
-  if (c == nullptr) {
-    if (s.accumulator == Element::f64) return as_double(inst.src[2].value);
-    const u32 bits = static_cast<u32>(inst.src[2].value);
-    return s.accumulator == Element::i8 ? static_cast<double>(static_cast<std::int32_t>(bits)) : static_cast<double>(as_float(bits));
-  }
-  if (s.accumulator == Element::i8) return static_cast<double>(static_cast<std::int32_t>(c[at.reg * lane_count + at.lane]));
-  return element(c, at.lane, at.reg, s.accumulator, false);
 }
 
 template <bool fnuz> void mfma(Wave& wave, const Inst& inst) {
@@ -267,6 +235,34 @@ constexpr Semantics table_of[] = {
 
 } // namespace
 
+ResultPlace result_place(const MatrixShape& s, int block, int i, int j) {
+  if (s.accumulator == Element::f64) return s.m == 16 ? ResultPlace{j + 16 * (i % 4), i / 4} : ResultPlace{j + 4 * block + 16 * i, 0};
+  if (s.m == 32) return {j + 32 * (i / 4 % 2), 16 * block + 4 * (i / 8) + i % 4};
+  if (s.m == 16) return {j + 16 * (i / 4), 4 * block + i % 4};
+  return {j + 4 * block, i};
+}
+void store_result(const MatrixShape& s, std::vector<u32>& result, ResultPlace at, double value) {
+  const auto word = [&](int reg) -> u32& { return result[static_cast<std::size_t>(reg * lane_count + at.lane)]; };
+  if (s.accumulator == Element::f64) {
+    word(2 * at.reg) = static_cast<u32>(as_bits(value));
+    word(2 * at.reg + 1) = static_cast<u32>(as_bits(value) >> 32);
+  } else if (s.accumulator == Element::i8) {
+    word(at.reg) = static_cast<u32>(static_cast<std::int64_t>(value));
+  } else {
+    word(at.reg) = as_bits(static_cast<float>(value));
+  }
+}
+
+double addend(const MatrixShape& s, const Inst& inst, const u32* c, ResultPlace at) {
+  if (c == nullptr) {
+    if (s.accumulator == Element::f64) return as_double(inst.src[2].value);
+    const u32 bits = static_cast<u32>(inst.src[2].value);
+    return s.accumulator == Element::i8 ? static_cast<double>(static_cast<std::int32_t>(bits)) : static_cast<double>(as_float(bits));
+  }
+  if (s.accumulator == Element::i8) return static_cast<double>(static_cast<std::int32_t>(c[at.reg * lane_count + at.lane]));
+  return element(c, at.lane, at.reg, s.accumulator, false);
+}
+
 int MatrixShape::element_bits(Element e) const {
   switch (e) {
   case Element::f64: return 64;
@@ -275,6 +271,11 @@ int MatrixShape::element_bits(Element e) const {
   case Element::bf16: return 16;
   default: return 8;
   }
+}
+
+int matrix_source_registers(const MatrixShape& shape, const Fields& fields, int operand) {
+  if (shape.named_formats) return named_format_registers(operand == 0 ? fields.cbsz : fields.blgp);
+  return operand == 0 ? shape.a_registers() : shape.source_registers();
 }
 
 Table matrix_table(bool fnuz) {

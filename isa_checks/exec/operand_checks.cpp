@@ -103,8 +103,11 @@ void set_ranges(Inst& inst) {
     return;
   }
   if (const MatrixShape* shape = inst.op->matrix) {
-    reads.vector(inst.src[0].reg, shape->a_registers());
-    reads.vector(inst.src[1].reg, shape->source_registers());
+    for (int k = 0; k < 2; ++k) reads.vector(inst.src[static_cast<std::size_t>(k)].reg, matrix_source_registers(*shape, inst.fields, k));
+    for (const Operand& scale : {inst.src[3], inst.src[4]}) {
+      if (scale.kind == Operand::vector) reads.vector(scale.reg, 1);
+      if (scale.kind == Operand::scalar) reads.scalar(scale.reg, 1);
+    }
     if (inst.src[2].kind == Operand::vector) reads.vector(inst.src[2].reg, shape->sparse ? 1 : shape->result_registers());
     if (shape->sparse) reads.vector(inst.dst.reg, shape->result_registers());
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(shape->result_registers())};

@@ -18,6 +18,7 @@ Table fp8_table(bool fnuz); // what fp8 and bf8 mean depends on the architecture
 Table packed_table();
 Table cross_lane_table();
 Table matrix_table(bool fnuz);
+Table scaled_matrix_table();
 Table scalar_arithmetic_table();
 Table scalar_bits_table();
 Table scalar_compare_table();
