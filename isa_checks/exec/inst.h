@@ -44,6 +44,7 @@ struct Signature {
   bool accumulates = false;     // the last source is the destination register
   bool scalar_result = false;   // the vdst field names a scalar register
   bool own_modifiers = false;   // the modifier fields mean something else, which the handler reads itself
+  bool keeps_rest = false;      // the handler leaves part of the destination register alone
   bool keeps_half = false;      // a 16-bit result leaves the other half of the register alone even without op_sel
 };
 

@@ -29,11 +29,18 @@ const std::array<float, 256>& fp8_values(bool bf8, bool fnuz) {
   return tables[(bf8 ? 2 : 0) + (fnuz ? 1 : 0)];
 }
 
+// f32 with 10 bits of mantissa. How the hardware drops the other 13 is not public; the model rounds to nearest even.
+float round_to_xf32(float x) {
+  const u32 bits = as_bits(x);
+  return x - x != 0 ? x : as_float((bits + 0xfffU + (bits >> 13 & 1U)) & ~0x1fffU);
+}
+
 // Element `e` of those that a lane holds in consecutive registers.
 double element(const u32* registers, int lane, int e, Element type, bool fnuz) {
   const auto word = [&](int i) { return registers[i * lane_count + lane]; };
   switch (type) {
   case Element::f32: return static_cast<double>(as_float(word(e)));
+  case Element::xf32: return static_cast<double>(round_to_xf32(as_float(word(e))));
   case Element::f64: return as_double(word(2 * e) | static_cast<std::uint64_t>(word(2 * e + 1)) << 32);
   case Element::f16: return static_cast<double>(to_float(Half{static_cast<std::uint16_t>(word(e / 2) >> (16 * (e % 2)))}));
   case Element::bf16: return static_cast<double>(to_float(BFloat{static_cast<std::uint16_t>(word(e / 2) >> (16 * (e % 2)))}));
@@ -172,6 +179,8 @@ constexpr Semantics table_of[] = {
     square<fnuz, 4, 1, 16, Element::f32>("v_mfma_f32_4x4x1_16b_f32"),
     square<fnuz, 32, 2, 1, Element::f32>("v_mfma_f32_32x32x2_f32"),
     square<fnuz, 16, 4, 1, Element::f32>("v_mfma_f32_16x16x4_f32"),
+    square<fnuz, 32, 4, 1, Element::xf32>("v_mfma_f32_32x32x4_xf32"), // gfx942 only
+    square<fnuz, 16, 8, 1, Element::xf32>("v_mfma_f32_16x16x8_xf32"),
     square<fnuz, 32, 4, 2, Element::f16>("v_mfma_f32_32x32x4_2b_f16"),
     square<fnuz, 16, 4, 4, Element::f16>("v_mfma_f32_16x16x4_4b_f16"),
     square<fnuz, 4, 4, 16, Element::f16>("v_mfma_f32_4x4x4_16b_f16"),
@@ -266,7 +275,8 @@ double addend(const MatrixShape& s, const Inst& inst, const u32* c, ResultPlace 
 int MatrixShape::element_bits(Element e) const {
   switch (e) {
   case Element::f64: return 64;
-  case Element::f32: return 32;
+  case Element::f32:
+  case Element::xf32: return 32;
   case Element::f16:
   case Element::bf16: return 16;
   default: return 8;

@@ -6,7 +6,7 @@
 
 namespace kiln::exec {
 
-enum class Element : std::uint8_t { f32, f64, f16, bf16, fp8, bf8, i8 };
+enum class Element : std::uint8_t { f32, xf32, f64, f16, bf16, fp8, bf8, i8 };
 
 // D = C + A B per block; A is m x k, B is k x n, C and D are m x n.
 struct MatrixShape {

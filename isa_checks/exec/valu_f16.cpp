@@ -67,6 +67,8 @@ constexpr Semantics table[] = {
     keeping_half<three<max3>>("v_max3_f16"),
     keeping_half<three<med3>>("v_med3_f16"),
     keeping_half<div_fixup>("v_div_fixup_f16"),
+    lanes<div_fixup>("v_div_fixup_legacy_f16"),
+    lanes<fma_half>("v_fma_legacy_f16"),
     lanes<[](Half a, std::int16_t e) { return to_half(load_exponent(to_float(a), e)); }>("v_ldexp_f16"),
     lanes<one<[](float x) { return std::floor(x); }>>("v_floor_f16"),
     lanes<one<[](float x) { return std::ceil(x); }>>("v_ceil_f16"),
