@@ -25,7 +25,7 @@ inline float to_float(Half h) {
   const std::uint32_t exponent = magnitude & 0x0f800000U;
   const std::uint32_t normal = magnitude + ((127U - 15U) << 23);
   const std::uint32_t special = normal + ((128U - 16U) << 23);
-  const std::uint32_t denormal = as_bits(as_float(magnitude + (113U << 23)) - as_float(113U << 23));
+  const std::uint32_t denormal = as_bits(as_float(magnitude + (113U << 23)) - as_float(113U << 23)) & 0x7fffffffU; // 0 - 0 may be -0
   const std::uint32_t result = exponent == 0 ? denormal : exponent == 0x0f800000U ? special : normal;
   return as_float(result | static_cast<std::uint32_t>(h.bits & 0x8000U) << 16);
 }
