@@ -57,7 +57,7 @@ struct F32Arithmetic {
 
   float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
 
-  float product(std::span<const float> a, std::span<const float> b, bool) const {
+  float product(std::span<const float> a, std::span<const float> b) const {
     double sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
     return static_cast<float>(sum);

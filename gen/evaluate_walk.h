@@ -36,7 +36,7 @@ template <typename Value> struct Grid {
 //   Value pointwise(Op, const Value* operands, int arity) const;
 //   Value cast(const Node& cast, const Value&) const;
 //   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
-//   Value product(std::span<const float> a, std::span<const float> b, bool exact) const;   the sum of a[i] * b[i]
+//   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
 template <typename Arithmetic> class Walk {
 public:
   using Value = typename Arithmetic::Value;
@@ -149,7 +149,7 @@ private:
       numbers(b, c, column);
       for (std::int64_t r = 0; r < m; ++r)
         grid.values[static_cast<std::size_t>(r * n + c)] =
-            arithmetic_.product(rows[static_cast<std::size_t>(r)], column, a.dtype() == i8 && b.dtype() == i8);
+            arithmetic_.product(rows[static_cast<std::size_t>(r)], column);
     }
   }
 

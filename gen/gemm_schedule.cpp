@@ -9,9 +9,8 @@
 namespace kiln {
 namespace {
 
-// HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; four times that hides jitter, and is
-// still there after a wait.
-constexpr int kib_in_flight_per_cu = 80;
+// HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; nearly four times that hides jitter.
+constexpr int kib_in_flight_per_cu = 64;
 constexpr int vgprs_for_ring = 224; // of 256 addressable ones
 constexpr double good_balance = 0.97;
 
@@ -27,13 +26,25 @@ int sum_vgprs(const SkinnyGemmConfig& c) {
   return c.products * c.tile_n / c.rows_per_load() * each;
 }
 
+// Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.
+long long wave_steps(const SkinnyGemmConfig& c) {
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.ring - 1) / c.ring;
+  return std::min(steps, (turns + c.waves - 1) / c.waves * c.ring);
+}
+
+// The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
 SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
-  const int waves_per_cu = c.waves; // one workgroup a CU
-  const long long steps = (c.steps() / c.workgroups + c.waves) / c.waves; // of a wave, at most
-  c.ring = std::max(2, (kib_in_flight_per_cu / waves_per_cu + c.b_loads() - 1) / c.b_loads());
-  while (c.ring > 2 && (ring_vgprs(c) + sum_vgprs(c) > vgprs_for_ring || c.ring * c.b_loads() > 60)) --c.ring;
-  c.ring = static_cast<int>(std::min<long long>(c.ring, steps));
-  return c;
+  const int least = std::max(1, (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads()); // with one workgroup a CU
+  const auto fits = [&] { return ring_vgprs(c) + sum_vgprs(c) <= vgprs_for_ring && c.ring * c.b_loads() <= 60 && c.ring <= 16; };
+  SkinnyGemmConfig best = c;
+  best.ring = 0;
+  for (c.ring = least; fits(); ++c.ring)
+    if (best.ring == 0 || wave_steps(c) < wave_steps(best)) best = c;
+  for (c.ring = least; best.ring == 0; --c.ring)
+    if (fits() || c.ring == 1) best = c;
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups;
+  best.ring = static_cast<int>(std::min<long long>(best.ring, (steps + c.waves - 1) / c.waves));
+  return best;
 }
 
 SkinnyGemmConfig with_vec(SkinnyGemmConfig c) {

@@ -29,7 +29,7 @@ constexpr OpInfo structural(std::string_view name, int arity, OpKind kind, Accur
 constexpr std::string_view sum_note = "n terms in any order: (n - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view mean_note = "as the sum, times the rounded 1 / n";
 constexpr std::string_view product_note =
-    "k products, exact, summed in any order: (k - 1) roundings of at most e = 2^-24 of the sum of magnitudes; i8 sums are exact";
+    "k products, exact, summed in any order: (k - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
 constexpr OpInfo registry[] = {

@@ -1,9 +1,13 @@
 // SkinnyGemm<config>: which steps a workgroup takes, the ring that keeps its loads in flight, and how sums meet.
 #pragma once
-#include "gemm_steps.h"
+#include "gemm_sums.h"
 #include "gemm_tile.h"
 
 namespace kiln {
+
+template <bool first, class X, class Y> struct EitherOf { using type = X; };
+template <class X, class Y> struct EitherOf<false, X, Y> { using type = Y; };
+template <bool first, class X, class Y> using Either = typename EitherOf<first, X, Y>::type;
 
 // Consecutive steps of one tile.
 struct GemmSegment {
@@ -17,12 +21,14 @@ template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
   using Slot = GemmSlot<config, A, B>;
   using Part = Vec<f32, config.vec>;
   static constexpr u32 tile_steps = config.steps_per_tile();
+  // Whether some wave may have another number of steps than whole turns of the ring.
+  static constexpr bool partial_turns = config.crosses() || config.steps() / config.workgroups % (config.waves * config.ring) != 0;
 
 public:
   // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), of which the counters at its start
   // are zero before the first launch; every launch leaves them so.
-  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace) : rows_(rows), workspace_(static_cast<char*>(workspace)) {
-    operands_.start(a, rows);
+  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace) : a_(a), rows_(rows), workspace_(static_cast<char*>(workspace)) {
+    operands_.start(rows);
     wave_ = platform::uniform(platform::thread_id() / 64);
     group_ = group_in_order();
   }
@@ -36,7 +42,7 @@ public:
     begin(segment, b...);
     for (bool again = false;; again = true) {
       sums_.clear();
-      accumulate(segment);
+      accumulate();
       left -= segment.count;
       const GemmSegment next{segment.tile + 1, 0, least(tile_steps, left)};
       if (config.crosses() && left) begin(next, b...); // in flight while this tile is finished
@@ -54,52 +60,90 @@ private:
     const u32 xcd = platform::block_x() % xcds, nth = platform::block_x() / xcds;
     return xcd * each + least(xcd, extra) + nth;
   }
-  static constexpr u32 each_ = static_cast<u32>(config.steps() / config.workgroups);
-  static constexpr u32 extra_ = static_cast<u32>(config.steps() % config.workgroups);
-  KILN_DEVICE u32 first_step(u32 group) { return group * each_ + least(group, extra_); }
+  // Steps of workgroup g: floor(g * steps / workgroups) up to the next one's; and back. 32 bits where they do.
+  using Wide = Either<(config.steps() + 1) * (config.workgroups + 1) < 1ll << 32, u32, u64>;
+  KILN_DEVICE u32 first_step(u32 group) { return static_cast<u32>(Wide(group) * Wide(config.steps()) / Wide(config.workgroups)); }
   KILN_DEVICE u32 group_of(u32 step) {
-    return step < extra_ * (each_ + 1) ? step / (each_ + 1) : extra_ + (step - extra_ * (each_ + 1)) / each_;
+    return static_cast<u32>(((Wide(step) + 1) * Wide(config.workgroups) - 1) / Wide(config.steps()));
   }
 
-  // This wave's steps of a segment, and the loads of the first of them.
+  // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
   template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const Bs*... b) {
-    const u32 each = segment.count / config.waves, extra = segment.count % config.waves;
-    count_ = each + (wave_ < extra);
-    first_ = segment.first + wave_ * each + least(wave_, extra);
-    last_ = count_ ? first_ + count_ - 1 : segment.first;
-    operands_.start_tile(segment.tile, b...);
+    const u32 turns = (segment.count + config.ring - 1) / config.ring;
+    const u32 each = turns / config.waves, extra = turns % config.waves;
+    const u32 first = least((wave_ * each + least(wave_, extra)) * config.ring, segment.count);
+    count_ = least((each + (wave_ < extra)) * config.ring, segment.count - first);
+    // A wave without steps reads the first one, and multiplies nothing.
+    operands_.move_to(segment.tile, segment.first + (partial_turns && count_ == 0 ? 0 : first), a_, b...);
+    left_in_tile_ = tile_steps - segment.first - first;
     platform::schedule_barrier();
+    if (!partial_turns || count_ >= config.ring) {
+      load_turn(0);
+    } else {
+      load_turn(0, count_ ? count_ - 1 : 0);
+    }
+  }
+  KILN_MEMBER void load_turn(int first) {
 #pragma unroll
     for (int i = 0; i < config.ring; ++i) {
-      ring_[i].load(operands_, least(first_ + i, last_));
+      ring_[i].load(operands_, first + i);
+      platform::schedule_barrier();
+    }
+  }
+  KILN_MEMBER void load_turn(int first, u32 last) {
+#pragma unroll
+    for (int i = 0; i < config.ring; ++i) {
+      ring_[i].load(operands_, least(first + i, last));
       platform::schedule_barrier();
     }
   }
 
   // A slot is multiplied first and reloaded then, with barriers for the scheduler between: this alone keeps the ring in
-  // flight. Steps beyond the last one read it again, from a cache; the last turn reads nothing.
-  KILN_MEMBER void accumulate(const GemmSegment&) {
-    u32 step = first_, left = count_;
+  // flight. Where the last turn is not whole, the loads in the place of missing steps read the last step again, from a cache.
+  KILN_MEMBER void accumulate() {
+    u32 left = count_;
 #pragma nounroll
-    while (left > config.ring) {
+    for (; left >= 2 * config.ring; left -= config.ring) {
 #pragma unroll
       for (int i = 0; i < config.ring; ++i) {
-        add(ring_[i], step + i);
+        add(i, i);
         platform::schedule_barrier();
-        ring_[i].load(operands_, least(step + config.ring + i, last_));
+        ring_[i].load(operands_, config.ring + i);
         platform::schedule_barrier();
       }
-      step += config.ring;
-      left -= config.ring;
+      next_turn();
     }
+    if constexpr (partial_turns) {
+      if (left > config.ring) {
 #pragma unroll
-    for (int i = 0; i < config.ring; ++i)
-      if (static_cast<u32>(i) < left) add(ring_[i], step + i);
+        for (int i = 0; i < config.ring; ++i) {
+          add(i, i);
+          platform::schedule_barrier();
+          ring_[i].load(operands_, least(config.ring + i, left - 1));
+          platform::schedule_barrier();
+        }
+        next_turn();
+        left -= config.ring;
+      }
+    }
+    if (!partial_turns || left == config.ring) {
+#pragma unroll
+      for (int i = 0; i < config.ring; ++i) add(i, i);
+    } else {
+#pragma unroll
+      for (int i = 0; i < config.ring - 1; ++i)
+        if (static_cast<u32>(i) < left) add(i, i);
+    }
   }
-  KILN_MEMBER void add(Slot& slot, u32 step) {
+  KILN_MEMBER void next_turn() {
+    operands_.advance(config.ring);
+    left_in_tile_ -= config.ring;
+  }
+  // `step` counts from the start of this turn.
+  KILN_MEMBER void add(int slot, int step) {
     if constexpr (config.k_tail())
-      if (step == tile_steps - 1) slot.cut(operands_, step);
-    sums_.add(slot);
+      if (left_in_tile_ == static_cast<u32>(step) + 1) ring_[slot].cut(operands_, step);
+    sums_.add(ring_[slot]);
   }
 
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
@@ -187,7 +231,10 @@ private:
   Operands operands_;
   Slot ring_[config.ring];
   GemmSums<config, A, B, config.method> sums_;
-  u32 rows_, wave_, group_, count_ = 0, first_ = 0, last_ = 0;
+  const A* a_;
+  u32 rows_, wave_, group_;
+  u32 count_ = 0;        // steps of this wave in the segment
+  u32 left_in_tile_ = 0; // steps from the current turn's first one to the end of k
   char* workspace_;
 };
 

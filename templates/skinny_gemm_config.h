@@ -83,7 +83,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.steps() >= 1ll << 31) return "n * k has too many steps: use a larger tile_n or loads";
   if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";
   if (c.method == GemmMethod::sparse && c.rows > 8) return "method sparse takes at most 8 rows";
-  if (c.method == GemmMethod::dot && c.rows > 8) return "method dot takes at most 8 rows";
+  if (c.method == GemmMethod::dot && c.rows > 4) return "method dot takes at most 4 rows";
   return nullptr;
 }
 

@@ -92,13 +92,36 @@ template <class X, class Y> KILN_DEVICE Sums multiply_pair(Word16 x0, Word16 x1,
 #endif
 
 // The sparse form: each row of A counts as two rows of the instruction, of which the even one has the elements 0 and 1 of
-// every four along k and the odd one 2 and 3. Lane l has the row (l % 16) / 2 of A. sums: lane l has the instruction's rows
-// 4 * (l / 16) + 0..3, so both halves of the rows 2 * (l / 16) and 2 * (l / 16) + 1 of A; and row l % 16 of B.
-struct SparsePairs {
-  u32 select; // v_perm_b32's selector of this lane's half of every four bytes, or of every four 16-bit elements' words
-  int pairs;  // the instruction's indices: 2 bits an element that is there
-  KILN_MEMBER explicit SparsePairs(bool odd, int element_bytes)
-      : select(element_bytes == 1 ? (odd ? 0x07060302u : 0x05040100u) : odd), pairs(odd ? static_cast<int>(0xeeeeeeee) : 0x44444444) {}
+// every four along k and the odd one 2 and 3. Lane l has the row (l % 16) / 2 of A. D: lane l has the instruction's rows
+// 4 * (l / 16) + 0..3, which are both halves of the rows 2 * (l / 16) and 2 * (l / 16) + 1 of A, and row l % 16 of B.
+struct SparseRow {
+  bool odd;
+  int pairs; // the instruction's indices: two bits an element that is there
+  KILN_MEMBER explicit SparseRow(u32 lane) : odd(lane % 2), pairs(lane % 2 ? static_cast<int>(0xeeeeeeee) : 0x44444444) {}
+
+  // The elements of `word` that this lane's row of the instruction has.
+  template <class A> KILN_MEMBER Vec<i32, 2> half_of(Word16 word) const {
+    Vec<i32, 2> half;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if constexpr (sizeof(A) == 1)
+        half[i] = static_cast<i32>(__builtin_amdgcn_perm(word[2 * i + 1], word[2 * i], odd ? 0x07060302u : 0x05040100u));
+      else
+        half[i] = static_cast<i32>(odd ? word[2 * i + 1] : word[2 * i]);
+    }
+    return half;
+  }
 };
+
+template <class A, class B, class S> KILN_DEVICE S multiply_sparse(Vec<i32, 2> a, int pairs, Word16 b, S sums) {
+  using namespace detail;
+  const auto words = __builtin_bit_cast(IntegerSums, b);
+  if constexpr (is_fp8<A>) return smfmac_fp8<A, B>(a, words, sums, pairs);
+  else if constexpr (__is_same(A, i8)) return __builtin_amdgcn_smfmac_i32_16x16x64_i8(a, words, sums, pairs, 0, 0);
+  else if constexpr (__is_same(A, f16))
+    return __builtin_amdgcn_smfmac_f32_16x16x32_f16(__builtin_bit_cast(Vec<f16, 4>, a), __builtin_bit_cast(Vec<f16, 8>, b), sums, pairs, 0, 0);
+  else
+    return __builtin_amdgcn_smfmac_f32_16x16x32_bf16(__builtin_bit_cast(Vec<short, 4>, a), __builtin_bit_cast(Vec<short, 8>, b), sums, pairs, 0, 0);
+}
 
 } // namespace kiln

@@ -78,6 +78,9 @@ KILN_DEVICE void acquire_from_device() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE
 // Adds 1 for the whole device and returns the count before.
 KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
 
+// Keeps what is computed from an offset behind this place. An offset that is widened to 64 bits before a loop is added to
+// its base as a vector of 64 bits there; widened beside the access, it is part of the access.
+KILN_DEVICE void stay_here(u32& offset) { asm volatile("" : "+v"(offset)); }
 // 16 bytes at base + offset; streamed: that nobody needs again.
 using u32x4 = u32 __attribute__((ext_vector_type(4)));
 KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }
