@@ -125,7 +125,7 @@ constexpr Semantics table[] = {
     bit_function("v_bitop3_b16", Type::u16),
     lanes<[](u32 a) { return a; }>("v_mov_b32"),
     lanes<[](u64 a) { return a; }>("v_mov_b64"),
-    lanes<[](WordPair a, WordPair b) { return WordPair{a.lo, b.hi}; }>("v_pk_mov_b32"),
+    lanes<[](WordPair a, WordPair b) { return WordPair{a.lo, b.lo}; }>("v_pk_mov_b32"), // op_sel chooses both words
     lanes<[](float a, float b, bool c) { return c ? b : a; }>("v_cndmask_b32"),
     lanes<[](u32 a, u32 b) { return a & b; }>("v_and_b32"),
     lanes<[](u32 a, u32 b) { return a | b; }>("v_or_b32"),
