@@ -38,8 +38,7 @@ i32 bit_field_signed(i32 x, u32 offset, u32 width) {
   offset &= 31U;
   width &= 31U;
   if (width == 0) return 0;
-  const u32 field = bit_field(static_cast<u32>(x), offset, width);
-  return static_cast<i32>(field << (32 - width)) >> (32 - width);
+  return static_cast<i32>(static_cast<u32>(x >> offset) << (32 - width)) >> (32 - width); // the field may reach beyond the sign
 }
 u32 reverse(u32 x) {
   x = (x >> 1 & 0x55555555U) | (x & 0x55555555U) << 1;

@@ -111,7 +111,7 @@ constexpr VectorCase words[] = {
     {"v_med3_u32 @, v1, v2, v3", [](In v) -> u64 { return middle(v[1], v[2], v[3]); }},
     {"v_med3_i32 @, v1, v2, v3", [](In v) -> u64 { return low(middle(s(v, 1), s(v, 2), s(v, 3))); }},
     {"v_bfe_u32 @, v1, v2, v3", [](In v) -> u64 { return v[1] / power(v[2] % 32) % power(v[3] % 32); }},
-    {"v_bfe_i32 @, v1, v2, v3", [](In v) -> u64 { const int w = static_cast<int>(v[3] % 32); return w == 0 ? 0 : low(sext(static_cast<u64>(s(v, 1) >> v[2] % 32) % (v[2] % 32 + static_cast<u32>(w) > 32 ? power(32 - v[2] % 32) : power(static_cast<u32>(w))), w)); }},
+    {"v_bfe_i32 @, v1, v2, v3", [](In v) -> u64 { const int w = static_cast<int>(v[3] % 32); return w == 0 ? 0 : low(sext(static_cast<u64>(s(v, 1)) >> v[2] % 32, w)); }},
     {"v_bfi_b32 @, v1, v2, v3", [](In v) -> u64 { return v[3] ^ ((v[2] ^ v[3]) & v[1]); }},
     {"v_bfm_b32 @, v1, v2", [](In v) -> u64 { return low(static_cast<i64>((power(v[1] % 32) - 1) * power(v[2] % 32))); }},
     {"v_alignbit_b32 @, v1, v2, v3", [](In v) -> u64 { return low(static_cast<i64>((u64{v[1]} * power(32) + v[2]) / power(v[3] % 32))); }},
