@@ -5,13 +5,13 @@
 #include "isa_checks/exec/memory.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/numeric.h"
+#include "isa_checks/exec/wait_counts.h"
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
-
 
 namespace kiln::exec {
 namespace {
@@ -121,6 +121,7 @@ void load_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddr
 
 void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
   if (at.mask == 0) return;
+  ++wave.effects;
   const u32* const from = wave.lanes(inst.src[1].reg);
   const auto store_one = [&](std::byte* to, int i) {
     u32 value[4];
@@ -149,6 +150,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
     return bytes == 8 ? row[i] | static_cast<u64>(row[lane_count + i]) << 32 : row[i];
   };
   const int words = op.bytes / 4;
+  bool changed = false;
   for_each_lane(at.mask, [&](int i) {
     u64 old = 0;
     const bool aligned = at.lane[i] % op.bytes == 0;
@@ -158,9 +160,11 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
     const u64 first = word(data, i, op.bytes), second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
     const auto update = [&]<class T>(T* p) {
       std::atomic_ref<T> cell(*p);
-      T expected = cell.load();
-      while (!cell.compare_exchange_weak(expected, static_cast<T>(apply_atomic(op.atomic, op.bytes, expected, first, second)))) {}
+      T expected = cell.load(), now = 0;
+      do now = static_cast<T>(apply_atomic(op.atomic, op.bytes, expected, first, second));
+      while (!cell.compare_exchange_weak(expected, now));
       old = expected;
+      changed = changed || now != expected;
     };
     if (host != nullptr && op.bytes == 4) update(reinterpret_cast<u32*>(host));
     if (host != nullptr && op.bytes == 8) update(reinterpret_cast<u64*>(host));
@@ -169,6 +173,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
       if (words == 2) to[lane_count + i] = static_cast<u32>(old >> 32);
     }
   });
+  if (changed) ++wave.effects;
 }
 
 // The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes a lane in order.
@@ -188,6 +193,19 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     track_lds_fill(wave, inst, to, step, i);
     std::memcpy(wave.group->lds.data() + to, value, step);
   });
+}
+
+void note_in_flight(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+  const Fields& f = inst.fields;
+  const bool to_lds = op.to_lds, returns = op.atomic == Atomic::none ? !op.store && !to_lds : f.sc0;
+  const bool shared = op.atomic != Atomic::none || ((f.sc0 || f.sc1) && !op.store); // what another workgroup may change meanwhile
+  if (shared && at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
+  if (wave.in_flight == nullptr) return;
+  const Range filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
+  const bool loads = op.atomic == Atomic::none && !op.store;
+  const bool flat = f.format == Format::flat && f.segment == 0;
+  wave.in_flight->issue(flat ? InFlight::flat : InFlight::vector_memory, filled, {}, inst.address,
+                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
 }
 
 void count_lines(Wave& wave, const Inst&, const MemoryOp& op, const LaneAddresses& at) {

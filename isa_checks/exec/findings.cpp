@@ -10,6 +10,7 @@ std::string_view to_string(FindingKind kind) {
   case FindingKind::misaligned: return "misaligned";
   case FindingKind::read_only_store: return "read_only_store";
   case FindingKind::unwaited_register: return "unwaited_register";
+  case FindingKind::unwaited_lds: return "unwaited_lds";
   case FindingKind::uninitialised: return "uninitialised";
   case FindingKind::lds_race: return "lds_race";
   case FindingKind::hazard: return "hazard";
@@ -24,7 +25,8 @@ std::string to_text(const Finding& f) {
   std::string where = fmt::format("workgroup ({}, {}, {}) wave {}", f.workgroup[0], f.workgroup[1], f.workgroup[2], f.wave);
   if (f.lane >= 0) where += fmt::format(" lane {}", f.lane);
   std::string times = f.count > 1 ? fmt::format(" [{} times]", f.count) : "";
-  return fmt::format("{} at {:#x} `{}`: {}; {}{}", to_string(f.kind), f.instruction, f.text, f.message, where, times);
+  const std::string source = f.source.empty() ? "" : " " + f.source;
+  return fmt::format("{} at {:#x}{} `{}`: {}; {}{}", to_string(f.kind), f.instruction, source, f.text, f.message, where, times);
 }
 
 void Findings::merge(const Findings& other) {

@@ -14,10 +14,11 @@ enum class FindingKind : std::uint8_t {
   misaligned,
   read_only_store,
   unwaited_register,    // read or overwritten while the load that fills it is in flight
+  unwaited_lds,         // LDS bytes are used while the direct-to-LDS load that fills them is in flight
   uninitialised,        // a value never written decides a branch, an address or what is stored
-  lds_race,             // two waves, one LDS byte, no barrier between, one of them writing
-  hazard,               // software wait states that the manual demands are missing
-  deadlock,             // every wave waits
+  lds_race,             // two waves, one LDS byte, nothing that orders them, one of them writing
+  hazard,               // wait states that software has to leave between two instructions are missing
+  deadlock,             // every wave waits for another one
   instruction_limit,
   not_modelled
 };
@@ -31,6 +32,7 @@ struct Finding {
   int wave = 0, lane = -1;       // lane -1: not of one lane
   std::string message;           // subject, fact with numbers
   std::uint64_t count = 1;       // occurrences of this kind at this instruction
+  std::string source = {};       // "file:line", when the code object has line tables
 };
 std::string to_text(const Finding& finding);
 
