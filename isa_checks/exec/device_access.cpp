@@ -37,7 +37,8 @@ std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes,
     return nullptr;
   }
   if (store && !a->writable) {
-    report(wave, inst, FindingKind::read_only_store, lane, fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
+    report(wave, inst, FindingKind::read_only_store, lane,
+           fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
     return nullptr;
   }
   return a->bytes.data() + (address - a->address);
@@ -111,11 +112,20 @@ void load_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddr
     return;
   }
   switch (op.bytes) {
-  case 4: load_words<1>(window, to, at); break;
-  case 8: load_words<2>(window, to, at); break;
-  case 12: load_words<3>(window, to, at); break;
-  case 16: load_words<4>(window, to, at); break;
-  default: for_each_lane(at.mask, [&](int i) { load_one(window(at.lane[i]), to, i, op); });
+  case 4:
+    load_words<1>(window, to, at);
+    break;
+  case 8:
+    load_words<2>(window, to, at);
+    break;
+  case 12:
+    load_words<3>(window, to, at);
+    break;
+  case 16:
+    load_words<4>(window, to, at);
+    break;
+  default:
+    for_each_lane(at.mask, [&](int i) { load_one(window(at.lane[i]), to, i, op); });
   }
 }
 
@@ -135,11 +145,20 @@ void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     return;
   }
   switch (op.bytes) {
-  case 4: store_words<1>(window, from, at); break;
-  case 8: store_words<2>(window, from, at); break;
-  case 12: store_words<3>(window, from, at); break;
-  case 16: store_words<4>(window, from, at); break;
-  default: for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
+  case 4:
+    store_words<1>(window, from, at);
+    break;
+  case 8:
+    store_words<2>(window, from, at);
+    break;
+  case 12:
+    store_words<3>(window, from, at);
+    break;
+  case 16:
+    store_words<4>(window, from, at);
+    break;
+  default:
+    for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
   }
 }
 
@@ -157,7 +176,8 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
     if (!aligned)
       report(wave, inst, FindingKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
     std::byte* const host = aligned ? host_bytes(wave, inst, at.lane[i], op.bytes, i, true) : nullptr;
-    const u64 first = word(data, i, op.bytes), second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
+    const u64 first = word(data, i, op.bytes),
+              second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
     const auto update = [&]<class T>(T* p) {
       std::atomic_ref<T> cell(*p);
       T expected = cell.load(), now = 0;
@@ -184,7 +204,8 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     const unsigned step = std::max<unsigned>(op.bytes, 4);
     const u64 to = base + static_cast<u64>(i) * step;
     if (to + step > wave.group->lds.size()) {
-      report(wave, inst, FindingKind::out_of_bounds, i, fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
+      report(wave, inst, FindingKind::out_of_bounds, i,
+             fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
       return;
     }
     u32 value[4] = {};

@@ -15,7 +15,7 @@ namespace {
 
 using u64 = std::uint64_t;
 
-constexpr u64 quantum = 4096;     // instructions of a workgroup between looks at whether it waits
+constexpr u64 quantum = 4096;      // instructions of a workgroup between looks at whether it waits
 constexpr u64 hopeless_turns = 50; // of every workgroup, with nothing done by any, before they count as deadlocked
 
 // What the host threads tell each other.
@@ -25,7 +25,7 @@ struct Progress {
   std::atomic<int> busy{0};    // host threads that have a workgroup which does not only wait
   std::atomic<int> slots{0};   // taken
   u64 groups = 0;
-  int resident = 1;            // workgroups that the device holds at once
+  int resident = 1; // workgroups that the device holds at once
 };
 
 // One host thread's share: its own workgroups, findings and counters.
@@ -82,7 +82,8 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
   }
   const auto& size = context_.launch.grid.workgroups;
   group->start({static_cast<std::uint32_t>(n % size[0]), static_cast<std::uint32_t>(n / size[0] % size[1]),
-                static_cast<std::uint32_t>(n / size[0] / size[1])}, n);
+                static_cast<std::uint32_t>(n / size[0] / size[1])},
+               n);
   return group;
 }
 
@@ -127,10 +128,11 @@ void Worker::run() {
     if (group->effects() == effects) set_busy(false);
     waiting_.push_back(std::move(group));
     if (is_hopeless())
-      waiting_.front()->stop_with(FindingKind::deadlock,
-                                  fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were started, the "
-                                              "device has room for {} at once: ",
-                                              std::min(progress_.next.load(), progress_.groups), progress_.groups, progress_.resident));
+      waiting_.front()->stop_with(
+          FindingKind::deadlock,
+          fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were started, the "
+                      "device has room for {} at once: ",
+                      std::min(progress_.next.load(), progress_.groups), progress_.groups, progress_.resident));
   }
   for (const auto& group : waiting_) group->add_totals(totals);
   set_busy(false);
@@ -139,10 +141,11 @@ void Worker::run() {
 // How many workgroups the device holds at once, within what memory for their private memory is reasonable.
 int resident_workgroups(const isa::CodeObject& object, const isa::Kernel& kernel, const Grid& grid, int threads) {
   const std::uint32_t items = grid.workgroup_size[0] * grid.workgroup_size[1] * grid.workgroup_size[2];
-  const isa::Occupancy o = isa::occupancy(object.target(), {.vgprs = static_cast<int>(kernel.descriptor.vgprs),
-                                                            .sgprs = 0,
-                                                            .lds_bytes = static_cast<int>(kernel.descriptor.group_segment_bytes + grid.dynamic_lds),
-                                                            .workgroup_size = static_cast<int>(items)});
+  const isa::Occupancy o =
+      isa::occupancy(object.target(), {.vgprs = static_cast<int>(kernel.descriptor.vgprs),
+                                       .sgprs = 0,
+                                       .lds_bytes = static_cast<int>(kernel.descriptor.group_segment_bytes + grid.dynamic_lds),
+                                       .workgroup_size = static_cast<int>(items)});
   const u64 fits = static_cast<u64>(std::max(o.workgroups_per_cu, 1)) * static_cast<u64>(object.target().compute_units);
   constexpr u64 most_private_memory = 256U << 20;
   const u64 each = u64{kernel.descriptor.private_segment_bytes} * ((items + 63) / 64) * 64;
@@ -152,7 +155,8 @@ int resident_workgroups(const isa::CodeObject& object, const isa::Kernel& kernel
 }
 
 bool has_direct_loads(const Program& program) {
-  return std::ranges::any_of(program.instructions, [](const Inst& i) { return i.op->memory != nullptr && (i.op->memory->to_lds || i.fields.lds); });
+  return std::ranges::any_of(program.instructions,
+                             [](const Inst& i) { return i.op->memory != nullptr && (i.op->memory->to_lds || i.fields.lds); });
 }
 
 void run_workers(std::vector<std::unique_ptr<Worker>>& workers) {

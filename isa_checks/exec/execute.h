@@ -21,14 +21,14 @@ struct Grid {
 };
 
 struct ExecOptions {
-  std::uint64_t seed = 1;                        // of the interleaving of waves and of what unwritten registers hold
-  int threads = 1;                               // workgroups run on this many host threads; 0: all cores
-  std::uint64_t max_instructions = 200'000'000;  // of one wave, before the run is stopped as endless
-  bool check_waits = true;                       // registers read or overwritten before their load is waited for
-  bool check_undefined = true;                   // values never written that decide an address, a branch or what is stored
-  bool check_races = true;                       // LDS bytes that two waves access with nothing that orders them
-  bool check_hazards = true;                     // wait states that software has to leave between instructions
-  bool measure = true;                           // count per instruction; class counts are always there
+  std::uint64_t seed = 1;                       // of the interleaving of waves and of what unwritten registers hold
+  int threads = 1;                              // workgroups run on this many host threads; 0: all cores
+  std::uint64_t max_instructions = 200'000'000; // of one wave, before the run is stopped as endless
+  bool check_waits = true;                      // registers read or overwritten before their load is waited for
+  bool check_undefined = true;                  // values never written that decide an address, a branch or what is stored
+  bool check_races = true;                      // LDS bytes that two waves access with nothing that orders them
+  bool check_hazards = true;                    // wait states that software has to leave between instructions
+  bool measure = true;                          // count per instruction; class counts are always there
 };
 
 // Of the waves of a run: the counts by class of the wave that executed least and most, and the sum over all.

@@ -9,7 +9,8 @@
 namespace kiln::exec {
 namespace {
 
-constexpr std::size_t most_visits = 600; // instructions that are looked at after one read
+constexpr std::size_t most_visits = 600;       // instructions that are looked at after one read
+constexpr std::uint32_t rotated_distance = 64; // of a loop's read from the same read before the loop
 
 // Registers that depend on the value.
 struct Dependent {
@@ -49,8 +50,8 @@ bool passes_on(const Inst& inst) {
 
 bool is_compare_or_logic(const Inst& inst) { // scalar instructions that set SCC
   const std::string_view name = inst.op->name;
-  return inst.op->cls == InstClass::salu && !name.starts_with("s_mov") && !name.starts_with("s_cmov") && !name.starts_with("s_cselect") &&
-         !name.starts_with("s_getpc") && !name.starts_with("s_getreg");
+  return inst.op->cls == InstClass::salu && !name.starts_with("s_mov") && !name.starts_with("s_cmov") &&
+         !name.starts_with("s_cselect") && !name.starts_with("s_getpc") && !name.starts_with("s_getreg");
 }
 bool reads_scc(std::string_view name) {
   return name.starts_with("s_cselect") || name.starts_with("s_cmov") || name.starts_with("s_addc") || name.starts_with("s_subb");
@@ -100,7 +101,8 @@ private:
     const std::string_view name = inst.op->name;
     const bool on_scc = name.starts_with("s_cbranch_scc"), on_vcc = name.starts_with("s_cbranch_vcc");
     const bool on_exec = name.starts_with("s_cbranch_exec");
-    if ((on_scc && state.scc) || (on_vcc && touches(state.scalar, {code::vcc, 2})) || (on_exec && touches(state.scalar, {code::exec, 2})))
+    if ((on_scc && state.scc) || (on_vcc && touches(state.scalar, {code::vcc, 2})) ||
+        (on_exec && touches(state.scalar, {code::exec, 2})))
       decides(at);
     if (name.starts_with("s_endpgm") || name.find("pc_b64") != name.npos) return;
     if (name != "s_branch") reach(at + 1, state);
@@ -141,6 +143,11 @@ std::vector<FlagUse> find_flag_reads(std::span<const Inst> program) {
                      (inst.fields.format == Format::ds || (inst.fields.format == Format::flat && inst.fields.segment == 0));
     if (lds && inst.vector_writes[0].count != 0) uses[i] = Follower(program, i).run();
   }
+  // Compilers rotate loops: the first test of a flag stands before the loop, as a read of its own.
+  for (std::uint32_t i = 0; i < program.size(); ++i)
+    for (std::uint32_t k = i + 1; uses[i] == FlagUse::decides && k < program.size() && k <= i + rotated_distance; ++k)
+      if (uses[k] == FlagUse::polls && program[k].op == program[i].op && program[k].fields.offset == program[i].fields.offset)
+        uses[i] = FlagUse::polls;
   return uses;
 }
 

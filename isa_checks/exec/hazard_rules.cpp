@@ -10,7 +10,9 @@
 namespace kiln::exec {
 namespace {
 
-bool overlap(Range a, Range b) { return a.count != 0 && b.count != 0 && a.first < b.first + b.count && b.first < a.first + a.count; }
+bool overlap(Range a, Range b) {
+  return a.count != 0 && b.count != 0 && a.first < b.first + b.count && b.first < a.first + a.count;
+}
 bool same(Range a, Range b) { return a.first == b.first && a.count == b.count; }
 
 template <std::size_t n> bool any_overlap(const std::array<Range, n>& ranges, Range r) {
@@ -23,11 +25,11 @@ struct Pair {
   const HazardTraits &first, &second;
   bool later; // results of matrix instructions are later (gfx950)
 
-  bool reads_result() const { return any_overlap(b.vector_reads, a.vector_writes[0]) || any_overlap(b.vector_reads, a.vector_writes[1]); }
-  bool writes_result() const { return any_overlap(b.vector_writes, a.vector_writes[0]); }
-  bool writes_scalar(Range r) const {
-    return overlap(a.scalar_write, r) || (a.writes_exec && overlap({code::exec, 2}, r));
+  bool reads_result() const {
+    return any_overlap(b.vector_reads, a.vector_writes[0]) || any_overlap(b.vector_reads, a.vector_writes[1]);
   }
+  bool writes_result() const { return any_overlap(b.vector_writes, a.vector_writes[0]); }
+  bool writes_scalar(Range r) const { return overlap(a.scalar_write, r) || (a.writes_exec && overlap({code::exec, 2}, r)); }
   bool reads_scalar() const {
     return std::any_of(b.scalar_reads.begin(), b.scalar_reads.end(), [&](const Range& r) { return writes_scalar(r); });
   }
@@ -73,8 +75,13 @@ HazardNeed matrix_after_matrix(const Pair& p) {
     const Range r = p.b.vector_reads[k];
     if (!overlap(r, result)) continue;
     const bool is_c = k >= 2 && same(r, c);
-    const int states = is_c ? accumulator_states(p) : is_f64(p.a) ? (p.first.passes == 4 ? 6 : p.later ? 19 : 11) : result_states(p);
-    if (states > need.states) need = {states, is_c ? "reads as C what a matrix instruction writes" : "reads what a matrix instruction writes"};
+    const int states = is_c          ? accumulator_states(p)
+                       : is_f64(p.a) ? (p.first.passes == 4 ? 6
+                                        : p.later           ? 19
+                                                            : 11)
+                                     : result_states(p);
+    if (states > need.states)
+      need = {states, is_c ? "reads as C what a matrix instruction writes" : "reads what a matrix instruction writes"};
   }
   return need;
 }
@@ -85,14 +92,16 @@ HazardNeed after_matrix(const Pair& p) {
   const auto at_least = [&](int states, std::string_view why) {
     if (states > need.states) need = {states, why};
   };
-  if (p.reads_result()) at_least(is_f64(p.a) ? f64_result_states(p, p.is_memory()) : result_states(p), "reads what a matrix instruction writes");
+  if (p.reads_result())
+    at_least(is_f64(p.a) ? f64_result_states(p, p.is_memory()) : result_states(p), "reads what a matrix instruction writes");
   if (p.writes_result())
     at_least(is_f64(p.a) ? (p.first.passes == 4 ? 6 : 11) : result_states(p), "overwrites what a matrix instruction writes");
   if (is_xdl(p.a) && any_overlap(p.b.vector_writes, accumulator_of(p.a))) {
     const int passes = p.first.passes;
     at_least(passes == 2 ? 1 : passes - 1, "overwrites what a matrix instruction reads as C");
   }
-  if (is_f64(p.a) && (p.b.op->name == "v_fma_f64" || p.b.op->name == "v_fmac_f64")) at_least(2, "multiplies doubles after an f64 matrix instruction,");
+  if (is_f64(p.a) && (p.b.op->name == "v_fma_f64" || p.b.op->name == "v_fmac_f64"))
+    at_least(2, "multiplies doubles after an f64 matrix instruction,");
   return need;
 }
 
@@ -120,7 +129,8 @@ HazardNeed after_scalar_write(const Pair& p) {
   };
   if (p.b.op->cls == InstClass::vmem) {
     const bool direct = p.b.op->memory != nullptr && (p.b.op->memory->to_lds || p.b.fields.lds);
-    if (p.reads_scalar() || (direct && p.writes_scalar(m0))) at_least(5, "accesses memory through a scalar register that a vector instruction writes,");
+    if (p.reads_scalar() || (direct && p.writes_scalar(m0)))
+      at_least(5, "accesses memory through a scalar register that a vector instruction writes,");
     return need;
   }
   if (p.b.op->matrix != nullptr) {
@@ -133,7 +143,8 @@ HazardNeed after_scalar_write(const Pair& p) {
   if (name.starts_with("v_div_fmas") && p.writes_scalar(vcc)) at_least(4, "reads VCC");
   const bool chooses = name == "v_readlane_b32" || name == "v_writelane_b32", reads_first = name == "v_readfirstlane_b32";
   if ((chooses || reads_first) && p.writes_scalar(exec)) at_least(4, "picks a lane after EXEC is written,");
-  if (chooses && p.b.src[1].kind == Operand::scalar && p.writes_scalar({p.b.src[1].reg, 1})) at_least(4, "chooses a lane by a scalar register that a vector instruction writes,");
+  if (chooses && p.b.src[1].kind == Operand::scalar && p.writes_scalar({p.b.src[1].reg, 1}))
+    at_least(4, "chooses a lane by a scalar register that a vector instruction writes,");
   if (name.starts_with("v_permlane") && p.a.writes_exec) at_least(4, "swaps lanes after EXEC is written,");
   return need;
 }
@@ -142,7 +153,8 @@ HazardNeed after_scalar_write(const Pair& p) {
 HazardNeed after_vector_write(const Pair& p) {
   const std::string_view name = p.b.op->name;
   const bool dot = (p.first.produces & hazard_dot) != 0;
-  if (p.b.op->matrix != nullptr) return !dot && p.reads_result() ? HazardNeed{2, "is a matrix instruction that reads it"} : HazardNeed{};
+  if (p.b.op->matrix != nullptr)
+    return !dot && p.reads_result() ? HazardNeed{2, "is a matrix instruction that reads it"} : HazardNeed{};
   if (p.b.fields.dpp.present && overlap(p.b.vector_reads[0], p.a.vector_writes[0])) return {2, "permutes it"};
   if (name.starts_with("v_permlane") && p.reads_result()) return {2, "swaps lanes of it"};
   const bool picks = name == "v_readlane_b32" || name == "v_readfirstlane_b32";
@@ -152,7 +164,8 @@ HazardNeed after_vector_write(const Pair& p) {
 
 HazardNeed after_store(const Pair& p) {
   for (const Range& r : p.a.vector_reads)
-    if (r.first == p.a.src[1].reg && r.count > 2 && any_overlap(p.b.vector_writes, r)) return {2, "overwrites the data of a wide store"};
+    if (r.first == p.a.src[1].reg && r.count > 2 && any_overlap(p.b.vector_writes, r))
+      return {2, "overwrites the data of a wide store"};
   return {};
 }
 
@@ -179,7 +192,8 @@ HazardNeed hazard_need(const Inst& first, const HazardTraits& first_traits, cons
     return q.reads_result() || q.writes_result() ? HazardNeed{1, "uses a register that was written in part,"} : HazardNeed{};
   });
   consider(hazard_setreg, [](const Pair& q) {
-    return (q.a.fields.simm16 & 0x3fU) == (q.b.fields.simm16 & 0x3fU) ? HazardNeed{2, "uses the hardware register"} : HazardNeed{};
+    return (q.a.fields.simm16 & 0x3fU) == (q.b.fields.simm16 & 0x3fU) ? HazardNeed{2, "uses the hardware register"}
+                                                                      : HazardNeed{};
   });
   consider(hazard_m0, [](const Pair& q) {
     const bool uses = q.b.op->memory == nullptr || q.b.op->memory->to_lds || q.b.fields.lds;

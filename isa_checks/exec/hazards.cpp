@@ -49,7 +49,8 @@ void valu_traits(const Inst& inst, HazardTraits& t) {
   t.consumes = hazard_partial | hazard_dot | hazard_store | hazard_matrix;
   if (inst.op->cls != InstClass::trans) t.consumes |= hazard_trans;
   const bool lanes = name == "v_readlane_b32" || name == "v_readfirstlane_b32" || name == "v_writelane_b32";
-  if (inst.scalar_reads[0].count != 0 || inst.fields.dpp.present || lanes || name.starts_with("v_div_fmas") || name.starts_with("v_permlane"))
+  if (inst.scalar_reads[0].count != 0 || inst.fields.dpp.present || lanes || name.starts_with("v_div_fmas") ||
+      name.starts_with("v_permlane"))
     t.consumes |= hazard_scalar;
   if (inst.fields.dpp.present || lanes || name.starts_with("v_permlane")) t.consumes |= hazard_vector;
   if (inst.op->cls == InstClass::trans) t.produces |= hazard_trans;
@@ -67,7 +68,8 @@ std::vector<HazardTraits> hazard_traits(std::span<const Inst> program, const isa
     HazardTraits& t = all[i];
     const std::string_view name = inst.op->name;
     if (inst.op->matrix != nullptr) {
-      t = {.produces = hazard_matrix, .consumes = hazard_matrix | hazard_vector | hazard_scalar | hazard_partial | hazard_trans | hazard_store,
+      t = {.produces = hazard_matrix,
+           .consumes = hazard_matrix | hazard_vector | hazard_scalar | hazard_partial | hazard_trans | hazard_store,
            .passes = static_cast<std::uint8_t>(matrix_passes(inst, target))};
     } else if (inst.op->cls == InstClass::valu || inst.op->cls == InstClass::trans) {
       valu_traits(inst, t);
@@ -102,7 +104,12 @@ void HazardWindow::check(Wave& wave, const Inst& inst, const HazardTraits& trait
     const HazardNeed need = hazard_need(*first.inst, *first.traits, inst, traits, target);
     if (between >= need.states) continue;
     wave.findings->report(FindingKind::hazard, inst.address, [&] {
-      Finding f{FindingKind::hazard, inst.address, inst.text, {}, wave.index, -1,
+      Finding f{FindingKind::hazard,
+                inst.address,
+                inst.text,
+                {},
+                wave.index,
+                -1,
                 fmt::format("{} {} wait states after `{}` at {:#x}, the hardware needs {}", need.why, between, first.inst->text,
                             first.inst->address, need.states)};
       std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);

@@ -16,15 +16,15 @@ namespace kiln::exec {
 
 // What of an instruction can be the first or the second half of a hazard. A bit each.
 enum HazardBit : std::uint16_t {
-  hazard_trans = 1,     // transcendental result
-  hazard_partial = 2,   // a result that is placed into a part of a register
-  hazard_scalar = 4,    // VALU writes a scalar register, VCC or EXEC
-  hazard_vector = 8,    // VALU (not matrix) writes a vector register
-  hazard_store = 16,    // a store of more than 64 bits a lane still reads its data
+  hazard_trans = 1,   // transcendental result
+  hazard_partial = 2, // a result that is placed into a part of a register
+  hazard_scalar = 4,  // VALU writes a scalar register, VCC or EXEC
+  hazard_vector = 8,  // VALU (not matrix) writes a vector register
+  hazard_store = 16,  // a store of more than 64 bits a lane still reads its data
   hazard_dot = 32,
   hazard_matrix = 64,
   hazard_setreg = 128,
-  hazard_m0 = 256       // SALU writes M0
+  hazard_m0 = 256 // SALU writes M0
 };
 
 struct HazardTraits {

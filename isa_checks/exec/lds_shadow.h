@@ -68,20 +68,21 @@ private:
   void acquire(const Accessor& a, const Cell& cell, std::uint64_t address);
   void refresh(Wave& wave); // direct-to-LDS loads that have been waited for since
   void changed(int wave, std::uint32_t now);
-  void report(const Accessor& a, const char* what, std::uint32_t time, std::uint8_t other, const char* other_what, std::uint64_t address);
+  void report(const Accessor& a, const char* what, std::uint32_t time, std::uint8_t other, const char* other_what,
+              std::uint64_t address);
 
-  std::vector<Cell> cells_;                                   // a dword each
+  std::vector<Cell> cells_;                                      // a dword each
   std::unordered_map<std::uint64_t, std::array<Cell, 4>> split_; // dwords that were accessed by bytes
   std::vector<std::uint8_t> is_split_;
   std::vector<Readers> readers_;
   std::array<Clock, max_waves> clocks_{};
-  Clock floor_{};                                             // what the latest barrier ordered
+  Clock floor_{}; // what the latest barrier ordered
   struct Version {
     std::uint32_t from;
     Clock clock;
   };
-  std::array<std::vector<Version>, max_waves> history_;       // of each wave's clock, for flag reads to look up
-  std::unordered_map<std::uint64_t, Clock> released_;         // by dword that atomics use
+  std::array<std::vector<Version>, max_waves> history_; // of each wave's clock, for flag reads to look up
+  std::unordered_map<std::uint64_t, Clock> released_;   // by dword that atomics use
   bool find_races_ = true;
 };
 

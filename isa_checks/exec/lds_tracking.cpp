@@ -73,7 +73,8 @@ void track_lds_read(Wave& wave, const Inst& inst, const MemoryOp& op, const Lane
     const u64 address = at.lane[i];
     for (int b = 0; b < width; ++b) {
       const bool inside = b < op.bytes;
-      mark(*wave.shadow, reg, first + b, i, inside ? undefined(address + static_cast<u64>(b)) : op.sign && undefined(address + op.bytes - 1U));
+      mark(*wave.shadow, reg, first + b, i,
+           inside ? undefined(address + static_cast<u64>(b)) : op.sign && undefined(address + op.bytes - 1U));
     }
   });
 }
@@ -98,8 +99,10 @@ void track_lds_atomic(Wave& wave, const Inst& inst, const MemoryOp& op, const La
   LdsShadow* const lds = wave.group->lds_shadow;
   if (lds == nullptr) return;
   const bool guards = wave.flag_uses != nullptr && wave.flag_uses[wave.pc] == FlagUse::polls;
-  if (!guards) ++wave.effects;
-  else if (at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
+  if (!guards)
+    ++wave.effects;
+  else if (at.mask != 0)
+    wave.note_read(at.lane[std::countr_zero(at.mask)]);
   for_each_lane(at.mask, [&](int i) {
     lds->atomic(wave, inst, at.lane[i], op.bytes, i, guards);
     bool undefined = false;
@@ -110,7 +113,12 @@ void track_lds_atomic(Wave& wave, const Inst& inst, const MemoryOp& op, const La
     if (wave.shadow == nullptr) return;
     if (undefined && op.atomic != Atomic::swap)
       wave.findings->report(FindingKind::uninitialised, inst.address, [&] {
-        Finding f{FindingKind::uninitialised, inst.address, inst.text, {}, wave.index, i,
+        Finding f{FindingKind::uninitialised,
+                  inst.address,
+                  inst.text,
+                  {},
+                  wave.index,
+                  i,
                   fmt::format("an atomic on LDS byte {}, which was never written", at.lane[i])};
         std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
         return f;

@@ -19,7 +19,8 @@ void add_source_lines(const isa::CodeObject& object, const isa::Kernel& kernel, 
     return;
   }
   const auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); }; // a damaged table says less, no more
-  const auto context = llvm::DWARFContext::create(**file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
+  const auto context =
+      llvm::DWARFContext::create(**file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
   const std::uint64_t section = object.relocatable() ? kernel.section : llvm::object::SectionedAddress::UndefSection;
   for (Finding& f : findings) {
     const auto found = context->getLineInfoForAddress({f.instruction, section});

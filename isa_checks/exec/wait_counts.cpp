@@ -21,10 +21,18 @@ void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t 
   loaded_bytes_ += effect.loaded_bytes;
   constexpr std::size_t vector_limit = 63, lds_limit = 15; // the hardware counters stall there
   switch (counter) {
-  case vector_memory: vector_memory_.push_back(event); break;
-  case lds: lds_.push_back(event); break;
-  case scalar_memory: scalar_.push_back(event); break;
-  case flat: flat_.push_back(event); break;
+  case vector_memory:
+    vector_memory_.push_back(event);
+    break;
+  case lds:
+    lds_.push_back(event);
+    break;
+  case scalar_memory:
+    scalar_.push_back(event);
+    break;
+  case flat:
+    flat_.push_back(event);
+    break;
   }
   mark(event, 1);
   while (vector_memory_.size() > vector_limit) {
@@ -56,10 +64,12 @@ void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
     for (const Event& e : scalar_) retire(e);
     scalar_.clear();
   }
-  if (lgkmcnt == 0 && vmcnt == 0) {
-    for (const Event& e : flat_) retire(e);
-    flat_.clear();
-  }
+  std::erase_if(flat_, [&](Event& e) {
+    e.vm_done = e.vm_done || vmcnt == 0;
+    e.lgkm_done = e.lgkm_done || lgkmcnt == 0;
+    if (e.vm_done && e.lgkm_done) retire(e);
+    return e.vm_done && e.lgkm_done;
+  });
 }
 
 std::uint32_t InFlight::lds_done_until() const {

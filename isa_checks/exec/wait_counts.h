@@ -20,10 +20,13 @@ public:
 
   // An operation that fills `vector` and `scalar` registers (either may be empty), issued by the instruction at `address`.
   void issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect);
-  void issue(Counter counter, Range vector, Range scalar, std::uint64_t address) { issue(counter, vector, scalar, address, Effect{}); }
+  void issue(Counter counter, Range vector, Range scalar, std::uint64_t address) {
+    issue(counter, vector, scalar, address, Effect{});
+  }
 
   // s_waitcnt. Vector memory and LDS each return in order, so all but the newest `count` have arrived. Scalar loads return
-  // in any order, and not in order with LDS: they have surely arrived only at 0.
+  // in any order, and not in order with LDS: they have surely arrived only at 0. Flat operations count in both, and have
+  // arrived when each has been waited for down to 0.
   void wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt);
 
   bool any() const { return pending_ != 0; }
@@ -47,6 +50,7 @@ private:
     std::uint64_t address;
     std::uint32_t time;
     Effect effect;
+    bool vm_done = false, lgkm_done = false; // of flat operations, which count in both
   };
   void retire(const Event& event);
   void mark(const Event& event, int change);

@@ -53,7 +53,8 @@ void WorkgroupRun::start(const std::array<std::uint32_t, 3>& id, u64 number) {
   random_ = {((options.seed * 0x9e3779b97f4a7c15ULL) ^ ((number + 1) * 0xbf58476d1ce4e5b9ULL)) | 1U};
   group_.lds.assign(launch.lds_bytes, static_cast<std::byte>(random_.next() & 0xffU));
   group_.lds_shadow = options.check_undefined || options.check_races ? &lds_shadow_ : nullptr;
-  if (group_.lds_shadow != nullptr) lds_shadow_.reset(group_.lds.size(), launch.waves, options.check_races, context_.direct_loads);
+  if (group_.lds_shadow != nullptr)
+    lds_shadow_.reset(group_.lds.size(), launch.waves, options.check_races, context_.direct_loads);
   counts_.assign(waves_.size(), {});
   barriers_ = 0;
   for (std::size_t i = 0; i < waves_.size(); ++i) {
@@ -89,7 +90,9 @@ std::string WorkgroupRun::positions() const {
   std::string text;
   for (const Wave& w : waves_)
     text += fmt::format("{}wave {} {} {:#x}", text.empty() ? "" : ", ", w.index,
-                        w.state == WaveState::ended ? "ended at" : w.state == WaveState::at_barrier ? "waits at the barrier" : "at",
+                        w.state == WaveState::ended        ? "ended at"
+                        : w.state == WaveState::at_barrier ? "waits at the barrier"
+                                                           : "at",
                         w.pc < program.size() ? program[w.pc].address : 0);
   return text;
 }
@@ -131,11 +134,14 @@ void WorkgroupRun::run_slice(std::size_t chosen, u64 length) {
   Wave& wave = waves_[chosen];
   const ExecOptions& options = context_.options;
   try {
-    if (wave.in_flight != nullptr || wave.shadow != nullptr || wave.hazards != nullptr) run_instructions<true>(wave, counts_[chosen], length);
-    else run_instructions<false>(wave, counts_[chosen], length);
+    if (wave.in_flight != nullptr || wave.shadow != nullptr || wave.hazards != nullptr)
+      run_instructions<true>(wave, counts_[chosen], length);
+    else
+      run_instructions<false>(wave, counts_[chosen], length);
     if (wave.executed > options.max_instructions)
       stop_at(FindingKind::instruction_limit, wave,
-              fmt::format("a wave executed {} instructions, the limit is {}: {}", wave.executed, options.max_instructions, positions()));
+              fmt::format("a wave executed {} instructions, the limit is {}: {}", wave.executed, options.max_instructions,
+                          positions()));
   } catch (const Stop& stop) {
     stop_at(FindingKind::not_modelled, wave, stop.what());
   }

@@ -21,10 +21,10 @@ struct RunContext {
   const Launch& launch;
   const ExecOptions& options;
   Memory& memory;
-  std::vector<HazardTraits> hazards;  // empty: not checked
+  std::vector<HazardTraits> hazards; // empty: not checked
   std::vector<FlagUse> flag_uses;
-  bool direct_loads = false;          // the program has direct-to-LDS loads
-  std::atomic<bool>& stop;            // set by whoever ends the run
+  bool direct_loads = false; // the program has direct-to-LDS loads
+  std::atomic<bool>& stop;   // set by whoever ends the run
 };
 
 struct Random { // xorshift64*
