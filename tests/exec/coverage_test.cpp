@@ -62,7 +62,7 @@ constexpr std::string_view not_modelled[] = {
     "buffer_load_format_", "buffer_store_format_", "tbuffer_",             // typed buffer accesses
     "s_store_", "s_buffer_store_", "s_scratch_", "s_atomic_", "s_buffer_atomic_", "s_dcache_discard", "s_atc_probe", // no compiler emits these for gfx942 or gfx950
     "s_cbranch_cdbg", "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join", "s_setvskip", "s_setkill", "s_rfe_", "s_ttracedata", "s_endpgm_ordered_ps_done", "v_clrexcp", // debuggers, traps, graphics
-    "s_sendmsg", "s_wakeup", "s_movrel", "scratch_load_lds_", "ds_condxchg32_rtn_b64", "v_mfma_ld_scale_b32", "v_screen_partition_4se_b32",
+    "s_sendmsg", "s_wakeup", "scratch_load_lds_", "ds_condxchg32_rtn_b64", "v_mfma_ld_scale_b32", "v_screen_partition_4se_b32",
 };
 bool listed(std::string_view mnemonic) {
   for (const std::string_view start : not_modelled)
