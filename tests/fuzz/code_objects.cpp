@@ -44,7 +44,7 @@ constexpr const char* body = R"(
   v_mov_b32_dpp v13, v3 row_shr:1 row_mask:0xf bank_mask:0xf
   v_add_u16_sdwa v14, v3, v4 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_1 src1_sel:DWORD
   v_pk_fma_f16 v15, v4, v5, v6 op_sel_hi:[1,0,1]
-  v_fma_f32 v16, -v4, |v5|, v6 mul:2 clamp
+  v_fma_f32 v16, -v4, |v5|, v6 clamp mul:2
   v_exp_f32 v17, v16
   v_cmp_lt_f32 vcc, v16, v17
   s_nop 4
