@@ -15,8 +15,9 @@ namespace {
 
 using u64 = std::uint64_t;
 
-constexpr u64 quantum = 4096;      // instructions of a workgroup between looks at whether it waits
-constexpr u64 hopeless_turns = 50; // of every workgroup, with nothing done by any, before they count as deadlocked
+constexpr u64 quantum = 4096;          // instructions of a workgroup between looks at whether it waits
+constexpr u64 waiting_quantum = 1024;  // of one that waited when it was left
+constexpr u64 hopeless_turns = 20;     // of every workgroup, with nothing done by any, before they count as deadlocked
 
 // What the host threads tell each other.
 struct Progress {
@@ -42,7 +43,7 @@ public:
 
 private:
   std::unique_ptr<WorkgroupRun> start_next();
-  bool run_until_it_waits(WorkgroupRun& group);
+  bool run_until_it_waits(WorkgroupRun& group, u64 instructions);
   bool is_hopeless();
   void set_busy(bool busy);
 
@@ -88,11 +89,12 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
 }
 
 // True when the workgroup is done.
-bool Worker::run_until_it_waits(WorkgroupRun& group) {
+bool Worker::run_until_it_waits(WorkgroupRun& group, u64 instructions) {
   const u64 before = group.effects();
   bool done = false;
   do {
-    done = group.advance(quantum);
+    done = group.advance(instructions);
+    instructions = quantum;
     if (!done && !group.waits()) set_busy(true);
   } while (!done && !group.waits());
   if (const u64 more = group.effects() - before; more != 0) progress_.effects += more;
@@ -120,7 +122,7 @@ void Worker::run() {
     }
     if (fresh) set_busy(true);
     const u64 effects = group->effects();
-    if (run_until_it_waits(*group)) {
+    if (run_until_it_waits(*group, fresh ? quantum : waiting_quantum)) {
       group->add_totals(totals);
       free_.push_back(std::move(group));
       continue;
