@@ -15,9 +15,9 @@ namespace {
 
 using u64 = std::uint64_t;
 
-constexpr u64 quantum = 4096;          // instructions of a workgroup between looks at whether it waits
-constexpr u64 waiting_quantum = 1024;  // of one that waited when it was left
-constexpr u64 hopeless_turns = 20;     // of every workgroup, with nothing done by any, before they count as deadlocked
+constexpr u64 quantum = 4096;         // instructions of a workgroup between looks at whether it waits
+constexpr u64 waiting_quantum = 1024; // of one that waited when it was left
+constexpr u64 hopeless_turns = 20;    // of every workgroup, with nothing done by any, before they count as deadlocked
 
 // What the host threads tell each other.
 struct Progress {
