@@ -80,8 +80,9 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
     return nullptr;
   }
   const auto& size = context_.launch.grid.workgroups;
-  group->start({static_cast<std::uint32_t>(n % size[0]), static_cast<std::uint32_t>(n / size[0] % size[1]),
-                static_cast<std::uint32_t>(n / size[0] / size[1])},
+  const auto& first = context_.launch.grid.first;
+  group->start({first[0] + static_cast<std::uint32_t>(n % size[0]), first[1] + static_cast<std::uint32_t>(n / size[0] % size[1]),
+                first[2] + static_cast<std::uint32_t>(n / size[0] / size[1])},
                n);
   return group;
 }
