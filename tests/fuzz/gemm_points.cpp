@@ -30,7 +30,8 @@ Point random_point(std::uint64_t seed) {
   const Target to = target(random.chance(50) ? "gfx942" : "gfx950");
   const auto pick = [&](std::initializer_list<std::int64_t> values) { return random.pick(values); };
   const DType e4 = to.fp8_e4m3(), e5 = to.fp8_e5m2();
-  const std::pair<DType, DType> types[] = {{e4, e4}, {e4, e4}, {e4, e4}, {e4, e5}, {e5, e5}, {f16, f16}, {bf16, bf16}, {i8, i8}, {f16, e4}, {bf16, e4}, {f16, i8}};
+  const std::pair<DType, DType> types[] = {{e4, e4},     {e4, e4}, {e4, e4},  {e4, e5},   {e5, e5}, {f16, f16},
+                                           {bf16, bf16}, {i8, i8}, {f16, e4}, {bf16, e4}, {f16, i8}};
   const auto [a_type, b_type] = types[random.between(0, std::ssize(types) - 1)];
   const std::int64_t m = pick({1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 48, 64});
   const std::int64_t n = random.chance(50) ? 64 * pick({1, 8, 18, 36, 64, 104, 208, 256}) : random.between(1, 20000);
@@ -44,12 +45,15 @@ Point random_point(std::uint64_t seed) {
     break;
   }
   case 1:
-    spec.output("c", f16, matmul_nt(a, input("b", b_type, {n, k})) * input("a_scale", f32, {dynamic("m", 1, m), 1}) + input("bias", f16, {n}));
+    spec.output("c", f16,
+                matmul_nt(a, input("b", b_type, {n, k})) * input("a_scale", f32, {dynamic("m", 1, m), 1}) +
+                    input("bias", f16, {n}));
     break;
   case 2:
     spec.output("c", bf16, matmul_nt(a, input("b", b_type, {n, k})) + input("residual", bf16, {dynamic("m", 1, m), n}));
     break;
-  default: spec.output("c", f32, matmul_nt(a, input("b", b_type, {n, k})));
+  default:
+    spec.output("c", f32, matmul_nt(a, input("b", b_type, {n, k})));
   }
   return {spec, to};
 }
