@@ -11,9 +11,11 @@
 #endif
 #endif
 #if !defined(KILN_CLONES)
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
-#define KILN_CLONES __attribute__((target_clones("arch=x86-64-v3", "default"), flatten))
-#else
+#if !defined(__x86_64__) || !defined(__linux__)
 #define KILN_CLONES
+#elif defined(__clang__) // which has no flatten together with clones
+#define KILN_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define KILN_CLONES __attribute__((target_clones("arch=x86-64-v3", "default"), flatten))
 #endif
 #endif

@@ -81,7 +81,7 @@ std::vector<std::byte> kernarg_segment(const isa::Kernel& kernel, const Grid& gr
     segment.resize(arguments.size());
     explicit_bytes = arguments.size();
   }
-  std::memcpy(segment.data(), arguments.data(), std::min<u64>({arguments.size(), explicit_bytes, segment.size()}));
+  std::copy_n(arguments.begin(), std::min<u64>({arguments.size(), explicit_bytes, segment.size()}), segment.begin());
   return segment;
 }
 
