@@ -15,7 +15,7 @@ if(TARGET LLVM AND NOT KILN_LLVM_STATIC)
 else()
   llvm_map_components_to_libnames(
     KILN_LLVM_LIBRARIES amdgpuasmparser amdgpudisassembler amdgpudesc amdgpuinfo mc mcparser mcdisassembler object
-    binaryformat targetparser support)
+    binaryformat debuginfodwarf targetparser support)
 endif()
 
 function(kiln_link_llvm target)
