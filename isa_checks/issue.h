@@ -21,10 +21,10 @@ std::string_view name_of(Pipe pipe); // "vector_memory"
 struct LoopIssue {
   std::size_t loop = nothing; // nothing: the whole kernel
   std::array<double, pipe_count> clocks{};
-  double nop_clocks = 0;      // wait states of s_nop
-  double operations = 0;      // additions and multiplications of the four waves, matrix instructions included
-  double memory_bytes = 0;    // moved from and to device memory by the four waves
-  double memory_clocks = 0;   // what these bytes take at this CU's share of the chip's bandwidth
+  double nop_clocks = 0;    // wait states of s_nop
+  double operations = 0;    // additions and multiplications of the four waves, matrix instructions included
+  double memory_bytes = 0;  // moved from and to device memory by the four waves
+  double memory_clocks = 0; // what these bytes take at this CU's share of the chip's bandwidth
   Pipe busiest = Pipe::salu;
   double clocks_of(Pipe pipe) const { return clocks[static_cast<std::size_t>(pipe)]; }
   bool memory_bound() const { return memory_clocks > clocks_of(busiest); }

@@ -60,8 +60,7 @@ public:
     result.complete = solve();
     if (result.complete)
       for (std::size_t b = 0; b < p_.blocks.size(); ++b)
-        if (in_[b])
-          run_block(b, *in_[b], [&](std::size_t i, const LaneState& state) { look(i, state, result.known); });
+        if (in_[b]) run_block(b, *in_[b], [&](std::size_t i, const LaneState& state) { look(i, state, result.known); });
     return result;
   }
 

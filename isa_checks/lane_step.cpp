@@ -9,9 +9,42 @@ namespace kiln::isa {
 enum class LaneOp : std::uint8_t {
   unknown, // makes its results unknown
   none,    // has no result in a register
-  mov, add, sub, subrev, mul, shl, shlrev, shr, shrrev, ashr, ashrrev, band, bor, bxor, bnot,
-  lshl_add, lshl_or, and_or, add_lshl, add3, or3, xad, mad, bfe, andn2, mad64, lshl_add64, shl64rev, mbcnt_lo, mbcnt_hi, cndmask,
-  compare, readfirstlane, umin, umax, saveexec, // the last: of any kind
+  mov,
+  add,
+  sub,
+  subrev,
+  mul,
+  shl,
+  shlrev,
+  shr,
+  shrrev,
+  ashr,
+  ashrrev,
+  band,
+  bor,
+  bxor,
+  bnot,
+  lshl_add,
+  lshl_or,
+  and_or,
+  add_lshl,
+  add3,
+  or3,
+  xad,
+  mad,
+  bfe,
+  andn2,
+  mad64,
+  lshl_add64,
+  shl64rev,
+  mbcnt_lo,
+  mbcnt_hi,
+  cndmask,
+  compare,
+  readfirstlane,
+  umin,
+  umax,
+  saveexec, // the last: of any kind
 };
 
 namespace {
@@ -25,25 +58,53 @@ struct Named {
 };
 
 // Of vector instructions, without suffix. 24-bit forms are what compilers use where they know that 24 bits suffice.
-constexpr Named vector_ops[] = {
-    {"v_mov_b32", LaneOp::mov}, {"v_add_u32", LaneOp::add}, {"v_add_co_u32", LaneOp::add}, {"v_add_i32", LaneOp::add},
-    {"v_sub_u32", LaneOp::sub}, {"v_sub_co_u32", LaneOp::sub}, {"v_sub_i32", LaneOp::sub}, {"v_subrev_u32", LaneOp::subrev},
-    {"v_subrev_co_u32", LaneOp::subrev}, {"v_mul_lo_u32", LaneOp::mul}, {"v_mul_u32_u24", LaneOp::mul}, {"v_mul_i32_i24", LaneOp::mul},
-    {"v_lshlrev_b32", LaneOp::shlrev}, {"v_lshrrev_b32", LaneOp::shrrev}, {"v_ashrrev_i32", LaneOp::ashrrev},
-    {"v_and_b32", LaneOp::band}, {"v_or_b32", LaneOp::bor}, {"v_xor_b32", LaneOp::bxor}, {"v_not_b32", LaneOp::bnot},
-    {"v_lshl_add_u32", LaneOp::lshl_add}, {"v_lshl_or_b32", LaneOp::lshl_or}, {"v_and_or_b32", LaneOp::and_or},
-    {"v_add_lshl_u32", LaneOp::add_lshl}, {"v_add3_u32", LaneOp::add3}, {"v_or3_b32", LaneOp::or3}, {"v_xad_u32", LaneOp::xad},
-    {"v_mad_u32_u24", LaneOp::mad}, {"v_mad_i32_i24", LaneOp::mad}, {"v_bfe_u32", LaneOp::bfe}, {"v_mad_u64_u32", LaneOp::mad64},
-    {"v_mad_i64_i32", LaneOp::mad64}, {"v_lshl_add_u64", LaneOp::lshl_add64}, {"v_lshlrev_b64", LaneOp::shl64rev},
-    {"v_mbcnt_lo_u32_b32", LaneOp::mbcnt_lo}, {"v_mbcnt_hi_u32_b32", LaneOp::mbcnt_hi}, {"v_cndmask_b32", LaneOp::cndmask},
-    {"v_readfirstlane_b32", LaneOp::readfirstlane}, {"v_min_u32", LaneOp::umin}, {"v_max_u32", LaneOp::umax}, {"v_nop", LaneOp::none}};
+constexpr Named vector_ops[] = {{"v_mov_b32", LaneOp::mov},
+                                {"v_add_u32", LaneOp::add},
+                                {"v_add_co_u32", LaneOp::add},
+                                {"v_add_i32", LaneOp::add},
+                                {"v_sub_u32", LaneOp::sub},
+                                {"v_sub_co_u32", LaneOp::sub},
+                                {"v_sub_i32", LaneOp::sub},
+                                {"v_subrev_u32", LaneOp::subrev},
+                                {"v_subrev_co_u32", LaneOp::subrev},
+                                {"v_mul_lo_u32", LaneOp::mul},
+                                {"v_mul_u32_u24", LaneOp::mul},
+                                {"v_mul_i32_i24", LaneOp::mul},
+                                {"v_lshlrev_b32", LaneOp::shlrev},
+                                {"v_lshrrev_b32", LaneOp::shrrev},
+                                {"v_ashrrev_i32", LaneOp::ashrrev},
+                                {"v_and_b32", LaneOp::band},
+                                {"v_or_b32", LaneOp::bor},
+                                {"v_xor_b32", LaneOp::bxor},
+                                {"v_not_b32", LaneOp::bnot},
+                                {"v_lshl_add_u32", LaneOp::lshl_add},
+                                {"v_lshl_or_b32", LaneOp::lshl_or},
+                                {"v_and_or_b32", LaneOp::and_or},
+                                {"v_add_lshl_u32", LaneOp::add_lshl},
+                                {"v_add3_u32", LaneOp::add3},
+                                {"v_or3_b32", LaneOp::or3},
+                                {"v_xad_u32", LaneOp::xad},
+                                {"v_mad_u32_u24", LaneOp::mad},
+                                {"v_mad_i32_i24", LaneOp::mad},
+                                {"v_bfe_u32", LaneOp::bfe},
+                                {"v_mad_u64_u32", LaneOp::mad64},
+                                {"v_mad_i64_i32", LaneOp::mad64},
+                                {"v_lshl_add_u64", LaneOp::lshl_add64},
+                                {"v_lshlrev_b64", LaneOp::shl64rev},
+                                {"v_mbcnt_lo_u32_b32", LaneOp::mbcnt_lo},
+                                {"v_mbcnt_hi_u32_b32", LaneOp::mbcnt_hi},
+                                {"v_cndmask_b32", LaneOp::cndmask},
+                                {"v_readfirstlane_b32", LaneOp::readfirstlane},
+                                {"v_min_u32", LaneOp::umin},
+                                {"v_max_u32", LaneOp::umax},
+                                {"v_nop", LaneOp::none}};
 
-constexpr Named scalar_ops[] = {
-    {"s_mov_b32", LaneOp::mov}, {"s_movk_i32", LaneOp::mov}, {"s_add_u32", LaneOp::add}, {"s_add_i32", LaneOp::add},
-    {"s_sub_u32", LaneOp::sub}, {"s_sub_i32", LaneOp::sub}, {"s_mul_i32", LaneOp::mul}, {"s_lshl_b32", LaneOp::shl},
-    {"s_lshr_b32", LaneOp::shr}, {"s_ashr_i32", LaneOp::ashr}, {"s_and_b32", LaneOp::band}, {"s_or_b32", LaneOp::bor},
-    {"s_xor_b32", LaneOp::bxor}, {"s_not_b32", LaneOp::bnot}, {"s_andn2_b32", LaneOp::andn2}};
-constexpr Named scalar64_ops[] = {{"s_mov_b64", LaneOp::mov}, {"s_and_b64", LaneOp::band}, {"s_or_b64", LaneOp::bor},
+constexpr Named scalar_ops[] = {{"s_mov_b32", LaneOp::mov},   {"s_movk_i32", LaneOp::mov}, {"s_add_u32", LaneOp::add},
+                                {"s_add_i32", LaneOp::add},   {"s_sub_u32", LaneOp::sub},  {"s_sub_i32", LaneOp::sub},
+                                {"s_mul_i32", LaneOp::mul},   {"s_lshl_b32", LaneOp::shl}, {"s_lshr_b32", LaneOp::shr},
+                                {"s_ashr_i32", LaneOp::ashr}, {"s_and_b32", LaneOp::band}, {"s_or_b32", LaneOp::bor},
+                                {"s_xor_b32", LaneOp::bxor},  {"s_not_b32", LaneOp::bnot}, {"s_andn2_b32", LaneOp::andn2}};
+constexpr Named scalar64_ops[] = {{"s_mov_b64", LaneOp::mov},  {"s_and_b64", LaneOp::band}, {"s_or_b64", LaneOp::bor},
                                   {"s_xor_b64", LaneOp::bxor}, {"s_not_b64", LaneOp::bnot}, {"s_andn2_b64", LaneOp::andn2}};
 
 template <std::size_t N> LaneOp find(const Named (&table)[N], Text name) {
@@ -58,42 +119,70 @@ Maybe both(const Maybe& a, const Maybe& b, Maybe (*f)(const LaneValue&, const La
 
 // One result of up to three sources, in 32 bits.
 Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
-  const auto shr = [](const Maybe& x, const Maybe& n, bool arithmetic) { return x && n ? shift_right(*x, *n, arithmetic) : std::nullopt; };
+  const auto shr = [](const Maybe& x, const Maybe& n, bool arithmetic) {
+    return x && n ? shift_right(*x, *n, arithmetic) : std::nullopt;
+  };
   switch (op) {
-  case LaneOp::mov: return a;
-  case LaneOp::add: return both(a, b, add);
-  case LaneOp::sub: return both(a, b, subtract);
-  case LaneOp::subrev: return both(b, a, subtract);
-  case LaneOp::mul: return both(a, b, multiply);
-  case LaneOp::shl: return both(a, b, shift_left);
-  case LaneOp::shlrev: return both(b, a, shift_left);
-  case LaneOp::shr: return shr(a, b, false);
-  case LaneOp::shrrev: return shr(b, a, false);
-  case LaneOp::ashr: return shr(a, b, true);
-  case LaneOp::ashrrev: return shr(b, a, true);
-  case LaneOp::band: return both(a, b, bit_and);
-  case LaneOp::bor: return both(a, b, bit_or);
-  case LaneOp::bxor: return both(a, b, bit_xor);
-  case LaneOp::bnot: return both(a, constant_value(~u32{0}), bit_xor);
-  case LaneOp::andn2: return both(a, both(b, constant_value(~u32{0}), bit_xor), bit_and);
+  case LaneOp::mov:
+    return a;
+  case LaneOp::add:
+    return both(a, b, add);
+  case LaneOp::sub:
+    return both(a, b, subtract);
+  case LaneOp::subrev:
+    return both(b, a, subtract);
+  case LaneOp::mul:
+    return both(a, b, multiply);
+  case LaneOp::shl:
+    return both(a, b, shift_left);
+  case LaneOp::shlrev:
+    return both(b, a, shift_left);
+  case LaneOp::shr:
+    return shr(a, b, false);
+  case LaneOp::shrrev:
+    return shr(b, a, false);
+  case LaneOp::ashr:
+    return shr(a, b, true);
+  case LaneOp::ashrrev:
+    return shr(b, a, true);
+  case LaneOp::band:
+    return both(a, b, bit_and);
+  case LaneOp::bor:
+    return both(a, b, bit_or);
+  case LaneOp::bxor:
+    return both(a, b, bit_xor);
+  case LaneOp::bnot:
+    return both(a, constant_value(~u32{0}), bit_xor);
+  case LaneOp::andn2:
+    return both(a, both(b, constant_value(~u32{0}), bit_xor), bit_and);
   case LaneOp::lshl_add:
-  case LaneOp::lshl_add64: return both(both(a, b, shift_left), c, add);
-  case LaneOp::lshl_or: return both(both(a, b, shift_left), c, bit_or);
-  case LaneOp::and_or: return both(both(a, b, bit_and), c, bit_or);
-  case LaneOp::add_lshl: return both(both(a, b, add), c, shift_left);
-  case LaneOp::add3: return both(both(a, b, add), c, add);
-  case LaneOp::or3: return both(both(a, b, bit_or), c, bit_or);
-  case LaneOp::xad: return both(both(a, b, bit_xor), c, add);
+  case LaneOp::lshl_add64:
+    return both(both(a, b, shift_left), c, add);
+  case LaneOp::lshl_or:
+    return both(both(a, b, shift_left), c, bit_or);
+  case LaneOp::and_or:
+    return both(both(a, b, bit_and), c, bit_or);
+  case LaneOp::add_lshl:
+    return both(both(a, b, add), c, shift_left);
+  case LaneOp::add3:
+    return both(both(a, b, add), c, add);
+  case LaneOp::or3:
+    return both(both(a, b, bit_or), c, bit_or);
+  case LaneOp::xad:
+    return both(both(a, b, bit_xor), c, add);
   case LaneOp::mad:
-  case LaneOp::mad64: return both(both(a, b, multiply), c, add);
-  case LaneOp::shl64rev: return a && a->constant() && *a->constant() < 32 ? both(b, a, shift_left) : std::nullopt;
+  case LaneOp::mad64:
+    return both(both(a, b, multiply), c, add);
+  case LaneOp::shl64rev:
+    return a && a->constant() && *a->constant() < 32 ? both(b, a, shift_left) : std::nullopt;
   case LaneOp::bfe: {
     const auto width = c ? c->constant() : std::nullopt;
     return width ? both(shr(a, b, false), constant_value((u32{1} << (*width & 31U)) - 1), bit_and) : std::nullopt;
   }
   case LaneOp::umin:
   case LaneOp::umax: {
-    if (!a || !b || !a->known() || !b->known()) return a && b && a->uniform() && b->uniform() ? Maybe(uniform_value()) : std::nullopt;
+    if (!a || !b || !a->known() || !b->known())
+      return a && b && a->uniform() && b->uniform() ? Maybe(uniform_value()) : std::nullopt;
     LaneValue v;
     for (std::size_t i = 0; i < 64; ++i)
       v.lane[i] = op == LaneOp::umin ? std::min(a->lane[i], b->lane[i]) : std::max(a->lane[i], b->lane[i]);
@@ -106,7 +195,8 @@ Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
     for (u32 i = 0; i < 64; ++i) below.lane[i] = op == LaneOp::mbcnt_lo ? std::min(i, 32U) : std::max(i, 32U) - 32;
     return both(below, b, add);
   }
-  default: return std::nullopt;
+  default:
+    return std::nullopt;
   }
 }
 

@@ -18,9 +18,7 @@ public:
   LaneValues();
   std::uint32_t number(const LaneValue& value);
   std::uint32_t number(const Maybe& value) { return value ? number(*value) : unknown_value; }
-  Maybe value(std::uint32_t number) const {
-    return number == unknown_value ? std::nullopt : Maybe(values_[number]);
-  }
+  Maybe value(std::uint32_t number) const { return number == unknown_value ? std::nullopt : Maybe(values_[number]); }
   std::size_t size() const { return values_.size(); }
 
 private:
@@ -38,7 +36,7 @@ public:
   // that are on only; when others may come on again they are unknown.
   void set_partly(std::uint16_t reg, std::uint32_t number);
   void lanes_come_on();
-  bool join(const LaneState& other, LaneValues& values); // true when this changed
+  bool join(const LaneState& other, LaneValues& values);               // true when this changed
   std::optional<std::uint64_t> active(const LaneValues& values) const; // EXEC, when known
 
 private:

@@ -15,8 +15,8 @@ struct LaneValue {
 
   bool known() const { return mask == 0; }
   int zeros() const { return std::countr_zero(mask); } // base is a multiple of 2^zeros; 32 when it is 0
-  bool uniform() const;                           // the same in all lanes, if unknown
-  std::optional<std::uint32_t> constant() const;  // known and uniform
+  bool uniform() const;                                // the same in all lanes, if unknown
+  std::optional<std::uint32_t> constant() const;       // known and uniform
   // From lane to lane the same step: its bytes. Nothing otherwise.
   std::optional<std::int32_t> step() const;
   bool operator==(const LaneValue&) const = default;

@@ -11,8 +11,8 @@ namespace kiln::isa {
 
 // Registers that hand-written parts of a kernel keep for themselves (PIN001).
 struct PinnedRegisters {
-  int first_vgpr = 0;                     // this one and all above it
-  std::vector<std::string> allowed = {};  // beginnings of mnemonics that may write them: "v_mfma_", "ds_read_"
+  int first_vgpr = 0;                    // this one and all above it
+  std::vector<std::string> allowed = {}; // beginnings of mnemonics that may write them: "v_mfma_", "ds_read_"
 };
 
 struct LintOptions {
@@ -21,7 +21,7 @@ struct LintOptions {
   std::vector<std::string> without = {}; // ids that do not run
   bool all = false;                      // every rule runs, `without` excepted
   std::optional<PinnedRegisters> pinned = {};
-  Severity least = Severity::info;       // findings below this are left out
+  Severity least = Severity::info; // findings below this are left out
 };
 
 // Severest first, then by address; of one kernel. Throws Error for an id that no rule has.

@@ -69,7 +69,8 @@ std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Ta
   const bool said = blocks > 0 && take(rest, "b_");
   if (!said) rest = before;
   s.input = rest;
-  for (const Text first : {Text("bf16"), Text("bf8"), Text("fp8"), Text("f8f6f4"), Text("xf32"), Text("f16"), Text("f32"), Text("f64"), Text("i8")})
+  for (const Text first :
+       {Text("bf16"), Text("bf8"), Text("fp8"), Text("f8f6f4"), Text("xf32"), Text("f16"), Text("f32"), Text("f64"), Text("i8")})
     if (rest.starts_with(first)) {
       s.input = first;
       break;
@@ -86,16 +87,12 @@ std::string_view doubled_shape(Text mnemonic, const TargetFacts& target) {
   struct Pair {
     Text narrow, wide;
   };
-  static constexpr Pair pairs[] = {{"v_mfma_f32_16x16x16_f16", "v_mfma_f32_16x16x32_f16"},
-                                   {"v_mfma_f32_16x16x16_bf16", "v_mfma_f32_16x16x32_bf16"},
-                                   {"v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x16_f16"},
-                                   {"v_mfma_f32_32x32x8_bf16", "v_mfma_f32_32x32x16_bf16"},
-                                   {"v_mfma_i32_16x16x32_i8", "v_mfma_i32_16x16x64_i8"},
-                                   {"v_mfma_i32_32x32x16_i8", "v_mfma_i32_32x32x32_i8"},
-                                   {"v_mfma_f32_16x16x32_fp8", "v_mfma_f32_16x16x128_f8f6f4"},
-                                   {"v_mfma_f32_16x16x32_bf8", "v_mfma_f32_16x16x128_f8f6f4"},
-                                   {"v_mfma_f32_32x32x16_fp8", "v_mfma_f32_32x32x64_f8f6f4"},
-                                   {"v_mfma_f32_32x32x16_bf8", "v_mfma_f32_32x32x64_f8f6f4"}};
+  static constexpr Pair pairs[] = {
+      {"v_mfma_f32_16x16x16_f16", "v_mfma_f32_16x16x32_f16"},     {"v_mfma_f32_16x16x16_bf16", "v_mfma_f32_16x16x32_bf16"},
+      {"v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x16_f16"},      {"v_mfma_f32_32x32x8_bf16", "v_mfma_f32_32x32x16_bf16"},
+      {"v_mfma_i32_16x16x32_i8", "v_mfma_i32_16x16x64_i8"},       {"v_mfma_i32_32x32x16_i8", "v_mfma_i32_32x32x32_i8"},
+      {"v_mfma_f32_16x16x32_fp8", "v_mfma_f32_16x16x128_f8f6f4"}, {"v_mfma_f32_16x16x32_bf8", "v_mfma_f32_16x16x128_f8f6f4"},
+      {"v_mfma_f32_32x32x16_fp8", "v_mfma_f32_32x32x64_f8f6f4"},  {"v_mfma_f32_32x32x16_bf8", "v_mfma_f32_32x32x64_f8f6f4"}};
   for (const Pair& p : pairs)
     if (base_mnemonic(mnemonic).starts_with(p.narrow)) return p.wide;
   return {};

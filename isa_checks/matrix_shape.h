@@ -10,10 +10,10 @@ namespace kiln::isa {
 
 struct MatrixShape {
   int m = 0, n = 0, k = 0, blocks = 1;
-  bool sparse = false;           // v_smfmac: k counts the zeros that 2:4 sparsity leaves out
-  bool xdl = true;               // false: f32 and f64, which share the vector ALU's multipliers
+  bool sparse = false;            // v_smfmac: k counts the zeros that 2:4 sparsity leaves out
+  bool xdl = true;                // false: f32 and f64, which share the vector ALU's multipliers
   std::string_view result, input; // "f32", "f16"; points into the mnemonic
-  int cycles = 0;                // clocks that the matrix unit is busy; a pass is 4 of them
+  int cycles = 0;                 // clocks that the matrix unit is busy; a pass is 4 of them
   int passes() const { return cycles / 4; }
   std::int64_t operations() const { return 2LL * m * n * k * blocks; } // multiplications and additions
 };

@@ -20,7 +20,9 @@ bool accumulates_on(const Instruction& instruction, const Operands& o, RegisterR
   if (classify(instruction) != InstructionClass::mfma) return false;
   const std::size_t c = instruction.mnemonic.starts_with("v_smfmac") ? 0 : 3;
   const bool same = c < o.count && o[c].is(Operand::Kind::registers) && o[c].registers == result;
-  const auto others = [&](std::size_t at) { return at < o.count && o[at].is(Operand::Kind::registers) && o[at].registers.overlaps(result); };
+  const auto others = [&](std::size_t at) {
+    return at < o.count && o[at].is(Operand::Kind::registers) && o[at].registers.overlaps(result);
+  };
   return same && !others(1) && !others(2);
 }
 
@@ -40,14 +42,19 @@ int result_wait_states(const MatrixShape& shape, const TargetFacts& target) {
   return passes + 3 + (gfx950 && passes > 2 ? 1 : 0); // 5, 7, 11, 19; on gfx950 5, 8, 12, 20
 }
 
-MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands,
-                              const std::vector<RegisterUse>& uses, const TargetFacts& target) {
+MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+                              const TargetFacts& target) {
   MatrixAnalysis result;
   for (std::size_t b = 0; b < program.blocks.size(); ++b)
     for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i) {
       const auto shape = matrix_shape(program.instructions[i], target);
       if (!shape || uses[i].write_count == 0) continue;
-      MatrixUse use{.instruction = i, .loop = program.blocks[b].loop, .shape = *shape, .result = uses[i].write_list[0], .next_in_chain = {}, .next_reader = {}};
+      MatrixUse use{.instruction = i,
+                    .loop = program.blocks[b].loop,
+                    .shape = *shape,
+                    .result = uses[i].write_list[0],
+                    .next_in_chain = {},
+                    .next_reader = {}};
       use.states_needed = result_wait_states(*shape, target);
       for (const Reader& reader : readers_of(program, uses, i, use.result, reach).list) {
         const bool chain = accumulates_on(program.instructions[reader.instruction], operands[reader.instruction], use.result);
@@ -75,7 +82,8 @@ std::string to_text(const MatrixAnalysis& matrix, const Program& program) {
       nops += use->nop_states;
     }
     const MatrixShape& s = list.front()->shape;
-    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes(), s.cycles, s.operations());
+    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes(), s.cycles,
+                        s.operations());
     if (shortest >= 0) text += fmt::format(", chains with {} instructions between at the least", shortest);
     if (nops > 0) text += fmt::format(", {} wait states in s_nop before readers", nops);
     text += "\n";

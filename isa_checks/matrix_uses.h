@@ -26,15 +26,15 @@ struct MatrixUse {
 };
 
 struct MatrixAnalysis {
-  std::vector<MatrixUse> uses;  // by address
+  std::vector<MatrixUse> uses; // by address
   const MatrixUse* find(std::size_t instruction) const;
 };
 
 // Wait states between a matrix instruction and a reader that is not its own chain (LLVM, GCNHazardRecognizer.cpp).
 int result_wait_states(const MatrixShape& shape, const TargetFacts& target);
 
-MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands,
-                              const std::vector<RegisterUse>& uses, const TargetFacts& target);
+MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+                              const TargetFacts& target);
 
 std::string to_text(const MatrixAnalysis& matrix, const Program& program);
 std::string to_json(const MatrixAnalysis& matrix, const Program& program);

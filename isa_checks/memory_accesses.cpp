@@ -127,15 +127,23 @@ private:
     const std::uint64_t bytes = static_cast<std::uint64_t>(a.op.bytes) * (a.op.space == MemorySpace::scalar ? 1 : lanes);
     const bool load = a.op.direction != MemoryDirection::store, store = a.op.direction != MemoryDirection::load;
     switch (a.op.space) {
-    case MemorySpace::scalar: t.scalar += bytes; return;
+    case MemorySpace::scalar:
+      t.scalar += bytes;
+      return;
     case MemorySpace::lds:
       t.lds_read += load ? bytes : 0;
       t.lds_written += store ? bytes : 0;
       return;
-    case MemorySpace::scratch: return;
-    case MemorySpace::flat: ++t.flat; break;
-    case MemorySpace::global: t.missed_saddr += loop != nothing && !a.saddr && advances(a.address, loop); break;
-    case MemorySpace::buffer: break;
+    case MemorySpace::scratch:
+      return;
+    case MemorySpace::flat:
+      ++t.flat;
+      break;
+    case MemorySpace::global:
+      t.missed_saddr += loop != nothing && !a.saddr && advances(a.address, loop);
+      break;
+    case MemorySpace::buffer:
+      break;
     }
     t.loaded += load ? bytes : 0;
     t.stored += store ? bytes : 0;
@@ -182,8 +190,8 @@ const MemoryAccess* MemoryAnalysis::find(std::size_t instruction) const {
   return at != accesses.end() && at->instruction == instruction ? &*at : nullptr;
 }
 
-MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands,
-                              const std::vector<RegisterUse>& uses, const LaneAddresses& addresses, const TargetFacts& target) {
+MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+                              const LaneAddresses& addresses, const TargetFacts& target) {
   return Collector(program, operands, uses, addresses, target).run();
 }
 

@@ -18,9 +18,9 @@ namespace kiln::isa {
 // is taken to lie on a line's first byte.
 struct Coalescing {
   int lines64 = 0, lines128 = 0;
-  int lanes = 0;                     // that access
-  int useful_bytes = 0;              // different bytes that they want
-  std::optional<std::int32_t> step;  // bytes from lane to lane, when it is always the same
+  int lanes = 0;                    // that access
+  int useful_bytes = 0;             // different bytes that they want
+  std::optional<std::int32_t> step; // bytes from lane to lane, when it is always the same
   double efficiency() const { return lines128 == 0 ? 1 : static_cast<double>(useful_bytes) / (128.0 * lines128); }
 };
 
@@ -29,12 +29,12 @@ struct MemoryAccess {
   std::size_t loop = nothing; // the innermost
   MemoryOp op;
   bool sc0 = false, sc1 = false, nt = false; // gfx90a's glc, scc and slc count as sc0, sc1 and nt
-  bool saddr = false;        // global: a uniform base in scalar registers
-  bool returns = false;      // of an atomic: the old value comes back
-  RegisterRange address = {}; // vector registers of the address; count 0 when there are none
-  RegisterRange data = {};    // registers loaded into or stored from; count 0 when there are none
-  std::optional<BankPasses> banks; // LDS: of one execution, where the addresses are known; both halves of read2 and write2
-  bool lanes_known = false;        // banks and coalescing: the lanes that are on are known too, otherwise all are assumed
+  bool saddr = false;                        // global: a uniform base in scalar registers
+  bool returns = false;                      // of an atomic: the old value comes back
+  RegisterRange address = {};                // vector registers of the address; count 0 when there are none
+  RegisterRange data = {};                   // registers loaded into or stored from; count 0 when there are none
+  std::optional<BankPasses> banks;      // LDS: of one execution, where the addresses are known; both halves of read2 and write2
+  bool lanes_known = false;             // banks and coalescing: the lanes that are on are known too, otherwise all are assumed
   std::optional<Coalescing> coalescing; // device memory, where the addresses are known
 };
 
@@ -53,8 +53,8 @@ struct MemoryAnalysis {
   const MemoryAccess* find(std::size_t instruction) const; // null for other instructions
 };
 
-MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands,
-                              const std::vector<RegisterUse>& uses, const LaneAddresses& addresses, const TargetFacts& target);
+MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+                              const LaneAddresses& addresses, const TargetFacts& target);
 
 std::string to_text(const MemoryAnalysis& memory, const Program& program);
 std::string to_json(const MemoryAnalysis& memory, const Program& program);

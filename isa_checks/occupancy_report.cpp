@@ -13,7 +13,8 @@ int workgroups(const TargetFacts& target, OccupancyInput input, int OccupancyInp
 }
 
 // The largest amount below `now` with more workgroups on a CU than `current`: workgroups only grow as the amount falls.
-std::optional<OccupancyStep> step_down(const TargetFacts& target, const OccupancyInput& input, int OccupancyInput::*resource, int current) {
+std::optional<OccupancyStep> step_down(const TargetFacts& target, const OccupancyInput& input, int OccupancyInput::*resource,
+                                       int current) {
   const int now = input.*resource;
   if (now <= 0 || workgroups(target, input, resource, 0) <= current) return std::nullopt;
   int low = 0, high = now; // more at low, no more at high
@@ -78,7 +79,8 @@ std::string to_text(const OccupancyReport& r) {
 std::string to_json(const OccupancyReport& r) {
   using Json = nlohmann::ordered_json;
   const auto step = [](const std::optional<OccupancyStep>& s) {
-    return s ? Json{{"fewer", s->fewer}, {"waves_per_simd", s->waves_per_simd}, {"workgroups_per_cu", s->workgroups_per_cu}} : Json();
+    return s ? Json{{"fewer", s->fewer}, {"waves_per_simd", s->waves_per_simd}, {"workgroups_per_cu", s->workgroups_per_cu}}
+             : Json();
   };
   const Json json{{"waves_per_simd", r.now.waves_per_simd},
                   {"workgroups_per_cu", r.now.workgroups_per_cu},

@@ -17,8 +17,8 @@ struct OccupancyStep {
 struct OccupancyReport {
   Occupancy now;
   std::optional<OccupancyStep> vgprs, lds, sgprs; // nothing when less of it alone does not help
-  int spare_vgprs = 0;     // more would not lower the occupancy
-  int spare_lds_bytes = 0; // likewise, per workgroup
+  int spare_vgprs = 0;                            // more would not lower the occupancy
+  int spare_lds_bytes = 0;                        // likewise, per workgroup
   bool operator==(const OccupancyReport&) const = default;
 };
 

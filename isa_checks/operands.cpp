@@ -156,7 +156,8 @@ bool reads_result(Text m, const Operands& o) {
   if (starts(m, "v_fmac_", "v_mac_", "v_pk_fmac_", "v_dot2c_", "v_dot4c_", "v_dot8c_", "v_writelane", "v_smfmac_", "v_swap_b32",
              "v_permlane16_swap", "v_permlane32_swap", "v_fmaak", "v_fmamk"))
     return !starts(m, "v_fmaak", "v_fmamk");
-  if (contains(o.modifiers, "UNUSED_PRESERVE") || contains(o.modifiers, "row_") || contains(o.modifiers, "quad_perm")) return true;
+  if (contains(o.modifiers, "UNUSED_PRESERVE") || contains(o.modifiers, "row_") || contains(o.modifiers, "quad_perm"))
+    return true;
   if (contains(m, "_dpp")) return true;
   const bool halves = starts(m, "v_cvt_pk_fp8", "v_cvt_pk_bf8", "v_cvt_sr_fp8", "v_cvt_sr_bf8", "v_cvt_scalef32_");
   return contains(o.modifiers, "op_sel:") && (halves || contains(m, "_f16") || contains(m, "16_e64"));
@@ -200,8 +201,8 @@ void scalar_use(Text m, const Operands& o, Collector& c) {
 void memory_use(Text m, const MemoryOp& op, const Operands& o, Collector& c) {
   bool returns = op.direction == MemoryDirection::load && !op.to_lds;
   if (op.direction == MemoryDirection::atomic)
-    returns = op.space == MemorySpace::lds ? contains(m, "_rtn") || starts(m, "ds_append", "ds_consume")
-                                           : o.has("sc0") || o.has("glc");
+    returns =
+        op.space == MemorySpace::lds ? contains(m, "_rtn") || starts(m, "ds_append", "ds_consume") : o.has("sc0") || o.has("glc");
   const bool data_is_result = op.space == MemorySpace::buffer && op.direction == MemoryDirection::atomic; // one operand for both
   if (returns && o.count > 0) {
     c.write(o[0]);

@@ -11,7 +11,7 @@ namespace kiln::isa {
 
 // One numbering for all registers of a wave.
 namespace reg {
-inline constexpr std::uint16_t vgpr = 0, agpr = 256, sgpr = 512;        // the first of each file
+inline constexpr std::uint16_t vgpr = 0, agpr = 256, sgpr = 512; // the first of each file
 inline constexpr std::uint16_t vcc = sgpr + 106, m0 = sgpr + 124, exec = sgpr + 126, scc = sgpr + 128;
 inline constexpr std::uint16_t flat_scratch = sgpr + 102, count = sgpr + 129;
 } // namespace reg
@@ -26,11 +26,11 @@ struct RegisterRange {
 
 struct Operand {
   enum class Kind : std::uint8_t { registers, number, off, other } kind = Kind::other;
-  RegisterRange registers;   // of Kind::registers
-  std::uint64_t number = 0;  // of Kind::number: an integer, or the bits of an f32
-  bool modified = false;     // negated, absolute or sign-extended
+  RegisterRange registers;  // of Kind::registers
+  std::uint64_t number = 0; // of Kind::number: an integer, or the bits of an f32
+  bool modified = false;    // negated, absolute or sign-extended
   bool negated = false;
-  std::string_view text;     // without what modifies it; points into the instruction
+  std::string_view text; // without what modifies it; points into the instruction
   bool is(Kind wanted) const { return kind == wanted; }
 };
 

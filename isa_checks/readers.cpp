@@ -40,7 +40,8 @@ Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses,
         return result;
       }
       const RegisterUse& use = uses[i];
-      const bool reads = std::any_of(use.reads().begin(), use.reads().end(), [&](RegisterRange r) { return (overlap(range, r) & live) != 0; });
+      const bool reads =
+          std::any_of(use.reads().begin(), use.reads().end(), [&](RegisterRange r) { return (overlap(range, r) & live) != 0; });
       if (reads && std::none_of(result.list.begin(), result.list.end(), [i = i](const Reader& r) { return r.instruction == i; }))
         result.list.push_back({i, distance});
       for (const RegisterRange w : use.writes()) live &= ~overlap(range, w);
@@ -55,7 +56,9 @@ Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses,
       if (fresh != 0) work.push_back({to, program.blocks[to].begin, fresh, distance});
     }
   }
-  std::stable_sort(result.list.begin(), result.list.end(), [](const Reader& a, const Reader& b) { return a.distance != b.distance ? a.distance < b.distance : a.instruction < b.instruction; });
+  std::stable_sort(result.list.begin(), result.list.end(), [](const Reader& a, const Reader& b) {
+    return a.distance != b.distance ? a.distance < b.distance : a.instruction < b.instruction;
+  });
   return result;
 }
 

@@ -32,8 +32,9 @@ bool walks_the_line(const KernelAnalysis& k, const MemoryAccess& a) {
 }
 
 bool is_address_work(std::string_view m) {
-  return m.starts_with("v_lshl_add_u64") || m.starts_with("v_add_co_u32") || m.starts_with("v_addc_co_u32") || m.starts_with("v_lshlrev_b64") ||
-         m.starts_with("v_mad_u64_u32") || m.starts_with("v_mad_i64_i32") || m.starts_with("v_ashrrev_i32");
+  return m.starts_with("v_lshl_add_u64") || m.starts_with("v_add_co_u32") || m.starts_with("v_addc_co_u32") ||
+         m.starts_with("v_lshlrev_b64") || m.starts_with("v_mad_u64_u32") || m.starts_with("v_mad_i64_i32") ||
+         m.starts_with("v_ashrrev_i32");
 }
 
 } // namespace
@@ -41,7 +42,8 @@ bool is_address_work(std::string_view m) {
 void mem003(const KernelAnalysis& k, FindingSink& sink) {
   std::map<Sharing, int> useful;
   const auto key = [&](const MemoryAccess& a) {
-    const std::int64_t apart = a.coalescing->step ? std::int64_t{1} << 32 | static_cast<std::uint32_t>(*a.coalescing->step) : a.address.first;
+    const std::int64_t apart =
+        a.coalescing->step ? std::int64_t{1} << 32 | static_cast<std::uint32_t>(*a.coalescing->step) : a.address.first;
     return Sharing{k.program.block_of(a.instruction), a.op.direction, apart};
   };
   for (const MemoryAccess& a : k.memory.accesses)
@@ -54,8 +56,9 @@ void mem003(const KernelAnalysis& k, FindingSink& sink) {
     if (c.lines128 <= 2 * needed) continue;
     const bool reused = walks_the_line(k, a);
     const double efficiency = 100.0 * wanted / (line * c.lines128);
-    sink.add({.message = fmt::format("a wave touches {} lines of 128 B ({} of 64 B) for {} B that it uses: {:.0f} %{}{}", c.lines128, c.lines64, wanted,
-                                     efficiency, reused ? "; later repetitions use the rest, if it is still cached" : "",
+    sink.add({.message = fmt::format("a wave touches {} lines of 128 B ({} of 64 B) for {} B that it uses: {:.0f} %{}{}",
+                                     c.lines128, c.lines64, wanted, efficiency,
+                                     reused ? "; later repetitions use the rest, if it is still cached" : "",
                                      a.lanes_known ? "" : " (all lanes taken to be on)"),
               .evidence = {{"lines128", static_cast<double>(c.lines128), ""},
                            {"lines64", static_cast<double>(c.lines64), ""},
@@ -72,9 +75,8 @@ void mem004(const KernelAnalysis& k, FindingSink& sink) {
     const Instructions found = where(in_loop, [&](std::size_t i) {
       const MemoryAccess* a = k.memory.find(i);
       if (!a || a->op.space != MemorySpace::global || a->saddr || a->address.count != 2) return false;
-      return std::any_of(in_loop.begin(), in_loop.end(), [&](std::size_t j) {
-        return is_address_work(k.mnemonic(j)) && k.uses[j].writes_any(a->address);
-      });
+      return std::any_of(in_loop.begin(), in_loop.end(),
+                         [&](std::size_t j) { return is_address_work(k.mnemonic(j)) && k.uses[j].writes_any(a->address); });
     });
     if (!found.empty())
       sink.add({.message = fmt::format("{} with a 64-bit vector address that the loop computes", plural(found.size(), "access")),
@@ -93,8 +95,10 @@ void mem005(const KernelAnalysis& k, FindingSink& sink) {
       return a && is_device(a->op);
     });
     if (accesses.empty() || work.size() < 2 * accesses.size()) continue;
-    sink.add({.message = fmt::format("{} of 64-bit arithmetic for {}", plural(work.size(), "instruction"), plural(accesses.size(), "memory access")),
-              .evidence = {{"address_instructions", number(work.size()), "instructions"}, {"accesses", number(accesses.size()), "instructions"}},
+    sink.add({.message = fmt::format("{} of 64-bit arithmetic for {}", plural(work.size(), "instruction"),
+                                     plural(accesses.size(), "memory access")),
+              .evidence = {{"address_instructions", number(work.size()), "instructions"},
+                           {"accesses", number(accesses.size()), "instructions"}},
               .instructions = work,
               .loop = loop});
   }

@@ -23,7 +23,8 @@ void atm001(const KernelAnalysis& k, FindingSink& sink) {
     if (readers.complete && readers.list.empty()) found.push_back(a.instruction);
   }
   if (found.empty()) return;
-  sink.add({.message = fmt::format("{} a value that nothing reads", found.size() == 1 ? "1 atomic returns" : fmt::format("{} atomics return", found.size())),
+  sink.add({.message = fmt::format("{} a value that nothing reads",
+                                   found.size() == 1 ? "1 atomic returns" : fmt::format("{} atomics return", found.size())),
             .evidence = {{"atomics", number(found.size()), "instructions"}},
             .instructions = found});
 }
@@ -44,7 +45,8 @@ void atm003(const KernelAnalysis& k, FindingSink& sink) {
     return (m.find("_atomic_cmpswap") != std::string_view::npos || m.starts_with("ds_cmpst")) && k.loop_of(i) != nothing;
   });
   if (found.empty()) return;
-  sink.add({.message = fmt::format("{} that {} until nobody interferes", plural(found.size(), "compare-and-swap"), found.size() == 1 ? "repeats" : "repeat"),
+  sink.add({.message = fmt::format("{} that {} until nobody interferes", plural(found.size(), "compare-and-swap"),
+                                   found.size() == 1 ? "repeats" : "repeat"),
             .evidence = {{"atomics", number(found.size()), "instructions"}},
             .instructions = found});
 }

@@ -27,8 +27,8 @@ void cvt001(const KernelAnalysis& k, FindingSink& sink) {
   }
   if (found.empty()) return;
   const bool native = k.target->lds_read_banks == 64;
-  sink.add({.message = fmt::format("{} to bf16 in integer arithmetic, 5 instructions or more each{}", plural(found.size(), "rounding"),
-                                   native ? "; this target has v_cvt_pk_bf16_f32" : ""),
+  sink.add({.message = fmt::format("{} to bf16 in integer arithmetic, 5 instructions or more each{}",
+                                   plural(found.size(), "rounding"), native ? "; this target has v_cvt_pk_bf16_f32" : ""),
             .evidence = {{"roundings", number(found.size()), ""}},
             .instructions = found});
 }
@@ -38,7 +38,8 @@ void cvt002(const KernelAnalysis& k, FindingSink& sink) {
     const auto m = k.mnemonic(i);
     const Operands& o = k.operands[i];
     const bool packed = m.starts_with("v_cvt_pk_fp8_f32") || m.starts_with("v_cvt_pk_bf8_f32");
-    return packed && o.count >= 3 && o[1].is(Operand::Kind::registers) && o[2].is(Operand::Kind::registers) && o[1].registers == o[2].registers;
+    return packed && o.count >= 3 && o[1].is(Operand::Kind::registers) && o[2].is(Operand::Kind::registers) &&
+           o[1].registers == o[2].registers;
   });
   std::map<std::pair<std::size_t, std::uint16_t>, Instructions> bytes; // of one register in one block
   for (const std::size_t i : all_instructions(k)) {
@@ -59,10 +60,11 @@ void cvt002(const KernelAnalysis& k, FindingSink& sink) {
 void cvt003(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions found = where(named(k, all_instructions(k), "v_cvt_f32_f16"), [&](std::size_t i) {
     const Readers readers = readers_of(k.program, k.uses, i, k.operands[i][0].registers);
-    return readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
-      const auto m = base_mnemonic(k.mnemonic(r.instruction));
-      return m == "v_fma_f32" || m == "v_fmac_f32" || m == "v_pk_fma_f32";
-    });
+    return readers.complete && !readers.list.empty() &&
+           std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
+             const auto m = base_mnemonic(k.mnemonic(r.instruction));
+             return m == "v_fma_f32" || m == "v_fmac_f32" || m == "v_pk_fma_f32";
+           });
   });
   if (found.empty()) return;
   sink.add({.message = fmt::format("{} from f16 that only fused multiply-adds read", plural(found.size(), "conversion")),

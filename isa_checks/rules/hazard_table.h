@@ -6,7 +6,8 @@
 
 namespace kiln::isa::rules {
 
-inline constexpr int most_hazard_states = 20; // none needs more
+inline constexpr int most_hazard_states = 20;        // no entry needs more,
+inline constexpr int most_states_without_matrix = 5; // and none that is not about matrix results more than this
 
 struct Hazard {
   std::string_view name;

@@ -17,6 +17,7 @@ struct TooClose {
   std::string_view what;
 };
 std::optional<TooClose> too_close(const KernelAnalysis& k, std::size_t consumer) {
+  const int reach = k.matrix.uses.empty() ? most_states_without_matrix : most_hazard_states;
   struct Step {
     std::size_t block, end; // looks at instructions [begin of block, end), last first
     int states;
@@ -29,9 +30,10 @@ std::optional<TooClose> too_close(const KernelAnalysis& k, std::size_t consumer)
     bool far = false;
     while (i > k.program.blocks[block].begin && !far) {
       --i;
-      if (const auto hazard = hazard_between(k, i, consumer); hazard && states < hazard->states) return TooClose{i, states, hazard->states, hazard->name};
+      if (const auto hazard = hazard_between(k, i, consumer); hazard && states < hazard->states)
+        return TooClose{i, states, hazard->states, hazard->name};
       states += std::max(1, nop_states(k, i));
-      far = states >= most_hazard_states;
+      far = states >= reach;
     }
     if (!far)
       for (const std::size_t before : k.program.blocks[block].predecessors)
@@ -78,7 +80,8 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
     for (const std::size_t i : in_loop) states += nop_states(k, i);
     if (states == 0 || states < much * number(in_loop.size())) continue;
     sink.add({.message = fmt::format("{} wait states in s_nop among {}", states, plural(in_loop.size(), "instruction")),
-              .evidence = {{"states", static_cast<double>(states), "wait states"}, {"instructions", number(in_loop.size()), "instructions"}},
+              .evidence = {{"states", static_cast<double>(states), "wait states"},
+                           {"instructions", number(in_loop.size()), "instructions"}},
               .instructions = where(in_loop, [&](std::size_t i) { return nop_states(k, i) > 0; }),
               .loop = loop});
   }
@@ -88,9 +91,10 @@ void haz002(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t i : all_instructions(k)) {
     if (!may_have_hazard(k, i)) continue;
     if (const auto found = too_close(k, i))
-      sink.add({.message = fmt::format("{}: {} wait states after {:#x} {}, {} needed", found->what, found->states, k.instruction(found->producer).address,
-                                       k.mnemonic(found->producer), found->needed),
-                .evidence = {{"states", static_cast<double>(found->states), "wait states"}, {"needed", static_cast<double>(found->needed), "wait states"}},
+      sink.add({.message = fmt::format("{}: {} wait states after {:#x} {}, {} needed", found->what, found->states,
+                                       k.instruction(found->producer).address, k.mnemonic(found->producer), found->needed),
+                .evidence = {{"states", static_cast<double>(found->states), "wait states"},
+                             {"needed", static_cast<double>(found->needed), "wait states"}},
                 .instructions = {i, found->producer}});
   }
 }
@@ -100,9 +104,11 @@ void haz003(const KernelAnalysis& k, FindingSink& sink) {
     if (!a.op.to_lds) continue;
     const std::size_t read = early_read(k, a.instruction);
     if (read != nothing)
-      sink.add({.message = fmt::format("LDS is read at {:#x} while this transfer to LDS may be in flight", k.instruction(read).address),
-                .evidence = {{"instructions_between", number(read > a.instruction ? read - a.instruction - 1 : 0), "instructions"}},
-                .instructions = {a.instruction, read}});
+      sink.add(
+          {.message =
+               fmt::format("LDS is read at {:#x} while this transfer to LDS may be in flight", k.instruction(read).address),
+           .evidence = {{"instructions_between", number(read > a.instruction ? read - a.instruction - 1 : 0), "instructions"}},
+           .instructions = {a.instruction, read}});
   }
 }
 

@@ -39,10 +39,11 @@ void lds001(const KernelAnalysis& k, FindingSink& sink) {
       }
       close();
       if (!found.empty())
-        sink.add({.message = fmt::format("{} of LDS lie side by side and could be fewer, wider ones", plural(found.size(), "access")),
-                  .evidence = {{"accesses", number(found.size()), "instructions"}},
-                  .instructions = found,
-                  .loop = loop});
+        sink.add(
+            {.message = fmt::format("{} of LDS lie side by side and could be fewer, wider ones", plural(found.size(), "access")),
+             .evidence = {{"accesses", number(found.size()), "instructions"}},
+             .instructions = found,
+             .loop = loop});
     }
 }
 
@@ -50,8 +51,8 @@ void lds002(const KernelAnalysis& k, FindingSink& sink) {
   for (const MemoryAccess& a : k.memory.accesses) {
     if (!a.banks || a.banks->needed < 2 * a.banks->ideal || a.banks->ideal == 0) continue;
     const std::uint32_t extra = a.banks->needed - a.banks->ideal;
-    sink.add({.message = fmt::format("{}-way bank conflict: {} passes where {} would do{}", a.banks->worst, a.banks->needed, a.banks->ideal,
-                                     a.lanes_known ? "" : " (all lanes taken to be on)"),
+    sink.add({.message = fmt::format("{}-way bank conflict: {} passes where {} would do{}", a.banks->worst, a.banks->needed,
+                                     a.banks->ideal, a.lanes_known ? "" : " (all lanes taken to be on)"),
               .evidence = {{"passes", static_cast<double>(a.banks->needed), "cycles"},
                            {"ideal", static_cast<double>(a.banks->ideal), "cycles"},
                            {"extra", static_cast<double>(extra), "cycles"},

@@ -10,7 +10,9 @@ namespace {
 
 bool has_literal(const KernelAnalysis& k, std::size_t i, std::uint32_t bits) {
   const auto all = k.operands[i].all();
-  return std::any_of(all.begin(), all.end(), [bits](const Operand& o) { return o.is(Operand::Kind::number) && static_cast<std::uint32_t>(o.number) == bits; });
+  return std::any_of(all.begin(), all.end(), [bits](const Operand& o) {
+    return o.is(Operand::Kind::number) && static_cast<std::uint32_t>(o.number) == bits;
+  });
 }
 
 Instructions with_literal(const KernelAnalysis& k, const Instructions& list, std::uint32_t bits) {
@@ -24,14 +26,18 @@ Instructions hot_instructions(const KernelAnalysis& k) {
 }
 
 // Two instructions of one name, one after the other, that a packed one could be: registers 2n and 2n + 1.
-Instructions unpacked_pairs(const KernelAnalysis& k, const Instructions& list, std::span<const std::string_view> names, bool halves) {
+Instructions unpacked_pairs(const KernelAnalysis& k, const Instructions& list, std::span<const std::string_view> names,
+                            bool halves) {
   Instructions found;
   for (std::size_t n = 1; n < list.size(); ++n) {
     const std::size_t i = list[n - 1], j = list[n];
     const std::string_view name = base_mnemonic(k.mnemonic(i));
-    if (j != i + 1 || name != base_mnemonic(k.mnemonic(j)) || std::find(names.begin(), names.end(), name) == names.end()) continue;
+    if (j != i + 1 || name != base_mnemonic(k.mnemonic(j)) || std::find(names.begin(), names.end(), name) == names.end())
+      continue;
     const Operands &a = k.operands[i], &b = k.operands[j];
-    if (!a.modifiers.empty() || !b.modifiers.empty() || a.count != b.count || !a[0].is(Operand::Kind::registers) || !b[0].is(Operand::Kind::registers)) continue;
+    if (!a.modifiers.empty() || !b.modifiers.empty() || a.count != b.count || !a[0].is(Operand::Kind::registers) ||
+        !b[0].is(Operand::Kind::registers))
+      continue;
     const bool neighbours = halves || (a[0].registers.first % 2 == 0 && b[0].registers.first == a[0].registers.first + 1);
     if (!neighbours || a[0].registers == b[0].registers || k.uses[j].reads_any(a[0].registers)) continue;
     if (!found.empty() && found.back() == i) continue;
@@ -41,7 +47,8 @@ Instructions unpacked_pairs(const KernelAnalysis& k, const Instructions& list, s
   return found;
 }
 
-void pairs(const KernelAnalysis& k, FindingSink& sink, std::span<const std::string_view> names, bool halves, std::string_view packed) {
+void pairs(const KernelAnalysis& k, FindingSink& sink, std::span<const std::string_view> names, bool halves,
+           std::string_view packed) {
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions found = unpacked_pairs(k, k.instructions_of(loop), names, halves);
     if (!found.empty())
@@ -55,7 +62,8 @@ void pairs(const KernelAnalysis& k, FindingSink& sink, std::span<const std::stri
 } // namespace
 
 void mth001(const KernelAnalysis& k, FindingSink& sink) {
-  const Instructions divisions = where(all_instructions(k), [&](std::size_t i) { return base_mnemonic(k.mnemonic(i)) == "v_div_fixup_f32"; });
+  const Instructions divisions =
+      where(all_instructions(k), [&](std::size_t i) { return base_mnemonic(k.mnemonic(i)) == "v_div_fixup_f32"; });
   if (divisions.empty()) return;
   sink.add({.message = fmt::format("{} to the last bit, about 10 instructions each", plural(divisions.size(), "f32 division")),
             .evidence = {{"divisions", number(divisions.size()), ""}},
@@ -78,10 +86,15 @@ void mth002(const KernelAnalysis& k, FindingSink& sink) {
 void mth003(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions all = all_instructions(k);
   const Instructions up = named(k, all, "v_cvt_f64_f32"), down = named(k, all, "v_cvt_f32_f64");
-  const Instructions work = where(all, [&](std::size_t i) { return k.mnemonic(i).starts_with("v_") && k.mnemonic(i).find("_f64") != std::string_view::npos; });
+  const Instructions work = where(all, [&](std::size_t i) {
+    return k.mnemonic(i).starts_with("v_") && k.mnemonic(i).find("_f64") != std::string_view::npos;
+  });
   if (up.empty() || down.empty()) return;
-  sink.add({.message = fmt::format("{}, of which {} widen f32 and {} round to it again", plural(work.size(), "f64 instruction"), up.size(), down.size()),
-            .evidence = {{"f64", number(work.size()), "instructions"}, {"widened", number(up.size()), "instructions"}, {"rounded", number(down.size()), "instructions"}},
+  sink.add({.message = fmt::format("{}, of which {} widen f32 and {} round to it again", plural(work.size(), "f64 instruction"),
+                                   up.size(), down.size()),
+            .evidence = {{"f64", number(work.size()), "instructions"},
+                         {"widened", number(up.size()), "instructions"},
+                         {"rounded", number(down.size()), "instructions"}},
             .instructions = up});
 }
 
@@ -90,14 +103,18 @@ void mth004(const KernelAnalysis& k, FindingSink& sink) {
     std::string_view name;
     std::array<std::uint32_t, 2> literals; // both occur in LLVM's or the device library's expansion and hardly elsewhere
   };
-  static constexpr Expansion expansions[] = {
-      {"exp", {0x3fb8aa3b, 0x32a5705f}}, {"log", {0x3f317217, 0x3377d1cf}}, {"log10", {0x3e9a209a, 0x3284fbcf}}, {"sqrt", {0xf800000, 0x4f800000}}};
+  static constexpr Expansion expansions[] = {{"exp", {0x3fb8aa3b, 0x32a5705f}},
+                                             {"log", {0x3f317217, 0x3377d1cf}},
+                                             {"log10", {0x3e9a209a, 0x3284fbcf}},
+                                             {"sqrt", {0xf800000, 0x4f800000}}};
   const Instructions all = all_instructions(k);
   for (const Expansion& e : expansions) {
     const Instructions first = with_literal(k, all, e.literals[0]), second = with_literal(k, all, e.literals[1]);
     if (first.empty() || second.empty()) continue;
     const std::size_t count = std::max(first.size(), second.size());
-    sink.add({.message = fmt::format("accurate {}, of the order of a dozen instructions", e.name), .evidence = {{"literals", number(count), "instructions"}}, .instructions = first});
+    sink.add({.message = fmt::format("accurate {}, of the order of a dozen instructions", e.name),
+              .evidence = {{"literals", number(count), "instructions"}},
+              .instructions = first});
   }
 }
 

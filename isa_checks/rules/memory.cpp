@@ -27,8 +27,11 @@ void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, Memory
   int least = widest;
   for (const std::size_t i : found) least = std::min(least, k.memory.find(i)->op.bytes);
   const std::string_view noun = direction == MemoryDirection::load ? "load" : "store";
-  sink.add({.message = fmt::format("{} of the loop's {} move less than 16 B a lane, the narrowest {} B", found.size(), plural(all.size(), noun), least),
-            .evidence = {{"narrow", number(found.size()), "instructions"}, {"all", number(all.size()), "instructions"}, {"narrowest", static_cast<double>(least), "B"}},
+  sink.add({.message = fmt::format("{} of the loop's {} move less than 16 B a lane, the narrowest {} B", found.size(),
+                                   plural(all.size(), noun), least),
+            .evidence = {{"narrow", number(found.size()), "instructions"},
+                         {"all", number(all.size()), "instructions"},
+                         {"narrowest", static_cast<double>(least), "B"}},
             .instructions = found,
             .loop = loop});
 }
@@ -55,7 +58,8 @@ void mem001(const KernelAnalysis& k, FindingSink& sink) {
 void mem002(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions flat = named(k, all_instructions(k), "flat_");
   if (flat.empty()) return;
-  const auto in_loops = static_cast<std::size_t>(std::count_if(flat.begin(), flat.end(), [&](std::size_t i) { return k.loop_of(i) != nothing; }));
+  const auto in_loops =
+      static_cast<std::size_t>(std::count_if(flat.begin(), flat.end(), [&](std::size_t i) { return k.loop_of(i) != nothing; }));
   sink.add({.message = fmt::format("{}, {} of them in loops", plural(flat.size(), "flat instruction"), in_loops),
             .evidence = {{"flat", number(flat.size()), "instructions"}, {"in_loops", number(in_loops), "instructions"}},
             .instructions = flat});
@@ -91,11 +95,12 @@ void mem010(const KernelAnalysis& k, FindingSink& sink) {
     std::map<std::uint16_t, std::size_t> versions;
     for (std::size_t i = k.program.blocks[b].begin; i < k.program.blocks[b].end; ++i) {
       const MemoryAccess* a = k.memory.find(i);
-      if (a && is_device(a->op) && a->op.direction == MemoryDirection::load && !a->op.to_lds && a->op.bytes <= 8 && a->address.count > 0 &&
-          k.mnemonic(i).find("d16") == std::string_view::npos) {
+      if (a && is_device(a->op) && a->op.direction == MemoryDirection::load && !a->op.to_lds && a->op.bytes <= 8 &&
+          a->address.count > 0 && k.mnemonic(i).find("d16") == std::string_view::npos) {
         const Operand& last = k.operands[i][k.operands[i].count - 1U];
         const std::uint16_t base = last.is(Operand::Kind::registers) ? last.registers.first : 0;
-        groups[{b, k.mnemonic(i), a->address.first, base, versions[a->address.first] + versions[base]}].emplace(k.operands[i].value("offset").value_or(0), i);
+        groups[{b, k.mnemonic(i), a->address.first, base, versions[a->address.first] + versions[base]}].emplace(
+            k.operands[i].value("offset").value_or(0), i);
       }
       for (const RegisterRange w : k.uses[i].writes())
         for (std::uint16_t r = w.first; r < w.first + w.count; ++r) ++versions[r];
@@ -111,10 +116,11 @@ void mem010(const KernelAnalysis& k, FindingSink& sink) {
       }
     if (side_by_side.empty()) continue;
     const std::size_t count = side_by_side.size();
-    sink.add({.message = fmt::format("{} of {} B lie side by side: {} B that fewer, wider loads would bring if the address is aligned",
-                                     plural(count, "load"), bytes, count * static_cast<std::size_t>(bytes)),
-              .evidence = {{"loads", number(count), "instructions"}, {"bytes_each", static_cast<double>(bytes), "B"}},
-              .instructions = side_by_side});
+    sink.add(
+        {.message = fmt::format("{} of {} B lie side by side: {} B that fewer, wider loads would bring if the address is aligned",
+                                plural(count, "load"), bytes, count * static_cast<std::size_t>(bytes)),
+         .evidence = {{"loads", number(count), "instructions"}, {"bytes_each", static_cast<double>(bytes), "B"}},
+         .instructions = side_by_side});
   }
 }
 
@@ -126,16 +132,20 @@ void mem011(const KernelAnalysis& k, FindingSink& sink) {
       const bool possible = a->op.bytes == 4 || (has_wide_dma(k) && (a->op.bytes == 12 || a->op.bytes == 16));
       if (!possible) return false;
       const Readers readers = readers_of(k.program, k.uses, i, a->data);
-      return readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
-        const MemoryAccess* store = k.memory.find(r.instruction);
-        return store && store->op.space == MemorySpace::lds && store->op.direction == MemoryDirection::store && store->data == a->data;
-      });
+      return readers.complete && !readers.list.empty() &&
+             std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
+               const MemoryAccess* store = k.memory.find(r.instruction);
+               return store && store->op.space == MemorySpace::lds && store->op.direction == MemoryDirection::store &&
+                      store->data == a->data;
+             });
     });
     if (!staged.empty())
-      sink.add({.message = fmt::format("{} only to be written to LDS unchanged", staged.size() == 1 ? "1 load brings data" : fmt::format("{} loads bring data", staged.size())),
-                .evidence = {{"loads", number(staged.size()), "instructions"}},
-                .instructions = staged,
-                .loop = loop});
+      sink.add(
+          {.message = fmt::format("{} only to be written to LDS unchanged",
+                                  staged.size() == 1 ? "1 load brings data" : fmt::format("{} loads bring data", staged.size())),
+           .evidence = {{"loads", number(staged.size()), "instructions"}},
+           .instructions = staged,
+           .loop = loop});
   }
 }
 

@@ -19,7 +19,8 @@ void occ001(const KernelAnalysis& k, FindingSink& sink) {
   const auto& step = k.occupancy.vgprs;
   if (!step || step->fewer > k.target->vgpr_granule || few_waves_by_design(k)) return;
   const double now = k.occupancy.now.waves_per_simd;
-  sink.add({.message = fmt::format("{} VGPRs fewer would give {:g} waves per SIMD instead of {:g}", step->fewer, step->waves_per_simd, now),
+  sink.add({.message = fmt::format("{} VGPRs fewer would give {:g} waves per SIMD instead of {:g}", step->fewer,
+                                   step->waves_per_simd, now),
             .evidence = {{"vgprs", static_cast<double>(k.facts.resources.vgprs), "registers"},
                          {"fewer", static_cast<double>(step->fewer), "registers"},
                          {"waves_per_simd", now, ""},
@@ -29,12 +30,14 @@ void occ001(const KernelAnalysis& k, FindingSink& sink) {
 void occ002(const KernelAnalysis& k, FindingSink& sink) {
   const Occupancy& o = k.occupancy.now;
   if (o.limit != OccupancyLimit::lds || o.waves_per_simd >= o.vgpr_waves) return;
-  sink.add({.message = fmt::format("{} B of LDS ({} allocated) allow {} on a CU, {:g} waves per SIMD; registers allow {}", k.facts.resources.lds_bytes,
-                                   o.allocated_lds_bytes, plural(static_cast<std::size_t>(o.lds_workgroups), "workgroup"), o.waves_per_simd, o.vgpr_waves),
-            .evidence = {{"lds_bytes", static_cast<double>(k.facts.resources.lds_bytes), "B"},
-                         {"workgroups_per_cu", static_cast<double>(o.workgroups_per_cu), ""},
-                         {"waves_per_simd", o.waves_per_simd, ""},
-                         {"vgpr_waves", static_cast<double>(o.vgpr_waves), ""}}});
+  sink.add(
+      {.message = fmt::format("{} B of LDS ({} allocated) allow {} on a CU, {:g} waves per SIMD; registers allow {}",
+                              k.facts.resources.lds_bytes, o.allocated_lds_bytes,
+                              plural(static_cast<std::size_t>(o.lds_workgroups), "workgroup"), o.waves_per_simd, o.vgpr_waves),
+       .evidence = {{"lds_bytes", static_cast<double>(k.facts.resources.lds_bytes), "B"},
+                    {"workgroups_per_cu", static_cast<double>(o.workgroups_per_cu), ""},
+                    {"waves_per_simd", o.waves_per_simd, ""},
+                    {"vgpr_waves", static_cast<double>(o.vgpr_waves), ""}}});
 }
 
 void occ003(const KernelAnalysis& k, FindingSink& sink) {

@@ -15,9 +15,10 @@ void spl001(const KernelAnalysis& kernel, FindingSink& sink) {
   const auto accesses = scratch_instructions(kernel);
   if (bytes == 0 && accesses.empty()) return;
   const double count = static_cast<double>(accesses.size());
-  sink.add({.message = fmt::format("{} B of scratch memory a lane, {} that access it", bytes, plural(accesses.size(), "instruction")),
-            .evidence = {{"scratch_bytes", static_cast<double>(bytes), "B"}, {"accesses", count, "instructions"}},
-            .instructions = accesses});
+  sink.add(
+      {.message = fmt::format("{} B of scratch memory a lane, {} that access it", bytes, plural(accesses.size(), "instruction")),
+       .evidence = {{"scratch_bytes", static_cast<double>(bytes), "B"}, {"accesses", count, "instructions"}},
+       .instructions = accesses});
 }
 
 void spl002(const KernelAnalysis& kernel, FindingSink& sink) {
@@ -33,9 +34,10 @@ void spl003(const KernelAnalysis& kernel, FindingSink& sink) {
   const int spills = kernel.facts.resources.sgpr_spills;
   if (spills == 0) return;
   const Instructions writes = named(kernel, all_instructions(kernel), "v_writelane_b32");
-  sink.add({.message = fmt::format("{} scalar registers are kept in lanes of vector registers, {} writes", spills, writes.size()),
-            .evidence = {{"sgpr_spills", static_cast<double>(spills), "registers"}, {"writes", number(writes.size()), "instructions"}},
-            .instructions = writes});
+  sink.add(
+      {.message = fmt::format("{} scalar registers are kept in lanes of vector registers, {} writes", spills, writes.size()),
+       .evidence = {{"sgpr_spills", static_cast<double>(spills), "registers"}, {"writes", number(writes.size()), "instructions"}},
+       .instructions = writes});
 }
 
 void spl004(const KernelAnalysis& kernel, FindingSink& sink) {

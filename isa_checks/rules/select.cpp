@@ -67,7 +67,8 @@ bool ends_on_exec(const KernelAnalysis& kernel, std::size_t loop) {
 bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop) {
   if (!ends_on_exec(kernel, loop)) return false;
   const Instructions list = kernel.instructions_of(loop);
-  return !named(kernel, list, "v_readfirstlane_b32").empty() && !named(kernel, list, "v_cmp_eq_").empty() && !exec_changes(kernel, list).empty();
+  return !named(kernel, list, "v_readfirstlane_b32").empty() && !named(kernel, list, "v_cmp_eq_").empty() &&
+         !exec_changes(kernel, list).empty();
 }
 
 bool is_device(const MemoryOp& op) {
@@ -78,6 +79,8 @@ int nop_states(const KernelAnalysis& kernel, std::size_t i) {
   return kernel.mnemonic(i) == "s_nop" ? static_cast<int>(kernel.operands[i][0].number & 15U) + 1 : 0;
 }
 
-std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string plural(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 } // namespace kiln::isa::rules

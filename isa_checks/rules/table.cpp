@@ -7,6 +7,7 @@ namespace {
 
 using enum Severity;
 
+// clang-format off: an entry is its words
 constexpr Rule table[] = {
     {.id = "MEM001", .name = "narrow-global-access", .severity = warning, .on = true,
      .summary = "narrow accesses of device memory in a hot loop",
@@ -354,6 +355,7 @@ constexpr Rule table[] = {
                "assembly",
      .check = rules::pin001},
 };
+// clang-format on
 
 } // namespace
 

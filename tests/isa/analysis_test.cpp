@@ -11,7 +11,8 @@ using namespace kiln::isa::testing;
 
 namespace {
 
-KernelAnalysis analysis_of(std::string_view body, std::string_view arch = "gfx942", const Snippet& snippet = {.vgprs = 64, .accum_offset = 64}) {
+KernelAnalysis analysis_of(std::string_view body, std::string_view arch = "gfx942",
+                           const Snippet& snippet = {.vgprs = 64, .accum_offset = 64}) {
   const CodeObject object = assemble_kernel(body, arch, snippet);
   static std::vector<CodeObject> alive; // analyses point into their bytes
   alive.push_back(object);
@@ -19,7 +20,9 @@ KernelAnalysis analysis_of(std::string_view body, std::string_view arch = "gfx94
 }
 
 RegisterRange v(int first, int count = 1) { return {static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(count)}; }
-RegisterRange s(int first, int count = 1) { return {static_cast<std::uint16_t>(reg::sgpr + first), static_cast<std::uint16_t>(count)}; }
+RegisterRange s(int first, int count = 1) {
+  return {static_cast<std::uint16_t>(reg::sgpr + first), static_cast<std::uint16_t>(count)};
+}
 
 void check_use(const char* text, const std::vector<RegisterRange>& writes, const std::vector<RegisterRange>& reads) {
   CAPTURE(text);
@@ -69,8 +72,9 @@ TEST_CASE("registers that instructions write and read") {
 }
 
 TEST_CASE("readers are followed over branches and end at the next write") {
-  const KernelAnalysis k = analysis_of("  v_mov_b32_e32 v0, 0\n  s_cbranch_scc0 other\n  v_add_u32_e32 v1, v0, v0\n  v_mov_b32_e32 v0, 1\n"
-                                       "  v_add_u32_e32 v2, v0, v0\nother:\n  v_mov_b32_e32 v3, v0\n");
+  const KernelAnalysis k =
+      analysis_of("  v_mov_b32_e32 v0, 0\n  s_cbranch_scc0 other\n  v_add_u32_e32 v1, v0, v0\n  v_mov_b32_e32 v0, 1\n"
+                  "  v_add_u32_e32 v2, v0, v0\nother:\n  v_mov_b32_e32 v3, v0\n");
   const Readers readers = readers_of(k.program, k.uses, 0, v(0));
   CHECK(readers.complete);
   CHECK(readers.list == std::vector<Reader>{{2, 1}, {5, 1}});
@@ -98,7 +102,8 @@ TEST_CASE("lane values: what an unknown base leaves known") {
   CHECK_FALSE(bit_xor(add(id, uniform_value()).value(), id).has_value());
   CHECK(bit_or(shift_left(uniform_value(), constant_value(6)).value(), lane_ids(0))->step() == 1);
   // (id % 64) * 256 | id / 64 * 4: the base lies below the lanes.
-  const auto column = bit_or(shift_left(lane_ids(0), constant_value(8)).value(), shift_left(uniform_value(3), constant_value(2)).value());
+  const auto column =
+      bit_or(shift_left(lane_ids(0), constant_value(8)).value(), shift_left(uniform_value(3), constant_value(2)).value());
   REQUIRE(column.has_value());
   CHECK(column->step() == 256);
   CHECK(column->mask == 0xc);
@@ -120,7 +125,7 @@ TEST_CASE("bank conflicts of addresses that follow from the lane") {
   };
   using Passes = std::pair<std::uint32_t, std::uint32_t>;
   CHECK(passes("v_lshlrev_b32_e32 v1, 2, v0", "ds_read_b32 v2, v1", "gfx942") == Passes{2, 2});
-  CHECK(passes("v_lshlrev_b32_e32 v1, 7, v0", "ds_read_b32 v2, v1", "gfx942") == Passes{64, 2}); // 32 floats apart: one bank
+  CHECK(passes("v_lshlrev_b32_e32 v1, 7, v0", "ds_read_b32 v2, v1", "gfx942") == Passes{64, 2});   // 32 floats apart: one bank
   CHECK(passes("v_mul_u32_u24_e32 v1, 0x84, v0", "ds_read_b32 v2, v1", "gfx942") == Passes{2, 2}); // 33 floats
   CHECK(passes("v_lshlrev_b32_e32 v1, 4, v0", "ds_read_b128 v[4:7], v1", "gfx942") == Passes{8, 8});
   CHECK(passes("v_lshlrev_b32_e32 v1, 4, v0", "ds_read_b128 v[4:7], v1", "gfx950") == Passes{4, 4});
@@ -129,16 +134,18 @@ TEST_CASE("bank conflicts of addresses that follow from the lane") {
 }
 
 TEST_CASE("lanes that are off, and come on again") {
-  const KernelAnalysis half = analysis_of("v_cmp_gt_u32_e32 vcc, 32, v0\n s_and_saveexec_b64 s[0:1], vcc\n v_lshlrev_b32_e32 v1, 7, v0\n"
-                                          "ds_read_b32 v2, v1\n s_or_b64 exec, exec, s[0:1]\n ds_write_b32 v1, v2",
-                                          "gfx942", {.vgprs = 8, .workgroup_size = 64});
+  const KernelAnalysis half =
+      analysis_of("v_cmp_gt_u32_e32 vcc, 32, v0\n s_and_saveexec_b64 s[0:1], vcc\n v_lshlrev_b32_e32 v1, 7, v0\n"
+                  "ds_read_b32 v2, v1\n s_or_b64 exec, exec, s[0:1]\n ds_write_b32 v1, v2",
+                  "gfx942", {.vgprs = 8, .workgroup_size = 64});
   REQUIRE(half.memory.accesses.size() == 2);
   REQUIRE(half.memory.accesses[0].banks);
   CHECK(half.memory.accesses[0].lanes_known);
   CHECK(half.memory.accesses[0].banks->needed == 32);
   CHECK_FALSE(half.memory.accesses[1].banks); // v1 was computed in 32 lanes only
-  const KernelAnalysis data = analysis_of("global_load_dword v3, v0, s[2:3]\n v_cmp_gt_u32_e32 vcc, 32, v3\n s_and_saveexec_b64 s[0:1], vcc\n"
-                                          "ds_read_b32 v2, v0 offset:4");
+  const KernelAnalysis data =
+      analysis_of("global_load_dword v3, v0, s[2:3]\n v_cmp_gt_u32_e32 vcc, 32, v3\n s_and_saveexec_b64 s[0:1], vcc\n"
+                  "ds_read_b32 v2, v0 offset:4");
   CHECK_FALSE(last_access(data).lanes_known);
   CHECK(last_access(data).banks.has_value());
 }
@@ -167,8 +174,9 @@ TEST_CASE("coalescing: lines that a load touches") {
 }
 
 TEST_CASE("an address that a loop advances keeps its lanes") {
-  const KernelAnalysis k = analysis_of("v_lshlrev_b32_e32 v1, 2, v0\nloop:\n global_load_dword v2, v1, s[2:3]\n v_add_u32_e32 v1, 0x400, v1\n"
-                                       "s_cmp_lg_u32 s0, 0\n s_cbranch_scc1 loop");
+  const KernelAnalysis k =
+      analysis_of("v_lshlrev_b32_e32 v1, 2, v0\nloop:\n global_load_dword v2, v1, s[2:3]\n v_add_u32_e32 v1, 0x400, v1\n"
+                  "s_cmp_lg_u32 s0, 0\n s_cbranch_scc1 loop");
   REQUIRE(last_access(k).coalescing);
   CHECK(last_access(k).coalescing->step == 4);
   REQUIRE(k.memory.loops.size() == 2);
@@ -177,8 +185,9 @@ TEST_CASE("an address that a loop advances keeps its lanes") {
 }
 
 TEST_CASE("64-bit addresses that a loop advances") {
-  const KernelAnalysis k = analysis_of("loop:\n global_load_dword v2, v[4:5], off\n v_lshl_add_u64 v[4:5], v[4:5], 0, s[0:1]\n flat_load_dword v3, v[6:7]\n"
-                                       "s_cbranch_scc1 loop\n global_load_dword v2, v[4:5], off");
+  const KernelAnalysis k = analysis_of(
+      "loop:\n global_load_dword v2, v[4:5], off\n v_lshl_add_u64 v[4:5], v[4:5], 0, s[0:1]\n flat_load_dword v3, v[6:7]\n"
+      "s_cbranch_scc1 loop\n global_load_dword v2, v[4:5], off");
   CHECK(k.memory.loops[0].missed_saddr == 1);
   CHECK(k.memory.loops[0].flat == 1);
   CHECK(k.memory.loops[1].missed_saddr == 0);
@@ -201,9 +210,10 @@ TEST_CASE("what the next wave costs") {
 }
 
 TEST_CASE("matrix instructions: shape, time, chains and readers") {
-  const KernelAnalysis k = analysis_of("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n"
-                                       "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n"
-                                       "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n s_nop 6\n v_add_f32_e32 v12, v0, v1");
+  const KernelAnalysis k =
+      analysis_of("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n"
+                  "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n"
+                  "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n s_nop 6\n v_add_f32_e32 v12, v0, v1");
   REQUIRE(k.matrix.uses.size() == 3);
   CHECK(k.matrix.uses[0].shape.cycles == 16);
   CHECK(k.matrix.uses[0].shape.operations() == 8192);
@@ -237,7 +247,8 @@ TEST_CASE("matrix instructions: shape, time, chains and readers") {
 }
 
 TEST_CASE("issue and roofline of a loop") {
-  const KernelAnalysis k = analysis_of("loop:\n global_load_dwordx4 v[0:3], v4, s[2:3]\n v_fma_f32 v5, v6, v7, v5\n v_exp_f32_e32 v8, v8\n v_pk_fma_f32 v[10:11], v[12:13], v[14:15], v[10:11]\n"
+  const KernelAnalysis k = analysis_of("loop:\n global_load_dwordx4 v[0:3], v4, s[2:3]\n v_fma_f32 v5, v6, v7, v5\n "
+                                       "v_exp_f32_e32 v8, v8\n v_pk_fma_f32 v[10:11], v[12:13], v[14:15], v[10:11]\n"
                                        "s_cbranch_scc1 loop");
   const LoopIssue& loop = k.issue.loops.at(0);
   CHECK(loop.clocks_of(Pipe::valu) == 8);
@@ -252,13 +263,46 @@ TEST_CASE("issue and roofline of a loop") {
 }
 
 TEST_CASE("the whole analysis as text and JSON") {
-  const KernelAnalysis k = analysis_of("loop:\n global_load_dword v0, v4, s[2:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n s_cbranch_scc1 loop");
+  const KernelAnalysis k = analysis_of("loop:\n global_load_dword v0, v4, s[2:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], "
+                                       "v[10:11], v[0:3]\n s_cbranch_scc1 loop");
   const std::string text = to_text(k);
-  for (const char* part : {"occupancy\n", "memory operations\n", "bytes in flight\n", "matrix operations\n", "issue and roofline\n"})
+  for (const char* part :
+       {"occupancy\n", "memory operations\n", "bytes in flight\n", "matrix operations\n", "issue and roofline\n"})
     CHECK(text.find(part) != std::string::npos);
   const auto json = nlohmann::json::parse(to_json(k));
   CHECK(json["memory"]["accesses"][0]["bytes"] == 4);
   CHECK(json["matrix"][0]["passes"] == 4);
   CHECK(json["issue"][0]["bound"] == "memory");
   CHECK(json["occupancy"]["spare_vgprs"] == 0);
+}
+
+TEST_CASE("gfx90a: cache policies by its own names, 32 banks, LDS transfers of 4 B, its clocks") {
+  const KernelAnalysis k =
+      analysis_of("v_lshlrev_b32_e32 v4, 4, v0\n ds_read_b128 v[8:11], v4\n global_atomic_add v5, v4, v1, s[2:3] glc\n"
+                  "global_load_dword v6, v4, s[2:3] glc slc\n buffer_load_dword off, s[4:7], 0 lds\n s_waitcnt vmcnt(0)",
+                  "gfx90a");
+  REQUIRE(k.memory.accesses.size() == 4);
+  CHECK(k.memory.accesses[0].banks->needed == 8);
+  CHECK(k.memory.accesses[1].returns);
+  CHECK((k.memory.accesses[2].sc0 && k.memory.accesses[2].nt && !k.memory.accesses[2].sc1));
+  CHECK(k.memory.accesses[3].op.to_lds);
+  REQUIRE(k.waits.points.size() == 1);
+  CHECK(k.waits.points[0].waits_for.size() == 3);
+  CHECK(k.facts.occupancy.waves_per_simd == 8);
+  CHECK(bytes_for_bandwidth(*k.target) == 11912);
+  CHECK_FALSE(to_json(k).empty());
+}
+
+TEST_CASE("a kernel without code, and one that does not decode") {
+  const CodeObject object = assemble_kernel("", "gfx942");
+  Kernel empty = object.kernel("k");
+  empty.code = {};
+  CHECK(analyse(object, empty).program.blocks.empty());
+  const std::vector<std::uint8_t> noise(64, 0xff);
+  Kernel damaged = object.kernel("k");
+  damaged.code = noise;
+  const KernelAnalysis k = analyse(object, damaged);
+  CHECK(k.facts.undecodable > 0);
+  CHECK(k.memory.accesses.empty());
+  CHECK_FALSE(to_text(k).empty());
 }

@@ -49,11 +49,14 @@ std::map<std::string, Planted> planted_in(const std::string& file, const std::st
         const std::vector<std::string> list = words(*ids);
         next.rules = {list.begin(), list.end()};
       }
-    const bool for_both = line.find("// lint here:") != std::string::npos, for_this = line.find("// on " + arch + " lint here:") != std::string::npos;
+    const bool for_both = line.find("// lint here:") != std::string::npos,
+               for_this = line.find("// on " + arch + " lint here:") != std::string::npos;
     if (for_both || for_this)
       for (const std::string& id : words(*behind(line, "lint here:"))) result[kernel].lines[id] = number;
     const std::size_t name = line.find("void ");
-    if (name == std::string::npos || line.find("DEVICE") == 0 || (line.find("KERNEL(") == std::string::npos && line.find("extern \"C\"") == std::string::npos)) continue;
+    if (name == std::string::npos || line.find("DEVICE") == 0 ||
+        (line.find("KERNEL(") == std::string::npos && line.find("extern \"C\"") == std::string::npos))
+      continue;
     kernel = line.substr(name + 5, line.find('(', name) - name - 5);
     result[kernel] = next;
     next = {};
@@ -77,7 +80,9 @@ std::vector<std::string> kernel_files() {
 }
 
 struct TemporaryFolder {
-  TemporaryFolder() : path(std::filesystem::temp_directory_path() / fmt::format("kiln_lint_{}", std::random_device{}())) { std::filesystem::create_directories(path); }
+  TemporaryFolder() : path(std::filesystem::temp_directory_path() / fmt::format("kiln_lint_{}", std::random_device{}())) {
+    std::filesystem::create_directories(path);
+  }
   ~TemporaryFolder() { std::filesystem::remove_all(path); }
   std::filesystem::path path;
 };
@@ -88,7 +93,8 @@ void compile_all(const std::filesystem::path& to) {
   for (const std::string& file : kernel_files()) {
     std::string command;
     for (const char* arch : {"gfx942", "gfx950"})
-      command += fmt::format("{} -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib -O3 -gline-tables-only --offload-arch={} {}{} -o {}/{}.{} & ",
+      command += fmt::format("{} -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib -O3 -gline-tables-only "
+                             "--offload-arch={} {}{} -o {}/{}.{} & ",
                              compiler, arch, folder, file, to.string(), file, arch);
     REQUIRE(std::system((command + "wait").c_str()) == 0);
   }
@@ -109,7 +115,8 @@ void check_kernel(const CodeObject& object, const std::string& name, const Plant
   CHECK_MESSAGE(found == planted.rules, text_of(findings));
   CHECK_FALSE(analysis.lines.empty());
   for (const auto& [rule, line] : planted.lines)
-    CHECK_MESSAGE(std::any_of(findings.begin(), findings.end(), [&, id = rule, at = line](const Finding& f) { return f.rule == id && f.line == at; }),
+    CHECK_MESSAGE(std::any_of(findings.begin(), findings.end(),
+                              [&, id = rule, at = line](const Finding& f) { return f.rule == id && f.line == at; }),
                   fmt::format("{} names no line {}:\n{}", rule, line, text_of(findings)));
 }
 
@@ -139,5 +146,6 @@ TEST_CASE("planted in compiled kernels, found there and nowhere else") {
     }
   CHECK(kernels >= 60); // 30 of each architecture
   for (const Rule& rule : all_rules())
-    if (rule.on && rule.id != "PIN001" && rule.id != "SPL003" && rule.id != "CF005") CHECK_MESSAGE(covered.contains(std::string(rule.id)), rule.id);
+    if (rule.on && rule.id != "PIN001" && rule.id != "SPL003" && rule.id != "CF005")
+      CHECK_MESSAGE(covered.contains(std::string(rule.id)), rule.id);
 }

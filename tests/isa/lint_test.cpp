@@ -62,3 +62,13 @@ TEST_CASE("the choice of rules") {
   CHECK(ids({.only = {"SPL005"}}).empty());
   CHECK_THROWS_AS(ids({.only = {"SPL9"}}), Error);
 }
+
+TEST_CASE("linting what is no code finds nothing and does not end the program") {
+  const CodeObject object = assemble_kernel("", "gfx942");
+  const std::vector<std::uint8_t> noise(4096, 0xff);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{3}, noise.size()}) {
+    Kernel damaged = object.kernel("k");
+    damaged.code = std::span(noise).first(size);
+    CHECK(lint(analyse(object, damaged), {.all = true, .least = Severity::error}).empty());
+  }
+}
