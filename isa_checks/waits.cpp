@@ -34,6 +34,20 @@ public:
     return std::move(result_);
   }
 
+  std::vector<OutstandingCounts> counts() {
+    std::vector<OutstandingCounts> result(p_.instructions.size());
+    if (p_.blocks.empty())
+      return result;
+    solve();
+    for (std::size_t b = 0; b < p_.blocks.size(); ++b)
+      if (in_[b])
+        walk(b, *in_[b], [&](std::size_t i, const WaitState& state) {
+          const auto& [vm, lgkm] = state.queues;
+          result[i] = {true, vm.least, vm.most, lgkm.least, lgkm.most};
+        });
+    return result;
+  }
+
 private:
   // Runs a block's instructions; `look` sees the state before each. Returns the state at the end.
   template <class Look> WaitState walk(std::size_t block, WaitState state, Look look) const {
@@ -222,5 +236,7 @@ private:
 std::string_view name_of(WaitCounter counter) { return counter == WaitCounter::vmcnt ? "vmcnt" : "lgkmcnt"; }
 
 WaitAnalysis analyze_waits(const Program& program) { return Analyzer(program).run(); }
+
+std::vector<OutstandingCounts> outstanding_counts(const Program& program) { return Analyzer(program).counts(); }
 
 } // namespace kiln::isa
