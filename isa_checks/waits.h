@@ -43,10 +43,14 @@ struct WaitAnalysis {
   std::vector<WaitPoint> points; // by address, vmcnt before lgkmcnt; unreachable waits are left out
   std::vector<LoopFlight> loops; // one for each loop of the program
   bool approximate = false;      // calls, indirect branches or irreducible flow: states after them are guesses
+  // false: the kernel exceeds the work budget, and was not analysed. There are no points then, and loops hold what is
+  // known without following the counters: loads and bytes_a_trip.
+  bool complete = true;
 };
 
 // Operations leave a counter in order, but for flat, scalar memory and messages: while one of those is outstanding, a
 // wait for more than 0 may have completed any of them. A counter saturates at 63 (vmcnt) and 15 (lgkmcnt).
+// Ends within about two seconds whatever the flow graph: see WaitAnalysis::complete.
 WaitAnalysis analyze_waits(const Program& program);
 
 // Operations outstanding before an instruction, over all paths to it.

@@ -51,7 +51,7 @@ public:
       w.findings = &findings;
       w.counters = options.measure ? counters_.data() : nullptr;
       w.program = program.instructions;
-      w.lds_banks = program.target->fp8_is_fnuz ? 32 : 64;
+      w.lds_banks = program.target->lds_read_banks;
     }
   }
 
