@@ -39,6 +39,7 @@ std::string feature_string(std::string_view id) {
 void make_line_tables(llvm::MCContext& context, llvm::StringRef text, const std::string& name) {
   context.setGenDwarfForAssembly(true);
   context.setDwarfVersion(5);
+  context.setCompilationDir("."); // with an empty one LLVM takes the slash off an absolute name
   context.setMainFileName(name);
   context.setGenDwarfRootFile(name, text);
 }

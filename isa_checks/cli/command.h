@@ -15,10 +15,16 @@ struct Streams {
   bool colour = false; // `out` is a terminal that shows colours
 };
 
+// CLI11 2.5 and newer fold a footer's lines into a paragraph unless told otherwise.
+template <class Formatter> void keep_lines(Formatter& formatter) {
+  if constexpr (requires { formatter.enable_footer_formatting(false); }) formatter.enable_footer_formatting(false);
+}
+
 class Command {
 public:
   Command(const std::string& usage, const std::string& description) : app(description, usage) {
     app.get_formatter()->column_width(34);
+    keep_lines(*app.get_formatter());
   }
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;

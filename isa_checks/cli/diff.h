@@ -33,10 +33,10 @@ struct MetricChange {
 
 struct KernelChange {
   std::string kernel, arch;
-  bool added = false, removed = false; // then nothing else is filled
-  std::vector<MetricChange> metrics = {};   // those that changed
-  std::vector<Finding> came = {}, went = {};     // findings, counted by rule: the later ones of a rule are those that came or went
-  bool regression() const;             // a metric's, or a finding that came
+  bool added = false, removed = false;       // then nothing else is filled
+  std::vector<MetricChange> metrics = {};    // those that changed
+  std::vector<Finding> came = {}, went = {}; // findings, counted by rule: the later ones of a rule are those that came or went
+  bool regression() const;                   // a metric's, or a finding that came
   bool empty() const { return !added && !removed && metrics.empty() && came.empty() && went.empty(); }
 };
 

@@ -72,7 +72,7 @@ private:
       return streams.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
     };
     for (const KernelChange& c : changes) {
-      streams.out << fmt::format("{} ({}){}\n", paint("1", readable_name(c.kernel)), c.arch,
+      streams.out << fmt::format("{} ({}){}\n", paint("1", printable(readable_name(c.kernel))), c.arch,
                                  c.added     ? ": new"
                                  : c.removed ? ": gone"
                                              : "");

@@ -25,7 +25,7 @@ Row row(const KernelFacts& f) {
   using enum MemorySpace;
   using enum MemoryDirection;
   const Resources& r = f.resources;
-  return {readable_name(f.kernel),
+  return {printable(readable_name(f.kernel)),
           f.arch,
           r.agprs > 0 ? fmt::format("{} ({}+{})", r.vgprs, r.arch_vgprs, r.agprs) : fmt::format("{}", r.vgprs),
           fmt::format("{}", r.sgprs),
@@ -59,7 +59,7 @@ public:
       if (json_)
         streams.out << one_line(to_json(kernel.facts)) << '\n';
       else if (long_)
-        streams.out << to_text(kernel.facts);
+        streams.out << printable(to_text(kernel.facts));
       else
         rows.push_back(row(kernel.facts));
     };

@@ -39,7 +39,20 @@ Json occupancy_json(const KernelAnalysis& a) {
           {"lds_total", t.lds_bytes},
           {"allocated_lds", o.allocated_lds_bytes},
           {"workgroups", o.workgroups_per_cu},
-          {"workgroup_waves", waves_a_workgroup}};
+          {"workgroup_waves", waves_a_workgroup},
+          {"step", to_text(a.occupancy)}};
+}
+
+// Clocks of each pipe for one repetition of a loop, and of memory at the chip's bandwidth.
+Json issue_json(const LoopIssue& issue) {
+  Json clocks = Json::object();
+  for (std::size_t p = 0; p < pipe_count; ++p) clocks[std::string(name_of(static_cast<Pipe>(p)))] = issue.clocks[p];
+  return {{"clocks", clocks},
+          {"nops", issue.nop_clocks},
+          {"memory", issue.memory_clocks},
+          {"intensity", issue.intensity()},
+          {"operations", issue.operations},
+          {"bytes", issue.memory_bytes}};
 }
 
 Json loops_json(const KernelAnalysis& a) {
@@ -59,12 +72,15 @@ Json loops_json(const KernelAnalysis& a) {
                     {"most_bytes", flight.most_bytes},
                     {"drains", flight.drains}});
   }
+  for (std::size_t l = 0; l < a.program.loops.size(); ++l) list[l]["issue"] = issue_json(a.issue.loops[l]);
+  for (const LoopConcurrency& c : a.concurrency)
+    list[c.loop]["cu"] = {{"least", c.least_cu_bytes}, {"most", c.most_cu_bytes}, {"needed", c.needed_cu_bytes}};
   return list;
 }
 
 // One array an instruction, short because there are many: text, class, depth, block that begins here or -1, outstanding
-// (least and most of vmcnt and lgkmcnt), line of source or "".
-Json code_json(const KernelAnalysis& a) {
+// (least and most of vmcnt and lgkmcnt), line of source or "", and for branches the instruction at the target.
+Json code_json(const KernelAnalysis& a, const std::string& file) {
   Json list = Json::array();
   const std::vector<OutstandingCounts> outstanding = outstanding_counts(a.program);
   std::size_t block = 0;
@@ -73,11 +89,19 @@ Json code_json(const KernelAnalysis& a) {
     const Block& b = a.program.blocks[block];
     const Instruction& instruction = a.program.instructions[i];
     const OutstandingCounts& o = outstanding[i];
-    const bool sourced = !a.lines.empty() && a.lines[i].known();
-    list.push_back({instruction.address, instruction.text, name_of(classify(instruction)),
-                    b.loop == nothing ? 0 : a.program.loops[b.loop].depth, b.begin == i ? static_cast<int>(block) : -1,
-                    range_text(o.least_vm, o.most_vm), range_text(o.least_lgkm, o.most_lgkm),
-                    sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : ""});
+    const bool sourced = !a.lines.empty() && a.lines[i].known() && a.lines[i].file != file; // assembly text is its own source
+    Json row{instruction.address,
+             instruction.text,
+             name_of(classify(instruction)),
+             b.loop == nothing ? 0 : a.program.loops[b.loop].depth,
+             b.begin == i ? static_cast<int>(block) : -1,
+             range_text(o.least_vm, o.most_vm),
+             range_text(o.least_lgkm, o.most_lgkm),
+             sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : ""};
+    const bool branches = instruction.flow == Flow::jump || instruction.flow == Flow::branch;
+    if (const std::size_t to = branches ? instruction_at(a.program, *instruction.branch_target) : nothing; to != nothing)
+      row.push_back(to);
+    list.push_back(std::move(row));
   }
   return list;
 }
@@ -149,7 +173,7 @@ public:
                     {"mix", mix_json(a.facts)},
                     {"loops", loops_json(a)},
                     {"waits", waits_json(a)},
-                    {"code", code_json(a)},
+                    {"code", code_json(a, kernel.file)},
                     {"suppressed", kernel.suppressed},
                     {"approximate", a.waits.approximate},
                     {"findings", findings}};

@@ -1,5 +1,6 @@
 // The report for people.
 #include "isa_checks/cli/report.h"
+#include "isa_checks/cli/terminal.h"
 #include "isa_checks/readable_name.h"
 #include <fmt/format.h>
 #include <set>
@@ -27,10 +28,10 @@ private:
 
   std::string text(const ScannedKernel& kernel, const Finding& f) {
     const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
-    std::string text = fmt::format("{} {}", kernel.object, paint("1", readable_name(f.kernel)));
+    std::string text = fmt::format("{} {}", printable(kernel.object), paint("1", printable(readable_name(f.kernel))));
     if (!kernel.object.ends_with(f.arch)) text += fmt::format(" ({})", f.arch);
     if (f.address) text += fmt::format(" at {:#x}", *f.address);
-    if (!f.file.empty()) text += fmt::format(", {}:{}", f.file, f.line);
+    if (!f.file.empty()) text += fmt::format(", {}:{}", printable(f.file), f.line);
     text += fmt::format("\n{} {}: {}\n", paint(colour, name_of(f.severity)), paint("1", f.rule), f.message);
     if (!f.instruction.empty())
       text += fmt::format("    {}{}\n", f.instruction, f.others.empty() ? "" : fmt::format("    (and {} more)", f.others.size()));

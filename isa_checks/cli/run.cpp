@@ -1,6 +1,7 @@
 // Choosing the subcommand, parsing, and turning every error into one line and an exit code.
 #include "isa_checks/cli/run.h"
 #include "isa_checks/cli/command.h"
+#include "isa_checks/cli/terminal.h"
 #include "isa_checks/error.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   try {
     return parse_and_run(arguments, streams);
   } catch (const Error& error) {
-    err << "error: " << error.what() << '\n';
+    err << "error: " << printable(error.what()) << '\n';
   } catch (const std::bad_alloc&) {
     err << "error: isa_lint: there is no memory left; give fewer or smaller files at once\n";
   } catch (const std::exception& error) {

@@ -19,6 +19,7 @@ constexpr std::uint64_t most_bytes_in_flight = 64 << 20;
 // A code object that still has kernels to work on.
 struct Job {
   CodeObject object;
+  std::uint64_t number = 0;
   std::string file;
   std::shared_ptr<const Policy> policy;
   std::shared_ptr<const Baseline> baseline;
@@ -27,6 +28,25 @@ struct Task {
   std::shared_ptr<const Job> job;
   const Kernel* kernel = nullptr;
   std::uint64_t sequence = 0;
+};
+
+// What one thread keeps from kernel to kernel.
+class Worker {
+public:
+  Disassembler& disassembler(const TargetFacts& target) {
+    const auto at = disassemblers_.find(target.arch);
+    return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.arch, Disassembler(target)).first->second;
+  }
+  const SourceLines& lines(const Job& job) {
+    if (!lines_ || job.number != number_) lines_.emplace(job.object);
+    number_ = job.number;
+    return *lines_;
+  }
+
+private:
+  std::map<std::string_view, Disassembler> disassemblers_; // by architecture
+  std::optional<SourceLines> lines_;                       // of the object `number_`
+  std::uint64_t number_ = 0;
 };
 
 LoopDigest digest(const KernelAnalysis& a, std::size_t index) {
@@ -129,7 +149,7 @@ private:
     const std::uint64_t size = bytes.size();
     std::shared_ptr<Job> job;
     try {
-      job = std::make_shared<Job>(Job{load_code_object(std::move(bytes), name), path, policy, baseline});
+      job = std::make_shared<Job>(Job{load_code_object(std::move(bytes), name), next_job_++, path, policy, baseline});
     } catch (const UnknownArch& other) {
       return count_skipped(other.fact.substr(other.fact.find("machine")).substr(0, 12));
     } catch (const Error& error) {
@@ -167,7 +187,7 @@ private:
   }
 
   void work() {
-    std::map<std::string_view, Disassembler> disassemblers; // by architecture
+    Worker worker;
     for (;;) {
       std::unique_lock lock(mutex_);
       ready_.wait(lock, [&] { return closed_ || !tasks_.empty(); });
@@ -176,10 +196,7 @@ private:
       tasks_.pop_front();
       lock.unlock();
       try {
-        const TargetFacts& target = task.job->object.target();
-        auto at = disassemblers.find(target.arch);
-        if (at == disassemblers.end()) at = disassemblers.emplace(target.arch, Disassembler(target)).first;
-        deliver(task.sequence, examine(task, at->second));
+        deliver(task.sequence, examine(task, worker));
       } catch (const Error& error) { // hostile code that an analysis refuses
         fail(error);
         deliver(task.sequence, std::nullopt);
@@ -190,14 +207,15 @@ private:
     }
   }
 
-  ScannedKernel examine(const Task& task, Disassembler& disassembler) {
+  ScannedKernel examine(const Task& task, Worker& worker) {
     const Job& job = *task.job;
+    Disassembler& disassembler = worker.disassembler(job.object.target());
     ScannedKernel result{.file = job.file, .object = job.object.name()};
     if (!options_.lint && !sink_.render) {
       result.facts = kernel_facts(job.object, *task.kernel, disassembler);
       return result;
     }
-    const KernelAnalysis analysis = analyse(job.object, *task.kernel, disassembler);
+    const KernelAnalysis analysis = analyse(job.object, *task.kernel, disassembler, {.lines = &worker.lines(job)});
     result.facts = analysis.facts;
     for (std::size_t l = 0; l < analysis.program.loops.size(); ++l) result.loops.push_back(digest(analysis, l));
     if (options_.lint) judge(job, analysis, result);
@@ -250,7 +268,8 @@ private:
   const ScanSink& sink_;
   Policies policies_; // the reading thread's
   SourceComments comments_;
-  std::uint64_t all_ = 0; // bytes of all files
+  std::uint64_t all_ = 0;      // bytes of all files
+  std::uint64_t next_job_ = 0; // the reading thread's
 
   std::mutex mutex_; // over all that follows
   std::condition_variable ready_, room_;

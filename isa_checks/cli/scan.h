@@ -37,7 +37,7 @@ struct ScannedKernel {
   KernelFacts facts = {};
   std::vector<LoopDigest> loops = {};
   std::vector<Finding> findings = {}; // at or over the threshold, not suppressed
-  std::size_t suppressed = 0;    // findings over the threshold that were
+  std::size_t suppressed = 0;         // findings over the threshold that were
   std::vector<IsaReport> contracts = {};
   std::string rendered = {}; // what `render` made of the analysis
 };

@@ -74,7 +74,7 @@ ScanTotals scan_with_progress(const ScanOptions& options, ScanSink sink, Streams
   ProgressLine progress;
   sink.failed = [&, report = sink.failed](const Error& error) {
     progress.clear();
-    streams.err << "error: " << error.what() << '\n';
+    streams.err << "error: " << printable(error.what()) << '\n';
     if (report) report(error);
   };
   sink.kernel = [&, report = sink.kernel](ScannedKernel&& kernel) {
@@ -86,7 +86,7 @@ ScanTotals scan_with_progress(const ScanOptions& options, ScanSink sink, Streams
   };
   const ScanTotals totals = scan(options, sink);
   progress.clear();
-  if (!totals.skipped.empty()) streams.err << skipped_line(totals) << '\n';
+  if (!totals.skipped.empty()) streams.err << printable(skipped_line(totals)) << '\n';
   if (totals.kernels == 0 && totals.errors == 0)
     throw Error("kernels",
                 fmt::format("none was found in {} of {}", counted(totals.objects, "code object"), counted(totals.files, "file")),

@@ -26,8 +26,8 @@ public:
         waits_(waits_by_instruction(analysis)), findings_(findings_by_instruction(analysis.program, kernel.findings)) {}
 
   std::string run() {
-    text_ = fmt::format("{} {}\n", paint_("1", readable_name(k_.facts.kernel)), k_.object);
-    text_ += to_text(k_.facts);
+    text_ = fmt::format("{} {}\n", paint_("1", printable(readable_name(k_.facts.kernel))), printable(k_.object));
+    text_ += printable(to_text(k_.facts));
     for (const LoopFlight& loop : a_.waits.loops)
       if (loop.loads > 0)
         text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {} full drains\n",
@@ -87,9 +87,10 @@ private:
   void add_line_of_source(std::size_t index, int column) {
     if (a_.lines.empty() || !a_.lines[index].known()) return;
     const SourceLine& line = a_.lines[index];
+    if (line.file == k_.file) return; // assembly text is its own source
     if (line.file == last_.file && line.line == last_.line) return;
     last_ = line;
-    text_ += fmt::format("{:{}}{}\n", "", column, paint_("2", fmt::format("; {}:{}", line.file, line.line)));
+    text_ += fmt::format("{:{}}{}\n", "", column, paint_("2", printable(fmt::format("; {}:{}", line.file, line.line))));
   }
 
   void add_finding(const Finding& f, int column) {

@@ -15,6 +15,14 @@ bool wants_colour(int descriptor) {
   return is_terminal(descriptor) && (!no_colour || !*no_colour) && (!terminal || std::string_view(terminal) != "dumb");
 }
 
+std::string printable(std::string text) {
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
+  }
+  return text;
+}
+
 ProgressLine::ProgressLine() : on_(is_terminal(STDERR_FILENO)) {}
 
 void ProgressLine::show(std::uint64_t done, std::uint64_t all, std::size_t kernels, std::size_t findings) {

@@ -10,6 +10,9 @@ bool is_terminal(int descriptor);
 // A terminal that understands colours, and NO_COLOR is not set (no-color.org).
 bool wants_colour(int descriptor);
 
+// Names in files may hold anything: control characters, which a terminal would obey, become "?". Line feeds and tabs stay.
+std::string printable(std::string text);
+
 // One moving line on standard error, at most ten times a second; nothing at all when that is no terminal.
 class ProgressLine {
 public:

@@ -132,7 +132,10 @@ Bytes assemble_guarded(std::string_view text, std::string_view target_id, const 
   if (process == 0) {
     set_limits(mapped);
     const int silent = open("/dev/null", O_WRONLY | O_CLOEXEC); // what LLVM says when it gives up is not for the user
-    if (silent >= 0) dup2(silent, STDERR_FILENO);
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+      if (silent >= 0) dup2(silent, stream);
+    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGXCPU, SIGTERM})
+      std::signal(signal, SIG_DFL); // what the program does on its own death is not for the child's
     child(ends[1], text, options, target, name);
   }
   close(ends[1]);

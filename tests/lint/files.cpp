@@ -176,6 +176,11 @@ std::string Folder::write(const std::string& name, const Bytes& content) const {
   return write(name, std::string_view(reinterpret_cast<const char*>(content.data()), content.size()));
 }
 
+void Folder::write_to(const std::filesystem::path& folder, const std::string& name, const Bytes& content) {
+  std::ofstream(folder / name, std::ios::binary)
+      .write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
+}
+
 std::string contents(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();

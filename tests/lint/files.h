@@ -39,6 +39,7 @@ struct Folder {
   Folder& operator=(const Folder&) = delete;
   std::string write(const std::string& name, std::string_view content) const; // returns the path
   std::string write(const std::string& name, const Bytes& content) const;
+  static void write_to(const std::filesystem::path& folder, const std::string& name, const Bytes& content);
   std::string at(const std::string& name) const { return (path / name).string(); }
 };
 std::string contents(const std::string& path);

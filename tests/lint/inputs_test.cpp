@@ -4,6 +4,7 @@
 #include "isa_checks/input/inputs.h"
 #include "isa_checks/input/offload_bundle.h"
 #include "tests/lint/files.h"
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <map>
 

@@ -15,7 +15,7 @@ function el(tag, attributes, ...children) {
   for (const [key, value] of Object.entries(attributes || {}))
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else if (value !== undefined && value !== false) node.setAttribute(key, value);
-  node.append(...children.flat().filter(child => child !== undefined && child !== null && child !== false));
+  node.append(...children.flat(Infinity).filter(child => child !== undefined && child !== null && child !== false));
   return node;
 }
 function svg(tag, attributes, ...children) {
@@ -30,6 +30,7 @@ function bytes(count) {
   if (count >= 1024 && count % 1024 === 0) return (count / 1024).toLocaleString("en") + " KiB";
   return count.toLocaleString("en") + " B";
 }
+const about = count => count >= 1024 ? (count / 1024).toLocaleString("en", {maximumFractionDigits: 1}) + " KiB" : bytes(count);
 const count_of = (kernel, severity) => kernel.findings.filter(f => f.severity === severity).length;
 
 // ---- the table of kernels --------------------------------------------------------------------------------------------------
@@ -87,11 +88,11 @@ function occupancy_card(k) {
     return el("i", {}, share > 0 && el("b", {style: `width:${share * 100}%`}));
   }));
   const rows = limits.map(([id, label, waves, text]) => el("div", {class: "limit" + (o.limit === id ? " binding" : "")}, el("span", {class: "label"}, label), track(waves), el("span", {class: "soft"}, text)));
-  const step = o.next_vgprs > 0 && `${plural(r.vgprs - o.next_vgprs, "vector register")} fewer would allow more waves.`;
+  const steps = o.step.trim().split("\n").slice(1).map(line => line.trim() + ".").join(" ").replace(/VGPRs/g, "vector registers").replace(/SGPRs/g, "scalar registers");
   return el("section", {class: "card"}, el("h2", {}, "Occupancy"),
     el("p", {}, el("span", {class: "big"}, String(Number(o.waves.toFixed(2)))), el("span", {class: "soft"}, ` of ${o.max} waves per SIMD, limited by ${LIMIT_NAMES[o.limit]}`)),
-    el("p", {class: "soft"}, `${plural(o.workgroups, "workgroup")} of ${r.workgroup} lanes per CU${r.workgroup_known ? "" : " (the size is not stated; the most is assumed)"}. `, step),
-    el("div", {class: "limits"}, rows));
+    el("p", {class: "soft"}, `${plural(o.workgroups, "workgroup")} of ${r.workgroup} lanes per CU${r.workgroup_known ? "" : " (the size is not stated; the most is assumed)"}.`),
+    el("div", {class: "limits"}, rows), el("p", {class: "caption"}, steps));
 }
 function mix_card(k) {
   const groups = CLASS_COLOURS.map(([name, classes, colour]) => ({name, colour, count: classes.reduce((sum, c) => sum + (k.mix.classes[c] || 0), 0)})).filter(g => g.count);
@@ -154,7 +155,7 @@ function timeline_card(k) {
   const picture = el("div"), tabs = el("div", {class: "tabs"});
   const show = index => {
     [...tabs.children].forEach((tab, n) => tab.classList.toggle("chosen", n === index));
-    picture.replaceChildren(draw_timeline(k, loops[index]), timeline_caption(loops[index]));
+    picture.replaceChildren(draw_timeline(k, loops[index]), timeline_caption(loops[index]), draw_pipes(loops[index]));
   };
   loops.slice(0, 12).forEach((l, n) => tabs.append(el("button", {onclick: () => show(n)}, l.name + (l.innermost ? "" : ", holds others"))));
   show(0);
@@ -164,6 +165,20 @@ function timeline_caption(l) {
   const drains = l.drains ? `${plural(l.drains, "wait")} for everything (vmcnt 0)` : "no wait for everything";
   const flight = l.loads ? `A wave loads ${bytes(l.bytes_a_trip)} a trip in ${plural(l.loads, "instruction")}, keeps ${bytes(l.least_bytes)} to ${bytes(l.most_bytes)} in flight; ${drains}. ` : "";
   return el("p", {class: "caption"}, flight, "A bar begins where an operation is issued and ends at the wait that it is retired by; one that leaves on the right goes on in the next trip.");
+}
+// How long each pipe is busy with one repetition, for a wave on each SIMD of a CU; memory at its share of the bandwidth.
+const PIPES = [["valu", "Vector", "--valu"], ["trans", "Transcendental", "--valu"], ["matrix", "Matrix", "--matrix"], ["salu", "Scalar", "--scalar"], ["lds", "LDS", "--lds"],
+  ["vector_memory", "Vector memory issue", "--load"]];
+function draw_pipes(l) {
+  const list = PIPES.map(([id, name, colour]) => ({name, colour, clocks: l.issue.clocks[id]}));
+  list.push({name: "Memory bandwidth", colour: "--store", clocks: l.issue.memory}, {name: "Wait states (s_nop)", colour: "--other", clocks: l.issue.nops});
+  const shown = list.filter(p => p.clocks > 0).sort((a, b) => b.clocks - a.clocks), most = Math.max(...shown.map(p => p.clocks), 1);
+  const format = number => number >= 100 ? Math.round(number).toLocaleString("en") : Number(number.toPrecision(2)).toLocaleString("en");
+  const flight = l.cu && `All waves of a CU together keep ${bytes(l.cu.least)} to ${bytes(l.cu.most)} in flight; the chip's bandwidth needs about ${about(l.cu.needed)} (Little's law, with an assumed latency). `;
+  const bound = shown.length > 0 && `${shown[0].name} bounds the loop` + (l.issue.intensity ? `, at ${format(l.issue.intensity)} operations a byte.` : ".");
+  return el("div", {}, el("h2", {style: "margin-top:24px"}, "Clocks of one repetition, a wave on each SIMD (estimated)"),
+    el("div", {class: "pipes"}, shown.map(p => [el("span", {class: "soft"}, p.name), el("span", {class: "pipe"}, el("i", {style: `width:${100 * p.clocks / most}%;background:var(${p.colour})`})), el("span", {class: "num"}, format(p.clocks))])),
+    el("p", {class: "caption"}, flight, bound));
 }
 function draw_timeline(k, loop) {
   const {order, bars} = bars_of(k, loop);
@@ -198,12 +213,12 @@ function code_card(k) {
   const heads = new Map(k.loops.map(l => [l.blocks.length ? l.blocks[0][0] : -1, l]));
   const rows = [el("div", {class: "row head"}, el("span", {}, "address"), el("span", {title: "vector memory operations outstanding before the instruction"}, "vm"), el("span", {title: "LDS and scalar memory operations outstanding"}, "lgkm"), el("span", {}))];
   let source = "";
-  k.code.slice(0, MOST_ROWS).forEach(([address, text, cls, depth, block, vm, lgkm, line], i) => {
+  k.code.slice(0, MOST_ROWS).forEach(([address, text, cls, depth, block, vm, lgkm, line, target], i) => {
     const pad = "  ".repeat(depth);
     if (block >= 0) rows.push(el("div", {class: "row"}, el("span"), el("span"), el("span"), el("span", {class: "label"}, `${pad}block_${block}` + (heads.has(i) ? `   ${heads.get(i).name}, depth ${heads.get(i).depth}` : ""))));
     if (line && line !== source) rows.push(el("div", {class: "note"}, pad + line));
     source = line;
-    rows.push(el("div", {class: "row", id: "i" + i}, el("span", {}, address.toString(16)), el("span", {}, vm), el("span", {}, lgkm), el("span", {class: "t " + cls}, pad + "  " + text)));
+    rows.push(el("div", {class: "row", id: "i" + i}, el("span", {}, address.toString(16)), el("span", {}, vm), el("span", {}, lgkm), el("span", {class: "t " + cls}, pad + "  " + text, target !== undefined && el("button", {class: "link goto", onclick: () => jump(target)}, `→ block_${k.code[target] ? k.code[target][4] : "?"}`))));
     for (const w of waits.get(i) || []) rows.push(el("div", {class: "note"}, el("span", {class: "guide", style: `margin-left:${depth * 15}px`}, w.text)));
     for (const f of findings.get(i) || []) rows.push(el("div", {class: "note " + f.severity}, el("span", {class: "guide", style: `margin-left:${depth * 15}px;border-color:currentColor`}, `${f.rule}: ${f.message}`)));
   });
