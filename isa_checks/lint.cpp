@@ -33,7 +33,7 @@ bool chosen(const Rule& rule, const LintOptions& options) {
 
 std::vector<Finding> lint(const KernelAnalysis& kernel, const LintOptions& options) {
   for (const auto* ids : {&options.only, &options.with, &options.without}) check_ids(*ids);
-  FindingSink sink(kernel);
+  FindingSink sink(kernel, options);
   for (const Rule& rule : all_rules())
     if (chosen(rule, options)) {
       sink.begin(rule);

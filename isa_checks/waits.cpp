@@ -38,7 +38,7 @@ public:
       result_.complete = false;
       result_.points.clear();
       for (LoopFlight& loop : result_.loops)
-        loop.least_bytes = loop.most_bytes = loop.drains = 0;
+        loop.least_bytes = loop.most_bytes = loop.most_back_bytes = loop.drains = 0;
     }
     return std::move(result_);
   }
@@ -243,7 +243,7 @@ private:
       state = *next;
     }
     result.least_bytes = std::numeric_limits<std::uint32_t>::max();
-    trip(loop, state, [&](std::size_t i, const WaitState& at) {
+    const auto back = trip(loop, state, [&](std::size_t i, const WaitState& at) {
       const CounterQueue& queue = at.queues[0];
       const auto [least, most] = bytes(queue);
       result.least_bytes = std::min(result.least_bytes, least);
@@ -251,6 +251,8 @@ private:
       if (const auto counts = wait_counts(p_.instructions[i]); counts && counts->vmcnt == 0 && queue.most > 0)
         ++result.drains;
     });
+    if (back)
+      result.most_back_bytes = bytes(back->queues[0]).second;
     return result;
   }
 

@@ -36,6 +36,7 @@ struct LoopFlight {
   std::uint32_t loads = 0;                       // instructions in the loop, inner loops included
   std::uint32_t bytes_a_trip = 0;                // of a wave, when each of them runs once
   std::uint32_t least_bytes = 0, most_bytes = 0; // over all points of the loop
+  std::uint32_t most_back_bytes = 0;             // on the way back to the header, the most over all latches
   std::uint32_t drains = 0;                      // waits for vmcnt(0) in the loop that have something to wait for
 };
 

@@ -62,6 +62,7 @@ std::string to_json(const WaitAnalysis& waits, const Program& program) {
                              {"bytes_a_trip", flight.bytes_a_trip},
                              {"least_bytes", flight.least_bytes},
                              {"most_bytes", flight.most_bytes},
+                             {"most_back_bytes", flight.most_back_bytes},
                              {"drains", flight.drains}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,6 +1,7 @@
 // FindingSink: where a rule puts what it finds; fills in all that follows from the rule and the place.
 #pragma once
 #include "isa_checks/kernel_analysis.h"
+#include "isa_checks/lint.h"
 #include "isa_checks/rule.h"
 #include <optional>
 #include <string>
@@ -20,13 +21,15 @@ struct Claim {
 
 class FindingSink {
 public:
-  explicit FindingSink(const KernelAnalysis& kernel) : kernel_(kernel) {}
+  FindingSink(const KernelAnalysis& kernel, const LintOptions& options) : kernel_(kernel), options_(options) {}
+  const LintOptions& options() const { return options_; }
   void begin(const Rule& rule) { rule_ = &rule; }
   void add(Claim claim);
   std::vector<Finding> take() { return std::move(findings_); }
 
 private:
   const KernelAnalysis& kernel_;
+  const LintOptions& options_;
   const Rule* rule_ = nullptr;
   std::vector<Finding> findings_;
 };

@@ -1,0 +1,22 @@
+// The wait states that gfx90a, gfx942 and gfx950 need between two instructions and do not make themselves.
+#pragma once
+#include "isa_checks/kernel_analysis.h"
+#include <optional>
+#include <string_view>
+
+namespace kiln::isa::rules {
+
+inline constexpr int most_hazard_states = 20; // none needs more
+
+struct Hazard {
+  std::string_view name;
+  int states = 0; // between the two: an instruction is one, s_nop N is N + 1
+};
+
+// The largest that applies, or nothing. LLVM's GCNHazardRecognizer is the source; only entries that compilers' code confirms.
+std::optional<Hazard> hazard_between(const KernelAnalysis& kernel, std::size_t producer, std::size_t consumer);
+
+// False for instructions that are no consumer of any entry, so that nobody need look back from them.
+bool may_have_hazard(const KernelAnalysis& kernel, std::size_t consumer);
+
+} // namespace kiln::isa::rules

@@ -1,0 +1,39 @@
+// Choosing instructions and loops.
+#include "isa_checks/rules/select.h"
+#include <fmt/format.h>
+
+namespace kiln::isa::rules {
+
+std::vector<std::size_t> innermost_loops(const KernelAnalysis& kernel) {
+  std::vector<bool> outer(kernel.program.loops.size(), false);
+  for (const Loop& loop : kernel.program.loops)
+    if (loop.parent != nothing) outer[loop.parent] = true;
+  std::vector<std::size_t> result;
+  for (std::size_t l = 0; l < outer.size(); ++l)
+    if (!outer[l]) result.push_back(l);
+  return result;
+}
+
+Instructions all_instructions(const KernelAnalysis& kernel) {
+  Instructions result;
+  for (const Block& block : kernel.program.blocks)
+    if (block.reachable)
+      for (std::size_t i = block.begin; i < block.end; ++i) result.push_back(i);
+  return result;
+}
+
+Instructions named(const KernelAnalysis& kernel, const Instructions& list, std::string_view prefix) {
+  return where(list, [&](std::size_t i) { return kernel.mnemonic(i).starts_with(prefix); });
+}
+
+bool is_device(const MemoryOp& op) {
+  return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
+}
+
+int nop_states(const KernelAnalysis& kernel, std::size_t i) {
+  return kernel.mnemonic(i) == "s_nop" ? static_cast<int>(kernel.operands[i][0].number & 15U) + 1 : 0;
+}
+
+std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+
+} // namespace kiln::isa::rules

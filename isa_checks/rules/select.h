@@ -1,0 +1,33 @@
+// Choosing instructions and loops: what the rules share.
+#pragma once
+#include "isa_checks/kernel_analysis.h"
+#include <string_view>
+#include <vector>
+
+namespace kiln::isa::rules {
+
+using Instructions = std::vector<std::size_t>;
+
+std::vector<std::size_t> innermost_loops(const KernelAnalysis& kernel);
+Instructions all_instructions(const KernelAnalysis& kernel);
+
+template <class Wanted> Instructions where(const Instructions& list, Wanted wanted) {
+  Instructions result;
+  for (const std::size_t i : list)
+    if (wanted(i)) result.push_back(i);
+  return result;
+}
+
+// Of a list, those whose mnemonic begins so.
+Instructions named(const KernelAnalysis& kernel, const Instructions& list, std::string_view prefix);
+
+inline double number(std::size_t count) { return static_cast<double>(count); }
+
+// A load or store of device memory: global, buffer or flat.
+bool is_device(const MemoryOp& op);
+// States that s_nop waits; 0 for other instructions.
+int nop_states(const KernelAnalysis& kernel, std::size_t instruction);
+// "1 load", "3 loads".
+std::string plural(std::size_t count, std::string_view noun);
+
+} // namespace kiln::isa::rules
