@@ -47,8 +47,10 @@ public:
         policy_.baseline = beside(read_.text(value, key));
       else if (key == "suppress")
         suppress(value);
+      else if (key == "pinned")
+        pinned(value);
       else
-        read_.unknown_key(value, key, "severity, rules, expect, baseline or suppress");
+        read_.unknown_key(value, key, "severity, rules, expect, baseline, suppress or pinned");
     }
     return std::move(policy_);
   }
@@ -86,6 +88,21 @@ private:
       else
         read_.unknown_key(value, key, "enable or disable");
     }
+  }
+
+  // The registers of PIN001.
+  void pinned(const YamlNode& node) {
+    read_.expect(node, YamlNode::Kind::map, "pinned");
+    PinnedRegisters& registers = policy_.rules.pinned.emplace();
+    const YamlNode* const first = node.find("first_vgpr");
+    if (!first) read_.fail(node, "'pinned' lacks first_vgpr", "say which vector register is the first that is kept");
+    for (const auto& [key, value] : node.keys)
+      if (key == "first_vgpr")
+        registers.first_vgpr = static_cast<int>(read_.count(value, key));
+      else if (key == "allowed")
+        registers.allowed = read_.texts(value, key);
+      else
+        read_.unknown_key(value, key, "first_vgpr or allowed");
   }
 
   void suppress(const YamlNode& node) {
@@ -145,7 +162,7 @@ std::shared_ptr<const Policy> Policies::load(const std::string& settings) {
   const LintOptions& said = options_.rules;
   // A rule that the command line names overrules what the settings file says of it.
   std::erase_if(rules.without, [&](const std::string& id) { return std::ranges::find(said.with, id) != said.with.end(); });
-  if (!said.only.empty()) rules = {};
+  if (!said.only.empty()) rules = {.pinned = rules.pinned};
   rules.only = said.only;
   rules.all = rules.all || said.all;
   rules.with.insert(rules.with.end(), said.with.begin(), said.with.end());

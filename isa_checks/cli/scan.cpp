@@ -215,15 +215,16 @@ private:
       result.facts = kernel_facts(job.object, *task.kernel, disassembler);
       return result;
     }
-    const KernelAnalysis analysis = analyse(job.object, *task.kernel, disassembler, {.lines = &worker.lines(job)});
+    const KernelAnalysis analysis = analyse(job.object, *task.kernel, disassembler,
+                                            {.source_lines = static_cast<bool>(sink_.render), .lines = &worker.lines(job)});
     result.facts = analysis.facts;
     for (std::size_t l = 0; l < analysis.program.loops.size(); ++l) result.loops.push_back(digest(analysis, l));
-    if (options_.lint) judge(job, analysis, result);
+    if (options_.lint) judge(job, analysis, worker.lines(job), result);
     if (sink_.render) result.rendered = sink_.render(analysis, result);
     return result;
   }
 
-  void judge(const Job& job, const KernelAnalysis& analysis, ScannedKernel& result) {
+  void judge(const Job& job, const KernelAnalysis& analysis, const SourceLines& lines, ScannedKernel& result) {
     LintOptions rules = job.policy->rules;
     rules.least = job.policy->severity;
     result.findings = lint(analysis, rules);
@@ -233,8 +234,16 @@ private:
       for (const ExpectationResult& one : result.contracts.back().results)
         if (!one.met) result.findings.insert(result.findings.begin(), contract_finding(result.contracts.back(), one));
     }
+    // Lines are looked up for findings only: for every instruction it would take as long as all the rest.
+    const std::uint16_t section = analysis.kernel.section;
+    for (Finding& finding : result.findings)
+      if (finding.address && finding.line == 0) {
+        const SourceLine line = lines.at(*finding.address, section);
+        finding.file = line.file;
+        finding.line = line.line;
+      }
     const std::size_t before = result.findings.size();
-    const std::string kernel_file = analysis.lines.empty() ? std::string() : analysis.lines.front().file;
+    const std::string kernel_file = before > 0 ? lines.at(analysis.kernel.entry, section).file : std::string();
     std::erase_if(result.findings, [&](const Finding& finding) {
       const auto entry = [&](const SuppressionEntry& e) { return matches(e, finding, job.file); };
       return std::ranges::any_of(job.policy->suppressions, entry) || comments_.allows(finding, kernel_file);
