@@ -3,6 +3,7 @@
 #include "isa_checks/lane_addresses.h"
 #include "isa_checks/lane_step.h"
 #include <algorithm>
+#include <bit>
 #include <deque>
 
 namespace kiln::isa {
@@ -11,30 +12,31 @@ namespace {
 // Instructions interpreted in all, values kept in all: real kernels stay far below; hostile ones end here.
 constexpr std::size_t most_steps_each = 64, most_values = 100'000;
 
-// v0 at the entry: ids packed ten bits each (AMDGPUUsage, "Initial Kernel Execution State").
+// Bits of the numbers below `count`, from bit `from` on.
+std::uint32_t bits_below(std::uint32_t count, int from) {
+  const std::uint32_t all = count <= 1 ? 0 : std::bit_ceil(count) - 1;
+  return all & (~std::uint32_t{0} << from);
+}
+
+// v0 at the entry: ids packed ten bits each (AMDGPUUsage, "Initial Kernel Execution State"). What the waves of a workgroup
+// differ in is the unknown base.
 Maybe workitem_id(const Kernel& kernel, const Resources& resources) {
   LaneValue v;
   for (std::uint32_t i = 0; i < 64; ++i) v.lane[i] = i;
   const auto& size = kernel.metadata ? kernel.metadata->required_workgroup_size : std::nullopt;
-  if (kernel.descriptor.workitem_id == 0) {
-    const std::uint32_t x = size ? (*size)[0] : static_cast<std::uint32_t>(resources.workgroup_size);
-    if (size && (*size)[0] % 64 != 0 && (*size)[1] * (*size)[2] != 1) { // rows within a wave
-      if (x == 0 || 64 % x != 0) return std::nullopt;
-      for (std::uint32_t i = 0; i < 64; ++i) v.lane[i] = i % x;
-      return v;
-    }
-    v.zeros = x <= 64 ? 32 : 6;
+  const std::uint32_t x = size ? (*size)[0] : static_cast<std::uint32_t>(resources.workgroup_size);
+  if (x == 0 || x > 1024 || (!size && kernel.descriptor.workitem_id != 0)) return std::nullopt;
+  const std::uint32_t y = size ? (*size)[1] : 1, z = size ? (*size)[2] : 1;
+  if (y == 0 || z == 0 || y > 1024 || z > 1024) return std::nullopt;
+  const bool has_y = kernel.descriptor.workitem_id >= 1, has_z = kernel.descriptor.workitem_id >= 2;
+  const std::uint32_t outer = (has_y ? bits_below(y, 0) << 10 : 0) | (has_z ? bits_below(z, 0) << 20 : 0);
+  if (x % 64 == 0 || y * z == 1) { // a wave lies within one row
+    v.mask = bits_below(x, 6) | outer;
     return v;
   }
-  if (!size || (*size)[0] == 0 || (*size)[1] == 0) return std::nullopt;
-  const std::uint32_t x = (*size)[0], y = (*size)[1], z = (*size)[2];
-  if (x % 64 == 0) {
-    v.zeros = x == 64 && y * z == 1 ? 32 : 6;
-    return v;
-  }
-  if (64 % x != 0 || (y % (64 / x) != 0 && z != 1)) return std::nullopt;
-  for (std::uint32_t i = 0; i < 64; ++i) v.lane[i] = i % x | (i / x) << 10;
-  v.zeros = x * y * z <= 64 ? 32 : static_cast<std::uint8_t>(10 + std::countr_zero(64 / x));
+  if (64 % x != 0 || (z != 1 && y % (64 / x) != 0)) return std::nullopt;
+  for (std::uint32_t i = 0; i < 64; ++i) v.lane[i] = i % x | (has_y ? (i / x) << 10 : 0);
+  v.mask = outer & ~((64 / x - 1) << 10);
   return v;
 }
 

@@ -10,7 +10,7 @@ LaneValues::LaneValues() {
 }
 
 std::uint32_t LaneValues::number(const LaneValue& value) {
-  std::uint64_t hash = value.zeros;
+  std::uint64_t hash = value.mask;
   for (const std::uint32_t x : value.lane) hash = (hash ^ x) * 0x9e3779b97f4a7c15ULL + (hash >> 29);
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it)

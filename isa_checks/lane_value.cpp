@@ -1,53 +1,53 @@
 // Arithmetic modulo 2^32 with an unknown base that is the same in all lanes.
 #include "isa_checks/lane_value.h"
 #include <algorithm>
-#include <bit>
 
 namespace kiln::isa {
 namespace {
 
 using u32 = std::uint32_t;
 
-u32 below(std::uint8_t bits) { return bits >= 32 ? ~u32{0} : (u32{1} << bits) - 1; }
+u32 from_bit(int bit) { return bit >= 32 ? 0 : ~u32{0} << bit; }
 
-std::uint8_t trailing_zeros(u32 x) { return static_cast<std::uint8_t>(std::countr_zero(x)); } // 32 for 0
+// Bits that the sum of two bases may have: without a common bit nothing is carried.
+u32 sum_mask(u32 a, u32 b) { return (a & b) == 0 ? a | b : from_bit(std::countr_zero(a | b)); }
 
-// Moves what lane 0 has above the base's zero bits into the base, which makes equal values equal to compare.
-LaneValue canonical(LaneValue v) {
-  if (v.known()) return v;
-  const u32 excess = v.lane[0] & ~below(v.zeros);
-  if (excess != 0)
-    for (u32& x : v.lane) x -= excess;
-  return v;
-}
-
-// Of a canonical value: no lane reaches into the base's bits, so that base + lane is base | lane.
-bool disjoint(const LaneValue& v) {
-  const u32 most = below(v.zeros);
-  return std::all_of(v.lane.begin(), v.lane.end(), [most](u32 x) { return x <= most; });
-}
-
-template <class F> LaneValue each(const LaneValue& a, const LaneValue& b, std::uint8_t zeros, F f) {
+template <class F> LaneValue each(const LaneValue& a, const LaneValue& b, u32 mask, F f) {
   LaneValue result;
   for (std::size_t i = 0; i < 64; ++i) result.lane[i] = f(a.lane[i], b.lane[i]);
-  result.zeros = zeros;
-  return canonical(result);
+  result.mask = mask;
+  return result;
 }
 
-// Or and xor: below the unknown bases' zero bits lane by lane, above them uniform.
+bool disjoint(const LaneValue& v) {
+  return std::all_of(v.lane.begin(), v.lane.end(), [&](u32 x) { return (x & v.mask) == 0; });
+}
+
+// The same value with lanes that have no bit where the base may have one, so that base + lane is base | lane: what all lanes
+// have in common moves into the base. Nothing when that does not suffice.
+Maybe apart(const LaneValue& v) {
+  if (disjoint(v)) return v;
+  u32 common = ~u32{0};
+  for (const u32 x : v.lane) common &= x;
+  common &= from_bit(v.zeros());
+  LaneValue moved = v;
+  for (u32& x : moved.lane) x -= common;
+  moved.mask = sum_mask(v.mask, common);
+  return disjoint(moved) ? Maybe(moved) : std::nullopt;
+}
+
+// Or and xor of two values that are apart.
 template <class F> Maybe combine_bits(const LaneValue& a, const LaneValue& b, F f) {
-  if (a.known() && b.known()) return each(a, b, 32, f);
-  if (a.uniform() && b.uniform()) {
-    const std::uint8_t zeros = std::min({a.zeros, b.zeros, trailing_zeros(a.lane[0]), trailing_zeros(b.lane[0])});
-    return uniform_value(zeros);
-  }
-  const std::uint8_t zeros = std::min(a.zeros, b.zeros);
-  LaneValue x = a, y = b;
-  x.zeros = y.zeros = zeros;
-  x = canonical(x);
-  y = canonical(y);
-  if (!disjoint(x) || !disjoint(y)) return std::nullopt;
-  return each(x, y, zeros, f);
+  if (a.known() && b.known()) return each(a, b, 0, f);
+  if (a.uniform() && b.uniform()) return uniform_value(a.mask | b.mask | a.lane[0] | b.lane[0]);
+  Maybe x = apart(a), y = apart(b);
+  if (!x || !y) return std::nullopt;
+  const u32 mask = x->mask | y->mask;
+  x->mask = y->mask = mask; // a known value may have uniform bits where the other's base has some
+  x = apart(*x);
+  y = apart(*y);
+  if (!x || !y || (x->mask | y->mask) != mask) return std::nullopt;
+  return each(*x, *y, mask, f);
 }
 
 } // namespace
@@ -71,37 +71,38 @@ LaneValue constant_value(u32 number) {
   return v;
 }
 
-LaneValue uniform_value(std::uint8_t zeros) {
+LaneValue uniform_value(u32 mask) {
   LaneValue v;
-  v.zeros = zeros;
+  v.mask = mask;
   return v;
 }
 
 Maybe add(const LaneValue& a, const LaneValue& b) {
-  return each(a, b, std::min(a.zeros, b.zeros), [](u32 x, u32 y) { return x + y; });
+  return each(a, b, sum_mask(a.mask, b.mask), [](u32 x, u32 y) { return x + y; });
 }
 
 Maybe subtract(const LaneValue& a, const LaneValue& b) {
-  return each(a, b, std::min(a.zeros, b.zeros), [](u32 x, u32 y) { return x - y; });
+  const u32 mask = b.mask == 0 ? a.mask : from_bit(std::countr_zero(a.mask | b.mask));
+  return each(a, b, mask, [](u32 x, u32 y) { return x - y; });
 }
 
 Maybe multiply(const LaneValue& a, const LaneValue& b) {
-  if (a.known() && b.known()) return each(a, b, 32, [](u32 x, u32 y) { return x * y; });
+  if (a.known() && b.known()) return each(a, b, 0, [](u32 x, u32 y) { return x * y; });
   const auto with_constant = [](const LaneValue& v, u32 c) {
-    const int zeros = std::min(32, v.zeros + trailing_zeros(c));
-    return each(v, v, static_cast<std::uint8_t>(zeros), [c](u32 x, u32) { return x * c; });
+    const u32 mask = std::has_single_bit(c) ? v.mask << std::countr_zero(c) : from_bit(v.zeros() + std::countr_zero(c));
+    return each(v, v, c == 0 ? 0 : mask, [c](u32 x, u32) { return x * c; });
   };
   if (const auto c = b.constant()) return with_constant(a, *c);
   if (const auto c = a.constant()) return with_constant(b, *c);
   if (!a.uniform() || !b.uniform()) return std::nullopt;
-  const auto zeros_of = [](const LaneValue& v) { return std::min(v.zeros, trailing_zeros(v.lane[0])); };
-  return uniform_value(static_cast<std::uint8_t>(std::min(31, zeros_of(a) + zeros_of(b))));
+  const auto zeros = [](const LaneValue& v) { return std::countr_zero(v.mask | v.lane[0]); };
+  return uniform_value(from_bit(zeros(a) + zeros(b)));
 }
 
 Maybe shift_left(const LaneValue& a, const LaneValue& count) {
   if (const auto n = count.constant()) return multiply(a, constant_value(u32{1} << (*n & 31U)));
-  if (a.known() && count.known()) return each(a, count, 32, [](u32 x, u32 n) { return x << (n & 31U); });
-  return a.uniform() && count.uniform() ? Maybe(uniform_value(std::min(a.zeros, trailing_zeros(a.lane[0])))) : std::nullopt;
+  if (a.known() && count.known()) return each(a, count, 0, [](u32 x, u32 n) { return x << (n & 31U); });
+  return a.uniform() && count.uniform() ? Maybe(uniform_value(from_bit(std::countr_zero(a.mask | a.lane[0])))) : std::nullopt;
 }
 
 Maybe shift_right(const LaneValue& a, const LaneValue& count, bool arithmetic) {
@@ -109,24 +110,23 @@ Maybe shift_right(const LaneValue& a, const LaneValue& count, bool arithmetic) {
     n &= 31U;
     return arithmetic ? static_cast<u32>(static_cast<std::int32_t>(x) >> n) : x >> n;
   };
-  if (a.known() && count.known()) return each(a, count, 32, shifted);
-  if (a.uniform() && count.uniform()) return uniform_value();
+  if (a.known() && count.known()) return each(a, count, 0, shifted);
   const auto n = count.constant();
-  if (!n || !disjoint(a)) return std::nullopt;
-  const u32 places = *n & 31U;
-  if (places > a.zeros) return uniform_value();
-  return each(a, count, static_cast<std::uint8_t>(a.zeros - places), [places](u32 x, u32) { return x >> places; });
+  if (!n) return a.uniform() && count.uniform() ? Maybe(uniform_value()) : std::nullopt;
+  const Maybe x = apart(a);
+  if (!x) return a.uniform() ? Maybe(uniform_value()) : std::nullopt;
+  return each(*x, count, shifted(x->mask, *n), shifted); // the sign bit is in the mask or in the lanes
 }
 
 Maybe bit_and(const LaneValue& a, const LaneValue& b) {
-  if (a.known() && b.known()) return each(a, b, 32, [](u32 x, u32 y) { return x & y; });
-  for (const auto& [v, mask] : {std::pair(&a, b.constant()), std::pair(&b, a.constant())}) {
-    if (!mask) continue;
-    if (*mask <= below(v->zeros)) // the base has no bit in it
-      return each(*v, *v, 32, [m = *mask](u32 x, u32) { return x & m; });
-    if (!v->uniform() && !disjoint(*v)) return std::nullopt;
-    if (v->uniform()) return uniform_value(std::max(trailing_zeros(*mask), std::min(v->zeros, trailing_zeros(v->lane[0]))));
-    return each(*v, *v, v->zeros, [m = *mask](u32 x, u32) { return x & m; });
+  if (a.known() && b.known()) return each(a, b, 0, [](u32 x, u32 y) { return x & y; });
+  for (const auto& [v, with] : {std::pair(&a, b.constant()), std::pair(&b, a.constant())}) {
+    if (!with) continue;
+    const u32 m = *with;
+    const auto keep = [m](u32 x, u32) { return x & m; };
+    if (m <= ~from_bit(v->zeros())) return each(*v, *v, 0, keep); // below all of the base
+    if (const Maybe x = apart(*v)) return each(*x, *x, x->mask & m, keep);
+    return v->uniform() ? Maybe(uniform_value(m)) : std::nullopt;
   }
   return a.uniform() && b.uniform() ? Maybe(uniform_value()) : std::nullopt;
 }
@@ -142,12 +142,12 @@ Maybe bit_xor(const LaneValue& a, const LaneValue& b) {
 }
 
 Maybe join(const LaneValue& a, const LaneValue& b) {
-  const u32 apart = a.lane[0] - b.lane[0];
+  const u32 difference = a.lane[0] - b.lane[0];
   for (std::size_t i = 1; i < a.lane.size(); ++i)
-    if (a.lane[i] - b.lane[i] != apart) return std::nullopt;
+    if (a.lane[i] - b.lane[i] != difference) return std::nullopt;
   LaneValue result = a;
-  result.zeros = std::min({a.zeros, b.zeros, trailing_zeros(apart)});
-  return canonical(result);
+  result.mask = difference == 0 ? a.mask | b.mask : from_bit(std::countr_zero(a.mask | b.mask | difference));
+  return result;
 }
 
 } // namespace kiln::isa

@@ -19,7 +19,7 @@ std::uint64_t overlap(RegisterRange range, RegisterRange other) {
 }
 
 struct Place {
-  std::size_t instruction;
+  std::size_t block, instruction;
   std::uint64_t live;
   std::size_t distance;
 };
@@ -30,12 +30,10 @@ Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses,
                    std::size_t most) {
   Readers result;
   std::map<std::size_t, std::uint64_t> entered; // by block: registers with which it was entered
-  std::deque<Place> work{{writer + 1, overlap(range, range), 0}};
-  std::size_t block = program.block_of(writer);
+  std::deque<Place> work{{program.block_of(writer), writer + 1, overlap(range, range), 0}};
   while (!work.empty()) {
-    auto [i, live, distance] = work.front();
+    auto [block, i, live, distance] = work.front();
     work.pop_front();
-    block = i == writer + 1 && distance == 0 ? program.block_of(writer) : program.block_of(i);
     for (; i < program.blocks[block].end && live != 0; ++i, ++distance) {
       if (most-- == 0) {
         result.complete = false;
@@ -54,7 +52,7 @@ Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses,
       std::uint64_t& seen = entered[to];
       const std::uint64_t fresh = live & ~seen;
       seen |= live;
-      if (fresh != 0) work.push_back({program.blocks[to].begin, fresh, distance});
+      if (fresh != 0) work.push_back({to, program.blocks[to].begin, fresh, distance});
     }
   }
   std::stable_sort(result.list.begin(), result.list.end(), [](const Reader& a, const Reader& b) { return a.distance != b.distance ? a.distance < b.distance : a.instruction < b.instruction; });

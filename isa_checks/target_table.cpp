@@ -69,7 +69,8 @@ constexpr TargetFacts table[] = {
      .memory_gbs = 8000,
      .clock_mhz = 2400,
      .memory_latency_ns = 800,
-     .fp8_is_fnuz = false},
+     .fp8_is_fnuz = false,
+     .later_matrix_results = true},
 };
 
 } // namespace

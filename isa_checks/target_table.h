@@ -33,6 +33,7 @@ struct TargetFacts {
   // published for MI200 and MI300 lie between 600 and 900.
   int memory_latency_ns;
   bool fp8_is_fnuz;            // what the fp8 conversions and matrix operations mean; false where OCP or absent
+  bool later_matrix_results = false; // software has to leave a wait state more after most matrix instructions
 };
 
 std::span<const TargetFacts> known_targets();

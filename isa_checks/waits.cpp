@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 namespace kiln::isa {
 namespace {
@@ -181,6 +182,8 @@ private:
                     .least_outstanding = queue.least,
                     .most_outstanding = queue.most,
                     .waits_for = {}};
+    if (counter == WaitCounter::vmcnt)
+      std::tie(point.least_bytes, point.most_bytes) = bytes(queue);
     if (!point.idle()) {
       const std::size_t first = queue.unordered ? 0 : static_cast<std::size_t>(value);
       for (std::size_t place = first; place < queue.places.size(); ++place)

@@ -22,6 +22,8 @@ struct WaitPoint {
   WaitCounter counter = WaitCounter::vmcnt;
   int value = 0;                                   // the count that may stay outstanding
   int least_outstanding = 0, most_outstanding = 0; // before the wait, over all paths to it
+  // Of vmcnt: bytes of loads from device memory that are outstanding before the wait, of a full wave; else 0.
+  std::uint32_t least_bytes = 0, most_bytes = 0;
   std::vector<std::size_t> waits_for;              // instructions whose operations it may complete, by address
   // Fewest instructions executed from one of those to the wait, neither counted; -1 when it waits for nothing.
   int shortest_distance = -1;

@@ -13,8 +13,9 @@ constexpr int line = 128; // bytes
 
 bool uniform(const Coalescing& c) { return c.step == 0; }
 
-// Accesses that share block, direction and address registers use one another's lines: all but the offset is equal.
-using Sharing = std::tuple<std::size_t, MemoryDirection, std::uint16_t>;
+// Accesses of one block and direction whose lanes lie equally far apart (otherwise: with the same address registers) are
+// taken to use one another's lines, as the members of a structure do.
+using Sharing = std::tuple<std::size_t, MemoryDirection, std::int64_t>;
 
 // The loop moves the address by less than a line, so that the next repetition finds its line in the cache.
 bool walks_the_line(const KernelAnalysis& k, const MemoryAccess& a) {
@@ -39,7 +40,10 @@ bool is_address_work(std::string_view m) {
 
 void mem003(const KernelAnalysis& k, FindingSink& sink) {
   std::map<Sharing, int> useful;
-  const auto key = [&](const MemoryAccess& a) { return Sharing{k.program.block_of(a.instruction), a.op.direction, a.address.first}; };
+  const auto key = [&](const MemoryAccess& a) {
+    const std::int64_t apart = a.coalescing->step ? std::int64_t{1} << 32 | static_cast<std::uint32_t>(*a.coalescing->step) : a.address.first;
+    return Sharing{k.program.block_of(a.instruction), a.op.direction, apart};
+  };
   for (const MemoryAccess& a : k.memory.accesses)
     if (a.coalescing) useful[key(a)] += a.coalescing->useful_bytes;
   for (const MemoryAccess& a : k.memory.accesses) {

@@ -5,30 +5,10 @@
 #include <fmt/format.h>
 
 namespace kiln::isa::rules {
-namespace {
-
-bool ends_on_exec(const KernelAnalysis& k, std::size_t loop) {
-  const auto& exits = k.program.loops[loop].latches;
-  return std::any_of(exits.begin(), exits.end(), [&](std::size_t latch) {
-    return k.mnemonic(k.program.blocks[latch].end - 1).starts_with("s_cbranch_exec");
-  });
-}
-
-Instructions exec_changes(const KernelAnalysis& k, const Instructions& list) {
-  return where(list, [&](std::size_t i) { return k.mnemonic(i).find("_saveexec_") != std::string_view::npos; });
-}
-
-// A lane's value is read into a scalar, the lanes that have the same are chosen, and the rest go round again.
-bool is_waterfall(const KernelAnalysis& k, const Instructions& list) {
-  return !named(k, list, "v_readfirstlane_b32").empty() && !named(k, list, "v_cmp_eq_").empty() && !exec_changes(k, list).empty();
-}
-
-} // namespace
-
 void cf001(const KernelAnalysis& k, FindingSink& sink) {
   for (std::size_t loop = 0; loop < k.program.loops.size(); ++loop) {
     const Instructions in_loop = k.instructions_of(loop);
-    if (!ends_on_exec(k, loop) || is_waterfall(k, in_loop)) continue;
+    if (!ends_on_exec(k, loop) || is_waterfall(k, loop)) continue;
     const Instructions leaving = where(in_loop, [&](std::size_t i) { return k.mnemonic(i) == "s_andn2_b64" && k.uses[i].writes_any({reg::exec, 2}); });
     if (!leaving.empty())
       sink.add({.message = "lanes leave the loop one by one; the wave repeats until the last has left",
@@ -40,9 +20,8 @@ void cf001(const KernelAnalysis& k, FindingSink& sink) {
 
 void cf002(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
-    const Instructions in_loop = k.instructions_of(loop);
-    if (!ends_on_exec(k, loop) || !is_waterfall(k, in_loop)) continue;
-    const Instructions reads = named(k, in_loop, "v_readfirstlane_b32");
+    if (!is_waterfall(k, loop)) continue;
+    const Instructions reads = named(k, k.instructions_of(loop), "v_readfirstlane_b32");
     sink.add({.message = fmt::format("repeats once for each different value of {}, up to 64 times", plural(reads.size(), "register")),
               .evidence = {{"registers", number(reads.size()), "registers"}},
               .instructions = reads,
@@ -52,9 +31,8 @@ void cf002(const KernelAnalysis& k, FindingSink& sink) {
 
 void cf003(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
-    const Instructions in_loop = k.instructions_of(loop);
-    const Instructions found = exec_changes(k, in_loop);
-    if (found.empty() || is_waterfall(k, in_loop)) continue;
+    const Instructions found = exec_changes(k, k.instructions_of(loop));
+    if (found.empty() || is_waterfall(k, loop)) continue;
     sink.add({.message = fmt::format("{} that lanes may take differently", plural(found.size(), "branch")),
               .evidence = {{"branches", number(found.size()), "instructions"}},
               .instructions = found,

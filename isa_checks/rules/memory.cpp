@@ -47,6 +47,7 @@ struct Neighbours {
 
 void mem001(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
+    if (is_waterfall(k, loop)) continue; // CF002
     narrow(k, sink, loop, MemoryDirection::load);
     narrow(k, sink, loop, MemoryDirection::store);
   }

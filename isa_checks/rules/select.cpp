@@ -1,5 +1,6 @@
 // Choosing instructions and loops.
 #include "isa_checks/rules/select.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln::isa::rules {
@@ -24,6 +25,23 @@ Instructions all_instructions(const KernelAnalysis& kernel) {
 
 Instructions named(const KernelAnalysis& kernel, const Instructions& list, std::string_view prefix) {
   return where(list, [&](std::size_t i) { return kernel.mnemonic(i).starts_with(prefix); });
+}
+
+Instructions exec_changes(const KernelAnalysis& kernel, const Instructions& list) {
+  return where(list, [&](std::size_t i) { return kernel.mnemonic(i).find("_saveexec_") != std::string_view::npos; });
+}
+
+bool ends_on_exec(const KernelAnalysis& kernel, std::size_t loop) {
+  const auto& latches = kernel.program.loops[loop].latches;
+  return std::any_of(latches.begin(), latches.end(), [&](std::size_t latch) {
+    return kernel.mnemonic(kernel.program.blocks[latch].end - 1).starts_with("s_cbranch_exec");
+  });
+}
+
+bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop) {
+  if (!ends_on_exec(kernel, loop)) return false;
+  const Instructions list = kernel.instructions_of(loop);
+  return !named(kernel, list, "v_readfirstlane_b32").empty() && !named(kernel, list, "v_cmp_eq_").empty() && !exec_changes(kernel, list).empty();
 }
 
 bool is_device(const MemoryOp& op) {

@@ -23,6 +23,12 @@ Instructions named(const KernelAnalysis& kernel, const Instructions& list, std::
 
 inline double number(std::size_t count) { return static_cast<double>(count); }
 
+// Instructions that switch lanes off and keep the mask: what an `if` that lanes may take differently begins with.
+Instructions exec_changes(const KernelAnalysis& kernel, const Instructions& list);
+bool ends_on_exec(const KernelAnalysis& kernel, std::size_t loop); // a way back to the header depends on EXEC
+// A loop in which a lane's value is read into a scalar, the lanes that have the same are served, and the rest go round again.
+bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop);
+
 // A load or store of device memory: global, buffer or flat.
 bool is_device(const MemoryOp& op);
 // States that s_nop waits; 0 for other instructions.

@@ -31,10 +31,10 @@ void check_use(const char* text, const std::vector<RegisterRange>& writes, const
 
 const MemoryAccess& last_access(const KernelAnalysis& k) { return k.memory.accesses.back(); }
 
-LaneValue lane_ids(std::uint8_t zeros) {
+LaneValue lane_ids(std::uint32_t mask) {
   LaneValue value;
   for (std::uint32_t i = 0; i < 64; ++i) value.lane[i] = i;
-  value.zeros = zeros;
+  value.mask = mask;
   return value;
 }
 
@@ -76,26 +76,38 @@ TEST_CASE("readers are followed over branches and end at the next write") {
   CHECK(readers.list == std::vector<Reader>{{2, 1}, {5, 1}});
 }
 
+TEST_CASE("a writer at the end of its block") {
+  const KernelAnalysis k = analysis_of("  s_cbranch_scc0 other\n  v_mov_b32_e32 v0, 0\nother:\n  v_add_u32_e32 v1, v0, v0\n");
+  CHECK(readers_of(k.program, k.uses, 1, v(0)).list == std::vector<Reader>{{2, 0}});
+}
+
 TEST_CASE("lane values: what an unknown base leaves known") {
-  const LaneValue id = lane_ids(6); // of any wave
-  CHECK(bit_and(id, constant_value(63)) == lane_ids(32));
-  CHECK(bit_and(id, constant_value(127)).has_value()); // not known, but lane + (0 or 64)
-  CHECK_FALSE(bit_and(id, constant_value(127))->known());
+  const LaneValue id = lane_ids(0xc0); // of any of four waves
+  CHECK(bit_and(id, constant_value(63)) == lane_ids(0));
+  CHECK(bit_and(id, constant_value(127)) == lane_ids(0x40));
   const auto row = shift_right(id, constant_value(4), false);
   REQUIRE(row.has_value());
-  CHECK(row->zeros == 2);
+  CHECK(row->mask == 0xc);
   CHECK(row->lane[17] == 1);
-  CHECK(shift_right(id, constant_value(6), false)->uniform());
-  CHECK(shift_left(id, constant_value(4))->zeros == 10);
+  CHECK(shift_right(id, constant_value(6), false) == uniform_value(3));
+  CHECK(shift_left(id, constant_value(4))->mask == 0xc00);
   CHECK(shift_left(id, constant_value(4))->step() == 16);
   CHECK(add(id, uniform_value())->step() == 1);
-  CHECK(add(id, uniform_value())->zeros == 0);
+  CHECK(add(id, uniform_value())->zeros() == 0);
+  CHECK(add(id, uniform_value(0x300))->mask == 0x3c0);
   CHECK_FALSE(bit_xor(add(id, uniform_value()).value(), id).has_value());
-  CHECK(bit_or(shift_left(uniform_value(), constant_value(6)).value(), lane_ids(32))->step() == 1);
-  LaneValue later = lane_ids(32);
+  CHECK(bit_or(shift_left(uniform_value(), constant_value(6)).value(), lane_ids(0))->step() == 1);
+  // (id % 64) * 256 | id / 64 * 4: the base lies below the lanes.
+  const auto column = bit_or(shift_left(lane_ids(0), constant_value(8)).value(), shift_left(uniform_value(3), constant_value(2)).value());
+  REQUIRE(column.has_value());
+  CHECK(column->step() == 256);
+  CHECK(column->mask == 0xc);
+  LaneValue later = lane_ids(0);
   for (auto& x : later.lane) x += 1024;
-  CHECK(join(lane_ids(32), later)->zeros == 10);
-  CHECK_FALSE(join(lane_ids(32), constant_value(0)).has_value());
+  CHECK(join(lane_ids(0), later)->zeros() == 10);
+  CHECK(shift_right(join(later, lane_ids(0)).value(), constant_value(2), false)->step() == std::nullopt);
+  CHECK(shift_right(join(later, lane_ids(0)).value(), constant_value(2), false)->lane[7] == 1);
+  CHECK_FALSE(join(lane_ids(0), constant_value(0)).has_value());
 }
 
 TEST_CASE("bank conflicts of addresses that follow from the lane") {
