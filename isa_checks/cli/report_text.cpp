@@ -12,11 +12,16 @@ class TextReport : public ReportWriter {
 public:
   TextReport(std::ostream& out, bool colour) : out_(out), colour_(colour) {}
 
+  // The kernel once, then its findings.
   void kernel(const ScannedKernel& kernel) override {
+    if (kernel.findings.empty()) return;
+    out_ << fmt::format("{}\n  {}, {}\n", paint("1", printable(readable_name(kernel.facts.kernel))), kernel.facts.arch,
+                        printable(kernel.object));
     for (const Finding& finding : kernel.findings) {
       counts_.add(finding);
-      out_ << text(kernel, finding) << '\n';
+      out_ << text(finding);
     }
+    out_ << '\n';
   }
 
   void end(const ScanTotals& totals) override { out_ << summary_line(totals, counts_) << '\n'; }
@@ -26,17 +31,16 @@ private:
     return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
   }
 
-  std::string text(const ScannedKernel& kernel, const Finding& f) {
+  std::string text(const Finding& f) {
     const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
-    std::string text = fmt::format("{} {}", printable(kernel.object), paint("1", printable(readable_name(f.kernel))));
-    if (!kernel.object.ends_with(f.arch)) text += fmt::format(" ({})", f.arch);
-    if (f.address) text += fmt::format(" at {:#x}", *f.address);
-    if (!f.file.empty()) text += fmt::format(", {}:{}", printable(f.file), f.line);
-    text += fmt::format("\n{} {}: {}\n", paint(colour, name_of(f.severity)), paint("1", f.rule), f.message);
-    if (!f.instruction.empty())
-      text += fmt::format("    {}{}\n", f.instruction, f.others.empty() ? "" : fmt::format("    (and {} more)", f.others.size()));
-    if (!f.loop.empty()) text += fmt::format("  in:  {}\n", f.loop);
-    if (explained_.insert(f.rule).second) text += fmt::format("  why: {}\n  try: {}\n", f.why, f.advice);
+    std::string text = fmt::format("  {} {}: {}\n", paint(colour, name_of(f.severity)), paint("1", f.rule), printable(f.message));
+    std::string place;
+    if (f.address) place = fmt::format("{:#x} {}", *f.address, f.instruction);
+    if (!f.others.empty()) place += fmt::format(", and {} more", f.others.size());
+    if (!place.empty()) text += fmt::format("      at:  {}\n", place);
+    if (!f.loop.empty()) text += fmt::format("      in:  {}\n", f.loop);
+    if (!f.file.empty()) text += fmt::format("      src: {}:{}\n", printable(f.file), f.line);
+    if (explained_.insert(f.rule).second) text += fmt::format("      why: {}\n      try: {}\n", f.why, f.advice);
     return text;
   }
 

@@ -93,8 +93,8 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void haz002(const KernelAnalysis& k, FindingSink& sink) {
-  std::vector<std::uint8_t> made;
-  for (const std::size_t i : all_instructions(k)) made.push_back(hazards_made(k, i));
+  std::vector<std::uint8_t> made(k.program.instructions.size());
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = hazards_made(k, i);
   std::size_t block = 0;
   for (const std::size_t i : all_instructions(k)) {
     while (k.program.blocks[block].end <= i) ++block;

@@ -268,5 +268,5 @@ TEST_CASE("threads change neither findings nor their order") {
                eight = isa_lint({file, "-j", "8", "--rule", "all", "--severity", "info"});
   CHECK(one.out == eight.out);
   CHECK(has(one.out, "in 24 kernels of 1 file"));
-  CHECK(one.out.find("kernel_2 ") < one.out.find("kernel_10 "));
+  CHECK(one.out.find("kernel_2\n") < one.out.find("kernel_10\n"));
 }

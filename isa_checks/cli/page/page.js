@@ -31,12 +31,23 @@ function bytes(count) {
   return count.toLocaleString("en") + " B";
 }
 const about = count => count >= 1024 ? (count / 1024).toLocaleString("en", {maximumFractionDigits: 1}) + " KiB" : bytes(count);
+const sentence = text => (/^[a-z]+[ ,]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text) + (text.endsWith(".") ? "" : ".");
+// The name without its parameters, which C++ writes out at length.
+function short_name(name) {
+  let depth = 0;
+  for (let i = 0; i < name.length; ++i) {
+    if (name[i] === "<") ++depth;
+    else if (name[i] === ">") --depth;
+    else if (name[i] === "(" && depth === 0 && i > 0 && !name.startsWith("(anonymous", i)) return name.slice(0, i).replace(/^void /, "");
+  }
+  return name;
+}
 const count_of = (kernel, severity) => kernel.findings.filter(f => f.severity === severity).length;
 
 // ---- the table of kernels --------------------------------------------------------------------------------------------------
 const COLUMNS = [
   {title: "Findings", value: k => SEVERITIES.reduce((sum, s) => sum * 1000 + count_of(k, s), 0), down: true, cell: k => finding_dots(k)},
-  {title: "Kernel", value: k => k.name, cls: "name", cell: k => k.name},
+  {title: "Kernel", value: k => short_name(k.name), cls: "name", cell: k => short_name(k.name)},
   {title: "Arch", value: k => k.arch, cell: k => k.arch},
   {title: "VGPRs", value: k => k.resources.vgprs, num: true},
   {title: "SGPRs", value: k => k.resources.sgprs, num: true},
@@ -105,7 +116,7 @@ function mix_card(k) {
   const facts = [["Registers", r.agprs ? `${r.arch_vgprs} architectural + ${r.agprs} accumulation, ${r.sgprs} scalar` : `${r.vgprs} vector, ${r.sgprs} scalar`],
     ["Scratch", `${bytes(r.scratch)} a lane` + (spills ? `, ${r.vgpr_spills} vector and ${r.sgpr_spills} scalar registers spilled` : "")],
     ["Code", `${plural(k.instructions, "instruction")}, ${bytes(k.code_bytes)}`],
-    ...Object.entries(memory).map(([name, list]) => [name[0].toUpperCase() + name.slice(1), list.sort((a, b) => b.bytes - a.bytes).map(m => `${m.count} × ${m.bytes} B`).join(", ")])];
+    ...Object.entries(memory).map(([name, list]) => [name.startsWith("lds") ? "LDS" + name.slice(3) : name[0].toUpperCase() + name.slice(1), list.sort((a, b) => b.bytes - a.bytes).map(m => `${m.count} × ${m.bytes} B`).join(", ")])];
   return el("section", {class: "card"}, el("h2", {}, "Instructions and memory"),
     el("div", {class: "mix"}, groups.map(g => el("i", {style: `flex:${g.count} 0 0;background:var(${g.colour})`, title: `${g.name}: ${g.count}`}))),
     el("div", {class: "legend"}, groups.map(g => el("span", {style: `--c:var(${g.colour})`}, g.name + " ", el("b", {}, g.count.toLocaleString("en"))))),
@@ -116,12 +127,13 @@ function mix_card(k) {
 function finding_card(k) {
   if (!k.findings.length)
     return el("section", {class: "card", style: "margin-bottom:16px"}, el("h2", {}, "Findings"), el("p", {class: "dot good"}, "Nothing at or over the threshold" + (k.suppressed ? `; ${k.suppressed} suppressed` : "")));
-  const ordered = [...k.findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity));
-  return el("section", {class: "card", style: "margin-bottom:16px"}, el("h2", {}, "Findings" + (k.suppressed ? ` (${k.suppressed} more suppressed)` : "")), ordered.map(f => {
-    const place = f.at === null ? null : el("button", {class: "link mono", onclick: () => jump(f.at)}, hex(k.code[f.at] ? k.code[f.at][0] : 0));
-    return el("article", {class: "finding " + f.severity}, el("div", {class: "rule", title: f.severity}, f.rule), el("div", {class: "message"}, f.message),
-      el("div", {class: "detail"}, place && [place, " "], f.place && f.place + " ", f.loop && f.loop), el("div", {class: "detail"}, f.why + "."), el("div", {class: "detail"}, "Try: " + f.advice + "."));
-  }));
+  const rules = new Map(); // severest first; of a rule the reasons are said once
+  for (const f of [...k.findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))) rules.set(f.rule, [...(rules.get(f.rule) || []), f]);
+  const place = f => [f.at !== null && [el("button", {class: "link mono", onclick: () => jump(f.at)}, hex(k.code[f.at] ? k.code[f.at][0] : 0)), " "], f.place && el("span", {title: f.place}, f.place.split("/").pop() + " "), f.loop];
+  return el("section", {class: "card", style: "margin-bottom:16px"}, el("h2", {}, "Findings" + (k.suppressed ? ` (${k.suppressed} more suppressed)` : "")), [...rules.values()].map(list =>
+    el("article", {class: "finding " + list[0].severity}, el("div", {class: "rule", title: list[0].severity}, list[0].rule),
+      el("ul", {}, list.slice(0, 12).map(f => el("li", {}, el("span", {class: "message"}, f.message), el("span", {class: "detail"}, place(f)))), list.length > 12 && el("li", {class: "soft"}, `and ${list.length - 12} more, in the code below`)),
+      el("p", {class: "detail"}, sentence(list[0].why) + " ", el("b", {}, "Try: "), list[0].advice + "."))));
 }
 
 // ---- timeline of a loop: loads, stores and LDS operations from their issue to the wait that retires them ---------------------
@@ -216,7 +228,7 @@ function code_card(k) {
   k.code.slice(0, MOST_ROWS).forEach(([address, text, cls, depth, block, vm, lgkm, line, target], i) => {
     const pad = "  ".repeat(depth);
     if (block >= 0) rows.push(el("div", {class: "row"}, el("span"), el("span"), el("span"), el("span", {class: "label"}, `${pad}block_${block}` + (heads.has(i) ? `   ${heads.get(i).name}, depth ${heads.get(i).depth}` : ""))));
-    if (line && line !== source) rows.push(el("div", {class: "note"}, pad + line));
+    if (line && line !== source) rows.push(el("div", {class: "note", title: line}, pad + line.split("/").pop()));
     source = line;
     rows.push(el("div", {class: "row", id: "i" + i}, el("span", {}, address.toString(16)), el("span", {}, vm), el("span", {}, lgkm), el("span", {class: "t " + cls}, pad + "  " + text, target !== undefined && el("button", {class: "link goto", onclick: () => jump(target)}, `→ block_${k.code[target] ? k.code[target][4] : "?"}`))));
     for (const w of waits.get(i) || []) rows.push(el("div", {class: "note"}, el("span", {class: "guide", style: `margin-left:${depth * 15}px`}, w.text)));
@@ -238,7 +250,7 @@ function choose(index, scroll) {
   chosen = index;
   const k = kernels[index];
   const place = document.getElementById("kernel");
-  place.replaceChildren(el("div", {class: "heading"}, el("h3", {}, k.name), el("p", {class: "soft"}, `${k.target}, ${k.object}` + (k.approximate ? "; calls or irreducible flow: waits after them are guesses" : ""))),
+  place.replaceChildren(el("div", {class: "heading"}, el("h3", {}, short_name(k.name)), short_name(k.name) !== k.name && el("p", {class: "soft signature", title: k.kernel}, k.name), el("p", {class: "soft"}, `${k.target}, ${k.object}` + (k.approximate ? "; calls or irreducible flow: waits after them are guesses" : ""))),
     el("div", {class: "grid"}, occupancy_card(k), mix_card(k)), finding_card(k), timeline_card(k), code_card(k));
   if (location.hash !== "#" + index) history.replaceState(null, "", "#" + index);
   draw_table();
