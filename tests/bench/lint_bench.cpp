@@ -12,6 +12,7 @@
 #include "isa_checks/input/mapped_file.h"
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -110,13 +111,31 @@ Time timed(const std::string& command, int accepted) {
   return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), cpu() - before};
 }
 
+// Streams the library itself. Returns the words that cannot be decoded.
+std::uint64_t whole_library(const Options& options) {
+  const std::string report = (options.scratch / "kiln-lint-bench.json").string();
+  const Time time = timed(fmt::format("{} {} --no-settings --arch {} --format json -o {} 2>/dev/null", KILN_ISA_LINT,
+                                      options.library, options.arch, report),
+                          1);
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto summary = nlohmann::json::parse(std::ifstream(report))["summary"];
+  fs::remove(report);
+  const auto undecodable = summary["undecodable"].get<std::uint64_t>();
+  fmt::print("whole library, as JSON: {:.1f} s, {:.1f} of processor time; {} kernels in {} code objects, {} findings, {} words "
+             "that cannot be decoded; at most {} MiB of memory, what is mapped included\n",
+             time.wall, time.cpu, summary["kernels"].get<std::uint64_t>(), summary["objects"].get<std::uint64_t>(),
+             summary["findings"].get<std::uint64_t>(), undecodable, usage.ru_maxrss >> 10);
+  return undecodable;
+}
+
 int run(const Options& options) {
   const Extracted extracted(options);
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   fmt::print("{} code objects for {}, {:.1f} MB, the largest {:.1f} MB; {} cores\n", extracted.objects, options.arch,
              static_cast<double>(extracted.bytes) / 1e6, static_cast<double>(extracted.largest) / 1e6, cores);
   if (extracted.objects == 0) return 1;
-  const std::string folder = extracted.folder.string(), report = (options.scratch / "kiln-lint-bench.json").string();
+  const std::string folder = extracted.folder.string();
   const std::string objdump =
       fmt::format("find {} -name '*.co' | xargs -P {} -n 1 sh -c 'llvm-objdump -d \"$0\" >/dev/null'", folder, cores);
   const std::string lint = fmt::format("{} {} --no-settings -j {} --format text -o /dev/null", KILN_ISA_LINT, folder, cores);
@@ -131,18 +150,7 @@ int run(const Options& options) {
   }
   std::ranges::sort(wall);
   std::ranges::sort(cpu);
-  timed(fmt::format("{} {} --no-settings --arch {} --format json -o {} 2>/dev/null", KILN_ISA_LINT, options.library, options.arch,
-                    report),
-        1);
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto summary = nlohmann::json::parse(std::ifstream(report))["summary"];
-  fs::remove(report);
-  const auto undecodable = summary["undecodable"].get<std::uint64_t>();
-  fmt::print("whole library: {} kernels in {} code objects, {} findings, {} words that cannot be decoded; at most {} MiB of "
-             "memory, mapped file included\n",
-             summary["kernels"].get<std::uint64_t>(), summary["objects"].get<std::uint64_t>(),
-             summary["findings"].get<std::uint64_t>(), undecodable, usage.ru_maxrss >> 10);
+  const std::uint64_t undecodable = options.every == 1 ? whole_library(options) : 0; // a sample is for quick looks
   // Of both, the processor time is what a machine with other work measures best.
   const double middle = cpu[cpu.size() / 2];
   const bool met = middle <= 2 && undecodable == 0;
@@ -154,6 +162,7 @@ int run(const Options& options) {
 } // namespace
 
 int main(int argc, char** argv) try {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const Options options = parse(argc, argv);
   if (options.library.empty()) {
     fmt::print("kiln_lint_bench: no library given; the head of tests/bench/lint_bench.cpp says how to get one\n");

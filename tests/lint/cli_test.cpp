@@ -16,6 +16,8 @@ std::string scratch_text(const std::string& name = "k", const std::string& comme
   std::string text = plain_text("gfx942", name, "  scratch_store_dword off, v0, off " + comment + "\n  s_waitcnt vmcnt(0)\n");
   const std::string none = ".amdhsa_private_segment_fixed_size 0", some = ".amdhsa_private_segment_fixed_size 16";
   text.replace(text.find(none), none.size(), some);
+  const std::string key = ".private_segment_fixed_size: 0", value = ".private_segment_fixed_size: 16"; // the metadata
+  text.replace(text.find(key), key.size(), value);
   const std::string off = ".amdhsa_enable_private_segment 0", on = ".amdhsa_enable_private_segment 1";
   text.replace(text.find(off), off.size(), on);
   return text;
@@ -113,7 +115,8 @@ TEST_CASE("a comment in the source suppresses; on its line, on the line before, 
   const auto findings_on_line = [&](const std::string& source) {
     const Result r = isa_lint({folder.write("loop.s", source), "--rule", "all", "--severity", "info", "--format", "json"});
     std::size_t count = 0;
-    for (const json& f : json::parse(r.out)["kernels"][0]["findings"])
+    const json report = json::parse(r.out);
+    for (const json& f : report["kernels"][0]["findings"])
       count += has(f["instruction"].get<std::string>(), "global_load_dword ");
     return count;
   };
