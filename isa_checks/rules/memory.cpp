@@ -13,23 +13,22 @@ constexpr int widest = 16; // bytes a lane
 
 bool has_wide_dma(const KernelAnalysis& k) { return k.target->lds_read_banks == 64; } // gfx950: 12 and 16 bytes a lane
 
-// Loads, or stores, of one innermost loop: a finding when at least half of them are narrow.
+// Loads, or stores, of one innermost loop: a finding when at least half of those that every repetition executes are narrow
+// (of all, when none is executed every time).
 void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, MemoryDirection direction) {
-  Instructions found;
-  std::size_t all = 0;
-  int least = widest;
-  for (const std::size_t i : k.instructions_of(loop)) {
+  const auto wanted = [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
-    if (!a || !is_device(a->op) || a->op.direction != direction || (a->op.to_lds && !has_wide_dma(k))) continue;
-    ++all;
-    if (a->op.bytes >= widest) continue;
-    found.push_back(i);
-    least = std::min(least, a->op.bytes);
-  }
-  if (found.empty() || 2 * found.size() < all) return;
+    return a && is_device(a->op) && a->op.direction == direction && (!a->op.to_lds || has_wide_dma(k));
+  };
+  Instructions all = where(steady_instructions(k, loop), wanted);
+  if (all.empty()) all = where(k.instructions_of(loop), wanted);
+  const Instructions found = where(all, [&](std::size_t i) { return k.memory.find(i)->op.bytes < widest; });
+  if (found.empty() || 2 * found.size() < all.size()) return;
+  int least = widest;
+  for (const std::size_t i : found) least = std::min(least, k.memory.find(i)->op.bytes);
   const std::string_view noun = direction == MemoryDirection::load ? "load" : "store";
-  sink.add({.message = fmt::format("{} of the loop's {} move less than 16 B a lane, the narrowest {} B", found.size(), plural(all, noun), least),
-            .evidence = {{"narrow", number(found.size()), "instructions"}, {"all", number(all), "instructions"}, {"narrowest", static_cast<double>(least), "B"}},
+  sink.add({.message = fmt::format("{} of the loop's {} move less than 16 B a lane, the narrowest {} B", found.size(), plural(all.size(), noun), least),
+            .evidence = {{"narrow", number(found.size()), "instructions"}, {"all", number(all.size()), "instructions"}, {"narrowest", static_cast<double>(least), "B"}},
             .instructions = found,
             .loop = loop});
 }

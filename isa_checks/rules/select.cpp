@@ -2,6 +2,7 @@
 #include "isa_checks/rules/select.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace kiln::isa::rules {
 
@@ -20,6 +21,31 @@ Instructions all_instructions(const KernelAnalysis& kernel) {
   for (const Block& block : kernel.program.blocks)
     if (block.reachable)
       for (std::size_t i = block.begin; i < block.end; ++i) result.push_back(i);
+  return result;
+}
+
+Instructions steady_instructions(const KernelAnalysis& kernel, std::size_t loop) {
+  // The dominators of a latch, up to the header, are a chain; common to all latches is what they share.
+  const Loop& l = kernel.program.loops[loop];
+  std::vector<std::size_t> common;
+  for (std::size_t n = 0; n < l.latches.size(); ++n) {
+    std::vector<std::size_t> chain;
+    for (std::size_t b = l.latches[n]; b != nothing; b = kernel.program.blocks[b].dominator) {
+      chain.push_back(b);
+      if (b == l.header) break;
+    }
+    std::sort(chain.begin(), chain.end());
+    if (n == 0) {
+      common = std::move(chain);
+      continue;
+    }
+    std::vector<std::size_t> both;
+    std::set_intersection(common.begin(), common.end(), chain.begin(), chain.end(), std::back_inserter(both));
+    common = std::move(both);
+  }
+  Instructions result;
+  for (const std::size_t b : common)
+    for (std::size_t i = kernel.program.blocks[b].begin; i < kernel.program.blocks[b].end; ++i) result.push_back(i);
   return result;
 }
 

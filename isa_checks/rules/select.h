@@ -11,6 +11,9 @@ using Instructions = std::vector<std::size_t>;
 std::vector<std::size_t> innermost_loops(const KernelAnalysis& kernel);
 Instructions all_instructions(const KernelAnalysis& kernel);
 
+// The instructions of a loop that every repetition executes: those of blocks that lie on all ways back to the header.
+Instructions steady_instructions(const KernelAnalysis& kernel, std::size_t loop);
+
 template <class Wanted> Instructions where(const Instructions& list, Wanted wanted) {
   Instructions result;
   for (const std::size_t i : list)

@@ -63,15 +63,27 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void wait002(const KernelAnalysis& k, FindingSink& sink) {
-  for (const WaitPoint& p : k.waits.points) {
-    if (p.counter != WaitCounter::vmcnt || p.loop == nothing || p.shortest_distance < 0 || p.shortest_distance >= short_distance) continue;
-    const auto youngest = std::find_if(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
-      return loads_device(k, i) && inside(k, i, p.loop) && i < p.instruction && p.instruction - i - 1 < short_distance;
-    });
-    if (youngest == p.waits_for.end()) continue;
-    sink.add({.message = fmt::format("waits for {}, issued {} before", place(k, *youngest), plural(p.instruction - *youngest - 1, "instruction")),
-              .evidence = {{"distance", static_cast<double>(p.instruction - *youngest - 1), "instructions"}},
-              .instructions = {p.instruction, *youngest}});
+  for (const std::size_t loop : innermost_loops(k)) {
+    const Instructions steady = steady_instructions(k, loop);
+    const bool some = std::any_of(steady.begin(), steady.end(), [&](std::size_t i) { return loads_device(k, i); });
+    Instructions waits, loads;
+    for (const WaitPoint& p : k.waits.points) {
+      if (p.counter != WaitCounter::vmcnt || p.loop != loop || p.shortest_distance < 0 || p.shortest_distance >= short_distance) continue;
+      if (some && !std::binary_search(steady.begin(), steady.end(), p.instruction)) continue; // beside the usual way round
+      const auto close = std::find_if(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
+        return loads_device(k, i) && inside(k, i, loop) && i < p.instruction && p.instruction - i - 1 < short_distance;
+      });
+      if (close == p.waits_for.end()) continue;
+      waits.push_back(p.instruction);
+      loads.push_back(*close);
+    }
+    if (waits.empty()) continue;
+    const std::size_t distance = waits[0] - loads[0] - 1;
+    sink.add({.message = fmt::format("{} for loads of the last {} instructions, the first for {}, issued {} before", plural(waits.size(), "wait"), short_distance,
+                                     place(k, loads[0]), plural(distance, "instruction")),
+              .evidence = {{"waits", number(waits.size()), "instructions"}, {"distance", number(distance), "instructions"}},
+              .instructions = waits,
+              .loop = loop});
   }
 }
 

@@ -1,9 +1,11 @@
 // isa_lint as a user meets it: exit codes, what findings depend on, and what is said to wrong input.
+#include "isa_checks/cli/run.h"
 #include "tests/lint/files.h"
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <sys/wait.h>
 
 using namespace kiln::isa::testing;
@@ -164,6 +166,32 @@ TEST_CASE("settings are found upwards from the file; the command line overrules 
   check_refused({file}, "there is no setting 'sevrity'");
   settings("severity: [\n");
   check_refused({file}, "it is no valid YAML: line");
+}
+
+TEST_CASE("settings: registers that nobody may write") {
+  const Folder folder;
+  const std::string file = folder.write("k.s", plain_text("gfx942"));
+  const auto pinned = [&](const std::string& text) {
+    folder.write(".isa_lint.yaml", "pinned: " + text + "\n");
+    return isa_lint({file, "--severity", "error"});
+  };
+  CHECK(has(pinned("{first_vgpr: 1}").out, "error PIN001")); // the load into v1
+  CHECK(pinned("{first_vgpr: 1, allowed: [global_load_]}").exit_code == 0);
+  CHECK(pinned("{first_vgpr: 2}").exit_code == 0);
+  CHECK(has(pinned("{allowed: v_mfma_}").err, "'pinned' lacks first_vgpr"));
+}
+
+TEST_CASE("colour where it is wanted, and no control characters of a file's") {
+  const Folder folder;
+  const std::string file = folder.write("k.s", scratch_text());
+  std::ostringstream out, err;
+  CHECK(kiln::isa::cli::run({file}, out, err, true) == 1);
+  CHECK(has(out.str(), "\x1b[1;31merror\x1b[0m"));
+  const std::string id = "hipv4-amdgcn-amd-amdhsa--\x1b[31mgfx";
+  const Result r = isa_lint({folder.write("b.co", bundle({{id, kiln::isa::Bytes(10, 1)}}))});
+  CHECK(r.exit_code == 2);
+  CHECK_FALSE(has(r.err, "\x1b"));
+  CHECK(has(r.err, "?[31mgfx"));
 }
 
 TEST_CASE("expectations: met, unmet, malformed") {
