@@ -22,3 +22,16 @@ function(kiln_embed_pages var folder)
     COMMENT "Embedding ${folder}/" VERBATIM)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
+
+# kiln_embed_page_parts(var folder): a generated source that holds each file of `folder` as text, by name. See
+# isa_checks/cli/html.h.
+function(kiln_embed_page_parts var folder)
+  file(GLOB parts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_page_parts.cpp)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPARTS=${parts}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page_parts.cmake
+    DEPENDS ${parts} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page_parts.cmake
+    COMMENT "Embedding ${folder}/" VERBATIM)
+  set(${var} ${output} PARENT_SCOPE)
+endfunction()

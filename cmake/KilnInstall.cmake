@@ -44,3 +44,5 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.c
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake
         DESTINATION ${package})
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})
+
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/../docs/isa_lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

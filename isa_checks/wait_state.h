@@ -36,12 +36,11 @@ struct CounterQueue {
 class WaitState {
 public:
   std::array<CounterQueue, 2> queues; // by WaitCounter
-  std::int32_t clock = 0;             // instructions executed since the block began
+  std::int32_t clock = 0; // instructions executed since the block began; stands still where distances do not matter
   bool operator==(const WaitState&) const = default;
 
   void issue(std::uint32_t instruction, const CounterUse& use);
   void wait(WaitCounter counter, int value);
-  void tick() { ++clock; } // left out where distances do not matter, so that states settle sooner
   void forget_distances();
   void end_block();                  // makes the clock 0 again, keeping distances
   bool join(const WaitState& other); // takes in another path, whose clock is 0 too; true when this changed

@@ -23,6 +23,7 @@ public:
     uses_.reserve(program.instructions.size());
     for (const Instruction& instruction : program.instructions)
       uses_.push_back(counter_use(instruction));
+    find_actions();
   }
 
   WaitAnalysis run() {
@@ -44,6 +45,24 @@ public:
     return std::move(result_);
   }
 
+  std::vector<OutstandingCounts> counts() {
+    std::vector<OutstandingCounts> result(p_.instructions.size());
+    if (p_.blocks.empty())
+      return result;
+    solve();
+    for (std::size_t b = 0; b < p_.blocks.size(); ++b)
+      if (in_[b])
+        walk(b, *in_[b], [&](std::size_t i, const WaitState& state) {
+          const auto& [vm, lgkm] = state.queues;
+          result[i] = {true, vm.least, vm.most, lgkm.least, lgkm.most};
+        });
+    for (std::size_t b = 0; b < p_.blocks.size(); ++b) // between the looks nothing changes
+      for (std::size_t i = p_.blocks[b].begin + 1; i < p_.blocks[b].end; ++i)
+        if (!result[i].reached)
+          result[i] = result[i - 1];
+    return result;
+  }
+
 private:
   bool exhausted() const { return work_ > work_budget; }
 
@@ -58,27 +77,58 @@ private:
     return size;
   }
 
-  // Runs a block's instructions; `look` sees the state before each. Returns the state at the end.
-  template <class Look> WaitState walk(std::size_t block, WaitState state, Look look, bool timed = true) const {
-    for (std::size_t i = p_.blocks[block].begin; i < p_.blocks[block].end && !exhausted(); ++i) {
-      work_ += uses_[i].vm || uses_[i].lgkm || classify(p_.instructions[i]) == InstructionClass::wait ? size_of(state) : 1;
-      look(i, state);
-      const Instruction& instruction = p_.instructions[i];
-      if (const auto counts = wait_counts(instruction)) {
-        if (counts->vmcnt)
-          state.wait(WaitCounter::vmcnt, *counts->vmcnt);
-        if (counts->lgkmcnt)
-          state.wait(WaitCounter::lgkmcnt, *counts->lgkmcnt);
-      } else if (instruction.flow ==
-                 Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
-        state.wait(WaitCounter::vmcnt, 0);
-        state.wait(WaitCounter::lgkmcnt, 0);
-      } else {
-        state.issue(static_cast<std::uint32_t>(i), uses_[i]);
+  // An instruction that does something to the counters; most do not.
+  struct Action {
+    std::size_t instruction = 0;
+    CounterUse use;
+    int vmcnt = -1, lgkmcnt = -1; // waited for; -1: not
+  };
+
+  void find_actions() {
+    for (const Block& block : p_.blocks) {
+      first_action_.push_back(actions_.size());
+      for (std::size_t i = block.begin; i < block.end; ++i) {
+        const Instruction& instruction = p_.instructions[i];
+        Action action{.instruction = i, .use = uses_[i]};
+        if (const auto counts = wait_counts(instruction)) {
+          action.vmcnt = counts->vmcnt.value_or(-1);
+          action.lgkmcnt = counts->lgkmcnt.value_or(-1);
+        } else if (instruction.flow ==
+                   Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
+          action.vmcnt = action.lgkmcnt = 0;
+        }
+        if (action.use.vm || action.use.lgkm || action.vmcnt >= 0 || action.lgkmcnt >= 0)
+          actions_.push_back(action);
       }
-      if (timed)
-        state.tick();
     }
+    first_action_.push_back(actions_.size());
+  }
+
+  // Runs a block's instructions; `look` sees the state before each that acts, and before each other at which the state is
+  // new. Returns the state at the end. Not `timed`: the clock stands still.
+  template <class Look> WaitState walk(std::size_t block, WaitState state, Look look, bool timed = true) const {
+    const std::int32_t tick = timed ? 1 : 0;
+    std::size_t at = p_.blocks[block].begin;
+    const std::size_t last = first_action_[block + 1];
+    for (std::size_t a = first_action_[block]; a < last && !exhausted(); ++a) {
+      const Action& action = actions_[a];
+      if (action.instruction > at)
+        look(at, state);
+      state.clock += tick * static_cast<std::int32_t>(action.instruction - at);
+      work_ += size_of(state);
+      look(action.instruction, state);
+      if (action.vmcnt >= 0)
+        state.wait(WaitCounter::vmcnt, action.vmcnt);
+      if (action.lgkmcnt >= 0)
+        state.wait(WaitCounter::lgkmcnt, action.lgkmcnt);
+      if (action.use.vm || action.use.lgkm)
+        state.issue(static_cast<std::uint32_t>(action.instruction), action.use);
+      state.clock += tick;
+      at = action.instruction + 1;
+    }
+    if (at < p_.blocks[block].end)
+      look(at, state);
+    state.clock += tick * static_cast<std::int32_t>(p_.blocks[block].end - at);
     state.end_block();
     return state;
   }
@@ -246,6 +296,8 @@ private:
   }
 
   const Program& p_;
+  std::vector<Action> actions_;              // by address
+  std::vector<std::size_t> first_action_;    // by block, and one behind the last
   std::vector<CounterUse> uses_;             // by instruction
   std::vector<std::optional<WaitState>> in_; // by block, the joined states of its predecessors
   WaitAnalysis result_;
@@ -257,5 +309,7 @@ private:
 std::string_view name_of(WaitCounter counter) { return counter == WaitCounter::vmcnt ? "vmcnt" : "lgkmcnt"; }
 
 WaitAnalysis analyze_waits(const Program& program) { return Analyzer(program).run(); }
+
+std::vector<OutstandingCounts> outstanding_counts(const Program& program) { return Analyzer(program).counts(); }
 
 } // namespace kiln::isa

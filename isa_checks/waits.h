@@ -56,6 +56,13 @@ struct WaitAnalysis {
 // Ends within about two seconds whatever the flow graph: see WaitAnalysis::complete.
 WaitAnalysis analyze_waits(const Program& program);
 
+// Operations outstanding before an instruction, over all paths to it.
+struct OutstandingCounts {
+  bool reached = false; // false: no path from the entry leads here
+  int least_vm = 0, most_vm = 0, least_lgkm = 0, most_lgkm = 0;
+};
+std::vector<OutstandingCounts> outstanding_counts(const Program& program); // by instruction
+
 std::string to_text(const WaitAnalysis& waits, const Program& program);
 std::string to_json(const WaitAnalysis& waits, const Program& program);
 

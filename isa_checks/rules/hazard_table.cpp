@@ -47,9 +47,30 @@ int after_matrix(const KernelAnalysis& k, std::size_t producer, std::size_t cons
 
 } // namespace
 
-bool may_have_hazard(const KernelAnalysis& k, std::size_t i) {
-  return vector_alu(k, i) || vector_memory(k, i) || k.classes[i] == InstructionClass::mfma ||
-         k.classes[i] == InstructionClass::lds;
+namespace {
+constexpr std::uint8_t matrix_result = 1, scalar_result = 2, vector_result = 4, trans_result = 8, m0_result = 16;
+}
+
+std::uint8_t hazards_made(const KernelAnalysis& k, std::size_t i) {
+  if (k.classes[i] == InstructionClass::mfma) return matrix_result;
+  if (k.classes[i] == InstructionClass::salu) return k.mnemonic(i).starts_with("s_mov_b32") && k.uses[i].writes_any({reg::m0, 1}) ? m0_result : 0;
+  if (!vector_alu(k, i)) return 0;
+  std::uint8_t made = k.classes[i] == InstructionClass::trans ? trans_result : 0;
+  for (const RegisterRange range : k.uses[i].writes()) made |= range.vector() ? vector_result : scalar_result;
+  return made;
+}
+
+std::uint8_t hazards_met(const KernelAnalysis& k, std::size_t i) {
+  if (vector_memory(k, i)) return matrix_result | scalar_result | m0_result;
+  if (k.classes[i] == InstructionClass::mfma) return matrix_result;
+  if (k.classes[i] == InstructionClass::lds) return matrix_result | m0_result;
+  if (!vector_alu(k, i)) return 0;
+  const std::string_view m = k.mnemonic(i);
+  std::uint8_t met = matrix_result;
+  if (k.classes[i] != InstructionClass::trans) met |= trans_result;
+  if (uses_dpp(k, i)) met |= vector_result;
+  if (m.starts_with("v_div_fmas_") || m.starts_with("v_readlane_b32") || m.starts_with("v_writelane_b32")) met |= scalar_result | vector_result;
+  return met;
 }
 
 std::optional<Hazard> hazard_between(const KernelAnalysis& k, std::size_t producer, std::size_t consumer) {

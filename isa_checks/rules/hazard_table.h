@@ -17,7 +17,9 @@ struct Hazard {
 // The largest that applies, or nothing. LLVM's GCNHazardRecognizer is the source; only entries that compilers' code confirms.
 std::optional<Hazard> hazard_between(const KernelAnalysis& kernel, std::size_t producer, std::size_t consumer);
 
-// False for instructions that are no consumer of any entry, so that nobody need look back from them.
-bool may_have_hazard(const KernelAnalysis& kernel, std::size_t consumer);
+// What an instruction leaves behind that some entry is about, and what it could suffer from, as bits: where the two have
+// none in common, hazard_between has nothing to say. Nearly all pairs are told apart by this alone.
+std::uint8_t hazards_made(const KernelAnalysis& kernel, std::size_t producer);
+std::uint8_t hazards_met(const KernelAnalysis& kernel, std::size_t consumer);
 
 } // namespace kiln::isa::rules

@@ -16,28 +16,35 @@ struct TooClose {
   int states, needed;
   std::string_view what;
 };
-std::optional<TooClose> too_close(const KernelAnalysis& k, std::size_t consumer) {
+// `made` is hazards_made of every instruction.
+std::optional<TooClose> too_close(const KernelAnalysis& k, std::size_t consumer, std::size_t block_of_it, const std::vector<std::uint8_t>& made) {
+  const std::uint8_t met = hazards_met(k, consumer);
+  if (met == 0) return std::nullopt;
   const int reach = k.matrix.uses.empty() ? most_states_without_matrix : most_hazard_states;
   struct Step {
     std::size_t block, end; // looks at instructions [begin of block, end), last first
     int states;
   };
-  std::deque<Step> work{{k.program.block_of(consumer), consumer, 0}};
+  std::vector<Step> work; // of paths that leave the consumer's block
   std::set<std::pair<std::size_t, int>> seen;
-  while (!work.empty()) {
-    auto [block, i, states] = work.front();
-    work.pop_front();
+  for (std::optional<Step> next = Step{block_of_it, consumer, 0}; next;) {
+    auto [block, i, states] = *next;
     bool far = false;
     while (i > k.program.blocks[block].begin && !far) {
       --i;
-      if (const auto hazard = hazard_between(k, i, consumer); hazard && states < hazard->states)
-        return TooClose{i, states, hazard->states, hazard->name};
+      if ((made[i] & met) != 0)
+        if (const auto hazard = hazard_between(k, i, consumer); hazard && states < hazard->states) return TooClose{i, states, hazard->states, hazard->name};
       states += std::max(1, nop_states(k, i));
       far = states >= reach;
     }
     if (!far)
       for (const std::size_t before : k.program.blocks[block].predecessors)
         if (seen.insert({before, states}).second) work.push_back({before, k.program.blocks[before].end, states});
+    next.reset();
+    if (!work.empty()) {
+      next = work.back();
+      work.pop_back();
+    }
   }
   return std::nullopt;
 }
@@ -88,13 +95,15 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void haz002(const KernelAnalysis& k, FindingSink& sink) {
+  std::vector<std::uint8_t> made(k.program.instructions.size());
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = hazards_made(k, i);
+  std::size_t block = 0;
   for (const std::size_t i : all_instructions(k)) {
-    if (!may_have_hazard(k, i)) continue;
-    if (const auto found = too_close(k, i))
-      sink.add({.message = fmt::format("{}: {} wait states after {:#x} {}, {} needed", found->what, found->states,
-                                       k.instruction(found->producer).address, k.mnemonic(found->producer), found->needed),
-                .evidence = {{"states", static_cast<double>(found->states), "wait states"},
-                             {"needed", static_cast<double>(found->needed), "wait states"}},
+    while (k.program.blocks[block].end <= i) ++block;
+    if (const auto found = too_close(k, i, block, made))
+      sink.add({.message = fmt::format("{}: {} wait states after {:#x} {}, {} needed", found->what, found->states, k.instruction(found->producer).address,
+                                       k.mnemonic(found->producer), found->needed),
+                .evidence = {{"states", static_cast<double>(found->states), "wait states"}, {"needed", static_cast<double>(found->needed), "wait states"}},
                 .instructions = {i, found->producer}});
   }
 }
