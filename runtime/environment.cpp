@@ -101,6 +101,7 @@ std::filesystem::path default_cache_dir(const VariableLookup& lookup) {
 
 void parse_run_time(Environment& environment, const VariableLookup& lookup) {
   environment.library_path = value_of(lookup, "LD_LIBRARY_PATH");
+  environment.program_path = value_of(lookup, "PATH");
   environment.cache_dir = parse_path("KILN_CACHE_DIR", value_of(lookup, "KILN_CACHE_DIR"));
   if (environment.cache_dir.empty()) environment.cache_dir = default_cache_dir(lookup);
   environment.cache_layers = parse_paths("KILN_CACHE_LAYERS", value_of(lookup, "KILN_CACHE_LAYERS"));

@@ -23,6 +23,7 @@ struct Environment {
   // What of other programs' variables changes the code that comes out, or which library is found: parts of cache keys.
   std::vector<std::string> compiler_variables; // sorted "NAME=value" of AMD_COMGR_* and HIPRTC_*_OPTIONS_APPEND
   std::string library_path;                    // LD_LIBRARY_PATH
+  std::string program_path;                    // PATH
 
   std::filesystem::path cache_dir;                 // KILN_CACHE_DIR; empty: none can be found
   std::vector<std::filesystem::path> cache_layers; // KILN_CACHE_LAYERS, read-only

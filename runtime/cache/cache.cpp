@@ -91,6 +91,8 @@ std::optional<Found> KernelCache::find_remote(const CacheKey& key) {
   }
 }
 
+CacheKey KernelCache::key(const KernelRequest& request) { return cache_key(request, identity(request.options.environment)); }
+
 std::optional<Found> KernelCache::find(const KernelRequest& request) {
   // A shipped layer names its compilers; the one at hand is asked for only when something needs it.
   std::optional<CacheKey> here;

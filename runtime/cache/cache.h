@@ -44,6 +44,7 @@ public:
               std::function<std::string(const Environment&)> identity = {});
 
   std::optional<Found> find(const KernelRequest& request);
+  CacheKey key(const KernelRequest& request); // with the compiler at hand
 
   // find, else `make`, published for everybody: of all threads and processes that ask at once, one makes it and the others wait,
   // for at most claim_wait. Throws what `make` throws.
