@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -27,6 +28,29 @@ std::vector<KernelSpec> subjects(const Target& gpu, int count) {
     for (const CatalogEntry& entry : catalog())
       if (static_cast<int>(specs.size()) < count) specs.push_back(entry.build({.cols = cols, .dtype = f16, .fp8 = gpu.fp8()}));
   return specs;
+}
+
+// Wall and processor time. The second is what the first would be on one idle processor; when the ratio of walls falls short, it
+// tells a busy machine from a slow Kiln.
+struct Times {
+  double wall = 0, processor = 0; // s
+};
+
+double processor_seconds() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage use{};
+    getrusage(who, &use);
+    for (const timeval& t : {use.ru_utime, use.ru_stime})
+      seconds += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  }
+  return seconds;
+}
+
+template <typename Work> Times timed(const Work& work) {
+  const double before = processor_seconds();
+  const double wall = work();
+  return {wall, processor_seconds() - before};
 }
 
 // Seconds for all inputs on `parallel` threads of this process, each with the same share.
@@ -79,23 +103,25 @@ int run(int count) {
   }
   std::string pattern = (std::filesystem::temp_directory_path() / "kiln-jit-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) throw InternalError("no temporary folder");
-  const double workers = with_workers(gpu, specs, pattern);
+  const Times workers = timed([&] { return with_workers(gpu, specs, pattern); });
   std::filesystem::remove_all(pattern);
   const Hiprtc hiprtc(options.environment.hiprtc_path);
   hiprtc.load_compiler();
-  const double threads = on_threads(hiprtc, kiln), stock_threads = on_threads(hiprtc, stock);
+  const Times threads = timed([&] { return on_threads(hiprtc, kiln); });
+  const Times stock_threads = timed([&] { return on_threads(hiprtc, stock); });
 
-  const auto row = [&](const char* title, double seconds, const std::string& bound) {
-    return std::vector<std::string>{title, fmt::format("{:.2f}", seconds), fmt::format("{:.2f}x", seconds / workers), bound};
+  const auto row = [&](const char* title, const Times& times, const std::string& bound) {
+    return std::vector<std::string>{title, fmt::format("{:.2f}", times.wall), fmt::format("{:.2f}", times.processor),
+                                    fmt::format("{:.2f}x", times.wall / workers.wall), bound};
   };
   const Table table{
-      .header = {fmt::format("{} kernels for {}", count, gpu.arch()), "s", "of Jit's time", "bound"},
+      .header = {fmt::format("{} kernels for {}", count, gpu.arch()), "s", "processor s", "of Jit's time", "bound"},
       .rows = {row("Jit: plan, compile, check, store; 2 workers, their start included", workers, "-"),
                row("hipRTC, header replaced, 2 threads of one process", threads, fmt::format("{:.1f}x", least_over_threads)),
                row("hipRTC as it comes, 2 threads of one process", stock_threads, fmt::format("{:.1f}x", least_over_stock))},
-      .right = {false, true, true, true}};
+      .right = {false, true, true, true, true}};
   fmt::print("{}", to_text(table));
-  const bool met = threads / workers >= least_over_threads && stock_threads / workers >= least_over_stock;
+  const bool met = threads.wall / workers.wall >= least_over_threads && stock_threads.wall / workers.wall >= least_over_stock;
   if (!met) fmt::print("a bound is missed; {} processors are there\n", std::thread::hardware_concurrency());
   return met ? 0 : 1;
 }
