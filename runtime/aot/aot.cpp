@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -23,10 +24,12 @@ class Run {
 public:
   explicit Run(const AotOptions& options)
       : options_(options), events_(std::make_shared<EventLog>(options.log)),
-        cache_({.folder = options.output,
+        // A dry run makes no folder.
+        cache_({.folder = options.dry_run && !std::filesystem::exists(options.output) ? std::filesystem::path() : options.output,
                 .layers = {},
                 .trust_shared = true, // it is being made, not run
                 .shipped = true,
+                .notes = options.notes,
                 .max_bytes = std::numeric_limits<std::uint64_t>::max(),
                 .remote = {}},
                events_),
@@ -114,7 +117,8 @@ bool AotReport::complete() const { return count(AotStatus::cached) + count(AotSt
 AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& options) {
   const Stopwatch watch;
   // Fails early, and with one message, where nothing can be stored.
-  if (!options.dry_run) CacheLayer(options.output, {.writable = true, .trust = true, .shipped = true});
+  std::optional<CacheLayer> layer;
+  if (!options.dry_run) layer.emplace(options.output, LayerOptions{.writable = true, .trust = true, .shipped = true});
   AotReport report;
   report.results.resize(kernels.size());
   Run run(options);
@@ -133,6 +137,7 @@ AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& optio
         }
       });
   }
+  if (layer) layer->tidy();
   report.events = run.events();
   report.seconds = watch.milliseconds() / 1000;
   return report;

@@ -40,6 +40,7 @@ struct AotOptions {
   LogFunction log = log_to_stderr();
   std::function<void(std::size_t done, const AotResult& latest)> progress; // one call at a time
   bool dry_run = false;                                                    // only looks what is there
+  std::filesystem::path notes = {}; // as CacheOptions::notes: nothing of this machine belongs into the output
 };
 
 // What is in the layer already is not compiled again, so an interrupted run is resumed by running it again. The same kernels and
