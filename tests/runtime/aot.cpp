@@ -54,8 +54,8 @@ std::string entries_of(const fs::path& cache) { // every byte of them
   return all;
 }
 
-const std::string small_manifest = R"({"catalog": "rmsnorm", "cols": [512, 1024], "dtype": ["f16", "bf16"]}
-{"spec": "kernel twice\ndim rows\ninput x: f16[rows, $n]\noutput y: f16[rows, $n] = x * 2\n", "n": {"from": 64, "to": 128, "step": 64}}
+const std::string small_manifest = R"({"catalog": "rmsnorm", "cols": 512, "dtype": ["f16", "bf16"]}
+{"spec": "kernel twice\ndim rows\ninput x: f16[rows, $n]\noutput y: f16[rows, $n] = x * 2\n", "n": {"from": 64, "to": 100, "step": 64}}
 )";
 
 } // namespace
@@ -121,20 +121,20 @@ TEST_CASE("aot fills a layer that a Jit mounts, is resumed, and gives the same b
                     two = (scratch.path / "two").string();
   const CliResult dry = kiln::test::kiln("aot " + manifest + " --arch gfx942,gfx950 -o " + one + " --dry-run");
   CHECK(dry.exit_code == 0);
-  CHECK(dry.out.find("12 kernels: 0 compiled, 0 cached, 12 missing") != std::string::npos);
+  CHECK(dry.out.find("6 kernels: 0 compiled, 0 cached, 6 missing") != std::string::npos);
   CHECK_FALSE(fs::exists(one));
 
   const CliResult first = kiln::test::kiln("aot " + manifest + " --arch gfx942,gfx950 -j 2 --json -o " + one);
   CAPTURE(first.err);
   REQUIRE(first.exit_code == 0);
   const nlohmann::json report = nlohmann::json::parse(first.out);
-  CHECK(report["counts"]["compiled"] == 12);
+  CHECK(report["counts"]["compiled"] == 6);
   CHECK(report["events"].empty());
   CHECK(report["kernels"][0]["kernel"] == "rmsnorm cols=512 dtype=f16");
   CHECK(report["kernels"][0]["ms"].get<double>() > 1);
   const nlohmann::json again =
       nlohmann::json::parse(kiln::test::kiln("aot " + manifest + " --arch gfx942,gfx950 --json -o " + one).out);
-  CHECK(again["counts"]["cached"] == 12);
+  CHECK(again["counts"]["cached"] == 6);
 
   // In shards and another order of work, in another folder: the same.
   for (int i = 1; i <= 3; ++i)
@@ -150,7 +150,7 @@ TEST_CASE("aot fills a layer that a Jit mounts, is resumed, and gives the same b
   options.compile.environment.hiprtc_path = "/nowhere/libhiprtc.so"; // serving needs no compiler
   options.log = {};
   Jit jit(target("gfx942"), options);
-  CHECK(jit.compile(catalog_spec("rmsnorm", {.cols = 1024, .dtype = bf16})).origin() == Origin::layer);
+  CHECK(jit.compile(catalog_spec("rmsnorm", {.cols = 512, .dtype = bf16})).origin() == Origin::layer);
   CHECK_THROWS_AS(jit.compile(catalog_spec("rmsnorm", {.cols = 4096})), CacheMiss);
   CHECK(jit.stats().layer_hits == 1);
 }
@@ -174,6 +174,7 @@ TEST_CASE("a run that was killed is finished by the next one") {
   const Scratch scratch;
   write(scratch.path / "m.jsonl", small_manifest);
   const std::string cache = (scratch.path / "c").string(), manifest = (scratch.path / "m.jsonl").string();
+  std::fflush(nullptr); // or the child would print what is in the buffers once more
   const pid_t run = fork();
   if (run == 0) {
     if (std::freopen("/dev/null", "w", stderr) == nullptr || std::freopen("/dev/null", "w", stdout) == nullptr) _exit(1);
@@ -187,7 +188,7 @@ TEST_CASE("a run that was killed is finished by the next one") {
   const CliResult rest = kiln::test::kiln("aot " + manifest + " --arch gfx942,gfx950 --json -o " + cache);
   CHECK(rest.exit_code == 0);
   const nlohmann::json counts = nlohmann::json::parse(rest.out)["counts"];
-  CHECK(counts["compiled"].get<int>() + counts["cached"].get<int>() == 12);
+  CHECK(counts["compiled"].get<int>() + counts["cached"].get<int>() == 6);
   CHECK(counts["cached"].get<int>() >= 1);
   CHECK(kiln::test::kiln("cache verify -c " + cache).exit_code == 0);
 }
@@ -205,11 +206,11 @@ TEST_CASE("the build.ninja of a manifest, run by ninja") {
   CHECK(in_folder(std::string(KILN_CLI) + " aot m.jsonl --arch gfx942 -o 'the cache' --emit-ninja build.ninja") == 0);
   CHECK_FALSE(fs::exists(folder / "the cache"));
   CHECK(in_folder("ninja -j 2 >log 2>&1") == 0);
-  CHECK(contents(folder / "log").find("[6/6]") != std::string::npos);
+  CHECK(contents(folder / "log").find("[3/3]") != std::string::npos);
   CHECK(in_folder("ninja >log 2>&1") == 0);
   CHECK(contents(folder / "log").find("no work to do") != std::string::npos);
   CHECK(in_folder(std::string(KILN_CLI) + " aot m.jsonl --arch gfx942 -o 'the cache' --dry-run >log") == 0);
-  CHECK(contents(folder / "log").find("6 cached, 0 missing") != std::string::npos);
+  CHECK(contents(folder / "log").find("3 cached, 0 missing") != std::string::npos);
 }
 
 TEST_CASE("the tasks of a Slurm array fill the cache between them") {
@@ -225,7 +226,7 @@ TEST_CASE("the tasks of a Slurm array fill the cache between them") {
   for (int task = 1; task <= 3; ++task)
     CHECK(sh("SLURM_ARRAY_TASK_ID=" + std::to_string(task) + " " + script + " >/dev/null 2>&1") == 0);
   const CliResult there = kiln::test::kiln("aot " + (scratch.path / "m.jsonl").string() + " --arch gfx950 --dry-run -o " + cache);
-  CHECK(there.out.find("6 kernels: 0 compiled, 6 cached") != std::string::npos);
+  CHECK(there.out.find("3 kernels: 0 compiled, 3 cached") != std::string::npos);
 }
 
 TEST_CASE("the manifest that a Jit records is one that aot replays") {
