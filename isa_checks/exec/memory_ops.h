@@ -7,8 +7,11 @@ namespace kiln::exec {
 
 enum class Atomic : std::uint8_t {
   none, swap, cmpswap, add, sub, rsub, smin, umin, smax, umax, bit_and, bit_or, bit_xor, inc, dec,
-  add_f32, pk_add_f16, pk_add_bf16, add_f64, min_f64, max_f64, min_f32, max_f32
+  add_f32, pk_add_f16, pk_add_bf16, add_f64, min_f64, max_f64, min_f32, max_f32,
+  masked_or, wrap, cmpswap_f32, cmpswap_f64 // LDS only
 };
+// Whether an LDS atomic has two data registers.
+constexpr bool takes_two(Atomic a) { return a == Atomic::cmpswap || a >= Atomic::masked_or; }
 
 struct MemoryOp {
   std::uint8_t bytes = 4;       // a lane and access: 1, 2, 4, 8, 12 or 16
@@ -33,6 +36,12 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
 
 // The old value becomes the result; `data` and `compare` hold op.bytes bytes.
 std::uint64_t apply_atomic(Atomic atomic, std::uint8_t bytes, std::uint64_t old, std::uint64_t data, std::uint64_t compare);
+
+// A load, store or atomic on LDS through flat addresses that stand for it; `at` holds LDS bytes.
+void flat_lds_access(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at);
+
+// What is in flight after a vector memory instruction, and whether it may be a wave's waiting for others.
+void note_in_flight(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at);
 
 // Counts the lines and bytes of one access.
 void count_lines(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at);

@@ -11,8 +11,10 @@ using Index = std::unordered_map<std::string_view, const Semantics*>;
 Index make_index(bool fnuz) {
   Index index;
   for (const Table table : {f32_table(), f64_table(), f16_table(), integer_table(), compare_table(), convert_table(), fp8_table(fnuz),
-                            packed_table(), cross_lane_table(), matrix_table(fnuz), scalar_arithmetic_table(), scalar_bits_table(),
-                            scalar_compare_table(), control_table(), scalar_memory_table(), global_table(), buffer_table(), lds_table()})
+                            scaled_convert_table(),
+                            packed_table(), rare_table(), cross_lane_table(), matrix_table(fnuz), scaled_matrix_table(), scalar_arithmetic_table(), scalar_bits_table(),
+                            scalar_compare_table(), control_table(), scalar_memory_table(), global_table(), buffer_table(), lds_table(),
+                            lds_transpose_table()})
     for (const Semantics& s : table) index.emplace(s.name, &s);
   return index;
 }
@@ -46,6 +48,11 @@ int registers(Type type) {
   case Type::f32x32: return 32;
   default: return 1;
   }
+}
+
+bool is_float(Type type) {
+  return type == Type::f32 || type == Type::f16 || type == Type::bf16 || type == Type::f64 || type == Type::f16x2 || type == Type::f32x2 ||
+         type == Type::mixed;
 }
 
 std::string_view to_string(InstClass cls) {
