@@ -187,7 +187,6 @@ TEST_CASE("workers end with their parent, however it ends") {
   close(pipes[1]);
   waitpid(parent, nullptr, 0);
   bool gone = false;
-  for (int i = 0; i < 200 && !gone; ++i, usleep(10000))
-    gone = !is_running(worker);
+  for (int i = 0; i < 200 && !gone; ++i, usleep(10000)) gone = !is_running(worker);
   CHECK(gone);
 }
