@@ -20,6 +20,22 @@ struct Environment {
   std::filesystem::path dump_dir;               // KILN_DUMP_DIR; see dump_folder
   bool save_temps = false;                      // KILN_SAVE_TEMPS
 
+  // What of other programs' variables changes the code that comes out, or which library is found: parts of cache keys.
+  std::vector<std::string> compiler_variables; // sorted "NAME=value" of AMD_COMGR_* and HIPRTC_*_OPTIONS_APPEND
+  std::string library_path;                    // LD_LIBRARY_PATH
+  std::string program_path;                    // PATH
+
+  std::filesystem::path cache_dir;                 // KILN_CACHE_DIR; empty: none can be found
+  std::vector<std::filesystem::path> cache_layers; // KILN_CACHE_LAYERS, read-only
+  std::uint64_t cache_max_bytes = 1u << 30;        // KILN_CACHE_MAX_MB
+  bool cache_trust_shared = false;                 // KILN_CACHE_TRUST_SHARED
+  std::string cache_url;                           // KILN_CACHE_URL
+  bool cache_url_write = false;                    // KILN_CACHE_URL_WRITE
+  std::string policy = "jit";                      // KILN_JIT_POLICY: jit, cache_only, record
+  std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policy record
+  std::filesystem::path worker;                    // KILN_WORKER; empty: searched for
+  int jobs = 0;                                    // KILN_JOBS; 0: one for each processor
+
   bool operator==(const Environment&) const = default;
 };
 
