@@ -1,5 +1,7 @@
 // Emission: kernel signature, sections and passes. The text of single values comes from gen/emit_values.h.
 #include "gen/emit.h"
+#include "gen/emit_arguments.h"
+#include "gen/emit_gemm.h"
 #include "gen/emit_values.h"
 #include "gen/error.h"
 #include "gen/passes.h"
@@ -52,7 +54,7 @@ public:
     source.text += fmt::format("#include \"{}.h\"\n\nnamespace kiln {{\n\n", name(plan_.family));
     source.text += config_text(schedule_) + "\n";
     source.text += fmt::format("KILN_KERNEL(config.threads{}) void {}({}) {{\n", rows_ ? "()" : "", source.name,
-                               parameters(source.arguments));
+                               parameter_text(plan_, source.arguments));
     source.text += body + "}\n\n} // namespace kiln\n";
     return source;
   }
@@ -63,67 +65,12 @@ private:
   // ---- arguments and launch
 
   std::vector<KernelArgument> arguments() const {
-    std::vector<KernelArgument> list;
-    int offset = 0;
-    const auto add = [&](KernelArgument a) {
-      a.offset = offset;
-      offset += a.size;
-      list.push_back(std::move(a));
-    };
-    for (const TensorPlan& t : plan_.tensors) {
-      if (!t.in_place_of.empty()) continue;
-      KernelArgument a{.name = t.name,
-                       .kind = t.output ? ArgumentKind::output : ArgumentKind::input,
-                       .dtype = t.dtype,
-                       .tensor = {},
-                       .size = 8,
-                       .alignment = t.extent == Extent::element ? access_bytes(t.dtype) : size_bytes(t.dtype)};
-      for (const TensorPlan& o : plan_.tensors)
-        if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.name;
-      add(std::move(a));
-    }
-    for (const Expr& s : plan_.spec.scalars())
-      add({.name = s->name, .kind = ArgumentKind::scalar, .dtype = s.dtype(), .tensor = {}, .size = 4});
-    for (const Dim& dim : plan_.spec.dynamic_dims())
-      add({.name = dim.name(), .kind = ArgumentKind::size, .dtype = i32, .tensor = {}, .size = 4});
-    for (const TensorPlan& t : plan_.tensors)
-      if (t.layout == Layout::strided && t.in_place_of.empty())
-        add({.name = t.name + "_stride",
-             .kind = ArgumentKind::stride,
-             .dtype = i32,
-             .tensor = t.name,
-             .size = 4,
-             .alignment = t.extent == Extent::element && !ragged() ? vec() : 1});
-    return list;
+    return kernel_arguments(plan_, {.access_bytes = [this](DType type) { return access_bytes(type); },
+                                    .stride_multiple = ragged() ? 1 : vec()});
   }
   int vec() const { return rows_ ? schedule_.rowwise.vec : schedule_.elementwise.vec; }
   bool ragged() const { return rows_ && schedule_.rowwise.ragged(); }
   int access_bytes(DType type) const { return ragged() ? size_bytes(type) : std::min(16, vec() * size_bytes(type)); }
-
-  std::string parameters(const std::vector<KernelArgument>& arguments) const {
-    std::vector<std::string> list;
-    for (const KernelArgument& a : arguments) {
-      switch (a.kind) {
-      case ArgumentKind::input:
-        list.push_back(fmt::format("const {}* __restrict__ {}", device_type(a.dtype), a.name));
-        break;
-      case ArgumentKind::output:
-      case ArgumentKind::in_place:
-        list.push_back(fmt::format("{}* __restrict__ {}", device_type(a.dtype), a.name));
-        break;
-      case ArgumentKind::scalar:
-        list.push_back(fmt::format("{} {}", device_type(a.dtype), a.name));
-        break;
-      case ArgumentKind::size:
-        list.push_back("u32 " + a.name);
-        break;
-      case ArgumentKind::stride: // of a first dimension of size 1 it is never used
-        list.push_back((plan_.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name);
-        break;
-      }
-    }
-    return fmt::format("{}", fmt::join(list, ", "));
-  }
 
   Launch launch() const {
     Launch launch{.threads = schedule_.threads(), .dims = {}};
@@ -287,6 +234,7 @@ private:
 
 KernelSource emit_source(const Plan& plan, const Schedule& schedule, const Target& target) {
   require_valid(schedule, plan, target);
+  if (plan.gemm) return emit_gemm(plan, schedule, target);
   return Emitter(plan, schedule, target).run();
 }
 

@@ -65,7 +65,7 @@ ValueEmitter::ValueEmitter(const Plan& plan, const Target& target, const std::ve
 }
 
 std::string ValueEmitter::load_lane_inputs() {
-  const std::string_view space = plan_.family == Family::rowwise ? "row" : "flat";
+  const std::string_view space = plan_.family == Family::elementwise ? "flat" : "row";
   std::string text;
   outside_ = &text;
   for (const Value& v : plan_.values) {

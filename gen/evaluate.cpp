@@ -57,6 +57,12 @@ struct F32Arithmetic {
 
   float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
 
+  float product(std::span<const float> a, std::span<const float> b) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return static_cast<float>(sum);
+  }
+
   float reduce(Op op, std::span<const float> elements) const {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double sum = 0, largest = -infinity, smallest = infinity, magnitude = 0;

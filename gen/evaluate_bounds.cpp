@@ -17,6 +17,9 @@ struct RangeArithmetic {
     return pointwise_range(op, {operands, static_cast<std::size_t>(arity)});
   }
   Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
+  Range product(std::span<const float> a, std::span<const float> b) const {
+    return product_range(a, b, addition_depth);
+  }
   Range reduce(Op op, std::span<const Range> elements) const { return reduction_range(op, elements, addition_depth); }
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace kiln::detail {
 
@@ -35,6 +36,7 @@ template <typename Value> struct Grid {
 //   Value pointwise(Op, const Value* operands, int arity) const;
 //   Value cast(const Node& cast, const Value&) const;
 //   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
+//   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
 template <typename Arithmetic> class Walk {
 public:
   using Value = typename Arithmetic::Value;
@@ -46,13 +48,18 @@ public:
   std::map<std::string, Grid<Value>> run() {
     std::unordered_map<const Node*, int> uses;
     const auto order = nodes_in_order(spec_);
+    std::unordered_set<const Node*> matrices; // operands of products, which read them themselves
+    for (const Expr& node : order)
+      if (info(node.op()).kind == OpKind::product)
+        for (const Expr& operand : node.operands()) matrices.insert(&operand.node());
     for (const Expr& node : order)
       for (const Expr& operand : node.operands()) ++uses[&operand.node()];
     for (const Output& output : spec_.outputs()) ++uses[&output.value.node()];
     for (const Expr& node : order) {
+      if (matrices.contains(&node.node())) continue;
       grids_.emplace(&node.node(), compute(node));
       for (const Expr& operand : node.operands())
-        if (--uses[&operand.node()] == 0) grids_.erase(&operand.node());
+        if (--uses.at(&operand.node()) == 0) grids_.erase(&operand.node());
     }
     std::map<std::string, Grid<Value>> results;
     for (const Output& output : spec_.outputs()) results.emplace(output.name, grids_.at(&output.value.node()));
@@ -72,6 +79,8 @@ private:
     case OpKind::row_reduce:
     case OpKind::group_reduce: reduce(node, grid); break;
     case OpKind::ungroup: ungroup(node, grid); break;
+    case OpKind::product: product(node, grid); break;
+    case OpKind::columns: columns(node, grid); break;
     default: pointwise(node, grid);
     }
     return grid;
@@ -123,6 +132,33 @@ private:
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t col = 0; col < cols; ++col)
         grid.values.push_back(operand.values[static_cast<std::size_t>(row * groups + col / node->group)]);
+  }
+
+  void product(const Expr& node, Grid<Value>& grid) const {
+    const Tensor& a = inputs_.tensors.at(node.operands()[0]->name);
+    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
+    const std::int64_t m = grid.shape[0], n = grid.shape[1], k = b.shape()[1];
+    const auto numbers = [k](const Tensor& t, std::int64_t row, std::vector<float>& to) {
+      for (std::int64_t i = 0; i < k; ++i) to[static_cast<std::size_t>(i)] = t.at(row * k + i);
+    };
+    std::vector<std::vector<float>> rows(static_cast<std::size_t>(m), std::vector<float>(static_cast<std::size_t>(k)));
+    for (std::int64_t r = 0; r < m; ++r) numbers(a, r, rows[static_cast<std::size_t>(r)]);
+    std::vector<float> column(static_cast<std::size_t>(k));
+    grid.values.resize(static_cast<std::size_t>(m * n), arithmetic_.leaf(0));
+    for (std::int64_t c = 0; c < n; ++c) {
+      numbers(b, c, column);
+      for (std::int64_t r = 0; r < m; ++r)
+        grid.values[static_cast<std::size_t>(r * n + c)] =
+            arithmetic_.product(rows[static_cast<std::size_t>(r)], column);
+    }
+  }
+
+  void columns(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t rows = grid.shape[0], cols = grid.shape[1], all = operand.shape[1];
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < cols; ++c)
+        grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
   }
 
   KernelSpec spec_;

@@ -46,6 +46,7 @@ struct Node {
   float value = 0;                     // Op::constant
   std::int64_t group = 0;              // group reductions, Op::ungroup
   bool saturate = true;                // Op::cast to fp8
+  std::int64_t first = 0;              // Op::columns
 };
 
 // A tensor in global memory. Shapes broadcast right-aligned as in NumPy: with x of [rows, cols], [cols] is one value a
@@ -74,6 +75,12 @@ Expr group_min(Expr x, std::int64_t group);
 Expr group_absmax(Expr x, std::int64_t group);
 // Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
 Expr ungroup(Expr x, std::int64_t group, Dim cols);
+// The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
+// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 64, or a number.
+// Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
+Expr matmul_nt(Expr a, Expr b);
+// Columns first, first + 1, ... first + count - 1 of a matrix product.
+Expr columns(Expr product, std::int64_t first, std::int64_t count);
 // Pointwise operations are declared in gen/math.h.
 
 // Any of the reductions above, by operation; `group` is read by group reductions only.

@@ -47,6 +47,8 @@ std::string_view name(ArgumentKind kind) {
     return "size";
   case ArgumentKind::stride:
     return "stride";
+  case ArgumentKind::workspace:
+    return "workspace";
   }
   throw InternalError("unknown ArgumentKind");
 }

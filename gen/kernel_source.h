@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-enum class ArgumentKind : std::uint8_t { input, output, in_place, scalar, size, stride };
+enum class ArgumentKind : std::uint8_t { input, output, in_place, scalar, size, stride, workspace };
 std::string_view name(ArgumentKind kind);
 
 // One field of the kernel's argument block, in order, at `offset` bytes from its start.
@@ -43,6 +43,9 @@ struct KernelSource {
   std::string text = {};
   std::vector<KernelArgument> arguments = {};
   Launch launch;
+  // Bytes of device memory, aligned to 256, for the argument of kind workspace; 0 when there is none. Zero before the first
+  // launch; every launch leaves it so that the next one may follow. Two launches at a time need two.
+  std::int64_t workspace_bytes = 0;
   bool operator==(const KernelSource&) const = default;
 };
 

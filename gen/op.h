@@ -7,13 +7,14 @@
 
 namespace kiln {
 
-enum class OpKind : std::uint8_t { leaf, pointwise, compare, logic, select, cast, row_reduce, group_reduce, ungroup };
+enum class OpKind : std::uint8_t { leaf, pointwise, compare, logic, select, cast, row_reduce, group_reduce, ungroup, product, columns };
 
 // Pointwise operations come from gen/ops.def, one line an operation; the rest is structural and fixed.
 enum class Op : std::uint8_t {
   input, scalar, constant, cast, ungroup,
   row_sum, row_mean, row_max, row_min, row_absmax,
   group_sum, group_mean, group_max, group_min, group_absmax,
+  matmul_nt, columns,
 #define KILN_OP(id, ...) id,
 #include "gen/ops.def"
 #undef KILN_OP

@@ -11,6 +11,7 @@
 //   unary      = "-" unary | primary
 //   primary    = number | "inf" | "nan" | name | "(" sum ")" | call
 //   call       = operation "(" sum { "," sum } ")" | ( "cast" | "cast_nonsaturating" ) "(" type "," sum ")"
+//              | "matmul_nt" "(" sum "," sum ")" | "columns" "(" sum "," int "," int ")"
 //              | group reduction "(" sum "," int ")" | "ungroup" "(" sum "," int "," int ")"
 #include "gen/error.h"
 #include "gen/graph.h"
@@ -37,7 +38,7 @@ std::vector<std::string_view> type_names() {
 }
 
 std::vector<std::string_view> operation_names() {
-  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup"};
+  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup", "matmul_nt", "columns"};
   for (const Op op : {Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::group_sum, Op::group_mean,
                       Op::group_max, Op::group_min, Op::group_absmax})
     names.push_back(info(op).name);
@@ -305,6 +306,8 @@ private:
     const auto op = parse_op(token.text);
     if (!op || info(*op).arity == 0)
       refuse(token, fmt::format("there is no operation '{}'", token.text), did_you_mean(token.text, operation_names()));
+    if (*op == Op::matmul_nt) return product_call(token);
+    if (*op == Op::columns) return columns_call(token);
     return *op == Op::ungroup || is_reduction(*op) ? row_call(token, *op) : pointwise_call(token, *op);
   }
 
@@ -321,6 +324,24 @@ private:
     }
     expect(")");
     return at(token, [&] { return op == Op::ungroup ? ungroup(operand, group, cols) : reduction(op, operand, group); });
+  }
+
+  Expr product_call(const Token& token) {
+    const Expr a = sum();
+    expect(",");
+    const Expr b = sum();
+    expect(")");
+    return at(token, [&] { return matmul_nt(a, b); });
+  }
+
+  Expr columns_call(const Token& token) {
+    const Expr product = sum();
+    expect(",");
+    const std::int64_t first = expect_integer();
+    expect(",");
+    const std::int64_t count = expect_integer();
+    expect(")");
+    return at(token, [&] { return columns(product, first, count); });
   }
 
   Expr pointwise_call(const Token& token, Op op) {

@@ -24,7 +24,7 @@ std::vector<std::int64_t> group_sizes(std::span<const Expr> nodes) {
 
 class Planner {
 public:
-  Planner(const KernelSpec& spec, const Target& target) : plan_{.spec = merge_equal_nodes(spec)} {
+  Planner(const KernelSpec& spec, const Target& target, bool by_rows) : plan_{.spec = merge_equal_nodes(spec)}, by_rows_(by_rows) {
     validate(plan_.spec);
     require_native_types(plan_.spec, target);
     nodes_ = nodes_in_order(plan_.spec);
@@ -129,7 +129,7 @@ private:
   }
 
   void choose_family() {
-    bool flat = groups_.empty();
+    bool flat = groups_.empty() && !by_rows_;
     for (const Value& value : plan_.values) flat &= value.level == 0;
     for (const TensorPlan& tensor : plan_.tensors) {
       const bool full = tensor.extent == Extent::element && covers_outer(tensor);
@@ -198,6 +198,7 @@ private:
   }
 
   Plan plan_;
+  bool by_rows_; // even what could be flat
   std::vector<Expr> nodes_;
   std::vector<std::int64_t> groups_;
   Shape space_;
@@ -215,7 +216,17 @@ std::string describe(const TensorPlan& tensor) {
 
 } // namespace
 
-std::string_view name(Family family) { return family == Family::elementwise ? "elementwise" : "rowwise"; }
+std::string_view name(Family family) {
+  switch (family) {
+  case Family::elementwise:
+    return "elementwise";
+  case Family::rowwise:
+    return "rowwise";
+  case Family::skinny_gemm:
+    return "skinny_gemm";
+  }
+  throw InternalError("unknown Family");
+}
 
 std::string_view name(Extent extent) {
   switch (extent) {
@@ -239,7 +250,39 @@ const TensorPlan& Plan::tensor(std::string_view tensor_name) const {
   throw InternalError(fmt::format("no tensor '{}' in the plan", tensor_name));
 }
 
-Plan make_plan(const KernelSpec& spec, const Target& target) { return Planner(spec, target).run(); }
+namespace {
+
+Plan make_gemm_plan(const KernelSpec& spec, const Target& target) {
+  require_native_types(spec, target);
+  validate(spec);
+  SplitSpec split = split_products(spec);
+  require_products(split);
+  for (const Expr& node : nodes_in_order(split.epilogue))
+    if (is_reduction(node.op()) || node.op() == Op::ungroup)
+      throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands in the epilogue of a matrix product",
+                      "reduce rows in a kernel of their own: a workgroup has a part of a row only");
+  Plan plan = Planner(split.epilogue, target, true).run();
+  const Expr a = split.products.front().a;
+  const Dim m = a.shape()[0];
+  if (plan.outer_dims.size() > 1 || plan.spec.outputs().front().value.shape().size() != 2)
+    throw UserError(fmt::format("kernel '{}'", spec.name()), "its epilogue has more than two dimensions", "give every operand [m, n], [n], [m, 1] or []");
+  plan.gemm = std::make_shared<const GemmPlan>(GemmPlan{.split = split,
+                                                        .a = a,
+                                                        .m = m,
+                                                        .rows = m.is_dynamic() ? *m.max() : m.size(),
+                                                        .n = split.products.front().n,
+                                                        .k = a.shape()[1].size(),
+                                                        .a_type = a.dtype(),
+                                                        .b_type = split.products.front().b.dtype()});
+  plan.family = Family::skinny_gemm;
+  return plan;
+}
+
+} // namespace
+
+Plan make_plan(const KernelSpec& spec, const Target& target) {
+  return has_product(spec) ? make_gemm_plan(spec, target) : Planner(spec, target, false).run();
+}
 
 std::string to_text(const Plan& plan) {
   std::vector<std::string> outer;
@@ -251,7 +294,12 @@ std::string to_text(const Plan& plan) {
   std::string text = fmt::format("plan {}: {} over [{}{}{}], {} pass{}\n", plan.spec.name(), name(plan.family),
                                  fmt::join(outer, ", "), outer.empty() || plan.cols == 0 ? "" : ", ",
                                  plan.cols ? fmt::format("{}", plan.cols) : "", plan.passes, plan.passes == 1 ? "" : "es");
-  for (const TensorPlan& tensor : plan.tensors) text += "  " + describe(tensor) + "\n";
+  if (plan.gemm)
+    for (const Product& p : plan.gemm->products())
+      text += fmt::format("  product {:<15} {} {} x {} {}, {} from {}, k {}\n", p.placeholder, name(p.a.dtype()), p.a->name,
+                          name(p.b.dtype()), p.b->name, p.n, p.first, plan.gemm->k);
+  for (const TensorPlan& tensor : plan.tensors)
+    if (!plan.gemm || !plan.gemm->split.find(tensor.name)) text += "  " + describe(tensor) + "\n";
   for (std::size_t i = 0; i < plan.values.size(); ++i) {
     const Value& value = plan.values[i];
     std::vector<std::string> operands;

@@ -1,8 +1,10 @@
 // Plan: what a spec means for a kernel: its iteration space, what every value varies with, and in which pass it can be had.
 #pragma once
+#include "gen/product.h"
 #include "gen/spec.h"
 #include "gen/target.h"
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +14,7 @@ namespace kiln {
 enum class Family : std::uint8_t {
   elementwise, // one flat run of elements: every tensor has the full shape and is contiguous, or is one value for all
   rowwise,     // [rows, cols] with row reductions, broadcasts over rows or columns, groups, or leading strides
+  skinny_gemm, // few rows times one or two matrices, and an elementwise epilogue
 };
 std::string_view name(Family family);
 
@@ -44,6 +47,8 @@ struct TensorPlan {
   bool covers_rows() const;     // varies with all of them
 };
 
+struct GemmPlan;
+
 struct Plan {
   KernelSpec spec; // equal subexpressions merged
   Family family = Family::elementwise;
@@ -56,10 +61,24 @@ struct Plan {
   std::vector<Value> values = {};                  // operands before users
   std::vector<TensorPlan> tensors = {};            // inputs in order of first use, then outputs
   std::unordered_map<const Node*, int> index = {}; // of values
+  // Family::skinny_gemm: what is multiplied. The fields above, `spec` too, then describe the epilogue, which has the products
+  // as inputs.
+  std::shared_ptr<const GemmPlan> gemm = nullptr;
 
   const Value& value(const Expr& expr) const { return values[static_cast<std::size_t>(index.at(&expr.node()))]; }
   const TensorPlan& tensor(std::string_view name) const;
   bool general_rows() const { return outer_dims.size() > 1; } // some tensor varies with some outer dims only
+};
+
+// What is multiplied: [m, k] by `products`, each [n, k] out of a matrix, to [m, n].
+struct GemmPlan {
+  SplitSpec split;
+  Expr a;                // input [m, k]
+  Dim m;                 // a number, or a run-time size with an upper bound
+  std::int64_t rows = 0; // that bound, 1 to 64
+  std::int64_t n = 0, k = 0;
+  DType a_type = f32, b_type = f32;
+  const std::vector<Product>& products() const { return split.products; }
 };
 
 // Validates, merges equal subexpressions, and finds the iteration space.

@@ -33,4 +33,7 @@ Range cast_range(DType type, bool saturate, const Range& x);
 // which no element passes through more than `addition_depth` of them.
 Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addition_depth);
 
+// The range of a sum of products a[i] * b[i], exact each, with at most `addition_depth` roundings on every path.
+Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth);
+
 } // namespace kiln

@@ -113,6 +113,28 @@ Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addit
   }
 }
 
+Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth) {
+  double sum = 0, magnitudes = 0;
+  bool infinite = false, negative_infinite = false, nan = false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    if (!std::isfinite(product)) {
+      nan |= std::isnan(product);
+      (product > 0 ? infinite : negative_infinite) |= std::isinf(product);
+      continue;
+    }
+    sum += product;
+    magnitudes += std::fabs(product);
+  }
+  if (nan || (infinite && negative_infinite)) return Range::nan();
+  if (infinite || negative_infinite) return Range::exactly(infinite ? infinity : -infinity);
+  const auto n = static_cast<double>(a.size());
+  const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
+  const double error = magnitudes * (std::expm1(depth * std::log1p(f32_rounding)) + n * 0x1p-52);
+  if (magnitudes + error > largest_f32) return Range::anything();
+  return {sum - error, sum + error};
+}
+
 Range cast_range(DType type, bool saturate, const Range& x) {
   Range result = Range::none();
   const auto add = [&](float value) {

@@ -1,5 +1,6 @@
 // Schedule: the estimate that chooses one, the checks, and the settings by name.
 #include "gen/schedule.h"
+#include "gen/gemm_schedule.h"
 #include "gen/error.h"
 #include "gen/passes.h"
 #include <algorithm>
@@ -167,6 +168,7 @@ std::string why(const RowwiseConfig& c, const Plan& plan) {
 std::string fields_text(const Schedule& schedule) {
   const RowwiseConfig& r = schedule.rowwise;
   const ElementwiseConfig& e = schedule.elementwise;
+  if (schedule.family == Family::skinny_gemm) return gemm_fields_text(schedule.gemm);
   if (schedule.family == Family::rowwise)
     return fmt::format("cols={} vec={} threads_per_row={} rows_per_block={} tiles={} ahead={} residency={}", r.cols, r.vec,
                        r.threads_per_row, r.rows_per_block, r.tiles, r.ahead, name(r.residency));
@@ -192,7 +194,12 @@ std::string_view name(Residency residency) {
   return residency == Residency::registers ? "registers" : residency == Residency::lds ? "lds" : "reload";
 }
 
+std::string_view name(GemmMethod method) {
+  return method == GemmMethod::matrix ? "matrix" : method == GemmMethod::sparse ? "sparse" : "dot";
+}
+
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
+  if (plan.gemm) return gemm_candidates(plan, target);
   if (plan.family == Family::elementwise) {
     // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight; less for specs that compute much.
     std::vector<Schedule> result;
@@ -224,6 +231,7 @@ Schedule choose_schedule(const Plan& plan, const Target& target) { return candid
 
 int lds_bytes(const Plan& plan, const Schedule& schedule) {
   if (schedule.family == Family::elementwise) return 0;
+  if (schedule.family == Family::skinny_gemm) return schedule.gemm.lds_bytes();
   const RowwiseConfig& c = schedule.rowwise;
   return lds_of(c, kept_registers(plan, split_passes(plan, c.residency), c.vec));
 }
@@ -232,6 +240,7 @@ void require_valid(const Schedule& schedule, const Plan& plan, const Target& tar
   if (schedule.family != plan.family)
     reject(plan, fmt::format("it is {}, the plan is {}", name(schedule.family), name(plan.family)),
            "make the schedule for this plan");
+  if (plan.gemm) return require_valid_gemm(schedule.gemm, plan, target);
   const char* const invalid = plan.family == Family::rowwise ? why_invalid(schedule.rowwise) : why_invalid(schedule.elementwise);
   if (invalid) reject(plan, fields_text(schedule), invalid);
   if (plan.family == Family::elementwise) return;
@@ -275,7 +284,12 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
   ElementwiseConfig& e = schedule.elementwise;
   const bool rows = schedule.family == Family::rowwise;
   std::vector<std::pair<std::string_view, int*>> fields;
-  if (rows)
+  int atomics = schedule.gemm.atomics;
+  if (plan.gemm)
+    fields = {{"tile_n", &schedule.gemm.tile_n}, {"waves", &schedule.gemm.waves},           {"loads", &schedule.gemm.loads},
+              {"ring", &schedule.gemm.ring},     {"workgroups", &schedule.gemm.workgroups}, {"vec", &schedule.gemm.vec},
+              {"atomics", &atomics}};
+  else if (rows)
     fields = {{"vec", &r.vec},
               {"threads_per_row", &r.threads_per_row},
               {"rows_per_block", &r.rows_per_block},
@@ -295,9 +309,16 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
       if (!known) throw UserError(subject, fmt::format("'{}' is no residency", text), "use registers, lds or reload");
       continue;
     }
+    if (plan.gemm && field == "method") {
+      bool known = false;
+      for (const GemmMethod method : {GemmMethod::matrix, GemmMethod::sparse, GemmMethod::dot})
+        if (text == name(method)) schedule.gemm.method = method, known = true;
+      if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, sparse or dot");
+      continue;
+    }
     const auto found = std::ranges::find(fields, field, &std::pair<std::string_view, int*>::first);
     if (found == fields.end()) {
-      std::string names = rows ? "residency" : "";
+      std::string names = rows ? "residency" : plan.gemm ? "method" : "";
       for (const auto& [known, place] : fields) names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
       throw UserError(subject, fmt::format("a {} schedule has no '{}'", name(schedule.family), field), "use one of " + names);
     }
@@ -306,7 +327,8 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
       throw UserError(subject, fmt::format("'{}' is no whole number", text), "write a number, as in vec=8");
   }
   if (!settings.empty()) schedule.why = "set by hand";
-  if (!rows) e.exact = why_invalid(e) == nullptr && known_factor(plan) % e.tile() == 0;
+  schedule.gemm.atomics = atomics != 0;
+  if (plan.family == Family::elementwise) e.exact = why_invalid(e) == nullptr && known_factor(plan) % e.tile() == 0;
   require_valid(schedule, plan, target);
   return schedule;
 }

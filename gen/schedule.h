@@ -3,6 +3,7 @@
 #include "gen/plan.h"
 #include "templates/elementwise_config.h"
 #include "templates/rowwise_config.h"
+#include "templates/skinny_gemm_config.h"
 #include <string>
 #include <vector>
 
@@ -12,12 +13,16 @@ struct Schedule {
   Family family = Family::elementwise;
   RowwiseConfig rowwise = {};         // of Family::rowwise
   ElementwiseConfig elementwise = {}; // of Family::elementwise
+  SkinnyGemmConfig gemm = {};         // of Family::skinny_gemm
   std::string why = {};               // one line: what decided
-  int threads() const { return family == Family::rowwise ? rowwise.threads() : elementwise.threads; }
+  int threads() const {
+    return family == Family::rowwise ? rowwise.threads() : family == Family::skinny_gemm ? gemm.threads() : elementwise.threads;
+  }
   bool operator==(const Schedule&) const = default;
 };
 
 std::string_view name(Residency residency);
+std::string_view name(GemmMethod method);
 
 // Valid schedules for `plan`, best first: the estimate that decides is explained in gen/schedule.cpp. Never empty.
 std::vector<Schedule> candidates(const Plan& plan, const Target& target);

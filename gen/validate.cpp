@@ -2,6 +2,7 @@
 #include "gen/validate.h"
 #include "gen/error.h"
 #include "gen/graph.h"
+#include "gen/product.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -146,6 +147,7 @@ bool has_group_operation(const KernelSpec& spec) {
 }
 
 Shape iteration_space(const KernelSpec& spec) {
+  if (has_product(spec)) return iteration_space(split_products(spec).epilogue);
   const std::vector<Expr> nodes = nodes_in_order(spec);
   const Dim cols = columns(spec, nodes);
   Shape space;
@@ -172,6 +174,7 @@ void validate(const KernelSpec& spec) {
     throw UserError(subject, fmt::format("it has {} operations and values", nodes),
                     fmt::format("split it: at most {} fit", max_nodes));
   require_one_meaning_a_name(spec);
+  if (has_product(spec)) return validate(split_products(spec).epilogue);
 
   const Shape space = iteration_space(spec);
   const bool by_rows = has_reduction(spec) || has_group_operation(spec);

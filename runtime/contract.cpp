@@ -40,9 +40,22 @@ bool stores_vectors_of(const Plan& plan, DType type) {
   });
 }
 
+isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
+  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = 256, .max_lds_bytes = c.lds_bytes()};
+  // Weights and activations 16 bytes at a time; the epilogue's operands and partial sums as the chunks of C are.
+  e.global_loads.min_bytes = 16;
+  e.global_loads.at_least = static_cast<std::uint32_t>(c.ring * c.b_loads());
+  e.global_loads.exceptions = static_cast<std::uint32_t>(c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.tensors.size()) * 8));
+  e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};
+  if (c.method == GemmMethod::matrix) e.required.emplace_back("v_mfma_");
+  if (c.method == GemmMethod::sparse) e.required.emplace_back("v_smfmac_");
+  return e;
+}
+
 } // namespace
 
 isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Target& target) {
+  if (plan.gemm) return gemm_contract(plan, schedule.gemm);
   isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = max_vgprs, .max_lds_bytes = lds_bytes(plan, schedule)};
   e.global_loads = wide_loads(plan, schedule);
   e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};

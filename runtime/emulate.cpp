@@ -54,6 +54,10 @@ private:
   }
 
   void place(const KernelArgument& a) {
+    if (a.kind == ArgumentKind::workspace) { // zero at first
+      placed_[a.name].address = memory_.allocate(a.name, static_cast<std::size_t>(source_.workspace_bytes), true);
+      std::ranges::fill(memory_.bytes(placed_[a.name].address), std::byte{0});
+    }
     if (a.kind != ArgumentKind::input && a.kind != ArgumentKind::in_place && a.kind != ArgumentKind::output) return;
     const bool is_output = a.kind == ArgumentKind::output;
     const std::vector<std::int64_t> shape = sizes(is_output ? output(a.name).value.shape() : input(a.name).shape());
@@ -93,6 +97,9 @@ private:
       break;
     case ArgumentKind::size:
       bits = static_cast<std::uint64_t>(sizes_.at(a.name));
+      break;
+    case ArgumentKind::workspace:
+      bits = placed_.at(a.name).address;
       break;
     case ArgumentKind::stride:
       bits = static_cast<std::uint64_t>(placed_.at(a.tensor).stride);
@@ -135,6 +142,7 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
 BoundsOptions bounds_options(const Schedule& schedule) {
   // A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
   const RowwiseConfig& config = schedule.rowwise;
+  if (schedule.family == Family::skinny_gemm) return {}; // the order inside a matrix instruction is not public
   return {.addition_depth = schedule.family == Family::rowwise ? config.chunks() * config.vec + 16 : 0};
 }
 

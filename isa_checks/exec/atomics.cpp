@@ -37,6 +37,8 @@ template <class U> U integer(Atomic atomic, U old, U data, U compare) {
   case Atomic::bit_or: return old | data;
   case Atomic::bit_xor: return old ^ data;
   case Atomic::inc: return old >= data ? 0 : old + 1;
+  case Atomic::masked_or: return (old & ~compare) | data;
+  case Atomic::wrap: return old >= compare ? old - compare : old + data;
   case Atomic::dec: return old == 0 || old > data ? data : old - 1;
   default: return old;
   }
@@ -53,6 +55,8 @@ u64 apply_atomic(Atomic atomic, std::uint8_t bytes, u64 old, u64 data, u64 compa
   case Atomic::add_f64: return as_bits(as_double(old) + as_double(data));
   case Atomic::min_f64: return as_bits(min_number(as_double(old), as_double(data)));
   case Atomic::max_f64: return as_bits(max_number(as_double(old), as_double(data)));
+  case Atomic::cmpswap_f32: return as_float(a) == as_float(static_cast<u32>(compare)) ? data : old;
+  case Atomic::cmpswap_f64: return as_double(old) == as_double(compare) ? data : old;
   case Atomic::pk_add_f16: return pairwise(a, b, false);
   case Atomic::pk_add_bf16: return pairwise(a, b, true);
   default: break;

@@ -44,6 +44,7 @@ struct Signature {
   bool accumulates = false;     // the last source is the destination register
   bool scalar_result = false;   // the vdst field names a scalar register
   bool own_modifiers = false;   // the modifier fields mean something else, which the handler reads itself
+  bool keeps_rest = false;      // the handler leaves part of the destination register alone
   bool keeps_half = false;      // a 16-bit result leaves the other half of the register alone even without op_sel
 };
 
@@ -80,7 +81,7 @@ struct Inst {
   Handler handler = nullptr;
   const Semantics* op = nullptr;
   std::uint64_t address = 0;
-  std::array<Operand, 4> src{};
+  std::array<Operand, 5> src{};
   Operand dst{};
   std::uint16_t sdst = code::vcc;
   std::uint8_t source_count = 0;
@@ -95,7 +96,7 @@ struct Inst {
   std::vector<std::int8_t> dpp_source;
   std::uint64_t dpp_lanes = ~0ULL;
   // Registers read and written, for the sanitisers.
-  std::array<Range, 4> vector_reads{};
+  std::array<Range, 6> vector_reads{};
   std::array<Range, 4> scalar_reads{};
   std::array<Range, 2> vector_writes{};
   Range scalar_write{};

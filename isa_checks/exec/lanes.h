@@ -135,7 +135,7 @@ template <auto F, class R, class... A> struct LaneFunction<F, R (*)(A...)> {
   }
 };
 
-// A function whose first parameter is the wave depends on its MODE register.
+// A function whose first parameter is the wave depends on its MODE register (mode.h).
 template <auto F, class R, class... A> struct LaneFunction<F, R (*)(const Wave&, A...)> {
   static void handle(Wave& wave, const Inst& inst) { run(wave, inst, std::index_sequence_for<A...>{}); }
   template <std::size_t... I> static void run(Wave& wave, const Inst& inst, std::index_sequence<I...>) {
@@ -143,7 +143,8 @@ template <auto F, class R, class... A> struct LaneFunction<F, R (*)(const Wave&,
     const std::uint32_t* const source[] = {fetch(wave, inst, static_cast<int>(I), buffer[I])...};
     for (int i = 0; i < lane_count; ++i)
       store_lane<R>(result, i, F(wave, load_lane<std::remove_cvref_t<A>>(source[I], i)...));
-    commit(wave, inst, result);
+    if constexpr (std::is_same_v<R, bool>) commit_mask(wave, inst, result.word[0]);
+    else commit(wave, inst, result);
   }
   static constexpr Signature signature() { return LaneFunction<+[](A...) -> R { return {}; }>::signature(); }
 };

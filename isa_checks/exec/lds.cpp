@@ -1,6 +1,8 @@
 // ds_ instructions: LDS reads, writes and atomics, and the lane exchanges that use its crossbar.
 #include "isa_checks/exec/control.h"
+#include "isa_checks/exec/definedness.h"
 #include "isa_checks/exec/findings.h"
+#include "isa_checks/exec/lds_access.h"
 #include "isa_checks/exec/lds_banks.h"
 #include "isa_checks/exec/lds_tracking.h"
 #include "isa_checks/exec/memory_ops.h"
@@ -16,11 +18,6 @@ namespace {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-
-void issue(Wave& wave, const Inst& inst, int registers) {
-  if (wave.in_flight != nullptr)
-    wave.in_flight->issue(InFlight::lds, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {}, inst.address);
-}
 
 // The LDS bytes of one access; null, and a finding, when they are not all inside the workgroup's allocation.
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
@@ -39,13 +36,20 @@ template <class F> void for_each_lane(u64 mask, F f) {
   for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
 }
 
-void addresses(Wave& wave, const Inst& inst, u32 offset, LaneAddresses& at) {
+} // namespace
+
+void issue_lds(Wave& wave, const Inst& inst, int registers) {
+  if (wave.in_flight != nullptr)
+    wave.in_flight->issue(InFlight::lds, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {}, inst.address);
+}
+
+void lds_addresses(Wave& wave, const Inst& inst, u32 offset, LaneAddresses& at) {
   const u32* const base = wave.lanes(inst.src[0].reg);
   at.mask = wave.exec();
   for (int i = 0; i < lane_count; ++i) at.lane[i] = static_cast<u64>(base[i]) + offset;
 }
 
-void read_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+void read_lds_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
   track_lds_read(wave, inst, op, at, reg);
   u32* const to = wave.lanes(reg);
   for_each_lane(at.mask, [&](int i) {
@@ -59,6 +63,8 @@ void read_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddress
     for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + i] = value[w];
   });
 }
+
+namespace {
 
 void write_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
   track_lds_write(wave, inst, op, at, reg);
@@ -74,50 +80,50 @@ void write_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddres
 void read(Wave& wave, const Inst& inst) {
   const MemoryOp& op = *inst.op->memory;
   LaneAddresses at;
-  addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
+  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
-  read_at(wave, inst, op, at, inst.dst.reg);
-  issue(wave, inst, std::max(op.bytes / 4, 1));
+  read_lds_lanes(wave, inst, op, at, inst.dst.reg);
+  issue_lds(wave, inst, std::max(op.bytes / 4, 1));
 }
 
 void write(Wave& wave, const Inst& inst) {
   const MemoryOp& op = *inst.op->memory;
   LaneAddresses at;
-  addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
+  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
   write_at(wave, inst, op, at, inst.src[1].reg);
-  issue(wave, inst, 0);
+  issue_lds(wave, inst, 0);
 }
 
 // read2 and write2: two values a lane, at offset0 and offset1 in units of the op's pair_stride.
 void read_pair(Wave& wave, const Inst& inst) {
   const MemoryOp& op = *inst.op->memory;
   LaneAddresses at[2];
-  addresses(wave, inst, inst.fields.offset0 * u32{op.pair_stride} * op.bytes, at[0]);
-  addresses(wave, inst, inst.fields.offset1 * u32{op.pair_stride} * op.bytes, at[1]);
+  lds_addresses(wave, inst, inst.fields.offset0 * u32{op.pair_stride} * op.bytes, at[0]);
+  lds_addresses(wave, inst, inst.fields.offset1 * u32{op.pair_stride} * op.bytes, at[1]);
   const int words = op.bytes / 4;
   for (int k = 0; k < 2; ++k) {
     count_banks(wave, op, at[k]);
-    read_at(wave, inst, op, at[k], static_cast<std::uint16_t>(inst.dst.reg + k * words));
+    read_lds_lanes(wave, inst, op, at[k], static_cast<std::uint16_t>(inst.dst.reg + k * words));
   }
-  issue(wave, inst, 2 * words);
+  issue_lds(wave, inst, 2 * words);
 }
 
 void write_pair(Wave& wave, const Inst& inst) {
   const MemoryOp& op = *inst.op->memory;
   for (int k = 0; k < 2; ++k) {
     LaneAddresses at;
-    addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
+    lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
     count_banks(wave, op, at);
     write_at(wave, inst, op, at, inst.src[static_cast<std::size_t>(1 + k)].reg);
   }
-  issue(wave, inst, 0);
+  issue_lds(wave, inst, 0);
 }
 
 void atomic(Wave& wave, const Inst& inst) {
   const MemoryOp& op = *inst.op->memory;
   LaneAddresses at;
-  addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
+  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
   track_lds_atomic(wave, inst, op, at);
   const u32* const data = wave.lanes(inst.src[1].reg);
@@ -128,10 +134,10 @@ void atomic(Wave& wave, const Inst& inst) {
     u64 old = 0;
     if (std::byte* host = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) {
       std::memcpy(&old, host, op.bytes);
-      // ds_cmpst: the first data register is what to compare with, the second the new value.
-      const bool compares = op.atomic == Atomic::cmpswap;
-      const u64 first = value(data, i), other = compares ? value(second, i) : 0;
-      const u64 now = compares ? apply_atomic(op.atomic, op.bytes, old, other, first) : apply_atomic(op.atomic, op.bytes, old, first, 0);
+      // Of two data registers the second is the new value (ds_cmpst: the first is what to compare with).
+      const bool two = takes_two(op.atomic);
+      const u64 first = value(data, i), other = two ? value(second, i) : 0;
+      const u64 now = two ? apply_atomic(op.atomic, op.bytes, old, other, first) : apply_atomic(op.atomic, op.bytes, old, first, 0);
       std::memcpy(host, &now, op.bytes);
     }
     if (to != nullptr) {
@@ -139,7 +145,81 @@ void atomic(Wave& wave, const Inst& inst) {
       if (op.bytes == 8) to[lane_count + i] = static_cast<u32>(old >> 32);
     }
   });
-  issue(wave, inst, op.returns ? op.bytes / 4 : 0);
+  issue_lds(wave, inst, op.returns ? op.bytes / 4 : 0);
+}
+
+void mark_lanes_written(const Wave& wave, std::uint16_t reg) {
+  if (wave.shadow != nullptr)
+    for (u64& undefined : wave.shadow->vector[reg]) undefined &= ~wave.exec();
+}
+
+// ds_wrxchg2: two exchanges a lane, at offset0 and offset1.
+void exchange_pair(Wave& wave, const Inst& inst) {
+  const MemoryOp& op = *inst.op->memory;
+  const int words = op.bytes / 4;
+  u32 old[4][lane_count] = {}; // the destination may be a source too
+  for (int k = 0; k < 2; ++k) {
+    LaneAddresses at;
+    lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
+    count_banks(wave, op, at);
+    track_lds_atomic(wave, inst, op, at);
+    const u32* const data = wave.lanes(inst.src[static_cast<std::size_t>(1 + k)].reg);
+    for_each_lane(at.mask, [&](int i) {
+      std::byte* const host = lds_bytes(wave, inst, at.lane[i], op.bytes, i);
+      for (int w = 0; w < words && host != nullptr; ++w) {
+        std::memcpy(&old[k * words + w][i], host + 4 * w, 4);
+        std::memcpy(host + 4 * w, &data[w * lane_count + i], 4);
+      }
+    });
+  }
+  for (int w = 0; w < 2 * words; ++w) {
+    u32* const to = wave.lanes(static_cast<std::uint16_t>(inst.dst.reg + w));
+    for_each_lane(wave.exec(), [&](int i) { to[i] = old[w][i]; });
+    mark_lanes_written(wave, static_cast<std::uint16_t>(inst.dst.reg + w));
+  }
+  issue_lds(wave, inst, 2 * words);
+}
+
+// Each lane's word of an array at M0 + offset.
+void lane_addresses(const Wave& wave, const Inst& inst, LaneAddresses& at) {
+  at.mask = wave.exec();
+  for (u32 i = 0; i < lane_count; ++i) at.lane[i] = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset) + 4 * i;
+}
+void read_by_lane(Wave& wave, const Inst& inst) {
+  LaneAddresses at;
+  lane_addresses(wave, inst, at);
+  count_banks(wave, *inst.op->memory, at);
+  read_lds_lanes(wave, inst, *inst.op->memory, at, inst.dst.reg);
+  issue_lds(wave, inst, 1);
+}
+void write_by_lane(Wave& wave, const Inst& inst) {
+  LaneAddresses at;
+  lane_addresses(wave, inst, at);
+  count_banks(wave, *inst.op->memory, at);
+  write_at(wave, inst, *inst.op->memory, at, inst.src[1].reg);
+  issue_lds(wave, inst, 0);
+}
+
+// ds_append and ds_consume: the number of active lanes is added to, or taken from, the word at M0 + offset, once for the wave;
+// all lanes get the old value.
+template <bool adds> void count_lanes(Wave& wave, const Inst& inst) {
+  const u64 exec = wave.exec();
+  LaneAddresses at;
+  at.mask = exec & (~exec + 1); // the first active lane
+  const u64 address = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset);
+  for (u64& lane : at.lane) lane = address;
+  track_lds_atomic(wave, inst, *inst.op->memory, at);
+  u32* const to = wave.lanes(inst.dst.reg);
+  u32 old = 0;
+  if (exec != 0)
+    if (std::byte* host = lds_bytes(wave, inst, address, 4, std::countr_zero(exec))) {
+      std::memcpy(&old, host, 4);
+      const u32 lanes = static_cast<u32>(std::popcount(exec)), now = adds ? old + lanes : old - lanes;
+      std::memcpy(host, &now, 4);
+    }
+  for_each_lane(exec, [&](int i) { to[i] = old; });
+  mark_lanes_written(wave, inst.dst.reg);
+  issue_lds(wave, inst, 1);
 }
 
 // ds_bpermute: lane i reads data of lane address/4; inactive source lanes give 0. ds_permute: lane i writes to it.
@@ -154,7 +234,7 @@ void bpermute(Wave& wave, const Inst& inst) {
   }
   u32* const to = wave.lanes(inst.dst.reg);
   for_each_lane(exec, [&](int i) { to[i] = result[i]; });
-  issue(wave, inst, 1);
+  issue_lds(wave, inst, 1);
 }
 void permute(Wave& wave, const Inst& inst) {
   const u32* const address = wave.lanes(inst.src[0].reg);
@@ -164,7 +244,7 @@ void permute(Wave& wave, const Inst& inst) {
   for_each_lane(exec, [&](int i) { result[(address[i] + static_cast<u32>(inst.fields.offset)) / 4 % lane_count] = data[i]; });
   u32* const to = wave.lanes(inst.dst.reg);
   for_each_lane(exec, [&](int i) { to[i] = result[i]; });
-  issue(wave, inst, 1);
+  issue_lds(wave, inst, 1);
 }
 
 // The source lane of ds_swizzle_b32 by its offset field: quad permutation, rotation, or and/or/xor masks in groups of 32.
@@ -189,10 +269,10 @@ void swizzle(Wave& wave, const Inst& inst) {
   }
   u32* const to = wave.lanes(inst.dst.reg);
   for_each_lane(exec, [&](int i) { to[i] = result[i]; });
-  issue(wave, inst, 1);
+  issue_lds(wave, inst, 1);
 }
 
-void nothing(Wave& wave, const Inst& inst) { issue(wave, inst, 0); }
+void nothing(Wave& wave, const Inst& inst) { issue_lds(wave, inst, 0); }
 
 template <MemoryOp op> inline constexpr MemoryOp stored = op;
 template <MemoryOp op> constexpr Semantics line(std::string_view name, Handler handler) {
@@ -255,6 +335,18 @@ constexpr Semantics table[] = {
     KILN_LDS_ATOMICS("cmpst", "b", cmpswap),
     line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b32", atomic),
     line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b64", atomic),
+    KILN_LDS_ATOMICS("mskor", "b", masked_or),
+    KILN_LDS_ATOMIC("cmpst", "cmpst_rtn", "f32", 4, cmpswap_f32),
+    KILN_LDS_ATOMIC("cmpst", "cmpst_rtn", "f64", 8, cmpswap_f64),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::wrap, .returns = true}>("ds_wrap_rtn_b32", atomic),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b32", exchange_pair),
+    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b64", exchange_pair),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b32", exchange_pair),
+    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b64", exchange_pair),
+    line<MemoryOp{.bytes = 4}>("ds_read_addtid_b32", read_by_lane),
+    line<MemoryOp{.bytes = 4, .store = true}>("ds_write_addtid_b32", write_by_lane),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::add, .returns = true}>("ds_append", count_lanes<true>),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::sub, .returns = true}>("ds_consume", count_lanes<false>),
     KILN_LDS_ATOMIC("add", "add_rtn", "f32", 4, add_f32),
     KILN_LDS_ATOMIC("min", "min_rtn", "f32", 4, min_f32),
     KILN_LDS_ATOMIC("max", "max_rtn", "f32", 4, max_f32),

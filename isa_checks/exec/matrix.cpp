@@ -29,11 +29,18 @@ const std::array<float, 256>& fp8_values(bool bf8, bool fnuz) {
   return tables[(bf8 ? 2 : 0) + (fnuz ? 1 : 0)];
 }
 
+// f32 with 10 bits of mantissa. How the hardware drops the other 13 is not public; the model rounds to nearest even.
+float round_to_xf32(float x) {
+  const u32 bits = as_bits(x);
+  return x - x != 0 ? x : as_float((bits + 0xfffU + (bits >> 13 & 1U)) & ~0x1fffU);
+}
+
 // Element `e` of those that a lane holds in consecutive registers.
 double element(const u32* registers, int lane, int e, Element type, bool fnuz) {
   const auto word = [&](int i) { return registers[i * lane_count + lane]; };
   switch (type) {
   case Element::f32: return static_cast<double>(as_float(word(e)));
+  case Element::xf32: return static_cast<double>(round_to_xf32(as_float(word(e))));
   case Element::f64: return as_double(word(2 * e) | static_cast<std::uint64_t>(word(2 * e + 1)) << 32);
   case Element::f16: return static_cast<double>(to_float(Half{static_cast<std::uint16_t>(word(e / 2) >> (16 * (e % 2)))}));
   case Element::bf16: return static_cast<double>(to_float(BFloat{static_cast<std::uint16_t>(word(e / 2) >> (16 * (e % 2)))}));
@@ -55,16 +62,6 @@ int b_lane(int lane, int blgp) {
   }
 }
 
-struct Place {
-  int lane, reg; // reg counts results, of 32 or 64 bits
-};
-// Where element (i, j) of a block of C and D lies.
-Place result_place(const MatrixShape& s, int block, int i, int j) {
-  if (s.accumulator == Element::f64) return s.m == 16 ? Place{j + 16 * (i % 4), i / 4} : Place{j + 4 * block + 16 * i, 0};
-  if (s.m == 32) return {j + 32 * (i / 4 % 2), 16 * block + 4 * (i / 8) + i % 4};
-  if (s.m == 16) return {j + 16 * (i / 4), 4 * block + i % 4};
-  return {j + 4 * block, i};
-}
 // Where element (i, kk) of a block of A lies, and likewise of B: a group of m lanes holds `per_lane` columns of one block.
 struct SourcePlace {
   int lane, element;
@@ -83,28 +80,6 @@ template <class T> void accumulate(const MatrixShape& s, const T (&a)[largest_si
         if (s.accumulator == Element::f64) sum[i][j] = std::fma(a[i][kk], b[kk][j], sum[i][j]);
         else sum[i][j] += a[i][kk] * b[kk][j];
       }
-}
-
-void store_result(const MatrixShape& s, std::vector<u32>& result, Place at, double value) {
-  const auto word = [&](int reg) -> u32& { return result[static_cast<std::size_t>(reg * lane_count + at.lane)]; };
-  if (s.accumulator == Element::f64) {
-    word(2 * at.reg) = static_cast<u32>(as_bits(value));
-    word(2 * at.reg + 1) = static_cast<u32>(as_bits(value) >> 32);
-  } else if (s.accumulator == Element::i8) {
-    word(at.reg) = static_cast<u32>(static_cast<std::int64_t>(value));
-  } else {
-    word(at.reg) = as_bits(static_cast<float>(value));
-  }
-}
-
-double addend(const MatrixShape& s, const Inst& inst, const u32* c, Place at) {
-  if (c == nullptr) {
-    if (s.accumulator == Element::f64) return as_double(inst.src[2].value);
-    const u32 bits = static_cast<u32>(inst.src[2].value);
-    return s.accumulator == Element::i8 ? static_cast<double>(static_cast<std::int32_t>(bits)) : static_cast<double>(as_float(bits));
-  }
-  if (s.accumulator == Element::i8) return static_cast<double>(static_cast<std::int32_t>(c[at.reg * lane_count + at.lane]));
-  return element(c, at.lane, at.reg, s.accumulator, false);
 }
 
 template <bool fnuz> void mfma(Wave& wave, const Inst& inst) {
@@ -204,6 +179,8 @@ constexpr Semantics table_of[] = {
     square<fnuz, 4, 1, 16, Element::f32>("v_mfma_f32_4x4x1_16b_f32"),
     square<fnuz, 32, 2, 1, Element::f32>("v_mfma_f32_32x32x2_f32"),
     square<fnuz, 16, 4, 1, Element::f32>("v_mfma_f32_16x16x4_f32"),
+    square<fnuz, 32, 4, 1, Element::xf32>("v_mfma_f32_32x32x4_xf32"), // gfx942 only
+    square<fnuz, 16, 8, 1, Element::xf32>("v_mfma_f32_16x16x8_xf32"),
     square<fnuz, 32, 4, 2, Element::f16>("v_mfma_f32_32x32x4_2b_f16"),
     square<fnuz, 16, 4, 4, Element::f16>("v_mfma_f32_16x16x4_4b_f16"),
     square<fnuz, 4, 4, 16, Element::f16>("v_mfma_f32_4x4x4_16b_f16"),
@@ -267,14 +244,48 @@ constexpr Semantics table_of[] = {
 
 } // namespace
 
+ResultPlace result_place(const MatrixShape& s, int block, int i, int j) {
+  if (s.accumulator == Element::f64) return s.m == 16 ? ResultPlace{j + 16 * (i % 4), i / 4} : ResultPlace{j + 4 * block + 16 * i, 0};
+  if (s.m == 32) return {j + 32 * (i / 4 % 2), 16 * block + 4 * (i / 8) + i % 4};
+  if (s.m == 16) return {j + 16 * (i / 4), 4 * block + i % 4};
+  return {j + 4 * block, i};
+}
+void store_result(const MatrixShape& s, std::vector<u32>& result, ResultPlace at, double value) {
+  const auto word = [&](int reg) -> u32& { return result[static_cast<std::size_t>(reg * lane_count + at.lane)]; };
+  if (s.accumulator == Element::f64) {
+    word(2 * at.reg) = static_cast<u32>(as_bits(value));
+    word(2 * at.reg + 1) = static_cast<u32>(as_bits(value) >> 32);
+  } else if (s.accumulator == Element::i8) {
+    word(at.reg) = static_cast<u32>(static_cast<std::int64_t>(value));
+  } else {
+    word(at.reg) = as_bits(static_cast<float>(value));
+  }
+}
+
+double addend(const MatrixShape& s, const Inst& inst, const u32* c, ResultPlace at) {
+  if (c == nullptr) {
+    if (s.accumulator == Element::f64) return as_double(inst.src[2].value);
+    const u32 bits = static_cast<u32>(inst.src[2].value);
+    return s.accumulator == Element::i8 ? static_cast<double>(static_cast<std::int32_t>(bits)) : static_cast<double>(as_float(bits));
+  }
+  if (s.accumulator == Element::i8) return static_cast<double>(static_cast<std::int32_t>(c[at.reg * lane_count + at.lane]));
+  return element(c, at.lane, at.reg, s.accumulator, false);
+}
+
 int MatrixShape::element_bits(Element e) const {
   switch (e) {
   case Element::f64: return 64;
-  case Element::f32: return 32;
+  case Element::f32:
+  case Element::xf32: return 32;
   case Element::f16:
   case Element::bf16: return 16;
   default: return 8;
   }
+}
+
+int matrix_source_registers(const MatrixShape& shape, const Fields& fields, int operand) {
+  if (shape.named_formats) return named_format_registers(operand == 0 ? fields.cbsz : fields.blgp);
+  return operand == 0 ? shape.a_registers() : shape.source_registers();
 }
 
 Table matrix_table(bool fnuz) {

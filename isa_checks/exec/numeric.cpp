@@ -94,9 +94,9 @@ std::uint32_t encode_small(const SmallFloat& format, double value, Rounding roun
          static_cast<std::uint32_t>(std::ldexp(fraction, format.mantissa_bits));
 }
 
-std::uint32_t encode_stochastic(const SmallFloat& format, float value, std::uint32_t random, bool saturate) {
+std::uint32_t encode_stochastic(const SmallFloat& format, double value, std::uint32_t random, bool saturate) {
   if (!std::isfinite(value) || value == 0) return encode_small(format, value, Rounding::nearest_even, saturate);
-  const double magnitude = std::fabs(static_cast<double>(value));
+  const double magnitude = std::fabs(value);
   const int exponent = std::max(std::ilogb(magnitude), 1 - format.bias);
   const double quantum = std::ldexp(1.0, exponent - format.mantissa_bits);
   const double dithered = magnitude / quantum + std::ldexp(static_cast<double>(random), -32);

@@ -25,7 +25,7 @@ inline float to_float(Half h) {
   const std::uint32_t exponent = magnitude & 0x0f800000U;
   const std::uint32_t normal = magnitude + ((127U - 15U) << 23);
   const std::uint32_t special = normal + ((128U - 16U) << 23);
-  const std::uint32_t denormal = as_bits(as_float(magnitude + (113U << 23)) - as_float(113U << 23));
+  const std::uint32_t denormal = as_bits(as_float(magnitude + (113U << 23)) - as_float(113U << 23)) & 0x7fffffffU; // 0 - 0 may be -0
   const std::uint32_t result = exponent == 0 ? denormal : exponent == 0x0f800000U ? special : normal;
   return as_float(result | static_cast<std::uint32_t>(h.bits & 0x8000U) << 16);
 }
@@ -59,7 +59,7 @@ struct SmallFloat {
     fnuz,    // negative zero: NaN, nothing else special
     finite   // every code is a number (fp6, fp4)
   } specials;
-  int width() const { return 1 + exponent_bits + mantissa_bits; }
+  constexpr int width() const { return 1 + exponent_bits + mantissa_bits; }
 };
 inline constexpr SmallFloat f16_format{5, 10, 15, SmallFloat::ieee};
 inline constexpr SmallFloat bf16_format{8, 7, 127, SmallFloat::ieee};
@@ -79,7 +79,8 @@ std::uint32_t nan_code(const SmallFloat& format);     // 0 for a format that has
 // without one, NaN. An infinity saturates too. `finite` formats always saturate and take NaN as the largest number.
 std::uint32_t encode_small(const SmallFloat& format, double value, Rounding rounding, bool saturate);
 
-// Stochastic rounding of a finite f32: `random` (32 bits) is added below the kept mantissa bits, then truncated.
-std::uint32_t encode_stochastic(const SmallFloat& format, float value, std::uint32_t random, bool saturate);
+// Stochastic rounding: the 32 bits of `random` are added below the last bit that is kept, its top bit half as much as that, then
+// truncated.
+std::uint32_t encode_stochastic(const SmallFloat& format, double value, std::uint32_t random, bool saturate);
 
 } // namespace kiln::exec

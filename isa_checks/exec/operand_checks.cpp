@@ -53,10 +53,11 @@ void memory_ranges(Inst& inst, const MemoryOp& op) {
     return;
   }
   const std::string_view name = inst.op->name;
-  reads.vector(inst.src[0].reg, 1);
+  const bool by_m0 = name.find("addtid") != name.npos || name == "ds_append" || name == "ds_consume"; // no address register
+  by_m0 ? reads.scalar(code::m0, 1) : reads.vector(inst.src[0].reg, 1);
   const bool two = op.pair_stride != 0, permutes = name == "ds_bpermute_b32" || name == "ds_permute_b32";
-  if (op.store || op.atomic != Atomic::none || permutes) reads.vector(inst.src[1].reg, words);
-  if ((op.store && two) || exchange) reads.vector(inst.src[2].reg, words);
+  if (op.store || (op.atomic != Atomic::none && !by_m0) || permutes) reads.vector(inst.src[1].reg, words);
+  if ((two && (op.store || op.atomic != Atomic::none)) || takes_two(op.atomic)) reads.vector(inst.src[2].reg, words);
   const bool returns = op.atomic != Atomic::none ? op.returns : !op.store && name != "ds_nop";
   if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(two ? 2 * words : words)};
   inst.pure = permutes || name == "ds_swizzle_b32";
@@ -67,7 +68,7 @@ bool keeps_destination(const Inst& inst) {
   const Signature& s = inst.op->signature;
   const Sdwa& sdwa = inst.fields.sdwa;
   return s.keeps_half || inst.dst_high || (sdwa.present && sdwa.dst_sel != 6 && sdwa.dst_unused == 2) ||
-         inst.op->name == "v_writelane_b32" || inst.op->name.starts_with("v_cvt_sr_");
+         inst.op->name == "v_writelane_b32" || s.keeps_rest;
 }
 
 void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, Range vector, Range scalar) {
@@ -103,8 +104,11 @@ void set_ranges(Inst& inst) {
     return;
   }
   if (const MatrixShape* shape = inst.op->matrix) {
-    reads.vector(inst.src[0].reg, shape->a_registers());
-    reads.vector(inst.src[1].reg, shape->source_registers());
+    for (int k = 0; k < 2; ++k) reads.vector(inst.src[static_cast<std::size_t>(k)].reg, matrix_source_registers(*shape, inst.fields, k));
+    for (const Operand& scale : {inst.src[3], inst.src[4]}) {
+      if (scale.kind == Operand::vector) reads.vector(scale.reg, 1);
+      if (scale.kind == Operand::scalar) reads.scalar(scale.reg, 1);
+    }
     if (inst.src[2].kind == Operand::vector) reads.vector(inst.src[2].reg, shape->sparse ? 1 : shape->result_registers());
     if (shape->sparse) reads.vector(inst.dst.reg, shape->result_registers());
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(shape->result_registers())};

@@ -188,6 +188,9 @@ void matrix_operands(Inst& inst) {
   for (int k = 0; k < 2; ++k) inst.src[static_cast<std::size_t>(k)] = make_operand(f, f.src[k], type, (f.acc_src >> k & 1) != 0);
   inst.src[2] = make_operand(f, f.src[2], type, f.acc_cd && !inst.op->matrix->sparse); // the indices of A are never in accumulation registers
   inst.dst = {.kind = Operand::vector, .type = type, .reg = static_cast<std::uint16_t>(f.dst + (f.acc_cd ? 256 : 0))};
+  if (!has_scales(f)) return;
+  inst.src[3] = make_operand(f, f.prefix[1] & 0x1ffU, Type::u32);
+  inst.src[4] = make_operand(f, f.prefix[1] >> 9 & 0x1ffU, Type::u32);
 }
 
 std::uint16_t data_register(const Fields& f, std::uint16_t reg) { return static_cast<std::uint16_t>(reg + (f.acc ? 256 : 0)); }

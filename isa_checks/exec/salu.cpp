@@ -138,6 +138,19 @@ u64 whole_quads(u64 x) {
     if ((x >> i & 0xfU) != 0) r |= 0xfULL << i;
   return r;
 }
+u64 doubled_bits(u32 x) {
+  u64 r = 0;
+  for (int i = 0; i < 32; ++i)
+    if ((x >> i & 1U) != 0) r |= 3ULL << (2 * i);
+  return r;
+}
+// A bit for each group of four that is not all zero.
+template <class T> T quads(T x) {
+  T r = 0;
+  for (unsigned i = 0; i < sizeof(T) * 2; ++i)
+    if ((x >> (4 * i) & 0xfU) != 0) r |= T{1} << i;
+  return r;
+}
 template <class T> T reverse(T x) {
   T r = 0;
   for (unsigned i = 0; i < sizeof(T) * 8; ++i) r = static_cast<T>(r << 1 | (x >> i & 1U));
@@ -195,6 +208,10 @@ constexpr Semantics bits[] = {
     scalar<[](bool& scc, u32 a) -> u32 { scc = ~a != 0; return ~a; }>("s_not_b32"),
     scalar<[](bool& scc, u64 a) -> u64 { scc = ~a != 0; return ~a; }>("s_not_b64"),
     scalar<[](bool& scc, u64 a) -> u64 { const u64 r = whole_quads(a); scc = r != 0; return r; }>("s_wqm_b64"),
+    scalar<[](bool& scc, u32 a) -> u32 { const u32 r = static_cast<u32>(whole_quads(a)); scc = r != 0; return r; }>("s_wqm_b32"),
+    scalar<[](bool& scc, u32 a) -> u32 { const u32 r = quads(a); scc = r != 0; return r; }>("s_quadmask_b32"),
+    scalar<[](bool& scc, u64 a) -> u64 { const u64 r = quads(a); scc = r != 0; return r; }>("s_quadmask_b64"),
+    scalar<[](bool&, u32 a) -> u64 { return doubled_bits(a); }>("s_bitreplicate_b64_b32"),
     scalar<[](bool& scc, u32 a, u32 n) -> u32 { const u32 r = a << (n & 31U); scc = r != 0; return r; }>("s_lshl_b32"),
     scalar<[](bool& scc, u64 a, u32 n) -> u64 { const u64 r = a << (n & 63U); scc = r != 0; return r; }>("s_lshl_b64"),
     scalar<[](bool& scc, u32 a, u32 n) -> u32 { const u32 r = (a >> (n & 31U)); scc = r != 0; return r; }>("s_lshr_b32"),

@@ -1,6 +1,7 @@
 // Vector comparisons: v_cmp_* and v_cmpx_* of every type, and v_cmp_class.
 #include "isa_checks/exec/float_ops.h"
 #include "isa_checks/exec/lanes.h"
+#include "isa_checks/exec/mode.h"
 #include "isa_checks/exec/tables.h"
 
 namespace kiln::exec {
@@ -13,8 +14,8 @@ template <class T> auto value(T x) {
 
 // One comparison under both its names.
 #define KILN_COMPARE(name, T, condition)                                                                                       \
-  lanes<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return (condition); }>("v_cmp_" name),          \
-      lanes<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return (condition); }>("v_cmpx_" name)
+  exact<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return (condition); }>("v_cmp_" name),          \
+      exact<[](T s0, T s1) { [[maybe_unused]] const auto a = value(s0); [[maybe_unused]] const auto b = value(s1); return (condition); }>("v_cmpx_" name)
 
 #define KILN_COMPARE_INTEGER(suffix, T)                                                                                        \
   KILN_COMPARE("f_" suffix, T, false), KILN_COMPARE("lt_" suffix, T, a < b), KILN_COMPARE("eq_" suffix, T, a == b),            \

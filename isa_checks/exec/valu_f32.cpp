@@ -1,6 +1,8 @@
 // Single-precision vector instructions.
+#include "isa_checks/exec/control.h"
 #include "isa_checks/exec/float_ops.h"
 #include "isa_checks/exec/lanes.h"
+#include "isa_checks/exec/mode.h"
 #include "isa_checks/exec/tables.h"
 #include <numbers>
 
@@ -28,6 +30,18 @@ float cosine(float x) {
 }
 
 float legacy_product(float a, float b) { return a == 0 || b == 0 ? 0.0F : a * b; }
+
+float fma_mix(Mixed a, Mixed b, Mixed c) { return std::fma(a.value, b.value, c.value); }
+Half fma_mix_half(Mixed a, Mixed b, Mixed c) { return to_half(fma_mix(a, b, c)); }
+// Sources that were halves have lost that here, so their denormals cannot be made zero.
+float fma_mix_in_mode(const Wave& wave, Mixed a, Mixed b, Mixed c) {
+  if ((wave.mode & 0x40U) == 0) throw Stop("v_fma_mix in a MODE without f16 denormals, which the executor does not model");
+  const auto value = [&](Mixed x) { return mode::source(wave.mode, x.value); };
+  return mode::result(wave.mode, std::fma(value(a), value(b), value(c)));
+}
+Half fma_mix_half_in_mode(const Wave& wave, Mixed a, Mixed b, Mixed c) {
+  return mode::to_half(wave.mode, static_cast<double>(fma_mix_in_mode(wave, a, b, c)));
+}
 
 // Division steps of the IEEE sequence, after the manual's pseudo-code of v_div_scale, v_div_fmas and v_div_fixup. Where the
 // manual tests a reciprocal for being denormal, a large denominator is scaled down, as the sequence needs it to be exact.
@@ -73,33 +87,33 @@ float div_fixup(float quotient, float denominator, float numerator) {
 }
 
 constexpr Semantics table[] = {
-    lanes<[](float a, float b) { return a + b; }>("v_add_f32"),
-    lanes<[](float a, float b) { return a - b; }>("v_sub_f32"),
-    lanes<[](float a, float b) { return b - a; }>("v_subrev_f32"),
-    lanes<[](float a, float b) { return a * b; }>("v_mul_f32"),
-    lanes<legacy_product>("v_mul_legacy_f32"),
-    lanes<min_number<float>>("v_min_f32"),
-    lanes<max_number<float>>("v_max_f32"),
-    lanes<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fma_f32"),
-    accumulating<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmac_f32"),
-    lanes<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmamk_f32"),
-    lanes<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmaak_f32"),
-    lanes<[](Mixed a, Mixed b, Mixed c) { return std::fma(a.value, b.value, c.value); }>("v_fma_mix_f32"),
-    keeping_half<[](Mixed a, Mixed b, Mixed c) { return to_half(std::fma(a.value, b.value, c.value)); }>("v_fma_mixlo_f16"),
-    keeping_half<[](Mixed a, Mixed b, Mixed c) { return to_half(std::fma(a.value, b.value, c.value)); }>("v_fma_mixhi_f16"),
-    lanes<[](float a, float b, float c) { return min_number(min_number(a, b), c); }>("v_min3_f32"),
-    lanes<[](float a, float b, float c) { return max_number(max_number(a, b), c); }>("v_max3_f32"),
-    lanes<median<float>>("v_med3_f32"),
-    lanes<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>("v_minimum3_f32"),
-    lanes<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>("v_maximum3_f32"),
-    lanes<[](float x) { return std::floor(x); }>("v_floor_f32"),
-    lanes<[](float x) { return std::ceil(x); }>("v_ceil_f32"),
-    lanes<[](float x) { return std::trunc(x); }>("v_trunc_f32"),
-    lanes<[](float x) { return round_even(x); }>("v_rndne_f32"),
-    lanes<[](float x) { return fraction(x, as_float(0x3f7fffffU)); }>("v_fract_f32"),
-    lanes<[](float x) { return frexp_exponent(x); }>("v_frexp_exp_i32_f32"),
-    lanes<[](float x) { return frexp_mantissa(x); }>("v_frexp_mant_f32"),
-    lanes<[](float x, i32 e) { return load_exponent(x, e); }>("v_ldexp_f32"),
+    arithmetic<[](float a, float b) { return a + b; }>("v_add_f32"),
+    arithmetic<[](float a, float b) { return a - b; }>("v_sub_f32"),
+    arithmetic<[](float a, float b) { return b - a; }>("v_subrev_f32"),
+    arithmetic<[](float a, float b) { return a * b; }>("v_mul_f32"),
+    arithmetic<legacy_product>("v_mul_legacy_f32"),
+    exact<min_number<float>>("v_min_f32"),
+    exact<max_number<float>>("v_max_f32"),
+    arithmetic<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fma_f32"),
+    accumulating_arithmetic<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmac_f32"),
+    arithmetic<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmamk_f32"),
+    arithmetic<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmaak_f32"),
+    arithmetic<fma_mix, fma_mix_in_mode>("v_fma_mix_f32"),
+    half_kept(arithmetic<fma_mix_half, fma_mix_half_in_mode, mode::Rounds::as_single>("v_fma_mixlo_f16")),
+    half_kept(arithmetic<fma_mix_half, fma_mix_half_in_mode, mode::Rounds::as_single>("v_fma_mixhi_f16")),
+    exact<[](float a, float b, float c) { return min_number(min_number(a, b), c); }>("v_min3_f32"),
+    exact<[](float a, float b, float c) { return max_number(max_number(a, b), c); }>("v_max3_f32"),
+    exact<median<float>>("v_med3_f32"),
+    exact<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>("v_minimum3_f32"),
+    exact<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>("v_maximum3_f32"),
+    exact<[](float x) { return std::floor(x); }>("v_floor_f32"),
+    exact<[](float x) { return std::ceil(x); }>("v_ceil_f32"),
+    exact<[](float x) { return std::trunc(x); }>("v_trunc_f32"),
+    exact<[](float x) { return round_even(x); }>("v_rndne_f32"),
+    arithmetic<[](float x) { return fraction(x, as_float(0x3f7fffffU)); }>("v_fract_f32"),
+    exact<[](float x) { return frexp_exponent(x); }>("v_frexp_exp_i32_f32"),
+    exact<[](float x) { return frexp_mantissa(x); }>("v_frexp_mant_f32"),
+    arithmetic<[](float x, i32 e) { return load_exponent(x, e); }>("v_ldexp_f32"),
     lanes<reciprocal>("v_rcp_f32", InstClass::trans),
     lanes<reciprocal>("v_rcp_iflag_f32", InstClass::trans),
     lanes<reciprocal_root>("v_rsq_f32", InstClass::trans),
@@ -111,14 +125,14 @@ constexpr Semantics table[] = {
     lanes<sine>("v_sin_f32", InstClass::trans),
     lanes<cosine>("v_cos_f32", InstClass::trans),
     lanes<div_scale>("v_div_scale_f32"),
-    lanes<[](float a, float b, float c, bool vcc) {
+    arithmetic<[](float a, float b, float c, bool vcc) {
       const float r = std::fma(a, b, c);
       return vcc ? std::ldexp(r, (as_bits(c) >> 23 & 0xffU) > 127 ? 64 : -64) : r;
     }>("v_div_fmas_f32"),
     lanes<div_fixup>("v_div_fixup_f32"),
-    lanes<[](FloatPair a, FloatPair b) { return FloatPair{a.lo + b.lo, a.hi + b.hi}; }>("v_pk_add_f32"),
-    lanes<[](FloatPair a, FloatPair b) { return FloatPair{a.lo * b.lo, a.hi * b.hi}; }>("v_pk_mul_f32"),
-    lanes<[](FloatPair a, FloatPair b, FloatPair c) {
+    arithmetic<[](FloatPair a, FloatPair b) { return FloatPair{a.lo + b.lo, a.hi + b.hi}; }>("v_pk_add_f32"),
+    arithmetic<[](FloatPair a, FloatPair b) { return FloatPair{a.lo * b.lo, a.hi * b.hi}; }>("v_pk_mul_f32"),
+    arithmetic<[](FloatPair a, FloatPair b, FloatPair c) {
       return FloatPair{std::fma(a.lo, b.lo, c.lo), std::fma(a.hi, b.hi, c.hi)};
     }>("v_pk_fma_f32"),
 };

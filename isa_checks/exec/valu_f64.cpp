@@ -1,6 +1,7 @@
 // Double-precision vector instructions.
 #include "isa_checks/exec/float_ops.h"
 #include "isa_checks/exec/lanes.h"
+#include "isa_checks/exec/mode.h"
 #include "isa_checks/exec/tables.h"
 
 namespace kiln::exec {
@@ -37,25 +38,25 @@ WithCarry<double> div_scale(double s0, double denominator, double numerator) {
 }
 
 constexpr Semantics table[] = {
-    lanes<[](double a, double b) { return a + b; }>("v_add_f64"),
-    lanes<[](double a, double b) { return a * b; }>("v_mul_f64"),
-    lanes<min_number<double>>("v_min_f64"),
-    lanes<max_number<double>>("v_max_f64"),
-    lanes<[](double a, double b, double c) { return std::fma(a, b, c); }>("v_fma_f64"),
-    accumulating<[](double a, double b, double c) { return std::fma(a, b, c); }>("v_fmac_f64"),
-    lanes<[](double x) { return std::floor(x); }>("v_floor_f64"),
-    lanes<[](double x) { return std::ceil(x); }>("v_ceil_f64"),
-    lanes<[](double x) { return std::trunc(x); }>("v_trunc_f64"),
-    lanes<[](double x) { return round_even(x); }>("v_rndne_f64"),
-    lanes<[](double x) { return fraction(x, as_double(0x3fefffffffffffffULL)); }>("v_fract_f64"),
-    lanes<[](double x) { return frexp_exponent(x); }>("v_frexp_exp_i32_f64"),
-    lanes<[](double x) { return frexp_mantissa(x); }>("v_frexp_mant_f64"),
-    lanes<[](double x, i32 e) { return load_exponent(x, e); }>("v_ldexp_f64"),
+    arithmetic<[](double a, double b) { return a + b; }>("v_add_f64"),
+    arithmetic<[](double a, double b) { return a * b; }>("v_mul_f64"),
+    exact<min_number<double>>("v_min_f64"),
+    exact<max_number<double>>("v_max_f64"),
+    arithmetic<[](double a, double b, double c) { return std::fma(a, b, c); }>("v_fma_f64"),
+    accumulating_arithmetic<[](double a, double b, double c) { return std::fma(a, b, c); }>("v_fmac_f64"),
+    exact<[](double x) { return std::floor(x); }>("v_floor_f64"),
+    exact<[](double x) { return std::ceil(x); }>("v_ceil_f64"),
+    exact<[](double x) { return std::trunc(x); }>("v_trunc_f64"),
+    exact<[](double x) { return round_even(x); }>("v_rndne_f64"),
+    arithmetic<[](double x) { return fraction(x, as_double(0x3fefffffffffffffULL)); }>("v_fract_f64"),
+    exact<[](double x) { return frexp_exponent(x); }>("v_frexp_exp_i32_f64"),
+    exact<[](double x) { return frexp_mantissa(x); }>("v_frexp_mant_f64"),
+    arithmetic<[](double x, i32 e) { return load_exponent(x, e); }>("v_ldexp_f64"),
     lanes<[](double x) { return 1.0 / x; }>("v_rcp_f64", InstClass::trans),
     lanes<[](double x) { return 1.0 / std::sqrt(x); }>("v_rsq_f64", InstClass::trans),
     lanes<[](double x) { return std::sqrt(x); }>("v_sqrt_f64", InstClass::trans),
     lanes<div_scale>("v_div_scale_f64"),
-    lanes<[](double a, double b, double c, bool vcc) {
+    arithmetic<[](double a, double b, double c, bool vcc) {
       const double r = std::fma(a, b, c);
       return vcc ? std::ldexp(r, (as_bits(c) >> 52 & 0x7ffU) > 1023 ? 128 : -128) : r;
     }>("v_div_fmas_f64"),

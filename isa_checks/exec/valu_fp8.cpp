@@ -1,4 +1,4 @@
-// Conversions to and from fp8 and bf8: FNUZ on gfx942, OCP on gfx950, under the same mnemonics.
+// Conversions to and from fp8 and bf8: FNUZ on gfx942, OCP on gfx950, under the same mnemonics; stochastic rounding to f16, bf16.
 #include "isa_checks/exec/float_ops.h"
 #include "isa_checks/exec/lanes.h"
 #include "isa_checks/exec/tables.h"
@@ -9,12 +9,11 @@ namespace {
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 
-// MODE.FP16_OVFL makes an overflowing conversion saturate.
+// MODE.FP16_OVFL makes an overflowing conversion saturate. Its rounding mode does not count here.
 bool saturates(const Wave& wave) { return (wave.mode >> 23 & 1U) != 0; }
 
 template <SmallFloat format> u32 encode(const Wave& wave, float x) {
-  const auto rounding = static_cast<Rounding>(wave.mode & 3U);
-  return encode_small(format, static_cast<double>(x), rounding, saturates(wave) && std::isfinite(x));
+  return encode_small(format, static_cast<double>(x), Rounding::nearest_even, saturates(wave) && std::isfinite(x));
 }
 template <SmallFloat format> u16 encode_pair(const Wave& wave, float a, float b) {
   return static_cast<u16>(encode<format>(wave, a) | encode<format>(wave, b) << 8);
@@ -22,17 +21,18 @@ template <SmallFloat format> u16 encode_pair(const Wave& wave, float a, float b)
 template <SmallFloat format> float decode(u32 code) { return decode_small(format, code & 0xffU); }
 template <SmallFloat format> FloatPair decode_pair(u16 codes) { return {decode<format>(codes), decode<format>(codes >> 8U)}; }
 
-// v_cvt_sr_*: op_sel[3:2] names the byte of the destination that is written.
+// v_cvt_sr_*: op_sel[3:2] names the byte of the destination that is written; for 16 bits, op_sel[3] the half.
 template <SmallFloat format> void stochastic(Wave& wave, const Inst& inst) {
   Buffer a, b, result;
   const u32* const value = fetch(wave, inst, 0, a);
   const u32* const random = fetch(wave, inst, 1, b);
   const u32* const old = wave.lanes(inst.dst.reg);
-  const int shift = 8 * (inst.fields.op_sel >> 2);
+  constexpr u32 mask = (1U << format.width()) - 1;
+  const int shift = format.width() == 8 ? 8 * (inst.fields.op_sel >> 2) : 16 * (inst.fields.op_sel >> 3);
   for (int i = 0; i < lane_count; ++i) {
     const float x = as_float(value[i]);
     const u32 code = encode_stochastic(format, x, random[i], saturates(wave) && std::isfinite(x));
-    result.word[0][i] = (old[i] & ~(0xffU << shift)) | code << shift;
+    result.word[0][i] = (old[i] & ~(mask << shift)) | code << shift;
   }
   commit(wave, inst, result);
 }
@@ -42,6 +42,7 @@ template <SmallFloat format> constexpr Semantics stochastic_entry(std::string_vi
   s.result = Type::u32;
   s.source = {Type::f32, Type::u32};
   s.source_count = 2;
+  s.keeps_rest = true;
   return {name, &stochastic<format>, s, InstClass::valu};
 }
 template <SmallFloat format> constexpr Semantics pack(std::string_view name) {
@@ -60,6 +61,8 @@ constexpr Semantics table_of[] = {
     pack<bf8>("v_cvt_pk_bf8_f32"),
     stochastic_entry<fp8>("v_cvt_sr_fp8_f32"),
     stochastic_entry<bf8>("v_cvt_sr_bf8_f32"),
+    stochastic_entry<f16_format>("v_cvt_sr_f16_f32"),
+    stochastic_entry<bf16_format>("v_cvt_sr_bf16_f32"),
 };
 
 } // namespace

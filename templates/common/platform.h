@@ -37,15 +37,18 @@ struct e5m2 { u8 bits; };
 struct e5m2fnuz { u8 bits; };
 
 inline constexpr int wave_size = 64;
+inline constexpr int xcds = 8; // of MI300X and MI350X in their usual partition: workgroups go to them in turn
 
 #if defined(__gfx950__)
 inline constexpr bool has_ocp_fp8 = true;
 inline constexpr bool has_dot2_bf16 = true;
 inline constexpr bool has_permlane_swap = true;
+inline constexpr bool has_wide_fp8_mfma = true; // 16x16x128 f8f6f4
 #else
 inline constexpr bool has_ocp_fp8 = false;
 inline constexpr bool has_dot2_bf16 = false;
 inline constexpr bool has_permlane_swap = false;
+inline constexpr bool has_wide_fp8_mfma = false;
 #endif
 
 namespace platform {
@@ -68,6 +71,21 @@ KILN_DEVICE void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+// Stores of this wave before it are seen, by whoever acquires afterwards, in all of the device; and the other side of that.
+KILN_DEVICE void release_to_device() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
+KILN_DEVICE void acquire_from_device() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
+// Adds 1 for the whole device and returns the count before.
+KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
+
+// Keeps what is computed from an offset behind this place. An offset that is widened to 64 bits before a loop is added to
+// its base as a vector of 64 bits there; widened beside the access, it is part of the access.
+KILN_DEVICE void stay_here(u32& offset) { asm volatile("" : "+v"(offset)); }
+// 16 bytes at base + offset; streamed: that nobody needs again.
+using u32x4 = u32 __attribute__((ext_vector_type(4)));
+KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }
+KILN_DEVICE u32x4 load_streamed(const char* base, u32 offset) {
+  return __builtin_nontemporal_load(reinterpret_cast<const u32x4*>(base + offset));
 }
 // A register whose content does not matter. (__builtin_nondeterministic_value costs a v_mov of 0 each time.)
 #pragma clang diagnostic push

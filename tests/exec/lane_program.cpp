@@ -30,6 +30,7 @@ k:
   .amdhsa_next_free_vgpr {vgprs}
   .amdhsa_accum_offset 256
   .amdhsa_next_free_sgpr 96
+  .amdhsa_float_denorm_mode_32 3
 {descriptor}
 .end_amdhsa_kernel
 )",

@@ -1,0 +1,129 @@
+// Schedules of skinny GEMMs: bytes of weights in flight and balance over the CUs decide.
+#include "gen/gemm_schedule.h"
+#include "gen/error.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+// HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; nearly four times that hides jitter.
+constexpr int kib_in_flight_per_cu = 64;
+constexpr int vgprs_for_ring = 224; // of 256 addressable ones
+constexpr double good_balance = 0.97;
+
+int a_loads(const SkinnyGemmConfig& c) {
+  const int rows = c.method == GemmMethod::matrix ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
+  return rows * c.loads * (c.a_bits / c.b_bits);
+}
+
+int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * (c.b_loads() + a_loads(c)) * 4; }
+
+int sum_vgprs(const SkinnyGemmConfig& c) {
+  const int each = c.method == GemmMethod::matrix ? 4 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
+  return c.products * c.tile_n / c.rows_per_load() * each;
+}
+
+// Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.
+long long wave_steps(const SkinnyGemmConfig& c) {
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.ring - 1) / c.ring;
+  return std::min(steps, (turns + c.waves - 1) / c.waves * c.ring);
+}
+
+// The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
+SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
+  const int least = std::max(1, (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads()); // with one workgroup a CU
+  const auto fits = [&] { return ring_vgprs(c) + sum_vgprs(c) <= vgprs_for_ring && c.ring * c.b_loads() <= 60 && c.ring <= 16; };
+  SkinnyGemmConfig best = c;
+  best.ring = 0;
+  for (c.ring = least; fits(); ++c.ring)
+    if (best.ring == 0 || wave_steps(c) < wave_steps(best)) best = c;
+  for (c.ring = least; best.ring == 0; --c.ring)
+    if (fits() || c.ring == 1) best = c;
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups;
+  best.ring = static_cast<int>(std::min<long long>(best.ring, (steps + c.waves - 1) / c.waves));
+  return best;
+}
+
+SkinnyGemmConfig with_vec(SkinnyGemmConfig c) {
+  const auto each = static_cast<unsigned>(std::max(1, c.rows * c.tile_n / c.threads()));
+  c.vec = std::min(8, static_cast<int>(std::bit_floor(each)));
+  while (c.n % c.vec) c.vec /= 2;
+  return c;
+}
+
+// As many workgroups as CUs, but each with a step for every wave at least.
+SkinnyGemmConfig with_workgroups(SkinnyGemmConfig c, const Target& target) {
+  c.workgroups = static_cast<int>(std::clamp<long long>(c.steps() / c.waves, 1, target.compute_units()));
+  return c;
+}
+
+SkinnyGemmConfig base_config(const Plan& plan, const Target& target) {
+  const GemmPlan& gemm = *plan.gemm;
+  SkinnyGemmConfig c{.rows = static_cast<int>(gemm.rows),
+                     .n = static_cast<int>(gemm.n),
+                     .k = static_cast<int>(gemm.k),
+                     .a_bits = size_bytes(gemm.a_type) * 8,
+                     .b_bits = size_bytes(gemm.b_type) * 8,
+                     .products = static_cast<int>(gemm.products().size())};
+  // One instruction takes 128 bytes of k.
+  if (target.has_wide_fp8_mfma() && is_fp8(gemm.a_type) && is_fp8(gemm.b_type)) c.loads = 2;
+  return c;
+}
+
+std::string why(const SkinnyGemmConfig& c, const Target& target) {
+  return fmt::format("{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup{}",
+                     c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target),
+                     target.compute_units(), c.ring * c.b_loads() * c.waves, c.splits() ? ", sums of split tiles meet in fixed order" : "");
+}
+
+} // namespace
+
+double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
+  const auto steps = static_cast<double>(c.steps());
+  const auto cus = static_cast<double>(target.compute_units());
+  const double most = std::ceil(steps / c.workgroups) * std::ceil(c.workgroups / cus);
+  return steps / (most * cus);
+}
+
+std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
+  const SkinnyGemmConfig base = base_config(plan, target);
+  std::vector<SkinnyGemmConfig> configs;
+  // The widest tile reads A least often; a narrower one where the CUs would not be busy alike.
+  for (const int columns : {64, 32, 16}) {
+    SkinnyGemmConfig c = base;
+    c.tile_n = std::max(16, columns / c.products);
+    c = with_vec(with_ring(with_workgroups(c, target)));
+    if (why_invalid(c) || sum_vgprs(c) + ring_vgprs(c) > vgprs_for_ring + 64) continue;
+    if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
+  }
+  std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return gemm_balance(c, target) >= good_balance; });
+  std::vector<Schedule> result;
+  for (const SkinnyGemmConfig& c : configs)
+    result.push_back({.family = Family::skinny_gemm, .gemm = c, .why = why(c, target)});
+  if (result.empty()) require_valid_gemm(with_vec(with_ring(with_workgroups(base, target))), plan, target); // says why
+  return result;
+}
+
+void require_valid_gemm(const SkinnyGemmConfig& c, const Plan& plan, const Target& target) {
+  const auto subject = fmt::format("schedule of '{}'", plan.spec.name());
+  const SkinnyGemmConfig base = base_config(plan, target);
+  if (c.rows != base.rows || c.n != base.n || c.k != base.k || c.a_bits != base.a_bits || c.b_bits != base.b_bits ||
+      c.products != base.products)
+    throw UserError(subject, gemm_fields_text(c), "leave rows, n, k, bits and products as the plan has them");
+  if (const char* const invalid = why_invalid(c)) throw UserError(subject, gemm_fields_text(c), invalid);
+  if (c.lds_bytes() > target.lds_bytes())
+    throw UserError(subject, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
+                    "use a smaller tile_n or fewer waves");
+}
+
+std::string gemm_fields_text(const SkinnyGemmConfig& c) {
+  return fmt::format("rows={} n={} k={} a_bits={} b_bits={} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
+                     "vec={} atomics={}",
+                     c.rows, c.n, c.k, c.a_bits, c.b_bits, name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
+                     c.workgroups, c.vec, static_cast<int>(c.atomics));
+}
+
+} // namespace kiln

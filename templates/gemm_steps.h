@@ -1,0 +1,151 @@
+// Steps of a skinny GEMM: what a lane loads for one step along k, and how it is multiplied. One struct a method.
+#pragma once
+#include "common/matrix.h"
+#include "common/memory.h"
+#include "common/reduce.h"
+#include "skinny_gemm_config.h"
+
+namespace kiln {
+
+// Where B's bytes of 16 k elements meet 16-bit A: B's word as `ratio` words of A's type, exactly. `part` counts 8 elements.
+template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
+  static_assert(sizeof(A) == 2 && sizeof(B) == 1);
+  const Bytes<B, 8> eight = {{word[2 * part], word[2 * part + 1]}};
+  const Vec<f32, 8> numbers = to<f32>(eight);
+  if constexpr (__is_same(A, f16)) {
+    Word16 result;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) result[i] = __builtin_bit_cast(u32, __builtin_amdgcn_cvt_pkrtz(numbers[2 * i], numbers[2 * i + 1]));
+    return result;
+  } else { // every fp8 and i8 number is a bf16: its upper half as it is
+    Word16 result;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
+      result[i] = __builtin_amdgcn_perm(__builtin_bit_cast(u32, high), __builtin_bit_cast(u32, low), 0x07060302u);
+    }
+    return result;
+  }
+}
+
+// Where the loads of a lane are: uniform addresses that move along k, and the lane's offsets from them.
+template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
+  static constexpr int lanes = config.lanes_per_row();
+  static constexpr int ratio = config.a_bits / config.b_bits; // words of A that go with a word of B
+  static constexpr int b_rows = config.tile_n / config.rows_per_load(); // loads that cover the rows of a tile
+  static constexpr int a_rows = config.method == GemmMethod::dot ? config.rows : config.method == GemmMethod::sparse ? 1 : config.row_tiles();
+  static constexpr bool tail = config.k_tail();
+
+  const char* a;
+  const char* b[config.products];
+  u32 lane_k = 0; // with a tail of k: this lane's first byte of B's rows in the step that the addresses are at
+  u32 b_offset[b_rows], a_offset[a_rows];
+
+  // The lane's rows of A, of which `m` exist; the others read the last one.
+  KILN_MEMBER void start(u32 m) {
+    const u32 lane = platform::thread_id() % 64;
+#pragma unroll
+    for (int i = 0; i < a_rows; ++i) {
+      u32 row = static_cast<u32>(i); // dot: all lanes have the same
+      if constexpr (config.method == GemmMethod::matrix) row = i * 16 + lane % 16;
+      if constexpr (config.method == GemmMethod::sparse) row = lane % 16 / 2;
+      row = row < m ? row : m - 1;
+      a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * ratio);
+    }
+  }
+  // To `step` of the tile whose first row is `row` of the matrices.
+  template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, const A* a_matrix, const Bs*... matrices) {
+    const u32 lane = platform::thread_id() % 64, k = step * config.step_bytes();
+    const u64 first = static_cast<u64>(tile) * config.tile_n * config.row_bytes() + (tail ? 0 : k);
+    a = reinterpret_cast<const char*>(a_matrix) + (tail ? 0 : k * ratio);
+    int p = 0;
+    ((b[p++] = reinterpret_cast<const char*>(matrices) + first), ...);
+    if constexpr (tail) lane_k = k + lane_bytes();
+#pragma unroll
+    for (int i = 0; i < b_rows; ++i) {
+      u32 row = i * config.rows_per_load() + (config.method == GemmMethod::dot ? lane / lanes : lane % 16);
+      if constexpr (config.n_tail()) {
+        const u32 rows = config.n - tile * config.tile_n;
+        row = row < rows ? row : rows - 1;
+      }
+      b_offset[i] = row * config.row_bytes() + (tail ? 0 : lane_bytes());
+    }
+  }
+  KILN_MEMBER void advance(int steps) {
+    if constexpr (tail) {
+      lane_k += steps * config.step_bytes();
+    } else {
+      a += steps * config.step_bytes() * ratio;
+#pragma unroll
+      for (int p = 0; p < config.products; ++p) b[p] += steps * config.step_bytes();
+    }
+  }
+
+  // Weights are read once, by one workgroup: nothing is gained from keeping them in a cache.
+  KILN_MEMBER Word16 load_b(int product, int row, u32 step, int u) {
+    platform::stay_here(b_offset[row]);
+    if constexpr (tail) return platform::load_streamed(b[product], b_offset[row] + clamped_k(step, u));
+    else return platform::load_streamed(b[product] + bytes_to(step, u), b_offset[row]);
+  }
+  KILN_MEMBER Word16 load_a(int row, u32 step, int u, int word) {
+    platform::stay_here(a_offset[row]);
+    if constexpr (tail) return platform::load_word(a + word * 16, a_offset[row] + clamped_k(step, u) * ratio);
+    else return platform::load_word(a + bytes_to(step, u) * ratio + word * 16, a_offset[row]);
+  }
+  // Whether the lane's part of load `u` of a step lies beyond the end of the rows: it read the end of the row instead.
+  KILN_MEMBER bool beyond(u32 step, int u) const { return lane_k + bytes_to(step, u) >= static_cast<u32>(config.row_bytes()); }
+
+private:
+  KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + u * lanes * 16; }
+  KILN_DEVICE u32 lane_bytes() {
+    const u32 lane = platform::thread_id() % 64;
+    return (config.method == GemmMethod::dot ? lane % lanes : lane / 16) * 16;
+  }
+  KILN_MEMBER u32 clamped_k(u32 step, int u) const {
+    const u32 k = lane_k + bytes_to(step, u), last = config.row_bytes() - 16;
+    return k < last ? k : last;
+  }
+};
+
+// What one lane holds of a step.
+template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
+  using Operands = GemmOperands<config, A, B>;
+  Word16 b[config.products][Operands::b_rows][config.loads];
+  Word16 a[Operands::a_rows][config.loads * Operands::ratio];
+
+  // `step` counts from where the addresses are.
+  KILN_MEMBER void load(Operands& from, u32 step) {
+#pragma unroll
+    for (int u = 0; u < config.loads; ++u) {
+#pragma unroll
+      for (int p = 0; p < config.products; ++p)
+#pragma unroll
+        for (int i = 0; i < Operands::b_rows; ++i) b[p][i][u] = from.load_b(p, i, step, u);
+#pragma unroll
+      for (int i = 0; i < Operands::a_rows; ++i)
+#pragma unroll
+        for (int w = 0; w < Operands::ratio; ++w) a[i][u * Operands::ratio + w] = from.load_a(i, step, u, w);
+    }
+  }
+  // Zero what lies beyond the end of the rows, in both: the bytes that were read instead may be NaN.
+  KILN_MEMBER void cut(const Operands& from, u32 step) {
+#pragma unroll
+    for (int u = 0; u < config.loads; ++u) {
+      const bool beyond = from.beyond(step, u);
+      const auto zero = [&](Word16& word) KILN_LAMBDA {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) word[i] = beyond ? 0u : word[i];
+      };
+#pragma unroll
+      for (int p = 0; p < config.products; ++p)
+#pragma unroll
+        for (int i = 0; i < Operands::b_rows; ++i) zero(b[p][i][u]);
+#pragma unroll
+      for (int i = 0; i < Operands::a_rows; ++i)
+#pragma unroll
+        for (int w = 0; w < Operands::ratio; ++w) zero(a[i][u * Operands::ratio + w]);
+    }
+  }
+};
+
+} // namespace kiln

@@ -1,0 +1,90 @@
+// SkinnyGemmConfig: how workgroups share C[m, n] = A[m, k] x B[n, k]^T for few rows m. Shared by the host and the device.
+//
+// The work is cut into steps: `tile_n` rows of B (of each product) by step_bytes() bytes of k. Steps are numbered along k
+// first, tile after tile, and every workgroup takes a contiguous run of them, equal but for one step. A run is cut into
+// segments where tiles end. The waves of a workgroup share the steps of a segment.
+#pragma once
+#include "common/config.h"
+
+namespace kiln {
+
+// What multiplies.
+enum class GemmMethod {
+  matrix, // MFMA of 16 x 16 tiles
+  sparse, // SMFMAC with each row of A as two 4:2-structured rows: up to 8 rows, half of the matrix instructions
+  dot,    // no matrix instruction: lanes share k, dot products of packed numbers, a reduction across lanes
+};
+
+struct SkinnyGemmConfig {
+  int rows = 0;         // of A and C at most: the bound of m, up to 64
+  int n = 0, k = 0;     // of one product
+  int a_bits = 0, b_bits = 0; // of an element of A, of B: 8 or 16; 4 for packed B
+  GemmMethod method = GemmMethod::matrix;
+  int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
+  int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product
+  int waves = 4;        // of a workgroup
+  int loads = 1;        // of 16 bytes that a lane makes from a row of B in a step
+  int ring = 4;         // steps whose loads a wave keeps in flight
+  int workgroups = 1;   // of the grid, whatever m is
+  int vec = 4;          // consecutive elements of a row of C that a lane handles in the epilogue
+  bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
+
+  constexpr int threads() const { return waves * 64; }
+  constexpr int row_tiles() const { return ceil_div(rows, 16); } // of 16 rows of A, for MFMA
+  constexpr int lanes_per_row() const { return method == GemmMethod::dot ? 16 : 4; } // that a load of B gives to a row
+  constexpr int rows_per_load() const { return 64 / lanes_per_row(); }
+  constexpr int b_loads() const { return products * tile_n / rows_per_load() * loads; } // of a lane and step
+  constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
+  constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
+  constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b_bits / 8); }
+  constexpr int a_row_bytes() const { return k * (a_bits / 8); }
+  constexpr int steps_per_tile() const { return ceil_div(row_bytes(), step_bytes()); }
+  constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
+  constexpr int tiles() const { return ceil_div(n, tile_n); }
+  constexpr bool n_tail() const { return n % tile_n != 0; }
+  constexpr long long steps() const { return static_cast<long long>(tiles()) * steps_per_tile(); }
+  // Whether some workgroup has parts of several tiles.
+  constexpr bool crosses() const { return steps() % workgroups != 0 || steps_per_tile() % (steps() / workgroups) != 0; }
+  // Whether some workgroup gets a part of a tile, so that partial sums have to meet.
+  constexpr bool splits() const { return steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0; }
+  // Chunks of `vec` elements that a lane has of a finished tile.
+  constexpr int chunks_per_row() const { return tile_n / vec; }
+  constexpr int chunks() const { return ceil_div(rows * chunks_per_row(), threads()); }
+  constexpr bool ragged() const { return n % vec != 0; }
+  // Floats of one partial tile in the workspace, of which every workgroup has two, and bytes of all.
+  constexpr int partial_floats() const { return chunks() * threads() * vec * products; }
+  constexpr long long counter_bytes() const { return (static_cast<long long>(tiles()) * 4 + 255) / 256 * 256; }
+  constexpr long long workspace_bytes() const {
+    return !splits() ? 0 : counter_bytes() + 4ll * partial_floats() * (atomics ? tiles() : 2 * workgroups);
+  }
+  // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks.
+  constexpr int lds_row() const { return products * tile_n + 4; }
+  constexpr int lds_bytes() const { return waves * rows * lds_row() * 4 + 16; }
+
+  bool operator==(const SkinnyGemmConfig&) const = default;
+};
+
+// nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
+constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
+  if (c.rows < 1 || c.rows > 64) return "rows must be from 1 to 64";
+  if (c.n < 1 || c.n > 1 << 24 || c.k < 1 || c.k > 1 << 24) return "n and k must be from 1 to 16777216";
+  if (c.a_bits != 8 && c.a_bits != 16) return "a_bits must be 8 or 16";
+  if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16) return "b_bits must be 4, 8 or 16";
+  if (static_cast<long long>(c.k) * c.b_bits % 128 || static_cast<long long>(c.k) * c.a_bits % 128)
+    return "rows of A and B must be multiples of 16 bytes";
+  if (c.products < 1 || c.products > 2) return "products must be 1 or 2";
+  if (c.tile_n < 16 || c.tile_n > 256 || !is_power_of_two(c.tile_n)) return "tile_n must be 16, 32, 64, 128 or 256";
+  if (!is_power_of_two(c.waves) || c.waves > 16) return "waves must be 1, 2, 4, 8 or 16";
+  if (c.loads != 1 && c.loads != 2) return "loads must be 1 or 2";
+  if (c.ring < 1 || c.ring > 16) return "ring must be from 1 to 16";
+  if (c.ring * c.b_loads() > 60) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";
+  if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
+  if (c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
+  if (c.steps() >= 1ll << 31) return "n * k has too many steps: use a larger tile_n or loads";
+  if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";
+  if (c.method == GemmMethod::sparse && c.rows > 8) return "method sparse takes at most 8 rows";
+  if (c.method == GemmMethod::dot && c.rows > 4) return "method dot takes at most 4 rows";
+  return nullptr;
+}
+
+} // namespace kiln

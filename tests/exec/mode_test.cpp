@@ -1,0 +1,220 @@
+// The MODE register: rounding and denormal modes of f32, f64 and f16 arithmetic, FP16_OVFL, and writes of parts of it.
+#include "tests/exec/lane_program.h"
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <limits>
+
+using namespace kiln::exec;
+using namespace kiln::exec::testing;
+
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+enum Direction { nearest, up, down, zero }; // the codes of MODE
+
+// An exact real number as a double and what is left of it; the sum of both.
+struct Exact {
+  double high, low;
+};
+Exact sum(double a, double b) {
+  const double s = a + b, t = s - a;
+  return {s, std::isfinite(s) ? (a - (s - t)) + (b - t) : 0};
+}
+Exact product(double a, double b) {
+  const double p = a * b;
+  return {p, std::isfinite(p) ? std::fma(a, b, -p) : 0};
+}
+// x, moved by one step of T when it lies on the wrong side of the exact value; `rest` is the exact value minus x.
+template <class T> T directed(T x, double rest, Direction d, bool negative) {
+  const bool outward = d == up ? rest > 0 : d == down ? rest < 0 : false, inward = d == zero && rest != 0;
+  const T infinity = std::numeric_limits<T>::infinity();
+  if (d == up && outward) return std::nextafter(x, infinity);
+  if (d == down && outward) return std::nextafter(x, -infinity);
+  if (inward && (negative ? rest > 0 : rest < 0)) return std::nextafter(x, T{0});
+  return x;
+}
+float to_single(Exact e, Direction d) {
+  if (!std::isfinite(e.high)) return static_cast<float>(e.high);
+  double odd = e.high; // the last bit of the double remembers that something is left
+  if (e.low != 0 && (as_bits(odd) & 1) == 0) odd = std::nextafter(odd, e.low > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
+  const float x = static_cast<float>(odd);
+  return d == nearest ? x : directed(x, std::isinf(x) ? -static_cast<double>(x) : odd - static_cast<double>(x), d, odd < 0);
+}
+double to_double(Exact e, Direction d) {
+  return d == nearest || !std::isfinite(e.high) ? e.high : directed(e.high, e.low, d, e.high < 0);
+}
+// An exact zero of two numbers that are not both that zero is +0, or -0 when rounding down.
+template <class T> T zero_sum(T a, T b, T result, Direction d) {
+  if (result != 0 || (a == 0 && b == 0 && std::signbit(a) == std::signbit(b)) || a != -b) return result;
+  return d == down ? T(-0.0) : T(0.0);
+}
+
+template <class T> T flushed(T x, bool flush) { return flush && std::fabs(x) < std::numeric_limits<T>::min() ? std::copysign(T{0}, x) : x; }
+
+std::string set_mode(u32 value) { return fmt::format("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), {:#x}\n s_nop 1\n", value); }
+
+// All halves in rising order.
+const std::vector<std::pair<double, u32>>& halves() {
+  static const auto all = [] {
+    std::vector<std::pair<double, u32>> v;
+    for (u32 c = 0; c < 0x7c00; ++c)
+      for (const u32 sign : {0U, 0x8000U}) {
+        const double digits = (c & 0x3ffU) + (c < 0x400 ? 0U : 0x400U), m = std::ldexp(digits, static_cast<int>(std::max(c >> 10, 1U)) - 25);
+        if (c != 0 || sign == 0) v.emplace_back(sign != 0 ? -m : m, c | sign);
+      }
+    std::sort(v.begin(), v.end());
+    return v;
+  }();
+  return all;
+}
+double half_value(u32 h) {
+  if ((h & 0x7c00U) == 0x7c00U) return (h & 0x3ffU) != 0 ? std::nan("") : (h & 0x8000U) != 0 ? -INFINITY : INFINITY;
+  const u32 c = h & 0x7fffU;
+  const double m = std::ldexp((c & 0x3ffU) + (c < 0x400 ? 0U : 0x400U), static_cast<int>(std::max(c >> 10, 1U)) - 25);
+  return (h & 0x8000U) != 0 ? -m : m;
+}
+u32 round_half(double x, Direction d, bool saturate) {
+  const u32 sign = std::signbit(x) ? 0x8000U : 0;
+  if (std::isnan(x)) return 0x7e00;
+  if (x == 0 || std::isinf(x)) return sign | (x == 0 ? 0U : 0x7c00U);
+  const auto& all = halves();
+  const auto above = std::lower_bound(all.begin(), all.end(), std::pair<double, u32>{x, 0});
+  const bool too_high = above == all.end();
+  if (!too_high && above->first == x) return above->second;
+  const double high = too_high ? 65536 : above->first, low = above == all.begin() ? -65536 : (above - 1)->first;
+  bool upward = d == up || (d == zero && x < 0);
+  if (d == nearest) {
+    const u32 low_code = above == all.begin() ? 0x7c00 : (above - 1)->second;
+    upward = high - x < x - low || (high - x == x - low && (low_code & 1U) != 0);
+  }
+  const double rounded = upward ? high : low;
+  if (std::fabs(rounded) > 65504) return sign | (saturate ? 0x7bffU : 0x7c00U);
+  return rounded == 0 ? sign : std::lower_bound(all.begin(), all.end(), std::pair<double, u32>{rounded, 0})->second;
+}
+u32 flush_half(u32 h, bool flush) { return flush && (h & 0x7c00U) == 0 ? h & 0x8000U : h; }
+
+} // namespace
+
+TEST_CASE("MODE: f32 sums, products and fused products in every rounding and denormal mode") {
+  int cases = 0;
+  for (u32 rounding = 0; rounding < 4; ++rounding)
+    for (u32 denormals = 0; denormals < 4; ++denormals) {
+      const auto d = static_cast<Direction>(rounding);
+      const bool in = (denormals & 1) == 0, out = (denormals & 2) == 0;
+      CAPTURE(rounding);
+      CAPTURE(denormals);
+      const std::string body = set_mode(0xc0 | rounding | denormals << 4) + "v_add_f32 v64, v1, v2\n v_mul_f32 v65, v1, v2\n v_fma_f32 v66, v1, v2, v3\n"
+                               "v_pk_mul_f32 v[68:69], v[2:3], v[2:3]\n v_max_f32 v67, v1, v2\n v_cmp_lt_f32 vcc, v1, v2\n s_nop 4\n v_cndmask_b32 v70, 0, 1, vcc";
+      for (const Pairs& set : pairs_of(interesting_floats(), 2, rounding * 4 + denormals)) {
+        const Lanes64 third = each_lane([&](int i) { return set.b[static_cast<std::size_t>((i + 7) % 64)]; });
+        const LaneResult r = run({.body = body, .inputs = {set.a, set.b, third}, .results = 7});
+        REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+        for (std::size_t i = 0; i < 64; ++i) {
+          const float a = flushed(as_float(set.a[i]), in), b = flushed(as_float(set.b[i]), in), c = flushed(as_float(third[i]), in);
+          const auto same = [&](std::size_t k, float want) {
+            CHECK_MESSAGE(same_float(r.v[k][i], as_bits(flushed(want, out))), fmt::format("result {} of {:#x} {:#x} {:#x}: {:#x}, not {:#x}", k, set.a[i], set.b[i], third[i], r.v[k][i], as_bits(flushed(want, out))));
+            ++cases;
+          };
+          same(0, zero_sum(a, b, to_single(sum(a, b), d), d));
+          same(1, to_single({static_cast<double>(a) * b, 0}, d));
+          const double p = static_cast<double>(a) * b;
+          const float fused = to_single(sum(p, c), d);
+          same(2, fused == 0 ? static_cast<float>(zero_sum(p, static_cast<double>(c), static_cast<double>(fused), d)) : fused);
+          same(4, to_single({static_cast<double>(b) * b, 0}, d));
+          if (!std::isnan(a) && !std::isnan(b) && a != b) same(3, std::max(a, b));
+          CHECK(r.v[6][i] == (a < b ? 1U : 0U));
+        }
+      }
+    }
+  MESSAGE(fmt::format("{} results of f32 in all modes", cases));
+}
+
+TEST_CASE("MODE: f64 in every rounding and denormal mode") {
+  const std::vector<double> values = {0.0, -0.0, 1.0, -1.0, 3.0, 0.1, -1e-3, 1.7976931348623157e308, 4.9e-324, 2.2250738585072014e-308, -2.2250738585072009e-308, INFINITY, 1e17, 1.0000000000000002};
+  int cases = 0;
+  for (u32 rounding = 0; rounding < 4; ++rounding)
+    for (u32 denormals = 0; denormals < 4; ++denormals) {
+      const auto d = static_cast<Direction>(rounding);
+      const bool in = (denormals & 1) == 0, out = (denormals & 2) == 0;
+      for (std::size_t turn = 0; turn < values.size(); turn += 4) {
+        const auto left = [&](int i) { return values[static_cast<std::size_t>(i) % values.size()]; };
+        const auto right = [&](int i) { return values[(turn + static_cast<std::size_t>(i) / values.size()) % values.size()]; };
+        const auto words = [](auto f, int shift) { return each_lane([=](int i) { return static_cast<u32>(as_bits(f(i)) >> shift); }); };
+        const LaneResult r = run({.body = set_mode(0x30 | rounding << 2 | denormals << 6) + "v_mov_b32 v10, v1\n v_mov_b32 v11, v2\n v_mov_b32 v12, v3\n v_mov_b32 v13, v4\n"
+                                          "v_add_f64 v[64:65], v[10:11], v[12:13]\n v_mul_f64 v[66:67], v[10:11], v[12:13]",
+                                  .inputs = {words(left, 0), words(left, 32), words(right, 0), words(right, 32)}, .results = 4});
+        for (int i = 0; i < 64; ++i) {
+          const double a = flushed(left(i), in), b = flushed(right(i), in);
+          const auto got = [&](std::size_t k) { return as_double(r.v[k][static_cast<std::size_t>(i)] | u64{r.v[k + 1][static_cast<std::size_t>(i)]} << 32); };
+          const auto same = [&](double x, double want) {
+            want = flushed(want, out);
+            CHECK_MESSAGE((as_bits(x) == as_bits(want) || (std::isnan(x) && std::isnan(want))), fmt::format("{} and {}, mode {:#x}: {}, not {}", a, b, rounding << 2 | denormals << 6, x, want));
+            ++cases;
+          };
+          Exact s = sum(a, b);
+          if (std::isinf(s.high) && std::isfinite(a) && std::isfinite(b)) // overflow
+            s.high = d == zero || d == (s.high > 0 ? down : up) ? std::copysign(std::numeric_limits<double>::max(), s.high) : s.high;
+          same(got(0), zero_sum(a, b, to_double(s, d), d));
+          if (std::fabs(a * b) > 1e-290 || a == 0 || b == 0) { // below, the rest of a product is not a double
+            Exact p = product(a, b);
+            if (std::isinf(p.high) && std::isfinite(a) && std::isfinite(b))
+              p.high = d == zero || d == (p.high > 0 ? down : up) ? std::copysign(std::numeric_limits<double>::max(), p.high) : p.high;
+            same(got(2), to_double(p, d));
+          }
+        }
+      }
+    }
+  MESSAGE(fmt::format("{} results of f64 in all modes", cases));
+}
+
+TEST_CASE("MODE: f16, alone and packed, in every rounding and denormal mode, saturating or not") {
+  int cases = 0;
+  for (u32 rounding = 0; rounding < 4; ++rounding)
+    for (u32 denormals = 0; denormals < 4; ++denormals) {
+      const auto d = static_cast<Direction>(rounding);
+      const bool in = (denormals & 1) == 0, out = (denormals & 2) == 0, saturate = (rounding + denormals) % 2 == 1;
+      const std::string body = set_mode(0x30 | rounding << 2 | denormals << 6) + fmt::format("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), {}\n s_nop 1\n", saturate ? 1 : 0) +
+                               "v_add_f16 v64, v1, v2\n v_mul_f16 v65, v1, v2\n v_pk_fma_f16 v66, v1, v2, v3\n v_pk_add_f16 v67, v1, v2\n v_cvt_f16_f32 v68, v4";
+      for (const Pairs& set : pairs_of(interesting_halves(), 2, rounding * 4 + denormals)) {
+        const Lanes64 third = each_lane([&](int i) { return set.b[static_cast<std::size_t>((i + 5) % 64)]; });
+        const Lanes64 single = floats([&](int i) { return std::ldexp(static_cast<float>(i * 37 % 64) + 0.37F, i % 40 - 26) * (i % 2 == 0 ? 1.0F : -1.0F); });
+        const LaneResult r = run({.body = body, .inputs = {set.a, set.b, third, single}, .results = 5});
+        REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+        const auto source = [&](u32 h) { return half_value(flush_half(h & 0xffffU, in)); };
+        const auto check = [&](u32 got, double exact, const char* what) {
+          const u32 want = flush_half(round_half(exact, d, saturate), out);
+          CHECK_MESSAGE(same_half(got & 0xffffU, want), fmt::format("{} {}, mode {:#x}: {:#x}, not {:#x}", what, exact, rounding << 2 | denormals << 6, got, want));
+          ++cases;
+        };
+        for (std::size_t i = 0; i < 64; ++i) {
+          check(r.v[0][i], zero_sum(source(set.a[i]), source(set.b[i]), source(set.a[i]) + source(set.b[i]), d), "sum");
+          check(r.v[1][i], source(set.a[i]) * source(set.b[i]), "product");
+          for (const u32 shift : {0U, 16U}) {
+            const double a = source(set.a[i] >> shift), b = source(set.b[i] >> shift), c = source(third[i] >> shift);
+            check(r.v[3][i] >> shift, zero_sum(a, b, a + b, d), "packed sum");
+            const Exact e = sum(a * b, c);
+            const double odd = e.low == 0 || (as_bits(e.high) & 1) != 0 ? e.high : std::nextafter(e.high, e.low > 0 ? INFINITY : -INFINITY);
+            check(r.v[2][i] >> shift, zero_sum(a * b, c, odd, d), "packed fused product");
+          }
+          check(r.v[4][i], as_float(single[i]), "conversion of");
+        }
+      }
+    }
+  MESSAGE(fmt::format("{} results of f16 in all modes", cases));
+}
+
+TEST_CASE("MODE: parts of the register are written and read alone") {
+  const LaneResult r = run({.body = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0xf0\n s_nop 1\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 0xff\n s_nop 1\n"
+                                    "s_getreg_b32 s40, hwreg(HW_REG_MODE, 0, 8)\n s_mov_b32 s42, 0x12345602\n s_setreg_b32 hwreg(HW_REG_MODE, 4, 3), s42\n s_nop 1\n"
+                                    "s_getreg_b32 s41, hwreg(HW_REG_MODE, 0, 8)\n s_getreg_b32 s43, hwreg(HW_REG_MODE, 4, 2)\n s_nop 1\n"
+                                    "v_mov_b32 v64, s40\n v_mov_b32 v65, s41\n v_mov_b32 v66, s43\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0xf0",
+                            .results = 3});
+  REQUIRE(r.run.findings.empty());
+  CHECK(r.v[0][0] == 0xfc);
+  CHECK(r.v[1][0] == 0xac); // bits 6 to 4 are 010 now
+  CHECK(r.v[2][0] == 2);
+}
