@@ -46,7 +46,9 @@ private:
     std::uint64_t end() const { return address + (rows - 1) * pitch + row; }
   };
 
-  std::string subject(const std::string& argument) const { return fmt::format("kernel {}, argument {}", kernel_.name(), argument); }
+  std::string subject(const std::string& argument) const {
+    return fmt::format("kernel {}, argument {}", kernel_.name(), argument);
+  }
 
   std::size_t block_bytes() const {
     std::size_t bytes = 0;
@@ -84,8 +86,9 @@ private:
     if (!rule.partner.empty()) {
       const DeviceTensor* partner = find_tensor(rule.partner);
       if (tensor != nullptr && partner != nullptr && (tensor->data != partner->data || tensor->stride() != partner->stride()))
-        throw UserError(subject(rule.partner), fmt::format("it is {} (stride {}), and it shares the memory of {}, which is {} (stride {})",
-                                                           to_text(*partner), partner->stride(), rule.name, to_text(*tensor), tensor->stride()),
+        throw UserError(subject(rule.partner),
+                        fmt::format("it is {} (stride {}), and it shares the memory of {}, which is {} (stride {})",
+                                    to_text(*partner), partner->stride(), rule.name, to_text(*tensor), tensor->stride()),
                         fmt::format("give both the same, or {} alone", rule.name));
       if (partner != nullptr) check_meaning(rule, rule.partner, *partner);
       if (tensor == nullptr) tensor = partner;
@@ -104,11 +107,14 @@ private:
 
   void check_meaning(const TensorRule& rule, const std::string& name, const DeviceTensor& tensor) {
     if (tensor.dtype != rule.dtype)
-      throw UserError(subject(name), fmt::format("it is {}, and the kernel takes {}", kiln::name(tensor.dtype), kiln::name(rule.dtype)),
-                      is_fp8(tensor.dtype) && is_fp8(rule.dtype) ? "the fp8 flavours are different numbers: convert the tensor, or build the spec for its type"
-                                                                 : "give a tensor of that type, or build the spec for this one");
+      throw UserError(subject(name),
+                      fmt::format("it is {}, and the kernel takes {}", kiln::name(tensor.dtype), kiln::name(rule.dtype)),
+                      is_fp8(tensor.dtype) && is_fp8(rule.dtype)
+                          ? "the fp8 flavours are different numbers: convert the tensor, or build the spec for its type"
+                          : "give a tensor of that type, or build the spec for this one");
     if (tensor.shape.size() != rule.shape.size())
-      throw UserError(subject(name), fmt::format("its shape is [{}], and the kernel takes {}", fmt::join(tensor.shape, ", "), text(rule.shape)),
+      throw UserError(subject(name),
+                      fmt::format("its shape is [{}], and the kernel takes {}", fmt::join(tensor.shape, ", "), text(rule.shape)),
                       "give it that many dimensions");
     for (std::size_t i = 0; i < rule.shape.size(); ++i) check_size(name, rule.shape[i], i, tensor.shape[i]);
   }
@@ -116,7 +122,8 @@ private:
   void check_size(const std::string& name, const Dim& dim, std::size_t index, std::int64_t size) {
     if (!dim.is_dynamic()) {
       if (size == dim.size()) return;
-      throw UserError(subject(name), fmt::format("dimension {} is {}, and the kernel was compiled for {}", index, size, dim.size()),
+      throw UserError(subject(name),
+                      fmt::format("dimension {} is {}, and the kernel was compiled for {}", index, size, dim.size()),
                       fmt::format("compile the spec with {}, or make that dimension dynamic", size));
     }
     const std::int64_t least = dim.min().value_or(0), most = dim.max().value_or(max_dim_size);
@@ -139,7 +146,8 @@ private:
       throw UserError(subject(rule.name), fmt::format("its stride is {} elements, and a row has {}", stride, row),
                       "rows must not overlap: give at least the row's elements, or 0 for contiguous");
     if (!rule.strided && stride != row && !one_row)
-      throw UserError(subject(rule.name), fmt::format("its stride is {} elements, and the kernel takes rows of {} without gaps", stride, row),
+      throw UserError(subject(rule.name),
+                      fmt::format("its stride is {} elements, and the kernel takes rows of {} without gaps", stride, row),
                       "declare it with Layout::strided in the spec");
     if (rule.stride_argument < 0) return;
     const KernelArgument& argument = kernel_.arguments()[static_cast<std::size_t>(rule.stride_argument)];
@@ -157,8 +165,10 @@ private:
     constexpr auto reach = std::int64_t{1} << 32; // bytes
     const std::int64_t rows = kernel_.launch().units_per_block, pitch = stride * size_bytes(rule.dtype);
     if (pitch < (reach + rows - 1) / rows) return;
-    throw UserError(subject(rule.name), fmt::format("its stride is {} bytes, and the {} rows of a workgroup must lie within 4 GiB", pitch, rows),
-                    fmt::format("choose a stride below {} bytes, or compile with the schedule field threads_per_row=64", (reach + rows - 1) / rows));
+    throw UserError(subject(rule.name),
+                    fmt::format("its stride is {} bytes, and the {} rows of a workgroup must lie within 4 GiB", pitch, rows),
+                    fmt::format("choose a stride below {} bytes, or compile with the schedule field threads_per_row=64",
+                                (reach + rows - 1) / rows));
   }
 
   void check_address(const TensorRule& rule, const KernelArgument& argument, const DeviceTensor& tensor) {
@@ -167,12 +177,14 @@ private:
     const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tensor.data));
     if (address == 0) throw UserError(subject(rule.name), "its address is null", "allocate it");
     if (argument.alignment > 1 && address % static_cast<std::uint64_t>(argument.alignment) != 0)
-      throw UserError(subject(rule.name), fmt::format("its address {:#x} is no multiple of {} bytes", address, argument.alignment),
+      throw UserError(subject(rule.name),
+                      fmt::format("its address {:#x} is no multiple of {} bytes", address, argument.alignment),
                       "align it; hipMalloc's addresses are multiples of 256");
     if (const std::string reason = on_device_->backend->why_no_memory(tensor.data, bytes); !reason.empty())
       throw UserError(subject(rule.name), reason, "give the address of an allocation of this device that is large enough");
     const auto size = static_cast<std::uint64_t>(size_bytes(rule.dtype));
-    Region region{.name = rule.name, .address = address, .row = static_cast<std::uint64_t>(tensor.row()) * size, .written = rule.written};
+    Region region{
+        .name = rule.name, .address = address, .row = static_cast<std::uint64_t>(tensor.row()) * size, .written = rule.written};
     region.rows = tensor.shape.size() > 1 ? static_cast<std::uint64_t>(tensor.shape.front()) : 1;
     region.pitch = static_cast<std::uint64_t>(tensor.stride()) * size;
     regions_.push_back(std::move(region));
@@ -185,7 +197,8 @@ private:
   static bool overlap(const Region& a, const Region& b) {
     if (a.end() <= b.address || b.end() <= a.address) return false;
     if (a.pitch != b.pitch || a.rows < 2 || b.rows < 2) return true;
-    const std::uint64_t column = (b.address >= a.address ? b.address - a.address : a.pitch - (a.address - b.address) % a.pitch) % a.pitch;
+    const std::uint64_t column =
+        (b.address >= a.address ? b.address - a.address : a.pitch - (a.address - b.address) % a.pitch) % a.pitch;
     return column < a.row || column + b.row > a.pitch;
   }
 
@@ -196,8 +209,8 @@ private:
         if ((!a.written && !b.written) || !overlap(a, b)) continue; // inputs may share memory
         const Region &output = b.written ? b : a, &other = b.written ? a : b;
         throw UserError(subject(output.name),
-                        fmt::format("it is written, and its bytes {:#x} to {:#x} overlap {} ({:#x} to {:#x})", output.address, output.end(),
-                                    other.name, other.address, other.end()),
+                        fmt::format("it is written, and its bytes {:#x} to {:#x} overlap {} ({:#x} to {:#x})", output.address,
+                                    output.end(), other.name, other.address, other.end()),
                         "give it memory of its own, or declare it in place of that input in the spec");
       }
   }
@@ -209,14 +222,16 @@ private:
     if (given == nullptr)
       throw UserError(subject(argument.name), "it is missing", fmt::format("give a number ({})", name(argument.dtype)));
     if (const auto* number = std::get_if<double>(&given->value)) return *number;
-    throw UserError(subject(argument.name), "it is a number, and a tensor is given", fmt::format("give a number ({})", name(argument.dtype)));
+    throw UserError(subject(argument.name), "it is a number, and a tensor is given",
+                    fmt::format("give a number ({})", name(argument.dtype)));
   }
 
   std::uint64_t scalar_bits(const KernelArgument& argument) {
     const double number = find_number(argument);
     if (argument.dtype == f32) {
       if (std::isfinite(number) && std::abs(number) > max_finite(f32))
-        throw UserError(subject(argument.name), fmt::format("{} is beyond f32", number), fmt::format("give at most {}", max_finite(f32)));
+        throw UserError(subject(argument.name), fmt::format("{} is beyond f32", number),
+                        fmt::format("give at most {}", max_finite(f32)));
       return std::bit_cast<std::uint32_t>(static_cast<float>(number));
     }
     if (number != std::trunc(number) || number < -2147483648.0 || number > 2147483647.0) // NaN too
@@ -251,7 +266,8 @@ private:
     const auto threads = static_cast<std::uint64_t>(kernel_.launch().threads);
     const std::uint64_t most = std::numeric_limits<std::uint32_t>::max() / threads; // HIP's grids have 32 bits of threads
     if (blocks <= most) return static_cast<std::uint32_t>(blocks);
-    throw UserError("kernel " + kernel_.name(), fmt::format("these sizes need {} workgroups of {} threads, and HIP takes {}", blocks, threads, most),
+    throw UserError("kernel " + kernel_.name(),
+                    fmt::format("these sizes need {} workgroups of {} threads, and HIP takes {}", blocks, threads, most),
                     "split the tensors over several launches");
   }
 
@@ -266,7 +282,8 @@ private:
   // Null when there is none, or the caller gave it.
   std::shared_ptr<void> add_workspace() {
     const KernelArgument* argument = workspace_argument();
-    if (argument == nullptr || std::ranges::any_of(given_, [&](const Argument& a) { return a.name == argument->name; })) return nullptr;
+    if (argument == nullptr || std::ranges::any_of(given_, [&](const Argument& a) { return a.name == argument->name; }))
+      return nullptr;
     void* workspace = on_device_->take_workspace();
     put(*argument, reinterpret_cast<std::uintptr_t>(workspace));
     return {workspace, [owner = on_device_](void* given) { owner->give_workspace(given); }};
@@ -278,7 +295,8 @@ private:
     const DeviceTensor* given = argument == nullptr ? nullptr : find_tensor(argument->name);
     if (given == nullptr) return;
     if (given->bytes() < kernel_.workspace_bytes())
-      throw UserError(subject(argument->name), fmt::format("it has {} bytes, and the kernel needs {}", given->bytes(), kernel_.workspace_bytes()),
+      throw UserError(subject(argument->name),
+                      fmt::format("it has {} bytes, and the kernel needs {}", given->bytes(), kernel_.workspace_bytes()),
                       "give that many, zeroed, or leave it out");
     check_address({.name = argument->name, .dtype = given->dtype, .written = true}, *argument, *given);
     put(*argument, reinterpret_cast<std::uintptr_t>(given->data));
@@ -290,7 +308,8 @@ private:
       std::vector<std::string> names;
       for (const KernelArgument& a : kernel_.arguments())
         if (a.kind != ArgumentKind::stride) names.push_back(a.name);
-      throw UserError(subject(given_[i].name), "the kernel has no such argument", fmt::format("it has {}", fmt::join(names, ", ")));
+      throw UserError(subject(given_[i].name), "the kernel has no such argument",
+                      fmt::format("it has {}", fmt::join(names, ", ")));
     }
   }
 

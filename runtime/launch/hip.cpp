@@ -10,8 +10,8 @@ namespace {
 
 constexpr int oldest = 60200000; // hipRuntimeGetVersion: major * 10^7 + minor * 10^5 + patch
 
-// hipDeviceProp_tR0600, by offset: name and gcnArchName are char[256] each, the struct has 1472 bytes in ROCm 6.4. The name of the
-// function pins the layout, and room is left for fields that a later release may append.
+// hipDeviceProp_tR0600, by offset: name and gcnArchName are char[256] each, the struct has 1472 bytes in ROCm 6.4. The name of
+// the function pins the layout, and room is left for fields that a later release may append.
 constexpr std::size_t properties_room = 4096, name_at = 0, arch_at = 1160, name_bytes = 256;
 
 LibraryRequest request(const std::string& path) {
@@ -21,8 +21,9 @@ LibraryRequest request(const std::string& path) {
           .variable = loaded.empty() ? "KILN_HIP_PATH" : "this process",
           .names = {"libamdhip64.so.7", "libamdhip64.so.6"},
           .folders = {"/opt/rocm/lib"},
-          .remedy = "install ROCm's HIP runtime 6.2 or newer (hip-runtime-amd, Debian: libamdhip64-6), set KILN_HIP_PATH to the file, "
-                    "or use an emulated device (KILN_DEVICE=emulated:gfx942)"};
+          .remedy =
+              "install ROCm's HIP runtime 6.2 or newer (hip-runtime-amd, Debian: libamdhip64-6), set KILN_HIP_PATH to the file, "
+              "or use an emulated device (KILN_DEVICE=emulated:gfx942)"};
 }
 
 HipFunctions functions(const DynamicLibrary& library) {
@@ -71,7 +72,8 @@ const char* remedy(int error) {
     return "compile for the architecture of this device";
   case 700: // IllegalAddress
   case 719: // LaunchFailure
-    return "an earlier kernel or copy touched memory that is not there; run the program on an emulated device, which names the access";
+    return "an earlier kernel or copy touched memory that is not there; run the program on an emulated device, which names the "
+           "access";
   default:
     if (error >= 900 && error <= 908) // StreamCapture*
       return "load, bind, allocate and copy before the capture begins; only launches belong into it";
@@ -84,8 +86,9 @@ const char* remedy(int error) {
 Hip::Hip(const std::string& path) : library_(request(path)), functions_(kiln::functions(library_)) {
   check(functions_.runtime_version(&version_), "hipRuntimeGetVersion");
   if (version_ < oldest)
-    throw EnvironmentError("HIP", fmt::format("{} is version {}, Kiln needs {} or newer", library_.path(), version(), version_text(oldest)),
-                           "install ROCm 6.2 or newer, or set KILN_HIP_PATH to its libamdhip64");
+    throw EnvironmentError(
+        "HIP", fmt::format("{} is version {}, Kiln needs {} or newer", library_.path(), version(), version_text(oldest)),
+        "install ROCm 6.2 or newer, or set KILN_HIP_PATH to its libamdhip64");
 }
 
 std::string Hip::version() const { return version_text(version_); }

@@ -23,8 +23,9 @@ struct HipFunctions {
   int (*module_load_data)(void** module, const void* image);
   int (*module_unload)(void* module);
   int (*module_get_function)(void** function, void* module, const char* name);
-  int (*module_launch_kernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                              unsigned block_z, unsigned dynamic_lds, void* stream, void** parameters, void** extra);
+  int (*module_launch_kernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                              unsigned block_y, unsigned block_z, unsigned dynamic_lds, void* stream, void** parameters,
+                              void** extra);
   int (*event_create)(void** event);
   int (*event_destroy)(void* event);
   int (*event_record)(void* event, void* stream);
@@ -44,8 +45,8 @@ struct HipDeviceFacts {
 class Hip {
 public:
   // `path`: the library to load (KILN_HIP_PATH). When it is empty: the libamdhip64 that this process has loaded already, so that
-  // Kiln shares the devices and streams of its host program; else libamdhip64.so.7, .6 from the loader's path, then /opt/rocm/lib.
-  // Throws EnvironmentError: none can be loaded, it lacks a function, or it is older than 6.2.
+  // Kiln shares the devices and streams of its host program; else libamdhip64.so.7, .6 from the loader's path, then
+  // /opt/rocm/lib. Throws EnvironmentError: none can be loaded, it lacks a function, or it is older than 6.2.
   explicit Hip(const std::string& path);
 
   const HipFunctions& functions() const { return functions_; }
@@ -56,7 +57,8 @@ public:
 
   // Throws EnvironmentError with the name of the error and what can be done about it, unless `error` is hipSuccess.
   void check(int error, const char* call) const {
-    if (error != 0) [[unlikely]] fail(error, call);
+    if (error != 0) [[unlikely]]
+      fail(error, call);
   }
 
 private:

@@ -95,7 +95,9 @@ public:
 
   std::string arch() const override { return facts_.arch; }
   std::string product() const override { return facts_.name; }
-  std::string description() const override { return fmt::format("{} ({}), HIP device {} of {}", facts_.name, facts_.arch, ordinal_, count_); }
+  std::string description() const override {
+    return fmt::format("{} ({}), HIP device {} of {}", facts_.name, facts_.arch, ordinal_, count_);
+  }
   bool is_emulated() const override { return false; }
 
   void* allocate(std::size_t bytes, const std::string&) override {
@@ -123,7 +125,8 @@ public:
     const HipDeviceScope scope(*hip_, ordinal_);
     hip_->check(hip_->functions().stream_synchronize(stream), "hipStreamSynchronize");
   }
-  // Not asked: memory may be of a pool, of another process or mapped piecewise, and HIP's answer about such is not to be relied on.
+  // Not asked: memory may be of a pool, of another process or mapped piecewise, and HIP's answer about such is not to be relied
+  // on.
   std::string why_no_memory(const void*, std::size_t) const override { return {}; }
 
   std::unique_ptr<LoadedCode> load(const Kernel& kernel) override {
@@ -149,7 +152,8 @@ private:
 std::shared_ptr<DeviceBackend> make_hip_backend(std::shared_ptr<const Hip> hip, int ordinal) {
   const int count = hip->device_count();
   if (ordinal < 0 || ordinal >= count)
-    throw EnvironmentError("HIP device " + std::to_string(ordinal), fmt::format("HIP has {} device{}", count, count == 1 ? "" : "s"),
+    throw EnvironmentError("HIP device " + std::to_string(ordinal),
+                           fmt::format("HIP has {} device{}", count, count == 1 ? "" : "s"),
                            count == 0 ? "check that rocminfo lists a GPU, or use an emulated device (KILN_DEVICE=emulated:gfx942)"
                                       : fmt::format("choose one from 0 to {}; HIP_VISIBLE_DEVICES hides others", count - 1));
   return std::make_shared<HipBackend>(std::move(hip), ordinal, count);

@@ -46,7 +46,8 @@ std::vector<TensorRule> rules(const Kernel& kernel) {
 KernelOnDevice::KernelOnDevice(std::shared_ptr<DeviceBackend> backend_, Kernel kernel_)
     : backend(std::move(backend_)), kernel(std::move(kernel_)) {
   if (kernel.arch() != backend->arch())
-    throw UserError("kernel " + kernel.name(), fmt::format("it was compiled for {}, the device is {}", kernel.arch(), backend->description()),
+    throw UserError("kernel " + kernel.name(),
+                    fmt::format("it was compiled for {}, the device is {}", kernel.arch(), backend->description()),
                     fmt::format("compile it with a Jit for {}", backend->arch()));
   check_layout(kernel);
   tensors = rules(kernel);

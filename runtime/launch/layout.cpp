@@ -36,9 +36,10 @@ void check_argument(const Kernel& kernel, std::size_t index, const KernelArgumen
   if (theirs.offset == static_cast<std::uint32_t>(ours.offset) && theirs.size == static_cast<std::uint32_t>(ours.size) &&
       theirs.value_kind == expected && (theirs.name.empty() || theirs.name == ours.name))
     return;
-  disagree(kernel, fmt::format("argument {} is {} ({}, {} bytes at {}) in the spec and {} ({}, {} bytes at {}) in the code object", index,
-                               ours.name, expected, ours.size, ours.offset, theirs.name.empty() ? "unnamed" : theirs.name,
-                               theirs.value_kind, theirs.size, theirs.offset));
+  disagree(kernel,
+           fmt::format("argument {} is {} ({}, {} bytes at {}) in the spec and {} ({}, {} bytes at {}) in the code object", index,
+                       ours.name, expected, ours.size, ours.offset, theirs.name.empty() ? "unnamed" : theirs.name,
+                       theirs.value_kind, theirs.size, theirs.offset));
 }
 
 } // namespace
@@ -59,7 +60,8 @@ void check_layout(const Kernel& kernel) {
   for (std::size_t i = 0; i < ours.size(); ++i) check_argument(kernel, i, ours[i], *declared[i]);
   const auto most = code->metadata->max_flat_workgroup_size;
   if (most && *most < static_cast<std::uint32_t>(kernel.launch().threads))
-    disagree(kernel, fmt::format("its code object takes workgroups of at most {} threads, the launch has {}", *most, kernel.launch().threads));
+    disagree(kernel, fmt::format("its code object takes workgroups of at most {} threads, the launch has {}", *most,
+                                 kernel.launch().threads));
 }
 
 } // namespace kiln

@@ -55,9 +55,11 @@ public:
   // in-place pair, which must be one and the same; the grid within what HIP takes. On an emulated device also that every tensor
   // lies within an allocation. Throws UserError that names the argument.
   // Run-time sizes are those of the tensors; they may be given as numbers too, and must agree then. An in-place output may be
-  // given under either name. The workspace is taken from a pool of this kernel (bytes zeroed once, at the first use; given back with the
-  // BoundKernel; freed with the kernel), unless it is given by name, zeroed before the first launch.
-  BoundKernel bind(std::initializer_list<Argument> arguments) const { return bind(std::span(arguments.begin(), arguments.size())); }
+  // given under either name. The workspace is taken from a pool of this kernel (bytes zeroed once, at the first use; given back
+  // with the BoundKernel; freed with the kernel), unless it is given by name, zeroed before the first launch.
+  BoundKernel bind(std::initializer_list<Argument> arguments) const {
+    return bind(std::span(arguments.begin(), arguments.size()));
+  }
   BoundKernel bind(std::span<const Argument> arguments) const;
 
 private:
