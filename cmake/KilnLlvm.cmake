@@ -14,8 +14,8 @@ if(TARGET LLVM AND NOT KILN_LLVM_STATIC)
   set(KILN_LLVM_LIBRARIES LLVM)
 else()
   llvm_map_components_to_libnames(
-    KILN_LLVM_LIBRARIES amdgpuasmparser amdgpudisassembler amdgpudesc amdgpuinfo mc mcparser mcdisassembler object
-    binaryformat targetparser support)
+    KILN_LLVM_LIBRARIES amdgpuasmparser amdgpudisassembler amdgpudesc amdgpuinfo mc mcparser mcdisassembler debuginfodwarf
+    object binaryformat targetparser support)
 endif()
 
 function(kiln_link_llvm target)

@@ -96,7 +96,7 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
     SkinnyGemmConfig c = base;
     c.tile_n = std::max(16, columns / c.products);
     c = with_vec(with_ring(with_workgroups(c, target)));
-    if (why_invalid(c) || sum_vgprs(c) + ring_vgprs(c) > vgprs_for_ring + 64) continue;
+    if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || sum_vgprs(c) + ring_vgprs(c) > vgprs_for_ring + 64) continue;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   }
   std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return gemm_balance(c, target) >= good_balance; });

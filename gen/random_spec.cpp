@@ -244,7 +244,10 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
   Inputs inputs;
   for (const Expr& input : spec.inputs()) {
     std::vector<std::int64_t> shape;
-    for (const Dim& dim : input.shape()) shape.push_back(size_of(dim, options.dynamic_size));
+    for (const Dim& dim : input.shape()) {
+      const auto named = options.sizes.find(dim.is_dynamic() ? dim.name() : "");
+      shape.push_back(named == options.sizes.end() ? size_of(dim, options.dynamic_size) : named->second);
+    }
     std::int64_t stride = 0;
     if (input->layout == Layout::strided) {
       stride = 1;

@@ -4,6 +4,8 @@
 #include "gen/evaluate.h"
 #include "gen/spec.h"
 #include <cstdint>
+#include <map>
+#include <string>
 
 namespace kiln {
 
@@ -19,6 +21,7 @@ KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options = {}
 
 struct RandomInputsOptions {
   std::int64_t dynamic_size = 3;  // of every dynamic dim, moved into its bounds
+  std::map<std::string, std::int64_t> sizes = {}; // of some of them, by name, in place of that
   bool special_values = false;    // some infinities, NaN, zeros, denormals and largest values among the elements
 };
 

@@ -57,7 +57,8 @@ constexpr TargetFacts table[] = {
      .lds_bytes = 160 * 1024,
      .lds_granule_bytes = 1280,
      .instruction_cache_bytes = 64 * 1024,
-     .fp8_is_fnuz = false},
+     .fp8_is_fnuz = false,
+     .later_matrix_results = true},
 };
 
 } // namespace

@@ -27,6 +27,7 @@ struct TargetFacts {
   int lds_granule_bytes;
   int instruction_cache_bytes; // shared by two CUs
   bool fp8_is_fnuz;            // what the fp8 conversions and matrix operations mean; false where OCP or absent
+  bool later_matrix_results = false; // software has to leave a wait state more after most matrix instructions
 };
 
 std::span<const TargetFacts> known_targets();

@@ -40,8 +40,9 @@ bool stores_vectors_of(const Plan& plan, DType type) {
   });
 }
 
+// One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave.
 isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
-  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = 256, .max_lds_bytes = c.lds_bytes()};
+  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = 512 / std::max(1, c.waves / 4), .max_lds_bytes = c.lds_bytes()};
   // Weights and activations 16 bytes at a time; the epilogue's operands and partial sums as the chunks of C are.
   e.global_loads.min_bytes = 16;
   e.global_loads.at_least = static_cast<std::uint32_t>(c.ring * c.b_loads());

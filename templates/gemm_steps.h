@@ -31,6 +31,7 @@ template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
 // Where the loads of a lane are: uniform addresses that move along k, and the lane's offsets from them.
 template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int lanes = config.lanes_per_row();
+  using Multiplied = Either<sizeof(A) == sizeof(B), B, A>; // what B's elements are when they are multiplied
   static constexpr int ratio = config.a_bits / config.b_bits; // words of A that go with a word of B
   static constexpr int b_rows = config.tile_n / config.rows_per_load(); // loads that cover the rows of a tile
   static constexpr int a_rows = config.method == GemmMethod::dot ? config.rows : config.method == GemmMethod::sparse ? 1 : config.row_tiles();

@@ -139,17 +139,30 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, 
     for (int u = 0; u < config.loads; ++u)
 #pragma unroll
       for (int w = 0; w < Operands::ratio; ++w) {
-        DotOperand<A> a[config.rows];
-#pragma unroll
-        for (int r = 0; r < config.rows; ++r) a[r] = dot_operand<A>(slot.a[r][u * Operands::ratio + w]);
+        Word16 b[config.products][Operands::b_rows];
 #pragma unroll
         for (int p = 0; p < config.products; ++p)
 #pragma unroll
           for (int i = 0; i < Operands::b_rows; ++i) {
-            const auto b = b_operand(slot.b[p][i][u], w);
-#pragma unroll
-            for (int r = 0; r < config.rows; ++r) sums[p][i][r] = add_dot<A>(a[r], b, sums[p][i][r]);
+            if constexpr (Operands::ratio == 1) b[p][i] = slot.b[p][i][u];
+            else b[p][i] = widen<A, B>(slot.b[p][i][u], w);
+            if constexpr (Operands::ratio > 1) platform::schedule_barrier();
           }
+#pragma unroll
+        for (int d = 0; d < 4; ++d) {
+          DotOperand<A> a[config.rows];
+#pragma unroll
+          for (int r = 0; r < config.rows; ++r) a[r] = dot_operand<A>(slot.a[r][u * Operands::ratio + w][d]);
+#pragma unroll
+          for (int p = 0; p < config.products; ++p)
+#pragma unroll
+            for (int i = 0; i < Operands::b_rows; ++i) {
+              const auto other = dot_operand<typename Operands::Multiplied>(b[p][i][d]);
+#pragma unroll
+              for (int r = 0; r < config.rows; ++r) sums[p][i][r] = add_dot<A>(a[r], other, sums[p][i][r]);
+            }
+          if constexpr (!has_dot<A>) platform::schedule_barrier(); // or all is converted first, into many registers
+        }
       }
   }
   KILN_MEMBER void to_lds(f32* tile) const {
@@ -163,12 +176,6 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, 
           const f32 total = across_lanes<SumOf, Operands::lanes>(sums[p][i][r]); // alike in all lanes of a row, which all store it
           tile[r * config.lds_row() + p * config.tile_n + i * config.rows_per_load() + lane / Operands::lanes] = total;
         }
-  }
-
-private:
-  KILN_DEVICE auto b_operand(Word16 word, int part) {
-    if constexpr (Operands::ratio == 1) return dot_operand<B>(word);
-    else return dot_operand<A>(widen<A, B>(word, part));
   }
 };
 

@@ -5,10 +5,6 @@
 
 namespace kiln {
 
-template <bool first, class X, class Y> struct EitherOf { using type = X; };
-template <class X, class Y> struct EitherOf<false, X, Y> { using type = Y; };
-template <bool first, class X, class Y> using Either = typename EitherOf<first, X, Y>::type;
-
 // Consecutive steps of one tile.
 struct GemmSegment {
   u32 tile, first, count;

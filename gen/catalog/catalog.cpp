@@ -5,6 +5,7 @@
 #include "gen/names.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tuple>
 #include <vector>
 
 namespace kiln {
@@ -26,10 +27,22 @@ constexpr CatalogEntry entries[] = {
     {"group_dequant", "fp8 times one scale for every `group` columns of a row", catalog_entries::group_dequant},
     {"scaled_add", "x + alpha * y, alpha given at launch", catalog_entries::scaled_add},
     {"cast", "rounding to fp8 without a scale", catalog_entries::cast_quant},
+    {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", catalog_entries::gemm, true},
+    {"gemm_bias", "gemm + bias", catalog_entries::gemm_bias, true},
+    {"gemm_residual", "gemm + residual", catalog_entries::gemm_residual, true},
+    {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", catalog_entries::gemm_swiglu_quant, true},
+    {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", catalog_entries::gemm_w8a16, true},
 };
 
-void require_options(std::string_view name, const CatalogOptions& options) {
+void require_options(std::string_view name, bool is_gemm, const CatalogOptions& options) {
   const auto subject = fmt::format("catalogue entry '{}'", name);
+  if (is_gemm) {
+    for (const auto& [what, size, most] : {std::tuple{"m", options.m, 64ll}, std::tuple{"n", options.n, 1ll << 24}, std::tuple{"k", options.k, 1ll << 24}})
+      if (size < 1 || size > most) throw UserError(subject, fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
+    if (!is_float(options.dtype) && options.dtype != i8)
+      throw UserError(subject, fmt::format("dtype is {}", kiln::name(options.dtype)), "use f16, bf16, an fp8 or i8");
+    return;
+  }
   if (options.cols < 1 || options.cols > max_dim_size)
     throw UserError(subject, fmt::format("cols is {}", options.cols), fmt::format("use 1 to {}", max_dim_size));
   if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
@@ -47,7 +60,7 @@ KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options) {
   for (const CatalogEntry& entry : entries) {
     names.push_back(entry.name);
     if (entry.name != name) continue;
-    require_options(name, options);
+    require_options(name, entry.is_gemm, options);
     return entry.build(options);
   }
   const std::string_view nearest = nearest_name(name, names);

@@ -14,13 +14,17 @@ struct CatalogOptions {
   bool dynamic_scale = false; // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
   bool in_place = false;      // add_rmsnorm_quant: the new residual overwrites the old
   std::int64_t group = 128;   // group_quant, group_dequant: elements a scale
+  std::int64_t m = 16;        // gemm entries: the most rows of a, 1 to 64
+  std::int64_t n = 4096, k = 4096; // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
 };
 
-// In every entry rows are a run-time size, `dynamic("rows")`, and columns are options.cols.
+// Rows are a run-time size, `dynamic("rows")`, and columns are options.cols; of gemm entries, rows are `dynamic("m", 1, options.m)`
+// and n and k are options.n and options.k.
 struct CatalogEntry {
   std::string_view name;
   std::string_view doc;
   KernelSpec (*build)(const CatalogOptions& options);
+  bool is_gemm = false; // takes m, n and k in place of cols
 };
 
 std::span<const CatalogEntry> catalog();

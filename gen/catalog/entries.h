@@ -39,5 +39,11 @@ KernelSpec group_quant(const CatalogOptions& options);
 KernelSpec dequant(const CatalogOptions& options);
 KernelSpec group_dequant(const CatalogOptions& options);
 KernelSpec cast_quant(const CatalogOptions& options);
+// gemm.cpp
+KernelSpec gemm(const CatalogOptions& options);
+KernelSpec gemm_bias(const CatalogOptions& options);
+KernelSpec gemm_residual(const CatalogOptions& options);
+KernelSpec gemm_swiglu_quant(const CatalogOptions& options);
+KernelSpec gemm_w8a16(const CatalogOptions& options);
 
 } // namespace kiln::catalog_entries

@@ -2,7 +2,6 @@
 #include "isa_checks/exec/control.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/tables.h"
-#include "isa_checks/exec/wait_counts.h"
 #include <algorithm>
 
 namespace kiln::exec {
@@ -65,10 +64,7 @@ void access(Wave& wave, const Inst& inst) {
   else if (op.store) store_lanes(wave, inst, op, at);
   else load_lanes(wave, inst, op, at);
   if (returns) zero_lanes(wave, inst, op, out_of_range);
-  if (wave.in_flight != nullptr) {
-    const Range filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
-    wave.in_flight->issue(InFlight::vector_memory, filled, {}, inst.address);
-  }
+  note_in_flight(wave, inst, op, at);
 }
 
 template <MemoryOp op> inline constexpr MemoryOp stored = op;

@@ -1,5 +1,6 @@
 // Branches, barriers, waits, mode and hardware registers.
 #include "isa_checks/exec/control.h"
+#include "isa_checks/exec/measurements.h"
 #include "isa_checks/exec/tables.h"
 #include "isa_checks/exec/wait_counts.h"
 #include "isa_checks/exec/wave.h"
@@ -37,7 +38,14 @@ bool exec_nonzero(const Wave& w) { return w.exec() != 0; }
 
 void wait_counts(Wave& wave, const Inst& inst) {
   const u32 k = inst.fields.simm16;
-  if (wave.in_flight != nullptr) wave.in_flight->wait((k & 0xfU) | (k >> 10 & 0x30U), k >> 8 & 0xfU);
+  if (wave.in_flight == nullptr) return;
+  if (wave.counters != nullptr) {
+    InstCounters& c = wave.counters[wave.pc];
+    const std::uint64_t bytes = wave.in_flight->loaded_bytes();
+    c.in_flight += bytes;
+    c.in_flight_peak = std::max(c.in_flight_peak, bytes);
+  }
+  wave.in_flight->wait((k & 0xfU) | (k >> 10 & 0x30U), k >> 8 & 0xfU);
 }
 
 void get_pc(Wave& wave, const Inst& inst) { wave.set_pair(inst.fields.dst, wave.code_base + inst.address + 4); }

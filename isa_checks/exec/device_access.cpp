@@ -5,13 +5,13 @@
 #include "isa_checks/exec/memory.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/numeric.h"
+#include "isa_checks/exec/wait_counts.h"
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
-
 
 namespace kiln::exec {
 namespace {
@@ -37,7 +37,8 @@ std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes,
     return nullptr;
   }
   if (store && !a->writable) {
-    report(wave, inst, FindingKind::read_only_store, lane, fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
+    report(wave, inst, FindingKind::read_only_store, lane,
+           fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
     return nullptr;
   }
   return a->bytes.data() + (address - a->address);
@@ -111,16 +112,26 @@ void load_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddr
     return;
   }
   switch (op.bytes) {
-  case 4: load_words<1>(window, to, at); break;
-  case 8: load_words<2>(window, to, at); break;
-  case 12: load_words<3>(window, to, at); break;
-  case 16: load_words<4>(window, to, at); break;
-  default: for_each_lane(at.mask, [&](int i) { load_one(window(at.lane[i]), to, i, op); });
+  case 4:
+    load_words<1>(window, to, at);
+    break;
+  case 8:
+    load_words<2>(window, to, at);
+    break;
+  case 12:
+    load_words<3>(window, to, at);
+    break;
+  case 16:
+    load_words<4>(window, to, at);
+    break;
+  default:
+    for_each_lane(at.mask, [&](int i) { load_one(window(at.lane[i]), to, i, op); });
   }
 }
 
 void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
   if (at.mask == 0) return;
+  ++wave.effects;
   const u32* const from = wave.lanes(inst.src[1].reg);
   const auto store_one = [&](std::byte* to, int i) {
     u32 value[4];
@@ -134,11 +145,20 @@ void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     return;
   }
   switch (op.bytes) {
-  case 4: store_words<1>(window, from, at); break;
-  case 8: store_words<2>(window, from, at); break;
-  case 12: store_words<3>(window, from, at); break;
-  case 16: store_words<4>(window, from, at); break;
-  default: for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
+  case 4:
+    store_words<1>(window, from, at);
+    break;
+  case 8:
+    store_words<2>(window, from, at);
+    break;
+  case 12:
+    store_words<3>(window, from, at);
+    break;
+  case 16:
+    store_words<4>(window, from, at);
+    break;
+  default:
+    for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
   }
 }
 
@@ -149,18 +169,22 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
     return bytes == 8 ? row[i] | static_cast<u64>(row[lane_count + i]) << 32 : row[i];
   };
   const int words = op.bytes / 4;
+  bool changed = false;
   for_each_lane(at.mask, [&](int i) {
     u64 old = 0;
     const bool aligned = at.lane[i] % op.bytes == 0;
     if (!aligned)
       report(wave, inst, FindingKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
     std::byte* const host = aligned ? host_bytes(wave, inst, at.lane[i], op.bytes, i, true) : nullptr;
-    const u64 first = word(data, i, op.bytes), second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
+    const u64 first = word(data, i, op.bytes),
+              second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
     const auto update = [&]<class T>(T* p) {
       std::atomic_ref<T> cell(*p);
-      T expected = cell.load();
-      while (!cell.compare_exchange_weak(expected, static_cast<T>(apply_atomic(op.atomic, op.bytes, expected, first, second)))) {}
+      T expected = cell.load(), now = 0;
+      do now = static_cast<T>(apply_atomic(op.atomic, op.bytes, expected, first, second));
+      while (!cell.compare_exchange_weak(expected, now));
       old = expected;
+      changed = changed || now != expected;
     };
     if (host != nullptr && op.bytes == 4) update(reinterpret_cast<u32*>(host));
     if (host != nullptr && op.bytes == 8) update(reinterpret_cast<u64*>(host));
@@ -169,6 +193,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
       if (words == 2) to[lane_count + i] = static_cast<u32>(old >> 32);
     }
   });
+  if (changed) ++wave.effects;
 }
 
 // The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes a lane in order.
@@ -179,7 +204,8 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     const unsigned step = std::max<unsigned>(op.bytes, 4);
     const u64 to = base + static_cast<u64>(i) * step;
     if (to + step > wave.group->lds.size()) {
-      report(wave, inst, FindingKind::out_of_bounds, i, fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
+      report(wave, inst, FindingKind::out_of_bounds, i,
+             fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
       return;
     }
     u32 value[4] = {};
@@ -188,6 +214,19 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     track_lds_fill(wave, inst, to, step, i);
     std::memcpy(wave.group->lds.data() + to, value, step);
   });
+}
+
+void note_in_flight(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+  const Fields& f = inst.fields;
+  const bool to_lds = op.to_lds, returns = op.atomic == Atomic::none ? !op.store && !to_lds : f.sc0;
+  const bool shared = op.atomic != Atomic::none || ((f.sc0 || f.sc1) && !op.store); // what another workgroup may change meanwhile
+  if (shared && at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
+  if (wave.in_flight == nullptr) return;
+  const Range filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
+  const bool loads = op.atomic == Atomic::none && !op.store;
+  const bool flat = f.format == Format::flat && f.segment == 0;
+  wave.in_flight->issue(flat ? InFlight::flat : InFlight::vector_memory, filled, {}, inst.address,
+                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
 }
 
 void count_lines(Wave& wave, const Inst&, const MemoryOp& op, const LaneAddresses& at) {

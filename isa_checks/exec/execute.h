@@ -21,13 +21,14 @@ struct Grid {
 };
 
 struct ExecOptions {
-  std::uint64_t seed = 1;                        // of the interleaving of waves and of what unwritten registers hold
-  int threads = 1;                               // workgroups run on this many host threads; 0: all cores
-  std::uint64_t max_instructions = 200'000'000;  // of one wave, before the run is stopped as endless
-  bool check_waits = true;                       // registers read or overwritten before their load is waited for
-  bool check_undefined = true;                   // values never written that decide an address, a branch or what is stored
-  bool check_races = true;                       // LDS bytes that two waves access with no barrier between
-  bool measure = true;                           // count per instruction; class counts are always there
+  std::uint64_t seed = 1;                       // of the interleaving of waves and of what unwritten registers hold
+  int threads = 1;                              // workgroups run on this many host threads; 0: all cores
+  std::uint64_t max_instructions = 200'000'000; // of one wave, before the run is stopped as endless
+  bool check_waits = true;                      // registers read or overwritten before their load is waited for
+  bool check_undefined = true;                  // values never written that decide an address, a branch or what is stored
+  bool check_races = true;                      // LDS bytes that two waves access with nothing that orders them
+  bool check_hazards = true;                    // wait states that software has to leave between instructions
+  bool measure = true;                          // count per instruction; class counts are always there
 };
 
 // Of the waves of a run: the counts by class of the wave that executed least and most, and the sum over all.
@@ -36,7 +37,12 @@ struct WaveTotals {
   ClassCounts total{}, least{}, most{};
   std::uint64_t executed(InstClass cls) const { return total[static_cast<std::size_t>(cls)]; }
   std::uint64_t executed() const;
+  double mean() const { return waves == 0 ? 0 : static_cast<double>(executed()) / static_cast<double>(waves); } // of a wave
+  void add_wave(const ClassCounts& counts);
+  void add(const WaveTotals& other);
 };
+
+std::uint64_t sum(const ClassCounts& counts);
 
 // What one instruction of the program did, by rising address.
 struct InstructionProfile {

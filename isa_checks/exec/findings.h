@@ -10,14 +10,15 @@
 namespace kiln::exec {
 
 enum class FindingKind : std::uint8_t {
-  out_of_bounds,        // outside every allocation, or outside LDS
+  out_of_bounds, // outside every allocation, or outside LDS
   misaligned,
   read_only_store,
-  unwaited_register,    // read or overwritten while the load that fills it is in flight
-  uninitialised,        // a value never written decides a branch, an address or what is stored
-  lds_race,             // two waves, one LDS byte, no barrier between, one of them writing
-  hazard,               // software wait states that the manual demands are missing
-  deadlock,             // every wave waits
+  unwaited_register, // read or overwritten while the load that fills it is in flight
+  unwaited_lds,      // LDS bytes are used while the direct-to-LDS load that fills them is in flight
+  uninitialised,     // a value never written decides a branch, an address or what is stored
+  lds_race,          // two waves, one LDS byte, nothing that orders them, one of them writing
+  hazard,            // wait states that software has to leave between two instructions are missing
+  deadlock,          // every wave waits for another one
   instruction_limit,
   not_modelled
 };
@@ -28,9 +29,10 @@ struct Finding {
   std::uint64_t instruction = 0; // its address in the code object
   std::string text;              // as disassembled
   std::uint32_t workgroup[3] = {};
-  int wave = 0, lane = -1;       // lane -1: not of one lane
-  std::string message;           // subject, fact with numbers
-  std::uint64_t count = 1;       // occurrences of this kind at this instruction
+  int wave = 0, lane = -1; // lane -1: not of one lane
+  std::string message;     // subject, fact with numbers
+  std::uint64_t count = 1; // occurrences of this kind at this instruction
+  std::string source = {}; // "file:line", when the code object has line tables
 };
 std::string to_text(const Finding& finding);
 
@@ -39,8 +41,10 @@ public:
   // `make` builds the finding only for the first occurrence.
   template <class Make> void report(FindingKind kind, std::uint64_t instruction, Make make) {
     auto [at, fresh] = index_.try_emplace({kind, instruction}, list_.size());
-    if (fresh) list_.push_back(make());
-    else ++list_[at->second].count;
+    if (fresh)
+      list_.push_back(make());
+    else
+      ++list_[at->second].count;
   }
   void merge(const Findings& other);
   const std::vector<Finding>& list() const { return list_; }

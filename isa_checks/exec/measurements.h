@@ -3,21 +3,17 @@
 #include "isa_checks/exec/inst.h"
 #include <array>
 #include <cstdint>
-#include <vector>
 
 namespace kiln::exec {
 
 struct InstCounters {
-  std::uint64_t executed = 0, lanes = 0; // times, and active lanes over them
-  std::uint64_t bytes = 0;               // moved, over active lanes (memory instructions)
-  std::uint64_t lines64 = 0, lines128 = 0; // distinct 64-byte and 128-byte lines that each execution touched, summed
+  std::uint64_t executed = 0, lanes = 0;       // times, and active lanes over them
+  std::uint64_t bytes = 0;                     // moved, over active lanes (memory instructions)
+  std::uint64_t lines64 = 0, lines128 = 0;     // distinct 64-byte and 128-byte lines that each execution touched, summed
   std::uint64_t lds_cycles = 0, lds_ideal = 0; // bank passes needed, and needed without conflicts
+  // Of s_waitcnt: bytes that the wave's loads from device memory had in flight when it was reached; summed, and the most.
+  std::uint64_t in_flight = 0, in_flight_peak = 0;
   void add(const InstCounters& other);
-};
-
-struct Measurements {
-  std::vector<InstCounters> instructions; // by index in the program
-  void add(const Measurements& other);
 };
 
 using ClassCounts = std::array<std::uint64_t, inst_class_count>;

@@ -50,6 +50,11 @@ int registers(Type type) {
   }
 }
 
+bool is_float(Type type) {
+  return type == Type::f32 || type == Type::f16 || type == Type::bf16 || type == Type::f64 || type == Type::f16x2 || type == Type::f32x2 ||
+         type == Type::mixed;
+}
+
 std::string_view to_string(InstClass cls) {
   constexpr std::string_view names[inst_class_count] = {"valu", "trans", "matrix", "salu", "smem", "vmem",
                                                         "lds", "wait", "nop", "barrier", "branch", "other"};

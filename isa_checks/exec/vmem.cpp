@@ -1,9 +1,8 @@
 // flat_, global_ and scratch_ instructions: addresses, and the table of what each moves.
-#include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/control.h"
+#include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/tables.h"
-#include "isa_checks/exec/wait_counts.h"
-#include <algorithm>
+#include <bit>
 
 namespace kiln::exec {
 namespace {
@@ -41,31 +40,61 @@ void scratch_addresses(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAdd
   }
 }
 
+void device_access(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+  count_lines(wave, inst, op, at);
+  if (op.to_lds)
+    load_to_lds(wave, inst, op, at);
+  else if (op.atomic != Atomic::none)
+    atomic_lanes(wave, inst, op, at);
+  else if (op.store)
+    store_lanes(wave, inst, op, at);
+  else
+    load_lanes(wave, inst, op, at);
+}
+
+// Flat addresses of the two apertures stand for LDS and for the lane's private memory. Takes those lanes out of `at`.
+void apertures(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAddresses& at) {
+  LaneAddresses lds;
+  for (u64 m = at.mask; m != 0; m &= m - 1) {
+    const int i = std::countr_zero(m);
+    const u64 aperture = at.lane[i] >> 32 << 32, offset = at.lane[i] & 0xffffffffU;
+    if (aperture == shared_aperture) {
+      lds.lane[i] = offset;
+      lds.mask |= 1ULL << i;
+    } else if (aperture == private_aperture) {
+      if (offset + op.bytes > wave.scratch_size) throw Stop("accesses private memory beyond what the kernel declares");
+      at.lane[i] = wave.scratch_base + static_cast<u64>(i) * wave.scratch_size + offset;
+    }
+  }
+  at.mask &= ~lds.mask;
+  if (lds.mask != 0) flat_lds_access(wave, inst, op, lds);
+}
+
 void access(Wave& wave, const Inst& inst) {
   const MemoryOp& op = *inst.op->memory;
   LaneAddresses at;
-  if (inst.fields.segment == 1) scratch_addresses(wave, inst, op, at);
-  else device_addresses(wave, inst, at);
-  count_lines(wave, inst, op, at);
-  const bool returns = op.atomic == Atomic::none ? !op.store && !op.to_lds : inst.fields.sc0;
-  if (op.to_lds) load_to_lds(wave, inst, op, at);
-  else if (op.atomic != Atomic::none) atomic_lanes(wave, inst, op, at);
-  else if (op.store) store_lanes(wave, inst, op, at);
-  else load_lanes(wave, inst, op, at);
-  if (wave.in_flight != nullptr) {
-    const Range filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
-    wave.in_flight->issue(inst.fields.segment == 0 ? InFlight::flat : InFlight::vector_memory, filled, {}, inst.address);
-  }
+  if (inst.fields.segment == 1)
+    scratch_addresses(wave, inst, op, at);
+  else
+    device_addresses(wave, inst, at);
+  const u64 lanes = at.mask;
+  if (inst.fields.segment == 0) apertures(wave, inst, op, at);
+  if (at.mask != 0 || lanes == 0) device_access(wave, inst, op, at);
+  note_in_flight(wave, inst, op, at);
 }
 
 template <MemoryOp op> inline constexpr MemoryOp stored = op;
-template <MemoryOp op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, InstClass::vmem, &stored<op>}; }
+template <MemoryOp op> constexpr Semantics line(std::string_view name) {
+  return {name, &access, {}, InstClass::vmem, &stored<op>};
+}
 
 // One operation under its three prefixes.
-#define KILN_VMEM(name, ...)                                                                                                   \
-  line<MemoryOp{__VA_ARGS__}>("global_" name), line<MemoryOp{__VA_ARGS__}>("flat_" name), line<MemoryOp{__VA_ARGS__}>("scratch_" name)
-#define KILN_ATOMIC(name, operation)                                                                                           \
-  KILN_VMEM("atomic_" name, .bytes = 4, .atomic = Atomic::operation), KILN_VMEM("atomic_" name "_x2", .bytes = 8, .atomic = Atomic::operation)
+#define KILN_VMEM(name, ...)                                                                                                     \
+  line<MemoryOp{__VA_ARGS__}>("global_" name), line<MemoryOp{__VA_ARGS__}>("flat_" name),                                        \
+      line<MemoryOp{__VA_ARGS__}>("scratch_" name)
+#define KILN_ATOMIC(name, operation)                                                                                             \
+  KILN_VMEM("atomic_" name, .bytes = 4, .atomic = Atomic::operation),                                                            \
+      KILN_VMEM("atomic_" name "_x2", .bytes = 8, .atomic = Atomic::operation)
 
 constexpr Semantics table[] = {
     KILN_VMEM("load_ubyte", .bytes = 1),

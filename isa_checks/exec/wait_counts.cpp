@@ -1,5 +1,6 @@
 // Bookkeeping of memory operations in flight.
 #include "isa_checks/exec/wait_counts.h"
+#include <algorithm>
 
 namespace kiln::exec {
 
@@ -15,16 +16,23 @@ void InFlight::mark(const Event& event, int change) {
   pending_ += change;
 }
 
-void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address) {
-  const Event event{vector, scalar, address};
+void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect) {
+  const Event event{vector, scalar, address, now_, effect};
+  loaded_bytes_ += effect.loaded_bytes;
   constexpr std::size_t vector_limit = 63, lds_limit = 15; // the hardware counters stall there
   switch (counter) {
   case vector_memory:
     vector_memory_.push_back(event);
     break;
-  case lds: lds_.push_back(event); break;
-  case scalar_memory: scalar_.push_back(event); break;
-  case flat: flat_.push_back(event); break;
+  case lds:
+    lds_.push_back(event);
+    break;
+  case scalar_memory:
+    scalar_.push_back(event);
+    break;
+  case flat:
+    flat_.push_back(event);
+    break;
   }
   mark(event, 1);
   while (vector_memory_.size() > vector_limit) {
@@ -37,7 +45,11 @@ void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t 
   }
 }
 
-void InFlight::retire(const Event& event) { mark(event, -1); }
+void InFlight::retire(const Event& event) {
+  mark(event, -1);
+  loaded_bytes_ -= event.effect.loaded_bytes;
+  if (event.effect.to_lds) to_lds_done_ = event.time;
+}
 
 void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
   while (vector_memory_.size() > vmcnt) {
@@ -52,10 +64,19 @@ void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
     for (const Event& e : scalar_) retire(e);
     scalar_.clear();
   }
-  if (lgkmcnt == 0 && vmcnt == 0) {
-    for (const Event& e : flat_) retire(e);
-    flat_.clear();
-  }
+  std::erase_if(flat_, [&](Event& e) {
+    e.vm_done = e.vm_done || vmcnt == 0;
+    e.lgkm_done = e.lgkm_done || lgkmcnt == 0;
+    if (e.vm_done && e.lgkm_done) retire(e);
+    return e.vm_done && e.lgkm_done;
+  });
+}
+
+std::uint32_t InFlight::lds_done_until() const {
+  std::uint32_t done = now_;
+  if (!lds_.empty()) done = lds_.front().time - 1;
+  if (!flat_.empty()) done = std::min(done, flat_.front().time - 1);
+  return done;
 }
 
 bool InFlight::vector_pending(Range range) const {

@@ -1,9 +1,11 @@
 // The state of one wave and of its workgroup.
 #pragma once
 #include "isa_checks/exec/inst.h"
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace kiln::exec {
@@ -14,6 +16,8 @@ class InFlight;
 class LdsShadow;
 struct RegisterShadow;
 struct InstCounters;
+class HazardWindow;
+enum class FlagUse : std::uint8_t;
 
 inline constexpr int lane_count = 64;
 inline constexpr std::uint64_t all_lanes = ~0ULL;
@@ -52,11 +56,22 @@ struct Wave {
   Findings* findings = nullptr;
   InFlight* in_flight = nullptr;     // null: waits are not checked
   RegisterShadow* shadow = nullptr;  // null: unwritten values are not followed
+  HazardWindow* hazards = nullptr;   // null: wait states are not checked
+  const FlagUse* flag_uses = nullptr; // by instruction index; null: nothing is known
   InstCounters* counters = nullptr;  // by instruction index; null: off
   std::span<const Inst> program;
   std::uint64_t code_base = 0;       // device address of the code object's address 0
   int lds_banks = 32;                // that reads see
   std::uint64_t clock = 0;           // what s_memtime reads; advances with every instruction of the workgroup
+
+  // What tells a wave that waits for others from one that works: reads of one place again and again, and what others can see.
+  std::uint64_t polls = 0, effects = 0;
+  std::array<std::pair<std::uint32_t, std::uint64_t>, 8> polled{}; // instruction and address of the latest such reads
+  void note_read(std::uint64_t address) {
+    auto& latest = polled[pc % polled.size()];
+    if (latest == std::pair{pc, address}) ++polls;
+    latest = {pc, address};
+  }
 
   // exec expanded to a word a lane, kept for the mask it was made from
   std::uint64_t expanded_for = 0;

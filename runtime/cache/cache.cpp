@@ -36,7 +36,7 @@ std::string_view name(Origin origin) {
 KernelCache::KernelCache(CacheOptions options, std::shared_ptr<EventLog> events,
                          std::function<std::string(const Environment&)> identity)
     : options_(std::move(options)), events_(std::move(events)),
-      memo_(options_.folder.empty() ? std::filesystem::path() : options_.folder / "hosts"),
+      memo_(options_.notes.empty() && !options_.folder.empty() ? options_.folder / "hosts" : options_.notes),
       identity_source_(std::move(identity)) {
   if (!options_.folder.empty()) {
     try {
@@ -44,7 +44,7 @@ KernelCache::KernelCache(CacheOptions options, std::shared_ptr<EventLog> events,
                       LayerOptions{.writable = true, .trust = options_.trust_shared, .shipped = options_.shipped});
     } catch (const EnvironmentError& error) {
       events_->note("cache_unusable", error.what());
-      memo_ = CompilerMemo({});
+      memo_ = CompilerMemo(options_.notes);
     }
   }
   for (const std::filesystem::path& path : options_.layers) {

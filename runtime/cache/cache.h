@@ -21,6 +21,7 @@ struct CacheOptions {
   std::vector<std::filesystem::path> layers;   // read-only, asked in this order after the folder
   bool trust_shared = false;                   // folders that others may write to are used
   bool shipped = false;                        // `folder` is made for others to read (kiln aot)
+  std::filesystem::path notes = {};            // where the compiler's identity is noted; empty: hosts/ in `folder`
   std::uint64_t max_bytes = 1u << 30;          // of `folder`; the entries used longest ago are removed
   std::chrono::milliseconds claim_wait{60000}; // the longest wait for another process that compiles the same
   RemoteOptions remote;

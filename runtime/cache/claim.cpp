@@ -23,6 +23,16 @@ void remove_if_held_by(const std::filesystem::path& path, const std::string& mar
   if (link_target(path) == mark) unlink(path.c_str());
 }
 
+// 0, or the error. The first claim makes the folder; a process that has finished may tidy it away again in between.
+int make_link(const std::string& mark, const std::filesystem::path& path) {
+  for (int i = 0; i < 100; ++i) {
+    if (symlink(mark.c_str(), path.c_str()) == 0) return 0;
+    if (errno != ENOENT) return errno;
+    if (mkdir(path.parent_path().c_str(), 0700) != 0 && errno != EEXIST) return errno;
+  }
+  return ENOENT;
+}
+
 std::string new_mark() {
   static std::atomic<unsigned> count{0};
   return fmt::format("{}-{}", process_mark(), ++count);
@@ -33,7 +43,6 @@ std::string new_mark() {
 Claim::Claim(const std::filesystem::path& folder, const std::string& name, std::chrono::milliseconds bound,
              const std::function<bool()>& done)
     : path_(folder / name), mark_(new_mark()) {
-  mkdir(folder.c_str(), 0700); // if this fails, so does the link, and with a better reason
   result_ = acquire(bound, done);
 }
 
@@ -42,8 +51,9 @@ Claim::Result Claim::acquire(std::chrono::milliseconds bound, const std::functio
   const auto end = std::chrono::steady_clock::now() + bound;
   auto pause = 1ms;
   while (true) {
-    if (symlink(mark_.c_str(), path_.c_str()) == 0) return Result::mine;
-    if (errno != EEXIST) return Result::unavailable;
+    const int error = make_link(mark_, path_);
+    if (error == 0) return Result::mine;
+    if (error != EEXIST) return Result::unavailable;
     if (done()) return Result::done;
     const std::string holder = link_target(path_);
     struct stat info {};

@@ -92,12 +92,17 @@ std::optional<CachedKernel> CacheLayer::find(const CacheKey& key,
 
 bool CacheLayer::publish(const std::string& key, const EntryFiles& files) const {
   const std::filesystem::path final_path = entry_path(key), staging = part("staging");
-  make_folder(staging);
   make_folder(final_path.parent_path().parent_path());
   make_folder(final_path.parent_path());
   const std::filesystem::path beside = staging / staging_name();
   const unsigned mode = options_.shipped ? 0644 : 0600;
-  make_folder(beside);
+  const unsigned folder_mode = options_.shipped ? 0755 : 0700;
+  make_folder(staging);
+  // Another process that has finished may tidy the empty folder away in between.
+  for (int i = 0; i < 100 && mkdir(beside.c_str(), folder_mode) != 0; ++i) {
+    if (errno != ENOENT || i == 99) fail(beside, std::strerror(errno));
+    make_folder(staging);
+  }
   const FileDescriptor folder(open(beside.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool written = folder && write_durably(folder.get(), object_file, files.object, mode) &&
                        write_durably(folder.get(), source_file, files.source, mode) &&

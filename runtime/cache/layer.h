@@ -52,6 +52,8 @@ public:
   // Removes what crashed publishers left in staging/ and, with `all`, everything in quarantine/. Returns its bytes.
   std::uint64_t sweep(bool all) const;
 
+  void tidy() const; // removes the folders for work in progress if there is none, so that only what is to be shipped is left
+
   // The compilers that the layer was made with, when it says so: a shipped layer is used whatever compiler is installed.
   std::vector<std::string> compilers() const;
   void add_compiler(const std::string& identity) const;

@@ -128,6 +128,11 @@ std::uint64_t CacheLayer::sweep(bool all) const {
   return removed;
 }
 
+void CacheLayer::tidy() const {
+  sweep(false);
+  for (const char* name : {"claims", "staging"}) rmdir(part(name).c_str()); // fails, as it should, where work is in progress
+}
+
 std::vector<std::string> CacheLayer::compilers() const {
   const std::optional<std::string> text = read_whole(AT_FDCWD, part(layer_file).c_str(), 1u << 20);
   if (!text) return {};

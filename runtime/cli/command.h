@@ -19,5 +19,7 @@ Command make_eval(CLI::App& root);
 Command make_run(CLI::App& root);
 Command make_demo(CLI::App& root);
 Command make_env(CLI::App& root);
+Command make_cache(CLI::App& root);
+Command make_aot(CLI::App& root);
 
 } // namespace kiln::cli

@@ -26,6 +26,9 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   CatalogOptions options;
   if (choice.cols) options.cols = *choice.cols;
   if (choice.group) options.group = *choice.group;
+  if (choice.m) options.m = *choice.m;
+  if (choice.n) options.n = *choice.n;
+  if (choice.k) options.k = *choice.k;
   if (choice.dtype) options.dtype = dtype_option("--dtype", *choice.dtype);
   options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8) : target.fp8();
   options.dynamic_scale = choice.dynamic_scale;
@@ -34,7 +37,7 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 }
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
-  if (choice.cols || choice.group || choice.dtype || choice.fp8 || choice.dynamic_scale || choice.in_place) {
+  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.dynamic_scale || choice.in_place) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -52,7 +55,10 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")
       ->required();
   app.add_option("--cols", choice.cols, "Columns of a row (4096)");
-  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16)");
+  app.add_option("--m", choice.m, "The most rows of a, of gemm entries (16)");
+  app.add_option("--n", choice.n, "Rows of b, of gemm entries (4096)");
+  app.add_option("--k", choice.k, "Columns of a and b, of gemm entries (4096)");
+  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also an fp8 or i8");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
   app.add_option("--group", choice.group, "Elements a scale, of group_quant and group_dequant (128)");
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");

@@ -10,7 +10,7 @@ namespace kiln::cli {
 
 struct KernelChoice {
   std::string kernel; // a name of the catalogue, or a file with the text of a spec
-  std::optional<std::int64_t> cols, group;
+  std::optional<std::int64_t> cols, group, m, n, k;
   std::optional<std::string> dtype, fp8;
   bool dynamic_scale = false, in_place = false;
 };

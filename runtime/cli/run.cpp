@@ -10,6 +10,7 @@
 #include "runtime/emulate.h"
 #include "runtime/table.h"
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,7 +24,7 @@ struct Request {
   std::string arch;
   std::int64_t rows = 4;
   std::uint64_t seed = 1;
-  std::vector<std::string> overrides;
+  std::vector<std::string> overrides, sizes;
   ObjectRun object;
   int threads = 0;
   bool special = false, json = false;
@@ -89,6 +90,25 @@ exec::ExecOptions exec_options(const Request& request) {
   return options;
 }
 
+std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& settings, const KernelSpec& spec) {
+  std::map<std::string, std::int64_t> sizes;
+  for (const std::string& setting : settings) {
+    const auto subject = fmt::format("--size {}", setting);
+    const std::size_t equals = setting.find('=');
+    std::int64_t size = 0;
+    const char* const end = setting.data() + setting.size();
+    if (equals == std::string::npos) throw UserError(subject, "it has no '='", "write NAME=SIZE, as in m=8");
+    if (const auto [stop, error] = std::from_chars(setting.data() + equals + 1, end, size); error != std::errc{} || stop != end)
+      throw UserError(subject, fmt::format("'{}' is no whole number", setting.substr(equals + 1)), "write NAME=SIZE, as in m=8");
+    std::vector<std::string> names;
+    for (const Dim& dim : spec.dynamic_dims()) names.push_back(dim.name());
+    if (std::ranges::find(names, setting.substr(0, equals)) == names.end())
+      throw UserError(subject, fmt::format("'{}' has no such run-time size", spec.name()), fmt::format("use one of {}", fmt::join(names, ", ")));
+    sizes[setting.substr(0, equals)] = size;
+  }
+  return sizes;
+}
+
 int run_spec(const Request& request) {
   if (request.arch.empty()) throw UserError("--arch", "none was given", fmt::format("use one of {}", fmt::join(known_archs(), ", ")));
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");
@@ -97,7 +117,7 @@ int run_spec(const Request& request) {
   CompileOptions compile;
   compile.environment = process_environment();
   const BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
-  const Inputs inputs = random_inputs(spec, request.seed, {.dynamic_size = request.rows, .special_values = request.special});
+  const Inputs inputs = random_inputs(spec, request.seed, {.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special});
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs, exec_options(request));
   std::vector<Comparison> comparisons;
   if (done.result.completed) { // else the outputs are not all there
@@ -149,6 +169,7 @@ Command make_run(CLI::App& root) {
   app->add_option("spec", request->kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
   app->add_option("--arch", request->arch, "Architecture to build for");
   app->add_option("--rows", request->rows, "Size of every run-time dimension, moved into its bounds")->capture_default_str();
+  app->add_option("--size", request->sizes, "Size of one run-time dimension, NAME=SIZE; may be repeated")->delimiter(',');
   app->add_option("--seed", request->seed, "Seed of inputs, of the order of waves and of unwritten registers")->capture_default_str();
   app->add_flag("--special", request->special, "Infinities, NaN, denormals, zeros and extremes among the inputs");
   app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');

@@ -63,7 +63,9 @@ LaneResult run(const LaneProgram& p, const ExecOptions& options) {
   if (!p.scalars.empty()) std::memcpy(memory.bytes(scalars).data(), p.scalars.data(), p.scalars.size() * 4);
   const std::uint64_t arguments[3] = {in, out, scalars};
   LaneResult result;
-  result.run = execute(object, "k", {}, std::as_bytes(std::span(arguments)), memory, options);
+  ExecOptions run_options = options;
+  run_options.check_hazards = p.check_hazards;
+  result.run = execute(object, "k", {}, std::as_bytes(std::span(arguments)), memory, run_options);
   result.v.resize(static_cast<std::size_t>(p.results));
   if (p.results > 0) std::memcpy(result.v.data(), memory.bytes(out).data(), memory.bytes(out).size());
   return result;

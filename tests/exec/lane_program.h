@@ -22,6 +22,7 @@ struct LaneProgram {
   bool accumulation = false;            // a0 to a255 exist
   std::string arch = "gfx942";
   std::string descriptor = {};          // more .amdhsa_ lines
+  bool check_hazards = false;           // snippets leave out wait states that have nothing to do with what they test
 };
 
 struct LaneResult {

@@ -28,9 +28,10 @@ TEST_CASE("every catalogue entry parses back") {
       for (const DType dtype : {f32, f16, bf16}) {
         CAPTURE(entry.name);
         CAPTURE(cols);
-        const KernelSpec spec = entry.build({.cols = cols, .dtype = dtype});
+        if (entry.is_gemm && dtype == f32) continue;
+        const KernelSpec spec = entry.build({.cols = cols, .dtype = dtype, .m = 8, .n = cols, .k = 64});
         validate(spec);
-        CHECK(iteration_space(spec) == Shape{dynamic("rows"), cols});
+        CHECK(iteration_space(spec) == Shape{entry.is_gemm ? dynamic("m", 1, 8) : dynamic("rows"), cols});
         const std::string text = to_text(spec);
         const KernelSpec again = parse_spec(text);
         CHECK(to_text(again) == text);

@@ -1,0 +1,62 @@
+// Catalogue: skinny products, the projections of a language model while it decodes.
+#include "gen/catalog/entries.h"
+#include "gen/error.h"
+#include <fmt/format.h>
+
+namespace kiln::catalog_entries {
+namespace {
+
+Dim rows_of(const CatalogOptions& options) { return dynamic("m", 1, options.m); }
+Expr matrix_a(const CatalogOptions& options) { return input("a", options.dtype, {rows_of(options), options.k}); }
+Expr matrix_b(const CatalogOptions& options, std::int64_t n) { return input("b", options.dtype, {n, options.k}); }
+// What a product of quantised numbers is stored as: f16. Others keep their type.
+DType result_type(const CatalogOptions& options) { return is_fp8(options.dtype) || options.dtype == i8 ? f16 : options.dtype; }
+
+// Quantised operands have one scale a row of a and one a row of b; others none.
+Expr scaled(const Expr& product, const CatalogOptions& options, std::int64_t n) {
+  if (!is_fp8(options.dtype) && options.dtype != i8) return product;
+  return product * input("a_scale", f32, {rows_of(options), 1}) * input("b_scale", f32, {n});
+}
+Expr scaled_product(const CatalogOptions& options) {
+  return scaled(matmul_nt(matrix_a(options), matrix_b(options, options.n)), options, options.n);
+}
+
+} // namespace
+
+KernelSpec gemm(const CatalogOptions& options) {
+  return KernelSpec("gemm").output("c", result_type(options), scaled_product(options));
+}
+
+KernelSpec gemm_bias(const CatalogOptions& options) {
+  const DType type = result_type(options);
+  return KernelSpec("gemm_bias").output("c", type, scaled_product(options) + input("bias", type, {options.n}));
+}
+
+KernelSpec gemm_residual(const CatalogOptions& options) {
+  const DType type = result_type(options);
+  const Expr residual = input("residual", type, {rows_of(options), options.n});
+  return KernelSpec("gemm_residual")
+      .output("c", type, scaled_product(options) + residual, {.in_place_of = options.in_place ? "residual" : ""});
+}
+
+KernelSpec gemm_swiglu_quant(const CatalogOptions& options) {
+  const Expr both = matmul_nt(matrix_a(options), matrix_b(options, 2 * options.n));
+  const bool quantised = is_fp8(options.dtype) || options.dtype == i8;
+  // One scale for a and one for b, so that gate and partner share it.
+  const Expr scale = quantised ? input("a_scale", f32, {}) * input("b_scale", f32, {}) : constant(1);
+  const auto half = [&](std::int64_t first) {
+    const Expr part = columns(both, first, options.n);
+    return quantised ? part * scale : part;
+  };
+  return KernelSpec("gemm_swiglu_quant").output("q", options.fp8, silu(half(0)) * half(options.n) / tensor_scale());
+}
+
+KernelSpec gemm_w8a16(const CatalogOptions& options) {
+  if (options.dtype != f16 && options.dtype != bf16)
+    throw UserError("catalogue entry 'gemm_w8a16'", fmt::format("dtype is {}", name(options.dtype)),
+                    "use f16 or bf16, the type of a; b is fp8");
+  const Expr b = input("b", options.fp8, {options.n, options.k});
+  return KernelSpec("gemm_w8a16").output("c", options.dtype, matmul_nt(matrix_a(options), b) * input("b_scale", f32, {options.n}));
+}
+
+} // namespace kiln::catalog_entries

@@ -1,0 +1,121 @@
+// Skinny GEMMs, executed: every method and type, awkward m, n and k, epilogues, interleavings.
+#include "gen/error.h"
+#include "gen/math.h"
+#include "runtime/build_kernel.h"
+#include "runtime/emulate.h"
+#include "tests/numeric/check_kernel.h"
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace kiln;
+
+namespace {
+
+struct Types {
+  DType a, b;
+};
+
+// The types that `to` multiplies.
+std::vector<Types> types_of(const Target& to) {
+  const DType e4 = to.fp8_e4m3(), e5 = to.fp8_e5m2();
+  return {{e4, e4}, {e4, e5}, {e5, e4}, {e5, e5}, {f16, f16}, {bf16, bf16}, {i8, i8}, {f16, e4}, {f16, e5}, {f16, i8}, {bf16, e4}, {bf16, i8}};
+}
+
+KernelSpec plain(Types t, std::int64_t most, std::int64_t n, std::int64_t k) {
+  const Expr a = input("a", t.a, {dynamic("m", 1, most), k}), b = input("b", t.b, {n, k});
+  return KernelSpec("gemm").output("c", f32, matmul_nt(a, b));
+}
+
+void check(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::int64_t m, const std::vector<std::string>& settings = {}) {
+  const auto wrong = testing::check_kernel(spec, to, seed, {.rows = m, .settings = settings});
+  CHECK_MESSAGE(!wrong, wrong.value_or(""));
+}
+
+} // namespace
+
+TEST_CASE("every type and method of a product") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    for (const Types t : types_of(to)) {
+      CAPTURE(fmt::format("{} {} x {}", arch, name(t.a), name(t.b)));
+      check(plain(t, 16, 96, 512), to, 1, 13);
+      check(plain(t, 8, 100, 400), to, 2, 5, {"method=sparse", "loads=1"});
+      check(plain(t, 4, 80, 1040), to, 3, 3, {"method=dot", "tile_n=16", "ring=2", "loads=1"});
+    }
+  }
+}
+
+TEST_CASE("every m, with odd n and tails of k") {
+  std::uint64_t seed = 10;
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 12, 16, 17, 32, 48, 64}) {
+      CAPTURE(fmt::format("{} m {}", arch, m));
+      check(plain({to.fp8(), to.fp8()}, m, 161, 336), to, ++seed, m);
+      check(plain({f16, f16}, m, 77, 264), to, ++seed, m);
+    }
+    check(plain({to.fp8(), to.fp8()}, 16, 1, 16), to, ++seed, 7); // the smallest
+    check(plain({bf16, bf16}, 1, 3, 8), to, ++seed, 1);
+  }
+}
+
+TEST_CASE("workgroups that have parts of several tiles") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    for (const char* workgroups : {"workgroups=1", "workgroups=3", "workgroups=7", "workgroups=13", "workgroups=16"})
+      for (const char* ring : {"ring=1", "ring=3"}) {
+        CAPTURE(fmt::format("{} {} {}", arch, workgroups, ring));
+        check(plain({to.fp8(), to.fp8()}, 8, 96, 1024), to, 5, 8, {workgroups, ring, "tile_n=32"});
+        check(plain({f16, f16}, 8, 96, 520), to, 6, 7, {workgroups, ring, "tile_n=16", "waves=2"});
+      }
+  }
+}
+
+TEST_CASE("epilogues of products") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    const DType fp8 = to.fp8();
+    const Dim m = dynamic("m", 1, 16);
+    const std::int64_t n = 96, k = 256;
+    const Expr a = input("a", fp8, {m, k}), b = input("b", fp8, {n, k});
+    const Expr product = matmul_nt(a, b) * input("a_scale", f32, {m, 1}) * input("b_scale", f32, {n});
+    const Expr residual = input("residual", f16, {m, n}, Layout::strided);
+    KernelSpec residual_add("gemm_residual");
+    residual_add.output("c", f16, silu(product + input("bias", f16, {n})) + residual, {.in_place_of = "residual", .layout = Layout::strided})
+        .output("q", fp8, product * scalar("inverse"));
+    check(residual_add, to, 21, 11);
+
+    const Expr both = matmul_nt(a, input("w", fp8, {2 * n, k}));
+    const Expr scale = input("scale", f32, {});
+    KernelSpec swiglu("gemm_swiglu_quant");
+    swiglu.output("q", fp8, silu(columns(both, 0, n) * scale) * (columns(both, n, n) * scale) / input("out_scale", f32, {}));
+    check(swiglu, to, 22, 16);
+
+    KernelSpec pair("pair"); // two matrices, and a product that two outputs use
+    const Expr other = matmul_nt(a, input("v", fp8, {n, k}));
+    pair.output("sum", bf16, product + other).output("product", f32, product).output("larger", boolean, product > other);
+    check(pair, to, 23, 3);
+    check(plain({fp8, fp8}, 16, n, k), to, 24, 16, {"vec=8", "tile_n=128", "waves=2"});
+  }
+}
+
+TEST_CASE("the same bits whatever the interleaving") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    const KernelSpec spec = plain({f16, f16}, 16, 160, 1536);
+    CompileOptions compile;
+    compile.environment = process_environment();
+    const BuiltKernel built = build_kernel(spec, to, compile, {"workgroups=11", "tile_n=32"});
+    const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
+    std::optional<Outputs> first;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      exec::ExecOptions run;
+      run.seed = seed;
+      run.measure = false;
+      const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
+      CHECK(done.result.findings.empty());
+      if (!first) first = done.outputs;
+      for (std::int64_t i = 0; i < first->at("c").size(); ++i) REQUIRE(done.outputs.at("c").bits(i) == first->at("c").bits(i));
+    }
+  }
+}
