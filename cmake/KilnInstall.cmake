@@ -22,9 +22,11 @@ foreach(layer ${layers})
   target_compile_features(${layer} PUBLIC cxx_std_20)
   target_include_directories(${layer} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
 endforeach()
+target_include_directories( # <kiln/kiln.h>, which finds the rest beside itself
+  kiln_all INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 install(TARGETS kiln_all ${layers} EXPORT kiln_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(program kiln isa_lint)
+foreach(program kiln kiln-worker isa_lint)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
@@ -37,6 +39,8 @@ install(
   PATTERN "*.def"
   PATTERN cli EXCLUDE)
 
+install(FILES include/kiln/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
+
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake INSTALL_DESTINATION ${package})
@@ -44,3 +48,12 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.c
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake
         DESTINATION ${package})
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})
+
+# The same for programs that are not built with CMake: `pkg-config --cflags --libs kiln`. Kiln's libraries are static, so what they
+# link to is named too; paths are relative to kiln.pc, so that the installed tree may be moved.
+if(TARGET kiln_runtime)
+  file(RELATIVE_PATH KILN_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  list(JOIN KILN_LLVM_LIBRARIES " -l" KILN_PC_LLVM)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/kiln.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

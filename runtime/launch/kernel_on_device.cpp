@@ -71,8 +71,13 @@ void* KernelOnDevice::take_workspace() {
   all_.reserve(all_.size() + 1);
   free_.reserve(all_.size() + 1); // so that giving back never allocates
   void* workspace = backend->allocate(bytes, kernel.name() + " workspace");
+  try {
+    backend->zero(workspace, bytes, nullptr);
+  } catch (...) {
+    backend->release(workspace);
+    throw;
+  }
   all_.push_back(workspace);
-  backend->zero(workspace, bytes, nullptr);
   return workspace;
 }
 

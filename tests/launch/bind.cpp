@@ -253,22 +253,26 @@ TEST_CASE("bind: column slices of one wide buffer lie side by side") {
         "kernel slices, argument y", "overlap x", "memory of its own");
 }
 
-TEST_CASE("bind: a grid beyond HIP's 32 bits of threads") {
-  const Device device = kiln::test::stub_device();
+TEST_CASE("bind: a grid beyond HIP's 32 bits of threads, and sizes beyond any memory") {
   kiln::test::fresh_stub();
-  const Expr x = input("x", u8, {dynamic("a"), dynamic("b"), 256});
-  const LoadedKernel kernel = device.load(compiled(KernelSpec("huge").output("y", u8, row_max(x))));
-  const std::int64_t side = std::int64_t{1} << 18;
-  const DeviceTensor in{.data = reinterpret_cast<void*>(std::uintptr_t{1} << 40), .dtype = u8, .shape = {side, side, 256}};
-  const DeviceTensor out{.data = reinterpret_cast<void*>(std::uintptr_t{1} << 50), .dtype = u8, .shape = {side, side, 1}};
-  expect_user_error(
-      [&] {
-        static_cast<void>(kernel.bind({{"x", in}, {"y", out}}));
-      },
-      "kernel huge", "workgroups of", "split the tensors");
-  CHECK_THROWS_WITH_AS(static_cast<void>(kernel.bind(
-                           {{"x", DeviceTensor{.data = in.data, .dtype = u8, .shape = {side * 4096, side * 4096, 256}}}})),
-                       doctest::Contains("is 0 to 2147483647"), UserError);
+  const Device device = kiln::test::stub_device();
+  const Shape shape{dynamic("a"), dynamic("b"), 256};
+  const auto bind = [&](const KernelSpec& spec, const std::vector<std::int64_t>& in, const std::vector<std::int64_t>& out) {
+    const auto tensor = [](std::uintptr_t address, const std::vector<std::int64_t>& sizes) {
+      return DeviceTensor{.data = reinterpret_cast<void*>(address), .dtype = u8, .shape = sizes};
+    };
+    const std::vector<Argument> arguments{{"x", tensor(std::uintptr_t{1} << 40, in)},
+                                          {"y", tensor(std::uintptr_t{1} << 50, out)}};
+    static_cast<void>(device.load(compiled(spec)).bind(arguments));
+  };
+  const KernelSpec rows = KernelSpec("rows").output("y", u8, row_max(input("x", u8, {dynamic("a"), 256})));
+  expect_user_error([&] { bind(rows, {1 << 30, 256}, {1 << 30, 1}); }, "kernel rows", "workgroups of", "split the tensors");
+  const KernelSpec flat = KernelSpec("planes").output("y", u8, input("x", u8, shape) + 1.0);
+  const std::int64_t much = std::int64_t{1} << 30;
+  CHECK_THROWS_WITH_AS(bind(flat, {much, much, 256}, {much, much, 256}), doctest::Contains("do not fit a 63-bit number"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(bind(flat, {2 * much, 1, 256}, {2 * much, 1, 256}),
+                       doctest::Contains("dimension 0 is 2147483648, and a is 0 to 2147483647"), UserError);
 }
 
 TEST_CASE("bind: nothing is launched when a size is 0") {

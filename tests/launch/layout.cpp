@@ -52,10 +52,9 @@ TEST_CASE("layout: what the compiler declares is what Kiln fills, for every argu
 }
 
 TEST_CASE("layout: every difference is refused and named") {
-  refuses("argument 0 is x (global_buffer, 8 bytes at 8) in the spec and x (global_buffer, 8 bytes at 0)",
+  refuses("argument 0 is x (global_buffer, 8 bytes at 8) in the spec and global_buffer, 8 bytes at 0 in the code object",
           [](CachedKernel& k) { k.arguments[0].offset = 8; });
   refuses("4 bytes at 0) in the spec", [](CachedKernel& k) { k.arguments[0].size = 4; });
-  refuses("argument 1 is z", [](CachedKernel& k) { k.arguments[1].name = "z"; });
   refuses("argument 2 is by (global_buffer", [](CachedKernel& k) { k.arguments[2].kind = ArgumentKind::input; });
   refuses("arguments in the spec and", [](CachedKernel& k) { k.arguments.pop_back(); });
   refuses("the launch has 2048", [](CachedKernel& k) { k.launch.threads = 2048; });
