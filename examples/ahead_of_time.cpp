@@ -15,8 +15,10 @@ int main(int argc, char** argv) {
   // On the build machine, which needs no GPU. A second run finds everything there.
   const std::string manifest = R"({"catalog": "rmsnorm", "cols": [1024, 2048], "dtype": "f16"})";
   const Environment environment = process_environment();
-  const AotReport report = run_aot(parse_manifest(manifest, "manifest", ".", {arch}, {.environment = environment}),
-                                   {.output = folder, .workers = worker_options(environment)});
+  AotOptions aot;
+  aot.output = folder;
+  aot.workers = worker_options(environment);
+  const AotReport report = run_aot(parse_manifest(manifest, "manifest", ".", {arch}, {.environment = environment}), aot);
   fmt::print("{} kernels compiled, {} were there\n", report.count(AotStatus::compiled), report.count(AotStatus::cached));
   if (!report.complete()) return 1;
 
