@@ -13,6 +13,8 @@ endforeach()
 
 add_library(kiln_all INTERFACE)
 target_link_libraries(kiln_all INTERFACE ${layers})
+target_include_directories(kiln_all INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/runtime/include> # <kiln/kiln.h>
+                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 add_library(kiln::kiln ALIAS kiln_all) # the name is the same in a build that has Kiln as a subdirectory
 set_target_properties(kiln_all PROPERTIES EXPORT_NAME kiln)
 foreach(layer ${layers})
@@ -22,8 +24,6 @@ foreach(layer ${layers})
   target_compile_features(${layer} PUBLIC cxx_std_20)
   target_include_directories(${layer} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
 endforeach()
-target_include_directories( # <kiln/kiln.h>, which finds the rest beside itself
-  kiln_all INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 install(TARGETS kiln_all ${layers} EXPORT kiln_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(program kiln kiln-worker isa_lint)
@@ -37,23 +37,19 @@ install(
   FILES_MATCHING
   PATTERN "*.h"
   PATTERN "*.def"
-  PATTERN cli EXCLUDE)
-
-install(FILES include/kiln/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
+  PATTERN cli EXCLUDE
+  PATTERN include EXCLUDE)
+install(FILES runtime/include/kiln/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 configure_package_config_file(
-  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake INSTALL_DESTINATION ${package})
+  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake INSTALL_DESTINATION ${package}
+  PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/KilnKernelCache.cmake
         DESTINATION ${package})
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})
 
-# The same for programs that are not built with CMake: `pkg-config --cflags --libs kiln`. Kiln's libraries are static, so what they
-# link to is named too; paths are relative to kiln.pc, so that the installed tree may be moved.
-if(TARGET kiln_runtime)
-  file(RELATIVE_PATH KILN_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-  list(JOIN KILN_LLVM_LIBRARIES " -l" KILN_PC_LLVM)
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/kiln.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc @ONLY)
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endif()
+include(KilnKernelCache) # for a build that has Kiln as a subdirectory
+include(KilnPkgConfig)

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <kiln/kiln.h>
-#include <runtime/aot/aot.h>
 
 using namespace kiln;
 

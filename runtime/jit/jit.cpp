@@ -152,8 +152,12 @@ struct Jit::State {
     return Kernel(std::move(found.kernel), found.origin);
   }
 
-  // Keeps the promise, one way or the other. Never throws.
-  void resolve(const KernelRequest& request, const std::string& key, std::promise<Kernel>& promise) {
+  using Finished = std::function<void(bool failed)>;
+
+  // Keeps the promise, one way or the other. Never throws. `finished` comes first: who waits for the future may take away what
+  // the callback uses.
+  void resolve(const KernelRequest& request, const std::string& key, std::promise<Kernel>& promise,
+               const Finished& finished = {}) {
     std::optional<Kernel> kernel;
     std::exception_ptr error;
     try {
@@ -167,54 +171,59 @@ struct Jit::State {
       if (kernel) kernels.emplace(key, *kernel);
       running.erase(key);
     }
+    if (finished) finished(!kernel);
     kernel ? promise.set_value(*kernel) : promise.set_exception(error);
   }
 
-  void give_up(const KernelRequest& request, const std::string& key, std::promise<Kernel>& promise) {
+  void give_up(const KernelRequest& request, const std::string& key, std::promise<Kernel>& promise, const Finished& finished) {
     {
       const std::lock_guard lock(mutex);
       running.erase(key);
     }
+    if (finished) finished(true);
     promise.set_exception(std::make_exception_ptr(
         Error(fmt::format("kernel {}: its Jit was destroyed before the compile began", kernel_name(request)))));
   }
 
-  // `finished` is called once, when the kernel is there or has failed.
-  std::shared_future<Kernel> start(const KernelSpec& spec, const std::vector<std::string>& overrides,
-                                   const std::function<void(bool failed)>& finished) {
+  // A future of its own for one who joined, so that `finished` comes before it too. Behind the compile in the queue, or waiting
+  // for a thread that called compile().
+  std::shared_future<Kernel> follow(const std::shared_future<Kernel>& leader, const Finished& finished) {
+    auto promise = std::make_shared<std::promise<Kernel>>();
+    std::shared_future<Kernel> future = promise->get_future().share();
+    queue.add([leader, promise, finished](bool) {
+      leader.wait();
+      try {
+        const Kernel& kernel = leader.get();
+        finished(false);
+        promise->set_value(kernel);
+      } catch (...) {
+        finished(true);
+        promise->set_exception(std::current_exception());
+      }
+    });
+    return future;
+  }
+
+  // `finished` is called once, before the future is ready. It must not throw.
+  std::shared_future<Kernel> start(const KernelSpec& spec, const std::vector<std::string>& overrides, const Finished& finished) {
     ++counters.requests;
-    const auto done = [&finished](bool failed) {
-      if (finished) finished(failed);
+    const auto there = [&finished](const Kernel& kernel) {
+      if (finished) finished(false);
+      return ready(kernel);
     };
     if (const std::optional<Kernel> kernel = aliases.find(spec, overrides)) {
       ++counters.memory_hits;
-      done(false);
-      return ready(*kernel);
+      return there(*kernel);
     }
     const KernelRequest request = kernel_request(spec, target, overrides, options.compile);
     const std::string key = memory_key(request);
     Turn turn = take_turn(key);
-    if (turn.kernel) {
-      done(false);
-      return ready(*turn.kernel);
-    }
-    if (turn.promise)
-      queue.add([this, request, key, promise = turn.promise, future = turn.future, finished](bool stopped) {
-        stopped ? give_up(request, key, *promise) : resolve(request, key, *promise);
-        if (finished) finished(failed(future));
-      });
-    else if (finished) // waits in the queue's order, behind the one that it joined
-      queue.add([future = turn.future, finished](bool stopped) { finished(stopped || failed(future)); });
+    if (turn.kernel) return there(*turn.kernel);
+    if (!turn.promise) return finished ? follow(turn.future, finished) : turn.future;
+    queue.add([this, request, key, promise = turn.promise, finished](bool stopped) {
+      stopped ? give_up(request, key, *promise, finished) : resolve(request, key, *promise, finished);
+    });
     return turn.future;
-  }
-
-  static bool failed(const std::shared_future<Kernel>& future) {
-    try {
-      future.get();
-      return false;
-    } catch (...) {
-      return true;
-    }
   }
 };
 
@@ -251,19 +260,24 @@ std::vector<std::shared_future<Kernel>> Jit::warm(std::span<const KernelSpec> sp
   };
   const auto watch = std::make_shared<Watch>();
   watch->progress.total = specs.size();
+  const auto one_done = [watch, progress, events = state_->events](const std::string& name, bool failed) {
+    const std::lock_guard lock(watch->mutex);
+    Progress& now = watch->progress;
+    ++now.done;
+    now.failed += failed ? 1 : 0;
+    now.kernel = name;
+    now.elapsed_s = watch->time.milliseconds() / 1000;
+    now.remaining_s = now.elapsed_s / static_cast<double>(now.done) * static_cast<double>(now.total - now.done);
+    try {
+      progress(now);
+    } catch (const std::exception& error) {
+      events->note("progress_threw", error.what());
+    }
+  };
   std::vector<std::shared_future<Kernel>> futures;
   for (const KernelSpec& spec : specs)
-    futures.push_back(state_->start(
-        spec, {}, !progress ? std::function<void(bool)>() : [watch, progress, name = spec.name()](bool failed) {
-          const std::lock_guard lock(watch->mutex);
-          Progress& now = watch->progress;
-          ++now.done;
-          now.failed += failed ? 1 : 0;
-          now.kernel = name;
-          now.elapsed_s = watch->time.milliseconds() / 1000;
-          now.remaining_s = now.elapsed_s / static_cast<double>(now.done) * static_cast<double>(now.total - now.done);
-          progress(now);
-        }));
+    futures.push_back(progress ? state_->start(spec, {}, [one_done, name = spec.name()](bool failed) { one_done(name, failed); })
+                               : state_->start(spec, {}, {}));
   return futures;
 }
 

@@ -81,7 +81,8 @@ public:
   // CacheMiss. Failures are not kept: the next call tries again.
   Kernel compile(const KernelSpec& spec, const std::vector<std::string>& overrides = {});
   std::shared_future<Kernel> compile_async(const KernelSpec& spec, const std::vector<std::string>& overrides = {});
-  // All of them, asynchronously. `progress` must not wait for kernels of this Jit.
+  // All of them, asynchronously. `progress` is called before the future of the kernel that it reports is ready, so what it uses
+  // has to live only as long as somebody waits for them; it must not wait for kernels of this Jit itself.
   std::vector<std::shared_future<Kernel>> warm(std::span<const KernelSpec> specs, ProgressFunction progress = {});
 
   JitStats stats() const;

@@ -154,7 +154,6 @@ TEST_CASE("warm compiles a list in the background and reports each kernel") {
   CHECK(futures[1].get().name() == "rmsnorm");
   CHECK(futures[4].get().name() == "rmsnorm");
   CHECK_THROWS_AS(futures[3].get(), UserError);
-  for (int i = 0; i < 500 && jit.stats().requests == 5 && seen.size() < 5; ++i) usleep(10000);
   REQUIRE(seen.size() == 5);
   for (std::size_t i = 0; i < seen.size(); ++i) CHECK(seen[i].done == i + 1);
   CHECK(seen.back().total == 5);
