@@ -2,6 +2,7 @@
 #include "isa_checks/exec/program.h"
 #include "isa_checks/disassembler.h"
 #include "isa_checks/exec/control.h"
+#include "isa_checks/exec/gpr_index.h"
 #include "isa_checks/exec/matrix.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/numeric.h"
@@ -246,6 +247,7 @@ Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
     program.index_of_word[(i.address - kernel.entry) / 4] = static_cast<std::uint32_t>(program.instructions.size());
     program.instructions.push_back(make_inst(i, object.target()));
   }
+  prepare_index_mode(program.instructions);
   for (std::size_t k = 0; k < decoded.size(); ++k)
     if (decoded[k].branch_target) program.instructions[k].target = program.index_of(*decoded[k].branch_target);
   return program;
