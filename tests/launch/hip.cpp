@@ -3,6 +3,7 @@
 #include "tests/launch/loaded.h"
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 using namespace kiln;
 using kiln::test::compiled;
@@ -91,6 +92,22 @@ TEST_CASE("hip: a launch is one call of HIP, with the arguments in order, on the
   void* address = nullptr;
   std::memcpy(&address, launch.parameters.front().data(), 8);
   CHECK(address == buffers.x.data());
+}
+
+TEST_CASE("hip: threads launch one BoundKernel at once, each with whole arguments") {
+  HipStub& stub = fresh_stub();
+  const Device device = stub_device();
+  const Buffers buffers(device);
+  const BoundKernel bound = device.load(twice()).bind(buffers.arguments());
+  for (const KernelArgument& a : twice().arguments()) stub.parameter_sizes.push_back(static_cast<std::size_t>(a.size));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&bound] {
+      for (int i = 0; i < 500; ++i) bound.launch();
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(stub.launches.size() == 2000);
+  CHECK(std::ranges::all_of(stub.launches, [&](const auto& l) { return l.parameters == stub.launches.front().parameters; }));
 }
 
 TEST_CASE("hip: loading, binding and launching leave the caller's current device alone") {
