@@ -14,12 +14,6 @@
 namespace kiln {
 namespace {
 
-std::string field(const CacheKey& key, std::string_view name) {
-  for (const auto& [field, value] : key.fields)
-    if (field == name) return value;
-  return {};
-}
-
 class Run {
 public:
   explicit Run(const AotOptions& options)
@@ -69,7 +63,7 @@ private:
     if (cache_.folder() == nullptr || !cache_.folder()->has(found.kernel.key))
       throw EnvironmentError("kernel cache", fmt::format("{} could not be stored in {}", kernel.title, options_.output.string()),
                              "look at what the log says, free space, and run the same command again");
-    const std::string compiler = field(found.kernel.key, "compiler");
+    const std::string compiler = field_of(found.kernel.key, "compiler");
     const std::lock_guard lock(mutex_);
     if (std::exchange(noted_, compiler) != compiler) cache_.folder()->add_compiler(compiler);
   }

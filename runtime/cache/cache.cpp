@@ -1,10 +1,26 @@
 // KernelCache: the order in which layers are asked, and what happens on a miss.
 #include "runtime/cache/cache.h"
 #include "runtime/cache/claim.h"
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln {
+
+namespace {
+
+// What a compile gave, unless it is not of the request: no confusion between processes may reach a cache or a caller.
+CachedKernel checked(const KernelRequest& request, const EntryFiles& files) {
+  try {
+    CachedKernel kernel = read_entry(files.meta, files.object, nullptr);
+    if (kernel.key != cache_key(request, field_of(kernel.key, "compiler")))
+      throw CorruptEntry(fmt::format("it is the kernel {} for {}", kernel.name, kernel.arch));
+    return kernel;
+  } catch (const CorruptEntry& error) {
+    throw InternalError(
+        fmt::format("the compile of {} for {} gave no entry of it: {}", kernel_name(request), request.arch, error.what()));
+  }
+}
+
+} // namespace
 
 CacheOptions cache_options(const Environment& environment) {
   CacheOptions options;
@@ -91,7 +107,12 @@ std::optional<Found> KernelCache::find_remote(const CacheKey& key) {
   }
 }
 
-CacheKey KernelCache::key(const KernelRequest& request) { return cache_key(request, identity(request.options.environment)); }
+CacheKey KernelCache::key(const KernelRequest& request) {
+  if (folder_ || remote_) return cache_key(request, identity(request.options.environment));
+  for (const ReadOnlyLayer& layer : layers_)
+    if (!layer.compilers.empty()) return cache_key(request, layer.compilers.front());
+  return cache_key(request, "");
+}
 
 std::optional<Found> KernelCache::find(const KernelRequest& request) {
   // A shipped layer names its compilers; the one at hand is asked for only when something needs it.
@@ -129,13 +150,12 @@ Found KernelCache::find_or_make(const KernelRequest& request, const std::functio
 }
 
 Found KernelCache::store(const KernelRequest& request, EntryFiles files, const std::string& assumed_compiler) {
-  CachedKernel kernel = read_entry(files.meta, files.object, nullptr);
-  const auto compiler = std::ranges::find(kernel.key.fields, "compiler", &std::pair<std::string, std::string>::first);
-  if (compiler != kernel.key.fields.end() && compiler->second != assumed_compiler) {
+  CachedKernel kernel = checked(request, files);
+  if (const std::string compiler = field_of(kernel.key, "compiler"); compiler != assumed_compiler) {
     // The library was replaced since its identity was read. The entry has the key of the one that made it.
-    events_->note("compiler_changed", fmt::format("{} instead of {}", compiler->second, assumed_compiler));
+    events_->note("compiler_changed", fmt::format("{} instead of {}", compiler, assumed_compiler));
     const std::lock_guard lock(identity_mutex_);
-    known_identity_ = compiler->second;
+    known_identity_ = compiler;
     if (!identity_source_) memo_.refresh(request.options.environment);
   }
   keep(kernel.key.hex, files);

@@ -45,7 +45,8 @@ public:
               std::function<std::string(const Environment&)> identity = {});
 
   std::optional<Found> find(const KernelRequest& request);
-  CacheKey key(const KernelRequest& request); // with the compiler at hand
+  // For messages: the name under which the first place that is asked would have it. Loads no compiler for this alone.
+  CacheKey key(const KernelRequest& request);
 
   // find, else `make`, published for everybody: of all threads and processes that ask at once, one makes it and the others wait,
   // for at most claim_wait. Throws what `make` throws.

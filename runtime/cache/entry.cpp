@@ -188,7 +188,10 @@ CachedKernel read_entry(std::string meta, std::string object, const CacheKey* ex
     const Json json = Json::parse(meta);
     CachedKernel kernel;
     kernel.key = key_of(json);
-    if (expected != nullptr) check_key(kernel.key, *expected);
+    if (expected != nullptr)
+      check_key(kernel.key, *expected);
+    else if (kernel.key.hex != digest_of(kernel.key.fields))
+      throw CorruptEntry("its key is not the digest of its fields");
     kernel.name = json.at("kernel").get<std::string>();
     kernel.arch = json.at("arch").get<std::string>();
     check_file(json, object_file, object);

@@ -8,13 +8,6 @@
 namespace kiln {
 namespace {
 
-// Every field with its length before it, so that no two lists of fields make one text.
-std::string digest_of(const CacheKey& key) {
-  std::string text;
-  for (const auto& [name, value] : key.fields) text += fmt::format("{} {}\n{}\n", name, value.size(), value);
-  return sha256(text);
-}
-
 std::string options_text(const CompileOptions& options) {
   std::string text = fmt::format("{}", fmt::join(device_options, " "));
   if (options.warnings_as_errors) text += " -Wall -Wextra -Werror";
@@ -36,6 +29,19 @@ std::string kernel_name(const KernelRequest& request) {
   return request.spec.substr(from, request.spec.find('\n') - from);
 }
 
+// Every field with its length before it, so that no two lists of fields make one text.
+std::string digest_of(const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields) text += fmt::format("{} {}\n{}\n", name, value.size(), value);
+  return sha256(text);
+}
+
+std::string field_of(const CacheKey& key, std::string_view name) {
+  for (const auto& [field, value] : key.fields)
+    if (field == name) return value;
+  return {};
+}
+
 CacheKey cache_key(const KernelRequest& request, std::string_view compiler) {
   CacheKey key;
   key.fields = {
@@ -48,7 +54,7 @@ CacheKey cache_key(const KernelRequest& request, std::string_view compiler) {
       {"overrides", fmt::format("{}", fmt::join(request.overrides, "\n"))},
       {"spec", request.spec},
   };
-  key.hex = digest_of(key);
+  key.hex = digest_of(key.fields);
   return key;
 }
 

@@ -33,6 +33,8 @@ struct CacheKey {
 // to be planned or emitted to look a kernel up. `compiler` is a compiler_identity, or empty for a key that only
 // names the work (shards of `kiln aot`).
 CacheKey cache_key(const KernelRequest& request, std::string_view compiler);
+std::string digest_of(const std::vector<std::pair<std::string, std::string>>& fields); // CacheKey::hex
+std::string field_of(const CacheKey& key, std::string_view name);                      // empty when there is none
 
 // SHA-256 over the sources of everything between a spec and a verdict (gen/, templates/, isa_checks/, the contract, the
 // compiler's driver), taken when Kiln was built. Names relative to the source tree: equal for equal trees.

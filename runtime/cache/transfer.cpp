@@ -10,12 +10,6 @@
 namespace kiln {
 namespace {
 
-std::string field(const CacheKey& key, std::string_view name) {
-  for (const auto& [field, value] : key.fields)
-    if (field == name) return value;
-  return {};
-}
-
 // Publishes `files` under `key` if they are an intact entry of that key.
 void take(const std::string& key, const EntryFiles& files, const CacheLayer& to, TransferReport& report) {
   try {
@@ -23,7 +17,7 @@ void take(const std::string& key, const EntryFiles& files, const CacheLayer& to,
     const CachedKernel kernel = read_entry(files.meta, files.object, nullptr);
     if (kernel.key.hex != key) throw CorruptEntry(fmt::format("it is the entry {}", kernel.key.hex));
     to.publish(key, files) ? ++report.taken : ++report.there;
-    to.add_compiler(field(kernel.key, "compiler"));
+    to.add_compiler(field_of(kernel.key, "compiler"));
   } catch (const CorruptEntry& error) {
     report.corrupt.push_back(fmt::format("{}: {}", key, error.what()));
   }

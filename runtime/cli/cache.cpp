@@ -35,12 +35,6 @@ CacheLayer open_layer(const std::string& given, bool writable) {
   return {folder, {.writable = writable, .trust = true, .shipped = !own}}; // nothing of it is run here
 }
 
-std::string field(const CacheKey& key, std::string_view name) {
-  for (const auto& [field, value] : key.fields)
-    if (field == name) return value;
-  return {};
-}
-
 std::string when(std::int64_t seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
@@ -88,7 +82,7 @@ int show(const Request& request) {
   }
   const Json meta = Json::parse(kernel.meta);
   fmt::print("{} for {}\npath      {}\nkey       {}\ncompiler  {}\n{}\n\n{}\n", kernel.name, kernel.arch, entry.path.string(),
-             entry.key, field(kernel.key, "compiler"), meta.at("schedule").get<std::string>(), field(kernel.key, "spec"));
+             entry.key, field_of(kernel.key, "compiler"), meta.at("schedule").get<std::string>(), field_of(kernel.key, "spec"));
   fmt::print("facts {}\ncontract {}\n", meta.at("facts").dump(2), meta.at("contract").dump(2));
   return ok;
 }
@@ -166,7 +160,7 @@ int stats(const Request& request) {
       const CachedKernel kernel = layer.verify(entry);
       ++archs[kernel.arch];
       ++kernels[kernel.name];
-      ++compilers[field(kernel.key, "compiler")];
+      ++compilers[field_of(kernel.key, "compiler")];
     } catch (const CorruptEntry&) {
       ++corrupt;
     }

@@ -181,8 +181,8 @@ struct Jit::State {
       running.erase(key);
     }
     if (finished) finished(true);
-    promise.set_exception(std::make_exception_ptr(
-        Error(fmt::format("kernel {}: its Jit was destroyed before the compile began", kernel_name(request)))));
+    promise.set_exception(std::make_exception_ptr(Error(fmt::format(
+        "kernel {}: its compile never began: its Jit was destroyed, or could start no thread", kernel_name(request)))));
   }
 
   // A future of its own for one who joined, so that `finished` comes before it too. Behind the compile in the queue, or waiting
@@ -220,9 +220,14 @@ struct Jit::State {
     Turn turn = take_turn(key);
     if (turn.kernel) return there(*turn.kernel);
     if (!turn.promise) return finished ? follow(turn.future, finished) : turn.future;
-    queue.add([this, request, key, promise = turn.promise, finished](bool stopped) {
-      stopped ? give_up(request, key, *promise, finished) : resolve(request, key, *promise, finished);
-    });
+    try {
+      queue.add([this, request, key, promise = turn.promise, finished](bool stopped) {
+        stopped ? give_up(request, key, *promise, finished) : resolve(request, key, *promise, finished);
+      });
+    } catch (...) { // nobody must wait for what will not be done
+      give_up(request, key, *turn.promise, {});
+      throw;
+    }
     return turn.future;
   }
 };

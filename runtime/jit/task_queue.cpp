@@ -1,5 +1,6 @@
 // TaskQueue: tasks run by a few threads that start when they are needed.
 #include "runtime/jit/task_queue.h"
+#include <system_error>
 
 namespace kiln {
 
@@ -19,10 +20,19 @@ void TaskQueue::add(Task task) {
   {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
-    if (static_cast<int>(tasks_.size()) > idle_ && static_cast<int>(threads_.size()) < most_)
-      threads_.emplace_back([this] { work(); });
+    if (static_cast<int>(tasks_.size()) > idle_ && static_cast<int>(threads_.size()) < most_) start_thread();
   }
   changed_.notify_one();
+}
+
+void TaskQueue::start_thread() {
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) { // no more threads for this user: those that run will do
+    if (!threads_.empty()) return;
+    tasks_.pop_back();
+    throw;
+  }
 }
 
 void TaskQueue::work() {

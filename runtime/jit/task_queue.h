@@ -18,9 +18,10 @@ public:
   TaskQueue& operator=(const TaskQueue&) = delete;
 
   using Task = std::function<void(bool stopped)>; // must not throw
-  void add(Task task);
+  void add(Task task);                            // throws std::system_error when not one thread can be started
 
 private:
+  void start_thread(); // under the lock
   void work();
   int most_, idle_ = 0;
   bool stopping_ = false;

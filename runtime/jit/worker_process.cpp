@@ -32,6 +32,11 @@ std::string ending(int status) {
   return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
+// The same file under a number that the worker's standard streams do not overwrite: a daemon may have closed its own.
+FileDescriptor above_standard(const FileDescriptor& file) {
+  return FileDescriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
 struct SpawnSettings {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
@@ -69,9 +74,9 @@ void WorkerProcess::start(const std::filesystem::path& program, std::uint64_t me
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail(program, std::strerror(errno));
   socket_ = FileDescriptor(ends[0]);
-  const FileDescriptor theirs(ends[1]);
-  output_ = FileDescriptor(memfd_create("kiln-worker-output", MFD_CLOEXEC));
-  if (!output_) fail(program, std::strerror(errno));
+  const FileDescriptor theirs = above_standard(FileDescriptor(ends[1]));
+  output_ = above_standard(FileDescriptor(memfd_create("kiln-worker-output", MFD_CLOEXEC)));
+  if (!theirs || !output_) fail(program, std::strerror(errno));
   fcntl(output_.get(), F_SETFL, O_APPEND);
 
   SpawnSettings spawn;

@@ -181,7 +181,7 @@ TEST_CASE("a run that was killed is finished by the next one") {
     execl(KILN_CLI, "kiln", "aot", manifest.c_str(), "--arch", "gfx942,gfx950", "-o", cache.c_str(), nullptr);
     _exit(1);
   }
-  for (int i = 0; i < 2000 && !fs::exists(scratch.path / "c" / "v1"); ++i) usleep(2000);
+  for (int i = 0; i < 20000 && !fs::exists(scratch.path / "c" / "v1"); ++i) usleep(2000);
   usleep(20000);
   kill(run, SIGKILL);
   waitpid(run, nullptr, 0);

@@ -1,4 +1,5 @@
 // Entries and keys: what is in a key, and that nothing but an intact entry for the very key is ever served.
+#include "gen/error.h"
 #include "runtime/cache/digest.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
@@ -144,8 +145,12 @@ TEST_CASE("two versions of Kiln share a cache and never each other's entries") {
   const CacheKey key = cache_key(request, fake_compiler);
   // What another version would have written for the same spec: sealed correctly, with its own generator in the key.
   std::string meta = fake_entry(request).meta;
-  const std::string old_hash(64, 'a');
-  meta.replace(meta.find(generator_hash()), 64, old_hash);
+  CacheKey old_key = key;
+  for (auto& [name, value] : old_key.fields)
+    if (name == "generator") value = std::string(64, 'a');
+  old_key.hex = digest_of(old_key.fields);
+  meta.replace(meta.find(generator_hash()), 64, 64, 'a');
+  meta.replace(meta.find(key.hex), 64, old_key.hex);
   const std::size_t seal = meta.rfind(",\n \"meta_sha256\"");
   const std::string body = meta.substr(0, seal);
   meta = body + ",\n \"meta_sha256\": \"" + sha256(body) + "\"\n}\n";
@@ -153,13 +158,24 @@ TEST_CASE("two versions of Kiln share a cache and never each other's entries") {
   old.meta = meta;
   CHECK_NOTHROW(read_entry(old.meta, old.object, nullptr)); // in itself it is fine
   REQUIRE(fake.cache.folder() != nullptr);
-  fake.cache.folder()->publish(std::string(64, 'b'), old); // its own place
-  fake.cache.folder()->publish(key.hex, old);              // and, forged, ours
+  fake.cache.folder()->publish(old_key.hex, old); // its own place
+  fake.cache.folder()->publish(key.hex, old);     // and, forged, ours
   CHECK_FALSE(is_served(fake.cache, request));
   CHECK(fake.events->count("entry_quarantined") == 1);
-  CHECK(fs::exists(entry_folder(scratch.path, std::string(64, 'b'))));
+  CHECK_NOTHROW(fake.cache.folder()->verify(fake.cache.folder()->list().front()));
   CHECK(fake.cache.find_or_make(request, [&] { return fake_entry(request); }).origin == Origin::compiled);
   CHECK(is_served(fake.cache, request));
+}
+
+TEST_CASE("a compile that gives another kernel's entry is a bug that reaches nobody") {
+  const Scratch scratch;
+  FakeCache fake(scratch.path);
+  const KernelRequest one = fake_request("one"), two = fake_request("two");
+  CHECK_THROWS_AS(fake.cache.find_or_make(one, [&] { return fake_entry(two); }), InternalError);
+  EntryFiles mixed = fake_entry(one);
+  mixed.object = fake_entry(two).object;
+  CHECK_THROWS_AS(fake.cache.find_or_make(one, [&] { return mixed; }), InternalError);
+  CHECK(fake.cache.folder()->list().empty());
 }
 
 TEST_CASE("what is quarantined says why, and is bounded") {

@@ -104,7 +104,7 @@ TEST_CASE("kill -9 of a process that fills the cache leaves valid entries only")
     const KernelRequest request = fake_request("k0_" + std::to_string(i));
     after.cache.find_or_make(request, [&] { return fake_entry(request); });
   }
-  CHECK(watch.milliseconds() < 5000);
+  CHECK(watch.milliseconds() < 100000); // one wait for a dead process's claim would be 60 s
   after.cache.folder()->sweep(false);
   CHECK(names_in(scratch.path / "staging") == 0);
   CHECK(names_in(scratch.path / "claims") == 0);
@@ -161,7 +161,7 @@ TEST_CASE("a claim of a dead process is taken over, one of a live process is wai
     CHECK(in_child([&] {
             const Stopwatch watch;
             const Claim theirs(claims, "k", 200ms, never);
-            return theirs.result() == Claim::Result::expired && watch.milliseconds() < 2000 ? 0 : 1;
+            return theirs.result() == Claim::Result::expired && watch.milliseconds() < 10000 ? 0 : 1;
           }) == 0);
   }
   {
@@ -268,7 +268,7 @@ TEST_CASE("clocks that jump cost no entry that is in use, and keep none for ever
                      ? 0
                      : 1;
         }) == 0);
-  CHECK(watch.milliseconds() < 2000);
+  CHECK(watch.milliseconds() < 10000);
 }
 
 TEST_CASE("the cache stays within its bound, and what was used last stays") {

@@ -124,7 +124,7 @@ private:
       execlp("nginx", "nginx", "-p", at.c_str(), "-c", config.c_str(), "-e", log.c_str(), nullptr);
       _exit(1);
     }
-    for (int i = 0; i < 300 && !running_; ++i, usleep(10000)) {
+    for (int i = 0; i < 1000 && !running_; ++i, usleep(10000)) {
       const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
       sockaddr_in address{};
       address.sin_family = AF_INET;

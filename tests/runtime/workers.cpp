@@ -88,7 +88,7 @@ TEST_CASE("errors come through a worker as they are") {
 TEST_CASE("a worker that hangs or is killed costs its kernel an error with the source, and the pool goes on") {
   const Scratch scratch;
   WorkerOptions options = one_worker();
-  options.time_limit = std::chrono::milliseconds(3000);
+  options.time_limit = std::chrono::milliseconds(30000);
   Pool pool(options);
   const KernelRequest request = request_for(512, scratch.path / "dumps");
   pool.workers.compile(request);
@@ -106,22 +106,23 @@ TEST_CASE("a worker that hangs or is killed costs its kernel an error with the s
   }
   CHECK_NOTHROW(pool.workers.compile(request));
 
-  options.time_limit = std::chrono::milliseconds(300);
+  options.time_limit = std::chrono::milliseconds(700);
   Pool impatient(options);
-  try {
-    impatient.workers.compile(request); // starts the worker; may itself be too slow on a busy machine
-  } catch (const EnvironmentError&) {
+  for (int i = 0; i < 20 && impatient.workers.pids().empty(); ++i) { // a busy machine may be too slow for this limit
+    try {
+      impatient.workers.compile(request);
+    } catch (const EnvironmentError&) {
+    }
   }
-  if (!impatient.workers.pids().empty()) kill(impatient.workers.pids()[0], SIGSTOP);
+  REQUIRE(impatient.workers.pids().size() == 1);
+  worker = impatient.workers.pids()[0];
+  kill(worker, SIGSTOP);
   const Stopwatch watch;
-  if (!impatient.workers.pids().empty()) {
-    worker = impatient.workers.pids()[0];
-    const EnvironmentError hung = failure_of(impatient.workers, request);
-    CHECK(hung.fact.find("took longer than the limit of 300 ms") != std::string::npos);
-    check_dump(hung, request);
-    CHECK(watch.milliseconds() < 3000);
-    CHECK_FALSE(is_running(worker));
-  }
+  const EnvironmentError hung = failure_of(impatient.workers, request);
+  CHECK(hung.fact.find("took longer than the limit of 700 ms") != std::string::npos);
+  check_dump(hung, request);
+  CHECK(watch.milliseconds() < 10000);
+  CHECK_FALSE(is_running(worker));
   CHECK(impatient.events->count("worker_failed") >= 1);
 }
 
@@ -187,7 +188,6 @@ TEST_CASE("workers end with their parent, however it ends") {
   close(pipes[1]);
   waitpid(parent, nullptr, 0);
   bool gone = false;
-  for (int i = 0; i < 200 && !gone; ++i, usleep(10000))
-    gone = !is_running(worker);
+  for (int i = 0; i < 2000 && !gone; ++i, usleep(10000)) gone = !is_running(worker);
   CHECK(gone);
 }
