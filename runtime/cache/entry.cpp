@@ -75,7 +75,7 @@ Json argument_json(const KernelArgument& argument) {
 
 ArgumentKind kind_of(const std::string& word) {
   using enum ArgumentKind;
-  for (const ArgumentKind kind : {input, output, in_place, scalar, size, stride})
+  for (const ArgumentKind kind : {input, output, in_place, scalar, size, stride, workspace})
     if (name(kind) == word) return kind;
   throw CorruptEntry(fmt::format("\"{}\" is no kind of argument", word));
 }
@@ -163,6 +163,7 @@ EntryFiles make_entry(const KernelRequest& request, const KernelSource& source, 
                        {"rejected", facts.rejected},
                        {"arguments", std::move(arguments)},
                        {"launch", launch_json(source.launch)},
+                       {"workspace_bytes", source.workspace_bytes},
                        {"contract", Json::parse(facts.contract)},
                        {"facts", Json::parse(facts.facts)},
                        {"files", {{object_file, file_json(files.object)}, {source_file, file_json(files.source)}}}});
@@ -197,6 +198,7 @@ CachedKernel read_entry(std::string meta, std::string object, const CacheKey* ex
     check_machine(object, kernel.arch);
     for (const Json& argument : json.at("arguments")) kernel.arguments.push_back(argument_of(argument));
     kernel.launch = launch_of(json.at("launch"));
+    kernel.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
     kernel.object = std::move(object);
     kernel.meta = std::move(meta);
     return kernel;
