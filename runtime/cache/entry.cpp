@@ -55,14 +55,16 @@ Dim dim_of(const Json& json) {
   return dynamic(json.at("name").get<std::string>(), bound("min"), bound("max"));
 }
 
+// Structures are taken apart by bindings, so that a new member does not compile until it is written here.
 Json launch_json(const Launch& launch) {
-  Json dims = Json::array();
-  for (const Dim& dim : launch.dims) dims.push_back(dim_json(dim));
-  return {{"threads", launch.threads},
-          {"dims", std::move(dims)},
-          {"units", launch.units},
-          {"units_per_block", launch.units_per_block},
-          {"blocks_per_unit", launch.blocks_per_unit}};
+  const auto& [threads, dims, units, units_per_block, blocks_per_unit] = launch;
+  Json dims_json = Json::array();
+  for (const Dim& dim : dims) dims_json.push_back(dim_json(dim));
+  return {{"threads", threads},
+          {"dims", std::move(dims_json)},
+          {"units", units},
+          {"units_per_block", units_per_block},
+          {"blocks_per_unit", blocks_per_unit}};
 }
 
 Launch launch_of(const Json& json) {
@@ -76,14 +78,14 @@ Launch launch_of(const Json& json) {
 }
 
 Json argument_json(const KernelArgument& argument) {
-  return {{"name", argument.name},          {"kind", name(argument.kind)}, {"dtype", name(argument.dtype)},
-          {"tensor", argument.tensor},      {"offset", argument.offset},   {"size", argument.size},
-          {"alignment", argument.alignment}};
+  const auto& [argument_name, kind, dtype, tensor, offset, size, alignment] = argument;
+  return {{"name", argument_name}, {"kind", name(kind)}, {"dtype", name(dtype)},  {"tensor", tensor},
+          {"offset", offset},      {"size", size},       {"alignment", alignment}};
 }
 
 ArgumentKind kind_of(const std::string& word) {
   using enum ArgumentKind;
-  for (const ArgumentKind kind : {input, output, in_place, scalar, size, stride})
+  for (const ArgumentKind kind : {input, output, in_place, scalar, size, stride, workspace})
     if (name(kind) == word) return kind;
   throw CorruptEntry(fmt::format("\"{}\" is no kind of argument", word));
 }
@@ -156,18 +158,20 @@ template <typename Read> auto well_formed(const Read& read) {
 } // namespace
 
 EntryFiles make_entry(const KernelRequest& request, const KernelSource& source, std::string object, const EntryFacts& facts) {
+  const auto& [kernel_name, arch, text, arguments, launch, workspace_bytes] = source; // the text is in kernel.hip
   EntryFiles files{.meta = {}, .object = std::move(object), .source = self_contained(source)};
   const CacheKey key = cache_key(request, facts.compiler);
-  Json arguments = Json::array(), fields = Json::object();
-  for (const KernelArgument& argument : source.arguments) arguments.push_back(argument_json(argument));
+  Json arguments_json = Json::array(), fields = Json::object();
+  for (const KernelArgument& argument : arguments) arguments_json.push_back(argument_json(argument));
   for (const auto& [name, value] : key.fields) fields[name] = value;
   // What a load needs comes first: head_of ends at "schedule".
-  files.meta = sealed({{"kernel", source.name},
+  files.meta = sealed({{"kernel", kernel_name},
                        {"key", key.hex},
                        {"request", std::move(fields)},
-                       {"arch", source.arch},
-                       {"arguments", std::move(arguments)},
-                       {"launch", launch_json(source.launch)},
+                       {"arch", arch},
+                       {"arguments", std::move(arguments_json)},
+                       {"launch", launch_json(launch)},
+                       {"workspace_bytes", workspace_bytes},
                        {"files", {{object_file, file_json(files.object)}, {source_file, file_json(files.source)}}},
                        {"schedule", facts.schedule},
                        {"rejected", facts.rejected},
@@ -206,6 +210,7 @@ CachedKernel read_entry(std::string meta, std::string object, const CacheKey* ex
     check_machine(object, kernel.arch);
     for (const Json& argument : json.at("arguments")) kernel.arguments.push_back(argument_of(argument));
     kernel.launch = launch_of(json.at("launch"));
+    kernel.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
     kernel.object = std::move(object);
     kernel.meta = std::move(meta);
     return kernel;
