@@ -1,34 +1,32 @@
-// What an inference engine does at its start and while it serves: kernels for its shapes are compiled in the background, with
-// progress; then every request is a hash lookup, and nothing compiles any more.
+// JIT per shape: columns are compiled in, so each width that turns up gets a kernel of its own, once; any number of rows runs
+// with it. The second time a shape comes it is a lookup. The device is KILN_DEVICE's, or the first GPU.
 #include <fmt/format.h>
 #include <kiln/kiln.h>
 
+using namespace kiln;
+
+// The model's norm for one width. The Jit knows a spec that it has seen, so nothing is kept here.
+KernelSpec norm(std::int64_t cols) {
+  const Expr x = input("x", bf16, {dynamic("rows"), cols}), weight = input("weight", bf16, {cols});
+  return KernelSpec("norm").output("y", bf16, x * rsqrt(row_mean(x * x) + 1e-6) * weight);
+}
+
 int main() {
-  using namespace kiln;
-  try {
-    const Target gpu = target("gfx942");
-    std::vector<KernelSpec> specs; // one for each row length; the number of rows is given at the launch
-    for (const std::int64_t cols : {4096, 5120, 8192})
-      specs.push_back(catalog_spec("add_rmsnorm_quant", {.cols = cols, .fp8 = gpu.fp8()}));
-
-    Jit jit(gpu); // caches in KILN_CACHE_DIR, compiles in worker processes
-    const auto kernels = jit.warm(
-        specs, [](const Progress& p) { fmt::print("{}/{} {}, {:.1f} s left\n", p.done, p.total, p.kernel, p.remaining_s); });
-    for (const auto& kernel : kernels) kernel.wait();
-
-    const Kernel kernel = jit.compile(specs[1]); // there already
-    fmt::print("{}: {} bytes, from {}\n{}", kernel.name(), kernel.code_object().size(), name(kernel.origin()),
-               to_text(jit.stats()));
-
-    JitOptions serving = jit.options(); // a process that must never compile
-    serving.policy = JitPolicy::cache_only;
-    try {
-      Jit(gpu, serving).compile(catalog_spec("softmax", {.cols = 777}));
-    } catch (const CacheMiss& miss) {
-      fmt::print("not there: {} ({}...)\n", miss.kernel, miss.key.substr(0, 12));
-    }
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
+  const Device device = default_device();
+  Jit jit(device);
+  struct Batch {
+    std::int64_t rows, cols;
+  };
+  for (const auto& [rows, cols] : std::vector<Batch>{{2, 1024}, {1, 5120}, {3, 1024}, {4, 5120}}) {
+    const LoadedKernel kernel = device.load(jit.compile(norm(cols))); // an engine keeps it, as long as it has such a layer
+    Tensor twos(bf16, {rows, cols}), ones(bf16, {cols});
+    for (std::int64_t i = 0; i < twos.size(); ++i) twos.set(i, 2);
+    for (std::int64_t i = 0; i < ones.size(); ++i) ones.set(i, 1);
+    const DeviceMemory x = device.upload(twos), weight = device.upload(ones), y = device.allocate(x.bytes());
+    const DeviceTensor result = y.tensor(bf16, {rows, cols});
+    kernel.bind({{"x", x.tensor(bf16, {rows, cols})}, {"weight", weight.tensor(bf16, {cols})}, {"y", result}}).launch();
+    fmt::print("[{}, {}]: every element is {}\n", rows, cols, device.download(result).at(rows * cols - 1));
   }
+  fmt::print("{}", to_text(jit.stats()));
+  return jit.stats().memory_hits == 2 ? 0 : 1;
 }

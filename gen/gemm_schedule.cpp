@@ -11,15 +11,11 @@ namespace {
 
 // HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; nearly four times that hides jitter.
 constexpr int kib_in_flight_per_cu = 64;
+constexpr int kib_behind_a_wait = 48; // what is still in flight where the oldest step has been waited for
 constexpr int vgprs_for_ring = 224; // of 256 addressable ones
 constexpr double good_balance = 0.97;
 
-int a_loads(const SkinnyGemmConfig& c) {
-  const int rows = c.method == GemmMethod::matrix ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
-  return rows * c.loads * (c.a_bits / c.b_bits);
-}
-
-int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * (c.b_loads() + a_loads(c)) * 4; }
+int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * (c.b_loads() + gemm_a_loads(c)) * 4; }
 
 int sum_vgprs(const SkinnyGemmConfig& c) {
   const int each = c.method == GemmMethod::matrix ? 4 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
@@ -34,7 +30,8 @@ long long wave_steps(const SkinnyGemmConfig& c) {
 
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
 SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
-  const int least = std::max(1, (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads()); // with one workgroup a CU
+  const int loads = (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads(); // with one workgroup a CU
+  const int least = std::max({1, loads, (kib_behind_a_wait / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
   const auto fits = [&] { return ring_vgprs(c) + sum_vgprs(c) <= vgprs_for_ring && c.ring * c.b_loads() <= 60 && c.ring <= 16; };
   SkinnyGemmConfig best = c;
   best.ring = 0;
@@ -80,6 +77,11 @@ std::string why(const SkinnyGemmConfig& c, const Target& target) {
 }
 
 } // namespace
+
+int gemm_a_loads(const SkinnyGemmConfig& c) {
+  const int rows = c.method == GemmMethod::matrix ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
+  return rows * c.loads * (c.a_bits / c.b_bits);
+}
 
 double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
   const auto steps = static_cast<double>(c.steps());

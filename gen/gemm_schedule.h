@@ -12,4 +12,7 @@ std::string gemm_fields_text(const SkinnyGemmConfig& config);
 // steps of the CU that has most. Workgroups are dealt out evenly.
 double gemm_balance(const SkinnyGemmConfig& config, const Target& target);
 
+// 16-byte loads of A that a lane makes in a step.
+int gemm_a_loads(const SkinnyGemmConfig& config);
+
 } // namespace kiln

@@ -92,12 +92,21 @@ public:
   void loops(const Expectations& e) {
     if (!e.max_loop_drains && !e.min_bytes_in_flight)
       return;
+    in_loops_with_ = e.in_loops_with;
     const WaitAnalysis waits = analyze_waits(p_);
+    if (!waits.complete) {
+      const std::string found = "not analysed: the flow graph exceeds the work budget";
+      if (e.max_loop_drains)
+        add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), found, false, {}});
+      if (e.min_bytes_in_flight)
+        add({"min_bytes_in_flight", fmt::format(">= {}", *e.min_bytes_in_flight), found, false, {}});
+      return;
+    }
     if (e.max_loop_drains) {
       std::vector<std::string> evidence;
       std::uint32_t drains = 0;
       for (const WaitPoint& point : waits.points) {
-        if (point.counter != WaitCounter::vmcnt || !point.drains() || !in_loading_loop(point.loop, waits))
+        if (point.counter != WaitCounter::vmcnt || !point.drains() || !in_loading_loop(point.loop, waits) || !is_meant(point.loop))
           continue;
         if (++drains <= max_evidence)
           evidence.push_back(at(p_.instructions[point.instruction]));
@@ -118,6 +127,16 @@ private:
     return false;
   }
 
+  // Whether the loop has what Expectations::in_loops_with asks for, and is innermost then.
+  bool is_meant(std::size_t loop) const {
+    if (in_loops_with_.empty()) return true;
+    if (!is_innermost(loop)) return false;
+    for (const std::size_t b : p_.loops[loop].blocks)
+      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
+        if (p_.instructions[i].mnemonic.starts_with(in_loops_with_)) return true;
+    return false;
+  }
+
   bool is_innermost(std::size_t loop) const {
     return std::none_of(p_.loops.begin(), p_.loops.end(), [loop](const Loop& other) { return other.parent == loop; });
   }
@@ -126,7 +145,7 @@ private:
     std::vector<std::string> evidence;
     std::optional<std::uint32_t> lowest;
     for (const LoopFlight& flight : waits.loops) {
-      if (flight.loads == 0 || !is_innermost(flight.loop))
+      if (flight.loads == 0 || !is_innermost(flight.loop) || !is_meant(flight.loop))
         continue;
       lowest = std::min(lowest.value_or(flight.least_bytes), flight.least_bytes);
       if (flight.least_bytes < least && evidence.size() < max_evidence)
@@ -159,6 +178,7 @@ private:
   const Program& p_;
   const KernelFacts& facts_;
   IsaReport& report_;
+  std::string in_loops_with_;
   std::size_t matched_ = 0;
 };
 

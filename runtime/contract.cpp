@@ -48,8 +48,12 @@ isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
   e.global_loads.at_least = static_cast<std::uint32_t>(c.ring * c.b_loads());
   e.global_loads.exceptions = static_cast<std::uint32_t>(c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.tensors.size()) * 8));
   e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};
-  if (c.method == GemmMethod::matrix) e.required.emplace_back("v_mfma_");
-  if (c.method == GemmMethod::sparse) e.required.emplace_back("v_smfmac_");
+  const char* const multiplies = c.method == GemmMethod::matrix ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
+  if (c.method != GemmMethod::dot) e.required.emplace_back(multiplies);
+  // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.
+  e.in_loops_with = multiplies;
+  if (c.ring > 1) e.max_loop_drains = 0;
+  e.min_bytes_in_flight = static_cast<std::uint32_t>((c.ring - 1) * c.b_loads() * 1024);
   return e;
 }
 

@@ -13,6 +13,7 @@ namespace kiln {
 namespace {
 
 constexpr std::string_view hiprtc_search = "libhiprtc.so.7, .6 from the loader's path, then /opt/rocm/lib";
+constexpr std::string_view hip_search = "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then /opt/rocm/lib";
 constexpr std::string_view comgr_search = "libamd_comgr.so.3, .2 from the loader's path, then /opt/rocm/lib";
 
 std::string value_of(const VariableLookup& lookup, std::string_view variable) { return lookup(variable).value_or(std::string()); }
@@ -115,6 +116,8 @@ void parse_run_time(Environment& environment, const VariableLookup& lookup) {
     throw UserError("KILN_JIT_POLICY", "record has nowhere to record to", "set KILN_JIT_MANIFEST to a file");
   environment.worker = parse_path("KILN_WORKER", value_of(lookup, "KILN_WORKER"));
   environment.jobs = static_cast<int>(parse_number("KILN_JOBS", value_of(lookup, "KILN_JOBS"), 0, 1024));
+  environment.hip_path = parse_path("KILN_HIP_PATH", value_of(lookup, "KILN_HIP_PATH"));
+  if (std::string device = value_of(lookup, "KILN_DEVICE"); !device.empty()) environment.device = std::move(device);
 }
 
 std::filesystem::path private_folder(const std::filesystem::path& temporary) {
@@ -141,6 +144,8 @@ Environment parse_environment(const VariableLookup& lookup) {
   parse_run_time(environment, lookup);
   return environment;
 }
+
+VariableLookup process_lookup() { return process_variable; }
 
 Environment process_environment() {
   Environment environment = parse_environment(process_variable);
@@ -175,6 +180,8 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_WORKER", "file", "kiln-worker beside the program, where Kiln was installed, or in PATH",
        environment.worker.empty() ? "searched for" : environment.worker.string(), "the program that compiles"},
       {"KILN_JOBS", "number", "one a processor", std::to_string(environment.jobs), "worker processes at once"},
+      {"KILN_HIP_PATH", "file", std::string(hip_search), path(environment.hip_path), "the HIP runtime to load"},
+      {"KILN_DEVICE", "hip:ORDINAL | emulated:ARCH", "hip:0", environment.device, "the device of programs that name none"},
   };
 }
 

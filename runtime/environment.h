@@ -35,6 +35,8 @@ struct Environment {
   std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policy record
   std::filesystem::path worker;                    // KILN_WORKER; empty: searched for
   int jobs = 0;                                    // KILN_JOBS; 0: one for each processor
+  std::string hip_path;                            // KILN_HIP_PATH; empty: searched for
+  std::string device = "hip:0";                    // KILN_DEVICE: hip:ORDINAL or emulated:ARCH
 
   bool operator==(const Environment&) const = default;
 };
@@ -49,6 +51,7 @@ using VariableLookup = std::function<std::optional<std::string>(std::string_view
 // An empty value is the same as none.
 Environment parse_environment(const VariableLookup& lookup);
 Environment process_environment(); // parse_environment of this process
+VariableLookup process_lookup();   // of this process, for what other programs' variables say (kiln doctor)
 
 // One row of the documented table, with what `environment` holds.
 struct VariableInfo {

@@ -39,6 +39,12 @@ Inspection inspect(const CodeObject& object, const isa::Expectations& promised) 
   return {std::move(facts), std::move(report)};
 }
 
+isa::Program program_of(const CodeObject& object) {
+  const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
+  isa::Disassembler disassembler(file.target());
+  return isa::build_program(named_kernel(file, object), disassembler);
+}
+
 std::string assembly(const CodeObject& object) {
   const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
   const isa::Kernel& kernel = named_kernel(file, object);

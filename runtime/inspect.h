@@ -20,6 +20,8 @@ struct Inspection {
 };
 Inspection inspect(const CodeObject& object, const isa::Expectations& promised);
 
+isa::Program program_of(const CodeObject& object);
+
 // The kernel's instructions, one a line, with addresses and with labels where branches go.
 std::string assembly(const CodeObject& object);
 

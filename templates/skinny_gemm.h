@@ -66,11 +66,10 @@ private:
   // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
   template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const Bs*... b) {
     const u32 turns = (segment.count + config.ring - 1) / config.ring;
-    const u32 each = turns / config.waves, extra = turns % config.waves;
-    const u32 first = least((wave_ * each + least(wave_, extra)) * config.ring, segment.count);
-    count_ = least((each + (wave_ < extra)) * config.ring, segment.count - first);
-    // A wave without steps reads the first one, and multiplies nothing.
-    operands_.move_to(segment.tile, segment.first + (partial_turns && count_ == 0 ? 0 : first), a_, b...);
+    const u32 first = least(turns * wave_ / config.waves * config.ring, segment.count);
+    count_ = least(turns * (wave_ + 1) / config.waves * config.ring, segment.count) - first;
+    // A wave without steps reads the segment's last one, and multiplies nothing.
+    operands_.move_to(segment.tile, segment.first + (partial_turns ? least(first, segment.count - 1) : first), a_, b...);
     left_in_tile_ = tile_steps - segment.first - first;
     platform::schedule_barrier();
     if (!partial_turns || count_ >= config.ring) {

@@ -47,6 +47,14 @@ template <class I, class F> inline I saturating(F x) {
 
 inline float flush(float x) { return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x; }
 
+// a + b in double, where the last bit remembers that something was rounded away: rounding the result again to far fewer bits is
+// then as good as rounding the exact sum.
+inline double sum_to_odd(double a, double b) {
+  const double s = a + b, t = s - a, rest = (a - (s - t)) + (b - t);
+  if (!std::isfinite(s) || rest == 0 || (as_bits(s) & 1U) != 0) return s;
+  return std::nextafter(s, rest > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
+}
+
 // Round to nearest even without touching the host's rounding mode.
 inline float round_even(float x) { return std::nearbyint(x); }
 inline double round_even(double x) { return std::nearbyint(x); }

@@ -2,6 +2,7 @@
 #include "isa_checks/exec/program.h"
 #include "isa_checks/disassembler.h"
 #include "isa_checks/exec/control.h"
+#include "isa_checks/exec/gpr_index.h"
 #include "isa_checks/exec/matrix.h"
 #include "isa_checks/exec/memory_ops.h"
 #include "isa_checks/exec/numeric.h"
@@ -225,6 +226,12 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   else vector_operands(inst);
   inst.source_count = inst.op->signature.source_count;
   set_ranges(inst);
+  // Damaged code may name a scalar destination that does not exist; compilers and assemblers do not.
+  const bool scalar_result = inst.dst.kind == Operand::scalar && inst.op->signature.result != Type::none;
+  if ((scalar_result && inst.dst.reg >= 128) || (inst.scalar_write.count != 0 && inst.scalar_write.first >= 128)) {
+    inst.op = &not_modelled_semantics();
+    inst.handler = inst.op->handler;
+  }
   return inst;
 }
 
@@ -246,6 +253,7 @@ Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
     program.index_of_word[(i.address - kernel.entry) / 4] = static_cast<std::uint32_t>(program.instructions.size());
     program.instructions.push_back(make_inst(i, object.target()));
   }
+  prepare_index_mode(program.instructions);
   for (std::size_t k = 0; k < decoded.size(); ++k)
     if (decoded[k].branch_target) program.instructions[k].target = program.index_of(*decoded[k].branch_target);
   return program;

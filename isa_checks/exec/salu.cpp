@@ -120,7 +120,7 @@ template <class T> T bit_field(bool& scc, T x, u32 control) {
   const u32 offset = control & (bits - 1), width = std::min(control >> 16 & 0x7fU, bits);
   T r = 0;
   if (width != 0) {
-    const auto shifted = static_cast<std::make_unsigned_t<T>>(x) >> offset << (bits - width);
+    const auto shifted = static_cast<std::make_unsigned_t<T>>(x >> offset) << (bits - width); // a signed field may reach beyond the sign
     r = static_cast<T>(static_cast<T>(shifted) >> (bits - width));
   }
   scc = r != 0;

@@ -14,7 +14,7 @@ Index make_index(bool fnuz) {
                             scaled_convert_table(),
                             packed_table(), rare_table(), cross_lane_table(), matrix_table(fnuz), scaled_matrix_table(), scalar_arithmetic_table(), scalar_bits_table(),
                             scalar_compare_table(), control_table(), scalar_memory_table(), global_table(), buffer_table(), lds_table(),
-                            lds_transpose_table()})
+                            lds_transpose_table(), gpr_index_table()})
     for (const Semantics& s : table) index.emplace(s.name, &s);
   return index;
 }

@@ -25,6 +25,7 @@ Table scalar_arithmetic_table();
 Table scalar_bits_table();
 Table scalar_compare_table();
 Table control_table();
+Table gpr_index_table();
 Table scalar_memory_table();
 Table global_table();  // flat_, global_ and scratch_
 Table buffer_table();

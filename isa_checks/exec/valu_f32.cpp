@@ -72,6 +72,13 @@ WithCarry<float> div_scale(float s0, float denominator, float numerator) {
   return {result, scaled};
 }
 
+// Scaled and rounded once, so that a denormal quotient is not rounded twice.
+float div_fmas(float a, float b, float c, bool scaled) {
+  if (!scaled) return std::fma(a, b, c);
+  const double sum = sum_to_odd(static_cast<double>(a) * static_cast<double>(b), static_cast<double>(c));
+  return static_cast<float>(std::ldexp(sum, (as_bits(c) >> 23 & 0xffU) > 127 ? 64 : -64));
+}
+
 float div_fixup(float quotient, float denominator, float numerator) {
   const bool negative = std::signbit(denominator) != std::signbit(numerator);
   const auto signed_value = [&](float magnitude) { return negative ? -magnitude : magnitude; };
@@ -82,7 +89,8 @@ float div_fixup(float quotient, float denominator, float numerator) {
   if (std::isinf(denominator) || numerator == 0) return signed_value(0.0F);
   const int difference = static_cast<int>(as_bits(numerator) >> 23 & 0xffU) - static_cast<int>(as_bits(denominator) >> 23 & 0xffU);
   if (difference < -150) return signed_value(0.0F);
-  if (difference > 128 + 127) return signed_value(std::numeric_limits<float>::infinity());
+  // Beyond the largest number; the steps before may have made a NaN of it.
+  if (difference > 128) return signed_value(std::numeric_limits<float>::infinity());
   return signed_value(std::fabs(quotient));
 }
 
@@ -125,10 +133,7 @@ constexpr Semantics table[] = {
     lanes<sine>("v_sin_f32", InstClass::trans),
     lanes<cosine>("v_cos_f32", InstClass::trans),
     lanes<div_scale>("v_div_scale_f32"),
-    arithmetic<[](float a, float b, float c, bool vcc) {
-      const float r = std::fma(a, b, c);
-      return vcc ? std::ldexp(r, (as_bits(c) >> 23 & 0xffU) > 127 ? 64 : -64) : r;
-    }>("v_div_fmas_f32"),
+    arithmetic<div_fmas>("v_div_fmas_f32"),
     lanes<div_fixup>("v_div_fixup_f32"),
     arithmetic<[](FloatPair a, FloatPair b) { return FloatPair{a.lo + b.lo, a.hi + b.hi}; }>("v_pk_add_f32"),
     arithmetic<[](FloatPair a, FloatPair b) { return FloatPair{a.lo * b.lo, a.hi * b.hi}; }>("v_pk_mul_f32"),

@@ -38,8 +38,7 @@ i32 bit_field_signed(i32 x, u32 offset, u32 width) {
   offset &= 31U;
   width &= 31U;
   if (width == 0) return 0;
-  const u32 field = bit_field(static_cast<u32>(x), offset, width);
-  return static_cast<i32>(field << (32 - width)) >> (32 - width);
+  return static_cast<i32>(static_cast<u32>(x >> offset) << (32 - width)) >> (32 - width); // the field may reach beyond the sign
 }
 u32 reverse(u32 x) {
   x = (x >> 1 & 0x55555555U) | (x & 0x55555555U) << 1;
@@ -125,7 +124,7 @@ constexpr Semantics table[] = {
     bit_function("v_bitop3_b16", Type::u16),
     lanes<[](u32 a) { return a; }>("v_mov_b32"),
     lanes<[](u64 a) { return a; }>("v_mov_b64"),
-    lanes<[](WordPair a, WordPair b) { return WordPair{a.lo, b.hi}; }>("v_pk_mov_b32"),
+    lanes<[](WordPair a, WordPair b) { return WordPair{a.lo, b.lo}; }>("v_pk_mov_b32"), // op_sel chooses both words
     lanes<[](float a, float b, bool c) { return c ? b : a; }>("v_cndmask_b32"),
     lanes<[](u32 a, u32 b) { return a & b; }>("v_and_b32"),
     lanes<[](u32 a, u32 b) { return a | b; }>("v_or_b32"),

@@ -3,6 +3,7 @@
 #include "runtime/jit/alias_table.h"
 #include "runtime/jit/recorder.h"
 #include "runtime/jit/task_queue.h"
+#include "runtime/launch/device.h"
 #include "runtime/stopwatch.h"
 #include <algorithm>
 #include <atomic>
@@ -233,6 +234,8 @@ struct Jit::State {
 
 Jit::Jit(Target target) : Jit(std::move(target), jit_options(process_environment())) {}
 Jit::Jit(Target target, JitOptions options) : state_(std::make_unique<State>(std::move(target), std::move(options))) {}
+Jit::Jit(const Device& device) : Jit(device.target()) {}
+Jit::Jit(const Device& device, JitOptions options) : Jit(device.target(), std::move(options)) {}
 Jit::~Jit() = default;
 
 Kernel Jit::compile(const KernelSpec& spec, const std::vector<std::string>& overrides) {

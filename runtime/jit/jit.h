@@ -57,6 +57,8 @@ struct Progress {
 };
 using ProgressFunction = std::function<void(const Progress&)>;
 
+class Device; // runtime/launch/device.h
+
 // All members are thread-safe.
 //   Jit jit(target("gfx942"));
 //   const Kernel kernel = jit.compile(spec);
@@ -65,6 +67,9 @@ public:
   // With no options: those of jit_options(process_environment()).
   explicit Jit(Target target);
   Jit(Target target, JitOptions options);
+  // For the architecture of a device; what it compiles may be loaded on every device of that architecture.
+  explicit Jit(const Device& device);
+  Jit(const Device& device, JitOptions options);
   // Waits for the compiles that run; those that only wait in a queue end in an Error.
   ~Jit();
   Jit(const Jit&) = delete;

@@ -20,7 +20,7 @@ public:
   // The argument block and the grid, as KernelSource has them.
   std::span<const KernelArgument> arguments() const { return data_->kernel.arguments; }
   const Launch& launch() const { return data_->kernel.launch; }
-  std::int64_t workspace_bytes() const { return data_->kernel.workspace_bytes; }
+  std::int64_t workspace_bytes() const { return data_->kernel.workspace_bytes; } // as KernelSource has it
   // meta.json of the cache: schedule, ISA facts, the verdict of the contract, compiler, request.
   const std::string& meta() const { return data_->kernel.meta; }
   std::string spec_text() const { return field_of(data_->kernel.key, "spec"); } // canonical: parse_spec gives the spec

@@ -138,7 +138,7 @@ TEST_CASE("integers: shifts, fields, products") {
   check("v_bfe_u32", 3, sets, [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} >> (b % 32)) & ((1ULL << (c % 32)) - 1)); }, equal);
   check("v_bfe_i32", 3, sets, [](u32 a, u32 b, u32 c) {
     const int width = static_cast<int>(c % 32);
-    return width == 0 ? 0U : static_cast<u32>(sext(static_cast<u32>((u64{a} >> (b % 32)) & ((1ULL << width) - 1)), width));
+    return width == 0 ? 0U : static_cast<u32>(sext(static_cast<u32>(sext(a, 32) >> (b % 32)), width));
   }, equal);
   check("v_alignbit_b32", 3, sets, [](u32 a, u32 b, u32 c) { return static_cast<u32>(((u64{a} << 32) + b) >> (c % 32)); }, equal);
   check("v_perm_b32", 3, sets, [](u32 a, u32 b, u32 c) {

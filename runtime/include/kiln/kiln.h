@@ -11,3 +11,5 @@
 #include "runtime/aot/aot_command.h"
 #include "runtime/build_kernel.h"
 #include "runtime/jit/jit.h"
+#include "runtime/launch/benchmark.h"
+#include "runtime/launch/device.h"
