@@ -56,7 +56,7 @@ isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
   if (c.method != GemmMethod::dot) e.required.emplace_back(multiplies);
   // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.
   e.in_loops_with = multiplies;
-  e.max_loop_drains = c.ring > 1 ? 0 : 1;
+  if (c.ring > 1) e.max_loop_drains = 0;
   e.min_bytes_in_flight = static_cast<std::uint32_t>((c.ring - 1) * c.b_loads() * 1024);
   return e;
 }
