@@ -56,13 +56,12 @@ template <SkinnyGemmConfig config> struct GroupPosition {
 
 // One load of a scale or a zero point, whose row starts at `row` bytes from `base`. The row is opaque, or scalar loads would
 // be made where all lanes have the same: those return in any order, and every wait for one is a wait for all.
-template <class T> KILN_DEVICE u32 load_of_group(const char* base, u32& row, GroupIndex index) {
+// What is narrower than a register stays so until it is used: widened here, it is waited for at the end of a loop.
+template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index) {
   platform::stay_here(row);
   const char* const uniform = base + index.uniform * sizeof(T);
   const u32 offset = row + index.lane * static_cast<u32>(sizeof(T));
-  if constexpr (sizeof(T) == 4) return *reinterpret_cast<const u32*>(uniform + offset);
-  else if constexpr (sizeof(T) == 2) return *reinterpret_cast<const u16*>(uniform + offset);
-  else return *reinterpret_cast<const u8*>(uniform + offset);
+  return *reinterpret_cast<const T*>(uniform + offset);
 }
 
 // ---- scales of blocks
@@ -99,7 +98,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
 
 template <SkinnyGemmConfig config> struct BlockScales {
   using Operands = BlockScaleOperands<config>;
-  u32 a[Operands::rows][Operands::words], b[config.products][Operands::words];
+  f32 a[Operands::rows][Operands::words], b[config.products][Operands::words];
 
   KILN_MEMBER void load(Operands& from, u32 step) {
 #pragma unroll
@@ -114,7 +113,7 @@ template <SkinnyGemmConfig config> struct BlockScales {
   KILN_MEMBER void cut(bool, int) {}
   // What a sum of the group is multiplied by.
   KILN_MEMBER f32 scale(int row, int product, int u) const {
-    return __builtin_bit_cast(f32, a[row][u]) * __builtin_bit_cast(f32, b[product][u]);
+    return a[row][u] * b[product][u];
   }
 };
 
@@ -142,7 +141,8 @@ template <SkinnyGemmConfig config> struct PackedScaleOperands {
 
 template <SkinnyGemmConfig config> struct PackedScales {
   using Operands = PackedScaleOperands<config>;
-  u32 scale[config.products][Operands::rows][config.loads], zero[config.products][Operands::rows][config.loads];
+  u16 scale[config.products][Operands::rows][config.loads]; // as bits
+  u8 zero[config.products][Operands::rows][config.loads];
 
   KILN_MEMBER void load(Operands& from, u32 step) {
 #pragma unroll
@@ -162,7 +162,7 @@ template <SkinnyGemmConfig config> struct PackedScales {
 #pragma unroll
     for (int p = 0; p < config.products; ++p)
 #pragma unroll
-      for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = beyond ? 0u : scale[p][i][u];
+      for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = beyond ? u16(0) : scale[p][i][u];
   }
 };
 
@@ -176,12 +176,12 @@ using GemmScales = Either<config.packed(), PackedScales<config>, Either<config.b
 // ---- 4-bit numbers
 // The weights of `word` as A's type, two a register: rounded (q - zero) * scale. In f16 they come in the order 0 4, 1 5, 2 6,
 // 3 7, in bf16 as they lie.
-template <class A> KILN_DEVICE Word16 unpack4(u32 word, u32 scale, u32 zero) {
+template <class A> KILN_DEVICE Word16 unpack4(u32 word, u16 scale, u8 zero) {
   using Halves = Vec<f16, 2>;
   Word16 result;
   if constexpr (__is_same(A, f16)) {
     // 0x6400 is 1024 in f16, whose unit is 1: with q in the lowest bits it is 1024 + q, and 1024 + 16 q with q 4 bits higher.
-    const f16 one = __builtin_bit_cast(f16, static_cast<u16>(scale)), low = __builtin_bit_cast(f16, static_cast<u16>(0x6400 | zero));
+    const f16 one = __builtin_bit_cast(f16, scale), low = __builtin_bit_cast(f16, static_cast<u16>(0x6400 | zero));
     const f16 high = low - f16(960); // 64 + zero, exact as all of these
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -194,7 +194,7 @@ template <class A> KILN_DEVICE Word16 unpack4(u32 word, u32 scale, u32 zero) {
   } else {
     static_assert(__is_same(A, bf16));
     const u32 bytes[2] = {word & 0x0f0f0f0fu, word >> 4 & 0x0f0f0f0fu};
-    const f32 one = __builtin_bit_cast(f32, scale << 16), none = static_cast<f32>(zero);
+    const f32 one = __builtin_bit_cast(f32, static_cast<u32>(scale) << 16), none = static_cast<f32>(zero);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const Vec<f32, 2> q = {static_cast<f32>(bytes[0] >> (8 * i) & 0xff), static_cast<f32>(bytes[1] >> (8 * i) & 0xff)};
