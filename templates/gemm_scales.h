@@ -173,6 +173,17 @@ struct NoScales {
 template <SkinnyGemmConfig config>
 using GemmScales = Either<config.packed(), PackedScales<config>, Either<config.block_scaled(), BlockScales<config>, NoScales>>;
 
+// `x` in both registers of a pair. Packed f32 arithmetic takes one register for both halves too, but names the pair, and what
+// is being loaded into the other register of it is then waited for.
+KILN_DEVICE Vec<f32, 2> pair_of(f32 x) { return platform::opaque_registers(Vec<f32, 2>(x)); }
+template <class V> KILN_DEVICE V all_of(f32 x) {
+  const Vec<f32, 2> pair = pair_of(x);
+  V all;
+#pragma unroll
+  for (int i = 0; i < width<V>; ++i) all[i] = pair[i % 2];
+  return all;
+}
+
 // ---- 4-bit numbers
 // The weights of `word` as A's type, two a register: rounded (q - zero) * scale. In f16 they come in the order 0 4, 1 5, 2 6,
 // 3 7, in bf16 as they lie.
@@ -194,11 +205,11 @@ template <class A> KILN_DEVICE Word16 unpack4(u32 word, u16 scale, u8 zero) {
   } else {
     static_assert(__is_same(A, bf16));
     const u32 bytes[2] = {word & 0x0f0f0f0fu, word >> 4 & 0x0f0f0f0fu};
-    const f32 one = __builtin_bit_cast(f32, static_cast<u32>(scale) << 16), none = static_cast<f32>(zero);
+    const Vec<f32, 2> one = pair_of(__builtin_bit_cast(f32, static_cast<u32>(scale) << 16)), none = pair_of(static_cast<f32>(zero));
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const Vec<f32, 2> q = {static_cast<f32>(bytes[0] >> (8 * i) & 0xff), static_cast<f32>(bytes[1] >> (8 * i) & 0xff)};
-      const Vec<f32, 2> x = (q - Vec<f32, 2>(none)) * Vec<f32, 2>(one);
+      const Vec<f32, 2> x = (q - none) * one;
       if constexpr (has_cvt_pk_bf16) {
         result[i] = __builtin_bit_cast(u32, __builtin_convertvector(x, Vec<bf16, 2>));
       } else { // to nearest even. NaN stays: its lower half is 0, as that of the scale it comes from

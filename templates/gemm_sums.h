@@ -26,15 +26,15 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
   }
   KILN_MEMBER void add(const Slot& slot) {
     if constexpr (config.block_scaled()) {
-      f32 scale[config.products][Operands::a_rows];
+      S scale[config.products][Operands::a_rows];
 #pragma unroll
       for (int p = 0; p < config.products; ++p)
 #pragma unroll
-        for (int r = 0; r < Operands::a_rows; ++r) scale[p][r] = slot.scales.scale(r, p, 0);
+        for (int r = 0; r < Operands::a_rows; ++r) scale[p][r] = all_of<S>(slot.scales.scale(r, p, 0));
       each([&](int p, int i, int r) KILN_LAMBDA {
         OfGroup group = OfGroup(0);
         multiply_words(slot, p, i, r, group);
-        sums[p][i][r] += __builtin_convertvector(group, S) * S(scale[p][r]);
+        sums[p][i][r] += __builtin_convertvector(group, S) * scale[p][r];
       });
     } else if constexpr (Operands::ratio == 1) {
       multiply_in_order(slot);
@@ -136,9 +136,9 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, 
       add_to(group, slot);
 #pragma unroll
       for (int p = 0; p < config.products; ++p) {
-        const f32 even = slot.scales.scale(0, p, 0), odd = slot.scales.scale(1, p, 0); // of the lane's two rows of A
+        const Vec<f32, 2> even = pair_of(slot.scales.scale(0, p, 0)), odd = pair_of(slot.scales.scale(1, p, 0)); // of the lane's two rows of A
 #pragma unroll
-        for (int i = 0; i < Operands::b_rows; ++i) sums[p][i] += __builtin_convertvector(group[p][i], S) * S{even, even, odd, odd};
+        for (int i = 0; i < Operands::b_rows; ++i) sums[p][i] += __builtin_convertvector(group[p][i], S) * S{even[0], even[1], odd[0], odd[1]};
       }
     } else {
       add_to(sums, slot);

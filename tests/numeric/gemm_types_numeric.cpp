@@ -90,8 +90,9 @@ TEST_CASE("weights of 4 bits: types, groups, methods, tails") {
       check(packed(type, 3, 33, 480, 96), to, 3, 3); // groups that steps do not divide
       check(packed(type, 33, 48, 768, 256), to, 4, 30, {"tile_n=16"});
       check(packed(type, 1, 1, 32, 64), to, 5, 1);
-      check(packed(type, 8, 100, 672, 64), to, 6, 5, {"method=sparse", "tile_n=32", "loads=2", "ring=2"});
-      check(packed(type, 4, 80, 1056, 64), to, 7, 3, {"method=dot", "tile_n=16", "ring=2"});
+      check(packed(type, 8, 100, 672, 64), to, 6, 5, {"method=sparse", "tile_n=32", "ring=2"});
+      check(packed(type, 8, 100, 1024, 64), to, 9, 5, {"method=sparse", "tile_n=32", "loads=2", "ring=2"});
+      check(packed(type, 4, 80, 1056, 64), to, 7, 3, {"method=dot", "tile_n=16", "ring=1"});
       check(packed(type, 40, 96, 352, 32), to, 8, 35, {"method=matrix32", "loads=2", "ring=1", "tile_n=32"});
     }
   }
