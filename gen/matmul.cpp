@@ -19,7 +19,8 @@ void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_pr
     throw UserError(subject, fmt::format("its shape {} has {} dimensions", text(e.shape()), e.shape().size()),
                     "give it two: [m, k] or [n, k]");
   if (e->layout == Layout::strided || (e->layout == Layout::preshuffled && !may_be_preshuffled))
-    throw UserError(subject, fmt::format("it is {}", e->layout == Layout::strided ? "strided" : "preshuffled"), "use Layout::contiguous");
+    throw UserError(subject, fmt::format("it is {}", e->layout == Layout::strided ? "strided" : "preshuffled"),
+                    "use Layout::contiguous");
   if (e.shape()[1].is_dynamic())
     throw UserError(subject, fmt::format("its last dimension '{}' is known only at launch", e.shape()[1].name()),
                     "give k a number: kernels are specialised for it");
@@ -35,9 +36,10 @@ void require_matrices(Op op, const Expr& a, const Expr& b) {
 
 void require_same_k(Op op, const Expr& a, const Expr& b) {
   if (!same_size(a.shape()[1], b.shape()[1]))
-    throw UserError(subject_of(op), fmt::format("k is {} in a {} and {} in b {}", a.shape()[1].text(), text(a.shape()),
-                                                b.shape()[1].text(), text(b.shape())),
-                    "give both the same last dimension: b is [n, k], not [k, n]");
+    throw UserError(
+        subject_of(op),
+        fmt::format("k is {} in a {} and {} in b {}", a.shape()[1].text(), text(a.shape()), b.shape()[1].text(), text(b.shape())),
+        "give both the same last dimension: b is [n, k], not [k, n]");
 }
 
 // A scale or zero point of type `type`: one for every group of `what`, in `rows` rows.
@@ -57,7 +59,8 @@ bool can_multiply(DType a, DType b) {
 
 Expr make_product(Op op, std::vector<Expr> operands, std::int64_t group) {
   Shape shape = {operands[0].shape()[0], operands[1].shape()[0]};
-  return Expr(std::make_shared<const Node>(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = std::move(operands), .group = group}));
+  return Expr(std::make_shared<const Node>(
+      Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = std::move(operands), .group = group}));
 }
 
 } // namespace
@@ -77,7 +80,8 @@ Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale) {
   require_matrices(op, a, b);
   require_same_k(op, a, b);
   if (!multiply_as_8_bit(a.dtype(), b.dtype()))
-    throw UserError(subject_of(op), fmt::format("there is no block-scaled product of {} and {}", name(a.dtype()), name(b.dtype())),
+    throw UserError(subject_of(op),
+                    fmt::format("there is no block-scaled product of {} and {}", name(a.dtype()), name(b.dtype())),
                     "use fp8 with fp8 of the same kind, or i8 with i8");
   const std::int64_t groups = group_count(a.shape()[1].size(), scale_block);
   require_scale(op, "a_scale", a_scale, f32, {a.shape()[0], groups},
@@ -92,14 +96,18 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group) {
   constexpr Op op = Op::matmul_nt_w4;
   require_matrices(op, a, b);
   if (!is_16_bit(a.dtype()) || b.dtype() != u8)
-    throw UserError(subject_of(op), fmt::format("there is no product of {} and 4-bit numbers in {}", name(a.dtype()), name(b.dtype())),
+    throw UserError(subject_of(op),
+                    fmt::format("there is no product of {} and 4-bit numbers in {}", name(a.dtype()), name(b.dtype())),
                     "use f16 or bf16 for a, and u8 for b, with two numbers a byte");
   const std::int64_t k = a.shape()[1].size();
   if (b.shape()[1].size() * 2 != k)
-    throw UserError(subject_of(op), fmt::format("k is {} in a {}, but rows of b {} hold {} numbers", k, text(a.shape()), text(b.shape()), b.shape()[1].size() * 2),
+    throw UserError(subject_of(op),
+                    fmt::format("k is {} in a {}, but rows of b {} hold {} numbers", k, text(a.shape()), text(b.shape()),
+                                b.shape()[1].size() * 2),
                     "give b the shape [n, k/2]: two numbers a byte");
   if (group < 32 || group % 32 || group > max_dim_size)
-    throw UserError(subject_of(op), fmt::format("the group size is {}", group), "use a multiple of 32: a lane reads 32 weights at a time");
+    throw UserError(subject_of(op), fmt::format("the group size is {}", group),
+                    "use a multiple of 32: a lane reads 32 weights at a time");
   const std::int64_t groups = group_count(k, group);
   const auto what = fmt::format("b {} has {} groups of {} in each of its rows", text(b.shape()), groups, group);
   require_scale(op, "scale", scale, a.dtype(), {b.shape()[0], groups}, what);

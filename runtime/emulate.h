@@ -9,8 +9,8 @@
 namespace kiln {
 
 struct EmulatedRun {
-  Outputs outputs;         // as evaluate gives them; contiguous
-  exec::ExecResult result; // of the last launch: findings and counts; findings are data, look at them
+  Outputs outputs;                  // as evaluate gives them; contiguous
+  exec::ExecResult result;          // of the last launch: findings and counts; findings are data, look at them
   std::vector<std::byte> workspace; // as the last launch left it; empty without
 };
 

@@ -33,12 +33,15 @@ KernelSpec scaled_point(Random& random, const Target& to, std::int64_t m, std::i
   const std::int64_t group = packed ? random.pick({32, 64, 96, 128, 256}) : scale_block, groups = group_count(k, group);
   if (packed) {
     const DType type = random.chance(50) ? f16 : bf16;
-    return KernelSpec("w4").output("c", type, matmul_nt_w4(input("a", type, {rows, k}), input("b", u8, {n, k / 2}, layout),
-                                                           input("scale", type, {n, groups}), input("zero", u8, {n, groups}), group));
+    return KernelSpec("w4").output("c", type,
+                                   matmul_nt_w4(input("a", type, {rows, k}), input("b", u8, {n, k / 2}, layout),
+                                                input("scale", type, {n, groups}), input("zero", u8, {n, groups}), group));
   }
   const DType type = random.chance(70) ? to.fp8() : i8;
-  return KernelSpec("scaled").output("c", bf16, matmul_nt_scaled(input("a", type, {rows, k}), input("b", type, {n, k}, layout), input("a_scale", f32, {rows, groups}),
-                                                                 input("b_scale", f32, {group_count(n, group), groups})));
+  return KernelSpec("scaled").output("c", bf16,
+                                     matmul_nt_scaled(input("a", type, {rows, k}), input("b", type, {n, k}, layout),
+                                                      input("a_scale", f32, {rows, groups}),
+                                                      input("b_scale", f32, {group_count(n, group), groups})));
 }
 
 Point random_point(std::uint64_t seed) {

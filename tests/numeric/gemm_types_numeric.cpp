@@ -22,13 +22,15 @@ Expr matrix(const char* name, DType type, Shape shape, bool preshuffled = false)
 }
 
 KernelSpec plain(DType a_type, DType b_type, std::int64_t most, std::int64_t n, std::int64_t k, bool preshuffled = false) {
-  return KernelSpec("gemm").output("c", f32, matmul_nt(matrix("a", a_type, {rows_to(most), k}), matrix("b", b_type, {n, k}, preshuffled)));
+  return KernelSpec("gemm").output("c", f32,
+                                   matmul_nt(matrix("a", a_type, {rows_to(most), k}), matrix("b", b_type, {n, k}, preshuffled)));
 }
 
 Expr scaled(DType a_type, DType b_type, std::int64_t most, std::int64_t n, std::int64_t k, bool preshuffled = false) {
   const std::int64_t groups = group_count(k, scale_block);
   return matmul_nt_scaled(matrix("a", a_type, {rows_to(most), k}), matrix("b", b_type, {n, k}, preshuffled),
-                          matrix("a_scale", f32, {rows_to(most), groups}), matrix("b_scale", f32, {group_count(n, scale_block), groups}));
+                          matrix("a_scale", f32, {rows_to(most), groups}),
+                          matrix("b_scale", f32, {group_count(n, scale_block), groups}));
 }
 KernelSpec block_scaled(DType a_type, DType b_type, std::int64_t most, std::int64_t n, std::int64_t k, bool preshuffled = false) {
   return KernelSpec("scaled").output("c", f32, scaled(a_type, b_type, most, n, k, preshuffled));
@@ -36,8 +38,9 @@ KernelSpec block_scaled(DType a_type, DType b_type, std::int64_t most, std::int6
 
 KernelSpec packed(DType type, std::int64_t most, std::int64_t n, std::int64_t k, std::int64_t group, bool preshuffled = false) {
   const std::int64_t groups = group_count(k, group);
-  return KernelSpec("w4").output("c", f32, matmul_nt_w4(matrix("a", type, {rows_to(most), k}), matrix("b", u8, {n, k / 2}, preshuffled),
-                                                        matrix("scale", type, {n, groups}), matrix("zero", u8, {n, groups}), group));
+  return KernelSpec("w4").output("c", f32,
+                                 matmul_nt_w4(matrix("a", type, {rows_to(most), k}), matrix("b", u8, {n, k / 2}, preshuffled),
+                                              matrix("scale", type, {n, groups}), matrix("zero", u8, {n, groups}), group));
 }
 
 void check(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::int64_t m, const Settings& settings = {}) {
@@ -115,7 +118,8 @@ TEST_CASE("32x32 matrix instructions") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const DType e4 = to.fp8_e4m3(), e5 = to.fp8_e5m2();
-    const std::pair<DType, DType> types[] = {{e4, e4}, {e4, e5}, {e5, e4}, {e5, e5}, {f16, f16}, {bf16, bf16}, {i8, i8}, {f16, e4}, {bf16, i8}};
+    const std::pair<DType, DType> types[] = {{e4, e4},     {e4, e5}, {e5, e4},  {e5, e5},  {f16, f16},
+                                             {bf16, bf16}, {i8, i8}, {f16, e4}, {bf16, i8}};
     std::uint64_t seed = 60;
     for (const auto& [a, b] : types) {
       CAPTURE(fmt::format("{} {} x {}", arch, name(a), name(b)));

@@ -11,7 +11,8 @@ using namespace kiln;
 
 TEST_CASE("scales of blocks belong to 128 rows of b and 128 elements of k") {
   const KernelSpec spec = KernelSpec("k").output(
-      "c", f32, matmul_nt_scaled(input("a", i8, {2, 144}), input("b", i8, {130, 144}), input("sa", f32, {2, 2}), input("sb", f32, {2, 2})));
+      "c", f32,
+      matmul_nt_scaled(input("a", i8, {2, 144}), input("b", i8, {130, 144}), input("sa", f32, {2, 2}), input("sb", f32, {2, 2})));
   Inputs inputs = random_inputs(spec, 1);
   const auto at = [&](const char* name, std::int64_t row, std::int64_t column) {
     const Tensor& t = inputs.tensors.at(name);
@@ -36,8 +37,9 @@ TEST_CASE("scales of blocks belong to 128 rows of b and 128 elements of k") {
 }
 
 TEST_CASE("weights of 4 bits: the even k in the low half, rounded after the product with the scale") {
-  const KernelSpec spec = KernelSpec("k").output("c", f32, matmul_nt_w4(input("a", f16, {1, 64}), input("b", u8, {2, 32}), input("scale", f16, {2, 2}),
-                                                                        input("zero", u8, {2, 2}), 32));
+  const KernelSpec spec = KernelSpec("k").output("c", f32,
+                                                 matmul_nt_w4(input("a", f16, {1, 64}), input("b", u8, {2, 32}),
+                                                              input("scale", f16, {2, 2}), input("zero", u8, {2, 2}), 32));
   Inputs inputs = random_inputs(spec, 1);
   const auto fill = [&](const char* name, float value) {
     for (std::int64_t i = 0; i < inputs.tensors.at(name).size(); ++i) inputs.tensors.at(name).set(i, value);
