@@ -195,7 +195,13 @@ std::string_view name(Residency residency) {
 }
 
 std::string_view name(GemmMethod method) {
-  return method == GemmMethod::matrix ? "matrix" : method == GemmMethod::sparse ? "sparse" : "dot";
+  switch (method) {
+  case GemmMethod::matrix: return "matrix";
+  case GemmMethod::matrix32: return "matrix32";
+  case GemmMethod::sparse: return "sparse";
+  case GemmMethod::dot: return "dot";
+  }
+  throw InternalError("unknown GemmMethod");
 }
 
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
@@ -311,9 +317,9 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
     }
     if (plan.gemm && field == "method") {
       bool known = false;
-      for (const GemmMethod method : {GemmMethod::matrix, GemmMethod::sparse, GemmMethod::dot})
+      for (const GemmMethod method : {GemmMethod::matrix, GemmMethod::matrix32, GemmMethod::sparse, GemmMethod::dot})
         if (text == name(method)) schedule.gemm.method = method, known = true;
-      if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, sparse or dot");
+      if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, matrix32, sparse or dot");
       continue;
     }
     const auto found = std::ranges::find(fields, field, &std::pair<std::string_view, int*>::first);

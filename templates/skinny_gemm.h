@@ -12,7 +12,7 @@ struct GemmSegment {
 
 template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
   static_assert(why_invalid(config) == nullptr, "invalid SkinnyGemmConfig");
-  static_assert(config.a_bits == 8 * sizeof(A) && config.b_bits == 8 * sizeof(B));
+  static_assert(config.a_bits == 8 * sizeof(A) && config.b_bits == (__is_same(B, u4x2) ? 4 : 8 * sizeof(B)));
   using Operands = GemmOperands<config, A, B>;
   using Slot = GemmSlot<config, A, B>;
   using Part = Vec<f32, config.vec>;
@@ -21,17 +21,18 @@ template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
   static constexpr bool partial_turns = config.crosses() || config.steps() / config.workgroups % (config.waves * config.ring) != 0;
 
 public:
-  // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), of which the counters at its start
-  // are zero before the first launch; every launch leaves them so.
-  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace) : a_(a), rows_(rows), workspace_(static_cast<char*>(workspace)) {
-    operands_.start(rows);
+  // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), zero before the first launch; every
+  // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group].
+  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const f32* a_scale = nullptr)
+      : a_(a), rows_(rows), workspace_(static_cast<char*>(workspace)) {
+    operands_.start(rows, a_scale);
     wave_ = platform::uniform(platform::thread_id() / 64);
     group_ = group_in_order();
   }
 
-  // Multiplies with `b...`, one matrix for each product, and calls epilogue(TileChunk, one InRegisters<Part> a product) for
+  // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of gemm_scales.h), and calls epilogue(TileChunk, one InRegisters<Part> a product) for
   // every chunk of C that this workgroup finishes.
-  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, const Bs*... b) {
+  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) {
     u32 left = first_step(group_ + 1) - first_step(group_);
     const u32 tile = first_step(group_) / tile_steps, at = first_step(group_) - tile * tile_steps;
     GemmSegment segment{tile, at, least(tile_steps - at, left)};
@@ -64,7 +65,7 @@ private:
   }
 
   // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
-  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const Bs*... b) {
+  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, Bs... b) {
     const u32 turns = (segment.count + config.ring - 1) / config.ring;
     const u32 first = least(turns * wave_ / config.waves * config.ring, segment.count);
     count_ = least(turns * (wave_ + 1) / config.waves * config.ring, segment.count) - first;
@@ -143,10 +144,10 @@ private:
 
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
   template <class Epilogue> KILN_MEMBER void finish(const GemmSegment& segment, bool again, Epilogue& epilogue) {
-    static __shared__ f32 tiles[config.waves][config.rows * config.lds_row()];
+    static __shared__ f32 tiles[config.planes()][config.rows * config.lds_row()];
     static __shared__ u32 arrived;
     if (config.crosses() && again) platform::barrier(); // LDS is read no more
-    sums_.to_lds(tiles[wave_]);
+    sums_.to_lds(tiles[wave_ * config.planes_per_wave()]);
     platform::barrier();
     Part parts[config.chunks()][config.products];
 #pragma unroll
@@ -162,13 +163,13 @@ private:
   KILN_DEVICE u32 chunk_row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
   KILN_DEVICE u32 chunk_column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
 
-  KILN_MEMBER Part sum_of_waves(const f32 (&tiles)[config.waves][config.rows * config.lds_row()], int c, int p) const {
+  KILN_MEMBER Part sum_of_waves(const f32 (&tiles)[config.planes()][config.rows * config.lds_row()], int c, int p) const {
     u32 row = chunk_row(c);
     if (config.rows * config.chunks_per_row() % config.threads()) row = least(row, config.rows - 1);
     const u32 at = row * config.lds_row() + p * config.tile_n + chunk_column(c);
     Part sum = *reinterpret_cast<const Part*>(&tiles[0][at]);
 #pragma unroll
-    for (int w = 1; w < config.waves; ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);
+    for (int w = 1; w < config.planes(); ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);
     return sum;
   }
 
@@ -178,17 +179,20 @@ private:
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
-  // Leaves this workgroup's part of a tile in the workspace. The last one to arrive sums all parts, in the order of k, and
-  // returns true. Formally: release before the counter, acquire after it, both at agent scope, as L2s of XCDs differ.
+  // Leaves this workgroup's part of a tile in the workspace, or adds it to the tile's there. The last one to arrive sums all
+  // parts, in the order of k, or takes the sum and leaves zeros for the next launch, and returns true. Formally: release before the counter, acquire after it, both at agent scope, as L2s of XCDs differ.
   KILN_MEMBER bool meet(const GemmSegment& segment, Part (&parts)[config.chunks()][config.products], u32& arrived) {
     const u32 first = group_of(segment.tile * tile_steps), last = group_of(segment.tile * tile_steps + tile_steps - 1);
     u32* const counter = reinterpret_cast<u32*>(workspace_) + segment.tile;
     f32* const mine = place_of(group_, segment.tile);
+    each_part([&](int c, int p) KILN_LAMBDA {
+      if constexpr (config.atomics) {
 #pragma unroll
-    for (int c = 0; c < config.chunks(); ++c)
-#pragma unroll
-      for (int p = 0; p < config.products; ++p)
-        if (in_tile(c)) *reinterpret_cast<Part*>(mine + part_offset(c, p)) = parts[c][p];
+        for (int i = 0; i < config.vec; ++i) platform::add_for_device(mine + part_offset(c, p) + i, parts[c][p][i]);
+      } else {
+        *reinterpret_cast<Part*>(mine + part_offset(c, p)) = parts[c][p];
+      }
+    });
     platform::release_to_device();
     platform::barrier();
     if (platform::thread_id() == 0) arrived = platform::count_up(counter);
@@ -196,6 +200,14 @@ private:
     if (platform::uniform(arrived) != last - first) return false;
     platform::acquire_from_device();
     if (platform::thread_id() == 0) *counter = 0;
+    if constexpr (config.atomics) {
+      each_part([&](int c, int p) KILN_LAMBDA {
+        Part* const sum = reinterpret_cast<Part*>(mine + part_offset(c, p));
+        parts[c][p] = *sum;
+        *sum = Part(0);
+      });
+      return true;
+    }
 #pragma unroll
     for (int c = 0; c < config.chunks(); ++c)
 #pragma unroll
@@ -203,13 +215,17 @@ private:
 #pragma unroll 4
     for (u32 group = first; group <= last; ++group) {
       const f32* const other = place_of(group, segment.tile);
-#pragma unroll
-      for (int c = 0; c < config.chunks(); ++c)
-#pragma unroll
-        for (int p = 0; p < config.products; ++p)
-          if (in_tile(c)) parts[c][p] += *reinterpret_cast<const Part*>(other + part_offset(c, p));
+      each_part([&](int c, int p) KILN_LAMBDA { parts[c][p] += *reinterpret_cast<const Part*>(other + part_offset(c, p)); });
     }
     return true;
+  }
+  // f(c, p) of every part that this lane has.
+  template <class F> KILN_MEMBER void each_part(F f) const {
+#pragma unroll
+    for (int c = 0; c < config.chunks(); ++c)
+#pragma unroll
+      for (int p = 0; p < config.products; ++p)
+        if (in_tile(c)) f(c, p);
   }
   KILN_MEMBER bool in_tile(int c) const {
     return config.rows * config.chunks_per_row() % config.threads() == 0 || chunk_row(c) < config.rows;
@@ -217,9 +233,10 @@ private:
   KILN_DEVICE u32 part_offset(int c, int p) {
     return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec;
   }
-  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second.
+  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second. With
+  // atomics a tile has one.
   KILN_MEMBER f32* place_of(u32 group, u32 tile) const {
-    const u32 place = 2 * group + (first_step(group) < tile * tile_steps);
+    const u32 place = config.atomics ? tile : 2 * group + (first_step(group) < tile * tile_steps);
     return reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * config.partial_floats();
   }
 
