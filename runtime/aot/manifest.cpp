@@ -122,6 +122,14 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
       options.cols = integer(line, name, value);
     else if (name == "group")
       options.group = integer(line, name, value);
+    else if (name == "m")
+      options.m = integer(line, name, value);
+    else if (name == "n")
+      options.n = integer(line, name, value);
+    else if (name == "k")
+      options.k = integer(line, name, value);
+    else if (name == "preshuffled")
+      options.preshuffled = boolean(line, name, value);
     else if (name == "dtype")
       options.dtype = dtype(line, name, value);
     else if (name == "fp8")
@@ -132,7 +140,7 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
       options.in_place = boolean(line, name, value);
     else
       fail(line, fmt::format("the catalogue has no option \"{}\"", name),
-           "use cols, dtype, fp8, group, dynamic_scale, in_place, set, arch");
+           "use cols, m, n, k, dtype, fp8, group, dynamic_scale, in_place, preshuffled, set, arch");
   }
   return catalog_spec(entry, options);
 }

@@ -69,6 +69,7 @@ TEST_CASE("a line of a manifest stands for every combination of its values, and 
         "softmax cols=5; softmax cols=7; softmax cols=9; ");
   CHECK(parsed("# nothing\n\n   \n").empty());
   CHECK(parsed(R"({"catalog": "softmax"})").size() == 2);
+  CHECK(parsed(R"({"catalog": "gemm", "m": [1, 8], "n": [256, 512], "k": 1024, "dtype": "f16"})", {"gfx942"}).size() == 4);
   CHECK(parsed(R"({"catalog": "softmax", "arch": "gfx950"})").size() == 1);
   CHECK(parsed(R"({"catalog": "softmax", "arch": "gfx950"})", {"gfx942"}).empty());
   CHECK(parsed("{\"catalog\": \"softmax\"}\n{\"catalog\": \"softmax\", \"cols\": 4096}\n").size() == 2); // 4096 is the default
