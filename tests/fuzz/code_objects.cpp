@@ -6,6 +6,7 @@
 #include "isa_checks/code_object.h"
 #include "isa_checks/error.h"
 #include "isa_checks/exec/execute.h"
+#include "tests/fuzz/seeds.h"
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -219,15 +220,10 @@ void run_one(std::vector<std::uint8_t> bytes, u64 seed) {
   }
 }
 
-u64 number_from(const char* variable, u64 otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 } // namespace
 
 TEST_CASE("damaged code objects") {
-  const u64 first = number_from("KILN_FUZZ_FIRST", 1), count = number_from("KILN_FUZZ_COUNT", 400);
+  const u64 first = testing::number_from("KILN_FUZZ_FIRST", 1), count = testing::number_from("KILN_FUZZ_COUNT", 400);
   const std::array originals{make_original("gfx942"), make_original("gfx950")};
   for (const Original& o : originals) REQUIRE_NOTHROW(run_one(o.bytes, 1));
   const std::clock_t begin = std::clock();

@@ -7,6 +7,7 @@
 #include "runtime/compile.h"
 #include "runtime/contract.h"
 #include "runtime/inspect.h"
+#include "tests/fuzz/seeds.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -14,11 +15,6 @@
 using namespace kiln;
 
 namespace {
-
-std::uint64_t number(const char* variable, std::uint64_t fallback) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 struct Point {
   KernelSpec spec;
@@ -81,7 +77,7 @@ Point random_point(std::uint64_t seed) {
 } // namespace
 
 TEST_CASE("every schedule that is offered for a product keeps its contract") {
-  const std::uint64_t first = number("KILN_GEMM_FIRST", 1), count = number("KILN_GEMM_COUNT", 16);
+  const std::uint64_t first = testing::number_from("KILN_GEMM_FIRST", 1), count = testing::number_from("KILN_GEMM_COUNT", 16);
   std::uint64_t compiled = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const Point point = random_point(seed);

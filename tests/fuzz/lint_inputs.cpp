@@ -5,6 +5,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/isa/linked.h"
 #include "tests/lint/files.h"
+#include "tests/fuzz/seeds.h"
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -163,11 +164,6 @@ Input make_input(const Corpus& corpus, std::uint64_t seed) {
   return {"in.s", "assembly", Bytes(text.begin(), text.end())};
 }
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 // What is wrong with a run, or "".
 std::string verdict(const Result& r, std::chrono::duration<double> took) {
   if (r.exit_code < 0 || r.exit_code > 2) return fmt::format("exit code {}", r.exit_code);
@@ -180,7 +176,7 @@ std::string verdict(const Result& r, std::chrono::duration<double> took) {
 } // namespace
 
 TEST_CASE("damaged inputs") {
-  const std::uint64_t first = number_from("KILN_FUZZ_FIRST", 1), count = number_from("KILN_FUZZ_COUNT", 1500);
+  const std::uint64_t first = kiln::testing::number_from("KILN_FUZZ_FIRST", 1), count = kiln::testing::number_from("KILN_FUZZ_COUNT", 1500);
   const char* const keep = std::getenv("KILN_FUZZ_KEEP");
   MESSAGE("seeds ", first, " to ", first + count - 1);
   const Corpus corpus = make_corpus();

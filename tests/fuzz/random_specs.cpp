@@ -5,6 +5,7 @@
 #include "gen/graph.h"
 #include "tests/fuzz/shrink_spec.h"
 #include "tests/numeric/check_kernel.h"
+#include "tests/fuzz/seeds.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -12,11 +13,6 @@
 using namespace kiln;
 
 namespace {
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 std::optional<std::string> check(const KernelSpec& spec, const Target& to, std::uint64_t seed) {
   try {
@@ -40,7 +36,7 @@ std::string shrunk(const KernelSpec& spec, const Target& to, std::uint64_t seed)
 } // namespace
 
 TEST_CASE("random specs") {
-  const std::uint64_t first = number_from("KILN_FUZZ_FIRST", 1), count = number_from("KILN_FUZZ_COUNT", 150);
+  const std::uint64_t first = testing::number_from("KILN_FUZZ_FIRST", 1), count = testing::number_from("KILN_FUZZ_COUNT", 150);
   MESSAGE("seeds ", first, " to ", first + count - 1);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const Target to = target(known_archs()[seed % known_archs().size()]);
