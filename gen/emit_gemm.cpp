@@ -10,12 +10,18 @@
 namespace kiln {
 namespace {
 
+std::string producers_text(const SkinnyGemmConfig& c) {
+  if (!c.has_producers()) return "";
+  return fmt::format("\n                                  .b_producers = {}, .a_producers = {}, .slots = {}, .direct = {}, ", c.b_producers,
+                     c.a_producers, c.slots, c.direct);
+}
+
 std::string config_text(const SkinnyGemmConfig& c) {
   return fmt::format("constexpr SkinnyGemmConfig config{{.rows = {}, .n = {}, .k = {}, .a_bits = {}, .b_bits = {}, .method = "
                      "GemmMethod::{}, .products = {},\n                                  .tile_n = {}, .waves = {}, .loads = {}, .ring = {}, .workgroups = "
-                     "{}, .vec = {}, .atomics = {}}};\n",
+                     "{}, .vec = {}, {}.atomics = {}}};\n",
                      c.rows, c.n, c.k, c.a_bits, c.b_bits, name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
-                     c.workgroups, c.vec, c.atomics);
+                     c.workgroups, c.vec, producers_text(c), c.atomics);
 }
 
 class GemmEmitter {
