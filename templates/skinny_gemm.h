@@ -59,7 +59,10 @@ private:
       const GemmSegment next{segment.tile + 1, 0, smaller(tile_steps, left)};
       if (config.crosses() && left) steps.begin(next, a_, b...); // in flight while this tile is finished
       if (config.crosses() && again) platform::barrier();        // LDS is read no more
-      if constexpr (Steps::sums) steps.to_lds(lds().tiles[index]);
+      if constexpr (Steps::sums) {
+        platform::settle_sums();
+        steps.to_lds(lds().tiles[index]);
+      }
       platform::barrier();
       finish(segment, epilogue);
       if (!config.crosses() || !left) return;

@@ -103,6 +103,15 @@ KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 
 
 // Nothing moves across it at compile time.
 KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
+// Between the last matrix instruction and the first use of its result by another kind of instruction. On gfx950 that takes up
+// to 12 wait states for an 8-pass one (f8f6f4 of fp8); LLVM 21 leaves 11 where a loop ends between the two.
+KILN_DEVICE void settle_sums() {
+#if defined(__gfx950__)
+  schedule_barrier();
+  asm volatile("s_nop 11"); // twelve states
+  schedule_barrier();
+#endif
+}
 // Keeps what is computed from an offset behind this place. An offset that is widened to 64 bits before a loop is added to
 // its base as a vector of 64 bits there; widened beside the access, it is part of the access.
 KILN_DEVICE void stay_here(u32& offset) { asm volatile("" : "+v"(offset)); }
