@@ -52,7 +52,7 @@ isa::Expectations with_producers_contract(isa::Expectations e, const SkinnyGemmC
   // The waves that load never have less in flight than all of their ring but one step. A tile that is loaded at once has no loop.
   if (c.steps_per_tile() <= std::max(c.ring * c.b_producers, c.a_ring() * c.a_producers)) return e;
   e.in_loops_with = fills;
-  e.max_loop_drains = c.ring > 1 && c.a_ring() > 1 ? 0 : 2; // of waves that load B, of those that load A
+  if (c.ring > 1 && c.a_ring() > 1) e.max_loop_drains = 0;
   e.min_bytes_in_flight = static_cast<std::uint32_t>(std::min((c.ring - 1) * c.b_loads(), (c.a_ring() - 1) * c.a_loads()) * 1024);
   return e;
 }
@@ -70,7 +70,7 @@ isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
   if (c.method != GemmMethod::dot) e.required.emplace_back(multiplies);
   // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.
   e.in_loops_with = multiplies;
-  e.max_loop_drains = c.ring > 1 ? 0 : 1;
+  if (c.ring > 1) e.max_loop_drains = 0;
   e.min_bytes_in_flight = static_cast<std::uint32_t>((c.ring - 1) * c.b_loads() * 1024);
   return e;
 }
