@@ -10,3 +10,28 @@ function(kiln_embed_headers var folder)
     COMMENT "Embedding ${folder}/" VERBATIM)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
+
+# kiln_embed_pages(var folder): a generated source that holds every Markdown page of `folder` as text, by name.
+function(kiln_embed_pages var folder)
+  file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.md)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_pages.cpp)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPAGES=${pages}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_pages.cmake
+    DEPENDS ${pages} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_pages.cmake
+    COMMENT "Embedding ${folder}/" VERBATIM)
+  set(${var} ${output} PARENT_SCOPE)
+endfunction()
+
+# kiln_embed_page_parts(var folder): a generated source that holds each file of `folder` as text, by name. See
+# isa_checks/cli/html.h.
+function(kiln_embed_page_parts var folder)
+  file(GLOB parts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_page_parts.cpp)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPARTS=${parts}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page_parts.cmake
+    DEPENDS ${parts} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page_parts.cmake
+    COMMENT "Embedding ${folder}/" VERBATIM)
+  set(${var} ${output} PARENT_SCOPE)
+endfunction()

@@ -13,6 +13,8 @@ endforeach()
 
 add_library(kiln_all INTERFACE)
 target_link_libraries(kiln_all INTERFACE ${layers})
+target_include_directories(kiln_all INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/runtime/include> # <kiln/kiln.h>
+                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 add_library(kiln::kiln ALIAS kiln_all) # the name is the same in a build that has Kiln as a subdirectory
 set_target_properties(kiln_all PROPERTIES EXPORT_NAME kiln)
 foreach(layer ${layers})
@@ -24,7 +26,7 @@ foreach(layer ${layers})
 endforeach()
 
 install(TARGETS kiln_all ${layers} EXPORT kiln_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(program kiln isa_lint)
+foreach(program kiln kiln-worker isa_lint)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
@@ -35,12 +37,20 @@ install(
   FILES_MATCHING
   PATTERN "*.h"
   PATTERN "*.def"
-  PATTERN cli EXCLUDE)
+  PATTERN cli EXCLUDE
+  PATTERN include EXCLUDE)
+install(FILES runtime/include/kiln/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 configure_package_config_file(
-  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake INSTALL_DESTINATION ${package})
+  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake INSTALL_DESTINATION ${package}
+  PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/KilnKernelCache.cmake
         DESTINATION ${package})
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})
+
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/../docs/isa_lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+include(KilnKernelCache) # for a build that has Kiln as a subdirectory
+include(KilnPkgConfig)

@@ -11,11 +11,13 @@
 #include <llvm/MC/MCInst.h>
 #include <llvm/MC/MCInstPrinter.h>
 #include <llvm/Support/raw_ostream.h>
+#include <unordered_map>
 
 namespace kiln::isa {
 namespace {
 
 constexpr std::size_t longest_instruction = 16; // bytes
+constexpr std::size_t most_known = 1 << 15;     // instructions remembered, of each length; some 10 MB
 
 // LLVM 21 and 22 crash on an instruction that names a literal for which no bytes are left (llvm-project issues 170318
 // and 214909). They take as many bytes of the input as the longest instruction has, so a longer one is claimed here: a
@@ -73,6 +75,7 @@ std::optional<std::uint64_t> target_of(const Instruction& instruction) {
 
 std::string tidy(std::string_view printed) {
   std::string text;
+  text.reserve(printed.size());
   for (char c : printed) {
     if (c == '\t')
       c = ' ';
@@ -122,7 +125,38 @@ struct Disassembler::Machine {
     return size;
   }
 
+  // What an instruction is does not depend on where it stands, and code repeats itself: three of four instructions of a
+  // library have been seen before. One of 4 bytes is known by them alone, because no encoding looks further unless they
+  // say so.
   void decode_one(std::span<const std::uint8_t> code, Instruction& instruction) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, code.data(), std::min<std::size_t>(code.size(), sizeof bytes));
+    const Instruction* known = find(short_, bytes & 0xffffffff);
+    if (!known && code.size() >= sizeof bytes)
+      known = find(long_, bytes);
+    const std::uint64_t address = instruction.address;
+    if (known && known->size <= code.size()) {
+      instruction = *known;
+      instruction.address = address;
+      instruction.branch_target = target_of(instruction);
+      return;
+    }
+    decode_new(code, instruction);
+    if (!instruction.valid || instruction.size > sizeof bytes)
+      return;
+    auto& cache = instruction.size == 4 ? short_ : long_;
+    if (cache.size() >= most_known)
+      cache.clear();
+    cache.emplace(instruction.size == 4 ? bytes & 0xffffffff : bytes, instruction);
+  }
+
+  using Known = std::unordered_map<std::uint64_t, Instruction>;
+  static const Instruction* find(const Known& cache, std::uint64_t bytes) {
+    const auto at = cache.find(bytes);
+    return at == cache.end() ? nullptr : &at->second;
+  }
+
+  void decode_new(std::span<const std::uint8_t> code, Instruction& instruction) {
     llvm::MCInst inst;
     const auto size = decode_operands(code, instruction.address, inst);
     instruction.valid = size.has_value();
@@ -153,6 +187,7 @@ struct Disassembler::Machine {
   llvm::MCContext context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
+  Known short_, long_; // valid instructions of 4 and of 8 bytes
 };
 
 Disassembler::Disassembler(const TargetFacts& target) : machine_(std::make_unique<Machine>(target)) {}

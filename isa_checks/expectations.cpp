@@ -94,6 +94,14 @@ public:
       return;
     in_loops_with_ = e.in_loops_with;
     const WaitAnalysis waits = analyze_waits(p_);
+    if (!waits.complete) {
+      const std::string found = "not analysed: the flow graph exceeds the work budget";
+      if (e.max_loop_drains)
+        add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), found, false, {}});
+      if (e.min_bytes_in_flight)
+        add({"min_bytes_in_flight", fmt::format(">= {}", *e.min_bytes_in_flight), found, false, {}});
+      return;
+    }
     if (e.max_loop_drains) {
       std::vector<std::string> evidence;
       std::uint32_t drains = 0;

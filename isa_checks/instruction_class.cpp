@@ -127,6 +127,9 @@ std::optional<MemorySpace> vmem_space(Text m) {
 } // namespace
 
 std::string_view base_mnemonic(std::string_view mnemonic) {
+  constexpr Text last = "24pa"; // of the suffixes; most names end otherwise
+  if (mnemonic.empty() || last.find(mnemonic.back()) == Text::npos)
+    return mnemonic;
   for (const Text suffix : {Text("_e32"), Text("_dpp"), Text("_sdwa"), Text("_e64")}) // "_e64_dpp" loses both
     if (mnemonic.ends_with(suffix))
       mnemonic.remove_suffix(suffix.size());
@@ -134,13 +137,13 @@ std::string_view base_mnemonic(std::string_view mnemonic) {
 }
 
 InstructionClass classify(const Instruction& instruction) {
-  const Text m = base_mnemonic(instruction.mnemonic);
+  const Text m = instruction.mnemonic;
   if (!instruction.valid)
     return InstructionClass::other;
   if (m.starts_with("s_"))
     return classify_scalar(m);
   if (m.starts_with("v_"))
-    return classify_vector(m);
+    return classify_vector(base_mnemonic(m));
   if (m.starts_with("ds_"))
     return m.starts_with("ds_gws") ? InstructionClass::other : InstructionClass::lds;
   if (!vmem_space(m))

@@ -48,16 +48,17 @@ llvm::MCAsmInfo* make_asm_info(const Target& target, const llvm::MCRegisterInfo&
     return target.createMCAsmInfo(registers, triple.str(), options);
 }
 template <class Target>
-llvm::MCSubtargetInfo* make_subtarget(const Target& target, const llvm::Triple& triple, llvm::StringRef cpu) {
-  if constexpr (requires { target.createMCSubtargetInfo(triple, cpu, ""); })
-    return target.createMCSubtargetInfo(triple, cpu, "");
+llvm::MCSubtargetInfo* make_subtarget(const Target& target, const llvm::Triple& triple, llvm::StringRef cpu,
+                                      llvm::StringRef features) {
+  if constexpr (requires { target.createMCSubtargetInfo(triple, cpu, features); })
+    return target.createMCSubtargetInfo(triple, cpu, features);
   else
-    return target.createMCSubtargetInfo(triple.str(), cpu, "");
+    return target.createMCSubtargetInfo(triple.str(), cpu, features);
 }
 
 } // namespace
 
-McTarget::McTarget(const TargetFacts& facts) : triple("amdgcn-amd-amdhsa") {
+McTarget::McTarget(const TargetFacts& facts, const std::string& features) : triple("amdgcn-amd-amdhsa") {
   register_backend();
   const std::string remedy = "link Kiln with an LLVM 20 to 22 that has the AMDGPU back end";
   std::string error;
@@ -67,7 +68,7 @@ McTarget::McTarget(const TargetFacts& facts) : triple("amdgcn-amd-amdhsa") {
   registers.reset(make_registers(*target, triple));
   asm_info.reset(make_asm_info(*target, *registers, triple, options));
   instructions.reset(target->createMCInstrInfo());
-  subtarget.reset(make_subtarget(*target, triple, llvm::StringRef(facts.arch.data(), facts.arch.size())));
+  subtarget.reset(make_subtarget(*target, triple, llvm::StringRef(facts.arch.data(), facts.arch.size()), features));
   if (!registers || !asm_info || !instructions || !subtarget)
     throw Error("LLVM " LLVM_VERSION_STRING, "its AMDGPU back end is incomplete", remedy);
   if (!subtarget->isCPUStringValid(llvm::StringRef(facts.arch.data(), facts.arch.size())))

@@ -9,13 +9,15 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/TargetParser/Triple.h>
 #include <memory>
+#include <string>
 
 namespace kiln::isa {
 
 // Not shared between threads: LLVM's objects are immutable after this, but contexts built on them are not.
 struct McTarget {
-  explicit McTarget(
-      const TargetFacts& facts); // throws Error when this LLVM lacks the AMDGPU back end or the architecture
+  // `features` is LLVM's feature string ("+xnack,-sramecc"). Throws Error when this LLVM lacks the AMDGPU back end or the
+  // architecture.
+  explicit McTarget(const TargetFacts& facts, const std::string& features = {});
   llvm::Triple triple;
   const llvm::Target* target = nullptr;
   llvm::MCTargetOptions options;

@@ -123,6 +123,7 @@ KernelMetadata read_kernel(const Node& node) {
   kernel.kernarg_align = number(node, ".kernarg_segment_align");
   kernel.wavefront_size = number(node, ".wavefront_size");
   kernel.max_flat_workgroup_size = number(node, ".max_flat_workgroup_size");
+  kernel.uniform_workgroup_size = number(node, ".uniform_work_group_size");
   const auto required = array(node, ".reqd_workgroup_size");
   if (required.size() == 3) {
     std::array<std::uint32_t, 3> sizes{};

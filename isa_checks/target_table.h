@@ -26,6 +26,12 @@ struct TargetFacts {
   int lds_bytes; // per CU, also the most one workgroup may have
   int lds_granule_bytes;
   int instruction_cache_bytes; // shared by two CUs
+  int lds_read_banks;          // of 4 bytes, that reads see (all but ds_read_b96); writes see 32 everywhere
+  int memory_gbs;              // peak bandwidth of device memory, 1e9 bytes a second
+  int clock_mhz;               // peak engine clock
+  // From issue to data, for a load that misses every cache. ASSUMED, for Little's law only: pointer chases that were
+  // published for MI200 and MI300 lie between 600 and 900.
+  int memory_latency_ns;
   bool fp8_is_fnuz;            // what the fp8 conversions and matrix operations mean; false where OCP or absent
   bool later_matrix_results = false; // software has to leave a wait state more after most matrix instructions
 };

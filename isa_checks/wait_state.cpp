@@ -1,6 +1,7 @@
 // The transfer functions of the wait analysis.
 #include "isa_checks/wait_state.h"
 #include <algorithm>
+#include <iterator>
 
 namespace kiln::isa {
 namespace {
@@ -11,31 +12,28 @@ constexpr std::int32_t longest_distance = 1 << 16;
 // Compilers' code has a few operations for one place; the bound keeps hostile code from taking memory without end.
 constexpr std::size_t most_alternatives = 256;
 
-bool before(const Outstanding& a, const Outstanding& b) { return a.instruction < b.instruction; }
-
-// Adds `from` to the sorted list `to`; of one instruction the later birth (the shorter distance) stays.
-bool merge(std::vector<Outstanding>& to, const std::vector<Outstanding>& from) {
-  bool changed = false;
-  for (const Outstanding& operation : from) {
-    const auto at = std::lower_bound(to.begin(), to.end(), operation, before);
-    if (at == to.end() || at->instruction != operation.instruction) {
-      if (to.size() >= most_alternatives)
-        continue;
-      to.insert(at, operation);
-      changed = true;
-    } else if (operation.born > at->born) {
-      at->born = operation.born;
-      changed = true;
-    }
-  }
-  return changed;
+// Adds the operations of `from` to `to`, and takes the later birth (the shorter distance).
+bool merge(QueuePlace& to, const QueuePlace& from) {
+  bool changed = from.born > to.born;
+  to.born = std::max(to.born, from.born);
+  if (to.instructions == from.instructions ||
+      std::includes(to.instructions.begin(), to.instructions.end(), from.instructions.begin(), from.instructions.end()))
+    return changed;
+  std::vector<std::uint32_t> both;
+  std::set_union(to.instructions.begin(), to.instructions.end(), from.instructions.begin(), from.instructions.end(),
+                 std::back_inserter(both));
+  if (both.size() > most_alternatives) return changed;
+  to.instructions = std::move(both);
+  return true;
 }
 
 void issue_on(CounterQueue& queue, std::uint32_t instruction, bool unordered, std::int32_t clock, int most) {
-  queue.places.insert(queue.places.begin(), {Outstanding{instruction, clock}});
   queue.least = std::min(queue.least + 1, most); // the hardware stalls instead of counting further
   queue.most = std::min(queue.most + 1, most);
   queue.places.resize(static_cast<std::size_t>(queue.most));
+  std::rotate(queue.places.begin(), queue.places.end() - 1, queue.places.end());
+  queue.places.front().instructions.assign(1, instruction);
+  queue.places.front().born = clock;
   queue.unordered = queue.unordered || unordered;
 }
 
@@ -81,8 +79,8 @@ void WaitState::wait(WaitCounter counter, int value) {
   if (queue.most <= value)
     return;
   if (queue.unordered && value > 0) { // any of them may be what is left
-    std::vector<Outstanding> any;
-    for (const auto& place : queue.places)
+    QueuePlace any = queue.places.front();
+    for (const QueuePlace& place : queue.places)
       merge(any, place);
     std::fill(queue.places.begin(), queue.places.end(), any);
   }
@@ -92,11 +90,16 @@ void WaitState::wait(WaitCounter counter, int value) {
   queue.unordered = queue.unordered && value > 0;
 }
 
+void WaitState::forget_distances() {
+  for (CounterQueue& queue : queues)
+    for (QueuePlace& place : queue.places)
+      place.born = 0;
+}
+
 void WaitState::end_block() {
   for (CounterQueue& queue : queues)
-    for (auto& place : queue.places)
-      for (Outstanding& operation : place)
-        operation.born = std::max(operation.born - clock, -longest_distance);
+    for (QueuePlace& place : queue.places)
+      place.born = std::max(place.born - clock, -longest_distance);
   clock = 0;
 }
 
@@ -105,10 +108,10 @@ bool WaitState::join(const WaitState& other) {
   for (std::size_t i = 0; i < queues.size(); ++i) {
     CounterQueue& mine = queues[i];
     const CounterQueue& theirs = other.queues[i];
-    if (theirs.places.size() > mine.places.size())
-      mine.places.resize(theirs.places.size());
-    for (std::size_t p = 0; p < theirs.places.size(); ++p)
+    const std::size_t shared = std::min(mine.places.size(), theirs.places.size());
+    for (std::size_t p = 0; p < shared; ++p)
       changed = merge(mine.places[p], theirs.places[p]) || changed;
+    mine.places.insert(mine.places.end(), theirs.places.begin() + static_cast<std::ptrdiff_t>(shared), theirs.places.end());
     changed = changed || theirs.least < mine.least || theirs.most > mine.most || (theirs.unordered && !mine.unordered);
     mine.least = std::min(mine.least, theirs.least);
     mine.most = std::max(mine.most, theirs.most);

@@ -16,34 +16,35 @@ struct CounterUse {
 };
 CounterUse counter_use(const Instruction& instruction);
 
-// An operation that may stand at one place of a queue. Its distance is `clock` of the state minus `born`.
-struct Outstanding {
-  std::uint32_t instruction = 0;
+// One place of a queue: the operations that may stand there, and when the youngest of them was issued. Its distance is `clock`
+// of the state minus `born`.
+struct QueuePlace {
+  std::vector<std::uint32_t> instructions; // ascending
   std::int32_t born = 0;
-  bool operator==(const Outstanding&) const = default;
+  bool operator==(const QueuePlace&) const = default;
 };
 
 // Places are counted from the youngest operation. Paths that met may disagree about which operation stands at a place,
 // and about the length of the queue.
 struct CounterQueue {
-  int least = 0, most = 0;                      // operations outstanding
-  bool unordered = false;                       // one that completes in any order may be among them
-  std::vector<std::vector<Outstanding>> places; // `most` of them, each sorted by instruction
+  int least = 0, most = 0;        // operations outstanding
+  bool unordered = false;         // one that completes in any order may be among them
+  std::vector<QueuePlace> places; // `most` of them
   bool operator==(const CounterQueue&) const = default;
 };
 
 class WaitState {
 public:
   std::array<CounterQueue, 2> queues; // by WaitCounter
-  std::int32_t clock = 0;             // instructions executed since the block began
+  std::int32_t clock = 0; // instructions executed since the block began; stands still where distances do not matter
   bool operator==(const WaitState&) const = default;
 
   void issue(std::uint32_t instruction, const CounterUse& use);
   void wait(WaitCounter counter, int value);
-  void tick() { ++clock; }
+  void forget_distances();
   void end_block();                  // makes the clock 0 again, keeping distances
   bool join(const WaitState& other); // takes in another path, whose clock is 0 too; true when this changed
-  int distance(const Outstanding& operation) const { return clock - operation.born - 1; }
+  int distance(const QueuePlace& place) const { return clock - place.born - 1; }
 };
 
 } // namespace kiln::isa

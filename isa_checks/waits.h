@@ -22,6 +22,8 @@ struct WaitPoint {
   WaitCounter counter = WaitCounter::vmcnt;
   int value = 0;                                   // the count that may stay outstanding
   int least_outstanding = 0, most_outstanding = 0; // before the wait, over all paths to it
+  // Of vmcnt: bytes of loads from device memory that are outstanding before the wait, of a full wave; else 0.
+  std::uint32_t least_bytes = 0, most_bytes = 0;
   std::vector<std::size_t> waits_for;              // instructions whose operations it may complete, by address
   // Fewest instructions executed from one of those to the wait, neither counted; -1 when it waits for nothing.
   int shortest_distance = -1;
@@ -36,6 +38,7 @@ struct LoopFlight {
   std::uint32_t loads = 0;                       // instructions in the loop, inner loops included
   std::uint32_t bytes_a_trip = 0;                // of a wave, when each of them runs once
   std::uint32_t least_bytes = 0, most_bytes = 0; // over all points of the loop
+  std::uint32_t most_back_bytes = 0;             // on the way back to the header, the most over all latches
   std::uint32_t drains = 0;                      // waits for vmcnt(0) in the loop that have something to wait for
 };
 
@@ -43,11 +46,22 @@ struct WaitAnalysis {
   std::vector<WaitPoint> points; // by address, vmcnt before lgkmcnt; unreachable waits are left out
   std::vector<LoopFlight> loops; // one for each loop of the program
   bool approximate = false;      // calls, indirect branches or irreducible flow: states after them are guesses
+  // false: the kernel exceeds the work budget, and was not analysed. There are no points then, and loops hold what is
+  // known without following the counters: loads and bytes_a_trip.
+  bool complete = true;
 };
 
 // Operations leave a counter in order, but for flat, scalar memory and messages: while one of those is outstanding, a
 // wait for more than 0 may have completed any of them. A counter saturates at 63 (vmcnt) and 15 (lgkmcnt).
+// Ends within about two seconds whatever the flow graph: see WaitAnalysis::complete.
 WaitAnalysis analyze_waits(const Program& program);
+
+// Operations outstanding before an instruction, over all paths to it.
+struct OutstandingCounts {
+  bool reached = false; // false: no path from the entry leads here
+  int least_vm = 0, most_vm = 0, least_lgkm = 0, most_lgkm = 0;
+};
+std::vector<OutstandingCounts> outstanding_counts(const Program& program); // by instruction
 
 std::string to_text(const WaitAnalysis& waits, const Program& program);
 std::string to_json(const WaitAnalysis& waits, const Program& program);

@@ -8,6 +8,8 @@ namespace kiln::isa {
 
 std::string to_text(const WaitAnalysis& waits, const Program& program) {
   std::string text = waits.approximate ? "  (calls, indirect or irreducible flow: approximate)\n" : "";
+  if (!waits.complete)
+    text += "  not analysed: the flow graph exceeds the work budget\n";
   for (const WaitPoint& point : waits.points) {
     text += fmt::format("  {:#x} {}({}): ", program.instructions[point.instruction].address, name_of(point.counter),
                         point.value);
@@ -36,6 +38,7 @@ std::string to_json(const WaitAnalysis& waits, const Program& program) {
   Json json;
   json["kernel"] = program.kernel;
   json["approximate"] = waits.approximate;
+  json["complete"] = waits.complete;
   json["waits"] = Json::array();
   const auto address = [&](std::size_t i) { return program.instructions[i].address; };
   for (const WaitPoint& point : waits.points) {
@@ -59,6 +62,7 @@ std::string to_json(const WaitAnalysis& waits, const Program& program) {
                              {"bytes_a_trip", flight.bytes_a_trip},
                              {"least_bytes", flight.least_bytes},
                              {"most_bytes", flight.most_bytes},
+                             {"most_back_bytes", flight.most_back_bytes},
                              {"drains", flight.drains}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -38,6 +38,7 @@ struct BuiltKernel {
 // No schedule gave code that keeps the contract. what() names the first broken expectation of each.
 struct RejectedError : Error {
   RejectedError(const std::string& kernel, const std::string& arch, std::vector<RejectedSchedule> tried);
+  explicit RejectedError(const std::string& what) : Error(what) {} // of a worker process: its words alone
   std::vector<RejectedSchedule> rejected;
 };
 

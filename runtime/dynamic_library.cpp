@@ -30,7 +30,7 @@ std::string loaded_path(void* handle, const std::string& candidate) {
 
 struct BuildIdSearch {
   std::string_view name;
-  std::string id;
+  std::string id, path;
 };
 
 // Notes are (name size, description size, type), then both texts, each padded to 4 bytes.
@@ -59,6 +59,7 @@ int visit_library(dl_phdr_info* info, std::size_t, void* data) {
   std::string_view file = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   file = file.substr(file.rfind('/') + 1); // npos + 1 is 0: no slash, whole name
   if (!file.starts_with(search.name)) return 0;
+  search.path = info->dlpi_name;
   for (int i = 0; i < info->dlpi_phnum && search.id.empty(); ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
@@ -98,9 +99,17 @@ void* DynamicLibrary::address(const char* symbol) const {
 }
 
 std::string build_id_of_loaded(std::string_view name) {
-  BuildIdSearch search{name, {}};
+  BuildIdSearch search{name, {}, {}};
   dl_iterate_phdr(visit_library, &search);
   return search.id;
+}
+
+std::string path_of_loaded(std::string_view name) {
+  BuildIdSearch search{name, {}, {}};
+  dl_iterate_phdr(visit_library, &search);
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(search.path, error);
+  return error ? search.path : real.string();
 }
 
 } // namespace kiln

@@ -2,6 +2,7 @@
 #include "runtime/environment.h"
 #include "gen/error.h"
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,11 +13,10 @@ namespace kiln {
 namespace {
 
 constexpr std::string_view hiprtc_search = "libhiprtc.so.7, .6 from the loader's path, then /opt/rocm/lib";
+constexpr std::string_view hip_search = "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then /opt/rocm/lib";
 constexpr std::string_view comgr_search = "libamd_comgr.so.3, .2 from the loader's path, then /opt/rocm/lib";
 
-std::string value_of(const VariableLookup& lookup, std::string_view variable) {
-  return lookup(variable).value_or(std::string());
-}
+std::string value_of(const VariableLookup& lookup, std::string_view variable) { return lookup(variable).value_or(std::string()); }
 
 CompilerKind parse_compiler(const std::string& value) {
   if (value.empty() || value == "hiprtc") return CompilerKind::hiprtc;
@@ -43,6 +43,83 @@ std::optional<std::string> process_variable(std::string_view variable) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
+// Of comgr's variables those that change no code: its cache, logs and temporary files.
+constexpr std::string_view harmless[] = {
+    "AMD_COMGR_CACHE",           "AMD_COMGR_CACHE_DIR",     "AMD_COMGR_CACHE_POLICY",      "AMD_COMGR_SAVE_TEMPS",
+    "AMD_COMGR_SAVE_LLVM_TEMPS", "AMD_COMGR_REDIRECT_LOGS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_TIME_STATISTICS"};
+
+std::vector<std::string> process_compiler_variables() {
+  std::vector<std::string> found;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry), variable = text.substr(0, text.find('='));
+    const bool appends = variable == "HIPRTC_COMPILE_OPTIONS_APPEND" || variable == "HIPRTC_LINK_OPTIONS_APPEND";
+    const bool comgr = variable.starts_with("AMD_COMGR_") && std::ranges::find(harmless, variable) == std::end(harmless);
+    if (appends || comgr) found.emplace_back(text);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<std::filesystem::path> parse_paths(std::string_view variable, std::string_view value) {
+  std::vector<std::filesystem::path> paths;
+  while (!value.empty()) {
+    const std::size_t colon = std::min(value.find(':'), value.size());
+    if (colon != 0) paths.emplace_back(parse_path(variable, std::string(value.substr(0, colon))));
+    value.remove_prefix(std::min(colon + 1, value.size()));
+  }
+  return paths;
+}
+
+std::string joined(const std::vector<std::filesystem::path>& paths) {
+  std::string text;
+  for (const std::filesystem::path& path : paths) text += (text.empty() ? "" : ":") + path.string();
+  return text;
+}
+
+std::uint64_t parse_number(std::string_view variable, const std::string& value, std::uint64_t fallback, std::uint64_t most) {
+  if (value.empty()) return fallback;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number > most)
+    throw UserError(std::string(variable), fmt::format("\"{}\" is no number from 0 to {}", value, most),
+                    "set it to one, or unset it");
+  return number;
+}
+
+std::string parse_policy(const std::string& value) {
+  if (value.empty()) return "jit";
+  if (value == "jit" || value == "cache_only" || value == "record") return value;
+  throw UserError("KILN_JIT_POLICY", fmt::format("\"{}\" is no policy", value),
+                  "set it to jit, cache_only or record, or unset it");
+}
+
+std::filesystem::path default_cache_dir(const VariableLookup& lookup) {
+  const std::string cache = value_of(lookup, "XDG_CACHE_HOME"), home = value_of(lookup, "HOME");
+  if (cache.starts_with('/')) return std::filesystem::path(cache) / "kiln" / "kernels";
+  if (home.starts_with('/')) return std::filesystem::path(home) / ".cache" / "kiln" / "kernels";
+  return {};
+}
+
+void parse_run_time(Environment& environment, const VariableLookup& lookup) {
+  environment.library_path = value_of(lookup, "LD_LIBRARY_PATH");
+  environment.program_path = value_of(lookup, "PATH");
+  environment.cache_dir = parse_path("KILN_CACHE_DIR", value_of(lookup, "KILN_CACHE_DIR"));
+  if (environment.cache_dir.empty()) environment.cache_dir = default_cache_dir(lookup);
+  environment.cache_layers = parse_paths("KILN_CACHE_LAYERS", value_of(lookup, "KILN_CACHE_LAYERS"));
+  environment.cache_max_bytes = parse_number("KILN_CACHE_MAX_MB", value_of(lookup, "KILN_CACHE_MAX_MB"), 1024, 1u << 24) << 20;
+  environment.cache_trust_shared = parse_switch("KILN_CACHE_TRUST_SHARED", value_of(lookup, "KILN_CACHE_TRUST_SHARED"));
+  environment.cache_url = value_of(lookup, "KILN_CACHE_URL");
+  environment.cache_url_write = parse_switch("KILN_CACHE_URL_WRITE", value_of(lookup, "KILN_CACHE_URL_WRITE"));
+  environment.policy = parse_policy(value_of(lookup, "KILN_JIT_POLICY"));
+  environment.manifest = parse_path("KILN_JIT_MANIFEST", value_of(lookup, "KILN_JIT_MANIFEST"));
+  if (environment.policy == "record" && environment.manifest.empty())
+    throw UserError("KILN_JIT_POLICY", "record has nowhere to record to", "set KILN_JIT_MANIFEST to a file");
+  environment.worker = parse_path("KILN_WORKER", value_of(lookup, "KILN_WORKER"));
+  environment.jobs = static_cast<int>(parse_number("KILN_JOBS", value_of(lookup, "KILN_JOBS"), 0, 1024));
+  environment.hip_path = parse_path("KILN_HIP_PATH", value_of(lookup, "KILN_HIP_PATH"));
+  if (std::string device = value_of(lookup, "KILN_DEVICE"); !device.empty()) environment.device = std::move(device);
+}
+
 std::filesystem::path private_folder(const std::filesystem::path& temporary) {
   return temporary / fmt::format("kiln-{}", getuid());
 }
@@ -64,10 +141,17 @@ Environment parse_environment(const VariableLookup& lookup) {
   const std::string temporary = value_of(lookup, "TMPDIR");
   if (environment.dump_dir.empty() && temporary.starts_with('/')) environment.dump_dir = private_folder(temporary);
   environment.save_temps = parse_switch("KILN_SAVE_TEMPS", value_of(lookup, "KILN_SAVE_TEMPS"));
+  parse_run_time(environment, lookup);
   return environment;
 }
 
-Environment process_environment() { return parse_environment(process_variable); }
+VariableLookup process_lookup() { return process_variable; }
+
+Environment process_environment() {
+  Environment environment = parse_environment(process_variable);
+  environment.compiler_variables = process_compiler_variables();
+  return environment;
+}
 
 std::vector<VariableInfo> describe(const Environment& environment) {
   const auto path = [](const std::string& value) { return value.empty() ? std::string("searched for") : value; };
@@ -81,6 +165,23 @@ std::vector<VariableInfo> describe(const Environment& environment) {
        "where the source of a kernel that did not compile is left"},
       {"KILN_SAVE_TEMPS", "0 | 1", "0", environment.save_temps ? "1" : "0",
        "1: leave source, options and code object of every compile in KILN_DUMP_DIR"},
+      {"KILN_CACHE_DIR", "folder", "kiln/kernels in XDG_CACHE_HOME or ~/.cache", environment.cache_dir.string(),
+       "the kernel cache"},
+      {"KILN_CACHE_LAYERS", "folder:folder:...", "none", joined(environment.cache_layers),
+       "caches that are only read, as kiln aot makes them"},
+      {"KILN_CACHE_MAX_MB", "number", "1024", std::to_string(environment.cache_max_bytes >> 20),
+       "the most that KILN_CACHE_DIR may hold"},
+      {"KILN_CACHE_TRUST_SHARED", "0 | 1", "0", environment.cache_trust_shared ? "1" : "0",
+       "1: use cache folders that others may write to"},
+      {"KILN_CACHE_URL", "http://HOST/PATH", "none", environment.cache_url, "a remote cache (GET and PUT of /ac/ and /cas/)"},
+      {"KILN_CACHE_URL_WRITE", "0 | 1", "0", environment.cache_url_write ? "1" : "0", "1: upload what was compiled"},
+      {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what a miss in all caches means"},
+      {"KILN_JIT_MANIFEST", "file", "none", environment.manifest.string(), "where the policy record writes what was missing"},
+      {"KILN_WORKER", "file", "kiln-worker beside the program, where Kiln was installed, or in PATH",
+       environment.worker.empty() ? "searched for" : environment.worker.string(), "the program that compiles"},
+      {"KILN_JOBS", "number", "one a processor", std::to_string(environment.jobs), "worker processes at once"},
+      {"KILN_HIP_PATH", "file", std::string(hip_search), path(environment.hip_path), "the HIP runtime to load"},
+      {"KILN_DEVICE", "hip:ORDINAL | emulated:ARCH", "hip:0", environment.device, "the device of programs that name none"},
   };
 }
 

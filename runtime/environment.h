@@ -20,6 +20,24 @@ struct Environment {
   std::filesystem::path dump_dir;               // KILN_DUMP_DIR; see dump_folder
   bool save_temps = false;                      // KILN_SAVE_TEMPS
 
+  // What of other programs' variables changes the code that comes out, or which library is found: parts of cache keys.
+  std::vector<std::string> compiler_variables; // sorted "NAME=value" of AMD_COMGR_* and HIPRTC_*_OPTIONS_APPEND
+  std::string library_path;                    // LD_LIBRARY_PATH
+  std::string program_path;                    // PATH
+
+  std::filesystem::path cache_dir;                 // KILN_CACHE_DIR; empty: none can be found
+  std::vector<std::filesystem::path> cache_layers; // KILN_CACHE_LAYERS, read-only
+  std::uint64_t cache_max_bytes = 1u << 30;        // KILN_CACHE_MAX_MB
+  bool cache_trust_shared = false;                 // KILN_CACHE_TRUST_SHARED
+  std::string cache_url;                           // KILN_CACHE_URL
+  bool cache_url_write = false;                    // KILN_CACHE_URL_WRITE
+  std::string policy = "jit";                      // KILN_JIT_POLICY: jit, cache_only, record
+  std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policy record
+  std::filesystem::path worker;                    // KILN_WORKER; empty: searched for
+  int jobs = 0;                                    // KILN_JOBS; 0: one for each processor
+  std::string hip_path;                            // KILN_HIP_PATH; empty: searched for
+  std::string device = "hip:0";                    // KILN_DEVICE: hip:ORDINAL or emulated:ARCH
+
   bool operator==(const Environment&) const = default;
 };
 
@@ -33,6 +51,7 @@ using VariableLookup = std::function<std::optional<std::string>(std::string_view
 // An empty value is the same as none.
 Environment parse_environment(const VariableLookup& lookup);
 Environment process_environment(); // parse_environment of this process
+VariableLookup process_lookup();   // of this process, for what other programs' variables say (kiln doctor)
 
 // One row of the documented table, with what `environment` holds.
 struct VariableInfo {

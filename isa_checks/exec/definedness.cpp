@@ -39,7 +39,7 @@ bool sources_undefined(const Wave& wave, const Inst& inst) {
 // The registers that an instruction touches, to put them back.
 struct Snapshot {
   std::vector<Lanes> vector;
-  u32 s[130];
+  u32 s[Wave::scalar_count];
   bool scc;
   std::uint32_t next;
 
@@ -90,7 +90,7 @@ void fill_undefined(Wave& wave, const Inst& inst, std::uint8_t fill) {
 
 struct Outcome {
   std::vector<Lanes> vector;
-  u32 s[130];
+  u32 s[Wave::scalar_count];
   bool scc;
 };
 

@@ -15,23 +15,28 @@ namespace {
 
 using u64 = std::uint64_t;
 
-constexpr u64 quantum = 4096;      // instructions of a workgroup between looks at whether it waits
-constexpr u64 hopeless_turns = 50; // of every workgroup, with nothing done by any, before they count as deadlocked
+constexpr u64 quantum = 4096;         // instructions of a workgroup between looks at whether it waits
+constexpr u64 waiting_quantum = 1024; // of one that waited when it was left
+constexpr u64 hopeless_turns = 20;    // of every workgroup, with nothing done by any, before they count as deadlocked
 
 // What the host threads tell each other.
 struct Progress {
+  explicit Progress(std::size_t threads) : hopeless_at(threads) {}
   std::atomic<u64> next{0};    // workgroup to start
   std::atomic<u64> effects{0}; // that some wave had on what others see
-  std::atomic<int> busy{0};    // host threads that have a workgroup which does not only wait
   std::atomic<int> slots{0};   // taken
   u64 groups = 0;
   int resident = 1; // workgroups that the device holds at once
+  // By thread: 1 + the count of effects since which all its workgroups have only waited, for many turns; 0: they have not.
+  std::vector<std::atomic<u64>> hopeless_at;
 };
+constexpr u64 thread_is_done = ~0ULL;
 
 // One host thread's share: its own workgroups, findings and counters.
 class Worker {
 public:
-  Worker(const RunContext& context, Progress& progress) : context_(context), progress_(progress) {
+  Worker(const RunContext& context, Progress& progress, std::size_t thread)
+      : context_(context), progress_(progress), thread_(thread) {
     counters_.resize(context.program.instructions.size());
   }
   void run();
@@ -42,23 +47,17 @@ public:
 
 private:
   std::unique_ptr<WorkgroupRun> start_next();
-  bool run_until_it_waits(WorkgroupRun& group);
+  bool run_until_it_waits(WorkgroupRun& group, u64 instructions);
   bool is_hopeless();
-  void set_busy(bool busy);
 
   const RunContext& context_;
   Progress& progress_;
+  std::size_t thread_;
   std::vector<InstCounters> counters_;
   std::vector<std::unique_ptr<WorkgroupRun>> free_;
   std::deque<std::unique_ptr<WorkgroupRun>> waiting_;
-  u64 turns_ = 0, effects_seen_ = 0;
-  bool busy_ = false;
+  u64 turns_ = 0, effects_seen_ = 0; // turns in which all workgroups waited, since there were so many effects
 };
-
-void Worker::set_busy(bool busy) {
-  if (busy != busy_) progress_.busy += busy ? 1 : -1;
-  busy_ = busy;
-}
 
 // The next workgroup, if there is one left and the device would have room for it.
 std::unique_ptr<WorkgroupRun> Worker::start_next() {
@@ -81,35 +80,42 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
     return nullptr;
   }
   const auto& size = context_.launch.grid.workgroups;
-  group->start({static_cast<std::uint32_t>(n % size[0]), static_cast<std::uint32_t>(n / size[0] % size[1]),
-                static_cast<std::uint32_t>(n / size[0] / size[1])},
+  const auto& first = context_.launch.grid.first;
+  group->start({first[0] + static_cast<std::uint32_t>(n % size[0]), first[1] + static_cast<std::uint32_t>(n / size[0] % size[1]),
+                first[2] + static_cast<std::uint32_t>(n / size[0] / size[1])},
                n);
   return group;
 }
 
 // True when the workgroup is done.
-bool Worker::run_until_it_waits(WorkgroupRun& group) {
+bool Worker::run_until_it_waits(WorkgroupRun& group, u64 instructions) {
   const u64 before = group.effects();
-  bool done = false;
-  do {
-    done = group.advance(quantum);
-    if (!done && !group.waits()) set_busy(true);
-  } while (!done && !group.waits());
-  if (const u64 more = group.effects() - before; more != 0) progress_.effects += more;
+  bool done = group.advance(instructions), worked = done || !group.waits();
+  while (!done && !group.waits()) done = group.advance(quantum);
+  if (const u64 more = group.effects() - before; more != 0) {
+    progress_.effects += more;
+    worked = true;
+  }
+  if (worked) {
+    turns_ = 0;
+    progress_.hopeless_at[thread_] = 0;
+  }
   return done;
 }
 
-// Every workgroup of every host thread has waited for many turns in which nothing happened.
+// Every workgroup of every host thread has waited for many turns, and nothing has happened since all of them began to.
 bool Worker::is_hopeless() {
-  if (const u64 effects = progress_.effects; effects != effects_seen_ || progress_.busy != 0) {
+  if (const u64 effects = progress_.effects; effects != effects_seen_) {
     effects_seen_ = effects;
     turns_ = 0;
   }
-  return ++turns_ > hopeless_turns * waiting_.size();
+  if (++turns_ <= hopeless_turns * waiting_.size()) return false;
+  progress_.hopeless_at[thread_] = effects_seen_ + 1;
+  return std::ranges::all_of(progress_.hopeless_at,
+                             [&](const std::atomic<u64>& at) { return at == thread_is_done || at == effects_seen_ + 1; });
 }
 
 void Worker::run() {
-  set_busy(true);
   while (!context_.stop) {
     std::unique_ptr<WorkgroupRun> group = start_next();
     const bool fresh = group != nullptr;
@@ -118,24 +124,21 @@ void Worker::run() {
       group = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    if (fresh) set_busy(true);
-    const u64 effects = group->effects();
-    if (run_until_it_waits(*group)) {
+    if (run_until_it_waits(*group, fresh ? quantum : waiting_quantum)) {
       group->add_totals(totals);
       free_.push_back(std::move(group));
       continue;
     }
-    if (group->effects() == effects) set_busy(false);
     waiting_.push_back(std::move(group));
     if (is_hopeless())
       waiting_.front()->stop_with(
           FindingKind::deadlock,
-          fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were started, the "
-                      "device has room for {} at once: ",
+          fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were "
+                      "started, the device has room for {} at once: ",
                       std::min(progress_.next.load(), progress_.groups), progress_.groups, progress_.resident));
   }
   for (const auto& group : waiting_) group->add_totals(totals);
-  set_busy(false);
+  progress_.hopeless_at[thread_] = thread_is_done;
 }
 
 // How many workgroups the device holds at once, within what memory for their private memory is reasonable.
@@ -173,10 +176,11 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   const isa::Kernel& kernel = object.kernel(name);
   const Program program = predecode(object, kernel);
   const std::size_t before = memory.allocations().size();
-  Progress progress;
-  progress.groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
+  const u64 groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
   const u64 wanted = options.threads > 0 ? static_cast<u64>(options.threads) : std::max(1U, std::thread::hardware_concurrency());
-  const int threads = static_cast<int>(std::clamp<u64>(progress.groups, 1, wanted));
+  const int threads = static_cast<int>(std::clamp<u64>(groups, 1, wanted));
+  Progress progress(static_cast<std::size_t>(threads));
+  progress.groups = groups;
   progress.resident = resident_workgroups(object, kernel, grid, threads);
   const Launch launch = prepare_launch(object, kernel, program, grid, arguments, memory, progress.resident);
 
@@ -185,7 +189,7 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   if (options.check_hazards) context.hazards = hazard_traits(program.instructions, object.target());
   context.flag_uses = find_flag_reads(program.instructions);
   std::vector<std::unique_ptr<Worker>> workers;
-  for (int t = 0; t < threads; ++t) workers.push_back(std::make_unique<Worker>(context, progress));
+  for (int t = 0; t < threads; ++t) workers.push_back(std::make_unique<Worker>(context, progress, workers.size()));
   run_workers(workers);
   memory.release_after(before);
 

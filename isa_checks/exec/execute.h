@@ -18,6 +18,7 @@ struct Grid {
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
   std::array<std::uint32_t, 3> workgroup_size{64, 1, 1}; // work items
   std::uint32_t dynamic_lds = 0;                         // bytes beyond the kernel's static LDS
+  std::array<std::uint32_t, 3> first{0, 0, 0};           // id of the first workgroup, to run a part of a larger grid
 };
 
 struct ExecOptions {

@@ -1,5 +1,8 @@
-// VGPR index mode. MODE bit 27 turns it on; M0[7:0] is added to the register numbers of those operands whose bit in M0[15:12] is
-// set (sources 0, 1, 2, destination). Lane reads and writes, memory and matrix instructions are not indexed.
+// Registers counted from M0.
+//
+// VGPR index mode: MODE bit 27 turns it on; M0[7:0] is added to the register numbers of those operands whose bit in M0[15:12] is
+// set (sources 0, 1, 2, destination). Lane reads and writes, memory and matrix instructions are not indexed. s_movrels and s_movreld
+// add M0 to the number of their scalar source or destination.
 #include "isa_checks/exec/gpr_index.h"
 #include "isa_checks/exec/control.h"
 #include "isa_checks/exec/definedness.h"
@@ -29,6 +32,35 @@ void turn_off(Wave& wave, const Inst&) { wave.mode &= ~mode_bit; }
 void change_index(Wave& wave, const Inst& inst) { set_index(wave, index_bits, static_cast<u32>(read_scalar(wave, inst.src[0]))); }
 void change_operands(Wave& wave, const Inst& inst) { set_index(wave, operand_bits, static_cast<u32>(inst.fields.simm16 & 0xfU) << 12); }
 
+// Runs `actual` under the same checks as any other instruction.
+void run_checked(Wave& wave, Inst& actual) {
+  set_ranges(actual);
+  if (wave.in_flight != nullptr) check_waits(wave, actual);
+  if (wave.shadow != nullptr) run_tracked(wave, actual);
+  else actual.handler(wave, actual);
+}
+
+constexpr std::uint32_t scalar_registers = 102;
+template <bool wide, bool source> void move_relative(Wave& wave, const Inst& inst) {
+  Inst actual = inst;
+  Operand& moved = source ? actual.src[0] : actual.dst;
+  const u32 reg = moved.reg + wave.s[code::m0];
+  if (moved.kind != Operand::scalar || reg + (wide ? 2U : 1U) > scalar_registers || (wide && reg % 2 != 0))
+    throw Stop(fmt::format("s{} plus M0 {:#x} is no {}", moved.reg, wave.s[code::m0], wide ? "pair of scalar registers" : "scalar register"));
+  moved.reg = static_cast<std::uint16_t>(reg);
+  actual.op = find_semantics(wide ? "s_mov_b64" : "s_mov_b32", false, false);
+  actual.handler = actual.op->handler;
+  run_checked(wave, actual);
+}
+constexpr Semantics relative(std::string_view name, Handler handler, Type type) {
+  Signature s;
+  s.scalar_result = true;
+  s.result = type;
+  s.source[0] = type;
+  s.source_count = 1;
+  return {name, handler, s, InstClass::salu};
+}
+
 constexpr Semantics line(std::string_view name, Handler handler, bool reads) {
   Signature s;
   s.scalar_result = true;
@@ -41,12 +73,16 @@ constexpr Semantics table[] = {
     line("s_set_gpr_idx_off", turn_off, false),
     line("s_set_gpr_idx_idx", change_index, true),
     line("s_set_gpr_idx_mode", change_operands, false),
+    relative("s_movrels_b32", move_relative<false, true>, Type::u32),
+    relative("s_movrels_b64", move_relative<true, true>, Type::u64),
+    relative("s_movreld_b32", move_relative<false, false>, Type::u32),
+    relative("s_movreld_b64", move_relative<true, false>, Type::u64),
 };
 
 void move(const Wave& wave, Operand& o, u32 by) {
   if (o.kind != Operand::vector || o.reg >= 256) return;
   if (o.reg + by + static_cast<u32>(registers(o.type)) > wave.arch_count)
-    throw Stop(fmt::format("indexed register v{} is beyond the {} that the kernel declares", o.reg + by, wave.arch_count));
+    throw Stop(fmt::format("indexed register v{} is beyond the {} that there are", o.reg + by, wave.arch_count));
   o.reg = static_cast<std::uint16_t>(o.reg + by);
 }
 
@@ -61,15 +97,22 @@ void run_indexed(Wave& wave, const Inst& inst) {
       if ((which >> (accumulates && k + 1U == inst.source_count ? 3 : k) & 1U) != 0) move(wave, actual.src[k], by);
     if ((which & 8U) != 0) move(wave, actual.dst, by);
   }
-  set_ranges(actual);
-  if (wave.in_flight != nullptr) check_waits(wave, actual);
-  if (wave.shadow != nullptr) run_tracked(wave, actual);
-  else actual.handler(wave, actual);
+  run_checked(wave, actual);
+}
+
+void forget_ranges(Inst& i) {
+  i.vector_reads = {};
+  i.vector_writes = {};
+  i.scalar_reads = {};
+  i.scalar_write = {};
+  i.pure = false;
 }
 
 } // namespace
 
 void prepare_index_mode(std::vector<Inst>& program) {
+  for (Inst& i : program)
+    if (i.op->name.starts_with("s_movrel")) forget_ranges(i);
   const auto turns_on = [](const Inst& i) { return i.op->name == "s_set_gpr_idx_on"; };
   if (std::none_of(program.begin(), program.end(), turns_on)) return;
   for (Inst& i : program) {
@@ -77,11 +120,7 @@ void prepare_index_mode(std::vector<Inst>& program) {
     if (i.op->cls != InstClass::valu && i.op->cls != InstClass::trans) continue;
     if (name == "v_readlane_b32" || name == "v_writelane_b32" || name == "v_readfirstlane_b32") continue;
     i.handler = &run_indexed;
-    i.vector_reads = {};
-    i.vector_writes = {};
-    i.scalar_reads = {};
-    i.scalar_write = {};
-    i.pure = false;
+    forget_ranges(i);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "isa_checks/exec/findings.h"
 #include "isa_checks/exec/matrix.h"
 #include "isa_checks/exec/memory_ops.h"
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -59,6 +60,24 @@ void valu_traits(const Inst& inst, HazardTraits& t) {
   if (inst.vector_writes[0].count != 0) t.produces |= name.starts_with("v_dot") ? hazard_dot | hazard_vector : hazard_vector;
 }
 
+Range intersection(Range a, Range b) {
+  const int first = std::max(a.first, b.first), end = std::min(a.first + a.count, b.first + b.count);
+  return {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(std::max(end - first, 0))};
+}
+
+// Whether all that `inst` has in common with the result of a matrix instruction was overwritten by matrix instructions since:
+// compilers let results overlap where a part of one is not used.
+bool overwritten(const Inst& first, const Inst& inst, std::span<const Inst* const> since) {
+  const auto hidden = [&](Range r) {
+    const Range common = intersection(r, first.vector_writes[0]);
+    return common.count == 0 || std::any_of(since.begin(), since.end(), [&](const Inst* newer) {
+             return intersection(common, newer->vector_writes[0]).count == common.count;
+           });
+  };
+  return !since.empty() && std::all_of(inst.vector_reads.begin(), inst.vector_reads.end(), hidden) &&
+         std::all_of(inst.vector_writes.begin(), inst.vector_writes.end(), hidden);
+}
+
 } // namespace
 
 std::vector<HazardTraits> hazard_traits(std::span<const Inst> program, const isa::TargetFacts& target) {
@@ -94,6 +113,8 @@ std::vector<HazardTraits> hazard_traits(std::span<const Inst> program, const isa
 
 void HazardWindow::check(Wave& wave, const Inst& inst, const HazardTraits& traits, const isa::TargetFacts& target) {
   recent_ = 0;
+  std::array<const Inst*, 32> newer; // matrix instructions
+  std::size_t newer_count = 0;
   for (std::size_t k = 0; k < ring_.size(); ++k) {
     const Issued& first = ring_[(newest_ + ring_.size() - k) % ring_.size()];
     if (first.inst == nullptr) break;
@@ -101,6 +122,11 @@ void HazardWindow::check(Wave& wave, const Inst& inst, const HazardTraits& trait
     if (between >= longest_wait) break;
     recent_ |= first.traits->produces;
     if ((first.traits->produces & traits.consumes) == 0) continue;
+    if ((first.traits->produces & hazard_matrix) != 0) {
+      const bool hidden = overwritten(*first.inst, inst, std::span(newer.data(), newer_count));
+      newer[newer_count++] = first.inst;
+      if (hidden) continue;
+    }
     const HazardNeed need = hazard_need(*first.inst, *first.traits, inst, traits, target);
     if (between >= need.states) continue;
     wave.findings->report(FindingKind::hazard, inst.address, [&] {

@@ -1,6 +1,7 @@
 // Turns a function of one lane into an instruction: its parameter types say how operands are read, its result type how the
 // result is written. An instruction is one line: lanes<[](float a, float b) { return a + b; }>("v_add_f32").
 #pragma once
+#include "isa_checks/exec/clones.h"
 #include "isa_checks/exec/numeric.h"
 #include "isa_checks/exec/wave.h"
 #include <type_traits>
@@ -121,7 +122,7 @@ void run_lanes(Wave& wave, const Inst& inst, std::index_sequence<I...>) {
 
 template <auto F, class Function = decltype(+F)> struct LaneFunction;
 template <auto F, class R, class... A> struct LaneFunction<F, R (*)(A...)> {
-  static void handle(Wave& wave, const Inst& inst) {
+  KILN_CLONES static void handle(Wave& wave, const Inst& inst) {
     run_lanes<F, R, std::remove_cvref_t<A>...>(wave, inst, std::index_sequence_for<A...>{});
   }
   static constexpr Signature signature() {
@@ -137,7 +138,7 @@ template <auto F, class R, class... A> struct LaneFunction<F, R (*)(A...)> {
 
 // A function whose first parameter is the wave depends on its MODE register (mode.h).
 template <auto F, class R, class... A> struct LaneFunction<F, R (*)(const Wave&, A...)> {
-  static void handle(Wave& wave, const Inst& inst) { run(wave, inst, std::index_sequence_for<A...>{}); }
+  KILN_CLONES static void handle(Wave& wave, const Inst& inst) { run(wave, inst, std::index_sequence_for<A...>{}); }
   template <std::size_t... I> static void run(Wave& wave, const Inst& inst, std::index_sequence<I...>) {
     Buffer buffer[sizeof...(A)], result;
     const std::uint32_t* const source[] = {fetch(wave, inst, static_cast<int>(I), buffer[I])...};

@@ -31,6 +31,17 @@ void check_grid(const isa::Kernel& kernel, const isa::TargetFacts& target, const
                      "ask for less dynamic LDS");
 }
 
+void check_sizes(const isa::Kernel& kernel, u64 kernarg_bytes) {
+  constexpr u64 most_private = 131'056; // bytes a lane: LLVM's limit of 8191 units of 1 KiB a wave
+  constexpr u64 most_arguments = 1U << 20;
+  if (const u64 bytes = kernel.descriptor.private_segment_bytes; bytes > most_private)
+    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of private memory a lane, the hardware has {}", bytes, most_private),
+                     "the descriptor is damaged, or private arrays are too large");
+  if (kernarg_bytes > most_arguments)
+    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of arguments, the executor takes {}", kernarg_bytes, most_arguments),
+                     "the descriptor or the metadata is damaged");
+}
+
 u64 hidden_value(std::string_view kind, const Grid& grid) {
   const auto by_axis = [&](std::string_view prefix, auto value) -> u64 {
     for (std::size_t d = 0; d < 3; ++d)
@@ -50,6 +61,7 @@ u64 hidden_value(std::string_view kind, const Grid& grid) {
 
 std::vector<std::byte> kernarg_segment(const isa::Kernel& kernel, const Grid& grid, std::span<const std::byte> arguments) {
   const u64 declared = std::max<u64>(kernel.descriptor.kernarg_bytes, kernel.metadata ? kernel.metadata->kernarg_bytes.value_or(0) : 0);
+  check_sizes(kernel, declared);
   u64 explicit_bytes = declared;
   std::vector<std::byte> segment(declared);
   if (kernel.metadata) {
@@ -69,7 +81,7 @@ std::vector<std::byte> kernarg_segment(const isa::Kernel& kernel, const Grid& gr
     segment.resize(arguments.size());
     explicit_bytes = arguments.size();
   }
-  std::memcpy(segment.data(), arguments.data(), std::min<u64>({arguments.size(), explicit_bytes, segment.size()}));
+  std::copy_n(arguments.begin(), std::min<u64>({arguments.size(), explicit_bytes, segment.size()}), segment.begin());
   return segment;
 }
 
@@ -96,13 +108,14 @@ u64 load_image(const isa::CodeObject& object, const isa::Kernel& kernel, Memory&
     std::memcpy(memory.bytes(base).data(), code.bytes.data(), code.bytes.size());
     return base;
   }
-  constexpr u64 largest = 1ULL << 30;
+  constexpr u64 largest = 1ULL << 28; // sections further away are not loaded: only damaged files have them
+  const auto fits = [&](const isa::ElfSection& s, u64 limit) { return s.address < limit && s.size <= limit - s.address; };
   for (const isa::ElfSection& s : sections)
-    if (loaded(s) && s.address + s.size < largest) size = std::max(size, s.address + s.size);
+    if (loaded(s) && fits(s, largest)) size = std::max(size, s.address + s.size);
   const u64 base = memory.allocate("code object", size);
   const std::span<std::byte> image = memory.bytes(base);
   for (const isa::ElfSection& s : sections)
-    if (loaded(s) && !s.bytes.empty() && s.address + s.bytes.size() <= size)
+    if (loaded(s) && !s.bytes.empty() && fits(s, size) && s.bytes.size() <= s.size)
       std::memcpy(image.data() + s.address, s.bytes.data(), s.bytes.size());
   return base;
 }

@@ -1,4 +1,5 @@
 // Reading vector operands with their modifiers and writing results back under the execution mask.
+#include "isa_checks/exec/clones.h"
 #include "isa_checks/exec/lanes.h"
 #include <algorithm>
 #include <cstring>
@@ -82,7 +83,7 @@ std::uint32_t sign_of(Type type) {
   }
 }
 
-void modify(const std::uint32_t* in, Buffer& out, const Operand& o) {
+KILN_CLONES void modify(const std::uint32_t* in, Buffer& out, const Operand& o) {
   std::uint32_t* const to = out.word[0];
   if (o.type == Type::f64 || o.type == Type::u64 || o.type == Type::i64) {
     for (int i = 0; i < lane_count; ++i) {
@@ -169,7 +170,7 @@ const std::uint32_t* expand(Wave& wave, std::uint64_t mask) {
   return wave.expanded.lane;
 }
 
-void blend(Wave& wave, std::uint64_t mask, const std::uint32_t* from, std::uint32_t* to) {
+KILN_CLONES void blend(Wave& wave, std::uint64_t mask, const std::uint32_t* from, std::uint32_t* to) {
   if (mask == all_lanes) {
     std::memcpy(to, from, sizeof(Lanes));
     return;
@@ -218,7 +219,7 @@ void commit(Wave& wave, const Inst& inst, Buffer& result) {
   if (registers(inst.dst.type) == 2) blend(wave, mask, result.word[1], to + lane_count);
 }
 
-void commit_mask(Wave& wave, const Inst& inst, const std::uint32_t* flags) {
+KILN_CLONES void commit_mask(Wave& wave, const Inst& inst, const std::uint32_t* flags) {
   std::uint64_t mask = 0;
   for (int i = 0; i < lane_count; ++i) mask |= static_cast<std::uint64_t>(flags[i] & 1U) << i;
   mask &= wave.exec();

@@ -226,6 +226,12 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   else vector_operands(inst);
   inst.source_count = inst.op->signature.source_count;
   set_ranges(inst);
+  // Damaged code may name a scalar destination that does not exist; compilers and assemblers do not.
+  const bool scalar_result = inst.dst.kind == Operand::scalar && inst.op->signature.result != Type::none;
+  if ((scalar_result && inst.dst.reg >= 128) || (inst.scalar_write.count != 0 && inst.scalar_write.first >= 128)) {
+    inst.op = &not_modelled_semantics();
+    inst.handler = inst.op->handler;
+  }
   return inst;
 }
 

@@ -18,6 +18,9 @@ double div_fixup(double quotient, double denominator, double numerator) {
     return std::numeric_limits<double>::quiet_NaN();
   if (denominator == 0 || std::isinf(numerator)) return signed_value(std::numeric_limits<double>::infinity());
   if (std::isinf(denominator) || numerator == 0) return signed_value(0.0);
+  // Beyond the largest number; the steps before may have made a NaN of it.
+  const int difference = static_cast<int>(as_bits(numerator) >> 52 & 0x7ffU) - static_cast<int>(as_bits(denominator) >> 52 & 0x7ffU);
+  if (difference > 1024) return signed_value(std::numeric_limits<double>::infinity());
   return signed_value(std::fabs(quotient));
 }
 

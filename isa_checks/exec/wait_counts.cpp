@@ -64,12 +64,12 @@ void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
     for (const Event& e : scalar_) retire(e);
     scalar_.clear();
   }
-  std::erase_if(flat_, [&](Event& e) {
+  for (Event& e : flat_) {
     e.vm_done = e.vm_done || vmcnt == 0;
     e.lgkm_done = e.lgkm_done || lgkmcnt == 0;
-    if (e.vm_done && e.lgkm_done) retire(e);
-    return e.vm_done && e.lgkm_done;
-  });
+    if (e.done()) retire(e);
+  }
+  std::erase_if(flat_, [](const Event& e) { return e.done(); });
 }
 
 std::uint32_t InFlight::lds_done_until() const {

@@ -51,6 +51,7 @@ private:
     std::uint32_t time;
     Effect effect;
     bool vm_done = false, lgkm_done = false; // of flat operations, which count in both
+    bool done() const { return vm_done && lgkm_done; }
   };
   void retire(const Event& event);
   void mark(const Event& event, int change);

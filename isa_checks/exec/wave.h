@@ -41,7 +41,8 @@ struct Wave {
   // Vector registers: the architectural ones, then the accumulation registers.
   std::unique_ptr<Lanes[]> vector;
   std::uint16_t arch_count = 0, acc_count = 0;
-  std::uint32_t s[128] = {};    // by operand number: s0.., VCC 106, M0 124, EXEC 126
+  static constexpr int scalar_count = 144; // the 128 that have numbers, and slack for a wide operand at the end
+  std::uint32_t s[scalar_count] = {};      // by operand number: s0.., VCC 106, M0 124, EXEC 126
   bool scc = false;
   std::uint32_t mode = 0;
   std::uint32_t pc = 0, next = 0;  // instruction indices

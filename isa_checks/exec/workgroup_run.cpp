@@ -42,7 +42,7 @@ WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCo
     w.hazards = hazards_.empty() ? nullptr : &hazards_[i];
     w.flag_uses = context.flag_uses.data();
     w.program = context.program.instructions;
-    w.lds_banks = context.program.target->fp8_is_fnuz ? 32 : 64;
+    w.lds_banks = context.program.target->lds_read_banks;
   }
 }
 

@@ -19,5 +19,9 @@ Command make_eval(CLI::App& root);
 Command make_run(CLI::App& root);
 Command make_demo(CLI::App& root);
 Command make_env(CLI::App& root);
+Command make_cache(CLI::App& root);
+Command make_aot(CLI::App& root);
+Command make_bench(CLI::App& root);
+Command make_doctor(CLI::App& root);
 
 } // namespace kiln::cli

@@ -129,6 +129,10 @@ constexpr VectorCase classes[] = {
        const u32 kind = std::isnan(x) ? (quiet ? 1 : 0) : std::isinf(x) ? (negative ? 2 : 9) : x == 0 ? (negative ? 5 : 6) : std::isnormal(x) ? (negative ? 3 : 8) : negative ? 4 : 7;
        return v[2] >> kind & 1;
      }},
+    {"v_mov_b32 @, 0\n v_cmpx_class_f32 vcc, v1, v2\n s_nop 4\n v_mov_b32 @, 1\n s_mov_b64 exec, -1\n s_nop 4", [](In v) -> u64 {
+       const float x = float_in(v, 1);
+       return std::isinf(x) ? (x < 0 ? v[2] >> 2 : v[2] >> 9) & 1 : std::isnan(x) ? v[2] >> ((v[1] >> 22) % 2) & 1 : x == 0 ? v[2] >> (std::signbit(x) ? 5 : 6) & 1 : v[2] >> ((std::isnormal(x) ? 3 : 4) + (x > 0 ? (std::isnormal(x) ? 5 : 3) : 0)) & 1;
+     }},
     {"v_cmp_class_f16 vcc, v1, v2\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 {
        const u32 m = v[1] % 32768, negative = v[1] / 32768 % 2;
        const u32 kind = m > 0x7c00 ? (m % 1024 >= 512 ? 1 : 0) : m == 0x7c00 ? (negative != 0 ? 2 : 9) : m == 0 ? (negative != 0 ? 5 : 6) : m >= 1024 ? (negative != 0 ? 3 : 8) : negative != 0 ? 4 : 7;

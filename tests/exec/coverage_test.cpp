@@ -7,7 +7,6 @@
 #include <cstring>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <set>
 
 using namespace kiln;
@@ -58,15 +57,33 @@ std::set<std::string> mnemonics_of(const isa::TargetFacts& target) {
   return found;
 }
 
+// What the executor does not have, as beginnings of mnemonics. docs/execution.md says why.
+constexpr std::string_view not_modelled[] = {
+    "buffer_load_format_", "buffer_store_format_", "tbuffer_",             // typed buffer accesses
+    "s_store_", "s_buffer_store_", "s_scratch_", "s_atomic_", "s_buffer_atomic_", "s_dcache_discard", "s_atc_probe", // no compiler emits these for gfx942 or gfx950
+    "s_cbranch_cdbg", "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join", "s_setvskip", "s_setkill", "s_rfe_", "s_ttracedata", "s_endpgm_ordered_ps_done", "v_clrexcp", // debuggers, traps, graphics
+    "s_sendmsg", "s_wakeup", "scratch_load_lds_", "ds_condxchg32_rtn_b64", "v_mfma_ld_scale_b32", "v_screen_partition_4se_b32",
+};
+bool listed(std::string_view mnemonic) {
+  for (const std::string_view start : not_modelled)
+    if (mnemonic.starts_with(start)) return true;
+  return false;
+}
+
 } // namespace
 
-TEST_CASE("coverage") {
+TEST_CASE("every instruction that LLVM decodes is modelled or listed as not modelled") {
   for (const char* arch : {"gfx942", "gfx950"}) {
     const isa::TargetFacts& target = isa::target_facts(arch);
-    std::vector<std::string> missing;
-    const auto all = mnemonics_of(target);
-    for (const std::string& m : all)
-      if (exec::find_semantics(m, false, target.fp8_is_fnuz) == nullptr) missing.push_back(m);
-    fmt::print("{}: {} of {} missing\n{}\n", arch, missing.size(), all.size(), fmt::join(missing, "\n"));
+    const std::set<std::string> all = mnemonics_of(target);
+    CHECK(all.size() > 1000);
+    std::size_t modelled = 0;
+    for (const std::string& m : all) {
+      CAPTURE(m);
+      const bool known = exec::find_semantics(m, false, target.fp8_is_fnuz) != nullptr;
+      CHECK(known != listed(m));
+      if (known) ++modelled;
+    }
+    MESSAGE(fmt::format("{}: {} of {} instructions modelled", arch, modelled, all.size()));
   }
 }

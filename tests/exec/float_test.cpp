@@ -84,13 +84,31 @@ constexpr VectorCase singles[] = {
        const int axis = a[2] >= a[0] && a[2] >= a[1] ? 2 : a[1] >= a[0] ? 1 : 0;
        return single(2 * axis + (d(v, axis + 1) < 0 ? 1 : 0));
      }, Compare::f32},
+    {"v_cubesc_f32 @, v1, v2, v3", [](In v) -> u64 {
+       const double x = d(v, 1), y = d(v, 2), z = d(v, 3);
+       const bool on_z = std::fabs(z) >= std::fabs(x) && std::fabs(z) >= std::fabs(y), on_y = std::fabs(y) >= std::fabs(x);
+       return single(on_z ? (z < 0 ? -x : x) : on_y ? x : x < 0 ? z : -z);
+     }, Compare::f32},
+    {"v_cubetc_f32 @, v1, v2, v3", [](In v) -> u64 {
+       const double x = d(v, 1), y = d(v, 2), z = d(v, 3);
+       const bool on_z = std::fabs(z) >= std::fabs(x) && std::fabs(z) >= std::fabs(y), on_y = std::fabs(y) >= std::fabs(x);
+       return single(!on_z && on_y ? (y < 0 ? -z : z) : -y);
+     }, Compare::f32},
+    {"v_mov_b32 v10, v1\n v_mov_b32 v11, v2\n v_swap_b32 v10, v11\n v_sub_f32 @, v10, v11", [](In v) -> u64 { return single(d(v, 2) - d(v, 1)); }, Compare::f32},
     {"v_cubema_f32 @, v1, v2, v3", [](In v) -> u64 {
        const std::array<double, 3> a{std::fabs(d(v, 1)), std::fabs(d(v, 2)), std::fabs(d(v, 3))};
        return single(2 * d(v, 1 + (a[2] >= a[0] && a[2] >= a[1] ? 2 : a[1] >= a[0] ? 1 : 0)));
      }, Compare::f32},
 };
 
+// Products of bf16 pairs, to be added to c.
+u64 bfloat_dot(In v, int c) {
+  const auto value = [&](int k, int shift) { return static_cast<double>(as_float(v[k] >> shift << 16)); };
+  return single(static_cast<double>(static_cast<float>(value(1, 16) * value(2, 16) + (c == 0 ? 0.0 : d(v, c)))) + value(1, 0) * value(2, 0));
+}
 constexpr VectorCase newer_singles[] = {
+    {"v_dot2_f32_bf16 @, v1, v2, 0", [](In v) -> u64 { return bfloat_dot(v, 0); }, Compare::f32_ulp},
+    {"v_mov_b32 @, 0\n v_dot2c_f32_bf16 @, v1, v2", [](In v) -> u64 { return bfloat_dot(v, 0); }, Compare::f32_ulp},
     {"v_minimum3_f32 @, v1, v2, v3", [](In v) -> u64 { return strict_lesser(strict_lesser(v[1], v[2]), v[3]); }, Compare::f32},
     {"v_maximum3_f32 @, v1, v2, v3", [](In v) -> u64 { return strict_greater(strict_greater(v[1], v[2]), v[3]); }, Compare::f32},
 };
@@ -111,6 +129,13 @@ constexpr VectorCase doubles[] = {
     {"v_frexp_mant_f64 @@, v[2:3]", [](In v) -> u64 { return bits(std::isfinite(wide(v, 2)) ? static_cast<double>(ldexpl(wide(v, 2), -exponent_of(wide(v, 2)))) : wide(v, 2)); }, Compare::f64},
     {"v_ldexp_f64 @@, v[2:3], v1", [](In v) -> u64 { return bits(static_cast<double>(ldexpl(wide(v, 2), limited(v[1])))); }, Compare::f64},
     {"v_fma_f64 @@, v[2:3], v[4:5], v[4:5]", [](In v) -> u64 { return bits(std::fma(wide(v, 2), wide(v, 4), wide(v, 4))); }, Compare::f64},
+    {"v_fmac_f64 @@, v[2:3], v[4:5]", [](In v) -> u64 { return bits(std::fma(wide(v, 2), wide(v, 4), wide(v, 6))); }, Compare::f64},
+    {"v_fract_f64 @@, v[2:3]", [](In v) -> u64 { const double x = wide(v, 2); return bits(std::isinf(x) ? NAN : std::isnan(x) ? x : std::min(x - std::floor(x), 0x1.fffffffffffffp-1)); }, Compare::f64},
+    {"v_rsq_f64 @@, v[2:3]\n s_nop 0", [](In v) -> u64 { return bits(1 / std::sqrt(wide(v, 2))); }, Compare::f64},
+    {"v_div_scale_f64 v[10:11], s[50:51], v[4:5], v[4:5], v[2:3]\n v_rcp_f64 v[12:13], v[10:11]\n s_nop 0\n v_fma_f64 v[14:15], -v[10:11], v[12:13], 1.0\n v_fma_f64 v[12:13], v[12:13], v[14:15], v[12:13]\n"
+     "v_fma_f64 v[14:15], -v[10:11], v[12:13], 1.0\n v_fma_f64 v[12:13], v[12:13], v[14:15], v[12:13]\n v_div_scale_f64 v[14:15], vcc, v[2:3], v[4:5], v[2:3]\n v_mul_f64 v[16:17], v[14:15], v[12:13]\n"
+     "v_fma_f64 v[10:11], -v[10:11], v[16:17], v[14:15]\n v_div_fmas_f64 v[10:11], v[10:11], v[12:13], v[16:17]\n v_div_fixup_f64 @@, v[10:11], v[4:5], v[2:3]",
+     [](In v) -> u64 { return bits(wide(v, 2) / wide(v, 4)); }, Compare::f64_quotient},
     {"v_rcp_f64 @@, v[2:3]\n s_nop 0", [](In v) -> u64 { return bits(1 / wide(v, 2)); }, Compare::f64},
     {"v_sqrt_f64 @@, v[2:3]\n s_nop 0", [](In v) -> u64 { return bits(std::sqrt(wide(v, 2))); }, Compare::f64},
     {"v_cmp_class_f64 vcc, v[2:3], v1\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 {
@@ -132,7 +157,34 @@ template <class F> u64 both(F f, In v) { return half(f(v, 0)) | half(f(v, 16)) <
 double smaller(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : a < b || (a == b && std::signbit(a)) ? a : b; }
 double larger(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : a > b || (a == b && !std::signbit(a)) ? a : b; }
 
+// Product and sum are rounded each; there are no denormals.
+double no_half_denormal(double x) { return std::fabs(x) < 0x1p-14 ? std::copysign(0.0, x) : x; }
+double unfused(double a, double b, double c) {
+  const double product = no_half_denormal(half_value(static_cast<u32>(half(no_half_denormal(a) * no_half_denormal(b)))));
+  return no_half_denormal(half_value(static_cast<u32>(half(product + no_half_denormal(c)))));
+}
+double median(double a, double b, double c) {
+  if (std::isnan(a) || std::isnan(b) || std::isnan(c)) return smaller(smaller(a, b), c);
+  return larger(smaller(a, b), smaller(larger(a, b), c));
+}
+double quotient(In v) {
+  const double q = hv(v, 3), a = hv(v, 1), b = hv(v, 2);
+  return !std::isfinite(a) || !std::isfinite(b) || a == 0 || b == 0 ? a / b : std::copysign(std::fabs(q), std::signbit(a) != std::signbit(b) ? -1.0 : 1.0);
+}
+double strict(double a, double b, bool least) { return std::isnan(a) || std::isnan(b) ? NAN : least ? smaller(a, b) : larger(a, b); }
+constexpr VectorCase newer_halves[] = {
+    {"v_pk_minimum3_f16 @, v1, v2, v3", [](In v) -> u64 { return both([](In a, int s) { return strict(strict(hv(a, 1, s), hv(a, 2, s), true), hv(a, 3, s), true); }, v); }, Compare::two_f16},
+    {"v_pk_maximum3_f16 @, v1, v2, v3", [](In v) -> u64 { return both([](In a, int s) { return strict(strict(hv(a, 1, s), hv(a, 2, s), false), hv(a, 3, s), false); }, v); }, Compare::two_f16},
+};
 constexpr VectorCase halves_table[] = {
+    {"v_mad_f16 @, v1, v2, v3", [](In v) -> u64 { return beside(half(unfused(hv(v, 1), hv(v, 2), hv(v, 3))), v); }, Compare::f16},
+    {"v_mad_legacy_f16 @, v1, v2, v3", [](In v) -> u64 { return half(unfused(hv(v, 1), hv(v, 2), hv(v, 3))); }, Compare::f16},
+    {"v_mac_f16 @, v1, v2", [](In v) -> u64 { return half(unfused(hv(v, 1), hv(v, 2), hv(v, 6))); }, Compare::f16},
+    {"v_madmk_f16 @, v1, 0x3555, v2", [](In v) -> u64 { return half(unfused(hv(v, 1), half_value(0x3555), hv(v, 2))); }, Compare::f16},
+    {"v_madak_f16 @, v1, v2, 0xb555", [](In v) -> u64 { return half(unfused(hv(v, 1), hv(v, 2), half_value(0xb555))); }, Compare::f16},
+    {"v_med3_f16 @, v1, v2, v3", [](In v) -> u64 { return beside(half(median(hv(v, 1), hv(v, 2), hv(v, 3)) + 0.0), v); }, Compare::f16_number},
+    {"v_div_fixup_legacy_f16 @, v3, v2, v1", [](In v) -> u64 { return half(quotient(v)); }, Compare::f16},
+    {"v_mov_b32 @, 0\n v_dot2c_f32_f16 @, v1, v2", [](In v) -> u64 { return single(hv(v, 1) * hv(v, 2) + hv(v, 1, 16) * hv(v, 2, 16) + 0.0); }, Compare::f32_ulp},
     {"v_add_f16 @, v1, v2", [](In v) -> u64 { return half(hv(v, 1) + hv(v, 2)); }, Compare::f16},
     {"v_sub_f16 @, v1, v2", [](In v) -> u64 { return half(hv(v, 1) - hv(v, 2)); }, Compare::f16},
     {"v_subrev_f16 @, v1, v2", [](In v) -> u64 { return half(hv(v, 2) - hv(v, 1)); }, Compare::f16},
@@ -169,11 +221,7 @@ constexpr VectorCase halves_table[] = {
     {"v_fma_mixlo_f16 @, v1, v2, v3 op_sel_hi:[1,1,1]", [](In v) -> u64 { return beside(half(static_cast<double>(static_cast<float>(odd_sum(hv(v, 1) * hv(v, 2), hv(v, 3))))), v); }, Compare::f16},
     {"v_fma_mixhi_f16 @, v1, v2, v3 op_sel_hi:[1,1,1]", [](In v) -> u64 { return (v[6] & 0xffffU) | half(static_cast<double>(static_cast<float>(odd_sum(hv(v, 1) * hv(v, 2), hv(v, 3))))) << 16; }, Compare::two_f16},
     {"v_dot2_f32_f16 @, v1, v2, 0", [](In v) -> u64 { return single(hv(v, 1) * hv(v, 2) + hv(v, 1, 16) * hv(v, 2, 16) + 0.0); }, Compare::f32_ulp},
-    {"v_div_fixup_f16 @, v3, v2, v1", [](In v) -> u64 {
-       const double q = hv(v, 3), a = hv(v, 1), b = hv(v, 2);
-       const bool special = !std::isfinite(a) || !std::isfinite(b) || a == 0 || b == 0;
-       return beside(half(special ? a / b : std::copysign(std::fabs(q), std::signbit(a) != std::signbit(b) ? -1.0 : 1.0)), v);
-     }, Compare::f16},
+    {"v_div_fixup_f16 @, v3, v2, v1", [](In v) -> u64 { return beside(half(quotient(v)), v); }, Compare::f16},
 };
 
 } // namespace
@@ -194,7 +242,7 @@ TEST_CASE("f64 instructions over edge values") {
 
 TEST_CASE("f16 instructions, alone and packed, over all pairs of edge values") {
   const auto sets = pairs_of(interesting_halves(), 6, 24);
-  MESSAGE(fmt::format("{} cases of f16 instructions", check_vector(halves_table, sets) + check_vector(halves_table, sets, "gfx950")));
+  MESSAGE(fmt::format("{} cases of f16 instructions", check_vector(halves_table, sets) + check_vector(halves_table, sets, "gfx950") + check_vector(newer_halves, sets, "gfx950")));
 }
 
 TEST_CASE("v_trig_preop_f64 gives the bits of 2 / pi, 53 at a time") {

@@ -48,6 +48,26 @@ TEST_CASE("index mode: the index and the operands change while it is on; accumul
   CHECK(r.v[3][0] == as_bits(5.0F));
 }
 
+TEST_CASE("s_movrels and s_movreld count scalar registers from M0") {
+  for (u32 index = 0; index <= 4; ++index) {
+    const LaneResult r = indexed(fmt::format("s_mov_b32 s40, 11\n s_mov_b32 s41, 12\n s_mov_b64 s[42:43], 13\n s_mov_b64 s[44:45], 15\n s_mov_b32 m0, {}\n s_movrels_b32 s50, s16\n s_mov_b32 m0, {}\n s_movrels_b64 s[52:53], s[16:17]\n"
+                                             "s_movreld_b32 s40, s18\n s_movreld_b64 s[42:43], s[18:19]\n v_mov_b32 v64, s50\n v_mov_b32 v65, s52\n v_mov_b32 v66, s40\n v_mov_b32 v67, s41\n v_mov_b32 v68, s42\n v_mov_b32 v69, s43\n v_mov_b32 v70, s44\n v_mov_b32 v71, s45",
+                                             index, index / 2 * 2),
+                                 8);
+    REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+    const u32 even = index / 2 * 2;
+    CHECK(r.v[0][0] == index);
+    CHECK(r.v[1][0] == even);
+    std::array<u32, 6> want{11, 12, 13, 0, 15, 0}; // s40 to s45
+    want[even] = 2;
+    if (even < 3) {
+      want[2 + even] = 2;
+      want[3 + even] = 3;
+    }
+    for (std::size_t k = 0; k < 6; ++k) CHECK(r.v[2 + k][0] == want[k]);
+  }
+}
+
 TEST_CASE("index mode: sanitisers and limits") {
   const auto has = [](const LaneResult& r, FindingKind kind) {
     for (const Finding& f : r.run.findings)
@@ -58,5 +78,7 @@ TEST_CASE("index mode: sanitisers and limits") {
   CHECK(has(indexed("s_mov_b32 s40, 19\n s_set_gpr_idx_on s40, gpr_idx(SRC0)\n v_mov_b32 v64, v1\n s_set_gpr_idx_off", 1), FindingKind::uninitialised));
   CHECK(has(indexed("v_mov_b32 v20, 0\n global_load_dword v20, v255, s[4:5]\n s_mov_b32 s40, 19\n s_set_gpr_idx_on s40, gpr_idx(SRC0)\n v_mov_b32 v64, v1\n s_set_gpr_idx_off\n s_waitcnt vmcnt(0)", 1),
             FindingKind::unwaited_register));
+  CHECK(has(indexed("s_mov_b32 m0, 30\n s_movrels_b32 s50, s20\n v_mov_b32 v64, 0\n s_cmp_eq_u32 s50, 0\n s_cbranch_scc1 .Lend\n s_nop 0", 1), FindingKind::uninitialised)); // s50 itself
+  CHECK(has(indexed("v_mov_b32 v64, 0\n s_mov_b32 m0, 90\n s_movreld_b32 s40, 0", 1), FindingKind::not_modelled));
   CHECK(has(indexed("s_mov_b32 s40, 200\n s_set_gpr_idx_on s40, gpr_idx(SRC0)\n v_mov_b32 v64, v100\n s_set_gpr_idx_off", 1), FindingKind::not_modelled));
 }

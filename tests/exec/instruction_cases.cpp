@@ -44,6 +44,8 @@ bool equal(Compare compare, u64 got, u64 want) {
   case Compare::f64: return same_double(got, want);
   case Compare::f32_ulp: return same_float(low, want_low) || (low >> 31 == want_low >> 31 && low - want_low + 1 <= 2 && !std::isnan(as_float(low)));
   case Compare::f16_ulp: return same_half(low & 0xffffU, want_low & 0xffffU) || ((low ^ want_low) < 0x8000U && low - want_low + 1 <= 2);
+  case Compare::f16_number: return same_half(low & 0xffffU, want_low & 0xffffU) || ((low | want_low) & 0x7fffU) == 0;
+  case Compare::f64_quotient: return same_double(got, want) || (std::fabs(as_double(want)) < 0x1p-1022 && got - want + 1 <= 2);
   case Compare::two_f32: return same_float(low, want_low) && same_float(high, want_high);
   }
   return false;

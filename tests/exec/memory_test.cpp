@@ -173,3 +173,32 @@ TEST_CASE("buffers: raw and structured ranges, out-of-range lanes read 0 and do 
     CHECK(r.v[2][i] == (i < 10 ? 2 * i + 1 : 0));
   }
 }
+
+TEST_CASE("buffers: a stride without an index counts bytes; the lane's id as the index") {
+  const std::string descriptor = "s_mov_b32 s20, s4\n s_or_b32 s21, s5, 0x80000\n s_mov_b32 s22, 100\n s_mov_b32 s23, 0x00020000\n v_lshlrev_b32 v20, 2, v0\n";
+  const LaneResult r = run({.body = descriptor + "buffer_load_dword v64, v20, s[20:23], 0 offen\n s_mov_b32 s22, 20\n s_mov_b32 s23, 0x800000\n buffer_load_dword v65, off, s[20:23], 0 offset:4\n s_waitcnt vmcnt(0)",
+                            .inputs = {lane_ids}, .results = 2});
+  REQUIRE(r.run.findings.empty());
+  for (u32 i = 0; i < 64; ++i) {
+    CHECK(r.v[0][i] == (i < 25 ? i : 0));
+    CHECK(r.v[1][i] == (i < 20 ? 2 * i + 1 : 0));
+  }
+}
+
+TEST_CASE("buffers: swizzled records") {
+  // 64 records of 16 bytes, swizzled by 8: word w of record r is word (r / 8 * 4 + w) * 8 + r % 8 of the buffer.
+  const std::string descriptor = "s_mov_b32 s20, s6\n s_or_b32 s21, s7, 0x80100000\n s_mov_b32 s22, 64\n s_mov_b32 s23, 0\n";
+  const std::string body = descriptor + "v_mul_u32_u24 v10, 4, v0\n v_add_u32 v11, 1, v10\n v_add_u32 v12, 2, v10\n v_add_u32 v13, 3, v10\n buffer_store_dwordx4 v[10:13], v0, s[20:23], 0 idxen\n s_waitcnt vmcnt(0)\n"
+                                        "v_lshlrev_b32 v20, 2, v0\n global_load_dword v64, v20, s[6:7]\n global_load_dword v65, v20, s[6:7] offset:256\n buffer_load_ubyte v66, v0, s[20:23], 0 idxen offset:8\n v_sub_u32 v21, 63, v0\n"
+                                        "buffer_load_dwordx2 v[68:69], v21, s[20:23], 0 idxen offset:4\n v_mov_b32 v67, 0\n s_waitcnt vmcnt(0)";
+  const LaneResult r = run({.body = body, .results = 6});
+  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  for (u32 i = 0; i < 64; ++i) {
+    const auto stored = [](u32 at) { return at / 32 * 32 + at % 8 * 4 + at / 8 % 4; }; // which word was put there
+    CHECK(r.v[0][i] == stored(i));
+    CHECK(r.v[1][i] == stored(64 + i));
+    CHECK(r.v[2][i] == (4 * i + 2) % 256);
+    CHECK(r.v[4][i] == 4 * (63 - i) + 1);
+    CHECK(r.v[5][i] == 4 * (63 - i) + 2);
+  }
+}

@@ -171,3 +171,11 @@ TEST_CASE("gfx950: row swaps exchange odd rows of one register with even rows of
     CHECK(r.v[3][i] == (i < 32 ? i + 32 : 100 + i));
   }
 }
+
+TEST_CASE("accumulation registers: written, moved, read under EXEC") {
+  const LaneResult r = run({.body = "v_accvgpr_write_b32 a5, v1\n v_accvgpr_write_b32 a6, 7\n s_mov_b64 exec, 0xff00\n s_nop 4\n v_accvgpr_mov_b32 a6, a5\n s_mov_b64 exec, -1\n s_nop 4\n v_accvgpr_read_b32 v64, a6\n v_accvgpr_read_b32 v65, a5",
+                            .inputs = {words}, .results = 2, .accumulation = true});
+  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  for (std::size_t i = 0; i < 64; ++i) CHECK(r.v[0][i] == (i >= 8 && i < 16 ? words[i] : 7U));
+  CHECK(r.v[1] == words);
+}

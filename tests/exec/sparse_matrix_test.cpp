@@ -1,5 +1,6 @@
 // SMFMAC against a matrix product with the sparse operand written out in full.
 #include "tests/exec/lane_program.h"
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -12,9 +13,9 @@ using u32 = std::uint32_t;
 
 struct Packing {
   const char* name;
-  int bits;
+  int bits, range; // every integer of [-range / 2, range / 2] is exact
 };
-constexpr Packing f16{"f16", 16}, bf16{"bf16", 16}, fp8{"fp8", 8}, bf8{"bf8", 8}, i8{"i8", 8};
+constexpr Packing f16{"f16", 16, 1023}, bf16{"bf16", 16, 255}, fp8{"fp8", 8, 33}, bf8{"bf8", 8, 17}, i8{"i8", 8, 255};
 
 u32 code_of(const Packing& t, int v, bool fnuz) {
   if (t.name == f16.name) return to_half(static_cast<float>(v)).bits;
@@ -23,8 +24,16 @@ u32 code_of(const Packing& t, int v, bool fnuz) {
   const SmallFloat& format = t.name == fp8.name ? (fnuz ? e4m3fnuz_format : e4m3fn_format) : (fnuz ? e5m2fnuz_format : e5m2_format);
   return encode_small(format, v, Rounding::nearest_even, false);
 }
-int a_value(int i, int n) { return (i * 3 + n * 5 + i * n) % 7 - 3; } // n-th that is kept of row i
-int b_value(int k, int j) { return (j * 5 + k * 2 + j * k * 3) % 7 - 3; }
+// A value is a digit of the position's number to the base of the range: over all turns no two positions have the same values.
+struct Values {
+  int range, turn;
+  int digit(int position) const {
+    for (int t = 0; t < turn; ++t) position /= range;
+    return position % range - range / 2;
+  }
+  int a(int i, int n) const { return digit(i * 64 + n); } // n-th that is kept of row i
+  int b(int k, int j) const { return digit(4095 - (k * 32 + j)); }
+};
 int first_of(int i, int group) { return (i + group) % 3; }              // the two kept of a group of four
 int second_of(int i, int group) { return first_of(i, group) + 1 + (i * group) % (3 - first_of(i, group)); }
 
@@ -33,7 +42,7 @@ void put(std::vector<Lanes64>& registers, int lane, int element, const Packing& 
   registers[static_cast<std::size_t>(element / in_word)][static_cast<std::size_t>(lane)] |= code << (t.bits * (element % in_word));
 }
 
-void check(const std::string& kind, int side, int k, const Packing& a, const Packing& b, const char* arch, int abid, bool explicit_set) {
+void check(const std::string& kind, int side, int k, const Packing& a, const Packing& b, const char* arch, int abid, bool explicit_set, const Values& values) {
   const std::string name = fmt::format("v_smfmac_{}_{}x{}x{}_{}{}", kind, side, side, k, a.name, b.bits == 8 && b.name != i8.name ? fmt::format("_{}", b.name) : "");
   CAPTURE(name);
   const bool fnuz = std::string(arch) == "gfx942";
@@ -43,7 +52,7 @@ void check(const std::string& kind, int side, int k, const Packing& a, const Pac
   for (int i = 0; i < side; ++i)
     for (int n = 0; n < k / 2; ++n) {
       const int lane = i + side * (n / (dense / 2)), e = n % (dense / 2), at = n % 2 == 0 ? first_of(i, n / 2) : second_of(i, n / 2);
-      put(as, lane, e, a, code_of(a, a_value(i, n), fnuz));
+      put(as, lane, e, a, code_of(a, values.a(i, n), fnuz));
       index[0][static_cast<std::size_t>(lane)] |= static_cast<u32>(at) << (dense * abid + 2 * e);
     }
   // 16 bytes of B in every lane, then the next 16: each part is side columns by groups of adjacent rows.
@@ -51,7 +60,7 @@ void check(const std::string& kind, int side, int k, const Packing& a, const Pac
   for (int kk = 0; kk < k; ++kk)
     for (int j = 0; j < side; ++j) {
       const int nth = kk / chunk; // the chunk among those of a column
-      put(bs, j + side * (nth % groups), nth / groups * chunk + kk % chunk, b, code_of(b, b_value(kk, j), fnuz));
+      put(bs, j + side * (nth % groups), nth / groups * chunk + kk % chunk, b, code_of(b, values.b(kk, j), fnuz));
     }
   std::vector<Lanes64> in = as;
   in.insert(in.end(), bs.begin(), bs.end());
@@ -70,10 +79,16 @@ void check(const std::string& kind, int side, int k, const Packing& a, const Pac
     for (int lane = 0; lane < 64; ++lane) {
       const int i = side == 32 ? 8 * (reg / 4) + 4 * (lane / 32) + reg % 4 : 4 * (lane / 16) + reg, j = lane % side;
       int want = 100;
-      for (int n = 0; n < k / 2; ++n) want += a_value(i, n) * b_value(4 * (n / 2) + (n % 2 == 0 ? first_of(i, n / 2) : second_of(i, n / 2)), j);
+      for (int n = 0; n < k / 2; ++n) want += values.a(i, n) * values.b(4 * (n / 2) + (n % 2 == 0 ? first_of(i, n / 2) : second_of(i, n / 2)), j);
       const u32 got = r.v[static_cast<std::size_t>(reg)][static_cast<std::size_t>(lane)];
       CHECK((integer ? static_cast<int>(got) : static_cast<int>(as_float(got))) == want);
     }
+}
+
+void check_all_values(const std::string& kind, int side, int k, const Packing& a, const Packing& b, const char* arch, int abid, bool explicit_set) {
+  const int range = std::min(a.range, b.range);
+  int turn = 0;
+  for (int reach = 1; reach < 4096; reach *= range) check(kind, side, k, a, b, arch, abid, explicit_set, {range, turn++});
 }
 
 } // namespace
@@ -84,17 +99,17 @@ TEST_CASE("SMFMAC: every shape and type, every set of indices") {
       if (scale == 2 && std::string(arch) == "gfx942") continue;
       for (int set = 0; set < 4 / scale; ++set)
         for (const Packing* t : {&f16, &bf16}) {
-          check("f32", 16, 32 * scale, *t, *t, arch, set, false);
-          check("f32", 32, 16 * scale, *t, *t, arch, set, set == 0);
+          check_all_values("f32", 16, 32 * scale, *t, *t, arch, set, false);
+          check_all_values("f32", 32, 16 * scale, *t, *t, arch, set, set == 0);
         }
       for (int set = 0; set < 2 / scale; ++set) {
         for (const Packing* a : {&fp8, &bf8})
           for (const Packing* b : {&fp8, &bf8}) {
-            check("f32", 16, 64 * scale, *a, *b, arch, set, set == 0);
-            check("f32", 32, 32 * scale, *a, *b, arch, set, false);
+            check_all_values("f32", 16, 64 * scale, *a, *b, arch, set, set == 0);
+            check_all_values("f32", 32, 32 * scale, *a, *b, arch, set, false);
           }
-        check("i32", 16, 64 * scale, i8, i8, arch, set, false);
-        check("i32", 32, 32 * scale, i8, i8, arch, set, false);
+        check_all_values("i32", 16, 64 * scale, i8, i8, arch, set, false);
+        check_all_values("i32", 32, 32 * scale, i8, i8, arch, set, false);
       }
     }
 }

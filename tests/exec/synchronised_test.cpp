@@ -205,8 +205,8 @@ TEST_CASE("clang's kernels with one line of assembly changed are caught") {
       CAPTURE(e.nth);
       const auto object = object_of(without_line(*assembly, e.kernel, e.part, e.nth, e.replacement), arch);
       int caught = 0;
-      for (std::uint64_t seed = 1; seed <= 5; ++seed) caught += finds(run_kernel(object, e.kernel, seed).result, e.finds) ? 1 : 0;
-      CHECK(caught == 5);
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) caught += finds(run_kernel(object, e.kernel, seed).result, e.finds) ? 1 : 0;
+      CHECK(caught == 3);
     }
   }
 }
@@ -251,7 +251,7 @@ TEST_CASE("a queue without the consumer's test of its flag, or without the produ
       if (!assembly) return;
       const auto object = object_of(*assembly, arch);
       for (const char* kernel : {"flag_queue", "direct_ring"})
-        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
           CAPTURE(std::string(arch));
           CAPTURE(std::string(missing));
           CAPTURE(std::string(kernel));

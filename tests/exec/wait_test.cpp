@@ -1,4 +1,5 @@
 // The wait sanitiser: a register used while its load is in flight is a finding, and nothing else is.
+#include "isa_checks/exec/measurements.h"
 #include "tests/exec/lane_program.h"
 #include <doctest/doctest.h>
 
@@ -56,4 +57,33 @@ TEST_CASE("wide destinations and the address of the load are named") {
   REQUIRE(f.size() == 2); // the load lies before the allocation as well
   CHECK(f[1].kind == FindingKind::unwaited_register);
   CHECK(f[1].message.find("reads v66 while the load at 0x") == 0);
+}
+
+TEST_CASE("flat loads have arrived when both counters were waited for, in one instruction or in two") {
+  const std::string load = "v_mov_b32 v20, s4\n v_mov_b32 v21, s5\n flat_load_dword v10, v[20:21]\n";
+  CHECK(silent(load + "s_waitcnt vmcnt(0) lgkmcnt(0)\n v_mov_b32 v64, v10"));
+  CHECK(silent(load + "s_waitcnt vmcnt(0)\n s_waitcnt lgkmcnt(0)\n v_mov_b32 v64, v10"));
+  CHECK(trips(load + "s_waitcnt vmcnt(0)\n v_mov_b32 v64, v10\n s_waitcnt lgkmcnt(0)"));
+}
+
+TEST_CASE("bytes of loads in flight at each wait: on average and at most; stores and LDS do not count") {
+  const LaneResult r = run({.body = "v_mov_b32 v20, 0\n s_movk_i32 s40, 2\nagain:\n global_load_dword v10, v20, s[4:5]\n"
+                                    "global_load_dwordx2 v[12:13], v20, s[4:5]\n ds_read_b32 v14, v20\n s_waitcnt vmcnt(1)\n"
+                                    "s_mov_b64 exec, 0xff\n global_load_dwordx4 v[16:19], v20, s[4:5]\n s_mov_b64 exec, -1\n"
+                                    "s_waitcnt vmcnt(0) lgkmcnt(0)\n s_sub_u32 s40, s40, 1\n s_cmp_lg_u32 s40, 0\n s_cbranch_scc1 again\n"
+                                    "v_mov_b32 v64, v10",
+                            .inputs = {zeros},
+                            .scalars = {1},
+                            .lds_bytes = 256},
+                           {.check_undefined = false});
+  std::vector<InstCounters> waits;
+  for (const InstructionProfile& i : r.run.instructions)
+    if (i.cls == InstClass::wait)
+      waits.push_back(i.counters);
+  REQUIRE(waits.size() == 4); // the first two are of the frame around the body
+  CHECK(waits[2].executed == 2);
+  CHECK(waits[2].in_flight == 2 * 64 * 12);
+  CHECK(waits[2].in_flight_peak == 64 * 12);
+  CHECK(waits[3].in_flight == 2 * (64 * 8 + 8 * 16));
+  CHECK(r.run.waves.mean() == static_cast<double>(r.run.waves.executed()));
 }

@@ -1,6 +1,7 @@
 // The wait analysis: queues on straight lines, at joins and round loops.
 #include "isa_checks/waits.h"
 #include "tests/isa/snippet.h"
+#include <chrono>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -194,4 +195,22 @@ TEST_CASE("waits that nothing reaches are left out; text and JSON") {
   CHECK(json["waits"][0]["waits_for"] == std::vector<int>{0});
   CHECK(json["waits"][0]["loop"].is_null());
   CHECK(json["loops"][0]["header"] == 0x14);
+}
+
+TEST_CASE("a hostile flow graph ends quickly and says that it was not analysed") {
+  // Branches from everywhere to everywhere, with operations between: states keep changing.
+  std::string body = "entry:\n";
+  constexpr int blocks = 3000;
+  for (int b = 0; b < blocks; ++b) {
+    body += "b" + std::to_string(b) + ":\n  flat_load_dword v0, v[2:3]\n  s_load_dword s0, s[2:3], 0x0\n  ds_read_b32 v1, v2\n";
+    body += "  s_cbranch_scc0 b" + std::to_string((b * 997 + 13) % blocks) + "\n  s_waitcnt lgkmcnt(7)\n";
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto [program, waits] = analyze(body);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  CHECK(took.count() < 20); // with a loaded machine in mind; it takes about one second
+  CHECK_FALSE(waits.complete);
+  CHECK(waits.points.empty());
+  CHECK(waits.loops.size() == program.loops.size());
+  CHECK(to_text(waits, program).find("not analysed") != std::string::npos);
 }

@@ -1,9 +1,13 @@
 // Skinny GEMMs, executed: every method and type, awkward m, n and k, epilogues, interleavings.
 #include "gen/error.h"
 #include "gen/math.h"
+#include "gen/random.h"
+#include "isa_checks/code_object.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/numeric/check_kernel.h"
+#include <algorithm>
+#include <cstring>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -117,5 +121,58 @@ TEST_CASE("the same bits whatever the interleaving") {
       if (!first) first = done.outputs;
       for (std::int64_t i = 0; i < first->at("c").size(); ++i) REQUIRE(done.outputs.at("c").bits(i) == first->at("c").bits(i));
     }
+  }
+}
+
+// Only the last workgroup runs, and only the end of the matrix is there: what it reads lies beyond 4 GiB of b's address.
+TEST_CASE("weights of more than 4 GiB") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    const std::int64_t n = 400'000, k = 16384, m = 2, there = 4000; // 6.1 GiB of weights, and the rows that are there
+    CompileOptions compile;
+    compile.environment = process_environment();
+    const BuiltKernel built = build_kernel(plain({to.fp8(), to.fp8()}, m, n, k), to, compile);
+    const SkinnyGemmConfig& c = built.schedule.gemm;
+    REQUIRE(c.steps() / c.workgroups > 2 * c.steps_per_tile()); // so that the last workgroup has whole tiles
+    Random random(1);
+    exec::Memory memory;
+    const auto fill = [&](const char* what, std::int64_t rows) {
+      const std::uint64_t address = memory.allocate(what, static_cast<std::size_t>(rows * k));
+      for (std::byte& byte : memory.bytes(address)) byte = static_cast<std::byte>(random.between(0x30, 0x44)); // moderate, positive
+      return address;
+    };
+    const std::uint64_t a = fill("a", m), b = fill("b", there);
+    const std::uint64_t out = memory.allocate("c", static_cast<std::size_t>(m * n * 4));
+    const std::uint64_t workspace = memory.allocate("workspace", static_cast<std::size_t>(built.source.workspace_bytes));
+    std::vector<std::byte> arguments;
+    const auto put = [&](const char* name, std::uint64_t value) {
+      const auto found = std::ranges::find_if(built.source.arguments, [&](const KernelArgument& arg) { return arg.name == name; });
+      REQUIRE(found != built.source.arguments.end());
+      arguments.resize(std::max(arguments.size(), static_cast<std::size_t>(found->offset + found->size)));
+      std::memcpy(&arguments[static_cast<std::size_t>(found->offset)], &value, static_cast<std::size_t>(found->size));
+    };
+    put("a", a);
+    put("b", b - static_cast<std::uint64_t>((n - there) * k));
+    put("c", out);
+    put("workspace", workspace);
+    put("m", static_cast<std::uint64_t>(m));
+    const isa::CodeObject file = isa::load_code_object(built.object.bytes, built.object.name);
+    const auto last = static_cast<std::uint32_t>(c.workgroups) - 1; // in order of steps too: of the last XCD
+    const exec::ExecResult run = exec::execute(
+        file, built.object.name,
+        {.workgroups = {1, 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(c.threads()), 1, 1}, .first = {last, 0, 0}}, arguments, memory, {.threads = 1, .measure = false});
+    CHECK_MESSAGE(run.findings.empty(), (run.findings.empty() ? "" : exec::to_text(run.findings.front())));
+    REQUIRE(run.completed);
+    const auto number = [&](std::uint64_t address, std::int64_t index) {
+      return static_cast<double>(to_f32(to.fp8(), static_cast<std::uint32_t>(memory.bytes(address)[static_cast<std::size_t>(index)])));
+    };
+    for (std::int64_t row = 0; row < m; ++row)
+      for (std::int64_t column = n - 3 * c.tile_n / 2; column < n; column += 7) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < k; ++i) sum += number(a, row * k + i) * number(b, (column - (n - there)) * k + i);
+        float found = 0;
+        std::memcpy(&found, &memory.bytes(out)[static_cast<std::size_t>((row * n + column) * 4)], 4);
+        CHECK(static_cast<double>(found) == doctest::Approx(sum).epsilon(1e-4));
+      }
   }
 }

@@ -1,0 +1,17 @@
+# kiln_generator_hash(var): a generated source with the hash of everything that decides which code comes out of Kiln: the
+# generator, the device headers, what judges the code, and what drives the compiler.
+function(kiln_generator_hash var)
+  set(root ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${root}/gen/*.cpp ${root}/gen/*.h ${root}/gen/*.def ${root}/templates/*.h)
+  file(GLOB more CONFIGURE_DEPENDS ${root}/isa_checks/*.cpp ${root}/isa_checks/*.h ${root}/runtime/contract.*
+       ${root}/runtime/build_kernel.* ${root}/runtime/compile.* ${root}/runtime/inspect.* ${root}/runtime/hiprtc.*
+       ${root}/runtime/comgr.*)
+  list(APPEND files ${more})
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/generator_hash.cpp)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${root} "-DFILES=${files}" -P ${root}/cmake/generator_hash.cmake
+    DEPENDS ${files} ${root}/cmake/generator_hash.cmake
+    COMMENT "Hashing the generator" VERBATIM)
+  set(${var} ${output} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,12 @@
+# kiln.pc, which finds its own prefix from where it lies: the installed tree may be moved.
+file(RELATIVE_PATH KILN_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" KILN_PC_PREFIX "${KILN_PC_PREFIX}")
+set(KILN_PC_LLVM "-L${LLVM_LIBRARY_DIR}")
+foreach(library IN LISTS KILN_LLVM_LIBRARIES)
+  string(APPEND KILN_PC_LLVM " -l${library}")
+endforeach()
+if(NOT KILN_LLVM_LIBRARIES STREQUAL "LLVM")
+  string(APPEND KILN_PC_LLVM " -lz -lzstd")
+endif()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/kiln.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

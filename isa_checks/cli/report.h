@@ -1,0 +1,44 @@
+// Reports: what a scan found, in the formats of isa_lint. All but the HTML page are written while the scan runs.
+#pragma once
+#include "isa_checks/cli/scan.h"
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace kiln::isa::cli {
+
+class ReportWriter {
+public:
+  ReportWriter() = default;
+  ReportWriter(const ReportWriter&) = delete;
+  ReportWriter& operator=(const ReportWriter&) = delete;
+  virtual ~ReportWriter() = default;
+  // What a report needs of the analysis itself; called by several threads. A report that needs nothing says so.
+  virtual bool renders() const { return false; }
+  virtual std::string render(const KernelAnalysis&, const ScannedKernel&) const { return {}; }
+  virtual void kernel(const ScannedKernel& kernel) = 0;
+  virtual void failed(const Error&) {}
+  virtual void end(const ScanTotals& totals) = 0;
+};
+
+// For people: findings as they come, the reasons of a rule once, a summary.
+std::unique_ptr<ReportWriter> make_text_report(std::ostream& out, bool colour);
+// One object: kernels (facts, contracts, findings), errors, summary.
+std::unique_ptr<ReportWriter> make_json_report(std::ostream& out);
+// SARIF 2.1.0, one run.
+std::unique_ptr<ReportWriter> make_sarif_report(std::ostream& out);
+// Workflow commands of GitHub Actions, one a line.
+std::unique_ptr<ReportWriter> make_github_report(std::ostream& out);
+// One self-contained page. Kept in memory until the end: for tens of kernels, not for thousands.
+std::unique_ptr<ReportWriter> make_html_report(std::ostream& out);
+
+// "3 findings (1 error, 2 warnings) in 12 kernels of 2 files; 1 suppressed"
+struct SeverityCounts {
+  std::size_t errors = 0, warnings = 0, infos = 0;
+  void add(const Finding& finding);
+};
+std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts);
+std::string counted(std::size_t count, std::string_view noun); // "1 kernel", "2 kernels"
+
+} // namespace kiln::isa::cli

@@ -1,0 +1,310 @@
+// One thread reads, the others analyse; a window keeps the order.
+#include "isa_checks/cli/scan.h"
+#include "isa_checks/input/mapped_file.h"
+#include "isa_checks/readable_name.h"
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <mutex>
+#include <thread>
+
+namespace kiln::isa::cli {
+namespace {
+
+constexpr std::uint64_t most_bytes_in_flight = 64 << 20;
+
+// A code object that still has kernels to work on.
+struct Job {
+  CodeObject object;
+  std::uint64_t number = 0;
+  std::string file;
+  std::shared_ptr<const Policy> policy;
+  std::shared_ptr<const Baseline> baseline;
+};
+struct Task {
+  std::shared_ptr<const Job> job;
+  const Kernel* kernel = nullptr;
+  std::uint64_t sequence = 0;
+};
+
+// What one thread keeps from kernel to kernel.
+class Worker {
+public:
+  Disassembler& disassembler(const TargetFacts& target) {
+    const auto at = disassemblers_.find(target.arch);
+    return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.arch, Disassembler(target)).first->second;
+  }
+  const SourceLines& lines(const Job& job) {
+    if (!lines_ || job.number != number_) lines_.emplace(job.object);
+    number_ = job.number;
+    return *lines_;
+  }
+
+private:
+  std::map<std::string_view, Disassembler> disassemblers_; // by architecture
+  std::optional<SourceLines> lines_;                       // of the object `number_`
+  std::uint64_t number_ = 0;
+};
+
+LoopDigest digest(const KernelAnalysis& a, std::size_t index) {
+  const Loop& loop = a.program.loops[index];
+  const LoopFlight& flight = a.waits.loops[index];
+  LoopDigest result{.name = a.program.loop_name(index),
+                    .depth = loop.depth,
+                    .innermost = a.is_innermost(index),
+                    .loads = flight.loads,
+                    .bytes_a_trip = flight.bytes_a_trip,
+                    .least_bytes_in_flight = flight.least_bytes,
+                    .drains = flight.drains};
+  for (const std::size_t block : loop.blocks)
+    result.instructions += static_cast<std::uint32_t>(a.program.blocks[block].end - a.program.blocks[block].begin);
+  return result;
+}
+
+class Scanner {
+public:
+  Scanner(const ScanOptions& options, const ScanSink& sink) : options_(options), sink_(sink), policies_(options.policy) {}
+
+  ScanTotals run() {
+    const std::vector<std::string> files = expand_paths(options_.paths);
+    std::vector<std::jthread> workers;
+    const unsigned count = options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
+    for (unsigned i = 0; i < count; ++i) workers.emplace_back([this] { work(); });
+    try {
+      read_all(files);
+    } catch (...) {
+      finish(true);
+      throw;
+    }
+    finish(false);
+    workers.clear(); // joins
+    if (failure_) std::rethrow_exception(failure_);
+    return totals_;
+  }
+
+private:
+  void read_all(const std::vector<std::string>& files) {
+    std::vector<std::uint64_t> sizes(files.size());
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      std::error_code error;
+      const auto size = std::filesystem::file_size(files[i], error);
+      sizes[i] = error ? 0 : size;
+      all_ += sizes[i];
+    }
+    std::uint64_t before = 0;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      read_file(files[i], before);
+      before += sizes[i];
+      show(before);
+    }
+  }
+
+  void read_file(const std::string& path, std::uint64_t before) {
+    ++totals_.files;
+    try {
+      MappedFile file(path);
+      const auto policy = policies_.of(path);
+      const auto baseline = policies_.baseline(*policy);
+      InputVisitor visitor;
+      visitor.object = [&](Bytes bytes, const std::string& name) { enqueue(std::move(bytes), name, path, policy, baseline); };
+      visitor.skipped = [&](const std::string& arch) { count_skipped(arch); };
+      visitor.failed = [&](const Error& error) { fail(error); };
+      read_input(file.bytes(), path, options_.input, visitor, [&](std::uint64_t done) {
+        file.done_until(done);
+        show(before + done);
+      });
+    } catch (const Error& error) {
+      fail(error);
+    }
+  }
+
+  void count_skipped(const std::string& arch) {
+    const std::lock_guard lock(mutex_);
+    ++totals_.skipped[arch];
+  }
+
+  void fail(const Error& error) {
+    const std::lock_guard lock(mutex_);
+    ++totals_.errors;
+    sink_.failed(error);
+  }
+
+  void show(std::uint64_t done) {
+    const std::lock_guard lock(mutex_);
+    if (sink_.progress) sink_.progress(done, all_, totals_);
+  }
+
+  bool wanted(const Kernel& kernel) const {
+    const auto matches = [&](const std::string& glob) {
+      return matches_glob(glob, kernel.name) || matches_glob(glob, readable_name(kernel.name));
+    };
+    return options_.kernels.empty() || std::ranges::any_of(options_.kernels, matches);
+  }
+
+  void enqueue(Bytes bytes, const std::string& name, const std::string& path, const std::shared_ptr<const Policy>& policy,
+               const std::shared_ptr<const Baseline>& baseline) {
+    const std::uint64_t size = bytes.size();
+    std::shared_ptr<Job> job;
+    try {
+      job = std::make_shared<Job>(Job{load_code_object(std::move(bytes), name), next_job_++, path, policy, baseline});
+    } catch (const UnknownArch& other) {
+      return count_skipped(other.fact.substr(other.fact.find("machine")).substr(0, 12));
+    } catch (const Error& error) {
+      return fail(error);
+    }
+    const std::string_view arch = job->object.target().arch;
+    const auto& archs = options_.input.archs;
+    if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
+    std::unique_lock lock(mutex_);
+    ++totals_.objects;
+    totals_.largest_object = std::max(totals_.largest_object, size);
+    room_.wait(lock, [&] { return in_flight_ == 0 || in_flight_ + size <= most_bytes_in_flight; });
+    in_flight_ += size;
+    // The object's share is given back when its last task is gone.
+    const std::shared_ptr<const Job> shared(job.get(), [this, job, size](const Job*) mutable {
+      job.reset();
+      const std::lock_guard guard(mutex_);
+      in_flight_ -= size;
+      room_.notify_all();
+    });
+    for (const Kernel& kernel : shared->object.kernels())
+      if (wanted(kernel)) tasks_.push_back({shared, &kernel, next_sequence_++});
+    lock.unlock(); // before `shared` goes, which may be the last one
+    ready_.notify_all();
+  }
+
+  void finish(bool drop) {
+    std::deque<Task> dropped; // destroyed without the lock
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      if (drop) dropped.swap(tasks_);
+    }
+    ready_.notify_all();
+  }
+
+  void work() {
+    Worker worker;
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      ready_.wait(lock, [&] { return closed_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      try {
+        deliver(task.sequence, examine(task, worker));
+      } catch (const Error& error) { // hostile code that an analysis refuses
+        fail(error);
+        deliver(task.sequence, std::nullopt);
+      } catch (...) {
+        const std::lock_guard guard(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+      }
+    }
+  }
+
+  ScannedKernel examine(const Task& task, Worker& worker) {
+    const Job& job = *task.job;
+    Disassembler& disassembler = worker.disassembler(job.object.target());
+    ScannedKernel result{.file = job.file, .object = job.object.name()};
+    if (!options_.lint && !sink_.render) {
+      result.facts = kernel_facts(job.object, *task.kernel, disassembler);
+      return result;
+    }
+    const KernelAnalysis analysis = analyse(job.object, *task.kernel, disassembler,
+                                            {.source_lines = static_cast<bool>(sink_.render), .lines = &worker.lines(job)});
+    result.facts = analysis.facts;
+    for (std::size_t l = 0; l < analysis.program.loops.size(); ++l) result.loops.push_back(digest(analysis, l));
+    if (options_.lint) judge(job, analysis, worker.lines(job), result);
+    if (sink_.render) result.rendered = sink_.render(analysis, result);
+    return result;
+  }
+
+  void judge(const Job& job, const KernelAnalysis& analysis, const SourceLines& lines, ScannedKernel& result) {
+    LintOptions rules = job.policy->rules;
+    rules.least = job.policy->severity;
+    result.findings = lint(analysis, rules);
+    for (const KernelExpectations* entry :
+         expectations_for(job.policy->expectations, analysis.facts.kernel, analysis.facts.arch)) {
+      result.contracts.push_back(check_isa(analysis.program, analysis.facts, entry->expectations));
+      for (const ExpectationResult& one : result.contracts.back().results)
+        if (!one.met) result.findings.insert(result.findings.begin(), contract_finding(result.contracts.back(), one));
+    }
+    // Lines are looked up for findings only: for every instruction it would take as long as all the rest.
+    const std::uint16_t section = analysis.kernel.section;
+    for (Finding& finding : result.findings)
+      if (finding.address && finding.line == 0) {
+        const SourceLine line = lines.at(*finding.address, section);
+        finding.file = line.file;
+        finding.line = line.line;
+      }
+    const std::size_t before = result.findings.size();
+    const std::string kernel_file = before > 0 ? lines.at(analysis.kernel.entry, section).file : std::string();
+    std::erase_if(result.findings, [&](const Finding& finding) {
+      const auto entry = [&](const SuppressionEntry& e) { return matches(e, finding, job.file); };
+      return std::ranges::any_of(job.policy->suppressions, entry) || comments_.allows(finding, kernel_file);
+    });
+    remove_known(result.findings, *job.baseline);
+    result.suppressed = before - result.findings.size();
+  }
+
+  // Hands on what is next in order; the thread that completes the next one hands on all that waited for it.
+  void deliver(std::uint64_t sequence, std::optional<ScannedKernel> kernel) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(sequence, std::move(kernel));
+    while (!waiting_.empty() && waiting_.begin()->first == next_delivery_) {
+      std::optional<ScannedKernel> next = std::move(waiting_.begin()->second);
+      waiting_.erase(waiting_.begin());
+      ++next_delivery_;
+      if (next) hand_on(std::move(*next));
+    }
+  }
+
+  void hand_on(ScannedKernel&& kernel) {
+    ++totals_.kernels;
+    totals_.findings += kernel.findings.size();
+    totals_.suppressed += kernel.suppressed;
+    totals_.code_bytes += kernel.facts.code_bytes;
+    totals_.undecodable += kernel.facts.undecodable;
+    sink_.kernel(std::move(kernel));
+  }
+
+  const ScanOptions& options_;
+  const ScanSink& sink_;
+  Policies policies_; // the reading thread's
+  SourceComments comments_;
+  std::uint64_t all_ = 0;      // bytes of all files
+  std::uint64_t next_job_ = 0; // the reading thread's
+
+  std::mutex mutex_; // over all that follows
+  std::condition_variable ready_, room_;
+  std::deque<Task> tasks_;
+  bool closed_ = false;
+  std::uint64_t in_flight_ = 0, next_sequence_ = 0, next_delivery_ = 0;
+  std::map<std::uint64_t, std::optional<ScannedKernel>> waiting_;
+  std::exception_ptr failure_; // a bug or lack of memory in a worker
+  ScanTotals totals_;
+};
+
+} // namespace
+
+ScanTotals scan(const ScanOptions& options, const ScanSink& sink) { return Scanner(options, sink).run(); }
+
+Finding contract_finding(const IsaReport& report, const ExpectationResult& result) {
+  Finding finding;
+  finding.rule = contract_rule;
+  finding.severity = Severity::error;
+  finding.kernel = report.kernel;
+  finding.arch = report.arch;
+  finding.message = fmt::format("{} is expected to be {} and is {}{}", result.name, result.expected, result.found,
+                                result.evidence.empty() ? "" : fmt::format(" ({})", fmt::join(result.evidence, "; ")));
+  finding.why = "the kernel's expectations say what its code has to look like";
+  finding.advice = "look at what changed since the expectation was met, or change the expectation";
+  return finding;
+}
+
+} // namespace kiln::isa::cli

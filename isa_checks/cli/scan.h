@@ -1,0 +1,68 @@
+// scan: every kernel of every input through analysis and rules, on all cores, and to a sink in the order of the inputs.
+#pragma once
+#include "isa_checks/cli/policy.h"
+#include "isa_checks/expectations.h"
+#include "isa_checks/input/inputs.h"
+#include "isa_checks/kernel_analysis.h"
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kiln::isa::cli {
+
+struct ScanOptions {
+  std::vector<std::string> paths;   // files and folders
+  std::vector<std::string> kernels; // globs over the name and the readable name; empty: all kernels
+  InputOptions input = {};
+  PolicyOptions policy = {};
+  unsigned threads = 0; // 0: one a core
+  bool lint = true;     // false: facts alone
+};
+
+// What a loop costs, kept when the analysis is gone.
+struct LoopDigest {
+  std::string name;
+  int depth = 1;
+  bool innermost = false;
+  std::uint32_t instructions = 0, loads = 0;
+  std::uint32_t bytes_a_trip = 0, least_bytes_in_flight = 0, drains = 0; // of a wave
+};
+
+struct ScannedKernel {
+  std::string file;   // as given
+  std::string object; // where in it: "libx.so, bundle 3, gfx942"
+  KernelFacts facts = {};
+  std::vector<LoopDigest> loops = {};
+  std::vector<Finding> findings = {}; // at or over the threshold, not suppressed
+  std::size_t suppressed = 0;         // findings over the threshold that were
+  std::vector<IsaReport> contracts = {};
+  std::string rendered = {}; // what `render` made of the analysis
+};
+
+struct ScanTotals {
+  std::size_t files = 0, objects = 0, kernels = 0, findings = 0, errors = 0, suppressed = 0;
+  std::map<std::string, std::size_t> skipped;    // architecture -> code objects
+  std::uint64_t code_bytes = 0, undecodable = 0; // of kernels; words
+  std::uint64_t largest_object = 0;              // bytes
+};
+
+struct ScanSink {
+  std::function<void(ScannedKernel&&)> kernel; // one at a time, in order
+  std::function<void(const Error&)> failed;    // an input that cannot be read; one at a time, as they come
+  // Called by the worker threads at the same time, while the analysis is there; may be empty.
+  std::function<std::string(const KernelAnalysis&, const ScannedKernel&)> render = {};
+  std::function<void(std::uint64_t done, std::uint64_t all, const ScanTotals&)> progress = {}; // bytes of input
+};
+
+// Kernels in memory are those of the objects that are being worked on: at most 64 MiB of them, or one that is larger.
+// Throws Error when the paths or settings cannot be read at all.
+ScanTotals scan(const ScanOptions& options, const ScanSink& sink);
+
+// An unmet contract as a finding of the rule "EXPECT".
+inline constexpr std::string_view contract_rule = "EXPECT";
+Finding contract_finding(const IsaReport& report, const ExpectationResult& result);
+
+} // namespace kiln::isa::cli

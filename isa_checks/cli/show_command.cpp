@@ -1,0 +1,146 @@
+// isa_lint show: the disassembly of kernels with what the analyses say beside it.
+#include "isa_checks/cli/annotate.h"
+#include "isa_checks/cli/scan_options.h"
+#include "isa_checks/readable_name.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::isa::cli {
+namespace {
+
+class Painter {
+public:
+  explicit Painter(bool on) : on_(on) {}
+  std::string operator()(std::string_view code, std::string_view text) const {
+    return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+
+private:
+  bool on_;
+};
+
+class Listing {
+public:
+  Listing(const KernelAnalysis& analysis, const ScannedKernel& kernel, bool colour)
+      : a_(analysis), k_(kernel), paint_(colour), outstanding_(outstanding_counts(analysis.program)),
+        waits_(waits_by_instruction(analysis)), findings_(findings_by_instruction(analysis.program, kernel.findings)) {}
+
+  std::string run() {
+    text_ = fmt::format("{} {}\n", paint_("1", printable(readable_name(k_.facts.kernel))), printable(k_.object));
+    text_ += printable(to_text(k_.facts));
+    for (const LoopFlight& loop : a_.waits.loops)
+      if (loop.loads > 0)
+        text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {} full drains\n",
+                             fmt::format("loop {}", loop.loop), bytes(loop.bytes_a_trip), bytes(loop.least_bytes), loop.drains);
+    if (a_.waits.approximate) text_ += "  calls or irreducible flow: what is outstanding after them is a guess\n";
+    for (const Finding* finding : findings_.back()) add_finding(*finding, 2);
+    text_ += fmt::format("\n{:>8} {:>5} {:>5}\n", "address", "vm", "lgkm");
+    for (std::size_t b = 0; b < a_.program.blocks.size(); ++b) add_block(b);
+    return std::move(text_);
+  }
+
+private:
+  static std::string bytes(std::uint32_t count) {
+    return count % 1024 == 0 && count > 0 ? fmt::format("{} KiB", count / 1024) : fmt::format("{} B", count);
+  }
+
+  int depth(std::size_t block) const {
+    const std::size_t loop = a_.program.blocks[block].loop;
+    return loop == nothing ? 0 : a_.program.loops[loop].depth;
+  }
+
+  void add_block(std::size_t index) {
+    const Block& block = a_.program.blocks[index];
+    std::string heading = fmt::format("block_{}:", index);
+    for (std::size_t l = 0; l < a_.program.loops.size(); ++l)
+      if (a_.program.loops[l].header == index)
+        heading += fmt::format("  ; {}, depth {}", a_.program.loop_name(l), a_.program.loops[l].depth);
+    if (!block.reachable) heading += "  ; unreachable";
+    text_ += fmt::format("{:22}{:{}}{}\n", "", "", 2 * depth(index), paint_("36", heading));
+    for (std::size_t i = block.begin; i < block.end; ++i) add_instruction(i, 24 + 2 * depth(index));
+  }
+
+  // The margin says what is outstanding before the instruction.
+  void add_instruction(std::size_t index, int column) {
+    const Instruction& instruction = a_.program.instructions[index];
+    const OutstandingCounts& o = outstanding_[index];
+    add_line_of_source(index, column);
+    text_ += paint_("2", fmt::format("{:>8x} {:>5} {:>5}", instruction.address, range_text(o.least_vm, o.most_vm),
+                                     range_text(o.least_lgkm, o.most_lgkm)));
+    const InstructionClass kind = classify(instruction);
+    const bool memory = memory_op(instruction).has_value();
+    const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";
+    text_ += fmt::format("{:{}}{}{}\n", "", column - 20, paint_(colour, instruction.text), target_label(instruction));
+    for (const WaitPoint* point : waits_[index])
+      text_ += fmt::format("{:{}}{}\n", "", column, paint_("33", "^ " + explain_wait(*point, a_.program)));
+    for (const Finding* finding : findings_[index]) add_finding(*finding, column);
+  }
+
+  std::string target_label(const Instruction& instruction) const {
+    if (!instruction.branch_target || instruction.flow == Flow::call) return {};
+    const auto address = [this](const Block& block) { return a_.program.instructions[block.begin].address; };
+    const auto at = std::ranges::lower_bound(a_.program.blocks, *instruction.branch_target, {}, address);
+    if (at == a_.program.blocks.end() || address(*at) != *instruction.branch_target) return "  ; to outside of the kernel";
+    return fmt::format("  ; to block_{}", at - a_.program.blocks.begin());
+  }
+
+  void add_line_of_source(std::size_t index, int column) {
+    if (a_.lines.empty() || !a_.lines[index].known()) return;
+    const SourceLine& line = a_.lines[index];
+    if (line.file == k_.file) return; // assembly text is its own source
+    if (line.file == last_.file && line.line == last_.line) return;
+    last_ = line;
+    text_ += fmt::format("{:{}}{}\n", "", column, paint_("2", printable(fmt::format("; {}:{}", line.file, line.line))));
+  }
+
+  void add_finding(const Finding& f, int column) {
+    const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
+    text_ +=
+        fmt::format("{:{}}{}\n", "", column, paint_(colour, fmt::format("! {} {}: {}", f.rule, name_of(f.severity), f.message)));
+    text_ += fmt::format("{:{}}  try: {}\n", "", column, f.advice);
+  }
+
+  const KernelAnalysis& a_;
+  const ScannedKernel& k_;
+  Painter paint_;
+  std::vector<OutstandingCounts> outstanding_;
+  std::vector<std::vector<const WaitPoint*>> waits_;
+  std::vector<std::vector<const Finding*>> findings_;
+  SourceLine last_;
+  std::string text_;
+};
+
+class Show : public Command {
+public:
+  Show() : Command("isa_lint show", "Annotated disassembly: loops indented, what each wait waits for, findings in place") {
+    app.add_option("files", files_, "As for isa_lint")->required()->type_name("FILES");
+    add_input_options(app, arguments_);
+    add_rule_options(app, arguments_);
+    app.footer("\nThe columns vm and lgkm count the operations outstanding before an instruction, over all paths to it.");
+  }
+
+  int run(Streams& streams) override {
+    if (arguments_.severity.empty()) arguments_.severity = "info";
+    const ScanOptions options = to_scan(arguments_, files_);
+    ScanSink sink;
+    std::string_view separator;
+    sink.render = [&](const KernelAnalysis& analysis, const ScannedKernel& kernel) {
+      return Listing(analysis, kernel, streams.colour).run();
+    };
+    sink.kernel = [&](ScannedKernel&& kernel) {
+      streams.out << separator << kernel.rendered;
+      separator = "\n";
+    };
+    return scan_with_progress(options, sink, streams).errors > 0 ? unusable : clean;
+  }
+
+private:
+  ScanArguments arguments_;
+  std::vector<std::string> files_;
+};
+
+} // namespace
+
+std::unique_ptr<Command> make_show() { return std::make_unique<Show>(); }
+
+} // namespace kiln::isa::cli

@@ -1,0 +1,26 @@
+// MappedFile: a file's bytes, mapped for reading, so that only what is looked at takes memory.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace kiln::isa {
+
+// A file that another process shortens while it is read ends this one with SIGBUS, as with every program that maps files.
+class MappedFile {
+public:
+  explicit MappedFile(const std::string& path); // throws Error when it is no regular file that can be read
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
+  // Tells the system that the bytes before `end` (an offset) will not be asked for again.
+  void done_until(std::uint64_t end);
+
+private:
+  std::span<const std::uint8_t> bytes_;
+  std::uint64_t done_ = 0;
+};
+
+} // namespace kiln::isa

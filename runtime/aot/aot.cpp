@@ -1,0 +1,140 @@
+// Ahead of time: a list of kernels compiled into a cache layer.
+#include "runtime/aot/aot.h"
+#include "gen/error.h"
+#include "runtime/stopwatch.h"
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+class Run {
+public:
+  explicit Run(const AotOptions& options)
+      : options_(options), events_(std::make_shared<EventLog>(options.log)),
+        // A dry run makes no folder.
+        cache_({.folder = options.dry_run && !std::filesystem::exists(options.output) ? std::filesystem::path() : options.output,
+                .layers = {},
+                .trust_shared = true, // it is being made, not run
+                .shipped = true,
+                .notes = options.notes,
+                .max_bytes = std::numeric_limits<std::uint64_t>::max(),
+                .remote = {}},
+               events_),
+        workers_(options.workers, events_) {}
+
+  int at_once() const { return workers_.count(); }
+  std::map<std::string, std::uint64_t> events() const { return events_->counts(); }
+
+  AotResult make(const AotKernel& kernel) {
+    AotResult result{.title = kernel.title, .arch = kernel.request.arch, .id = kernel.id, .key = {}, .error = {}};
+    const Stopwatch watch;
+    try {
+      look_up(kernel, result);
+    } catch (const RejectedError& error) {
+      result.status = AotStatus::rejected;
+      result.error = error.what();
+    } catch (const std::exception& error) {
+      result.status = AotStatus::failed;
+      result.error = error.what();
+    }
+    result.milliseconds = watch.milliseconds();
+    return result;
+  }
+
+private:
+  void look_up(const AotKernel& kernel, AotResult& result) {
+    if (options_.dry_run) {
+      const auto found = cache_.find(kernel.request);
+      result.status = found ? AotStatus::cached : AotStatus::missing;
+      if (found) result.key = found->kernel.key.hex;
+      return;
+    }
+    const Found found = cache_.find_or_make(kernel.request, [&] { return workers_.compile(kernel.request); });
+    result.key = found.kernel.key.hex;
+    result.status = found.origin == Origin::compiled ? AotStatus::compiled : AotStatus::cached;
+    // A kernel that could not be stored was logged by the cache; here it is a failure, because to store it is the point.
+    if (cache_.folder() == nullptr || !cache_.folder()->has(found.kernel.key))
+      throw EnvironmentError("kernel cache", fmt::format("{} could not be stored in {}", kernel.title, options_.output.string()),
+                             "look at what the log says, free space, and run the same command again");
+    const std::string compiler = field_of(found.kernel.key, "compiler");
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(noted_, compiler) != compiler) cache_.folder()->add_compiler(compiler);
+  }
+
+  const AotOptions& options_;
+  std::shared_ptr<EventLog> events_;
+  KernelCache cache_;
+  WorkerPool workers_;
+  std::mutex mutex_;
+  std::string noted_;
+};
+
+} // namespace
+
+std::vector<AotKernel> shard_of(std::vector<AotKernel> kernels, const Shard& shard) {
+  std::erase_if(kernels, [&](const AotKernel& kernel) {
+    return std::stoul(kernel.id.substr(0, 8), nullptr, 16) % static_cast<unsigned long>(shard.count) !=
+           static_cast<unsigned long>(shard.index - 1);
+  });
+  return kernels;
+}
+
+std::string_view name(AotStatus status) {
+  switch (status) {
+  case AotStatus::cached:
+    return "cached";
+  case AotStatus::compiled:
+    return "compiled";
+  case AotStatus::rejected:
+    return "rejected";
+  case AotStatus::missing:
+    return "missing";
+  case AotStatus::failed:
+    break;
+  }
+  return "failed";
+}
+
+std::size_t AotReport::count(AotStatus status) const {
+  return static_cast<std::size_t>(std::ranges::count(results, status, &AotResult::status));
+}
+
+bool AotReport::complete() const { return count(AotStatus::cached) + count(AotStatus::compiled) == results.size(); }
+
+AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& options) {
+  const Stopwatch watch;
+  // Fails early, and with one message, where nothing can be stored.
+  std::optional<CacheLayer> layer;
+  if (!options.dry_run) layer.emplace(options.output, LayerOptions{.writable = true, .trust = true, .shipped = true});
+  AotReport report;
+  report.results.resize(kernels.size());
+  Run run(options);
+  std::atomic<std::size_t> next{0};
+  std::size_t done = 0;
+  std::mutex progress_mutex;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < run.at_once(); ++i)
+      threads.emplace_back([&] {
+        for (std::size_t k = next++; k < kernels.size(); k = next++) {
+          report.results[k] = run.make(kernels[k]);
+          const std::lock_guard lock(progress_mutex);
+          ++done;
+          if (options.progress) options.progress(done, report.results[k]);
+        }
+      });
+  }
+  if (layer) layer->tidy();
+  report.events = run.events();
+  report.seconds = watch.milliseconds() / 1000;
+  return report;
+}
+
+} // namespace kiln

@@ -1,0 +1,216 @@
+// CachedKernel and the files of an entry: meta.json is written and read here, and nowhere else.
+#include "runtime/cache/entry.h"
+#include "isa_checks/target_table.h"
+#include "runtime/cache/digest.h"
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kiln {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// meta.json ends in a checksum of all that comes before it.
+constexpr std::string_view seal_begin = ",\n \"meta_sha256\": \"", seal_end = "\"\n}\n";
+
+std::string sealed(const Json& json) {
+  std::string text = json.dump(1);
+  text.resize(text.size() - 2); // "\n}"
+  const std::string digest = sha256(text);
+  return fmt::format("{}{}{}{}", text, seal_begin, digest, seal_end);
+}
+
+void check_seal(std::string_view meta) {
+  const std::size_t tail = seal_begin.size() + 64 + seal_end.size();
+  if (meta.size() <= tail) throw CorruptEntry(fmt::format("meta.json has {} bytes only", meta.size()));
+  const std::string_view body = meta.substr(0, meta.size() - tail), seal = meta.substr(body.size());
+  if (!seal.starts_with(seal_begin) || !seal.ends_with(seal_end)) throw CorruptEntry("meta.json does not end in its checksum");
+  if (seal.substr(seal_begin.size(), 64) != sha256(body)) throw CorruptEntry("meta.json does not have its checksum");
+}
+
+Json dim_json(const Dim& dim) {
+  if (!dim.is_dynamic()) return dim.size();
+  Json json{{"name", dim.name()}};
+  if (dim.min()) json["min"] = *dim.min();
+  if (dim.max()) json["max"] = *dim.max();
+  return json;
+}
+
+Dim dim_of(const Json& json) {
+  if (json.is_number()) return Dim(json.get<std::int64_t>());
+  const auto bound = [&](const char* name) {
+    return json.contains(name) ? std::optional<std::int64_t>(json.at(name).get<std::int64_t>()) : std::nullopt;
+  };
+  return dynamic(json.at("name").get<std::string>(), bound("min"), bound("max"));
+}
+
+Json launch_json(const Launch& launch) {
+  Json dims = Json::array();
+  for (const Dim& dim : launch.dims) dims.push_back(dim_json(dim));
+  return {{"threads", launch.threads},
+          {"dims", std::move(dims)},
+          {"units", launch.units},
+          {"units_per_block", launch.units_per_block},
+          {"blocks_per_unit", launch.blocks_per_unit}};
+}
+
+Launch launch_of(const Json& json) {
+  Launch launch;
+  launch.threads = json.at("threads").get<int>();
+  for (const Json& dim : json.at("dims")) launch.dims.push_back(dim_of(dim));
+  launch.units = json.at("units").get<std::int64_t>();
+  launch.units_per_block = json.at("units_per_block").get<std::int64_t>();
+  launch.blocks_per_unit = json.at("blocks_per_unit").get<std::int64_t>();
+  return launch;
+}
+
+Json argument_json(const KernelArgument& argument) {
+  return {{"name", argument.name},          {"kind", name(argument.kind)}, {"dtype", name(argument.dtype)},
+          {"tensor", argument.tensor},      {"offset", argument.offset},   {"size", argument.size},
+          {"alignment", argument.alignment}};
+}
+
+ArgumentKind kind_of(const std::string& word) {
+  using enum ArgumentKind;
+  for (const ArgumentKind kind : {input, output, in_place, scalar, size, stride, workspace})
+    if (name(kind) == word) return kind;
+  throw CorruptEntry(fmt::format("\"{}\" is no kind of argument", word));
+}
+
+KernelArgument argument_of(const Json& json) {
+  const std::string dtype = json.at("dtype").get<std::string>();
+  const std::optional<DType> type = parse_dtype(dtype);
+  if (!type) throw CorruptEntry(fmt::format("\"{}\" is no type", dtype));
+  return {.name = json.at("name").get<std::string>(),
+          .kind = kind_of(json.at("kind").get<std::string>()),
+          .dtype = *type,
+          .tensor = json.at("tensor").get<std::string>(),
+          .offset = json.at("offset").get<int>(),
+          .size = json.at("size").get<int>(),
+          .alignment = json.at("alignment").get<int>()};
+}
+
+Json file_json(const std::string& bytes) { return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}}; }
+
+void check_file(const Json& meta, const char* file, const std::string& bytes) {
+  const Json& facts = meta.at("files").at(file);
+  const auto size = facts.at("bytes").get<std::uint64_t>();
+  if (size != bytes.size()) throw CorruptEntry(fmt::format("{} has {} bytes instead of {}", file, bytes.size(), size));
+  if (facts.at("sha256").get<std::string>() != sha256(bytes))
+    throw CorruptEntry(fmt::format("{} does not have its checksum", file));
+}
+
+CacheKey key_of(const Json& meta) {
+  CacheKey key;
+  for (const auto& [field, value] : meta.at("request").items()) key.fields.emplace_back(field, value.get<std::string>());
+  key.hex = meta.at("key").get<std::string>();
+  return key;
+}
+
+void check_key(const CacheKey& key, const CacheKey& expected) {
+  if (key == expected) return;
+  for (const auto& [name, value] : expected.fields) {
+    const auto found = std::ranges::find(key.fields, name, &std::pair<std::string, std::string>::first);
+    if (found == key.fields.end()) throw CorruptEntry(fmt::format("its key has no field {}", name));
+    if (found->second != value) throw CorruptEntry(fmt::format("it is of another kernel: the field {} of its key differs", name));
+  }
+  throw CorruptEntry("it is of another kernel: its key differs");
+}
+
+// What the ELF header says, whatever any checksum says: gfx942 code must never reach a gfx950.
+void check_machine(const std::string& object, const std::string& arch) {
+  constexpr std::size_t machine_at = 18, flags_at = 48, header_size = 64;
+  constexpr std::uint16_t amdgpu = 224; // EM_AMDGPU
+  std::uint16_t machine = 0;
+  std::uint32_t flags = 0;
+  if (object.size() < header_size || !object.starts_with("\177ELF")) throw CorruptEntry("kernel.co is no ELF file");
+  std::memcpy(&machine, object.data() + machine_at, sizeof machine);
+  std::memcpy(&flags, object.data() + flags_at, sizeof flags);
+  const isa::TargetFacts* target = machine == amdgpu ? isa::find_target_by_machine(flags & 0xffu) : nullptr;
+  if (target == nullptr || target->arch != arch)
+    throw CorruptEntry(fmt::format("kernel.co is for {}, not for {}", target == nullptr ? "no known GPU" : target->arch, arch));
+}
+
+// Parsed only after its checksum was found right, so what fails here is an entry of another Kiln.
+template <typename Read> auto well_formed(const Read& read) {
+  try {
+    return read();
+  } catch (const nlohmann::json::exception& error) {
+    throw CorruptEntry(fmt::format("meta.json is not as this Kiln writes it: {}", error.what()));
+  } catch (const Error& error) {
+    throw CorruptEntry(fmt::format("meta.json is not as this Kiln writes it: {}", error.what()));
+  }
+}
+
+} // namespace
+
+EntryFiles make_entry(const KernelRequest& request, const KernelSource& source, std::string object, const EntryFacts& facts) {
+  EntryFiles files{.meta = {}, .object = std::move(object), .source = self_contained(source)};
+  const CacheKey key = cache_key(request, facts.compiler);
+  Json arguments = Json::array(), fields = Json::object();
+  for (const KernelArgument& argument : source.arguments) arguments.push_back(argument_json(argument));
+  for (const auto& [name, value] : key.fields) fields[name] = value;
+  files.meta = sealed({{"kernel", source.name},
+                       {"key", key.hex},
+                       {"request", std::move(fields)},
+                       {"arch", source.arch},
+                       {"compiler", facts.compiler},
+                       {"llvm", facts.llvm},
+                       {"schedule", facts.schedule},
+                       {"rejected", facts.rejected},
+                       {"arguments", std::move(arguments)},
+                       {"launch", launch_json(source.launch)},
+                       {"workspace_bytes", source.workspace_bytes},
+                       {"contract", Json::parse(facts.contract)},
+                       {"facts", Json::parse(facts.facts)},
+                       {"files", {{object_file, file_json(files.object)}, {source_file, file_json(files.source)}}}});
+  return files;
+}
+
+EntryFiles make_entry(const KernelRequest& request, const BuiltKernel& built) {
+  EntryFacts facts{.compiler = built.object.compiler,
+                   .llvm = built.object.llvm,
+                   .schedule = to_text(built.schedule),
+                   .rejected = {},
+                   .facts = isa::to_json(built.facts),
+                   .contract = isa::to_json(built.report)};
+  for (const RejectedSchedule& rejected : built.rejected)
+    facts.rejected.push_back(fmt::format("{}\n{}", to_text(rejected.schedule), isa::to_text(rejected.report)));
+  return make_entry(request, built.source, {built.object.bytes.begin(), built.object.bytes.end()}, facts);
+}
+
+CachedKernel read_entry(std::string meta, std::string object, const CacheKey* expected) {
+  check_seal(meta);
+  return well_formed([&] {
+    const Json json = Json::parse(meta);
+    CachedKernel kernel;
+    kernel.key = key_of(json);
+    if (expected != nullptr)
+      check_key(kernel.key, *expected);
+    else if (kernel.key.hex != digest_of(kernel.key.fields))
+      throw CorruptEntry("its key is not the digest of its fields");
+    kernel.name = json.at("kernel").get<std::string>();
+    kernel.arch = json.at("arch").get<std::string>();
+    check_file(json, object_file, object);
+    check_machine(object, kernel.arch);
+    for (const Json& argument : json.at("arguments")) kernel.arguments.push_back(argument_of(argument));
+    kernel.launch = launch_of(json.at("launch"));
+    kernel.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
+    kernel.object = std::move(object);
+    kernel.meta = std::move(meta);
+    return kernel;
+  });
+}
+
+void check_source(const std::string& meta, const std::string& source) {
+  check_seal(meta);
+  well_formed([&] {
+    check_file(Json::parse(meta), source_file, source);
+    return 0;
+  });
+}
+
+} // namespace kiln

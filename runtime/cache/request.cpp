@@ -1,0 +1,61 @@
+// KernelRequest and its key.
+#include "runtime/cache/request.h"
+#include "runtime/cache/digest.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+std::string options_text(const CompileOptions& options) {
+  std::string text = fmt::format("{}", fmt::join(device_options, " "));
+  if (options.warnings_as_errors) text += " -Wall -Wextra -Werror";
+  if (!options.replace_builtin_header) text += " built-in-header";
+  return text;
+}
+
+} // namespace
+
+KernelRequest kernel_request(const KernelSpec& spec, const Target& target, std::vector<std::string> overrides,
+                             const CompileOptions& options) {
+  std::ranges::sort(overrides);
+  return {.spec = to_text(spec), .arch = target.arch(), .overrides = std::move(overrides), .options = options};
+}
+
+std::string kernel_name(const KernelRequest& request) {
+  const std::size_t from = std::string_view("kernel ").size();
+  if (!request.spec.starts_with("kernel ")) return {};
+  return request.spec.substr(from, request.spec.find('\n') - from);
+}
+
+// Every field with its length before it, so that no two lists of fields make one text.
+std::string digest_of(const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields) text += fmt::format("{} {}\n{}\n", name, value.size(), value);
+  return sha256(text);
+}
+
+std::string field_of(const CacheKey& key, std::string_view name) {
+  for (const auto& [field, value] : key.fields)
+    if (field == name) return value;
+  return {};
+}
+
+CacheKey cache_key(const KernelRequest& request, std::string_view compiler) {
+  CacheKey key;
+  key.fields = {
+      {"format", std::to_string(cache_format)},
+      {"generator", std::string(generator_hash())},
+      {"arch", request.arch},
+      {"options", options_text(request.options)},
+      {"variables", fmt::format("{}", fmt::join(request.options.environment.compiler_variables, "\n"))},
+      {"compiler", std::string(compiler)},
+      {"overrides", fmt::format("{}", fmt::join(request.overrides, "\n"))},
+      {"spec", request.spec},
+  };
+  key.hex = digest_of(key.fields);
+  return key;
+}
+
+} // namespace kiln

@@ -1,0 +1,21 @@
+// CompileJob: a request compiled to the files of an entry, in this process or spelled as messages for another one.
+#pragma once
+#include "runtime/cache/entry.h"
+#include "runtime/jit/message.h"
+
+namespace kiln {
+
+// parse_spec, build_kernel, make_entry. Throws what they throw.
+EntryFiles compile_entry(const KernelRequest& request);
+
+Message request_message(const KernelRequest& request);
+KernelRequest request_of(const Message& message); // throws InternalError
+
+// What compile_entry gives or throws, as a message, and back: `entry_of` returns or throws the same.
+Message answer_message(const KernelRequest& request);
+EntryFiles entry_of(const Message& message);
+
+// What a worker says first: both programs must be of the same Kiln.
+Message worker_greeting();
+
+} // namespace kiln

@@ -1,0 +1,84 @@
+// Message: count, sizes, bytes; in the byte order of the one machine that both ends run on.
+#include "runtime/jit/message.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace kiln {
+namespace {
+
+constexpr std::uint64_t most_parts = 64, most_bytes = 1u << 30; // of any message that makes sense
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;
+
+bool send_all(int socket, const char* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t sent = send(socket, data, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    data += sent;
+    size -= static_cast<std::size_t>(sent);
+  }
+  return true;
+}
+
+Received wait_for_bytes(int socket, const Deadline& deadline) {
+  while (true) {
+    int left = -1; // ms
+    if (deadline) {
+      const auto until = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+      if (until <= 0) return Received::timed_out;
+      left = static_cast<int>(std::min<std::int64_t>(until, 60000));
+    }
+    pollfd poll_for{.fd = socket, .events = POLLIN, .revents = 0};
+    const int ready = poll(&poll_for, 1, left);
+    if (ready > 0) return Received::message;
+    if (ready < 0 && errno != EINTR) return Received::closed;
+  }
+}
+
+Received receive_all(int socket, char* data, std::size_t size, const Deadline& deadline) {
+  while (size > 0) {
+    if (const Received ready = wait_for_bytes(socket, deadline); ready != Received::message) return ready;
+    const ssize_t got = recv(socket, data, size, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Received::closed;
+    data += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return Received::message;
+}
+
+} // namespace
+
+bool send_message(int socket, const Message& message) {
+  std::vector<std::uint64_t> header{message.size()};
+  for (const std::string& part : message) header.push_back(part.size());
+  std::string bytes(header.size() * sizeof(std::uint64_t), '\0');
+  std::memcpy(bytes.data(), header.data(), bytes.size());
+  for (const std::string& part : message) bytes += part;
+  return send_all(socket, bytes.data(), bytes.size());
+}
+
+Received receive_message(int socket, Message& message, std::optional<std::chrono::milliseconds> limit) {
+  const Deadline deadline = limit ? Deadline(Clock::now() + *limit) : std::nullopt;
+  std::uint64_t count = 0;
+  const auto take = [&](void* to, std::size_t size) { return receive_all(socket, static_cast<char*>(to), size, deadline); };
+  if (const Received got = take(&count, sizeof count); got != Received::message) return got;
+  if (count > most_parts) return Received::closed;
+  std::vector<std::uint64_t> sizes(count);
+  if (const Received got = take(sizes.data(), count * sizeof(std::uint64_t)); got != Received::message) return got;
+  message.clear();
+  for (const std::uint64_t size : sizes) {
+    if (size > most_bytes) return Received::closed;
+    std::string& part = message.emplace_back(size, '\0');
+    if (const Received got = take(part.data(), part.size()); got != Received::message) return got;
+  }
+  return Received::message;
+}
+
+} // namespace kiln

@@ -1,0 +1,141 @@
+// WorkerPool: who compiles what, and what a crash means.
+#include "runtime/jit/worker_pool.h"
+#include "gen/emit.h"
+#include "gen/error.h"
+#include "runtime/dump.h"
+#include "runtime/jit/compile_job.h"
+#include "runtime/jit/worker_process.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+
+int usable_processors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+bool runnable(const fs::path& program) { return access(program.c_str(), X_OK) == 0 && !fs::is_directory(program); }
+
+} // namespace
+
+WorkerOptions worker_options(const Environment& environment) {
+  WorkerOptions options;
+  options.program = find_worker(environment.worker, environment.program_path);
+  options.count = environment.jobs;
+  return options;
+}
+
+fs::path find_worker(const fs::path& given, const std::string& path_variable) {
+  if (!given.empty()) return given;
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  std::vector<fs::path> folders{self.parent_path(), KILN_INSTALLED_BIN};
+  for (std::size_t at = 0; at < path_variable.size();) {
+    const std::size_t end = std::min(path_variable.find(':', at), path_variable.size());
+    if (path_variable[at] == '/') folders.emplace_back(path_variable.substr(at, end - at));
+    at = end + 1;
+  }
+  for (const fs::path& folder : folders)
+    if (runnable(folder / "kiln-worker")) return folder / "kiln-worker";
+  return {};
+}
+
+WorkerPool::WorkerPool(WorkerOptions options, std::shared_ptr<EventLog> events)
+    : options_(std::move(options)), events_(std::move(events)) {
+  if (options_.count <= 0) options_.count = usable_processors();
+}
+
+WorkerPool::~WorkerPool() = default;
+
+std::vector<pid_t> WorkerPool::pids() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<pid_t> pids;
+  for (const auto& worker : idle_) pids.push_back(worker->pid());
+  return pids;
+}
+
+// Null when no worker can be had; the place among `count` is taken in any case.
+std::unique_ptr<WorkerProcess> WorkerPool::take() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return busy_ < options_.count; });
+    ++busy_;
+    while (!idle_.empty()) {
+      std::unique_ptr<WorkerProcess> worker = std::move(idle_.back());
+      idle_.pop_back();
+      if (worker->alive()) return worker;
+      events_->note("worker_died_idle",
+                    fmt::format("process {} ended while it had nothing to do; another one takes its place", worker->pid()));
+    }
+  }
+  if (options_.in_process) return nullptr;
+  try {
+    if (options_.program.empty())
+      throw EnvironmentError("worker process",
+                             "there is no kiln-worker beside this program, where Kiln was installed, or in PATH",
+                             "set KILN_WORKER to it");
+    return std::make_unique<WorkerProcess>(options_.program, options_.memory_limit);
+  } catch (const EnvironmentError& error) {
+    events_->note("worker_unavailable",
+                  fmt::format("compiling in this process, one kernel at a time and without limits: {}", error.what()));
+    return nullptr;
+  }
+}
+
+void WorkerPool::give_back(std::unique_ptr<WorkerProcess> worker) {
+  {
+    const std::lock_guard lock(mutex_);
+    --busy_;
+    if (worker) idle_.push_back(std::move(worker));
+  }
+  changed_.notify_one();
+}
+
+EntryFiles WorkerPool::compile(const KernelRequest& request) {
+  std::unique_ptr<WorkerProcess> worker = take();
+  if (!worker) {
+    struct Place {
+      WorkerPool& pool;
+      ~Place() { pool.give_back(nullptr); }
+    } const place{*this};
+    return compile_entry(request);
+  }
+  std::variant<Message, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
+  if (std::holds_alternative<WorkerFailure>(answer)) worker.reset();
+  give_back(std::move(worker));
+  if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
+    events_->note("worker_failed", fmt::format("the worker that compiled {} {}", kernel_name(request), failure->fact));
+    fail(request, failure->fact, failure->output);
+  }
+  return entry_of(std::get<Message>(answer));
+}
+
+// The source is emitted once more, here: a worker that is gone cannot hand it over.
+void WorkerPool::fail(const KernelRequest& request, const std::string& fact, const std::string& output) const {
+  const std::string kernel = kernel_name(request);
+  std::string folder, remedy;
+  try {
+    std::vector<DumpFile> files{{kernel + ".kiln", request.spec}, {"worker-output.txt", output}};
+    const Target gpu = target(request.arch);
+    const Plan plan = make_plan(parse_spec(request.spec), gpu);
+    Schedule schedule = candidates(plan, gpu).front();
+    if (!request.overrides.empty()) schedule = with_overrides(std::move(schedule), request.overrides, plan, gpu);
+    files.push_back({kernel + ".hip", self_contained(emit_source(plan, schedule, gpu))});
+    folder = write_dump(dump_folder(request.options.environment), fmt::format("{}-{}", kernel, request.arch), files).string();
+    remedy = fmt::format("read the source and the worker's output in {}", folder);
+  } catch (const Error& error) {
+    remedy = fmt::format("no source was left: {}", error.what());
+  }
+  throw EnvironmentError("kernel " + kernel,
+                         fmt::format("the worker process that compiled it for {} {} (its limits: {} ms, {} MiB)", request.arch,
+                                     fact, options_.time_limit.count(), options_.memory_limit >> 20),
+                         remedy, output, folder);
+}
+
+} // namespace kiln

@@ -1,0 +1,58 @@
+// WorkerPool: compiles in worker processes, several at once, each under a limit of time and memory.
+#pragma once
+#include "runtime/cache/entry.h"
+#include "runtime/events.h"
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <sys/types.h>
+#include <vector>
+
+namespace kiln {
+
+struct WorkerOptions {
+  std::filesystem::path program; // kiln-worker; empty: beside the running program, where Kiln was installed, in PATH
+  int count = 0;                 // at once; 0: one for each processor that this process may run on
+  std::chrono::milliseconds time_limit{120000}; // of one compile
+  std::uint64_t memory_limit = 4ull << 30;      // bytes of address space of one worker; 0: none
+  bool in_process = false;                      // use no workers: hipRTC then compiles one kernel at a time
+};
+WorkerOptions worker_options(const Environment& environment);
+
+// The program that options.program leaves open; empty when there is none.
+std::filesystem::path find_worker(const std::filesystem::path& given, const std::string& path_variable);
+
+class WorkerProcess;
+
+// hipRTC and comgr compile one kernel of a process at a time, whatever the thread; processes do not wait for each other.
+// Workers start when they are needed, stay for the next kernel, and end with this process. Thread-safe.
+class WorkerPool {
+public:
+  WorkerPool(WorkerOptions options, std::shared_ptr<EventLog> events);
+  ~WorkerPool();
+
+  // Throws what the compile throws, and EnvironmentError when the worker crashed, ran out of memory or took too long: with its
+  // last words, and the path of a folder with the spec and the source. Where no worker can be started the compile runs in this
+  // process, without limits, and the event "worker_unavailable" says why.
+  EntryFiles compile(const KernelRequest& request);
+
+  int count() const { return options_.count; }
+  std::vector<pid_t> pids() const; // of the workers that wait for work
+
+private:
+  std::unique_ptr<WorkerProcess> take();
+  void give_back(std::unique_ptr<WorkerProcess> worker);
+  [[noreturn]] void fail(const KernelRequest& request, const std::string& fact, const std::string& output) const;
+
+  WorkerOptions options_;
+  std::shared_ptr<EventLog> events_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<WorkerProcess>> idle_;
+  int busy_ = 0;
+};
+
+} // namespace kiln

@@ -1,0 +1,152 @@
+// WorkerProcess: spawns a worker and talks with it.
+#include "runtime/jit/worker_process.h"
+#include "gen/error.h"
+#include "runtime/jit/compile_job.h"
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace kiln {
+namespace {
+
+constexpr std::chrono::seconds start_limit{20}; // loading LLVM from a cold disk takes seconds
+constexpr off_t output_tail = 16384;            // bytes
+
+[[noreturn]] void fail(const std::filesystem::path& program, const std::string& fact, const std::string& log = {}) {
+  throw EnvironmentError("worker process", fmt::format("{}: {}", program.string(), fact),
+                         "set KILN_WORKER to the kiln-worker that was installed with this Kiln", log);
+}
+
+std::string ending(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+// The same file under a number that the worker's standard streams do not overwrite: a daemon may have closed its own.
+FileDescriptor above_standard(const FileDescriptor& file) {
+  return FileDescriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+struct SpawnSettings {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+};
+
+} // namespace
+
+WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::uint64_t memory_limit) {
+  start(program, memory_limit);
+  Message greeting;
+  const Received got = receive_message(socket_.get(), greeting, start_limit);
+  if (got == Received::timed_out) fail(program, "said nothing for 20 s", end("said nothing").output);
+  if (got == Received::closed) {
+    const WorkerFailure failure = end("");
+    fail(program, failure.fact + " at its start", failure.output);
+  }
+  if (greeting != worker_greeting()) {
+    end("is of another Kiln");
+    fail(program, "is of another version of Kiln");
+  }
+}
+
+// What the host has open, blocks or handles must not reach a compiler; and a Ctrl-C is the host's to handle.
+void WorkerProcess::start(const std::filesystem::path& program, std::uint64_t memory_limit) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail(program, std::strerror(errno));
+  socket_ = FileDescriptor(ends[0]);
+  const FileDescriptor theirs = above_standard(FileDescriptor(ends[1]));
+  output_ = above_standard(FileDescriptor(memfd_create("kiln-worker-output", MFD_CLOEXEC)));
+  if (!theirs || !output_) fail(program, std::strerror(errno));
+  fcntl(output_.get(), F_SETFL, O_APPEND);
+
+  SpawnSettings spawn;
+  posix_spawn_file_actions_adddup2(&spawn.files, theirs.get(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&spawn.files, output_.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&spawn.files, output_.get(), STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&spawn.files, STDERR_FILENO + 1);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&spawn.attributes, &none);
+  posix_spawnattr_setsigdefault(&spawn.attributes, &all);
+  posix_spawnattr_setpgroup(&spawn.attributes, 0);
+  posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::string path = program.string(), limit = std::to_string(memory_limit);
+  char* arguments[] = {path.data(), limit.data(), nullptr};
+  const int error = posix_spawn(&pid_, path.c_str(), &spawn.files, &spawn.attributes, arguments, environ);
+  if (error != 0) {
+    pid_ = -1;
+    fail(program, std::strerror(error));
+  }
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (pid_ > 0) end("is not needed any more");
+}
+
+std::string WorkerProcess::output() const {
+  const off_t size = lseek(output_.get(), 0, SEEK_END), from = std::max<off_t>(0, size - output_tail);
+  std::string text(static_cast<std::size_t>(std::max<off_t>(0, size - from)), '\0');
+  const ssize_t got = pread(output_.get(), text.data(), text.size(), from);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  return text;
+}
+
+// A worker whose socket was closed by itself is dead or about to die: how it ended is worth a moment.
+WorkerFailure WorkerProcess::end(const std::string& because) {
+  int status = 0;
+  pid_t reaped = 0;
+  for (int i = 0; because.empty() && reaped == 0 && i < 200; ++i) {
+    reaped = waitpid(pid_, &status, WNOHANG);
+    if (reaped == 0) usleep(1000);
+  }
+  if (reaped == 0) {
+    kill(pid_, SIGKILL);
+    reaped = waitpid(pid_, &status, 0);
+  }
+  pid_ = -1;
+  if (!because.empty()) return {because, output()};
+  return {reaped < 0 ? std::string("ended") : ending(status), output()}; // below 0: the host ignores SIGCHLD
+}
+
+std::variant<Message, WorkerFailure> WorkerProcess::ask(const Message& request, std::chrono::milliseconds limit) {
+  if (ftruncate(output_.get(), 0) != 0) return end(std::strerror(errno));
+  if (!send_message(socket_.get(), request)) return end("");
+  Message answer;
+  switch (receive_message(socket_.get(), answer, limit)) {
+  case Received::message:
+    return answer;
+  case Received::timed_out:
+    return end(fmt::format("took longer than the limit of {} ms and was ended", limit.count()));
+  case Received::closed:
+    break;
+  }
+  return end("");
+}
+
+bool WorkerProcess::alive() {
+  siginfo_t info{};
+  return pid_ > 0 && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+} // namespace kiln

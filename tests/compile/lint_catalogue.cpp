@@ -1,0 +1,69 @@
+// Kiln's own kernels under its own rules: nothing but what is stated here.
+#include "gen/catalog/catalog.h"
+#include "isa_checks/lint.h"
+#include "runtime/build_kernel.h"
+#include <doctest/doctest.h>
+#include <functional>
+#include <set>
+
+using namespace kiln;
+
+namespace {
+
+// Rules whose findings are right, and that the kernels have for a reason.
+using Expected = std::set<std::string>;
+
+std::string text_of(const std::vector<isa::Finding>& findings) {
+  std::string text;
+  for (const isa::Finding& f : findings) text += isa::to_text(f).substr(0, isa::to_text(f).find("  why:"));
+  return text;
+}
+
+void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gemm,
+                     const std::function<Expected(std::string_view entry)>& expected) {
+  CompileOptions compile;
+  compile.environment = process_environment();
+  for (const CatalogEntry& entry : catalog()) {
+    if (entry.is_gemm != gemm) continue;
+    const Target to = target(arch);
+    CatalogOptions options = base;
+    options.fp8 = to.fp8();
+    const BuiltKernel built = build_kernel(entry.build(options), to, compile);
+    const isa::CodeObject object = isa::load_code_object(built.object.bytes, std::string(entry.name));
+    for (const isa::Kernel& kernel : object.kernels()) {
+      std::vector<isa::Finding> findings = isa::lint(isa::analyse(object, kernel));
+      std::erase_if(findings, [&](const isa::Finding& f) { return expected(entry.name).contains(f.rule); });
+      CHECK_MESSAGE(findings.empty(), entry.name, "\n", text_of(findings));
+    }
+  }
+}
+
+} // namespace
+
+// Elementwise kernels of sizes that are no multiple of a tile have one loop, which the last, partial workgroup runs element by
+// element; the others run straight through.
+const Expected partial_workgroup{"MEM001", "WAIT001", "WAIT002"};
+
+TEST_CASE("the catalogue has no findings: 4096 columns of f16") {
+  for (const std::string_view arch : known_archs())
+    check_catalogue(arch, {.cols = 4096, .dtype = f16}, false,
+                    [](std::string_view entry) { return entry == "cast" ? partial_workgroup : Expected{}; });
+}
+TEST_CASE("the catalogue has no findings: 5003 columns of bf16") {
+  check_catalogue("gfx942", {.cols = 5003, .dtype = bf16}, false, [](std::string_view entry) {
+    Expected expected{"CVT001"}; // gfx942 has no conversion to bf16
+    for (const std::string_view name : {"swiglu_quant", "gelu_mul", "silu_mul", "scaled_add", "cast"})
+      if (entry == name) expected.insert(partial_workgroup.begin(), partial_workgroup.end());
+    return expected;
+  });
+}
+TEST_CASE("the catalogue has no findings: products") {
+  for (const std::string_view arch : known_archs())
+    check_catalogue(arch, {.dtype = bf16, .m = 8, .n = 4096, .k = 4096}, true, [](std::string_view entry) {
+      Expected expected{"MEM001", "WAIT001"}; // the loops that add up the sums of a split tile, a few repetitions
+      expected.insert("CVT001");
+      if (entry == "gemm_swiglu_quant") expected.insert("LDS002"); // two-way, once a tile
+      if (entry == "gemm_w8a16") expected.insert("OCC001");        // bytes in flight instead of waves
+      return expected;
+    });
+}

@@ -1,0 +1,85 @@
+// Random points of skinny GEMMs: every schedule that is offered for one compiles and keeps its ISA contract. Seeds
+// KILN_GEMM_FIRST (1) up to KILN_GEMM_COUNT (16) of them; 2,000 is the long run.
+#include "gen/emit.h"
+#include "gen/error.h"
+#include "gen/math.h"
+#include "gen/random.h"
+#include "runtime/compile.h"
+#include "runtime/contract.h"
+#include "runtime/inspect.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace kiln;
+
+namespace {
+
+std::uint64_t number(const char* variable, std::uint64_t fallback) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+struct Point {
+  KernelSpec spec;
+  Target to;
+};
+
+Point random_point(std::uint64_t seed) {
+  Random random(seed);
+  const Target to = target(random.chance(50) ? "gfx942" : "gfx950");
+  const auto pick = [&](std::initializer_list<std::int64_t> values) { return random.pick(values); };
+  const DType e4 = to.fp8_e4m3(), e5 = to.fp8_e5m2();
+  const std::pair<DType, DType> types[] = {{e4, e4},     {e4, e4}, {e4, e4},  {e4, e5},   {e5, e5}, {f16, f16},
+                                           {bf16, bf16}, {i8, i8}, {f16, e4}, {bf16, e4}, {f16, i8}};
+  const auto [a_type, b_type] = types[random.between(0, std::ssize(types) - 1)];
+  const std::int64_t m = pick({1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 48, 64});
+  const std::int64_t n = random.chance(50) ? 64 * pick({1, 8, 18, 36, 64, 104, 208, 256}) : random.between(1, 20000);
+  const std::int64_t k = 16 * (random.chance(50) ? pick({16, 64, 256, 416, 512, 1024}) : random.between(1, 1200));
+  const Expr a = input("a", a_type, {dynamic("m", 1, m), k});
+  KernelSpec spec("gemm");
+  switch (random.between(0, 3)) {
+  case 0: {
+    const Expr both = matmul_nt(a, input("b", b_type, {2 * n, k}));
+    spec.output("c", e4, silu(columns(both, 0, n)) * columns(both, n, n) / scalar("s"));
+    break;
+  }
+  case 1:
+    spec.output("c", f16,
+                matmul_nt(a, input("b", b_type, {n, k})) * input("a_scale", f32, {dynamic("m", 1, m), 1}) +
+                    input("bias", f16, {n}));
+    break;
+  case 2:
+    spec.output("c", bf16, matmul_nt(a, input("b", b_type, {n, k})) + input("residual", bf16, {dynamic("m", 1, m), n}));
+    break;
+  default:
+    spec.output("c", f32, matmul_nt(a, input("b", b_type, {n, k})));
+  }
+  return {spec, to};
+}
+
+} // namespace
+
+TEST_CASE("every schedule that is offered for a product keeps its contract") {
+  const std::uint64_t first = number("KILN_GEMM_FIRST", 1), count = number("KILN_GEMM_COUNT", 16);
+  std::uint64_t compiled = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Point point = random_point(seed);
+    const Plan plan = make_plan(point.spec, point.to);
+    CompileOptions options;
+    options.environment = process_environment();
+    for (const Schedule& schedule : candidates(plan, point.to)) {
+      INFO("seed ", seed, " ", point.to.arch(), "\n", to_text(schedule), to_text(point.spec));
+      try {
+        const CodeObject object = compile(emit_source(plan, schedule, point.to), point.to, options);
+        const Inspection seen = inspect(object, contract(plan, schedule, point.to));
+        CHECK_MESSAGE(seen.report.met(), isa::to_text(seen.report));
+        ++compiled;
+      } catch (const Error& error) {
+        FAIL_CHECK(error.what());
+      }
+    }
+  }
+  MESSAGE("skinny GEMM points compiled: ", compiled);
+  CHECK(compiled >= count);
+}

@@ -1,0 +1,233 @@
+// Every rule on a few lines of assembly: one text on which it fires, one much like it on which it stays silent.
+#include "isa_checks/lint.h"
+#include "tests/isa/snippet.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <set>
+
+using namespace kiln::isa;
+using namespace kiln::isa::testing;
+
+namespace {
+
+const Snippet wide{.vgprs = 128, .accum_offset = 128, .sgprs = 48};
+
+std::string loop(const std::string& body) { return "loop:\n" + body + "\n s_cbranch_scc1 loop\n"; }
+std::string times(int count, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += text + "\n";
+  return all;
+}
+
+struct Case {
+  std::string id, fires, silent;
+  const char* arch = "gfx942";
+  Snippet firing = wide, quiet = wide;
+};
+
+bool found(const Case& c, const std::string& body, const Snippet& snippet) {
+  const CodeObject object = assemble_kernel(body, c.arch, snippet);
+  const std::vector<Finding> findings = lint(analyse(object, object.kernel("k")), {.only = {c.id}});
+  return !findings.empty();
+}
+
+const std::string wait_all = "s_waitcnt vmcnt(0) lgkmcnt(0)\n";
+const std::string load16 = "global_load_dwordx4 v[0:3], v4, s[2:3]\n", load4 = "global_load_dword v0, v4, s[2:3]\n";
+const std::string lane4 = "v_lshlrev_b32_e32 v4, 2, v0\n", lane4k = "v_lshlrev_b32_e32 v4, 12, v0\n";
+const std::string mfma = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n";
+const std::string mfma_next = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n";
+
+std::vector<Case> memory_cases() {
+  return {
+      {"MEM001", loop(load4), loop(load16 + load16 + load4)},
+      {"MEM002", "flat_load_dword v0, v[2:3]", load4},
+      {"MEM003", lane4k + load4, lane4 + load4},
+      {"MEM004", loop("global_load_dword v0, v[2:3], off\n v_lshl_add_u64 v[2:3], v[2:3], 0, s[0:1]"),
+       loop(load4 + "v_add_u32_e32 v4, 4, v4")},
+      {"MEM005", loop(load4 + "v_lshlrev_b64 v[6:7], 2, v[6:7]\n v_ashrrev_i32_e32 v9, 31, v8"),
+       loop(load4 + "v_ashrrev_i32_e32 v9, 31, v8")},
+      {"MEM006", "global_load_dword v0, v4, s[2:3] sc0 sc1",
+       "global_load_dword v0, v4, s[2:3] sc0\n global_atomic_add v4, v0, s[2:3] sc1"},
+      {"MEM008", lane4k + load4, "v_mul_u32_u24_e32 v4, 0x204, v0\n" + load4},
+      {"MEM009", loop("s_load_dword s4, s[0:1], 0x0"), "s_load_dword s4, s[0:1], 0x0\n" + loop("s_nop 0")},
+      {"MEM010", load4 + "global_load_dword v1, v4, s[2:3] offset:4",
+       load4 + "global_load_dword v1, v4, s[2:3] offset:8\n v_add_u32_e32 v4, 4, v4\n global_load_dword v2, v4, s[2:3] offset:4"},
+      {"MEM011", loop(load4 + wait_all + "ds_write_b32 v5, v0"),
+       loop(load4 + wait_all + "v_add_f32_e32 v0, v0, v0\n ds_write_b32 v5, v0")}};
+}
+
+std::vector<Case> lds_cases() {
+  return {{"LDS001", loop("ds_read_b32 v0, v4\n ds_read_b32 v1, v4 offset:4"),
+           loop("ds_read_b32 v0, v4\n v_add_u32_e32 v4, 8, v4\n ds_read_b32 v1, v4 offset:4")},
+          {"LDS002", "v_lshlrev_b32_e32 v4, 7, v0\n ds_read_b32 v1, v4", "v_mul_u32_u24_e32 v4, 0x84, v0\n ds_read_b32 v1, v4"},
+          {"LDS003", loop(times(4, "ds_read_u16_d16 v20, v4") + mfma), loop(times(4, "ds_read_u16_d16 v20, v4")), "gfx950"}};
+}
+
+std::vector<Case> wait_cases() {
+  return {{"WAIT001", loop(load16 + wait_all), load16 + loop(load16 + "s_waitcnt vmcnt(1)")},
+          {"WAIT002", loop(load16 + wait_all), loop(load16 + times(5, "v_nop") + wait_all)},
+          {"WAIT003",
+           loop(load16 + "global_load_dwordx4 v[8:11], v4, s[2:3]\n s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v0, v0\n s_barrier\n "
+                         "v_add_f32_e32 v5, v8, v8"),
+           loop(load16 + "global_load_dwordx4 v[8:11], v4, s[2:3]\n s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v0, v8\n s_barrier")},
+          {"WAIT004", times(70, load4) + wait_all, times(10, load4) + wait_all},
+          {"WAIT005", loop(load4 + wait_all + "v_mov_b32_e32 v9, v0"), loop(load4 + wait_all + "v_add_f32_e32 v9, v0, v9")},
+          {"WAIT006", loop("ds_read_b32 v0, v4\n s_waitcnt lgkmcnt(0)"),
+           loop("ds_read_b32 v0, v4\n" + times(3, "v_nop") + "s_waitcnt lgkmcnt(0)")},
+          {"WAIT007", loop("s_load_dword s4, s[0:1], 0x0\n s_waitcnt lgkmcnt(0)"),
+           "s_load_dword s4, s[0:1], 0x0\n s_waitcnt lgkmcnt(0)\n" + loop("s_nop 0")},
+          {"SYNC001", loop(load16 + "s_waitcnt vmcnt(0)\n s_barrier"),
+           loop(load16 + "global_store_dword v4, v9, s[2:3]\n s_waitcnt vmcnt(0)\n s_barrier")},
+          {"SYNC002", "s_barrier\n s_nop 0\n s_barrier", "s_barrier\n ds_write_b32 v0, v1\n s_barrier"},
+          {"SYNC003", "s_barrier", "s_barrier", "gfx942", {.workgroup_size = 64}, {.workgroup_size = 128}}};
+}
+
+std::vector<Case> resource_cases() {
+  return {{"SPL001", "scratch_load_dword v0, off, s0", load4},
+          {"SPL002", "", "", "gfx942", {.scratch_bytes = 64, .spills = 3}, {.scratch_bytes = 64}},
+          {"SPL004",
+           loop(times(5, "v_accvgpr_write_b32 a0, v0")),
+           loop(times(5, "v_accvgpr_write_b32 a0, v0") + times(5, mfma)),
+           "gfx942",
+           {.vgprs = 32, .accum_offset = 16},
+           {.vgprs = 32, .accum_offset = 16}},
+          {"SPL005", "", "", "gfx942", {.descriptor = ".amdhsa_uses_dynamic_stack 1"}, {}},
+          {"OCC001", "", "", "gfx942", {.vgprs = 70, .accum_offset = 72}, {.vgprs = 94, .accum_offset = 96}},
+          {"OCC002", "", "", "gfx942", {.lds_bytes = 20000}, {.lds_bytes = 8192}},
+          {"OCC003", "", "", "gfx942", {.sgprs = 102}, {.sgprs = 100}},
+          {"LCH001", "", "", "gfx942", {.workgroup_size = 1024}, {.workgroup_size = 512}},
+          {"LCH002",
+           "",
+           "",
+           "gfx942",
+           {.vgprs = 120, .accum_offset = 120, .workgroup_size = 1024},
+           {.vgprs = 100, .accum_offset = 100, .workgroup_size = 1024}},
+          {"LCH004",
+           "s_load_dword s4, s[0:1], 0x10",
+           "s_load_dword s4, s[0:1], 0x8",
+           "gfx942",
+           {.descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"},
+           {.descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"}},
+          {"CF005", loop(times(17000, "s_nop 0")), loop(times(1000, "s_nop 0"))}};
+}
+
+std::vector<Case> arithmetic_cases() {
+  return {
+      {"MTH001", "v_div_fixup_f32 v0, v1, v2, v3", "v_rcp_f32_e32 v0, v1"},
+      {"MTH002", loop("v_rcp_iflag_f32_e32 v0, v1"), "v_rcp_iflag_f32_e32 v0, v1\n" + loop("s_nop 0")},
+      {"MTH003", "v_cvt_f64_f32_e32 v[0:1], v2\n v_cvt_f32_f64_e32 v2, v[0:1]", "v_cvt_f64_f32_e32 v[0:1], v2"},
+      {"MTH004", "v_mul_f32_e32 v0, 0x3fb8aa3b, v1\n v_fmac_f32_e32 v0, 0x32a5705f, v1",
+       "v_mul_f32_e32 v0, 0x3fb8aa3b, v1\n v_exp_f32_e32 v0, v0"},
+      {"MTH005", loop("v_add_f32_e32 v0, v2, v4\n v_add_f32_e32 v1, v3, v5"),
+       loop("v_add_f32_e32 v0, v2, v4\n v_add_f32_e32 v1, v0, v5")},
+      {"MTH006", loop("v_add_f16_e32 v0, v2, v4\n v_add_f16_e32 v1, v3, v5"), loop("v_pk_add_f16 v0, v2, v4")},
+      {"CVT001", "v_bfe_u32 v0, v1, 16, 1\n v_add3_u32 v0, v1, v0, s4", "v_bfe_u32 v0, v1, 8, 1\n v_add3_u32 v0, v1, v0, s4"},
+      {"CVT002", "v_cvt_pk_fp8_f32 v0, v1, v1", "v_cvt_pk_fp8_f32 v0, v1, v2"},
+      {"CVT003", "v_cvt_f32_f16_e32 v0, v1\n v_fma_f32 v2, v0, v0, v2", "v_cvt_f32_f16_e32 v0, v1\n v_add_f32_e32 v2, v0, v2"},
+      {"MFM001", mfma, "v_mfma_f32_16x16x32_f16 v[0:3], v[8:11], v[12:15], v[0:3]", "gfx950"},
+      {"MFM002", "v_cvt_f32_f16_e32 v8, v1\n v_mfma_f32_16x16x4_f32 v[0:3], v8, v9, v[0:3]",
+       "v_mfma_f32_16x16x4_f32 v[0:3], v8, v9, v[0:3]"},
+      {"MFM003", loop(mfma + "s_nop 6\n v_add_f32_e32 v20, v0, v1"),
+       loop(mfma + times(7, "v_add_u32_e32 v21, v22, v21") + "v_add_f32_e32 v20, v0, v1")},
+      {"MFM004", loop(mfma + mfma), loop(mfma + mfma_next)},
+      {"MFM005", loop(load16 + times(8, "v_fma_f32 v20, v21, v22, v20")),
+       loop(load16 + mfma + times(8, "v_fma_f32 v20, v21, v22, v20"))}};
+}
+
+std::vector<Case> control_cases() {
+  const std::string by_lane = "again:\n v_cmp_lt_u32_e32 vcc, v1, v2\n s_or_b64 s[4:5], vcc, s[4:5]\n s_andn2_b64 exec, exec, "
+                              "s[4:5]\n s_cbranch_execnz again";
+  const std::string waterfall = "again:\n v_readfirstlane_b32 s8, v1\n v_cmp_eq_u32_e32 vcc, s8, v1\n s_and_saveexec_b64 s[4:5], "
+                                "vcc\n s_xor_b64 exec, exec, s[4:5]\n s_cbranch_execnz again";
+  const std::string branch =
+      "v_cmp_lt_u32_e32 vcc, v1, v2\n s_and_saveexec_b64 s[4:5], vcc\n v_nop\n s_or_b64 exec, exec, s[4:5]";
+  return {
+      {"CF001", by_lane, loop("s_cmp_lt_u32 s0, s1")},
+      {"CF002", waterfall, by_lane},
+      {"CF003", loop(branch), branch + "\n" + loop("s_nop 0")},
+      {"CF004", loop("s_swappc_b64 s[30:31], s[2:3]"), "s_swappc_b64 s[30:31], s[2:3]\n" + loop("s_nop 0")},
+      {"ATM001", "global_atomic_add v0, v1, v2, s[2:3] sc0",
+       "global_atomic_add v0, v1, v2, s[2:3] sc0\n s_waitcnt vmcnt(0)\n global_store_dword v1, v0, s[2:3]"},
+      {"ATM002", "global_atomic_add v1, v2, s[2:3] sc1", "global_atomic_add v1, v2, s[2:3]"},
+      {"ATM003", loop("global_atomic_cmpswap v0, v1, v[2:3], s[2:3] sc0"), "global_atomic_cmpswap v0, v1, v[2:3], s[2:3] sc0"},
+      {"HAZ001", loop("s_nop 3\n v_nop"), loop("s_nop 0\n" + times(40, "v_add_u32_e32 v0, v1, v0"))},
+      {"HAZ003", "global_load_lds_dword v0, s[2:3]\n ds_read_b32 v1, v2",
+       "global_load_lds_dword v0, s[2:3]\n s_waitcnt vmcnt(0)\n ds_read_b32 v1, v2"}};
+}
+
+} // namespace
+
+TEST_CASE("every rule fires on what it is for, and is silent on what looks like it") {
+  std::set<std::string> covered{"SPL003", "LCH003", "LCH005", "LCH006", "HAZ002", "PIN001"}; // below
+  for (const auto& cases : {memory_cases(), lds_cases(), wait_cases(), resource_cases(), arithmetic_cases(), control_cases()})
+    for (const Case& c : cases) {
+      CAPTURE(c.id);
+      CHECK(found(c, c.fires, c.firing));
+      CHECK_FALSE(found(c, c.silent, c.quiet));
+      CHECK(covered.insert(c.id).second);
+    }
+  for (const Rule& rule : all_rules()) CHECK_MESSAGE(covered.contains(std::string(rule.id)), rule.id);
+}
+
+TEST_CASE("HAZ002: each entry of the table, one state too few and just enough") {
+  struct Hazard {
+    const char *producer, *consumer;
+    int states;
+    const char* arch = "gfx942";
+  };
+  for (const Hazard& h :
+       {Hazard{"v_readfirstlane_b32 s8, v1", "global_load_dword v0, v4, s[8:9]", 5},
+        Hazard{"v_mov_b32_e32 v1, v2", "v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf", 2},
+        Hazard{"v_cmp_gt_f32_e32 vcc, v0, v1", "v_div_fmas_f32 v2, v3, v4, v5", 4},
+        Hazard{"v_exp_f32_e32 v0, v1", "v_mul_f32_e32 v2, v0, v0", 1},
+        Hazard{"v_readfirstlane_b32 s8, v1", "v_readlane_b32 s9, v2, s8", 4},
+        Hazard{"s_mov_b32 m0, 0", "global_load_lds_dword v0, s[2:3]", 1},
+        Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 7},
+        Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 8, "gfx950"},
+        Hazard{"v_mfma_f32_32x32x8_f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 11},
+        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]",
+               "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]", 5}}) {
+    CAPTURE(h.producer);
+    const auto with = [&](int states) { return std::string(h.producer) + "\n" + times(states, "s_nop 0") + h.consumer; };
+    const Case c{"HAZ002", with(h.states - 1), with(h.states), h.arch};
+    CHECK(found(c, c.fires, wide));
+    CHECK_FALSE(found(c, c.silent, wide));
+    CHECK_FALSE(
+        found(c, std::string(h.producer) + "\n s_nop " + std::to_string(std::min(h.states, 16) - 1) + "\n" + h.consumer, wide));
+  }
+  const Case chain{
+      "HAZ002", "",
+      "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]"};
+  CHECK_FALSE(found(chain, chain.silent, wide)); // accumulation onto the same registers is forwarded
+  const Case round{"HAZ002", loop("global_load_dword v0, v4, s[8:9]\n" + times(4, "v_nop") + "v_readfirstlane_b32 s8, v1"), ""};
+  CHECK(found(round, round.fires, wide)); // over the back edge: only the branch lies between
+}
+
+TEST_CASE("rules on what a snippet cannot say") {
+  const auto analysed = [](const CodeObject& object) { return analyse(object, object.kernel("k")); };
+  const auto fires = [](const KernelAnalysis& k, const char* id, const LintOptions& more = {}) {
+    LintOptions options = more;
+    options.only = {id};
+    return !lint(k, options).empty();
+  };
+  const CodeObject object = assemble_kernel(
+      "s_load_dword s4, s[0:1], 0x8\n v_mov_b32_e32 v40, 0\n v_mfma_f32_16x16x16_f16 v[44:47], v[8:9], v[10:11], v[44:47]",
+      "gfx942", {.vgprs = 64, .accum_offset = 64, .descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"});
+  KernelAnalysis k = analysed(object);
+  CHECK_FALSE(fires(k, "SPL003"));
+  k.facts.resources.sgpr_spills = 2;
+  CHECK(fires(k, "SPL003"));
+  CHECK(fires(k, "LCH003"));
+  CHECK_FALSE(fires(k, "LCH005")); // nothing says that a compiler made it
+  k.kernel.metadata->uniform_workgroup_size = 1;
+  CHECK_FALSE(fires(k, "LCH003"));
+  CHECK(fires(k, "LCH005")); // x is never loaded
+  k.kernel.metadata->arguments.erase(k.kernel.metadata->arguments.begin());
+  CHECK_FALSE(fires(k, "LCH005"));
+  CHECK(fires(k, "LCH006"));
+  k.facts.target_id = "gfx942:xnack-";
+  CHECK_FALSE(fires(k, "LCH006"));
+  CHECK_FALSE(fires(k, "PIN001"));
+  CHECK(fires(k, "PIN001", {.pinned = PinnedRegisters{.first_vgpr = 40, .allowed = {"v_mfma_"}}}));
+  CHECK_FALSE(fires(k, "PIN001", {.pinned = PinnedRegisters{.first_vgpr = 41, .allowed = {"v_mfma_"}}}));
+}

@@ -1,0 +1,42 @@
+// Stub: the HIP stub as a test uses it, and kernels to load.
+#pragma once
+#include "gen/math.h"
+#include "runtime/build_kernel.h"
+#include "runtime/cache/entry.h"
+#include "runtime/launch/device.h"
+#include "tests/launch/hip_stub.h"
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+
+namespace kiln::test {
+
+// The stub's state as it is when nothing has happened yet.
+inline HipStub& fresh_stub() {
+  static HipStub& stub = []() -> HipStub& {
+    void* handle = dlopen(KILN_HIP_STUB, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(handle != nullptr);
+    return *reinterpret_cast<decltype(&kiln_hip_stub)>(dlsym(handle, "kiln_hip_stub"))();
+  }();
+  const HipStub fresh;
+  stub.record = true, stub.version = fresh.version, stub.devices = fresh.devices, stub.names = fresh.names, stub.current = 0;
+  stub.calls.clear(), stub.errors.clear(), stub.errors_after.clear(), stub.parameter_sizes.clear();
+  stub.launches.clear(), stub.elapsed_ms.clear();
+  return stub;
+}
+
+inline Device stub_device(int ordinal = 0) { return Device::hip(ordinal, KILN_HIP_STUB); }
+
+// As Jit gives it, with no cache and no worker.
+inline Kernel compiled(const KernelSpec& spec, const std::string& arch = "gfx942",
+                       const std::vector<std::string>& overrides = {}) {
+  CompileOptions options;
+  options.environment = process_environment();
+  const Target gpu = target(arch);
+  const KernelRequest request = kernel_request(spec, gpu, overrides, options);
+  EntryFiles files = make_entry(request, build_kernel(spec, gpu, options, overrides));
+  return Kernel(read_entry(std::move(files.meta), std::move(files.object), nullptr), Origin::compiled);
+}
+
+} // namespace kiln::test

@@ -1,0 +1,193 @@
+// Worker processes: killed, hung, out of memory, not there, of another version; and what becomes of them when their parent ends.
+#include "gen/catalog/catalog.h"
+#include "runtime/jit/compile_job.h"
+#include "runtime/jit/worker_pool.h"
+#include "runtime/stopwatch.h"
+#include "tests/compile/run_cli.h"
+#include <csignal>
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <thread>
+
+using namespace kiln;
+using namespace kiln::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+KernelRequest request_for(std::int64_t cols, const fs::path& dumps = {}) {
+  CompileOptions options;
+  options.environment = process_environment();
+  if (!dumps.empty()) options.environment.dump_dir = dumps;
+  return kernel_request(catalog_spec("rmsnorm", {.cols = cols}), target("gfx942"), {}, options);
+}
+
+WorkerOptions one_worker() {
+  WorkerOptions options = worker_options(process_environment());
+  options.count = 1;
+  return options;
+}
+
+bool is_running(pid_t pid) {
+  const std::string stat = contents(fs::path("/proc") / std::to_string(pid) / "stat");
+  return !stat.empty() && stat.find(") Z ") == std::string::npos;
+}
+
+struct Pool {
+  std::shared_ptr<EventLog> events = std::make_shared<EventLog>(LogFunction());
+  WorkerPool workers;
+  explicit Pool(const WorkerOptions& options) : workers(options, events) {}
+};
+
+EnvironmentError failure_of(WorkerPool& pool, const KernelRequest& request) {
+  try {
+    pool.compile(request);
+  } catch (const EnvironmentError& error) {
+    return error;
+  }
+  return {"none", "nothing was thrown", "", "", ""};
+}
+
+void check_dump(const EnvironmentError& error, const KernelRequest& request) {
+  CAPTURE(error.what());
+  REQUIRE_FALSE(error.path.empty());
+  CHECK(contents(fs::path(error.path) / "rmsnorm.kiln") == request.spec);
+  CHECK(contents(fs::path(error.path) / "rmsnorm.hip").find("__global__") != std::string::npos);
+}
+
+} // namespace
+
+TEST_CASE("a worker gives the very bytes that this process would, and stays for the next kernel") {
+  Pool pool(one_worker());
+  const KernelRequest request = request_for(512);
+  const EntryFiles theirs = pool.workers.compile(request), own = compile_entry(request);
+  CHECK(theirs.meta == own.meta);
+  CHECK(theirs.object == own.object);
+  CHECK(theirs.source == own.source);
+  const std::vector<pid_t> pids = pool.workers.pids();
+  REQUIRE(pids.size() == 1);
+  pool.workers.compile(request_for(1024));
+  CHECK(pool.workers.pids() == pids);
+  CHECK(pool.events->counts().empty());
+}
+
+TEST_CASE("errors come through a worker as they are") {
+  Pool pool(one_worker());
+  KernelRequest request = request_for(512);
+  request.overrides = {"threads_per_row=7"};
+  CHECK_THROWS_AS(pool.workers.compile(request), UserError);
+  request = request_for(512);
+  request.options.environment.hiprtc_path = "/nowhere/libhiprtc.so";
+  const EnvironmentError error = failure_of(pool.workers, request);
+  CHECK(error.subject == "hipRTC");
+  CHECK(error.log.find("/nowhere") != std::string::npos);
+  CHECK_NOTHROW(pool.workers.compile(request_for(512)));
+  CHECK(pool.workers.pids().size() == 1); // none of this cost the worker
+}
+
+TEST_CASE("a worker that hangs or is killed costs its kernel an error with the source, and the pool goes on") {
+  const Scratch scratch;
+  WorkerOptions options = one_worker();
+  options.time_limit = std::chrono::milliseconds(30000);
+  Pool pool(options);
+  const KernelRequest request = request_for(512, scratch.path / "dumps");
+  pool.workers.compile(request);
+  REQUIRE(pool.workers.pids().size() == 1);
+  pid_t worker = pool.workers.pids()[0];
+  kill(worker, SIGSTOP);
+  {
+    const std::jthread killer([&] {
+      usleep(50000);
+      kill(worker, SIGKILL);
+    });
+    const EnvironmentError killed = failure_of(pool.workers, request);
+    CHECK(killed.fact.find("was ended by signal 9 (Killed)") != std::string::npos);
+    check_dump(killed, request);
+  }
+  CHECK_NOTHROW(pool.workers.compile(request));
+
+  options.time_limit = std::chrono::milliseconds(700);
+  Pool impatient(options);
+  for (int i = 0; i < 20 && impatient.workers.pids().empty(); ++i) { // a busy machine may be too slow for this limit
+    try {
+      impatient.workers.compile(request);
+    } catch (const EnvironmentError&) {
+    }
+  }
+  REQUIRE(impatient.workers.pids().size() == 1);
+  worker = impatient.workers.pids()[0];
+  kill(worker, SIGSTOP);
+  const Stopwatch watch;
+  const EnvironmentError hung = failure_of(impatient.workers, request);
+  CHECK(hung.fact.find("took longer than the limit of 700 ms") != std::string::npos);
+  check_dump(hung, request);
+  CHECK(watch.milliseconds() < 10000);
+  CHECK_FALSE(is_running(worker));
+  CHECK(impatient.events->count("worker_failed") >= 1);
+}
+
+TEST_CASE("a worker that died while it was idle is replaced") {
+  Pool pool(one_worker());
+  pool.workers.compile(request_for(512));
+  REQUIRE(pool.workers.pids().size() == 1);
+  kill(pool.workers.pids()[0], SIGKILL);
+  usleep(50000);
+  CHECK_NOTHROW(pool.workers.compile(request_for(512)));
+  CHECK(pool.events->count("worker_died_idle") == 1);
+}
+
+TEST_CASE("a compile that needs more memory than it may have is an error, not the end of the host") {
+  const Scratch scratch;
+  const KernelRequest request = request_for(512, scratch.path / "dumps");
+  bool seen = false;
+  // How much LLVM maps before it compiles anything differs; some of these are enough to start and not enough to compile.
+  for (std::uint64_t limit = 200; limit <= 500 && !seen; limit += 20) {
+    WorkerOptions options = one_worker();
+    options.memory_limit = limit << 20;
+    Pool pool(options);
+    try {
+      pool.workers.compile(request);
+    } catch (const EnvironmentError& error) {
+      seen = pool.events->count("worker_failed") == 1 || std::string(error.what()).find("memory") != std::string::npos;
+    }
+  }
+#if !defined(__SANITIZE_ADDRESS__)
+  CHECK(seen);
+#endif
+}
+
+TEST_CASE("without a worker program the kernel is compiled here, and that is said") {
+  const Scratch scratch;
+  const fs::path other = scratch.path / "kiln-worker";
+  std::ofstream(other) << "#!/bin/sh\nprintf '\\001\\0\\0\\0\\0\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0x' >&0\nsleep 5\n";
+  chmod(other.c_str(), 0755);
+  for (const fs::path& program : {fs::path("/nowhere/kiln-worker"), fs::path("/bin/true"), other}) {
+    WorkerOptions options = one_worker();
+    options.program = program;
+    Pool pool(options);
+    CHECK_FALSE(pool.workers.compile(request_for(512)).object.empty());
+    CHECK(pool.events->count("worker_unavailable") == 1);
+  }
+  CHECK(find_worker({}, "").filename() == "kiln-worker"); // the one beside this program
+}
+
+TEST_CASE("workers end with their parent, however it ends") {
+  int pipes[2];
+  REQUIRE(pipe(pipes) == 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    Pool pool(one_worker());
+    pool.workers.compile(request_for(512));
+    const pid_t worker = pool.workers.pids().at(0);
+    if (write(pipes[1], &worker, sizeof worker) != static_cast<ssize_t>(sizeof worker)) _exit(1);
+    raise(SIGKILL);
+  }
+  pid_t worker = 0;
+  REQUIRE(read(pipes[0], &worker, sizeof worker) == static_cast<ssize_t>(sizeof worker));
+  close(pipes[0]);
+  close(pipes[1]);
+  waitpid(parent, nullptr, 0);
+  bool gone = false;
+  for (int i = 0; i < 2000 && !gone; ++i, usleep(10000)) gone = !is_running(worker);
+  CHECK(gone);
+}
