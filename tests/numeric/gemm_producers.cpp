@@ -36,24 +36,29 @@ BuiltKernel built(const KernelSpec& spec, const Target& to, const Settings& sett
 }
 
 // The findings of a kernel whose text, headers included, has `from` replaced by `to_text`.
-std::vector<exec::Finding> findings_after(const KernelSpec& spec, const Target& to, const std::string& from, const std::string& to_text) {
+std::vector<exec::Finding> findings_after(const KernelSpec& spec, const Target& to, const std::string& from,
+                                          const std::string& to_text) {
   BuiltKernel kernel = built(spec, to, {"method=producers", "workgroups=2"});
   KernelSource source = kernel.source;
   source.text = self_contained(source);
   std::size_t at = source.text.find(from);
   REQUIRE((from.empty() || at != std::string::npos));
-  for (; !from.empty() && at != std::string::npos; at = source.text.find(from, at + to_text.size())) source.text.replace(at, from.size(), to_text);
+  for (; !from.empty() && at != std::string::npos; at = source.text.find(from, at + to_text.size()))
+    source.text.replace(at, from.size(), to_text);
   CompileOptions compile;
   compile.environment = process_environment();
   const CodeObject object = kiln::compile(source, to, compile);
   const Inputs inputs = random_inputs(spec, 3, {.dynamic_size = 8});
   std::vector<exec::Finding> found;
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
-    for (const exec::Finding& f : emulate(spec, source, object, inputs, {.seed = seed, .measure = false}).result.findings) found.push_back(f);
+    for (const exec::Finding& f : emulate(spec, source, object, inputs, {.seed = seed, .measure = false}).result.findings)
+      found.push_back(f);
   return found;
 }
 
-bool has(const std::vector<exec::Finding>& findings, exec::FindingKind kind) { return std::ranges::count(findings, kind, &exec::Finding::kind) > 0; }
+bool has(const std::vector<exec::Finding>& findings, exec::FindingKind kind) {
+  return std::ranges::count(findings, kind, &exec::Finding::kind) > 0;
+}
 
 } // namespace
 
@@ -61,7 +66,8 @@ TEST_CASE("producers: every type") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const DType e4 = to.fp8_e4m3(), e5 = to.fp8_e5m2();
-    for (const auto& [a, b] : {std::pair{e4, e4}, {e4, e5}, {e5, e4}, {e5, e5}, {f16, f16}, {bf16, bf16}, {i8, i8}, {f16, e4}, {f16, i8}, {bf16, e5}})
+    for (const auto& [a, b] :
+         {std::pair{e4, e4}, {e4, e5}, {e5, e4}, {e5, e5}, {f16, f16}, {bf16, bf16}, {i8, i8}, {f16, e4}, {f16, i8}, {bf16, e5}})
       check(plain(a, b, 16, 80, 1040), to, 1, 13);
   }
 }
@@ -82,7 +88,8 @@ TEST_CASE("producers: workgroups that have parts of several tiles, and other num
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 8, 96, 1552);
     check(spec, to, 5, 8, {"workgroups=3", "tile_n=32"});
     check(spec, to, 6, 7, {"workgroups=7", "tile_n=16", "waves=3", "b_producers=1", "a_producers=1", "ring=2", "slots=2"});
-    check(spec, to, 7, 5, {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "ring=2", "slots=11", "loads=1"});
+    check(spec, to, 7, 5,
+          {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "ring=2", "slots=11", "loads=1"});
     check(spec, to, 8, 8, {"workgroups=1", "ring=1", "direct=0", "slots=4"}); // registers on both
   }
 }
@@ -122,7 +129,10 @@ TEST_CASE("producers: waves that do not wait for one another race") {
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 8, 64, 8192);
     CHECK(findings_after(spec, to, "", "").empty());
     // The reader gives a slot back before it has read it.
-    CHECK(has(findings_after(spec, to, "GemmSlot<multiplied, A, B> slot;", "GemmSlot<multiplied, A, B> slot; platform::raise_flag<false>(&memory.free[at_.slot], at_.turn + 1);"), exec::FindingKind::lds_race));
+    CHECK(
+        has(findings_after(spec, to, "GemmSlot<multiplied, A, B> slot;",
+                           "GemmSlot<multiplied, A, B> slot; platform::raise_flag<false>(&memory.free[at_.slot], at_.turn + 1);"),
+            exec::FindingKind::lds_race));
     // The reader does not wait for B.
     CHECK(has(findings_after(spec, to, "Slots::await(memory.b[at_.slot], at_.turn + 1);", ""), exec::FindingKind::lds_race));
     if (to.has_direct_to_lds()) // a slot is declared full while its loads are in flight
@@ -135,7 +145,8 @@ TEST_CASE("producers: bad settings say what to do") {
   const KernelSpec spec = plain(old.fp8(), old.fp8(), 8, 64, 1024);
   CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "direct=1"}), doctest::Contains("use direct=0"), UserError);
   CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "slots=40"}), doctest::Contains("65536"), UserError);
-  CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "a_producers=0"}), doctest::Contains("needs waves that load A"), UserError);
+  CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "a_producers=0"}), doctest::Contains("needs waves that load A"),
+                       UserError);
   CHECK_THROWS_WITH_AS(built(spec, old, {"slots=4"}), doctest::Contains("only method producers"), UserError);
   const Target young = target("gfx950");
   const KernelSpec other = plain(young.fp8(), young.fp8(), 8, 64, 1024);
