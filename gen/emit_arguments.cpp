@@ -10,14 +10,30 @@ namespace {
 
 constexpr int workspace_alignment = 256;
 
+// What the products read: a, then the matrices b and their scales, each once.
+std::vector<Expr> product_operands(const Plan& plan) {
+  std::vector<Expr> operands;
+  if (!plan.gemm) return operands;
+  const auto add = [&](const Expr& e) {
+    if (std::ranges::none_of(operands, [&](const Expr& known) { return known.same_node(e); })) operands.push_back(e);
+  };
+  add(plan.gemm->a);
+  for (const Product& p : plan.gemm->products()) {
+    add(p.b);
+    for (const Expr& scale : p.scales) add(scale);
+  }
+  return operands;
+}
+
 std::vector<KernelArgument> pointers(const Plan& plan, const ArgumentRules& rules) {
   std::vector<KernelArgument> list;
   if (plan.gemm) {
-    std::vector<Expr> matrices = {plan.gemm->a};
-    for (const Product& p : plan.gemm->products())
-      if (std::ranges::none_of(matrices, [&](const Expr& known) { return known.same_node(p.b); })) matrices.push_back(p.b);
-    for (const Expr& matrix : matrices)
-      list.push_back({.name = matrix->name, .dtype = matrix.dtype(), .tensor = {}, .size = 8, .alignment = 16});
+    for (const Expr& matrix : product_operands(plan)) {
+      const bool scale = std::ranges::any_of(plan.gemm->products(), [&](const Product& p) {
+        return std::ranges::any_of(p.scales, [&](const Expr& s) { return s.same_node(matrix); });
+      });
+      list.push_back({.name = matrix->name, .dtype = matrix.dtype(), .tensor = {}, .size = 8, .alignment = scale ? size_bytes(matrix.dtype()) : 16});
+    }
   }
   for (const TensorPlan& t : plan.tensors) {
     if (!t.in_place_of.empty() || (plan.gemm && plan.gemm->split.find(t.name))) continue;
@@ -92,8 +108,7 @@ std::string parameter_text(const Plan& plan, const std::vector<KernelArgument>& 
 std::string workspace_name(const Plan& plan) {
   std::string name = "workspace";
   const auto taken = [&](const std::string& n) {
-    if (plan.gemm && (plan.gemm->a->name == n || std::ranges::any_of(plan.gemm->products(), [&](const Product& p) { return p.b->name == n; })))
-      return true;
+    if (std::ranges::any_of(product_operands(plan), [&](const Expr& e) { return e->name == n; })) return true;
     return std::ranges::any_of(plan.spec.inputs(), [&](const Expr& e) { return e->name == n; }) ||
            std::ranges::any_of(plan.spec.scalars(), [&](const Expr& e) { return e->name == n; }) ||
            std::ranges::any_of(plan.spec.dynamic_dims(), [&](const Dim& d) { return d.name() == n; }) ||

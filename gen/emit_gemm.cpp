@@ -17,11 +17,12 @@ std::string producers_text(const SkinnyGemmConfig& c) {
 }
 
 std::string config_text(const SkinnyGemmConfig& c) {
-  return fmt::format("constexpr SkinnyGemmConfig config{{.rows = {}, .n = {}, .k = {}, .a_bits = {}, .b_bits = {}, .method = "
+  const std::string scales = c.group ? fmt::format(".group = {}, ", c.group) : "";
+  return fmt::format("constexpr SkinnyGemmConfig config{{.rows = {}, .n = {}, .k = {}, .a_bits = {}, .b_bits = {}, {}{}.method = "
                      "GemmMethod::{}, .products = {},\n                                  .tile_n = {}, .waves = {}, .loads = {}, .ring = {}, .workgroups = "
                      "{}, .vec = {}, {}.atomics = {}}};\n",
-                     c.rows, c.n, c.k, c.a_bits, c.b_bits, name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
-                     c.workgroups, c.vec, producers_text(c), c.atomics);
+                     c.rows, c.n, c.k, c.a_bits, c.b_bits, scales, c.preshuffled ? ".preshuffled = true, " : "", name(c.method),
+                     c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec, producers_text(c), c.atomics);
 }
 
 class GemmEmitter {
@@ -65,18 +66,34 @@ private:
     return rows ? fmt::format("row.full({})", row_arguments(t).text()) : fmt::format("row.columns({})", t.name);
   }
 
+  static std::string moved(const Expr& matrix, std::int64_t rows) {
+    const std::int64_t elements = rows * matrix.shape()[1].size();
+    return rows == 0 ? matrix->name : fmt::format("{} + {}ull", matrix->name, elements);
+  }
+  // The matrix b of a product from its first row on, with its scales.
+  static std::string weights_text(const Product& p) {
+    const std::string b = moved(p.b, p.first);
+    if (p.op == Op::matmul_nt_scaled)
+      return fmt::format("BlockScaled<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales[1], p.first / scale_block));
+    if (p.op == Op::matmul_nt_w4)
+      return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first), moved(p.scales[1], p.first));
+    return b;
+  }
+
   std::string body() const {
     const GemmPlan& gemm = *plan_.gemm;
     ValueEmitter values(plan_, target_, passes_, [this](const TensorPlan& t) { return row_arguments(t); });
     const std::string gemm_name = values.fresh("gemm");
-    std::string text = fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {});\n", device_type(gemm.a_type),
-                                   device_type(gemm.b_type), gemm_name, gemm.a->name,
+    const Product& first = gemm.products().front();
+    std::string text = fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{});\n", device_type(gemm.a_type),
+                                   gemm.b_bits == 4 ? "u4x2" : device_type(gemm.b_type), gemm_name, gemm.a->name,
                                    gemm.m.is_dynamic() ? gemm.m.name() : fmt::format("{}u", gemm.m.size()),
-                                   config_.workspace_bytes() > 0 ? workspace_name(plan_) : "nullptr");
+                                   config_.workspace_bytes() > 0 ? workspace_name(plan_) : "nullptr",
+                                   first.op == Op::matmul_nt_scaled ? ", " + first.scales[0]->name : "");
     std::vector<std::string> products, matrices, parameters, sources;
     for (const Product& p : gemm.products()) {
       products.push_back("auto kiln_" + p.placeholder);
-      matrices.push_back(p.first == 0 ? p.b->name : fmt::format("{} + {}ull", p.b->name, static_cast<std::uint64_t>(p.first) * static_cast<std::uint64_t>(gemm.k)));
+      matrices.push_back(weights_text(p));
     }
     text += fmt::format("  {}.run([&](const auto& row, {}) KILN_LAMBDA {{\n", gemm_name, fmt::join(products, ", "));
     text += values.load_lane_inputs();

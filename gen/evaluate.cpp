@@ -63,6 +63,17 @@ struct F32Arithmetic {
     return static_cast<float>(sum);
   }
 
+  float scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
+    double sum = 0;
+    for (std::size_t g = 0; g < scales.size(); ++g) {
+      double of_group = 0;
+      for (std::size_t i = g * scale_block; i < std::min(a.size(), (g + 1) * scale_block); ++i)
+        of_group += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+      sum += of_group * static_cast<double>(scales[g]);
+    }
+    return static_cast<float>(sum);
+  }
+
   float reduce(Op op, std::span<const float> elements) const {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double sum = 0, largest = -infinity, smallest = infinity, magnitude = 0;

@@ -20,6 +20,9 @@ struct RangeArithmetic {
   Range product(std::span<const float> a, std::span<const float> b) const {
     return product_range(a, b, addition_depth);
   }
+  Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
+    return scaled_product_range(a, b, scales, scale_block);
+  }
   Range reduce(Op op, std::span<const Range> elements) const { return reduction_range(op, elements, addition_depth); }
 };
 

@@ -37,6 +37,7 @@ template <typename Value> struct Grid {
 //   Value cast(const Node& cast, const Value&) const;
 //   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
 //   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
+//   Value scaled_product(a, b, std::span<const float> scales) const;   the same, elements of each block times its scale
 template <typename Arithmetic> class Walk {
 public:
   using Value = typename Arithmetic::Value;
@@ -137,20 +138,47 @@ private:
   void product(const Expr& node, Grid<Value>& grid) const {
     const Tensor& a = inputs_.tensors.at(node.operands()[0]->name);
     const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
-    const std::int64_t m = grid.shape[0], n = grid.shape[1], k = b.shape()[1];
+    const std::int64_t m = grid.shape[0], n = grid.shape[1], k = a.shape()[1];
     const auto numbers = [k](const Tensor& t, std::int64_t row, std::vector<float>& to) {
       for (std::int64_t i = 0; i < k; ++i) to[static_cast<std::size_t>(i)] = t.at(row * k + i);
     };
+    const bool scaled = node.op() == Op::matmul_nt_scaled;
+    std::vector<float> scales(scaled ? static_cast<std::size_t>(group_count(k, scale_block)) : 0);
     std::vector<std::vector<float>> rows(static_cast<std::size_t>(m), std::vector<float>(static_cast<std::size_t>(k)));
     for (std::int64_t r = 0; r < m; ++r) numbers(a, r, rows[static_cast<std::size_t>(r)]);
     std::vector<float> column(static_cast<std::size_t>(k));
     grid.values.resize(static_cast<std::size_t>(m * n), arithmetic_.leaf(0));
     for (std::int64_t c = 0; c < n; ++c) {
-      numbers(b, c, column);
-      for (std::int64_t r = 0; r < m; ++r)
+      node.op() == Op::matmul_nt_w4 ? unpack(node, c, column) : numbers(b, c, column);
+      for (std::int64_t r = 0; r < m; ++r) {
+        if (scaled) block_scales(node, r, c, scales);
+        const std::vector<float>& row = rows[static_cast<std::size_t>(r)];
         grid.values[static_cast<std::size_t>(r * n + c)] =
-            arithmetic_.product(rows[static_cast<std::size_t>(r)], column);
+            scaled ? arithmetic_.scaled_product(row, column, scales) : arithmetic_.product(row, column);
+      }
     }
+  }
+
+  // Row `row` of the weights of a matmul_nt_w4.
+  void unpack(const Expr& node, std::int64_t row, std::vector<float>& to) const {
+    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
+    const Tensor& scale = inputs_.tensors.at(node.operands()[2]->name);
+    const Tensor& zero = inputs_.tensors.at(node.operands()[3]->name);
+    const std::int64_t groups = scale.shape()[1];
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const auto k = static_cast<std::int64_t>(i), group = row * groups + k / node->group;
+      const std::uint32_t byte = b.bits(row * b.shape()[1] + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
+      to[i] = round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
+    }
+  }
+
+  // The f32 products of the scales of row `row` of a and of row `column` of b.
+  void block_scales(const Expr& node, std::int64_t row, std::int64_t column, std::vector<float>& to) const {
+    const Tensor& a_scale = inputs_.tensors.at(node.operands()[2]->name);
+    const Tensor& b_scale = inputs_.tensors.at(node.operands()[3]->name);
+    const auto groups = static_cast<std::int64_t>(to.size());
+    for (std::int64_t g = 0; g < groups; ++g)
+      to[static_cast<std::size_t>(g)] = a_scale.at(row * groups + g) * b_scale.at(column / scale_block * groups + g);
   }
 
   void columns(const Expr& node, Grid<Value>& grid) const {

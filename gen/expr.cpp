@@ -85,6 +85,8 @@ Expr input(std::string name, DType type, Shape shape, Layout layout) {
   if (layout == Layout::strided && shape.size() < 2)
     throw UserError(subject, fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
                     "use Layout::contiguous, or give it two dimensions");
+  if (layout == Layout::preshuffled && (shape.size() != 2 || shape[0].is_dynamic()))
+    throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", text(shape)), "give it two dimensions, the rows in number: [n, k]");
   return make({.op = Op::input,
                .dtype = type,
                .shape = std::move(shape),

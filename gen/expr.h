@@ -33,7 +33,8 @@ private:
 
 // How an input lies in memory. Dims after the first are contiguous; the first may have a leading stride, in elements,
 // that is a run-time kernel argument `<name>_stride` (at least the row's size, a multiple of the plan's vector width).
-enum class Layout : std::uint8_t { contiguous, strided };
+// Preshuffled: the order in which preshuffle() of gen/preshuffle.h puts the rows of a matrix; for operand b of products only.
+enum class Layout : std::uint8_t { contiguous, strided, preshuffled };
 
 // One node. Pointwise results are f32 (or bool for comparisons and logic); casts have their target type.
 struct Node {
@@ -44,7 +45,7 @@ struct Node {
   std::string name = {};               // Op::input, Op::scalar
   Layout layout = Layout::contiguous;  // Op::input
   float value = 0;                     // Op::constant
-  std::int64_t group = 0;              // group reductions, Op::ungroup
+  std::int64_t group = 0;              // group reductions, Op::ungroup, Op::matmul_nt_w4
   bool saturate = true;                // Op::cast to fp8
   std::int64_t first = 0;              // Op::columns
 };
@@ -79,6 +80,15 @@ Expr ungroup(Expr x, std::int64_t group, Dim cols);
 // `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 64, or a number.
 // Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
 Expr matmul_nt(Expr a, Expr b);
+// The product of fp8 (or i8) operands with one f32 scale for every 128 elements of a row of a, and for every block of 128 rows
+// by 128 elements of b: a_scale is [m, ceil(k/128)], b_scale [ceil(n/128), ceil(k/128)]. The sum over the groups g of k of
+// a_scale[m, g] * b_scale[n / 128, g] * (the sum over k in g of a * b). The product of the two scales is rounded to f32.
+Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale);
+// The product with weights of 4 bits: a is f16 or bf16 [m, k]; b is u8 [n, k/2] with two numbers q a byte, the one of the even k
+// in the low half; scale is of a's type [n, ceil(k/group)], zero u8 [n, ceil(k/group)]; group is a multiple of 32. A weight is
+// cast(type of a, (q - zero) * scale), rounding included.
+Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
+inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
 // Columns first, first + 1, ... first + count - 1 of a matrix product.
 Expr columns(Expr product, std::int64_t first, std::int64_t count);
 // Pointwise operations are declared in gen/math.h.

@@ -15,10 +15,10 @@ constexpr int kib_behind_a_wait = 48; // what is still in flight where the oldes
 constexpr int vgprs_for_ring = 224; // of 256 addressable ones
 constexpr double good_balance = 0.97;
 
-int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * (c.b_loads() + gemm_a_loads(c)) * 4; }
+int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * ((c.b_loads() + gemm_a_loads(c)) * 4 + gemm_scale_loads(c)); }
 
 int sum_vgprs(const SkinnyGemmConfig& c) {
-  const int each = c.method == GemmMethod::matrix || c.has_producers() ? 4 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
+  const int each = c.is_matrix() ? c.edge() * c.edge() / 64 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
   return c.products * c.tile_n / c.rows_per_load() * each;
 }
 
@@ -63,10 +63,12 @@ SkinnyGemmConfig base_config(const Plan& plan, const Target& target) {
                      .n = static_cast<int>(gemm.n),
                      .k = static_cast<int>(gemm.k),
                      .a_bits = size_bytes(gemm.a_type) * 8,
-                     .b_bits = size_bytes(gemm.b_type) * 8,
+                     .b_bits = gemm.b_bits,
+                     .group = static_cast<int>(gemm.group),
+                     .preshuffled = gemm.preshuffled,
                      .products = static_cast<int>(gemm.products().size())};
-  // One instruction takes 128 bytes of k.
-  if (target.has_wide_fp8_mfma() && is_fp8(gemm.a_type) && is_fp8(gemm.b_type)) c.loads = 2;
+  // One instruction takes 128 bytes of k; a block with a scale has as many.
+  if ((target.has_wide_fp8_mfma() && is_fp8(gemm.a_type) && is_fp8(gemm.b_type)) || c.block_scaled()) c.loads = 2;
   return c;
 }
 
@@ -104,14 +106,21 @@ SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
 std::string why(const SkinnyGemmConfig& c, const Target& target) {
   return fmt::format("{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup{}",
                      c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target),
-                     target.compute_units(), c.ring * c.b_loads() * c.waves, c.splits() ? ", sums of split tiles meet in fixed order" : "");
+                     target.compute_units(), c.ring * c.b_loads() * c.waves, !c.splits() ? "" : c.atomics ? ", sums of split tiles meet by atomics" : ", sums of split tiles meet in fixed order");
 }
 
 } // namespace
 
 int gemm_a_loads(const SkinnyGemmConfig& c) {
-  const int rows = c.method == GemmMethod::matrix || c.has_producers() ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
+  const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
   return rows * c.loads * (c.a_bits / c.b_bits);
+}
+
+int gemm_scale_loads(const SkinnyGemmConfig& c) {
+  if (c.packed()) return 2 * c.b_loads(); // a scale and a zero point
+  if (!c.block_scaled()) return 0;
+  const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
+  return (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
 }
 
 double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
@@ -150,8 +159,8 @@ void require_valid_gemm(const SkinnyGemmConfig& c, const Plan& plan, const Targe
   const auto subject = fmt::format("schedule of '{}'", plan.spec.name());
   const SkinnyGemmConfig base = base_config(plan, target);
   if (c.rows != base.rows || c.n != base.n || c.k != base.k || c.a_bits != base.a_bits || c.b_bits != base.b_bits ||
-      c.products != base.products)
-    throw UserError(subject, gemm_fields_text(c), "leave rows, n, k, bits and products as the plan has them");
+      c.products != base.products || c.group != base.group || c.preshuffled != base.preshuffled)
+    throw UserError(subject, gemm_fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_direct_to_lds())
     throw UserError(subject, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
   if (const char* const invalid = why_invalid(c)) throw UserError(subject, gemm_fields_text(c), invalid);
@@ -164,9 +173,10 @@ std::string gemm_fields_text(const SkinnyGemmConfig& c) {
   std::string producers;
   if (c.has_producers())
     producers = fmt::format("b_producers={} a_producers={} slots={} direct={} ", c.b_producers, c.a_producers, c.slots, static_cast<int>(c.direct));
-  return fmt::format("rows={} n={} k={} a_bits={} b_bits={} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
+  return fmt::format("rows={} n={} k={} a_bits={} b_bits={}{}{} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
                      "vec={} {}atomics={}",
-                     c.rows, c.n, c.k, c.a_bits, c.b_bits, name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
+                     c.rows, c.n, c.k, c.a_bits, c.b_bits, c.group ? fmt::format(" group={}", c.group) : "",
+                     c.preshuffled ? " preshuffled=1" : "", name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
                      c.workgroups, c.vec, producers, static_cast<int>(c.atomics));
 }
 

@@ -18,4 +18,7 @@ double gemm_balance(const SkinnyGemmConfig& config, const Target& target);
 // 16-byte loads of A that a lane makes in a step.
 int gemm_a_loads(const SkinnyGemmConfig& config);
 
+// Loads of single scales and zero points that a lane makes in a step.
+int gemm_scale_loads(const SkinnyGemmConfig& config);
+
 } // namespace kiln

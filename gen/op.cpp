@@ -30,6 +30,8 @@ constexpr std::string_view sum_note = "n terms in any order: (n - 1) roundings o
 constexpr std::string_view mean_note = "as the sum, times the rounded 1 / n";
 constexpr std::string_view product_note =
     "k products, exact, summed in any order: (k - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
+constexpr std::string_view scaled_product_note =
+    "k products, exact, times the f32 product of their scales, in any order: (k + 1) roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
 constexpr OpInfo registry[] = {
@@ -49,6 +51,8 @@ constexpr OpInfo registry[] = {
     structural("group_min", 1, OpKind::group_reduce, exactly(), 1, extreme_note),
     structural("group_absmax", 1, OpKind::group_reduce, exactly(), 1, extreme_note),
     structural("matmul_nt", 2, OpKind::product, exactly(), 0, product_note),
+    structural("matmul_nt_scaled", 4, OpKind::product, exactly(), 0, scaled_product_note),
+    structural("matmul_nt_w4", 4, OpKind::product, exactly(), 0, product_note),
     structural("columns", 1, OpKind::columns, exactly(), 0, "exact"),
 #define KILN_OP(id, arity, kind, device, reference, accuracy, cost, note)                                              \
   OpInfo{#id, arity, OpKind::kind, device, id##_function::apply<float>, id##_function::apply<double>, accuracy, cost, note},

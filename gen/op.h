@@ -14,7 +14,7 @@ enum class Op : std::uint8_t {
   input, scalar, constant, cast, ungroup,
   row_sum, row_mean, row_max, row_min, row_absmax,
   group_sum, group_mean, group_max, group_min, group_absmax,
-  matmul_nt, columns,
+  matmul_nt, matmul_nt_scaled, matmul_nt_w4, columns,
 #define KILN_OP(id, ...) id,
 #include "gen/ops.def"
 #undef KILN_OP

@@ -2,7 +2,7 @@
 //
 //   text       = "kernel" name { dim | input | scalar | let | output }
 //   dim        = "dim" name [ "[" [ int ] ".." [ int ] "]" ]            bounds of a run-time size
-//   input      = "input" name ":" type "[" [ extent { "," extent } ] "]" [ "strided" ]
+//   input      = "input" name ":" type "[" [ extent { "," extent } ] "]" [ "strided" | "preshuffled" ]
 //   scalar     = "scalar" name ":" type
 //   let        = "let" name "=" sum                                     a value that is used by name below
 //   output     = "output" name ":" type "[" ... "]" "=" sum [ "in_place_of" name ] [ "strided" ]
@@ -11,7 +11,8 @@
 //   unary      = "-" unary | primary
 //   primary    = number | "inf" | "nan" | name | "(" sum ")" | call
 //   call       = operation "(" sum { "," sum } ")" | ( "cast" | "cast_nonsaturating" ) "(" type "," sum ")"
-//              | "matmul_nt" "(" sum "," sum ")" | "columns" "(" sum "," int "," int ")"
+//              | "matmul_nt" "(" sum "," sum ")" | "matmul_nt_scaled" "(" sum "," sum "," sum "," sum ")"
+//              | "matmul_nt_w4" "(" sum "," sum "," sum "," sum "," int ")" | "columns" "(" sum "," int "," int ")"
 //              | group reduction "(" sum "," int ")" | "ungroup" "(" sum "," int "," int ")"
 #include "gen/error.h"
 #include "gen/graph.h"
@@ -38,7 +39,7 @@ std::vector<std::string_view> type_names() {
 }
 
 std::vector<std::string_view> operation_names() {
-  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup", "matmul_nt", "columns"};
+  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup", "matmul_nt", "matmul_nt_scaled", "matmul_nt_w4", "columns"};
   for (const Op op : {Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::group_sum, Op::group_mean,
                       Op::group_max, Op::group_min, Op::group_absmax})
     names.push_back(info(op).name);
@@ -174,7 +175,7 @@ private:
     expect(":");
     const DType type = expect_type();
     const Shape extents = shape();
-    const Layout layout = accept("strided") ? Layout::strided : Layout::contiguous;
+    const Layout layout = accept("strided") ? Layout::strided : accept("preshuffled") ? Layout::preshuffled : Layout::contiguous;
     declare(token, at(token, [&] { return input(std::string(token.text), type, extents, layout); }));
   }
 
@@ -306,7 +307,7 @@ private:
     const auto op = parse_op(token.text);
     if (!op || info(*op).arity == 0)
       refuse(token, fmt::format("there is no operation '{}'", token.text), did_you_mean(token.text, operation_names()));
-    if (*op == Op::matmul_nt) return product_call(token);
+    if (info(*op).kind == OpKind::product) return product_call(token, *op);
     if (*op == Op::columns) return columns_call(token);
     return *op == Op::ungroup || is_reduction(*op) ? row_call(token, *op) : pointwise_call(token, *op);
   }
@@ -326,12 +327,22 @@ private:
     return at(token, [&] { return op == Op::ungroup ? ungroup(operand, group, cols) : reduction(op, operand, group); });
   }
 
-  Expr product_call(const Token& token) {
-    const Expr a = sum();
-    expect(",");
-    const Expr b = sum();
+  Expr product_call(const Token& token, Op op) {
+    std::vector<Expr> of = {sum()};
+    for (int i = 1; i < info(op).arity; ++i) {
+      expect(",");
+      of.push_back(sum());
+    }
+    std::int64_t group = 0;
+    if (op == Op::matmul_nt_w4) {
+      expect(",");
+      group = expect_integer();
+    }
     expect(")");
-    return at(token, [&] { return matmul_nt(a, b); });
+    return at(token, [&] {
+      if (op == Op::matmul_nt_w4) return matmul_nt_w4(of[0], of[1], of[2], of[3], group);
+      return op == Op::matmul_nt_scaled ? matmul_nt_scaled(of[0], of[1], of[2], of[3]) : matmul_nt(of[0], of[1]);
+    });
   }
 
   Expr columns_call(const Token& token) {

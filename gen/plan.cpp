@@ -262,7 +262,8 @@ Plan make_gemm_plan(const KernelSpec& spec, const Target& target) {
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands in the epilogue of a matrix product",
                       "reduce rows in a kernel of their own: a workgroup has a part of a row only");
   Plan plan = Planner(split.epilogue, target, true).run();
-  const Expr a = split.products.front().a;
+  const Product& first = split.products.front();
+  const Expr a = first.a;
   const Dim m = a.shape()[0];
   if (plan.outer_dims.size() > 1 || plan.spec.outputs().front().value.shape().size() != 2)
     throw UserError(fmt::format("kernel '{}'", spec.name()), "its epilogue has more than two dimensions", "give every operand [m, n], [n], [m, 1] or []");
@@ -270,10 +271,13 @@ Plan make_gemm_plan(const KernelSpec& spec, const Target& target) {
                                                         .a = a,
                                                         .m = m,
                                                         .rows = m.is_dynamic() ? *m.max() : m.size(),
-                                                        .n = split.products.front().n,
+                                                        .n = first.n,
                                                         .k = a.shape()[1].size(),
                                                         .a_type = a.dtype(),
-                                                        .b_type = split.products.front().b.dtype()});
+                                                        .b_type = first.b.dtype(),
+                                                        .b_bits = first.op == Op::matmul_nt_w4 ? 4 : 8 * size_bytes(first.b.dtype()),
+                                                        .group = first.group,
+                                                        .preshuffled = first.b->layout == Layout::preshuffled});
   plan.family = Family::skinny_gemm;
   return plan;
 }
@@ -296,8 +300,9 @@ std::string to_text(const Plan& plan) {
                                  plan.cols ? fmt::format("{}", plan.cols) : "", plan.passes, plan.passes == 1 ? "" : "es");
   if (plan.gemm)
     for (const Product& p : plan.gemm->products())
-      text += fmt::format("  product {:<15} {} {} x {} {}, {} from {}, k {}\n", p.placeholder, name(p.a.dtype()), p.a->name,
-                          name(p.b.dtype()), p.b->name, p.n, p.first, plan.gemm->k);
+      text += fmt::format("  product {:<15} {} {} x {} {}{}, {} from {}, k {}{}\n", p.placeholder, name(p.a.dtype()), p.a->name,
+                          plan.gemm->b_bits == 4 ? "4-bit" : name(p.b.dtype()), p.b->name, plan.gemm->preshuffled ? " preshuffled" : "",
+                          p.n, p.first, plan.gemm->k, p.group ? fmt::format(", scales of groups of {}", p.group) : "");
   for (const TensorPlan& tensor : plan.tensors)
     if (!plan.gemm || !plan.gemm->split.find(tensor.name)) text += "  " + describe(tensor) + "\n";
   for (std::size_t i = 0; i < plan.values.size(); ++i) {

@@ -78,6 +78,9 @@ struct GemmPlan {
   std::int64_t rows = 0; // that bound, 1 to 64
   std::int64_t n = 0, k = 0;
   DType a_type = f32, b_type = f32;
+  int b_bits = 0;         // of an element of b: 4 in u8 of matmul_nt_w4
+  std::int64_t group = 0; // elements of k with one scale; 0 without
+  bool preshuffled = false;
   const std::vector<Product>& products() const { return split.products; }
 };
 

@@ -63,7 +63,9 @@ private:
     return fmt::format("{}[{}]", name(type), dims);
   }
 
-  static std::string_view layout_text(Layout layout) { return layout == Layout::strided ? " strided" : ""; }
+  static std::string_view layout_text(Layout layout) {
+    return layout == Layout::strided ? " strided" : layout == Layout::preshuffled ? " preshuffled" : "";
+  }
 
   void print_output(const Output& output) {
     // The rounding to the output's type goes without saying, unless it is shared or special.

@@ -1,4 +1,4 @@
-// Products: construction, and the split of a spec into products and epilogue.
+// Products: the split of a spec into products and epilogue, and what products a kernel computes.
 #include "gen/product.h"
 #include "gen/error.h"
 #include "gen/graph.h"
@@ -18,62 +18,19 @@ bool is_columns(const Expr& e) { return info(e.op()).kind == OpKind::columns; }
 
 std::string operand_text(const Expr& e) { return fmt::format("{}{}", name(e.dtype()), text(e.shape())); }
 
-void require_matrix(std::string_view which, const Expr& e) {
-  const auto subject = fmt::format("operation 'matmul_nt', operand {}", which);
-  if (e.op() != Op::input)
-    throw UserError(subject, fmt::format("it is a '{}', not an input", info(e.op()).name),
-                    "compute it in a kernel of its own: a product reads its operands from memory");
-  if (e.shape().size() != 2)
-    throw UserError(subject, fmt::format("its shape {} has {} dimensions", text(e.shape()), e.shape().size()),
-                    "give it two: [m, k] or [n, k]");
-  if (e->layout != Layout::contiguous)
-    throw UserError(subject, "it is strided", "use Layout::contiguous");
-  if (e.shape()[1].is_dynamic())
-    throw UserError(subject, fmt::format("its last dimension '{}' is known only at launch", e.shape()[1].name()),
-                    "give k a number: kernels are specialised for it");
-}
+// Bits of an element of an operand: b of a matmul_nt_w4 has two numbers a byte.
+int element_bits(const Product& p, const Expr& e) { return p.op == Op::matmul_nt_w4 && e.same_node(p.b) ? 4 : 8 * size_bytes(e.dtype()); }
 
-bool is_16_bit(DType type) { return type == f16 || type == bf16; }
-
-bool can_multiply(DType a, DType b) {
-  if (is_16_bit(a)) return b == a || is_fp8(b) || b == i8;
-  return (is_fp8(a) && is_fp8(b) && is_fnuz(a) == is_fnuz(b)) || (a == i8 && b == i8);
+// Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
+void require_first_column(const Product& p) {
+  const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b->name);
+  const std::int64_t multiple = p.op == Op::matmul_nt_scaled ? scale_block : p.b->layout == Layout::preshuffled ? 16 : 1;
+  if (p.first % multiple)
+    throw UserError(subject, fmt::format("it begins at column {}, inside of {}", p.first, multiple == 16 ? "16 preshuffled rows" : "a block of 128 rows with one scale"),
+                    fmt::format("begin at a multiple of {}", multiple));
 }
 
 } // namespace
-
-Expr matmul_nt(Expr a, Expr b) {
-  require_matrix("a", a);
-  require_matrix("b", b);
-  const std::string subject = "operation 'matmul_nt'";
-  if (!same_size(a.shape()[1], b.shape()[1]))
-    throw UserError(subject, fmt::format("k is {} in a {} and {} in b {}", a.shape()[1].text(), text(a.shape()),
-                                         b.shape()[1].text(), text(b.shape())),
-                    "give both the same last dimension: b is [n, k], not [k, n]");
-  if (b.shape()[0].is_dynamic())
-    throw UserError(subject, fmt::format("the rows '{}' of b are known only at launch", b.shape()[0].name()),
-                    "give n a number: kernels are specialised for it");
-  if (!can_multiply(a.dtype(), b.dtype()))
-    throw UserError(subject, fmt::format("there is no product of {} and {}", name(a.dtype()), name(b.dtype())),
-                    "use f16 or bf16 with itself, an fp8 or i8; fp8 with fp8 of the same kind; i8 with i8");
-  Shape shape = {a.shape()[0], b.shape()[0]};
-  return Expr(std::make_shared<const Node>(
-      Node{.op = Op::matmul_nt, .dtype = f32, .shape = std::move(shape), .operands = {std::move(a), std::move(b)}}));
-}
-
-Expr columns(Expr product, std::int64_t first, std::int64_t count) {
-  const std::string subject = "operation 'columns'";
-  if (!is_product(product))
-    throw UserError(subject, fmt::format("its operand is a '{}'", info(product.op()).name),
-                    "take columns of a matmul_nt: other values are computed where they are used");
-  const std::int64_t n = product.shape()[1].size();
-  if (first < 0 || count < 1 || first > n || count > n - first)
-    throw UserError(subject, fmt::format("columns {} to {} do not lie in the product's {}", first, first + count, n),
-                    fmt::format("use first from 0 and first + count up to {}", n));
-  Shape shape = {product.shape()[0], count};
-  return Expr(std::make_shared<const Node>(
-      Node{.op = Op::columns, .dtype = f32, .shape = std::move(shape), .operands = {std::move(product)}, .first = first}));
-}
 
 const Product* SplitSpec::find(std::string_view placeholder) const {
   const auto found = std::ranges::find(products, placeholder, &Product::placeholder);
@@ -114,8 +71,11 @@ SplitSpec split_products(const KernelSpec& given) {
       const Expr& product = is_columns(node) ? node.operands()[0] : node;
       std::string placeholder = fmt::format("product{}", split.products.size());
       while (names.contains(placeholder)) placeholder = "kiln_" + placeholder;
-      split.products.push_back({.a = product.operands()[0],
+      split.products.push_back({.op = product.op(),
+                                .a = product.operands()[0],
                                 .b = product.operands()[1],
+                                .scales = {product.operands().begin() + 2, product.operands().end()},
+                                .group = product.op() == Op::matmul_nt_scaled ? scale_block : product->group,
                                 .first = is_columns(node) ? node->first : 0,
                                 .n = node.shape()[1].size(),
                                 .placeholder = placeholder});
@@ -147,6 +107,12 @@ void require_products(const SplitSpec& split) {
                       "multiply one a by both, or use two kernels");
     if (p.n != first.n)
       throw UserError(subject, fmt::format("its products have {} and {} columns", first.n, p.n), "give them the same, or use two kernels");
+    if (p.op != first.op || p.group != first.group || p.b->layout != first.b->layout)
+      throw UserError(subject, fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
+                      "give both matrices one kind of weights");
+    if (p.op == Op::matmul_nt_scaled && !p.scales[0].same_node(first.scales[0]))
+      throw UserError(subject, fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
+                      "use one a_scale for both");
     if (p.b.dtype() != first.b.dtype())
       throw UserError(subject, fmt::format("its products multiply by {} and by {}", operand_text(first.b), operand_text(p.b)),
                       "give both matrices one type");
@@ -164,12 +130,13 @@ void require_products(const SplitSpec& split) {
   for (const auto& [what, size] : {std::pair{"n", first.n}, std::pair{"k", k}})
     if (size > max_size) throw UserError(subject, fmt::format("{} is {}", what, size), fmt::format("use at most {}", max_size));
   for (const Expr& e : {first.a, first.b}) {
-    const std::int64_t natural = 16 / size_bytes(e.dtype());
+    const std::int64_t natural = 128 / element_bits(first, e);
     if (k % natural)
-      throw UserError(fmt::format("operand '{}' of matmul_nt", e->name),
-                      fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, name(e.dtype())),
+      throw UserError(fmt::format("operand '{}' of {}", e->name, info(first.op).name),
+                      fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, element_bits(first, e) == 4 ? "4-bit numbers" : name(e.dtype())),
                       fmt::format("pad k to {}, a multiple of {}, with zeros", (k + natural - 1) / natural * natural, natural));
   }
+  for (const Product& p : split.products) require_first_column(p);
 }
 
 } // namespace kiln

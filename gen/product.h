@@ -6,7 +6,10 @@ namespace kiln {
 
 // Columns [first, first + n) of a x b^T, as the epilogue's input `placeholder`.
 struct Product {
-  Expr a, b; // inputs: [m, k] and [n of b, k]
+  Op op = Op::matmul_nt;
+  Expr a, b;                     // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit numbers
+  std::vector<Expr> scales = {}; // inputs: a_scale and b_scale, or scale and zero of 4-bit numbers
+  std::int64_t group = 0;        // elements of k with one scale; 0 without
   std::int64_t first = 0, n = 0;
   std::string placeholder; // f32 [m, n], a name that the spec has not
 };

@@ -36,4 +36,8 @@ Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addit
 // The range of a sum of products a[i] * b[i], exact each, with at most `addition_depth` roundings on every path.
 Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth);
 
+// The same where `group` elements in sequence have a scale: sums of elements of a group times the group's scale, added up. No
+// element passes through more than one rounding more than there are elements.
+Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group);
+
 } // namespace kiln

@@ -135,6 +135,23 @@ Range product_range(std::span<const float> a, std::span<const float> b, std::int
   return {sum - error, sum + error};
 }
 
+Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group) {
+  double sum = 0, magnitudes = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]), scale = static_cast<double>(scales[i / group]);
+    if (std::isnan(product) || std::isnan(scale)) return Range::nan();
+    // Where a part of a group's sum is 0 or of the other sign, an infinite scale makes it NaN.
+    if (std::isinf(product) || std::isinf(scale)) return Range::anything();
+    sum += product * scale;
+    magnitudes += std::fabs(product * scale);
+  }
+  const auto n = static_cast<double>(a.size());
+  // A scaled sum may be denormal: half of the smallest number more.
+  const double error = magnitudes * (std::expm1((n + 1) * std::log1p(f32_rounding)) + 2 * n * 0x1p-52) + n * 0x1p-149;
+  if (magnitudes + error > largest_f32) return Range::anything();
+  return {sum - error, sum + error};
+}
+
 Range cast_range(DType type, bool saturate, const Range& x) {
   Range result = Range::none();
   const auto add = [&](float value) {

@@ -195,8 +195,14 @@ std::string_view name(Residency residency) {
 }
 
 std::string_view name(GemmMethod method) {
-  constexpr std::string_view names[] = {"matrix", "sparse", "dot", "producers"};
-  return names[static_cast<std::size_t>(method)];
+  switch (method) {
+  case GemmMethod::matrix: return "matrix";
+  case GemmMethod::matrix32: return "matrix32";
+  case GemmMethod::sparse: return "sparse";
+  case GemmMethod::dot: return "dot";
+  case GemmMethod::producers: return "producers";
+  }
+  throw InternalError("unknown GemmMethod");
 }
 
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
@@ -316,9 +322,10 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
     }
     if (plan.gemm && field == "method") {
       bool known = false;
-      for (const GemmMethod method : {GemmMethod::matrix, GemmMethod::sparse, GemmMethod::dot, GemmMethod::producers})
+      for (const GemmMethod method :
+           {GemmMethod::matrix, GemmMethod::matrix32, GemmMethod::sparse, GemmMethod::dot, GemmMethod::producers})
         if (text == name(method)) schedule.gemm = with_method(schedule.gemm, method, target), known = true;
-      if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, sparse, dot or producers");
+      if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, matrix32, sparse, dot or producers");
       continue;
     }
     const auto found = std::ranges::find(fields, field, &std::pair<std::string_view, int*>::first);

@@ -16,7 +16,8 @@ constexpr std::size_t max_nodes = 4096; // of one kernel; far above any that fit
 std::string kernel_subject(const KernelSpec& spec) { return fmt::format("kernel '{}'", spec.name()); }
 
 std::string describe(const Node& leaf) {
-  return fmt::format("{}{}{}", name(leaf.dtype), text(leaf.shape), leaf.layout == Layout::strided ? " strided" : "");
+  return fmt::format("{}{}{}", name(leaf.dtype), text(leaf.shape),
+                     leaf.layout == Layout::strided ? " strided" : leaf.layout == Layout::preshuffled ? " preshuffled" : "");
 }
 
 std::string_view role(Op op) { return op == Op::input ? "input" : "scalar"; }
@@ -109,6 +110,16 @@ void require_covers(const Output& output, const Shape& space, bool by_rows) {
                     "use Layout::contiguous");
 }
 
+// Only products read preshuffled rows.
+void require_no_preshuffled(const KernelSpec& spec) {
+  for (const Expr& leaf : spec.inputs())
+    if (leaf->layout == Layout::preshuffled)
+      throw UserError(fmt::format("input '{}'", leaf->name), "it is preshuffled, but no product reads it as its operand b", "use Layout::contiguous");
+  for (const Output& output : spec.outputs())
+    if (output.layout == Layout::preshuffled)
+      throw UserError(fmt::format("output '{}'", output.name), "it is preshuffled", "use Layout::contiguous, and preshuffle() of gen/preshuffle.h");
+}
+
 bool is_group_extent(const Dim& last, const Dim& cols, const std::set<std::int64_t>& groups) {
   return std::ranges::any_of(groups, [&](std::int64_t group) { return same_size(last, group_count(cols.size(), group)); });
 }
@@ -175,6 +186,7 @@ void validate(const KernelSpec& spec) {
                     fmt::format("split it: at most {} fit", max_nodes));
   require_one_meaning_a_name(spec);
   if (has_product(spec)) return validate(split_products(spec).epilogue);
+  require_no_preshuffled(spec);
 
   const Shape space = iteration_space(spec);
   const bool by_rows = has_reduction(spec) || has_group_operation(spec);

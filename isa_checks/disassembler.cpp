@@ -5,19 +5,19 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/MC/MCAsmInfoELF.h>
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/MCDisassembler/MCDisassembler.h>
 #include <llvm/MC/MCInst.h>
 #include <llvm/MC/MCInstPrinter.h>
 #include <llvm/Support/raw_ostream.h>
-#include <unordered_map>
 
 namespace kiln::isa {
 namespace {
 
 constexpr std::size_t longest_instruction = 16; // bytes
-constexpr std::size_t most_known = 1 << 15;     // instructions remembered, of each length; some 10 MB
+constexpr std::size_t most_known = 1 << 16;     // instructions remembered; some 15 MB
 
 // LLVM 21 and 22 crash on an instruction that names a literal for which no bytes are left (llvm-project issues 170318
 // and 214909). They take as many bytes of the input as the longest instruction has, so a longer one is claimed here: a
@@ -131,29 +131,44 @@ struct Disassembler::Machine {
   void decode_one(std::span<const std::uint8_t> code, Instruction& instruction) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, code.data(), std::min<std::size_t>(code.size(), sizeof bytes));
-    const Instruction* known = find(short_, bytes & 0xffffffff);
-    if (!known && code.size() >= sizeof bytes)
-      known = find(long_, bytes);
     const std::uint64_t address = instruction.address;
-    if (known && known->size <= code.size()) {
-      instruction = *known;
+    const std::uint64_t first = bytes & 0xffffffff;
+    const auto* place = find(first);
+    if (place && *place == goes_on)
+      place = code.size() >= sizeof bytes && bytes != first && bytes < largest_key ? find(bytes) : nullptr;
+    if (place && known_[*place].size <= code.size()) {
+      instruction = known_[*place];
       instruction.address = address;
       instruction.branch_target = target_of(instruction);
       return;
     }
     decode_new(code, instruction);
-    if (!instruction.valid || instruction.size > sizeof bytes)
-      return;
-    auto& cache = instruction.size == 4 ? short_ : long_;
-    if (cache.size() >= most_known)
-      cache.clear();
-    cache.emplace(instruction.size == 4 ? bytes & 0xffffffff : bytes, instruction);
+    if (instruction.valid && instruction.size <= sizeof bytes)
+      remember(bytes, instruction);
   }
 
-  using Known = std::unordered_map<std::uint64_t, Instruction>;
-  static const Instruction* find(const Known& cache, std::uint64_t bytes) {
-    const auto at = cache.find(bytes);
-    return at == cache.end() ? nullptr : &at->second;
+  const std::uint32_t* find(std::uint64_t key) const {
+    const auto at = places_.find(key);
+    return at == places_.end() ? nullptr : &at->second;
+  }
+
+  void remember(std::uint64_t bytes, const Instruction& instruction) {
+    if (known_.size() >= most_known) {
+      known_.clear();
+      places_.clear();
+    }
+    const std::uint64_t first = bytes & 0xffffffff;
+    const auto place = static_cast<std::uint32_t>(known_.size());
+    if (instruction.size == 4) {
+      places_[first] = place;
+    } else {
+      // A second half of zeros would make the key of all 8 bytes that of the first 4, and two keys are the map's own.
+      if (bytes == first || bytes >= largest_key)
+        return;
+      places_[first] = goes_on;
+      places_[bytes] = place;
+    }
+    known_.push_back(instruction);
   }
 
   void decode_new(std::span<const std::uint8_t> code, Instruction& instruction) {
@@ -187,7 +202,11 @@ struct Disassembler::Machine {
   llvm::MCContext context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
-  Known short_, long_; // valid instructions of 4 and of 8 bytes
+  // Valid instructions that were decoded before, and where each is: by its 4 bytes, or by its 8, with `goes_on` at the first 4.
+  static constexpr std::uint32_t goes_on = ~std::uint32_t{0};
+  static constexpr std::uint64_t largest_key = ~std::uint64_t{0} - 1;
+  std::vector<Instruction> known_;
+  llvm::DenseMap<std::uint64_t, std::uint32_t> places_;
 };
 
 Disassembler::Disassembler(const TargetFacts& target) : machine_(std::make_unique<Machine>(target)) {}

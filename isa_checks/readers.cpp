@@ -42,7 +42,7 @@ Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses,
       const RegisterUse& use = uses[i];
       const bool reads =
           std::any_of(use.reads().begin(), use.reads().end(), [&](RegisterRange r) { return (overlap(range, r) & live) != 0; });
-      if (reads && std::none_of(result.list.begin(), result.list.end(), [i = i](const Reader& r) { return r.instruction == i; }))
+      if (reads && std::none_of(result.list.begin(), result.list.end(), [reader = i](const Reader& r) { return r.instruction == reader; }))
         result.list.push_back({i, distance});
       for (const RegisterRange w : use.writes()) live &= ~overlap(range, w);
       const Flow flow = program.instructions[i].flow;

@@ -51,7 +51,8 @@ private:
 
   YamlNode convert(yaml::Node& node, int depth) {
     if (depth > deepest) fail(fmt::format("it nests deeper than {} levels", deepest));
-    YamlNode result{.line = line_of(node)};
+    YamlNode result;
+    result.line = line_of(node);
     if (auto* const scalar = llvm::dyn_cast<yaml::ScalarNode>(&node)) {
       result.kind = YamlNode::Kind::scalar;
       result.text = text_of(*scalar);
@@ -82,7 +83,9 @@ private:
     std::string name = text_of(*key);
     if (map.find(name)) fail(fmt::format("line {}: the key '{}' comes twice", line_of(*key), name));
     yaml::Node* const value = entry.getValue();
-    map.keys.emplace_back(std::move(name), value ? convert(*value, depth + 1) : YamlNode{.line = line_of(*key)});
+    YamlNode empty;
+    empty.line = line_of(*key);
+    map.keys.push_back({std::move(name), value ? convert(*value, depth + 1) : std::move(empty)});
   }
 
   const std::string& name_;
@@ -98,8 +101,8 @@ std::string_view name_of(YamlNode::Kind kind) {
 } // namespace
 
 const YamlNode* YamlNode::find(std::string_view key) const {
-  const auto at = std::ranges::find(keys, key, &std::pair<std::string, YamlNode>::first);
-  return at == keys.end() ? nullptr : &at->second;
+  const auto at = std::ranges::find(keys, key, &YamlKey::name);
+  return at == keys.end() ? nullptr : &at->value;
 }
 
 YamlNode parse_yaml(std::string_view text, const std::string& name) { return Converter(text, name).run(); }

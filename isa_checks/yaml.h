@@ -3,19 +3,24 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace kiln::isa {
 
+struct YamlKey;
 struct YamlNode {
   enum class Kind : std::uint8_t { null, scalar, list, map };
   Kind kind = Kind::null;
-  int line = 0;                                       // where it begins, from 1
-  std::string text = {};                                 // of a scalar
-  std::vector<YamlNode> items = {};                      // of a list
-  std::vector<std::pair<std::string, YamlNode>> keys = {};// of a map, in their order
-  const YamlNode* find(std::string_view key) const;   // null when this is no map or lacks it
+  int line = 0;                                     // where it begins, from 1
+  std::string text;                                 // of a scalar
+  std::vector<YamlNode> items;                      // of a list
+  std::vector<YamlKey> keys;                        // of a map, in their order
+  const YamlNode* find(std::string_view key) const; // null when this is no map or lacks it
+};
+
+struct YamlKey {
+  std::string name;
+  YamlNode value;
 };
 
 // One document, without aliases, at most 32 levels deep; a key that comes twice is refused. `name` is the file's name in

@@ -1,5 +1,6 @@
 // The ISA contract of a generated kernel.
 #include "runtime/contract.h"
+#include "gen/gemm_schedule.h"
 #include "gen/passes.h"
 #include <algorithm>
 
@@ -64,9 +65,12 @@ isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
   e.global_loads.min_bytes = 16;
   e.global_loads.at_least = static_cast<std::uint32_t>(c.ring * c.b_loads());
   e.global_loads.exceptions = static_cast<std::uint32_t>(c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.tensors.size()) * 8));
+  // The ring is loaded in at most eight places of the code: the first turn, the next ones and the last but one, twice each
+  // where tiles follow each other, and twice where a turn may be partial.
+  e.global_loads.exceptions += static_cast<std::uint32_t>(8 * c.ring * gemm_scale_loads(c));
   e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};
   if (c.has_producers()) return with_producers_contract(std::move(e), c);
-  const char* const multiplies = c.method == GemmMethod::matrix ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
+  const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
   if (c.method != GemmMethod::dot) e.required.emplace_back(multiplies);
   // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.
   e.in_loops_with = multiplies;

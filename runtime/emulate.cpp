@@ -1,6 +1,7 @@
 // emulate: device memory from tensors, the argument block, and tensors from device memory.
 #include "runtime/emulate.h"
 #include "gen/error.h"
+#include "gen/preshuffle.h"
 #include "isa_checks/code_object.h"
 #include <algorithm>
 #include <cstring>
@@ -23,7 +24,7 @@ public:
   Emulation(const KernelSpec& spec, const KernelSource& source, const Inputs& inputs)
       : spec_(spec), source_(source), inputs_(inputs), sizes_(dim_sizes(spec, inputs)), inputs_of_spec_(spec.inputs()) {}
 
-  EmulatedRun run(const CodeObject& object, const exec::ExecOptions& options) {
+  EmulatedRun run(const CodeObject& object, const exec::ExecOptions& options, int launches) {
     for (const KernelArgument& a : source_.arguments) place(a);
     std::vector<std::byte> arguments;
     for (const KernelArgument& a : source_.arguments) append(arguments, a);
@@ -33,11 +34,17 @@ public:
       const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
       const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1},
                             .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
-      done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
+      for (int i = 0; i < launches && done.result.findings.empty(); ++i)
+        done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
     } else {
       done.result.completed = true;
     }
     for (const Output& output : spec_.outputs()) done.outputs.emplace(output.name, fetch(output));
+    for (const KernelArgument& a : source_.arguments)
+      if (a.kind == ArgumentKind::workspace) {
+        const std::span<const std::byte> bytes = memory_.bytes(placed_.at(a.name).address);
+        done.workspace.assign(bytes.begin(), bytes.end());
+      }
     return done;
   }
 
@@ -60,6 +67,7 @@ private:
     }
     if (a.kind != ArgumentKind::input && a.kind != ArgumentKind::in_place && a.kind != ArgumentKind::output) return;
     const bool is_output = a.kind == ArgumentKind::output;
+    if (!is_output && input(a.name)->layout == Layout::preshuffled) return place_preshuffled(a);
     const std::vector<std::int64_t> shape = sizes(is_output ? output(a.name).value.shape() : input(a.name).shape());
     Placed p;
     for (std::size_t i = 0; i < shape.size(); ++i) (i == 0 && shape.size() > 1 ? p.rows : p.row) *= shape[i];
@@ -81,6 +89,13 @@ private:
         }
     }
     placed_[a.name] = p;
+  }
+
+  void place_preshuffled(const KernelArgument& a) {
+    const Tensor& tensor = inputs_.tensors.at(a.name);
+    const std::vector<std::byte> bytes = preshuffle(tensor.data(), tensor.shape()[0], tensor.shape()[1] * size_bytes(a.dtype));
+    placed_[a.name].address = memory_.allocate(a.name, bytes.size(), false);
+    std::ranges::copy(bytes, memory_.bytes(placed_[a.name].address).begin());
   }
 
   void append(std::vector<std::byte>& block, const KernelArgument& a) const {
@@ -135,8 +150,8 @@ private:
 } // namespace
 
 EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
-                    const exec::ExecOptions& options) {
-  return Emulation(spec, source, inputs).run(object, options);
+                    const exec::ExecOptions& options, int launches) {
+  return Emulation(spec, source, inputs).run(object, options, launches);
 }
 
 BoundsOptions bounds_options(const Schedule& schedule) {

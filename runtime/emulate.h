@@ -9,15 +9,18 @@
 namespace kiln {
 
 struct EmulatedRun {
-  Outputs outputs;         // as evaluate gives them; contiguous
-  exec::ExecResult result; // findings and counts; findings are data, look at them
+  Outputs outputs;                  // as evaluate gives them; contiguous
+  exec::ExecResult result;          // of the last launch: findings and counts; findings are data, look at them
+  std::vector<std::byte> workspace; // as the last launch left it; empty without
 };
 
 // `source` and `object` were made from `spec`. Strided tensors get a stride of their own choice, a multiple of what the
 // kernel asks for and longer than a row; the padding of inputs holds NaN bits. Nothing runs when a size is zero.
+// The kernel is launched `launches` times on the same memory, until a launch has findings. Matrices that are preshuffled are
+// shuffled here: inputs have their elements row by row.
 // Throws UserError when the inputs do not fit the spec, as evaluate does.
 EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
-                    const exec::ExecOptions& options = {});
+                    const exec::ExecOptions& options = {}, int launches = 1);
 
 // What evaluate_bounds may take for granted about the sums of a kernel that runs as `schedule` says.
 BoundsOptions bounds_options(const Schedule& schedule);

@@ -95,12 +95,12 @@ template <SkinnyGemmConfig config, class A, class B, bool of_b> class GemmLoader
 public:
   static constexpr bool sums = false;
 
-  KILN_MEMBER void start(u32 rows, u32 index) {
-    operands_.start(rows);
+  KILN_MEMBER void start(u32 rows, u32 index, const f32*) {
+    operands_.start(rows, nullptr);
     at_ = issue_ = Cursor(index);
   }
   // The first ring of a segment. Registers: a wave without steps reads the segment's last one, and passes nothing on.
-  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, const Bs*... b) {
+  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {
     count_ = at_.steps_of(segment);
     operands_.move_to(segment.tile, segment.first + smaller(at_.first(), segment.count - 1), a, b...);
     at_.base += segment.count;
@@ -209,11 +209,11 @@ template <SkinnyGemmConfig config, class A, class B> class GemmReader {
 public:
   static constexpr bool sums = true;
 
-  KILN_MEMBER void start(u32 rows, u32 index) {
-    operands_.start(rows);
+  KILN_MEMBER void start(u32 rows, u32 index, const f32*) {
+    operands_.start(rows, nullptr);
     at_ = typename Slots::template Cursor<waves>(index);
   }
-  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, const Bs*... b) {
+  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {
     count_ = at_.steps_of(segment);
     operands_.move_to(segment.tile, segment.first + at_.first(), a, b...);
     left_in_tile_ = config.steps_per_tile() - segment.first - at_.first();

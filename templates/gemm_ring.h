@@ -14,13 +14,13 @@ template <SkinnyGemmConfig config, class A, class B> class GemmRing {
 public:
   static constexpr bool sums = true;
 
-  KILN_MEMBER void start(u32 rows, u32 wave) {
-    operands_.start(rows);
+  KILN_MEMBER void start(u32 rows, u32 wave, const f32* a_scale) {
+    operands_.start(rows, a_scale);
     wave_ = wave;
   }
 
   // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
-  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, const Bs*... b) {
+  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {
     const u32 turns = (segment.count + config.ring - 1) / config.ring;
     const u32 first = smaller(turns * wave_ / config.waves * config.ring, segment.count);
     count_ = smaller(turns * (wave_ + 1) / config.waves * config.ring, segment.count) - first;

@@ -3,7 +3,7 @@
 #include "common/matrix.h"
 #include "common/memory.h"
 #include "common/reduce.h"
-#include "skinny_gemm_config.h"
+#include "gemm_scales.h"
 
 namespace kiln {
 
@@ -36,49 +36,60 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int b_rows = config.tile_n / config.rows_per_load(); // loads that cover the rows of a tile
   static constexpr int a_rows = config.method == GemmMethod::dot ? config.rows : config.method == GemmMethod::sparse ? 1 : config.row_tiles();
   static constexpr bool tail = config.k_tail();
+  using Scales = typename GemmScales<config>::Operands;
 
   const char* a;
   const char* b[config.products];
   u32 lane_k = 0; // with a tail of k: this lane's first byte of B's rows in the step that the addresses are at
   u32 b_offset[b_rows], a_offset[a_rows];
+  [[no_unique_address]] Scales scales;
 
   // The lane's rows of A, of which `m` exist; the others read the last one.
-  KILN_MEMBER void start(u32 m) {
+  KILN_MEMBER void start(u32 m, const f32* a_scale) {
     const u32 lane = platform::thread_id() % 64;
 #pragma unroll
     for (int i = 0; i < a_rows; ++i) {
       u32 row = static_cast<u32>(i); // dot: all lanes have the same
-      if constexpr (config.method == GemmMethod::matrix) row = i * 16 + lane % 16;
+      if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
       if constexpr (config.method == GemmMethod::sparse) row = lane % 16 / 2;
       row = row < m ? row : m - 1;
       a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * ratio);
     }
+    if constexpr (config.group > 0) scales.start(m, a_scale, lane_bytes() * 8 / config.b_bits);
   }
-  // To `step` of the tile whose first row is `row` of the matrices.
-  template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, const A* a_matrix, const Bs*... matrices) {
-    const u32 lane = platform::thread_id() % 64, k = step * config.step_bytes();
-    const u64 first = static_cast<u64>(tile) * config.tile_n * config.row_bytes() + (tail ? 0 : k);
+  // To `step` of a tile of the matrices, each a pointer or a struct of gemm_scales.h.
+  template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, const A* a_matrix, Bs... matrices) {
+    const u32 k = step * config.step_bytes();
+    const u64 first = static_cast<u64>(tile) * config.tile_n * config.row_bytes() + (tail ? 0 : static_cast<u64>(k) * config.k_stride());
     a = reinterpret_cast<const char*>(a_matrix) + (tail ? 0 : k * ratio);
     int p = 0;
-    ((b[p++] = reinterpret_cast<const char*>(matrices) + first), ...);
+    ((b[p++] = detail::values_of(matrices) + first), ...);
     if constexpr (tail) lane_k = k + lane_bytes();
+    const auto row_of = [tile](int i) KILN_LAMBDA {
+      const u32 lane = platform::thread_id() % 64;
+      const u32 row = i * config.rows_per_load() + (config.row_side_by_side() ? lane / lanes : lane % config.rows_per_load());
+      if constexpr (!config.n_tail()) return row;
+      const u32 rows = config.n - tile * config.tile_n;
+      return row < rows ? row : rows - 1;
+    };
 #pragma unroll
     for (int i = 0; i < b_rows; ++i) {
-      u32 row = i * config.rows_per_load() + (config.method == GemmMethod::dot ? lane / lanes : lane % 16);
-      if constexpr (config.n_tail()) {
-        const u32 rows = config.n - tile * config.tile_n;
-        row = row < rows ? row : rows - 1;
-      }
-      b_offset[i] = row * config.row_bytes() + (tail ? 0 : lane_bytes());
+      const u32 row = row_of(i);
+      if constexpr (config.preshuffled) b_offset[i] = row / 16 * 16 * config.row_bytes() + row % 16 * 16;
+      else b_offset[i] = row * config.row_bytes();
+      if constexpr (!tail) b_offset[i] += lane_bytes() * config.k_stride();
     }
+    if constexpr (config.packed()) scales.move_to(tile, step, row_of, matrices...);
+    else if constexpr (config.block_scaled()) scales.move_to(tile, step, matrices...);
   }
   KILN_MEMBER void advance(int steps) {
+    if constexpr (config.group > 0) scales.position.at += steps;
     if constexpr (tail) {
       lane_k += steps * config.step_bytes();
     } else {
       a += steps * config.step_bytes() * ratio;
 #pragma unroll
-      for (int p = 0; p < config.products; ++p) b[p] += steps * config.step_bytes();
+      for (int p = 0; p < config.products; ++p) b[p] += steps * config.step_bytes() * config.k_stride();
     }
   }
 
@@ -97,8 +108,8 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   };
   KILN_MEMBER Place place_of_b(int product, int row, u32 step, int u) {
     platform::stay_here(b_offset[row]);
-    if constexpr (tail) return {b[product], b_offset[row] + clamped_k(step, u)};
-    else return {b[product] + bytes_to(step, u), b_offset[row]};
+    if constexpr (tail) return {b[product], b_offset[row] + clamped_k(step, u) * config.k_stride()};
+    else return {b[product] + bytes_to(step, u) * config.k_stride(), b_offset[row]};
   }
   KILN_MEMBER Place place_of_a(int row, u32 step, int u, int word) {
     platform::stay_here(a_offset[row]);
@@ -112,7 +123,7 @@ private:
   KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + u * lanes * 16; }
   KILN_DEVICE u32 lane_bytes() {
     const u32 lane = platform::thread_id() % 64;
-    return (config.method == GemmMethod::dot ? lane % lanes : lane / 16) * 16;
+    return (config.row_side_by_side() ? lane % lanes : lane / config.rows_per_load()) * 16;
   }
   KILN_MEMBER u32 clamped_k(u32 step, int u) const {
     const u32 k = lane_k + bytes_to(step, u), last = config.row_bytes() - 16;
@@ -125,6 +136,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
   using Operands = GemmOperands<config, A, B>;
   Word16 b[config.products][Operands::b_rows][config.loads];
   Word16 a[Operands::a_rows][config.loads * Operands::ratio];
+  [[no_unique_address]] GemmScales<config> scales;
 
   // `step` counts from where the addresses are.
   KILN_MEMBER void load(Operands& from, u32 step) {
@@ -139,12 +151,24 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
 #pragma unroll
         for (int w = 0; w < Operands::ratio; ++w) a[i][u * Operands::ratio + w] = from.load_a(i, step, u, w);
     }
+    if constexpr (config.group > 0) scales.load(from.scales, step);
+  }
+  // Word `w` of what is multiplied for load `u`: of the lane's row of B, and of its row of A, in the same order of k.
+  KILN_MEMBER Word16 b_word(int product, int row, int u, int w) const {
+    if constexpr (config.packed()) return unpack4<A>(b[product][row][u][w], scales.scale[product][row][u], scales.zero[product][row][u]);
+    else if constexpr (Operands::ratio > 1) return widen<A, B>(b[product][row][u], w);
+    else return b[product][row][u];
+  }
+  KILN_MEMBER Word16 a_word(int row, int u, int w) const {
+    if constexpr (config.packed()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
+    else return a[row][u * Operands::ratio + w];
   }
   // Zero what lies beyond the end of the rows, in both: the bytes that were read instead may be NaN.
   KILN_MEMBER void cut(const Operands& from, u32 step) {
 #pragma unroll
     for (int u = 0; u < config.loads; ++u) {
       const bool beyond = from.beyond(step, u);
+      if constexpr (config.group > 0) scales.cut(beyond, u);
       const auto zero = [&](Word16& word) KILN_LAMBDA {
 #pragma unroll
         for (int i = 0; i < 4; ++i) word[i] = beyond ? 0u : word[i];

@@ -8,20 +8,21 @@ namespace kiln {
 
 template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
   static_assert(why_invalid(config) == nullptr, "invalid SkinnyGemmConfig");
-  static_assert(config.a_bits == 8 * sizeof(A) && config.b_bits == 8 * sizeof(B));
+  static_assert(config.a_bits == 8 * sizeof(A) && config.b_bits == (__is_same(B, u4x2) ? 4 : 8 * sizeof(B)));
   using Part = Vec<f32, config.vec>;
   static constexpr u32 tile_steps = config.steps_per_tile();
 
 public:
-  // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), of which the counters at its start
-  // are zero before the first launch; every launch leaves them so.
-  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace) : a_(a), rows_(rows), workspace_(static_cast<char*>(workspace)) {
+  // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), zero before the first launch; every
+  // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group].
+  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const f32* a_scale = nullptr)
+      : a_(a), a_scale_(a_scale), rows_(rows), workspace_(static_cast<char*>(workspace)) {
     group_ = group_in_order();
   }
 
-  // Multiplies with `b...`, one matrix for each product, and calls epilogue(TileChunk, one InRegisters<Part> a product) for
-  // every chunk of C that this workgroup finishes.
-  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, const Bs*... b) {
+  // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of gemm_scales.h), and calls
+  // epilogue(TileChunk, one InRegisters<Part> a product) for every chunk of C that this workgroup finishes.
+  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) {
     if constexpr (config.has_producers()) {
       // Each kind of waves has its own copy of the rest: where their paths met, so would what they hold in registers.
       GemmSlots<config, A, B>::clear();
@@ -37,7 +38,7 @@ public:
 
 private:
   struct Lds {
-    f32 tiles[config.summing_waves()][config.rows * config.lds_row()]; // the sums of each wave
+    f32 tiles[config.planes()][config.rows * config.lds_row()]; // the sums of each wave
     u32 arrived;
   };
   static KILN_MEMBER Lds& lds() {
@@ -46,9 +47,9 @@ private:
   }
 
   // All segments, `index` counts the waves that work as Steps.
-  template <class Steps, class Epilogue, class... Bs> KILN_MEMBER void run_as(u32 index, Epilogue& epilogue, const Bs*... b) {
+  template <class Steps, class Epilogue, class... Bs> KILN_MEMBER void run_as(u32 index, Epilogue& epilogue, Bs... b) {
     Steps steps;
-    steps.start(rows_, index);
+    steps.start(rows_, index, a_scale_);
     u32 left = first_step(group_ + 1) - first_step(group_);
     const u32 tile = first_step(group_) / tile_steps, at = first_step(group_) - tile * tile_steps;
     GemmSegment segment{tile, at, smaller(tile_steps - at, left)};
@@ -61,7 +62,7 @@ private:
       if (config.crosses() && again) platform::barrier();        // LDS is read no more
       if constexpr (Steps::sums) {
         platform::settle_sums();
-        steps.to_lds(lds().tiles[index]);
+        steps.to_lds(lds().tiles[index * config.planes_per_wave()]);
       }
       platform::barrier();
       finish(segment, epilogue);
@@ -106,7 +107,7 @@ private:
     const u32 at = row * config.lds_row() + p * config.tile_n + chunk_column(c);
     Part sum = *reinterpret_cast<const Part*>(&tiles[0][at]);
 #pragma unroll
-    for (int w = 1; w < config.summing_waves(); ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);
+    for (int w = 1; w < config.planes(); ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);
     return sum;
   }
 
@@ -116,17 +117,21 @@ private:
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
-  // Leaves this workgroup's part of a tile in the workspace. The last one to arrive sums all parts, in the order of k, and
-  // returns true. Formally: release before the counter, acquire after it, both at agent scope, as L2s of XCDs differ.
+  // Leaves this workgroup's part of a tile in the workspace, or adds it to the tile's there. The last one to arrive sums all
+  // parts, in the order of k, or takes the sum and leaves zeros for the next launch, and returns true. Formally: release before
+  // the counter, acquire after it, both at agent scope, as L2s of XCDs differ.
   KILN_MEMBER bool meet(const GemmSegment& segment, Part (&parts)[config.chunks()][config.products]) {
     const u32 first = group_of(segment.tile * tile_steps), last = group_of(segment.tile * tile_steps + tile_steps - 1);
     u32* const counter = reinterpret_cast<u32*>(workspace_) + segment.tile;
     f32* const mine = place_of(group_, segment.tile);
+    each_part([&](int c, int p) KILN_LAMBDA {
+      if constexpr (config.atomics) {
 #pragma unroll
-    for (int c = 0; c < config.chunks(); ++c)
-#pragma unroll
-      for (int p = 0; p < config.products; ++p)
-        if (in_tile(c)) *reinterpret_cast<Part*>(mine + part_offset(c, p)) = parts[c][p];
+        for (int i = 0; i < config.vec; ++i) platform::add_for_device(mine + part_offset(c, p) + i, parts[c][p][i]);
+      } else {
+        *reinterpret_cast<Part*>(mine + part_offset(c, p)) = parts[c][p];
+      }
+    });
     platform::release_to_device();
     platform::barrier();
     if (platform::thread_id() == 0) lds().arrived = platform::count_up(counter);
@@ -134,6 +139,14 @@ private:
     if (platform::uniform(lds().arrived) != last - first) return false;
     platform::acquire_from_device();
     if (platform::thread_id() == 0) *counter = 0;
+    if constexpr (config.atomics) {
+      each_part([&](int c, int p) KILN_LAMBDA {
+        Part* const sum = reinterpret_cast<Part*>(mine + part_offset(c, p));
+        parts[c][p] = *sum;
+        *sum = Part(0);
+      });
+      return true;
+    }
 #pragma unroll
     for (int c = 0; c < config.chunks(); ++c)
 #pragma unroll
@@ -141,13 +154,17 @@ private:
 #pragma unroll 4
     for (u32 group = first; group <= last; ++group) {
       const f32* const other = place_of(group, segment.tile);
-#pragma unroll
-      for (int c = 0; c < config.chunks(); ++c)
-#pragma unroll
-        for (int p = 0; p < config.products; ++p)
-          if (in_tile(c)) parts[c][p] += *reinterpret_cast<const Part*>(other + part_offset(c, p));
+      each_part([&](int c, int p) KILN_LAMBDA { parts[c][p] += *reinterpret_cast<const Part*>(other + part_offset(c, p)); });
     }
     return true;
+  }
+  // f(c, p) of every part that this lane has.
+  template <class F> KILN_MEMBER void each_part(F f) const {
+#pragma unroll
+    for (int c = 0; c < config.chunks(); ++c)
+#pragma unroll
+      for (int p = 0; p < config.products; ++p)
+        if (in_tile(c)) f(c, p);
   }
   KILN_MEMBER bool in_tile(int c) const {
     return config.rows * config.chunks_per_row() % config.threads() == 0 || chunk_row(c) < config.rows;
@@ -155,13 +172,15 @@ private:
   KILN_DEVICE u32 part_offset(int c, int p) {
     return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec;
   }
-  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second.
+  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second. With
+  // atomics a tile has one.
   KILN_MEMBER f32* place_of(u32 group, u32 tile) const {
-    const u32 place = 2 * group + (first_step(group) < tile * tile_steps);
+    const u32 place = config.atomics ? tile : 2 * group + (first_step(group) < tile * tile_steps);
     return reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * config.partial_floats();
   }
 
   const A* a_;
+  const f32* a_scale_;
   u32 rows_, group_;
   char* workspace_;
 };

@@ -10,21 +10,24 @@ namespace kiln {
 
 // What multiplies.
 enum class GemmMethod {
-  matrix, // MFMA of 16 x 16 tiles
-  sparse, // SMFMAC with each row of A as two 4:2-structured rows: up to 8 rows, half of the matrix instructions
-  dot,    // no matrix instruction: lanes share k, dot products of packed numbers, a reduction across lanes
-  producers, // waves that only load fill slots in LDS, from which the other waves multiply with MFMA
+  matrix,   // MFMA of 16 x 16 tiles
+  matrix32, // MFMA of 32 x 32 tiles
+  sparse,   // SMFMAC with each row of A as two 4:2-structured rows: up to 8 rows, half of the matrix instructions
+  dot,      // no matrix instruction: lanes share k, dot products of packed numbers, a reduction across lanes
+  producers, // waves that only load fill slots in LDS, from which the other waves multiply with MFMA of 16 x 16 tiles
 };
 
 struct SkinnyGemmConfig {
   int rows = 0;         // of A and C at most: the bound of m, up to 64
   int n = 0, k = 0;     // of one product
   int a_bits = 0, b_bits = 0; // of an element of A, of B: 8 or 16; 4 for packed B
+  int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B; 0: no scales
+  bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/preshuffle.h
   GemmMethod method = GemmMethod::matrix;
   int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
   int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product
   int waves = 4;        // of a workgroup
-  int loads = 1;        // of 16 bytes that a lane makes from a row of B in a step
+  int loads = 1;        // of 16 bytes that a lane makes from a row of B in a step: 1, 2 or 4
   int ring = 4;         // steps whose loads a wave keeps in flight; with producers, one that loads B
   int workgroups = 1;   // of the grid, whatever m is
   int vec = 4;          // consecutive elements of a row of C that a lane handles in the epilogue
@@ -36,8 +39,13 @@ struct SkinnyGemmConfig {
   constexpr int threads() const { return waves * 64; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
   constexpr int summing_waves() const { return waves - b_producers - a_producers; }
-  constexpr int row_tiles() const { return ceil_div(rows, 16); } // of 16 rows of A, for MFMA
-  constexpr int lanes_per_row() const { return method == GemmMethod::dot ? 16 : 4; } // that a load of B gives to a row
+  constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers(); }
+  constexpr int edge() const { return method == GemmMethod::matrix32 ? 32 : 16; } // of the tiles of an MFMA
+  constexpr int row_tiles() const { return ceil_div(rows, edge()); }              // of A, for MFMA
+  // Lanes that a load of B gives to a row. Side by side in dot, so that a row is contiguous; else a lane is one row further
+  // than its neighbour, as MFMA wants it and as preshuffled rows lie.
+  constexpr bool row_side_by_side() const { return method == GemmMethod::dot && !preshuffled; }
+  constexpr int lanes_per_row() const { return row_side_by_side() ? 16 : method == GemmMethod::matrix32 ? 2 : 4; }
   constexpr int rows_per_load() const { return 64 / lanes_per_row(); }
   constexpr int b_loads() const { return products * tile_n / rows_per_load() * loads; } // of a lane and step
   // Of a lane and step, for MFMA; and the steps that a wave that loads A keeps in flight. A comes from a cache, in half of the
@@ -47,7 +55,13 @@ struct SkinnyGemmConfig {
   constexpr int slot_bytes() const { return (b_loads() + a_loads()) * 1024; }
   constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
   constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
+  constexpr int load_k() const { return step_k() / loads; } // elements of a row that a load covers
+  constexpr bool packed() const { return b_bits == 4; }     // two weights a byte, with scales and zero points
+  constexpr bool block_scaled() const { return group > 0 && !packed(); }
+  constexpr int groups() const { return ceil_div(k, group); } // of a row
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b_bits / 8); }
+  // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
+  constexpr int k_stride() const { return preshuffled ? 16 : 1; }
   constexpr int a_row_bytes() const { return k * (a_bits / 8); }
   constexpr int steps_per_tile() const { return ceil_div(row_bytes(), step_bytes()); }
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
@@ -68,9 +82,12 @@ struct SkinnyGemmConfig {
   constexpr long long workspace_bytes() const {
     return !splits() ? 0 : counter_bytes() + 4ll * partial_floats() * (atomics ? tiles() : 2 * workgroups);
   }
-  // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks.
+  // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. Where lanes of one row are far
+  // apart, their sums meet there too: each quarter of a wave has a plane.
+  constexpr int planes_per_wave() const { return method == GemmMethod::dot && preshuffled ? lanes_per_row() : 1; }
+  constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }
-  constexpr int lds_bytes() const { return summing_waves() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16; }
+  constexpr int lds_bytes() const { return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16; }
 
   bool operator==(const SkinnyGemmConfig&) const = default;
 };
@@ -81,13 +98,21 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.n < 1 || c.n > 1 << 24 || c.k < 1 || c.k > 1 << 24) return "n and k must be from 1 to 16777216";
   if (c.a_bits != 8 && c.a_bits != 16) return "a_bits must be 8 or 16";
   if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16) return "b_bits must be 4, 8 or 16";
+  if (c.b_bits == 4 && (c.a_bits != 16 || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
+  if (c.b_bits != 4 && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))
+    return "scales of blocks are for 8-bit A and B, one for 128 elements of k";
   if (static_cast<long long>(c.k) * c.b_bits % 128 || static_cast<long long>(c.k) * c.a_bits % 128)
     return "rows of A and B must be multiples of 16 bytes";
   if (c.products < 1 || c.products > 2) return "products must be 1 or 2";
   if (c.tile_n < 16 || c.tile_n > 256 || !is_power_of_two(c.tile_n)) return "tile_n must be 16, 32, 64, 128 or 256";
+  if (c.has_producers() && (c.packed() || c.group || c.preshuffled))
+    return "method producers takes B of 8 or 16 bits, without scales of groups and not preshuffled: use method matrix";
   if (c.has_producers() ? c.waves < 3 || c.waves > 16 : !is_power_of_two(c.waves) || c.waves > 16)
     return "waves must be 1, 2, 4, 8 or 16; with producers from 3 to 16";
-  if (c.loads != 1 && c.loads != 2) return "loads must be 1 or 2";
+  if (c.loads != 1 && c.loads != 2 && c.loads != 4) return "loads must be 1, 2 or 4";
+  if (c.tile_n < c.rows_per_load()) return "method matrix32 takes a tile_n of 32 at least";
+  if (c.block_scaled() && (c.tile_n > c.group || (c.method != GemmMethod::dot && c.step_k() > c.group)))
+    return "with scales of blocks, tile_n and the elements of a step must not exceed a block of 128";
   if (c.ring < 1 || c.ring > 16) return "ring must be from 1 to 16";
   if (c.ring * c.b_loads() > 60) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";
   if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
@@ -98,7 +123,6 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.method == GemmMethod::dot && c.rows > 4) return "method dot takes at most 4 rows";
   if (!c.has_producers())
     return c.a_producers || c.b_producers || c.slots || c.direct ? "only method producers has a_producers, b_producers, slots and direct" : nullptr;
-  if (c.b_bits < 8) return "method producers takes B of 8 or 16 bits";
   if (c.a_producers < 1 || c.b_producers < 1 || c.summing_waves() < 1)
     return "method producers needs waves that load A, waves that load B, and waves that are neither";
   if (c.a_ring() * c.a_loads() > 60) return "ring * loads of A must leave room in vmcnt: use more a_producers";

@@ -32,6 +32,8 @@ constexpr CatalogEntry entries[] = {
     {"gemm_residual", "gemm + residual", catalog_entries::gemm_residual, true},
     {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", catalog_entries::gemm_swiglu_quant, true},
     {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", catalog_entries::gemm_w8a16, true},
+    {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k", catalog_entries::gemm_w4a16, true},
+    {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", catalog_entries::gemm_block_scaled, true},
 };
 
 void require_options(std::string_view name, bool is_gemm, const CatalogOptions& options) {

@@ -45,5 +45,7 @@ KernelSpec gemm_bias(const CatalogOptions& options);
 KernelSpec gemm_residual(const CatalogOptions& options);
 KernelSpec gemm_swiglu_quant(const CatalogOptions& options);
 KernelSpec gemm_w8a16(const CatalogOptions& options);
+KernelSpec gemm_w4a16(const CatalogOptions& options);
+KernelSpec gemm_block_scaled(const CatalogOptions& options);
 
 } // namespace kiln::catalog_entries

@@ -8,7 +8,8 @@ namespace {
 
 Dim rows_of(const CatalogOptions& options) { return dynamic("m", 1, options.m); }
 Expr matrix_a(const CatalogOptions& options) { return input("a", options.dtype, {rows_of(options), options.k}); }
-Expr matrix_b(const CatalogOptions& options, std::int64_t n) { return input("b", options.dtype, {n, options.k}); }
+Layout layout_of(const CatalogOptions& options) { return options.preshuffled ? Layout::preshuffled : Layout::contiguous; }
+Expr matrix_b(const CatalogOptions& options, std::int64_t n) { return input("b", options.dtype, {n, options.k}, layout_of(options)); }
 // What a product of quantised numbers is stored as: f16. Others keep their type.
 DType result_type(const CatalogOptions& options) { return is_fp8(options.dtype) || options.dtype == i8 ? f16 : options.dtype; }
 
@@ -55,8 +56,31 @@ KernelSpec gemm_w8a16(const CatalogOptions& options) {
   if (options.dtype != f16 && options.dtype != bf16)
     throw UserError("catalogue entry 'gemm_w8a16'", fmt::format("dtype is {}", name(options.dtype)),
                     "use f16 or bf16, the type of a; b is fp8");
-  const Expr b = input("b", options.fp8, {options.n, options.k});
+  const Expr b = input("b", options.fp8, {options.n, options.k}, layout_of(options));
   return KernelSpec("gemm_w8a16").output("c", options.dtype, matmul_nt(matrix_a(options), b) * input("b_scale", f32, {options.n}));
+}
+
+KernelSpec gemm_w4a16(const CatalogOptions& options) {
+  if (options.dtype != f16 && options.dtype != bf16)
+    throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("dtype is {}", name(options.dtype)),
+                    "use f16 or bf16, the type of a and of the scales; b has 4-bit numbers");
+  if (options.k % 2 || options.group < 1)
+    throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("k is {} and group {}", options.k, options.group), "use an even k and a multiple of 32");
+  const Expr b = input("b", u8, {options.n, options.k / 2}, layout_of(options));
+  const std::int64_t groups = group_count(options.k, options.group);
+  const Expr scale = input("scale", options.dtype, {options.n, groups}), zero = input("zero", u8, {options.n, groups});
+  return KernelSpec("gemm_w4a16").output("c", options.dtype, matmul_nt_w4(matrix_a(options), b, scale, zero, options.group));
+}
+
+// Operands of 8 bits: of `dtype` if that has as many, else of the quantised type, with results of `dtype`.
+KernelSpec gemm_block_scaled(const CatalogOptions& options) {
+  const bool is_operand = is_fp8(options.dtype) || options.dtype == i8;
+  const DType type = is_operand ? options.dtype : options.fp8;
+  const std::int64_t groups = group_count(options.k, scale_block);
+  const Expr a = input("a", type, {rows_of(options), options.k}), b = input("b", type, {options.n, options.k}, layout_of(options));
+  const Expr a_scale = input("a_scale", f32, {rows_of(options), groups});
+  const Expr b_scale = input("b_scale", f32, {group_count(options.n, scale_block), groups});
+  return KernelSpec("gemm_block_scaled").output("c", is_operand ? f16 : options.dtype, matmul_nt_scaled(a, b, a_scale, b_scale));
 }
 
 } // namespace kiln::catalog_entries

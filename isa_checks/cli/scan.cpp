@@ -234,16 +234,24 @@ private:
       for (const ExpectationResult& one : result.contracts.back().results)
         if (!one.met) result.findings.insert(result.findings.begin(), contract_finding(result.contracts.back(), one));
     }
-    // Lines are looked up for findings only: for every instruction it would take as long as all the rest.
-    const std::uint16_t section = analysis.kernel.section;
-    for (Finding& finding : result.findings)
-      if (finding.address && finding.line == 0) {
-        const SourceLine line = lines.at(*finding.address, section);
+    // Lines are looked up for findings only, and once a place: for every instruction it would take as long as all the rest.
+    std::map<std::uint64_t, SourceLine> places;
+    const auto line_at = [&](std::uint64_t address) -> const SourceLine& {
+      const auto known = places.find(address);
+      return known != places.end() ? known->second
+                                   : places.emplace(address, lines.at(address, analysis.kernel.section)).first->second;
+    };
+    std::string kernel_file; // of findings that have no place
+    for (Finding& finding : result.findings) {
+      const SourceLine& line = line_at(finding.address.value_or(analysis.kernel.entry));
+      if (!finding.address) {
+        kernel_file = line.file;
+      } else if (finding.line == 0) {
         finding.file = line.file;
         finding.line = line.line;
       }
+    }
     const std::size_t before = result.findings.size();
-    const std::string kernel_file = before > 0 ? lines.at(analysis.kernel.entry, section).file : std::string();
     std::erase_if(result.findings, [&](const Finding& finding) {
       const auto entry = [&](const SuppressionEntry& e) { return matches(e, finding, job.file); };
       return std::ranges::any_of(job.policy->suppressions, entry) || comments_.allows(finding, kernel_file);

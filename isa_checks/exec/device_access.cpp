@@ -204,7 +204,7 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     const std::byte* const from = host_bytes(wave, inst, at.lane[i], op.bytes, i, false);
     const unsigned step = std::max<unsigned>(op.bytes, 4);
     const u64 to = base + static_cast<u64>(i) * step;
-    if (to + step > wave.group->lds.size()) {
+    if (to >= wave.group->lds.size() || to + step > wave.group->lds.size()) { // a negative offset wraps around
       report(wave, inst, FindingKind::out_of_bounds, i,
              fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
       return;

@@ -103,6 +103,7 @@ void set_ranges(Inst& inst) {
     memory_ranges(inst, *inst.op->memory);
     return;
   }
+  if (inst.fields.format == Format::mubuf) return; // buffer_inv, buffer_wbl2: their register fields mean nothing
   if (const MatrixShape* shape = inst.op->matrix) {
     for (int k = 0; k < 2; ++k) reads.vector(inst.src[static_cast<std::size_t>(k)].reg, matrix_source_registers(*shape, inst.fields, k));
     for (const Operand& scale : {inst.src[3], inst.src[4]}) {

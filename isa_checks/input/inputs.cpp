@@ -63,18 +63,15 @@ private:
       if (!is_bundle(rest))
         throw Error(name, fmt::format("after {} offload bundles, byte {} begins something else", index, base + at),
                     "check that it was copied whole");
-      const auto place = [&](const BundleEntry& entry) {
-        return index == 0 && at == 0 && entry.size + 65536 > bytes.size()
-                   ? fmt::format("{}, {}", name, entry.id)
-                   : fmt::format("{}, bundle {}, {}", name, index, short_id(entry));
-      };
       BundleVisitor visitor;
       visitor.wanted = [&](const BundleEntry& entry) {
         const bool wanted = reads(entry.arch);
         if (!wanted && !entry.id.starts_with("host")) visitor_.skipped(std::string(entry.arch.empty() ? entry.id : entry.arch));
         return wanted;
       };
-      visitor.entry = [&](const BundleEntry& entry, Bytes object) { visitor_.object(std::move(object), place(entry)); };
+      visitor.entry = [&](const BundleEntry& entry, Bytes object) {
+        visitor_.object(std::move(object), fmt::format("{}, bundle {}, {}", name, index, short_id(entry)));
+      };
       at += read_bundle(rest, fmt::format("{}, bundle {}", name, index), visitor);
       while (at < bytes.size() && bytes[at] == 0) ++at;
       if (done) done(base + at);

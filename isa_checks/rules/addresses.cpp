@@ -108,7 +108,7 @@ void mem008(const KernelAnalysis& k, FindingSink& sink) {
   constexpr int channel_step = 512; // bytes: ROCm's MI300X workload guide warns of multiples
   for (const MemoryAccess& a : k.memory.accesses) {
     if (!a.coalescing || !a.coalescing->step) continue;
-    const int step = std::abs(*a.coalescing->step);
+    const std::int64_t step = std::abs(std::int64_t{*a.coalescing->step});
     if (step == 0 || step % channel_step != 0) continue;
     sink.add({.message = fmt::format("lanes lie {} B apart, a multiple of {}", step, channel_step),
               .evidence = {{"step", static_cast<double>(step), "B"}},

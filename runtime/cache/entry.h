@@ -14,7 +14,7 @@ struct CachedKernel {
   std::string name, arch;
   std::vector<KernelArgument> arguments;
   Launch launch;
-  std::int64_t workspace_bytes = 0;
+  std::int64_t workspace_bytes = 0; // as KernelSource has it
   std::string object; // the code object, an ELF file
   std::string meta;   // meta.json: all of the above, ISA facts, verdict, schedule, checksums
 };

@@ -33,11 +33,12 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8) : target.fp8();
   options.dynamic_scale = choice.dynamic_scale;
   options.in_place = choice.in_place;
+  options.preshuffled = choice.preshuffled;
   return options;
 }
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
-  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.dynamic_scale || choice.in_place) {
+  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.dynamic_scale || choice.in_place || choice.preshuffled) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -60,8 +61,9 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("--k", choice.k, "Columns of a and b, of gemm entries (4096)");
   app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also an fp8 or i8");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
-  app.add_option("--group", choice.group, "Elements a scale, of group_quant and group_dequant (128)");
+  app.add_option("--group", choice.group, "Elements a scale, of group_quant, group_dequant and gemm_w4a16 (128)");
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
+  app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b lies as preshuffle() puts it");
   app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old");
 }
 

@@ -12,7 +12,7 @@ struct KernelChoice {
   std::string kernel; // a name of the catalogue, or a file with the text of a spec
   std::optional<std::int64_t> cols, group, m, n, k;
   std::optional<std::string> dtype, fp8;
-  bool dynamic_scale = false, in_place = false;
+  bool dynamic_scale = false, in_place = false, preshuffled = false;
 };
 
 void add_kernel_options(CLI::App& app, KernelChoice& choice);

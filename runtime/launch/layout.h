@@ -4,9 +4,8 @@
 
 namespace kiln {
 
-// Reads the code object's metadata and compares: architecture, every explicit argument's offset, size and kind, the workgroup
-// size, and that there is nothing that a launch would not provide (dynamic LDS aside). Throws EnvironmentError that names what
-// differs: such a kernel must not be launched.
+// Reads the code object's metadata and compares: architecture, every explicit argument's offset, size and kind, and the workgroup
+// size. Throws EnvironmentError that names what differs: such a kernel must not be launched.
 void check_layout(const Kernel& kernel);
 
 } // namespace kiln

@@ -35,6 +35,8 @@ struct e4m3fn { u8 bits; };
 struct e4m3fnuz { u8 bits; };
 struct e5m2 { u8 bits; };
 struct e5m2fnuz { u8 bits; };
+// Two 4-bit numbers, the first in the low half; what they mean is in gemm_scales.h.
+struct u4x2 { u8 bits; };
 
 inline constexpr int wave_size = 64;
 inline constexpr int xcds = 8; // of MI300X and MI350X in their usual partition: workgroups go to them in turn
@@ -43,13 +45,15 @@ inline constexpr int xcds = 8; // of MI300X and MI350X in their usual partition:
 inline constexpr bool has_ocp_fp8 = true;
 inline constexpr bool has_dot2_bf16 = true;
 inline constexpr bool has_permlane_swap = true;
-inline constexpr bool has_wide_fp8_mfma = true; // 16x16x128 f8f6f4
+inline constexpr bool has_wide_fp8_mfma = true; // 16x16x128 and 32x32x64 f8f6f4
+inline constexpr bool has_cvt_pk_bf16 = true;
 inline constexpr bool has_direct_to_lds = true; // of 128 bits a lane
 #else
 inline constexpr bool has_ocp_fp8 = false;
 inline constexpr bool has_dot2_bf16 = false;
 inline constexpr bool has_permlane_swap = false;
 inline constexpr bool has_wide_fp8_mfma = false;
+inline constexpr bool has_cvt_pk_bf16 = false;
 inline constexpr bool has_direct_to_lds = false; // of 32 bits only
 #endif
 
@@ -112,6 +116,11 @@ KILN_DEVICE void settle_sums() {
   schedule_barrier();
 #endif
 }
+// Adds to a number in global memory for the whole device.
+KILN_DEVICE void add_for_device(f32* to, f32 value) {
+  __builtin_amdgcn_global_atomic_fadd_f32((__attribute__((address_space(1))) f32*)to, value);
+}
+
 // Keeps what is computed from an offset behind this place. An offset that is widened to 64 bits before a loop is added to
 // its base as a vector of 64 bits there; widened beside the access, it is part of the access.
 KILN_DEVICE void stay_here(u32& offset) { asm volatile("" : "+v"(offset)); }

@@ -2,6 +2,7 @@
 #include "gen/catalog/catalog.h"
 #include "isa_checks/lint.h"
 #include "runtime/build_kernel.h"
+#include <cstdlib>
 #include <doctest/doctest.h>
 #include <functional>
 #include <set>
@@ -38,6 +39,13 @@ void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gem
   }
 }
 
+// Both architectures when KILN_LINT_ALL is set, else the one named.
+std::vector<std::string_view> archs(std::string_view usual) {
+  if (std::getenv("KILN_LINT_ALL") == nullptr) return {usual};
+  const auto all = known_archs();
+  return {all.begin(), all.end()};
+}
+
 } // namespace
 
 // Elementwise kernels of sizes that are no multiple of a tile have one loop, which the last, partial workgroup runs element by
@@ -45,7 +53,7 @@ void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gem
 const Expected partial_workgroup{"MEM001", "WAIT001", "WAIT002"};
 
 TEST_CASE("the catalogue has no findings: 4096 columns of f16") {
-  for (const std::string_view arch : known_archs())
+  for (const std::string_view arch : archs("gfx950"))
     check_catalogue(arch, {.cols = 4096, .dtype = f16}, false,
                     [](std::string_view entry) { return entry == "cast" ? partial_workgroup : Expected{}; });
 }
@@ -58,7 +66,7 @@ TEST_CASE("the catalogue has no findings: 5003 columns of bf16") {
   });
 }
 TEST_CASE("the catalogue has no findings: products") {
-  for (const std::string_view arch : known_archs())
+  for (const std::string_view arch : archs("gfx950"))
     check_catalogue(arch, {.dtype = bf16, .m = 8, .n = 4096, .k = 4096}, true, [](std::string_view entry) {
       Expected expected{"MEM001", "WAIT001"}; // the loops that add up the sums of a split tile, a few repetitions
       expected.insert("CVT001");

@@ -45,6 +45,29 @@ TEST_CASE("every variable reaches its field") {
   CHECK(environment.dump_dir == "/c");
   CHECK(environment.save_temps);
   CHECK(dump_folder(parsed({{"TMPDIR", "/d"}})).string().starts_with("/d/kiln-"));
+
+  const Environment run_time = parsed({{"KILN_CACHE_DIR", "/e"},
+                                       {"KILN_CACHE_LAYERS", "/f:/g"},
+                                       {"KILN_CACHE_MAX_MB", "7"},
+                                       {"KILN_CACHE_TRUST_SHARED", "1"},
+                                       {"KILN_CACHE_URL", "http://h"},
+                                       {"KILN_CACHE_URL_WRITE", "1"},
+                                       {"KILN_JIT_POLICY", "record"},
+                                       {"KILN_JIT_MANIFEST", "/i"},
+                                       {"KILN_WORKER", "/j"},
+                                       {"KILN_JOBS", "3"}});
+  CHECK(run_time.cache_dir == "/e");
+  CHECK(run_time.cache_layers == std::vector<std::filesystem::path>{"/f", "/g"});
+  CHECK(run_time.cache_max_bytes == 7u << 20);
+  CHECK(run_time.cache_trust_shared);
+  CHECK(run_time.cache_url == "http://h");
+  CHECK(run_time.cache_url_write);
+  CHECK(run_time.policy == "record");
+  CHECK(run_time.manifest == "/i");
+  CHECK(run_time.worker == "/j");
+  CHECK(run_time.jobs == 3);
+  CHECK(parsed({{"XDG_CACHE_HOME", "/k"}, {"HOME", "/l"}}).cache_dir == "/k/kiln/kernels");
+  CHECK(parsed({{"HOME", "/l"}}).cache_dir == "/l/.cache/kiln/kernels");
 }
 
 TEST_CASE("a wrong value is told the variable, the value and what is allowed") {

@@ -103,7 +103,7 @@ TEST_CASE("schedules that cannot run a product") {
   expect_user_error([&] { with({"ring=16"}); }, "schedule of 'gemm'", "ring=16", "vmcnt");
   expect_user_error([&] { with({"workgroups=100000"}); }, "schedule of 'gemm'", "workgroups=100000", "steps of the work");
   expect_user_error([&] { with({"waves=3"}); }, "schedule of 'gemm'", "waves=3", "waves must be");
-  expect_user_error([&] { with({"method=magic"}); }, "setting 'method=magic'", "no method", "matrix, sparse");
+  expect_user_error([&] { with({"method=magic"}); }, "setting 'method=magic'", "no method", "matrix32, sparse");
   expect_user_error([&] { with({"residency=lds"}); }, "setting 'residency=lds'", "no 'residency'", "tile_n");
   expect_user_error([&] { with({"method=dot"}); }, "schedule of 'gemm'", "method=dot", "at most 4 rows");
   const Plan many = make_plan(catalog_spec("gemm", {.dtype = e4m3fnuz, .m = 16, .n = 256, .k = 1024}), gfx942);

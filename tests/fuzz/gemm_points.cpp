@@ -25,6 +25,25 @@ struct Point {
   Target to;
 };
 
+// Scales of blocks, or weights of 4 bits, one in four preshuffled.
+KernelSpec scaled_point(Random& random, const Target& to, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const Dim rows = dynamic("m", 1, m);
+  const Layout layout = random.chance(25) ? Layout::preshuffled : Layout::contiguous;
+  const bool packed = random.chance(50);
+  const std::int64_t group = packed ? random.pick({32, 64, 96, 128, 256}) : scale_block, groups = group_count(k, group);
+  if (packed) {
+    const DType type = random.chance(50) ? f16 : bf16;
+    return KernelSpec("w4").output("c", type,
+                                   matmul_nt_w4(input("a", type, {rows, k}), input("b", u8, {n, k / 2}, layout),
+                                                input("scale", type, {n, groups}), input("zero", u8, {n, groups}), group));
+  }
+  const DType type = random.chance(70) ? to.fp8() : i8;
+  return KernelSpec("scaled").output("c", bf16,
+                                     matmul_nt_scaled(input("a", type, {rows, k}), input("b", type, {n, k}, layout),
+                                                      input("a_scale", f32, {rows, groups}),
+                                                      input("b_scale", f32, {group_count(n, group), groups})));
+}
+
 Point random_point(std::uint64_t seed) {
   Random random(seed);
   const Target to = target(random.chance(50) ? "gfx942" : "gfx950");
@@ -36,6 +55,7 @@ Point random_point(std::uint64_t seed) {
   const std::int64_t m = pick({1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 48, 64});
   const std::int64_t n = random.chance(50) ? 64 * pick({1, 8, 18, 36, 64, 104, 208, 256}) : random.between(1, 20000);
   const std::int64_t k = 16 * (random.chance(50) ? pick({16, 64, 256, 416, 512, 1024}) : random.between(1, 1200));
+  if (random.chance(30)) return {scaled_point(random, to, m, n, (k + 31) / 32 * 32), to};
   const Expr a = input("a", a_type, {dynamic("m", 1, m), k});
   KernelSpec spec("gemm");
   switch (random.between(0, 3)) {

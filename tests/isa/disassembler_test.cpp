@@ -3,8 +3,10 @@
 #include "isa_checks/error.h"
 #include "tests/isa/snippet.h"
 #include <algorithm>
+#include <array>
 #include <doctest/doctest.h>
 #include <random>
+#include <span>
 #include <thread>
 
 using namespace kiln::isa;
@@ -35,8 +37,7 @@ TEST_CASE("instructions keep text, mnemonic, size and bytes") {
   CHECK(code[2].mnemonic == "v_add_f32_e32");
   CHECK(code[3].flow == Flow::end);
   CHECK(code[3].operands().empty());
-  for (const Instruction& instruction : code)
-    CHECK(instruction.valid);
+  for (const Instruction& instruction : code) CHECK(instruction.valid);
 }
 
 TEST_CASE("branch targets and flow") {
@@ -65,8 +66,7 @@ TEST_CASE("gfx950 has instructions that gfx942 lacks, and the other way round") 
   CHECK_THROWS_AS(round_trip("  v_cvt_pk_bf16_f32 v0, v1, v2", "gfx942"), Error);
   CHECK(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx942")[0].size == 8);
   CHECK_THROWS_AS(round_trip("  v_mfma_f32_16x16x8_xf32 v[0:3], v[0:1], v[2:3], v[0:3]", "gfx950"), Error);
-  const auto scaled =
-      round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
+  const auto scaled = round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
   CHECK(scaled[0].valid);
   CHECK(scaled[0].size == 16);
 }
@@ -94,8 +94,7 @@ TEST_CASE("bytes that are no instruction are kept as data") {
 }
 
 TEST_CASE("a literal that is cut off, and 200,000 random words") {
-  const std::vector<std::uint8_t> cut{0xff, 0x67, 0x31,
-                                      0x9a}; // s_lshr_b64 with a literal operand, which does not follow
+  const std::vector<std::uint8_t> cut{0xff, 0x67, 0x31, 0x9a}; // s_lshr_b64 with a literal operand, which does not follow
   for (const TargetFacts& target : known_targets()) {
     Disassembler disassembler(target);
     const auto code = disassembler.decode(cut, 0);
@@ -103,8 +102,7 @@ TEST_CASE("a literal that is cut off, and 200,000 random words") {
     CHECK(code[0].size == 4);
     std::mt19937 random(7);
     std::vector<std::uint8_t> bytes(4 * 200'000 / 3);
-    for (std::uint8_t& byte : bytes)
-      byte = static_cast<std::uint8_t>(random());
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
     std::size_t total = 0;
     for (std::size_t begin = 0; begin < bytes.size(); begin += 64) // many ends, at each of which something is cut off
       for (const Instruction& instruction :
@@ -133,8 +131,7 @@ TEST_CASE("encodings on which LLVM crashes are refused, their neighbours are not
     const auto code = disassembler.decode(c.bytes, 0);
     REQUIRE(!code.empty());
     CHECK(code[0].valid == !c.text.empty());
-    if (code[0].valid)
-      CHECK(code[0].text == c.text);
+    if (code[0].valid) CHECK(code[0].text == c.text);
   }
 }
 
@@ -144,11 +141,39 @@ TEST_CASE("disassemblers of several threads do not disturb each other") {
   std::array<std::size_t, 4> counts{};
   for (std::size_t& count : counts)
     threads.emplace_back([&object, &count] {
-      for (int i = 0; i < 20; ++i)
-        count += Disassembler(object.target()).decode(object.kernels()[0]).size();
+      for (int i = 0; i < 20; ++i) count += Disassembler(object.target()).decode(object.kernels()[0]).size();
     });
-  for (std::thread& thread : threads)
-    thread.join();
-  for (std::size_t count : counts)
-    CHECK(count == 60);
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t count : counts) CHECK(count == 60);
+}
+
+TEST_CASE("what was decoded before decodes to the same again, whatever follows it") {
+  // Words that begin instructions of 4 and of 8 bytes, second halves that are zeros, ones and such words again, and a cut-off
+  // tail.
+  constexpr std::array<std::uint32_t, 12> words{0xbf8c0f70, 0x7e000301, 0xdc5c8010, 0x02000000, 0xd1000000, 0x00020501,
+                                                0x00000000, 0xffffffff, 0x7e0002ff, 0x3f800000, 0xbf82fffe, 0xd8ec0000};
+  std::mt19937 random(7);
+  std::vector<std::uint8_t> code;
+  for (int i = 0; i < 400; ++i) {
+    const std::uint32_t word = words[random() % words.size()];
+    for (unsigned byte = 0; byte < 4; ++byte) code.push_back(static_cast<std::uint8_t>(word >> (8 * byte)));
+  }
+  for (std::string_view arch : {"gfx90a", "gfx942", "gfx950"}) {
+    Disassembler practised(target_facts(arch));
+    practised.decode(code, 0);
+    std::size_t sizes[2] = {};
+    for (const Instruction& again : practised.decode(code, 0x1000)) {
+      const auto rest = std::span(code).subspan(again.address - 0x1000);
+      const Instruction fresh =
+          Disassembler(target_facts(arch)).decode(rest.first(std::min<std::size_t>(rest.size(), 16)), again.address)[0];
+      CAPTURE(again.address);
+      CHECK(again.text == fresh.text);
+      CHECK(again.size == fresh.size);
+      CHECK(again.valid == fresh.valid);
+      CHECK(again.branch_target == fresh.branch_target);
+      if (again.valid) ++sizes[again.size == 8];
+    }
+    CHECK(sizes[0] > 20);
+    CHECK(sizes[1] > 20);
+  }
 }

@@ -114,6 +114,16 @@ TEST_CASE("benchmark: what cannot be measured is refused") {
   fresh_stub();
 }
 
+TEST_CASE("benchmark: the second of two events cannot be had") {
+  HipStub& stub = fresh_stub();
+  stub.errors["hipEventCreate"] = 2;
+  stub.errors_after["hipEventCreate"] = 1;
+  CHECK_THROWS_WITH_AS(static_cast<void>(benchmark(stub_device(), subject(), 4, options)),
+                       doctest::Contains("hipErrorOutOfMemory"), EnvironmentError);
+  CHECK(stub.events == 0);
+  fresh_stub();
+}
+
 TEST_CASE("benchmark: work of products, reductions and casts") {
   const Dim m = dynamic("m", 1, 16);
   const Expr a = input("a", f16, {m, 512}), b = input("b", f16, {256, 512});

@@ -91,6 +91,7 @@ TEST_CASE("producers: workgroups that have parts of several tiles, and other num
     check(spec, to, 7, 5,
           {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "ring=2", "slots=11", "loads=1"});
     check(spec, to, 8, 8, {"workgroups=1", "ring=1", "direct=0", "slots=4"}); // registers on both
+    check(spec, to, 9, 8, {"workgroups=5", "tile_n=16", "ring=2", "loads=4", "atomics=1"});
   }
 }
 
@@ -148,6 +149,15 @@ TEST_CASE("producers: bad settings say what to do") {
   CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "a_producers=0"}), doctest::Contains("needs waves that load A"),
                        UserError);
   CHECK_THROWS_WITH_AS(built(spec, old, {"slots=4"}), doctest::Contains("only method producers"), UserError);
+  const Expr x = input("x", f16, {dynamic("m", 1, 8), 1024});
+  const Expr rows = input("a", old.fp8(), {dynamic("m", 1, 8), 1024}), weights = input("b", old.fp8(), {64, 1024});
+  const Expr shuffled = input("b", old.fp8(), {64, 1024}, Layout::preshuffled);
+  const Expr w4 = matmul_nt_w4(x, input("w", u8, {64, 512}), input("scale", f16, {64, 8}), input("zero", u8, {64, 8}), 128);
+  const Expr scaled =
+      matmul_nt_scaled(rows, weights, input("a_scale", f32, {dynamic("m", 1, 8), 8}), input("b_scale", f32, {1, 8}));
+  for (const Expr& product : {w4, scaled, matmul_nt(rows, shuffled)})
+    CHECK_THROWS_WITH_AS(built(KernelSpec("gemm").output("c", f32, product), old, {"method=producers"}),
+                         doctest::Contains("without scales of groups and not preshuffled"), UserError);
   const Target young = target("gfx950");
   const KernelSpec other = plain(young.fp8(), young.fp8(), 8, 64, 1024);
   CHECK_THROWS_WITH_AS(built(other, young, {"method=producers", "slots=8"}), doctest::Contains("ring * b_producers"), UserError);

@@ -6,6 +6,7 @@
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include <algorithm>
+#include <cstdlib>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -64,7 +65,9 @@ void compare(const KernelSpec& spec, const Target& to, std::int64_t rows, bool f
 
 } // namespace
 
+// A slice in the usual run: gfx942 with full lanes, gfx950 with ragged rows. Everything when KILN_LINT_ALL is set.
 TEST_CASE("banks and waits of the catalogue are what the executor counts") {
+  const bool all = std::getenv("KILN_LINT_ALL") != nullptr;
   Compared compared;
   for (const std::string_view arch : known_archs())
     for (const CatalogEntry& entry : catalog()) {
@@ -72,15 +75,16 @@ TEST_CASE("banks and waits of the catalogue are what the executor counts") {
       CAPTURE(arch);
       const Target to = target(arch);
       if (entry.is_gemm) {
-        compare(entry.build({.dtype = bf16, .fp8 = to.fp8(), .m = 8, .n = 192, .k = 512}), to, 8, false, compared);
+        if (all || arch == "gfx950")
+          compare(entry.build({.dtype = bf16, .fp8 = to.fp8(), .m = 8, .n = 192, .k = 512}), to, 8, false, compared);
         continue;
       }
-      compare(entry.build({.cols = 8192, .dtype = f16, .fp8 = to.fp8()}), to, 1, true, compared);
-      if (arch == "gfx950") compare(entry.build({.cols = 2501, .dtype = bf16, .fp8 = to.fp8()}), to, 1, false, compared);
+      if (all || arch == "gfx942") compare(entry.build({.cols = 8192, .dtype = f16, .fp8 = to.fp8()}), to, 1, true, compared);
+      if (all || arch == "gfx950") compare(entry.build({.cols = 2501, .dtype = bf16, .fp8 = to.fp8()}), to, 1, false, compared);
     }
   MESSAGE(fmt::format("compared {} LDS instructions and {} waits, of which {} exactly", compared.banks, compared.waits,
                       compared.exact_waits));
-  CHECK(compared.banks > 50);
-  CHECK(compared.waits > 400);
-  CHECK(compared.exact_waits > 100);
+  CHECK(compared.banks > 40);
+  CHECK(compared.waits > 200);
+  CHECK(compared.exact_waits > 40);
 }

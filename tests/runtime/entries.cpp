@@ -1,4 +1,6 @@
 // Entries and keys: what is in a key, and that nothing but an intact entry for the very key is ever served.
+#include "gen/catalog/catalog.h"
+#include "gen/emit.h"
 #include "gen/error.h"
 #include "runtime/cache/digest.h"
 #include "tests/compile/run_cli.h"
@@ -65,6 +67,27 @@ TEST_CASE("an entry gives back what went into it, and is the same bytes every ti
   CHECK(kernel.arguments[1].kind == ArgumentKind::size);
   CHECK(kernel.launch.dims == std::vector<Dim>{dynamic("rows", 1, 64)});
   CHECK(kernel.launch.units_per_block == 4);
+}
+
+TEST_CASE("what a launch needs of any kernel comes out of its entry as it went in") {
+  for (const CatalogEntry& catalog_entry : catalog())
+    for (const char* arch : {"gfx942", "gfx950"})
+      for (const std::int64_t cols : {100, 4096}) {
+        CAPTURE(catalog_entry.name);
+        const Target gpu = target(arch);
+        const KernelSpec spec = catalog_entry.build({.cols = cols, .fp8 = gpu.fp8()});
+        const Plan plan = make_plan(spec, gpu);
+        const KernelSource source = emit_source(plan, choose_schedule(plan, gpu), gpu);
+        const KernelRequest request = kernel_request(spec, gpu, {}, {});
+        const EntryFiles files =
+            make_entry(request, source, fake_object("k", arch),
+                       {.compiler = fake_compiler, .llvm = {}, .schedule = {}, .rejected = {}, .facts = "{}", .contract = "{}"});
+        const CachedKernel kernel = read_entry(files.meta, files.object, nullptr);
+        CHECK(kernel.arguments == source.arguments);
+        CHECK(kernel.launch == source.launch);
+        CHECK(kernel.workspace_bytes == source.workspace_bytes);
+        CHECK(kernel.name == source.name);
+      }
 }
 
 TEST_CASE("an entry with any bit flipped in any byte, or cut at any byte, is not served") {

@@ -64,7 +64,8 @@ TEST_CASE("the first call compiles, the next one finds it in memory, the next pr
                             .arch = found.arch(),
                             .text = {},
                             .arguments = {found.arguments().begin(), found.arguments().end()},
-                            .launch = found.launch()};
+                            .launch = found.launch(),
+                            .workspace_bytes = found.workspace_bytes()};
   const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(found.code_object().data()), found.code_object().size());
   const CodeObject object{.name = found.name(),
                           .arch = found.arch(),

@@ -29,7 +29,6 @@ int enter(const char* function) {
 
 } // namespace
 
-// What a test gets when it does not ask otherwise.
 extern "C" {
 
 HipStub* kiln_hip_stub() {

@@ -1,0 +1,231 @@
+// Scales of groups of k: what a lane loads of them beside the operands of a step, and weights of 4 bits made numbers by them.
+#pragma once
+#include "common/matrix.h"
+#include "common/memory.h"
+#include "skinny_gemm_config.h"
+
+namespace kiln {
+
+// B with what else `run` needs of it. Block scales: scale[row / 128][group]; weights of 4 bits: scale[row][group], zero[row][group].
+template <class B> struct BlockScaled {
+  const B* values;
+  const f32* scale;
+};
+template <class A> struct PackedWeights {
+  const u8* values;
+  const A* scale;
+  const u8* zero;
+};
+
+namespace detail {
+
+template <class B> KILN_DEVICE const char* values_of(const B* b) { return reinterpret_cast<const char*>(b); }
+template <class B> KILN_DEVICE const char* values_of(BlockScaled<B> b) { return reinterpret_cast<const char*>(b.values); }
+template <class A> KILN_DEVICE const char* values_of(PackedWeights<A> b) { return reinterpret_cast<const char*>(b.values); }
+template <class B> KILN_DEVICE const char* scale_of(B b) { return reinterpret_cast<const char*>(b.scale); }
+template <class B> KILN_DEVICE const char* zero_of(const B&) { return nullptr; }
+template <class A> KILN_DEVICE const char* zero_of(PackedWeights<A> b) { return reinterpret_cast<const char*>(b.zero); }
+
+} // namespace detail
+
+// The group that a load of a step lies in: a uniform part and the lane's.
+struct GroupIndex {
+  u64 uniform;
+  u32 lane;
+};
+
+template <SkinnyGemmConfig config> struct GroupPosition {
+  static constexpr u32 step_k = config.step_k(), group = config.group;
+  static constexpr bool steps_in_group = group % step_k == 0, groups_in_step = !steps_in_group && step_k % group == 0;
+  // Whether the lane's part is the same in every step, so that it can be part of the lane's offset.
+  static constexpr bool lane_fixed = steps_in_group || (groups_in_step && !config.k_tail());
+
+  u32 at = 0;      // step of the tile, the same in all lanes
+  u32 lane_k = 0;  // the lane's first element of k in a load
+
+  // In groups, of the fixed part.
+  KILN_MEMBER u32 lane_part() const { return groups_in_step ? lane_k / group : 0; }
+  // Of load `u` of the step that is `step` after the current one.
+  KILN_MEMBER GroupIndex index(u32 step, int u) const {
+    if constexpr (steps_in_group) return {group == step_k ? static_cast<u64>(at) + step : (at + step) / (group / step_k), 0};
+    if constexpr (lane_fixed) return {static_cast<u64>(at) * (step_k / group) + step * (step_k / group) + u * config.load_k() / group, 0};
+    const u32 mine = ((at + step) * step_k + u * config.load_k() + lane_k) / group, last = config.groups() - 1;
+    return {0, mine < last ? mine : last};
+  }
+};
+
+// One load of a scale or a zero point, whose row starts at `row` bytes from `base`. The row is opaque, or scalar loads would
+// be made where all lanes have the same: those return in any order, and every wait for one is a wait for all.
+// What is narrower than a register stays so until it is used: widened here, it is waited for at the end of a loop.
+template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index) {
+  platform::stay_here(row);
+  const char* const uniform = base + index.uniform * sizeof(T);
+  const u32 offset = row + index.lane * static_cast<u32>(sizeof(T));
+  return *reinterpret_cast<const T*>(uniform + offset);
+}
+
+// ---- scales of blocks
+// A lane loads the scales of the rows of A that its sums belong to, and the tile's scale of B.
+template <SkinnyGemmConfig config> struct BlockScaleOperands {
+  static constexpr int words = config.method == GemmMethod::dot ? config.loads : 1; // dot: a lane's loads lie in several groups
+  static constexpr int rows = config.is_matrix() ? config.row_tiles() : config.method == GemmMethod::sparse ? 2 : config.rows;
+  const char* a;
+  const char* b[config.products];
+  GroupPosition<config> position;
+  u32 a_row[rows], b_row = 0;
+
+  KILN_MEMBER void start(u32 m, const f32* a_scale, u32 lane_k) {
+    const u32 lane = platform::thread_id() % 64;
+    a = reinterpret_cast<const char*>(a_scale);
+    position.lane_k = lane_k;
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      u32 row = static_cast<u32>(i);
+      if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
+      if constexpr (config.method == GemmMethod::sparse) row = lane / 16 * 2 + i;
+      row = row < m ? row : m - 1;
+      a_row[i] = (row * config.groups() + (position.lane_fixed ? position.lane_part() : 0)) * 4;
+    }
+  }
+  template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, Bs... matrices) {
+    const u64 row = static_cast<u64>(tile) * config.tile_n / config.group;
+    int p = 0;
+    ((b[p++] = detail::scale_of(matrices) + row * config.groups() * 4), ...);
+    b_row = (position.lane_fixed ? position.lane_part() : 0) * 4;
+    position.at = step;
+  }
+};
+
+template <SkinnyGemmConfig config> struct BlockScales {
+  using Operands = BlockScaleOperands<config>;
+  f32 a[Operands::rows][Operands::words], b[config.products][Operands::words];
+
+  KILN_MEMBER void load(Operands& from, u32 step) {
+#pragma unroll
+    for (int u = 0; u < Operands::words; ++u) {
+      const GroupIndex index = from.position.index(step, u);
+#pragma unroll
+      for (int p = 0; p < config.products; ++p) b[p][u] = load_of_group<f32>(from.b[p], from.b_row, index);
+#pragma unroll
+      for (int i = 0; i < Operands::rows; ++i) a[i][u] = load_of_group<f32>(from.a, from.a_row[i], index);
+    }
+  }
+  KILN_MEMBER void cut(bool, int) {}
+  // What a sum of the group is multiplied by.
+  KILN_MEMBER f32 scale(int row, int product, int u) const {
+    return a[row][u] * b[product][u];
+  }
+};
+
+// ---- weights of 4 bits
+template <SkinnyGemmConfig config> struct PackedScaleOperands {
+  static constexpr int rows = config.tile_n / config.rows_per_load();
+  const char *scale[config.products], *zero[config.products];
+  GroupPosition<config> position;
+  u32 scale_row[rows], zero_row[rows];
+
+  KILN_MEMBER void start(u32, const f32*, u32 lane_k) { position.lane_k = lane_k; }
+  // `row_of(i)` is the lane's row of the tile in its i-th load.
+  template <class RowOf, class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, RowOf row_of, Bs... matrices) {
+    const u64 first = static_cast<u64>(tile) * config.tile_n * config.groups();
+    int p = 0;
+    ((scale[p] = detail::scale_of(matrices) + first * 2, zero[p++] = detail::zero_of(matrices) + first), ...);
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      zero_row[i] = row_of(i) * config.groups() + (position.lane_fixed ? position.lane_part() : 0);
+      scale_row[i] = zero_row[i] * 2;
+    }
+    position.at = step;
+  }
+};
+
+template <SkinnyGemmConfig config> struct PackedScales {
+  using Operands = PackedScaleOperands<config>;
+  u16 scale[config.products][Operands::rows][config.loads]; // as bits
+  u8 zero[config.products][Operands::rows][config.loads];
+
+  KILN_MEMBER void load(Operands& from, u32 step) {
+#pragma unroll
+    for (int u = 0; u < config.loads; ++u) {
+      const GroupIndex index = from.position.index(step, u);
+#pragma unroll
+      for (int p = 0; p < config.products; ++p)
+#pragma unroll
+        for (int i = 0; i < Operands::rows; ++i) {
+          scale[p][i][u] = load_of_group<u16>(from.scale[p], from.scale_row[i], index);
+          zero[p][i][u] = load_of_group<u8>(from.zero[p], from.zero_row[i], index);
+        }
+    }
+  }
+  // Beyond the end of k weights are 0, whatever the scale is.
+  KILN_MEMBER void cut(bool beyond, int u) {
+#pragma unroll
+    for (int p = 0; p < config.products; ++p)
+#pragma unroll
+      for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = beyond ? u16(0) : scale[p][i][u];
+  }
+};
+
+struct NoScales {
+  struct Operands {};
+};
+
+template <SkinnyGemmConfig config>
+using GemmScales = Either<config.packed(), PackedScales<config>, Either<config.block_scaled(), BlockScales<config>, NoScales>>;
+
+// `x` in both registers of a pair. Packed f32 arithmetic takes one register for both halves too, but names the pair, and what
+// is being loaded into the other register of it is then waited for.
+KILN_DEVICE Vec<f32, 2> pair_of(f32 x) { return platform::opaque_registers(Vec<f32, 2>(x)); }
+template <class V> KILN_DEVICE V all_of(f32 x) {
+  const Vec<f32, 2> pair = pair_of(x);
+  V all;
+#pragma unroll
+  for (int i = 0; i < width<V>; ++i) all[i] = pair[i % 2];
+  return all;
+}
+
+// ---- 4-bit numbers
+// The weights of `word` as A's type, two a register: rounded (q - zero) * scale. In f16 they come in the order 0 4, 1 5, 2 6,
+// 3 7, in bf16 as they lie.
+template <class A> KILN_DEVICE Word16 unpack4(u32 word, u16 scale, u8 zero) {
+  using Halves = Vec<f16, 2>;
+  Word16 result;
+  if constexpr (__is_same(A, f16)) {
+    // 0x6400 is 1024 in f16, whose unit is 1: with q in the lowest bits it is 1024 + q, and 1024 + 16 q with q 4 bits higher.
+    const f16 one = __builtin_bit_cast(f16, scale), low = __builtin_bit_cast(f16, static_cast<u16>(0x6400 | zero));
+    const f16 high = low - f16(960); // 64 + zero, exact as all of these
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const u32 pairs = i == 0 ? word : word >> 8;
+      const auto even = __builtin_bit_cast(Halves, (pairs & 0x000f000fu) | 0x64006400u) - Halves(low);
+      const auto odd = __builtin_elementwise_fma(__builtin_bit_cast(Halves, (pairs & 0x00f000f0u) | 0x64006400u), Halves(f16(0.0625f)), -Halves(high));
+      result[2 * i] = __builtin_bit_cast(u32, even * Halves(one));
+      result[2 * i + 1] = __builtin_bit_cast(u32, odd * Halves(one));
+    }
+  } else {
+    static_assert(__is_same(A, bf16));
+    const u32 bytes[2] = {word & 0x0f0f0f0fu, word >> 4 & 0x0f0f0f0fu};
+    const Vec<f32, 2> one = pair_of(__builtin_bit_cast(f32, static_cast<u32>(scale) << 16)), none = pair_of(static_cast<f32>(zero));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const Vec<f32, 2> q = {static_cast<f32>(bytes[0] >> (8 * i) & 0xff), static_cast<f32>(bytes[1] >> (8 * i) & 0xff)};
+      const Vec<f32, 2> x = (q - none) * one;
+      if constexpr (has_cvt_pk_bf16) {
+        result[i] = __builtin_bit_cast(u32, __builtin_convertvector(x, Vec<bf16, 2>));
+      } else { // to nearest even. NaN stays: its lower half is 0, as that of the scale it comes from
+        const f32 x0 = x[0], x1 = x[1];
+        const u32 low = __builtin_bit_cast(u32, x0), high = __builtin_bit_cast(u32, x1);
+        result[i] = __builtin_amdgcn_perm(high + 0x7fff + (high >> 16 & 1), low + 0x7fff + (low >> 16 & 1), 0x07060302u);
+      }
+    }
+  }
+  return result;
+}
+// Eight numbers of A in the order of unpack4's.
+template <class A> KILN_DEVICE Word16 in_order_of_unpacked(Word16 a) {
+  if constexpr (!__is_same(A, f16)) return a;
+  return {__builtin_amdgcn_perm(a[2], a[0], 0x05040100u), __builtin_amdgcn_perm(a[2], a[0], 0x07060302u),
+          __builtin_amdgcn_perm(a[3], a[1], 0x05040100u), __builtin_amdgcn_perm(a[3], a[1], 0x07060302u)};
+}
+
+} // namespace kiln
