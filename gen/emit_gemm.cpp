@@ -10,13 +10,19 @@
 namespace kiln {
 namespace {
 
+std::string producers_text(const SkinnyGemmConfig& c) {
+  if (!c.has_producers()) return "";
+  return fmt::format("\n                                  .b_producers = {}, .a_producers = {}, .slots = {}, .direct = {}, ", c.b_producers,
+                     c.a_producers, c.slots, c.direct);
+}
+
 std::string config_text(const SkinnyGemmConfig& c) {
   const std::string scales = c.group ? fmt::format(".group = {}, ", c.group) : "";
   return fmt::format("constexpr SkinnyGemmConfig config{{.rows = {}, .n = {}, .k = {}, .a_bits = {}, .b_bits = {}, {}{}.method = "
                      "GemmMethod::{}, .products = {},\n                                  .tile_n = {}, .waves = {}, .loads = {}, .ring = {}, .workgroups = "
-                     "{}, .vec = {}, .atomics = {}}};\n",
-                     c.rows, c.n, c.k, c.a_bits, c.b_bits, scales, c.preshuffled ? ".preshuffled = true, " : "", name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
-                     c.workgroups, c.vec, c.atomics);
+                     "{}, .vec = {}, {}.atomics = {}}};\n",
+                     c.rows, c.n, c.k, c.a_bits, c.b_bits, scales, c.preshuffled ? ".preshuffled = true, " : "", name(c.method),
+                     c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec, producers_text(c), c.atomics);
 }
 
 class GemmEmitter {

@@ -72,6 +72,37 @@ SkinnyGemmConfig base_config(const Plan& plan, const Target& target) {
   return c;
 }
 
+// LDS for the slots: all that is in flight, where loads go there directly, and one more for every wave that reads; a slot
+// that registers wait for otherwise.
+int wanted_slots(const SkinnyGemmConfig& c) {
+  const int most = std::max({c.b_producers, c.a_producers, c.summing_waves()});
+  return c.direct ? std::max(c.ring * c.b_producers + c.summing_waves(), most) : most + 1;
+}
+
+// Half of the waves load B; the widest tile and the longest ring whose slots fit, with at least two steps in flight a wave.
+SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
+  c.method = GemmMethod::producers;
+  c.waves = 8;
+  c.b_producers = 4;
+  c.loads = 2; // 128 bytes of a row of B, a cache line, by one wave
+  c.direct = target.has_direct_to_lds();
+  const auto fits = [&] {
+    c.slots = wanted_slots(c);
+    return why_invalid(c) == nullptr && c.lds_bytes() <= target.lds_bytes() && c.ring * c.b_loads() * 4 + sum_vgprs(c) <= vgprs_for_ring;
+  };
+  for (c.tile_n = std::max(16, std::min(c.tile_n, 64 / c.products)); c.tile_n >= 16; c.tile_n /= 2) {
+    c.workgroups = static_cast<int>(std::min<long long>(c.workgroups, c.steps()));
+    for (c.a_producers = 1; c.a_producers <= 3; ++c.a_producers)
+      for (c.ring = (kib_in_flight_per_cu + 32) / (c.b_producers * c.b_loads()); c.ring >= 2; --c.ring)
+        if (fits()) return c;
+  }
+  c.tile_n = 16;
+  c.a_producers = 2;
+  c.ring = 1;
+  c.slots = wanted_slots(c);
+  return c; // fits or not: require_valid_gemm says why
+}
+
 std::string why(const SkinnyGemmConfig& c, const Target& target) {
   return fmt::format("{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup{}",
                      c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target),
@@ -99,6 +130,12 @@ double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
   return steps / (most * cus);
 }
 
+SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target& target) {
+  if (method == GemmMethod::producers) return with_producers(c, target);
+  c.method = method;
+  return c;
+}
+
 std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
   const SkinnyGemmConfig base = base_config(plan, target);
   std::vector<SkinnyGemmConfig> configs;
@@ -124,18 +161,23 @@ void require_valid_gemm(const SkinnyGemmConfig& c, const Plan& plan, const Targe
   if (c.rows != base.rows || c.n != base.n || c.k != base.k || c.a_bits != base.a_bits || c.b_bits != base.b_bits ||
       c.products != base.products || c.group != base.group || c.preshuffled != base.preshuffled)
     throw UserError(subject, gemm_fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
+  if (c.direct && !target.has_direct_to_lds())
+    throw UserError(subject, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
   if (const char* const invalid = why_invalid(c)) throw UserError(subject, gemm_fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())
     throw UserError(subject, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n or fewer waves");
+                    "use a smaller tile_n, fewer waves or fewer slots");
 }
 
 std::string gemm_fields_text(const SkinnyGemmConfig& c) {
+  std::string producers;
+  if (c.has_producers())
+    producers = fmt::format("b_producers={} a_producers={} slots={} direct={} ", c.b_producers, c.a_producers, c.slots, static_cast<int>(c.direct));
   return fmt::format("rows={} n={} k={} a_bits={} b_bits={}{}{} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
-                     "vec={} atomics={}",
+                     "vec={} {}atomics={}",
                      c.rows, c.n, c.k, c.a_bits, c.b_bits, c.group ? fmt::format(" group={}", c.group) : "",
                      c.preshuffled ? " preshuffled=1" : "", name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
-                     c.workgroups, c.vec, static_cast<int>(c.atomics));
+                     c.workgroups, c.vec, producers, static_cast<int>(c.atomics));
 }
 
 } // namespace kiln

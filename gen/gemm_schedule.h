@@ -8,6 +8,9 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target);
 void require_valid_gemm(const SkinnyGemmConfig& config, const Plan& plan, const Target& target);
 std::string gemm_fields_text(const SkinnyGemmConfig& config);
 
+// The config with another method, and what that asks of other fields.
+SkinnyGemmConfig with_method(SkinnyGemmConfig config, GemmMethod method, const Target& target);
+
 // The share of the target's CUs that are busy all the time if every step takes as long as another: steps over CUs times the
 // steps of the CU that has most. Workgroups are dealt out evenly.
 double gemm_balance(const SkinnyGemmConfig& config, const Target& target);

@@ -200,6 +200,7 @@ std::string_view name(GemmMethod method) {
   case GemmMethod::matrix32: return "matrix32";
   case GemmMethod::sparse: return "sparse";
   case GemmMethod::dot: return "dot";
+  case GemmMethod::producers: return "producers";
   }
   throw InternalError("unknown GemmMethod");
 }
@@ -290,11 +291,12 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
   ElementwiseConfig& e = schedule.elementwise;
   const bool rows = schedule.family == Family::rowwise;
   std::vector<std::pair<std::string_view, int*>> fields;
-  int atomics = schedule.gemm.atomics;
+  int atomics = schedule.gemm.atomics, direct = -1; // -1: as the method sets it
   if (plan.gemm)
     fields = {{"tile_n", &schedule.gemm.tile_n}, {"waves", &schedule.gemm.waves},           {"loads", &schedule.gemm.loads},
               {"ring", &schedule.gemm.ring},     {"workgroups", &schedule.gemm.workgroups}, {"vec", &schedule.gemm.vec},
-              {"atomics", &atomics}};
+              {"b_producers", &schedule.gemm.b_producers}, {"a_producers", &schedule.gemm.a_producers},
+              {"slots", &schedule.gemm.slots},   {"direct", &direct},                       {"atomics", &atomics}};
   else if (rows)
     fields = {{"vec", &r.vec},
               {"threads_per_row", &r.threads_per_row},
@@ -303,7 +305,10 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
               {"ahead", &r.ahead}};
   else
     fields = {{"vec", &e.vec}, {"threads", &e.threads}, {"chunks", &e.chunks}, {"ahead", &e.ahead}};
-  for (const std::string& setting : settings) {
+  // The method first, for it sets other fields.
+  std::vector<std::string> in_order = settings;
+  std::ranges::stable_partition(in_order, [](const std::string& setting) { return setting.starts_with("method="); });
+  for (const std::string& setting : in_order) {
     const auto subject = fmt::format("setting '{}'", setting);
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos) throw UserError(subject, "it has no '='", "write name=value, as in vec=8");
@@ -317,9 +322,10 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
     }
     if (plan.gemm && field == "method") {
       bool known = false;
-      for (const GemmMethod method : {GemmMethod::matrix, GemmMethod::matrix32, GemmMethod::sparse, GemmMethod::dot})
-        if (text == name(method)) schedule.gemm.method = method, known = true;
-      if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, matrix32, sparse or dot");
+      for (const GemmMethod method :
+           {GemmMethod::matrix, GemmMethod::matrix32, GemmMethod::sparse, GemmMethod::dot, GemmMethod::producers})
+        if (text == name(method)) schedule.gemm = with_method(schedule.gemm, method, target), known = true;
+      if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, matrix32, sparse, dot or producers");
       continue;
     }
     const auto found = std::ranges::find(fields, field, &std::pair<std::string_view, int*>::first);
@@ -334,6 +340,7 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
   }
   if (!settings.empty()) schedule.why = "set by hand";
   schedule.gemm.atomics = atomics != 0;
+  if (direct >= 0) schedule.gemm.direct = direct != 0;
   if (plan.family == Family::elementwise) e.exact = why_invalid(e) == nullptr && known_factor(plan) % e.tile() == 0;
   require_valid(schedule, plan, target);
   return schedule;

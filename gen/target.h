@@ -21,6 +21,7 @@ public:
   bool has_native(DType type) const; // false for the fp8 flavour of the other architecture
   bool has_packed_bf16_convert() const { return !fnuz_; } // v_cvt_pk_bf16_f32
   bool has_wide_fp8_mfma() const { return !fnuz_; }       // v_mfma_f32_16x16x128_f8f6f4
+  bool has_direct_to_lds() const { return !fnuz_; }       // global_load_lds_dwordx4
   bool has_dot2_bf16() const { return !fnuz_; }           // v_dot2_f32_bf16
   bool operator==(const Target&) const = default;
 

@@ -106,7 +106,7 @@ public:
       std::vector<std::string> evidence;
       std::uint32_t drains = 0;
       for (const WaitPoint& point : waits.points) {
-        if (point.counter != WaitCounter::vmcnt || !point.drains() || !in_loading_loop(point.loop, waits) || !is_meant(point.loop))
+        if (point.counter != WaitCounter::vmcnt || !point.drains() || !in_loading_loop(point.loop, waits) || !is_meant(point.loop, waits))
           continue;
         if (++drains <= max_evidence)
           evidence.push_back(at(p_.instructions[point.instruction]));
@@ -128,24 +128,34 @@ private:
   }
 
   // Whether the loop has what Expectations::in_loops_with asks for, and is innermost then.
-  bool is_meant(std::size_t loop) const {
+  bool is_meant(std::size_t loop, const WaitAnalysis& waits) const {
     if (in_loops_with_.empty()) return true;
-    if (!is_innermost(loop)) return false;
+    if (!is_innermost(loop, waits)) return false;
     for (const std::size_t b : p_.loops[loop].blocks)
       for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
         if (p_.instructions[i].mnemonic.starts_with(in_loops_with_)) return true;
     return false;
   }
 
-  bool is_innermost(std::size_t loop) const {
-    return std::none_of(p_.loops.begin(), p_.loops.end(), [loop](const Loop& other) { return other.parent == loop; });
+  // But for loops that poll a flag, which sleep and load nothing.
+  bool is_innermost(std::size_t loop, const WaitAnalysis& waits) const {
+    for (std::size_t other = 0; other < p_.loops.size(); ++other)
+      if (p_.loops[other].parent == loop && (waits.loops[other].loads > 0 || !sleeps(p_.loops[other]))) return false;
+    return true;
+  }
+
+  bool sleeps(const Loop& loop) const {
+    for (const std::size_t b : loop.blocks)
+      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
+        if (p_.instructions[i].mnemonic == "s_sleep") return true;
+    return false;
   }
 
   void bytes_in_flight(std::uint32_t least, const WaitAnalysis& waits) {
     std::vector<std::string> evidence;
     std::optional<std::uint32_t> lowest;
     for (const LoopFlight& flight : waits.loops) {
-      if (flight.loads == 0 || !is_innermost(flight.loop) || !is_meant(flight.loop))
+      if (flight.loads == 0 || !is_innermost(flight.loop, waits) || !is_meant(flight.loop, waits))
         continue;
       lowest = std::min(lowest.value_or(flight.least_bytes), flight.least_bytes);
       if (flight.least_bytes < least && evidence.size() < max_evidence)

@@ -33,7 +33,7 @@ struct Expectations {
   std::optional<std::uint32_t> max_loop_drains = {};
   // Bytes of loads that a wave keeps in flight at the least, in each innermost loop that loads from device memory.
   std::optional<std::uint32_t> min_bytes_in_flight = {};
-  // Both of these only in innermost loops that have an instruction whose mnemonic begins so; empty: in all that load.
+  // Both of these only in innermost loops (polls of a flag may lie within) with an instruction that begins so; empty: in all that load.
   std::string in_loops_with = {};
   bool operator==(const Expectations&) const = default;
 };

@@ -41,9 +41,26 @@ bool stores_vectors_of(const Plan& plan, DType type) {
   });
 }
 
+// What the waves that load B keep in flight, and that LDS passes whole words on. Flags and sums are the other accesses to LDS.
+isa::Expectations with_producers_contract(isa::Expectations e, const SkinnyGemmConfig& c) {
+  const char* const fills = c.direct ? "global_load_lds_dwordx4" : "ds_write_b128";
+  e.required = {"v_mfma_", "ds_read_b128", "s_sleep", fills};
+  e.global_loads.at_least = static_cast<std::uint32_t>(c.b_loads()); // the rest of the ring may be issued by a loop
+  e.lds.min_bytes = 16;
+  e.lds.at_least = static_cast<std::uint32_t>(c.b_loads() + c.a_loads());
+  const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
+  e.lds.exceptions = static_cast<std::uint32_t>(sums + 8 * (c.ring + c.a_ring() + 4));
+  // The waves that load never have less in flight than all of their ring but one step. A tile that is loaded at once has no loop.
+  if (c.steps_per_tile() <= std::max(c.ring * c.b_producers, c.a_ring() * c.a_producers)) return e;
+  e.in_loops_with = fills;
+  if (c.ring > 1 && c.a_ring() > 1) e.max_loop_drains = 0;
+  e.min_bytes_in_flight = static_cast<std::uint32_t>(std::min((c.ring - 1) * c.b_loads(), (c.a_ring() - 1) * c.a_loads()) * 1024);
+  return e;
+}
+
 // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave.
 isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
-  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = 512 / std::max(1, c.waves / 4), .max_lds_bytes = c.lds_bytes()};
+  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = 512 / std::max(1, (c.waves + 3) / 4), .max_lds_bytes = c.lds_bytes()};
   // Weights and activations 16 bytes at a time; the epilogue's operands and partial sums as the chunks of C are.
   e.global_loads.min_bytes = 16;
   e.global_loads.at_least = static_cast<std::uint32_t>(c.ring * c.b_loads());
@@ -52,6 +69,7 @@ isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
   // where tiles follow each other, and twice where a turn may be partial.
   e.global_loads.exceptions += static_cast<std::uint32_t>(8 * c.ring * gemm_scale_loads(c));
   e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};
+  if (c.has_producers()) return with_producers_contract(std::move(e), c);
   const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
   if (c.method != GemmMethod::dot) e.required.emplace_back(multiplies);
   // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.

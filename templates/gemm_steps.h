@@ -95,14 +95,26 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
 
   // Weights are read once, by one workgroup: nothing is gained from keeping them in a cache.
   KILN_MEMBER Word16 load_b(int product, int row, u32 step, int u) {
-    platform::stay_here(b_offset[row]);
-    if constexpr (tail) return platform::load_streamed(b[product], b_offset[row] + clamped_k(step, u) * config.k_stride());
-    else return platform::load_streamed(b[product] + bytes_to(step, u) * config.k_stride(), b_offset[row]);
+    const Place at = place_of_b(product, row, step, u);
+    return platform::load_streamed(at.base, at.offset);
   }
   KILN_MEMBER Word16 load_a(int row, u32 step, int u, int word) {
+    const Place at = place_of_a(row, step, u, word);
+    return platform::load_word(at.base, at.offset);
+  }
+  struct Place {
+    const char* base; // uniform
+    u32 offset;
+  };
+  KILN_MEMBER Place place_of_b(int product, int row, u32 step, int u) {
+    platform::stay_here(b_offset[row]);
+    if constexpr (tail) return {b[product], b_offset[row] + clamped_k(step, u) * config.k_stride()};
+    else return {b[product] + bytes_to(step, u) * config.k_stride(), b_offset[row]};
+  }
+  KILN_MEMBER Place place_of_a(int row, u32 step, int u, int word) {
     platform::stay_here(a_offset[row]);
-    if constexpr (tail) return platform::load_word(a + word * 16, a_offset[row] + clamped_k(step, u) * ratio);
-    else return platform::load_word(a + bytes_to(step, u) * ratio + word * 16, a_offset[row]);
+    if constexpr (tail) return {a + word * 16, a_offset[row] + clamped_k(step, u) * ratio};
+    else return {a + bytes_to(step, u) * ratio + word * 16, a_offset[row]};
   }
   // Whether the lane's part of load `u` of a step lies beyond the end of the rows: it read the end of the row instead.
   KILN_MEMBER bool beyond(u32 step, int u) const { return lane_k + bytes_to(step, u) >= static_cast<u32>(config.row_bytes()); }

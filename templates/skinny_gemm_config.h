@@ -14,6 +14,7 @@ enum class GemmMethod {
   matrix32, // MFMA of 32 x 32 tiles
   sparse,   // SMFMAC with each row of A as two 4:2-structured rows: up to 8 rows, half of the matrix instructions
   dot,      // no matrix instruction: lanes share k, dot products of packed numbers, a reduction across lanes
+  producers, // waves that only load fill slots in LDS, from which the other waves multiply with MFMA of 16 x 16 tiles
 };
 
 struct SkinnyGemmConfig {
@@ -27,13 +28,18 @@ struct SkinnyGemmConfig {
   int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product
   int waves = 4;        // of a workgroup
   int loads = 1;        // of 16 bytes that a lane makes from a row of B in a step: 1, 2 or 4
-  int ring = 4;         // steps whose loads a wave keeps in flight
+  int ring = 4;         // steps whose loads a wave keeps in flight; with producers, one that loads B
   int workgroups = 1;   // of the grid, whatever m is
   int vec = 4;          // consecutive elements of a row of C that a lane handles in the epilogue
+  int b_producers = 0, a_producers = 0; // of the waves, those that only load B, and only A; 0 but for method producers
+  int slots = 0;        // steps that LDS holds, of method producers
+  bool direct = false;  // producers load straight into LDS, without registers
   bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
 
   constexpr int threads() const { return waves * 64; }
-  constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32; }
+  constexpr bool has_producers() const { return method == GemmMethod::producers; }
+  constexpr int summing_waves() const { return waves - b_producers - a_producers; }
+  constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers(); }
   constexpr int edge() const { return method == GemmMethod::matrix32 ? 32 : 16; } // of the tiles of an MFMA
   constexpr int row_tiles() const { return ceil_div(rows, edge()); }              // of A, for MFMA
   // Lanes that a load of B gives to a row. Side by side in dot, so that a row is contiguous; else a lane is one row further
@@ -42,6 +48,11 @@ struct SkinnyGemmConfig {
   constexpr int lanes_per_row() const { return row_side_by_side() ? 16 : method == GemmMethod::matrix32 ? 2 : 4; }
   constexpr int rows_per_load() const { return 64 / lanes_per_row(); }
   constexpr int b_loads() const { return products * tile_n / rows_per_load() * loads; } // of a lane and step
+  // Of a lane and step, for MFMA; and the steps that a wave that loads A keeps in flight. A comes from a cache, in half of the
+  // time that B takes, or less.
+  constexpr int a_loads() const { return row_tiles() * loads * (a_bits / b_bits); }
+  constexpr int a_ring() const { return a_producers > 0 && ring * b_producers > 2 * a_producers ? ring * b_producers / (2 * a_producers) : 1; }
+  constexpr int slot_bytes() const { return (b_loads() + a_loads()) * 1024; }
   constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
   constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
   constexpr int load_k() const { return step_k() / loads; } // elements of a row that a load covers
@@ -74,9 +85,9 @@ struct SkinnyGemmConfig {
   // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. Where lanes of one row are far
   // apart, their sums meet there too: each quarter of a wave has a plane.
   constexpr int planes_per_wave() const { return method == GemmMethod::dot && preshuffled ? lanes_per_row() : 1; }
-  constexpr int planes() const { return waves * planes_per_wave(); }
+  constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }
-  constexpr int lds_bytes() const { return planes() * rows * lds_row() * 4 + 16; }
+  constexpr int lds_bytes() const { return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16; }
 
   bool operator==(const SkinnyGemmConfig&) const = default;
 };
@@ -94,7 +105,10 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
     return "rows of A and B must be multiples of 16 bytes";
   if (c.products < 1 || c.products > 2) return "products must be 1 or 2";
   if (c.tile_n < 16 || c.tile_n > 256 || !is_power_of_two(c.tile_n)) return "tile_n must be 16, 32, 64, 128 or 256";
-  if (!is_power_of_two(c.waves) || c.waves > 16) return "waves must be 1, 2, 4, 8 or 16";
+  if (c.has_producers() && (c.packed() || c.group || c.preshuffled))
+    return "method producers takes B of 8 or 16 bits, without scales of groups and not preshuffled: use method matrix";
+  if (c.has_producers() ? c.waves < 3 || c.waves > 16 : !is_power_of_two(c.waves) || c.waves > 16)
+    return "waves must be 1, 2, 4, 8 or 16; with producers from 3 to 16";
   if (c.loads != 1 && c.loads != 2 && c.loads != 4) return "loads must be 1, 2 or 4";
   if (c.tile_n < c.rows_per_load()) return "method matrix32 takes a tile_n of 32 at least";
   if (c.block_scaled() && (c.tile_n > c.group || (c.method != GemmMethod::dot && c.step_k() > c.group)))
@@ -107,7 +121,23 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";
   if (c.method == GemmMethod::sparse && c.rows > 8) return "method sparse takes at most 8 rows";
   if (c.method == GemmMethod::dot && c.rows > 4) return "method dot takes at most 4 rows";
+  if (!c.has_producers())
+    return c.a_producers || c.b_producers || c.slots || c.direct ? "only method producers has a_producers, b_producers, slots and direct" : nullptr;
+  if (c.a_producers < 1 || c.b_producers < 1 || c.summing_waves() < 1)
+    return "method producers needs waves that load A, waves that load B, and waves that are neither";
+  if (c.a_ring() * c.a_loads() > 60) return "ring * loads of A must leave room in vmcnt: use more a_producers";
+  if (c.slots < c.a_producers || c.slots < c.b_producers || c.slots < c.summing_waves() || c.slots > 256)
+    return "slots must be as many as any kind of waves at least, and at most 256";
+  // A slot is declared full a ring later than its loads are issued: those of the whole ring must not wait for one another.
+  if (c.direct && (c.slots < c.ring * c.b_producers || c.slots < c.a_ring() * c.a_producers))
+    return "slots must hold what direct loads keep in flight: ring * b_producers";
   return nullptr;
+}
+
+// What the waves that multiply do with a step when others load it.
+constexpr SkinnyGemmConfig without_producers(SkinnyGemmConfig c) {
+  if (c.has_producers()) c.method = GemmMethod::matrix;
+  return c;
 }
 
 } // namespace kiln

@@ -47,12 +47,14 @@ inline constexpr bool has_dot2_bf16 = true;
 inline constexpr bool has_permlane_swap = true;
 inline constexpr bool has_wide_fp8_mfma = true; // 16x16x128 and 32x32x64 f8f6f4
 inline constexpr bool has_cvt_pk_bf16 = true;
+inline constexpr bool has_direct_to_lds = true; // of 128 bits a lane
 #else
 inline constexpr bool has_ocp_fp8 = false;
 inline constexpr bool has_dot2_bf16 = false;
 inline constexpr bool has_permlane_swap = false;
 inline constexpr bool has_wide_fp8_mfma = false;
 inline constexpr bool has_cvt_pk_bf16 = false;
+inline constexpr bool has_direct_to_lds = false; // of 32 bits only
 #endif
 
 namespace platform {
@@ -76,12 +78,44 @@ KILN_DEVICE void barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 }
+// Flags in LDS by which waves of a workgroup wait for one another. Accesses to LDS before release_lds are done when a flag
+// that is raised after it is seen; accesses after acquire_lds are made after the read that saw the flag.
+KILN_DEVICE u32 lds_address(const u32* of) {
+  return static_cast<u32>(reinterpret_cast<u64>((const __attribute__((address_space(3))) u32*)of));
+}
+KILN_DEVICE void release_lds() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local"); }
+KILN_DEVICE void acquire_lds() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local"); }
+// `beside_direct_loads`: in a wave with direct loads to LDS in flight. The compiler takes those for writes of any LDS variable
+// and waits for all of them before an access that it sees.
+template <bool beside_direct_loads> KILN_DEVICE u32 read_flag(const u32* flag) {
+  u32 value;
+  if constexpr (beside_direct_loads) asm volatile("ds_read_b32 %0, %1\n\ts_waitcnt lgkmcnt(0)" : "=v"(value) : "v"(lds_address(flag)) : "memory");
+  else value = __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  return uniform(value);
+}
+template <bool beside_direct_loads> KILN_DEVICE void raise_flag(u32* flag, u32 value) {
+  if (thread_id() % 64) return;
+  if constexpr (beside_direct_loads) asm volatile("ds_write_b32 %0, %1" : : "v"(lds_address(flag)), "v"(value) : "memory");
+  else __hip_atomic_store(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+}
+KILN_DEVICE void nap() { __builtin_amdgcn_s_sleep(1); } // 64 to 127 clocks
 // Stores of this wave before it are seen, by whoever acquires afterwards, in all of the device; and the other side of that.
 KILN_DEVICE void release_to_device() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
 KILN_DEVICE void acquire_from_device() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
 // Adds 1 for the whole device and returns the count before.
 KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
 
+// Nothing moves across it at compile time.
+KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
+// Between the last matrix instruction and the first use of its result by another kind of instruction. On gfx950 that takes up
+// to 12 wait states for an 8-pass one (f8f6f4 of fp8); LLVM 21 leaves 11 where a loop ends between the two.
+KILN_DEVICE void settle_sums() {
+#if defined(__gfx950__)
+  schedule_barrier();
+  asm volatile("s_nop 11"); // twelve states
+  schedule_barrier();
+#endif
+}
 // Adds to a number in global memory for the whole device.
 KILN_DEVICE void add_for_device(f32* to, f32 value) {
   __builtin_amdgcn_global_atomic_fadd_f32((__attribute__((address_space(1))) f32*)to, value);
@@ -95,6 +129,25 @@ using u32x4 = u32 __attribute__((ext_vector_type(4)));
 KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }
 KILN_DEVICE u32x4 load_streamed(const char* base, u32 offset) {
   return __builtin_nontemporal_load(reinterpret_cast<const u32x4*>(base + offset));
+}
+#if defined(__gfx950__)
+// 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
+// The base is hidden from the compiler, which otherwise adds constant parts of it to the lanes' offsets, as 64-bit numbers.
+template <bool streamed> KILN_DEVICE void load_to_lds(const char* base, u32 offset, u32x4 (&to)[64]) {
+  using Global = const __attribute__((address_space(1))) void;
+  using Local = __attribute__((address_space(3))) void;
+  asm("" : "+s"(base));
+  __builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 16, 0, streamed ? 2 : 0);
+}
+#else
+template <bool streamed> void load_to_lds(const char* base, u32 offset, u32x4 (&to)[64]) = delete;
+#endif
+// Until at most `left` loads of this wave are in flight: what direct loads to LDS need, whose landing no register shows.
+template <int left> KILN_DEVICE void await_loads() {
+  schedule_barrier();
+  __builtin_amdgcn_s_waitcnt((left & 15) | (left >> 4) << 14 | 0x0f70); // vmcnt; the other counters at their largest
+  asm volatile("" ::: "memory");
+  schedule_barrier();
 }
 // A register whose content does not matter. (__builtin_nondeterministic_value costs a v_mov of 0 each time.)
 #pragma clang diagnostic push
@@ -132,8 +185,6 @@ KILN_DEVICE f32 opaque_negative_zero() {
   asm("" : "=s"(zero) : "0"(-0.0f));
   return zero;
 }
-// Nothing moves across it at compile time.
-KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
 
 // Lane exchanges inside 16 lanes; every lane gets a value. Control words: LLVM's SIDefines.h, enum DppCtrl.
 enum class Dpp : int { quad_swap1 = 0xB1 /* quad_perm:[1,0,3,2] */, quad_swap2 = 0x4E /* quad_perm:[2,3,0,1] */,

@@ -1,7 +1,7 @@
 // Skinny GEMMs at the shapes that public kernels were measured at: executed instructions, bytes in flight, balance over CUs,
 // beside those kernels' figures. These are facts about code, not times. Instructions are counted by executing the code object
 // on the CPU model, the whole kernel; the peers' figures were counted the same way, by others, once. Exit code 1: a bound is
-// missed. --check also compares the results with the reference, which takes minutes.
+// missed. --check also compares the results with the reference, which takes minutes; --methods only compares the methods.
 #include "gen/catalog/catalog.h"
 #include "gen/evaluate_bounds.h"
 #include "gen/gemm_schedule.h"
@@ -13,6 +13,9 @@
 #include "runtime/table.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <set>
+#include <span>
 
 using namespace kiln;
 
@@ -73,14 +76,80 @@ Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m
   return figures;
 }
 
+// What each method is built with, beside the schedule that is chosen for method matrix: as much in flight.
+struct Method {
+  GemmMethod method;
+  std::vector<std::string> settings;
+  std::int64_t most_rows;
+};
+
+// Executed instructions by class, without polls of a flag after the first one: those depend on time.
+std::map<exec::InstClass, double> without_polls(const BuiltKernel& built, const EmulatedRun& run) {
+  const isa::Program program = program_of(built.object);
+  std::set<std::size_t> polling; // loops
+  const auto instructions = [&](const isa::Block& block) {
+    return std::span(program.instructions).subspan(block.begin, block.end - block.begin);
+  };
+  for (const isa::Block& block : program.blocks)
+    for (const isa::Instruction& i : instructions(block))
+      if (i.mnemonic == "s_sleep") polling.insert(block.loop);
+  std::set<std::uint64_t> polls; // addresses
+  for (const isa::Block& block : program.blocks)
+    if (block.loop != isa::nothing && polling.contains(block.loop))
+      for (const isa::Instruction& i : instructions(block)) polls.insert(i.address);
+  std::map<exec::InstClass, double> counts;
+  for (const exec::InstructionProfile& p : run.result.instructions)
+    if (!polls.contains(p.address)) counts[p.cls] += static_cast<double>(p.counters.executed);
+  return counts;
+}
+
+// The methods beside one another at one of the shapes. No bounds: which is best is for hardware to say.
+void compare_methods(const CompileOptions& options) {
+  const Shape2& shape = shapes[0];
+  const Method methods[] = {{GemmMethod::matrix, {}, 64},
+                            {GemmMethod::sparse, {"method=sparse"}, 8},
+                            {GemmMethod::dot, {"method=dot", "tile_n=16", "loads=1", "ring=5"}, 4},
+                            {GemmMethod::producers, {"method=producers"}, 64}};
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    fmt::print("\nmethods on {}: weights {} x {} fp8, executed instructions per 16 KiB of them, polling not counted\n", arch, shape.n, shape.k);
+    Table table{.header = {"m", "method", "all", "matrix", "VALU", "LDS", "KiB of weights in flight", "VGPRs", "LDS B", "schedule"},
+                .rows = {},
+                .right = {true, false, true, true, true, true, true, true, true, false}};
+    for (const std::int64_t m : {1, 8})
+      for (const Method& method : methods) {
+        if (m > method.most_rows) continue;
+        const KernelSpec spec = catalog_spec("gemm", {.dtype = to.fp8(), .fp8 = to.fp8(), .m = m, .n = shape.n, .k = shape.k});
+        const BuiltKernel built = build_kernel(spec, to, options, method.settings);
+        const EmulatedRun run = emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
+        if (!run.result.completed || !run.result.findings.empty()) throw Error(fmt::format("{}: it did not run cleanly", to_text(built.schedule)));
+        const SkinnyGemmConfig& c = built.schedule.gemm;
+        const double units = static_cast<double>(c.n) * c.row_bytes() / 16384;
+        std::map<exec::InstClass, double> counts = without_polls(built, run);
+        double all = 0;
+        for (const auto& [cls, executed] : counts) all += executed;
+        const auto count = [&](exec::InstClass cls) { return fmt::format("{:.0f}", counts[cls] / units); };
+        const int loading = c.has_producers() ? c.b_producers : c.waves;
+        table.rows.push_back({std::to_string(m), std::string(name(c.method)), fmt::format("{:.0f}", all / units),
+                              count(exec::InstClass::matrix), count(exec::InstClass::valu), count(exec::InstClass::lds),
+                              std::to_string(c.ring * c.b_loads() * loading), std::to_string(built.facts.resources.vgprs),
+                              std::to_string(built.facts.resources.lds_bytes),
+                              fmt::format("tile_n={} waves={} loads={} ring={} workgroups={}", c.tile_n, c.waves, c.loads, c.ring, c.workgroups)});
+      }
+    fmt::print("{}", to_text(table));
+  }
+}
+
 } // namespace
 
 int main(int argc, char** argv) try {
-  const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
-  if (argc > 2 || (argc > 1 && !check)) throw Error("arguments: write --check, or nothing");
+  const std::string_view argument = argc > 1 ? argv[1] : "";
+  const bool check = argument == "--check", only_methods = argument == "--methods";
+  if (argc > 2 || (argc > 1 && !check && !only_methods)) throw Error("arguments: write --check, --methods, or nothing");
   bool all_met = true;
   CompileOptions options;
   options.environment = process_environment();
+  if (only_methods) return compare_methods(options), 0;
   for (const Shape2& shape : shapes)
     for (const std::string_view arch : known_archs()) {
       const Target to = target(arch);
@@ -113,6 +182,7 @@ int main(int argc, char** argv) try {
   fmt::print("\nbounds: at most {} instructions per 16 KiB and {} in the loop for m up to 8, at least {} KiB in flight a CU and {} when full, "
              "{} % busy: {}\n",
              most_instructions, most_in_loop, least_kib, least_peak_kib, 100 * least_busy, all_met ? "met" : "MISSED");
+  compare_methods(options);
   return all_met ? 0 : 1;
 } catch (const std::exception& error) {
   fmt::print(stderr, "error: {}\n", error.what());

@@ -2,6 +2,7 @@
 #include "isa_checks/expectations.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 using namespace kiln::isa;
@@ -131,4 +132,10 @@ TEST_CASE("full drains and bytes in flight of loops") {
   CHECK_FALSE(report_of(ring, {.min_bytes_in_flight = 1025}).met());
   check_result(report_of("  s_nop 0", {.min_bytes_in_flight = 1024}),
                {"min_bytes_in_flight", ">= 1024", "no loop that loads", true, {}});
+  // A loop within the loop: one that sleeps polls a flag, and the outer one counts all the same; any other hides it.
+  const auto nested = [](std::string_view first) {
+    return fmt::format("loop:\n  global_load_dwordx4 v[0:3], v4, s[2:3]\npoll:\n  {}\n  s_cbranch_scc0 poll\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 loop\n", first);
+  };
+  CHECK_FALSE(report_of(nested("s_sleep 1"), {.max_loop_drains = 0, .in_loops_with = "global_load"}).met());
+  CHECK(report_of(nested("s_nop 1"), {.max_loop_drains = 0, .in_loops_with = "global_load"}).met());
 }

@@ -1,0 +1,114 @@
+// GemmRing: every wave loads its own steps, keeps a ring of them in flight in registers, and multiplies them.
+#pragma once
+#include "gemm_segment.h"
+#include "gemm_sums.h"
+
+namespace kiln {
+
+template <SkinnyGemmConfig config, class A, class B> class GemmRing {
+  using Operands = GemmOperands<config, A, B>;
+  using Slot = GemmSlot<config, A, B>;
+  // Whether some wave may have another number of steps than whole turns of the ring.
+  static constexpr bool partial_turns = config.crosses() || config.steps() / config.workgroups % (config.waves * config.ring) != 0;
+
+public:
+  static constexpr bool sums = true;
+
+  KILN_MEMBER void start(u32 rows, u32 wave, const f32* a_scale) {
+    operands_.start(rows, a_scale);
+    wave_ = wave;
+  }
+
+  // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
+  template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {
+    const u32 turns = (segment.count + config.ring - 1) / config.ring;
+    const u32 first = smaller(turns * wave_ / config.waves * config.ring, segment.count);
+    count_ = smaller(turns * (wave_ + 1) / config.waves * config.ring, segment.count) - first;
+    // A wave without steps reads the segment's last one, and multiplies nothing.
+    operands_.move_to(segment.tile, segment.first + (partial_turns ? smaller(first, segment.count - 1) : first), a, b...);
+    left_in_tile_ = config.steps_per_tile() - segment.first - first;
+    platform::schedule_barrier();
+    if (!partial_turns || count_ >= config.ring) {
+      load_turn(0);
+    } else {
+      load_turn(0, count_ ? count_ - 1 : 0);
+    }
+  }
+
+  // A slot is multiplied first and reloaded then, with barriers for the scheduler between: this alone keeps the ring in
+  // flight. Where the last turn is not whole, the loads in the place of missing steps read the last step again, from a cache.
+  KILN_MEMBER void accumulate() {
+    sums_.clear();
+    u32 left = count_;
+#pragma nounroll
+    for (; left >= 2 * config.ring; left -= config.ring) {
+#pragma unroll
+      for (int i = 0; i < config.ring; ++i) {
+        add(i, i);
+        platform::schedule_barrier();
+        ring_[i].load(operands_, config.ring + i);
+        platform::schedule_barrier();
+      }
+      next_turn();
+    }
+    if constexpr (partial_turns) {
+      if (left > config.ring) {
+#pragma unroll
+        for (int i = 0; i < config.ring; ++i) {
+          add(i, i);
+          platform::schedule_barrier();
+          ring_[i].load(operands_, smaller(config.ring + i, left - 1));
+          platform::schedule_barrier();
+        }
+        next_turn();
+        left -= config.ring;
+      }
+    }
+    if (!partial_turns || left == config.ring) {
+#pragma unroll
+      for (int i = 0; i < config.ring; ++i) add(i, i);
+    } else {
+#pragma unroll
+      for (int i = 0; i < config.ring - 1; ++i)
+        if (static_cast<u32>(i) < left) add(i, i);
+    }
+  }
+
+  KILN_MEMBER void to_lds(f32* tile) const { sums_.to_lds(tile); }
+
+private:
+  KILN_MEMBER void load_turn(int first) {
+#pragma unroll
+    for (int i = 0; i < config.ring; ++i) {
+      ring_[i].load(operands_, first + i);
+      platform::schedule_barrier();
+    }
+  }
+  KILN_MEMBER void load_turn(int first, u32 last) {
+#pragma unroll
+    for (int i = 0; i < config.ring; ++i) {
+      ring_[i].load(operands_, smaller(first + i, last));
+      platform::schedule_barrier();
+    }
+  }
+
+  KILN_MEMBER void next_turn() {
+    operands_.advance(config.ring);
+    left_in_tile_ -= config.ring;
+  }
+  // `step` counts from the start of this turn.
+  KILN_MEMBER void add(int slot, int step) {
+    if constexpr (config.k_tail())
+      if (left_in_tile_ == static_cast<u32>(step) + 1) ring_[slot].cut(operands_, step);
+    sums_.add(ring_[slot]);
+  }
+
+  Operands operands_;
+  Slot ring_[config.ring];
+  GemmSums<config, A, B, config.method> sums_;
+  u32 wave_;
+  u32 count_ = 0;        // steps of this wave in the segment
+  u32 left_in_tile_ = 0; // steps from the current turn's first one to the end of k
+};
+
+} // namespace kiln
