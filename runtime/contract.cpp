@@ -47,7 +47,9 @@ isa::Expectations with_producers_contract(isa::Expectations e, const SkinnyGemmC
   e.required = {"v_mfma_", "ds_read_b128", "s_sleep", fills};
   e.global_loads.at_least = static_cast<std::uint32_t>(c.b_loads()); // the rest of the ring may be issued by a loop
   e.lds.min_bytes = 16;
-  e.lds.at_least = static_cast<std::uint32_t>(c.b_loads() + c.a_loads());
+  // Of a row that ends within the only step, words of A that are all beyond its end need not be read.
+  const int used = std::min(c.loads, ceil_div(c.row_bytes(), c.step_bytes() / c.loads));
+  e.lds.at_least = static_cast<std::uint32_t>(c.b_loads() + c.a_loads() / c.loads * used);
   const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
   e.lds.exceptions = static_cast<std::uint32_t>(sums + 8 * (c.ring + c.a_ring() + 4));
   // The waves that load never have less in flight than all of their ring but one step. A tile that is loaded at once has no loop.
