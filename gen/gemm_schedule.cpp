@@ -12,7 +12,7 @@ namespace {
 // HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; nearly four times that hides jitter.
 constexpr int kib_in_flight_per_cu = 64;
 constexpr int kib_behind_a_wait = 48; // what is still in flight where the oldest step has been waited for
-constexpr int vgprs_for_ring = 224; // of 256 addressable ones
+constexpr int vgprs_for_ring = 224;   // of 256 addressable ones
 constexpr double good_balance = 0.97;
 
 int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * ((c.b_loads() + gemm_a_loads(c)) * 4 + gemm_scale_loads(c)); }
@@ -80,33 +80,39 @@ int wanted_slots(const SkinnyGemmConfig& c) {
 }
 
 // Half of the waves load B; the widest tile and the longest ring whose slots fit, with at least two steps in flight a wave.
+// Where many rows of wide elements fill LDS: one load a step, then fewer waves.
 SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
   c.method = GemmMethod::producers;
-  c.waves = 8;
-  c.b_producers = 4;
-  c.loads = 2; // 128 bytes of a row of B, a cache line, by one wave
   c.direct = target.has_direct_to_lds();
   const auto fits = [&] {
     c.slots = wanted_slots(c);
     return why_invalid(c) == nullptr && c.lds_bytes() <= target.lds_bytes() && c.ring * c.b_loads() * 4 + sum_vgprs(c) <= vgprs_for_ring;
   };
-  for (c.tile_n = std::max(16, std::min(c.tile_n, 64 / c.products)); c.tile_n >= 16; c.tile_n /= 2) {
-    c.workgroups = static_cast<int>(std::min<long long>(c.workgroups, c.steps()));
-    for (c.a_producers = 1; c.a_producers <= 3; ++c.a_producers)
-      for (c.ring = (kib_in_flight_per_cu + 32) / (c.b_producers * c.b_loads()); c.ring >= 2; --c.ring)
-        if (fits()) return c;
-  }
+  const int workgroups = c.workgroups, widest = std::max(16, std::min(c.tile_n, 64 / c.products));
+  for (c.waves = 8; c.waves >= 4; c.waves /= 2)
+    for (c.loads = 2; c.loads >= 1; c.loads /= 2) // 2: 128 bytes of a row of B, a cache line, by one wave
+      for (c.tile_n = widest; c.tile_n >= 16; c.tile_n /= 2) {
+        c.b_producers = c.waves / 2;
+        c.workgroups = static_cast<int>(std::min<long long>(workgroups, c.steps()));
+        for (c.a_producers = 1; c.a_producers < c.waves - c.b_producers; ++c.a_producers)
+          for (c.ring = (kib_in_flight_per_cu + 32) / (c.b_producers * c.b_loads()); c.ring >= 2; --c.ring)
+            if (fits()) return c;
+      }
+  c.waves = 4;
+  c.b_producers = c.loads = c.ring = c.a_producers = 1;
   c.tile_n = 16;
-  c.a_producers = 2;
-  c.ring = 1;
   c.slots = wanted_slots(c);
   return c; // fits or not: require_valid_gemm says why
 }
 
 std::string why(const SkinnyGemmConfig& c, const Target& target) {
-  return fmt::format("{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup{}",
-                     c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target),
-                     target.compute_units(), c.ring * c.b_loads() * c.waves, !c.splits() ? "" : c.atomics ? ", sums of split tiles meet by atomics" : ", sums of split tiles meet in fixed order");
+  return fmt::format(
+      "{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup{}",
+      c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target), target.compute_units(),
+      c.ring * c.b_loads() * c.waves,
+      !c.splits() ? ""
+      : c.atomics ? ", sums of split tiles meet by atomics"
+                  : ", sums of split tiles meet in fixed order");
 }
 
 } // namespace
@@ -133,7 +139,14 @@ double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
 SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target& target) {
   if (method == GemmMethod::producers) return with_producers(c, target);
   c.method = method;
-  return c;
+  if (method == GemmMethod::matrix) return c;
+  if (method == GemmMethod::dot) c.loads = 1; // four rows of B by four lanes each: more registers go into the ring
+  const int widest = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
+  for (c.tile_n = widest;; c.tile_n /= 2) {
+    const SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target)));
+    if (c.tile_n <= c.rows_per_load() || c.tile_n <= 16 || ring_vgprs(fitted) + sum_vgprs(fitted) <= vgprs_for_ring)
+      return fitted;
+  }
 }
 
 std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
@@ -149,8 +162,7 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
   }
   std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return gemm_balance(c, target) >= good_balance; });
   std::vector<Schedule> result;
-  for (const SkinnyGemmConfig& c : configs)
-    result.push_back({.family = Family::skinny_gemm, .gemm = c, .why = why(c, target)});
+  for (const SkinnyGemmConfig& c : configs) result.push_back({.family = Family::skinny_gemm, .gemm = c, .why = why(c, target)});
   if (result.empty()) require_valid_gemm(with_vec(with_ring(with_workgroups(base, target))), plan, target); // says why
   return result;
 }
@@ -162,7 +174,8 @@ void require_valid_gemm(const SkinnyGemmConfig& c, const Plan& plan, const Targe
       c.products != base.products || c.group != base.group || c.preshuffled != base.preshuffled)
     throw UserError(subject, gemm_fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_direct_to_lds())
-    throw UserError(subject, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
+    throw UserError(subject, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()),
+                    "use direct=0");
   if (const char* const invalid = why_invalid(c)) throw UserError(subject, gemm_fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())
     throw UserError(subject, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
@@ -172,12 +185,14 @@ void require_valid_gemm(const SkinnyGemmConfig& c, const Plan& plan, const Targe
 std::string gemm_fields_text(const SkinnyGemmConfig& c) {
   std::string producers;
   if (c.has_producers())
-    producers = fmt::format("b_producers={} a_producers={} slots={} direct={} ", c.b_producers, c.a_producers, c.slots, static_cast<int>(c.direct));
-  return fmt::format("rows={} n={} k={} a_bits={} b_bits={}{}{} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
-                     "vec={} {}atomics={}",
-                     c.rows, c.n, c.k, c.a_bits, c.b_bits, c.group ? fmt::format(" group={}", c.group) : "",
-                     c.preshuffled ? " preshuffled=1" : "", name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring,
-                     c.workgroups, c.vec, producers, static_cast<int>(c.atomics));
+    producers = fmt::format("b_producers={} a_producers={} slots={} direct={} ", c.b_producers, c.a_producers, c.slots,
+                            static_cast<int>(c.direct));
+  return fmt::format(
+      "rows={} n={} k={} a_bits={} b_bits={}{}{} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
+      "vec={} {}atomics={}",
+      c.rows, c.n, c.k, c.a_bits, c.b_bits, c.group ? fmt::format(" group={}", c.group) : "",
+      c.preshuffled ? " preshuffled=1" : "", name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec,
+      producers, static_cast<int>(c.atomics));
 }
 
 } // namespace kiln

@@ -8,7 +8,8 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target);
 void require_valid_gemm(const SkinnyGemmConfig& config, const Plan& plan, const Target& target);
 std::string gemm_fields_text(const SkinnyGemmConfig& config);
 
-// The config with another method, and what that asks of other fields.
+// The config with another method, and what that asks of other fields: tile, ring, workgroups and so on, as the chosen schedule
+// has them for method matrix. It may be invalid for the plan (rows over the method's limit): require_valid_gemm says why.
 SkinnyGemmConfig with_method(SkinnyGemmConfig config, GemmMethod method, const Target& target);
 
 // The share of the target's CUs that are busy all the time if every step takes as long as another: steps over CUs times the

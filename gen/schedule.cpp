@@ -346,6 +346,18 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
   return schedule;
 }
 
+std::vector<Schedule> candidates(const Plan& plan, const Target& target, const std::vector<std::string>& settings) {
+  std::vector<Schedule> offered = candidates(plan, target);
+  if (settings.empty()) return offered;
+  std::vector<Schedule> result{with_overrides(offered.front(), settings, plan, target)};
+  const auto sets_ring = [](const std::string& setting) { return setting.starts_with("ring="); };
+  if (!plan.gemm || std::ranges::any_of(settings, sets_ring)) return result;
+  Schedule shorter = result.front();
+  while ((shorter.gemm.ring /= 2) > 0)
+    if (is_valid(shorter, plan, target)) result.push_back(shorter);
+  return result;
+}
+
 std::string to_text(const Schedule& schedule) {
   return fmt::format("schedule {}: {}\n  why: {}\n", name(schedule.family), fields_text(schedule), schedule.why);
 }

@@ -1,5 +1,7 @@
 // Comparing a kernel with its expectations.
 #include "isa_checks/expectations.h"
+#include "isa_checks/error.h"
+#include "isa_checks/lint.h"
 #include "isa_checks/waits.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -119,6 +121,14 @@ public:
       bytes_in_flight(*e.min_bytes_in_flight, waits);
   }
 
+  void no_findings(const std::string& rule, const std::vector<Finding>& findings) {
+    std::vector<std::string> evidence;
+    for (const Finding& finding : findings)
+      if (evidence.size() < max_evidence)
+        evidence.push_back(fmt::format("{:#x}: {}: {}", finding.address.value_or(0), finding.instruction, finding.message));
+    add({"no_findings " + rule, "none", std::to_string(findings.size()), findings.empty(), std::move(evidence)});
+  }
+
 private:
   bool in_loading_loop(std::size_t loop, const WaitAnalysis& waits) const {
     for (; loop != nothing; loop = p_.loops[loop].parent)
@@ -202,9 +212,9 @@ bool IsaReport::met() const {
   return std::all_of(results.begin(), results.end(), [](const ExpectationResult& result) { return result.met; });
 }
 
-IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expectations& e) {
-  IsaReport report{.kernel = facts.kernel, .arch = facts.arch, .results = {}};
-  Checker check(program, facts, report);
+namespace {
+
+void check_all(Checker& check, const Expectations& e) {
   check.resources(e);
   check.widths("global_loads", e.global_loads,
                [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::load; });
@@ -220,6 +230,26 @@ IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expe
   if (e.max_instructions)
     check.max_instructions(*e.max_instructions);
   check.loops(e);
+}
+
+} // namespace
+
+IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expectations& e) {
+  if (!e.no_findings.empty())
+    throw Error("expectations of " + facts.kernel, "no_findings has " + e.no_findings.front() + ", and rules need a KernelAnalysis",
+                "call check_isa with what analyse() returns");
+  IsaReport report{.kernel = facts.kernel, .arch = facts.arch, .results = {}};
+  Checker check(program, facts, report);
+  check_all(check, e);
+  return report;
+}
+
+IsaReport check_isa(const KernelAnalysis& kernel, const Expectations& e) {
+  IsaReport report{.kernel = kernel.facts.kernel, .arch = kernel.facts.arch, .results = {}};
+  Checker check(kernel.program, kernel.facts, report);
+  check_all(check, e);
+  for (const std::string& rule : e.no_findings)
+    check.no_findings(rule, lint(kernel, {.only = {rule}}));
   return report;
 }
 

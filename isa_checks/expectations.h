@@ -9,6 +9,8 @@
 
 namespace kiln::isa {
 
+struct KernelAnalysis; // isa_checks/kernel_analysis.h
+
 // On the bytes that one lane moves with one instruction (16 is a 128-bit access). Zero fields ask for nothing.
 struct WidthExpectation {
   int min_bytes = 0;            // every instruction moves at least this much,
@@ -35,6 +37,8 @@ struct Expectations {
   std::optional<std::uint32_t> min_bytes_in_flight = {};
   // Both of these only in innermost loops (polls of a flag may lie within) with an instruction that begins so; empty: in all that load.
   std::string in_loops_with = {};
+  // Rules by id that have nothing to say about the kernel: HAZ002, that the compiler left all wait states that are needed.
+  std::vector<std::string> no_findings = {};
   bool operator==(const Expectations&) const = default;
 };
 
@@ -54,7 +58,10 @@ struct IsaReport {
   bool operator==(const IsaReport&) const = default;
 };
 
-// `program` and `facts` are of the same kernel. A verdict is data: nothing is thrown.
+// A verdict is data. Throws Error only for an id in no_findings that no rule has.
+IsaReport check_isa(const KernelAnalysis& kernel, const Expectations& expectations);
+// The same in a fraction of the time, of `program` and `facts` of one kernel. Throws Error when no_findings names a rule: rules
+// need the whole analysis.
 IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expectations& expectations);
 
 std::string to_text(const IsaReport& report);

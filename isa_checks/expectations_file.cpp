@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view known_keys =
     "kernel, arch, no_scratch, no_spills, max_vgprs, max_lds_bytes, min_waves_per_simd, global_loads, global_stores, lds, "
-    "required, forbidden, max_instructions, max_loop_drains or min_bytes_in_flight";
+    "required, forbidden, max_instructions, max_loop_drains, min_bytes_in_flight, in_loops_with or no_findings";
 
 class Reader {
 public:
@@ -81,6 +81,10 @@ private:
         e.max_loop_drains = read_.count(value, key);
       else if (key == "min_bytes_in_flight")
         e.min_bytes_in_flight = read_.count(value, key);
+      else if (key == "in_loops_with")
+        e.in_loops_with = read_.text(value, key);
+      else if (key == "no_findings")
+        e.no_findings = read_.texts(value, key);
       else
         read_.unknown_key(value, key, known_keys);
     }

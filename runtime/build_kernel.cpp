@@ -18,15 +18,21 @@ template <typename Stage> auto timed(double& milliseconds, const Stage& stage) {
 }
 
 std::string first_broken(const isa::IsaReport& report) {
-  for (const isa::ExpectationResult& result : report.results)
-    if (!result.met) return fmt::format("{}: expected {}, found {}", result.name, result.expected, result.found);
+  for (const isa::ExpectationResult& result : report.results) {
+    if (result.met) continue;
+    std::string text = fmt::format("{}: expected {}, found {}", result.name, result.expected, result.found);
+    if (!result.evidence.empty()) text += "\n      " + result.evidence.front();
+    return text;
+  }
   return "nothing";
 }
 
 std::string rejection_text(const std::string& kernel, const std::string& arch, const std::vector<RejectedSchedule>& tried) {
   std::string text = fmt::format("kernel '{}' for {}: no schedule keeps its ISA contract", kernel, arch);
   for (const RejectedSchedule& r : tried) text += fmt::format("\n  {}\n    {}", to_text(r.schedule), first_broken(r.report));
-  return text + "\nsplit the kernel, or lower vec with --set vec=...";
+  const bool product = !tried.empty() && tried.front().schedule.family == Family::skinny_gemm;
+  return text + (product ? "\nsplit the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16"
+                         : "\nsplit the kernel, or lower vec with --set vec=...");
 }
 
 } // namespace
@@ -38,11 +44,7 @@ BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const Com
                          const std::vector<std::string>& overrides) {
   BuildTimes times;
   const Plan plan = timed(times.plan, [&] { return make_plan(spec, target); });
-  const std::vector<Schedule> schedules = timed(times.schedule, [&] {
-    std::vector<Schedule> offered = candidates(plan, target);
-    if (!overrides.empty()) offered = {with_overrides(std::move(offered.front()), overrides, plan, target)};
-    return offered;
-  });
+  const std::vector<Schedule> schedules = timed(times.schedule, [&] { return candidates(plan, target, overrides); });
   std::vector<RejectedSchedule> rejected;
   for (const Schedule& schedule : schedules) {
     KernelSource source = timed(times.emit, [&] { return emit_source(plan, schedule, target); });

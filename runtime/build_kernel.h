@@ -43,7 +43,7 @@ struct RejectedError : Error {
 };
 
 // Compiles the schedules that candidates() offers, best first, until one keeps the contract of runtime/contract.h.
-// `overrides`: "name=value" fields of the schedule, as in `kiln compile --set`: then only that one is tried.
+// `overrides`: "name=value" fields of the schedule, as in `kiln compile --set`: then only the schedules with these are tried.
 // Throws what the stages throw, and RejectedError.
 BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const CompileOptions& options = {},
                          const std::vector<std::string>& overrides = {});

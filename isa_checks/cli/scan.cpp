@@ -230,7 +230,7 @@ private:
     result.findings = lint(analysis, rules);
     for (const KernelExpectations* entry :
          expectations_for(job.policy->expectations, analysis.facts.kernel, analysis.facts.arch)) {
-      result.contracts.push_back(check_isa(analysis.program, analysis.facts, entry->expectations));
+      result.contracts.push_back(check_isa(analysis, entry->expectations));
       for (const ExpectationResult& one : result.contracts.back().results)
         if (!one.met) result.findings.insert(result.findings.begin(), contract_finding(result.contracts.back(), one));
     }

@@ -124,8 +124,7 @@ void WorkerPool::fail(const KernelRequest& request, const std::string& fact, con
     std::vector<DumpFile> files{{kernel + ".kiln", request.spec}, {"worker-output.txt", output}};
     const Target gpu = target(request.arch);
     const Plan plan = make_plan(parse_spec(request.spec), gpu);
-    Schedule schedule = candidates(plan, gpu).front();
-    if (!request.overrides.empty()) schedule = with_overrides(std::move(schedule), request.overrides, plan, gpu);
+    const Schedule schedule = candidates(plan, gpu, request.overrides).front();
     files.push_back({kernel + ".hip", self_contained(emit_source(plan, schedule, gpu))});
     folder = write_dump(dump_folder(request.options.environment), fmt::format("{}-{}", kernel, request.arch), files).string();
     remedy = fmt::format("read the source and the worker's output in {}", folder);

@@ -108,11 +108,13 @@ KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 
 // Nothing moves across it at compile time.
 KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
 // Between the last matrix instruction and the first use of its result by another kind of instruction. On gfx950 that takes up
-// to 12 wait states for an 8-pass one (f8f6f4 of fp8); LLVM 21 leaves 11 where a loop ends between the two.
-KILN_DEVICE void settle_sums() {
+// to 12 wait states for an 8-pass one (16 x 16, f8f6f4 of fp8) and 20 for a 16-pass one (32 x 32); LLVM 21 leaves one less where
+// a branch lies between the two.
+template <bool large_tiles> KILN_DEVICE void settle_sums() {
 #if defined(__gfx950__)
   schedule_barrier();
   asm volatile("s_nop 11"); // twelve states
+  if constexpr (large_tiles) asm volatile("s_nop 7"); // eight more
   schedule_barrier();
 #endif
 }

@@ -1,5 +1,7 @@
 // Expectations: each kind met and broken, and what the report says.
+#include "isa_checks/error.h"
 #include "isa_checks/expectations.h"
+#include "isa_checks/kernel_analysis.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -94,6 +96,24 @@ TEST_CASE("required and forbidden instructions") {
   check_result(
       report_of("  flat_load_dword v0, v[2:3]\n  s_nop 0\n  flat_store_dword v[2:3], v0", {.forbidden = {"flat_"}}),
       {"forbidden flat_", "none", "2", false, {"0x0: flat_load_dword v0, v[2:3]", "0xc: flat_store_dword v[2:3], v0"}});
+}
+
+TEST_CASE("rules that have nothing to say") {
+  const auto report_of_rules = [](std::string_view body, const Expectations& expectations) {
+    const CodeObject object = assemble_kernel(body, "gfx942", {.vgprs = 32, .accum_offset = 32});
+    return check_isa(analyse(object, object.kernel("k")), expectations);
+  };
+  constexpr std::string_view early = "  v_mfma_f32_16x16x32_fp8_fp8 a[0:3], v[0:1], v[2:3], a[0:3]\n  s_nop 5\n  v_accvgpr_read_b32 v4, a0";
+  const IsaReport report = report_of_rules(early, {.no_findings = {"HAZ002"}});
+  REQUIRE(report.results.size() == 1);
+  CHECK_FALSE(report.met());
+  CHECK(report.results[0].name == "no_findings HAZ002");
+  CHECK(report.results[0].found == "1");
+  REQUIRE(report.results[0].evidence.size() == 1);
+  CHECK(report.results[0].evidence[0].starts_with("0xc: v_accvgpr_read_b32 v4, a0: a matrix result is read"));
+  CHECK(report_of_rules("  s_nop 0", {.max_instructions = 2, .no_findings = {"HAZ002"}}).met());
+  CHECK_THROWS_WITH_AS(report_of_rules("", {.no_findings = {"HAZ999"}}), doctest::Contains("HAZ999"), Error);
+  CHECK_THROWS_WITH_AS(report_of("", {.no_findings = {"HAZ002"}}), doctest::Contains("rules need a KernelAnalysis"), Error);
 }
 
 TEST_CASE("code size, and several at once in text and JSON") {

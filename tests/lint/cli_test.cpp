@@ -207,6 +207,7 @@ TEST_CASE("expectations: met, unmet, malformed") {
   CHECK(has(unmet.out, "error EXPECT: global_loads is expected to be"));
   CHECK(has(unmet.out, "forbidden global_load_dword"));
   CHECK_FALSE(has(unmet.out, "forbidden flat_"));
+  CHECK(expect("no_findings: [SPL001]\nin_loops_with: v_mfma_\n").exit_code == 0);
   CHECK(expect("{\"kernels\": [{\"kernel\": \"other\", \"max_vgprs\": 1}]}").exit_code == 0); // about another kernel; JSON
   const auto refused = [&](const std::string& text, std::string_view says) {
     check_refused({file, "--expect", folder.write("e.yaml", text)}, says);
