@@ -105,14 +105,19 @@ SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
   return c; // fits or not: require_valid_gemm says why
 }
 
+// The most workgroups that share a tile: the parts that its sum has.
+long long most_parts(const SkinnyGemmConfig& c) {
+  const long long least_steps = c.steps() / c.workgroups; // of a workgroup
+  return std::min<long long>(c.workgroups, (c.steps_per_tile() + least_steps - 2) / least_steps + 1);
+}
+
 std::string why(const SkinnyGemmConfig& c, const Target& target) {
-  return fmt::format(
-      "{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup{}",
-      c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target), target.compute_units(),
-      c.ring * c.b_loads() * c.waves,
-      !c.splits() ? ""
-      : c.atomics ? ", sums of split tiles meet by atomics"
-                  : ", sums of split tiles meet in fixed order");
+  const std::string meeting =
+      !c.splits() ? "no tile is split"
+                  : fmt::format("a tile is split into up to {} parts, whose sums meet {}", most_parts(c), c.atomics ? "by atomics" : "in fixed order");
+  return fmt::format("{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup, {}",
+                     c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target),
+                     target.compute_units(), c.ring * c.b_loads() * c.waves, meeting);
 }
 
 } // namespace

@@ -347,12 +347,12 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
 }
 
 std::vector<Schedule> candidates(const Plan& plan, const Target& target, const std::vector<std::string>& settings) {
-  std::vector<Schedule> offered = candidates(plan, target);
-  if (settings.empty()) return offered;
-  std::vector<Schedule> result{with_overrides(offered.front(), settings, plan, target)};
+  std::vector<Schedule> result = candidates(plan, target);
+  if (!settings.empty()) result = {with_overrides(result.front(), settings, plan, target)};
   const auto sets_ring = [](const std::string& setting) { return setting.starts_with("ring="); };
   if (!plan.gemm || std::ranges::any_of(settings, sets_ring)) return result;
   Schedule shorter = result.front();
+  shorter.why += "; a shorter ring, as what was better broke the ISA contract";
   while ((shorter.gemm.ring /= 2) > 0)
     if (is_valid(shorter, plan, target)) result.push_back(shorter);
   return result;

@@ -26,8 +26,9 @@ std::string_view name(GemmMethod method);
 
 // Valid schedules for `plan`, best first: the estimate that decides is explained in gen/schedule.cpp. Never empty.
 std::vector<Schedule> candidates(const Plan& plan, const Target& target);
-// The first of them with `settings` as with_overrides applies them, and where that is a product whose ring was not set, the same
-// with shorter rings, for when registers do not suffice. Throws what with_overrides throws. Never empty.
+// What is tried one after another: the candidates, or with `settings` the first of them as with_overrides changes it; and last,
+// for a product whose ring is not set, the first of these with shorter rings, for when the compiler needs more registers than was
+// estimated. Throws what with_overrides throws. Never empty.
 std::vector<Schedule> candidates(const Plan& plan, const Target& target, const std::vector<std::string>& settings);
 Schedule choose_schedule(const Plan& plan, const Target& target); // the first of them
 
