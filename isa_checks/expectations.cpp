@@ -1,5 +1,6 @@
 // Comparing a kernel with its expectations.
 #include "isa_checks/expectations.h"
+#include "isa_checks/plural.h"
 #include "isa_checks/waits.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ public:
       auto evidence = instructions([](const Instruction& i) { return i.mnemonic.starts_with("scratch_"); });
       const bool met = r.scratch_bytes == 0 && evidence.empty();
       add({"no_scratch", "0 bytes",
-           fmt::format("{} bytes per lane, {} scratch instructions", r.scratch_bytes, matched_), met,
+           fmt::format("{} bytes per lane, {}", r.scratch_bytes, plural(static_cast<std::size_t>(matched_), "scratch instruction")), met,
            std::move(evidence)});
     }
     if (e.no_spills)
