@@ -2,6 +2,7 @@
 #include "isa_checks/expectations.h"
 #include "isa_checks/error.h"
 #include "isa_checks/lint.h"
+#include "isa_checks/plural.h"
 #include "isa_checks/waits.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ public:
       auto evidence = instructions([](const Instruction& i) { return i.mnemonic.starts_with("scratch_"); });
       const bool met = r.scratch_bytes == 0 && evidence.empty();
       add({"no_scratch", "0 bytes",
-           fmt::format("{} bytes per lane, {} scratch instructions", r.scratch_bytes, matched_), met,
+           fmt::format("{} bytes per lane, {}", r.scratch_bytes, plural(static_cast<std::size_t>(matched_), "scratch instruction")), met,
            std::move(evidence)});
     }
     if (e.no_spills)

@@ -6,7 +6,6 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::array<int, 2> capacity{63, 15};
 // Distances beyond this are all the same to a reader, and a bound makes the analysis of loops end.
 constexpr std::int32_t longest_distance = 1 << 16;
 // Compilers' code has a few operations for one place; the bound keeps hostile code from taking memory without end.
@@ -27,14 +26,14 @@ bool merge(QueuePlace& to, const QueuePlace& from) {
   return true;
 }
 
-void issue_on(CounterQueue& queue, std::uint32_t instruction, bool unordered, std::int32_t clock, int most) {
+void issue_on(CounterQueue& queue, std::uint32_t instruction, const CounterUse& use, std::int32_t clock, int most) {
   queue.least = std::min(queue.least + 1, most); // the hardware stalls instead of counting further
   queue.most = std::min(queue.most + 1, most);
   queue.places.resize(static_cast<std::size_t>(queue.most));
   std::rotate(queue.places.begin(), queue.places.end() - 1, queue.places.end());
   queue.places.front().instructions.assign(1, instruction);
   queue.places.front().born = clock;
-  queue.unordered = queue.unordered || unordered;
+  (use.unordered ? queue.any_order : use.gds ? queue.gds : queue.plain) = true;
 }
 
 } // namespace
@@ -60,25 +59,29 @@ CounterUse counter_use(const Instruction& instruction) {
     use.lgkm = true;
     break;
   default:
-    // A write-back is waited for; invalidations are not counted (LLVM, SIInsertWaitcnts.cpp).
-    use.vm = m.starts_with("buffer_wb");
+    // A write-back is waited for; invalidations are not counted (LLVM, SIInsertWaitcnts.cpp). Images: gfx90a.
+    use.vm = m.starts_with("buffer_wb") || m.starts_with("image_");
+    use.gds = m.starts_with("ds_gws");
+    if (use.gds) {
+      use.lgkm = use.exp = true;
+      break;
+    }
     use.lgkm = use.unordered = m.starts_with("s_sendmsg");
   }
   return use;
 }
 
 void WaitState::issue(std::uint32_t instruction, const CounterUse& use) {
-  if (use.vm)
-    issue_on(queues[0], instruction, use.unordered, clock, capacity[0]);
-  if (use.lgkm)
-    issue_on(queues[1], instruction, use.unordered, clock, capacity[1]);
+  const std::array<bool, wait_counter_count> counts{use.vm, use.lgkm, use.exp};
+  for (std::size_t i = 0; i < queues.size(); ++i)
+    if (counts[i]) issue_on(queues[i], instruction, use, clock, counter_capacity[i]);
 }
 
 void WaitState::wait(WaitCounter counter, int value) {
   CounterQueue& queue = queues[static_cast<std::size_t>(counter)];
   if (queue.most <= value)
     return;
-  if (queue.unordered && value > 0) { // any of them may be what is left
+  if (queue.unordered() && value > 0) { // any of them may be what is left
     QueuePlace any = queue.places.front();
     for (const QueuePlace& place : queue.places)
       merge(any, place);
@@ -87,7 +90,7 @@ void WaitState::wait(WaitCounter counter, int value) {
   queue.most = value;
   queue.least = std::min(queue.least, value);
   queue.places.resize(static_cast<std::size_t>(value));
-  queue.unordered = queue.unordered && value > 0;
+  if (value == 0) queue.any_order = queue.plain = queue.gds = false;
 }
 
 void WaitState::forget_distances() {
@@ -112,10 +115,13 @@ bool WaitState::join(const WaitState& other) {
     for (std::size_t p = 0; p < shared; ++p)
       changed = merge(mine.places[p], theirs.places[p]) || changed;
     mine.places.insert(mine.places.end(), theirs.places.begin() + static_cast<std::ptrdiff_t>(shared), theirs.places.end());
-    changed = changed || theirs.least < mine.least || theirs.most > mine.most || (theirs.unordered && !mine.unordered);
+    changed = changed || theirs.least < mine.least || theirs.most > mine.most || (theirs.any_order && !mine.any_order) ||
+              (theirs.plain && !mine.plain) || (theirs.gds && !mine.gds);
     mine.least = std::min(mine.least, theirs.least);
     mine.most = std::max(mine.most, theirs.most);
-    mine.unordered = mine.unordered || theirs.unordered;
+    mine.any_order = mine.any_order || theirs.any_order;
+    mine.plain = mine.plain || theirs.plain;
+    mine.gds = mine.gds || theirs.gds;
   }
   return changed;
 }

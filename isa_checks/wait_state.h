@@ -10,8 +10,9 @@ namespace kiln::isa {
 
 // What an instruction adds to the counters; decided once for each instruction.
 struct CounterUse {
-  bool vm = false, lgkm = false;
+  bool vm = false, lgkm = false, exp = false;
   bool unordered = false;       // completes in any order with others of its counters
+  bool gds = false;             // completes in any order with those that are not GDS operations
   std::uint16_t load_bytes = 0; // per lane, of a load from device memory
 };
 CounterUse counter_use(const Instruction& instruction);
@@ -27,15 +28,17 @@ struct QueuePlace {
 // Places are counted from the youngest operation. Paths that met may disagree about which operation stands at a place,
 // and about the length of the queue.
 struct CounterQueue {
-  int least = 0, most = 0;        // operations outstanding
-  bool unordered = false;         // one that completes in any order may be among them
+  int least = 0, most = 0; // operations outstanding
+  // What may be among them: operations that complete in any order; in order with their like; GDS, likewise.
+  bool any_order = false, plain = false, gds = false;
   std::vector<QueuePlace> places; // `most` of them
+  bool unordered() const { return any_order || (plain && gds); }
   bool operator==(const CounterQueue&) const = default;
 };
 
 class WaitState {
 public:
-  std::array<CounterQueue, 2> queues; // by WaitCounter
+  std::array<CounterQueue, wait_counter_count> queues; // by WaitCounter
   std::int32_t clock = 0; // instructions executed since the block began; stands still where distances do not matter
   bool operator==(const WaitState&) const = default;
 

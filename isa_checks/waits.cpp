@@ -53,8 +53,8 @@ public:
     for (std::size_t b = 0; b < p_.blocks.size(); ++b)
       if (in_[b])
         walk(b, *in_[b], [&](std::size_t i, const WaitState& state) {
-          const auto& [vm, lgkm] = state.queues;
-          result[i] = {true, vm.least, vm.most, lgkm.least, lgkm.most};
+          const auto& [vm, lgkm, exp] = state.queues;
+          result[i] = {true, vm.least, vm.most, lgkm.least, lgkm.most, exp.least, exp.most};
         });
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) // between the looks nothing changes
       for (std::size_t i = p_.blocks[b].begin + 1; i < p_.blocks[b].end; ++i)
@@ -81,7 +81,8 @@ private:
   struct Action {
     std::size_t instruction = 0;
     CounterUse use;
-    int vmcnt = -1, lgkmcnt = -1; // waited for; -1: not
+    std::array<int, wait_counter_count> waits{-1, -1, -1}; // for how many of each counter; -1: not
+    bool acts() const { return use.vm || use.lgkm || use.exp || std::ranges::max(waits) >= 0; }
   };
 
   void find_actions() {
@@ -91,14 +92,12 @@ private:
         const Instruction& instruction = p_.instructions[i];
         Action action{.instruction = i, .use = uses_[i]};
         if (const auto counts = wait_counts(instruction)) {
-          action.vmcnt = counts->vmcnt.value_or(-1);
-          action.lgkmcnt = counts->lgkmcnt.value_or(-1);
+          action.waits = {counts->vmcnt.value_or(-1), counts->lgkmcnt.value_or(-1), counts->expcnt.value_or(-1)};
         } else if (instruction.flow ==
                    Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
-          action.vmcnt = action.lgkmcnt = 0;
+          action.waits = {0, 0, 0};
         }
-        if (action.use.vm || action.use.lgkm || action.vmcnt >= 0 || action.lgkmcnt >= 0)
-          actions_.push_back(action);
+        if (action.acts()) actions_.push_back(action);
       }
     }
     first_action_.push_back(actions_.size());
@@ -117,12 +116,9 @@ private:
       state.clock += tick * static_cast<std::int32_t>(action.instruction - at);
       work_ += size_of(state);
       look(action.instruction, state);
-      if (action.vmcnt >= 0)
-        state.wait(WaitCounter::vmcnt, action.vmcnt);
-      if (action.lgkmcnt >= 0)
-        state.wait(WaitCounter::lgkmcnt, action.lgkmcnt);
-      if (action.use.vm || action.use.lgkm)
-        state.issue(static_cast<std::uint32_t>(action.instruction), action.use);
+      for (std::size_t counter = 0; counter < wait_counter_count; ++counter)
+        if (action.waits[counter] >= 0) state.wait(static_cast<WaitCounter>(counter), action.waits[counter]);
+      state.issue(static_cast<std::uint32_t>(action.instruction), action.use);
       state.clock += tick;
       at = action.instruction + 1;
     }
@@ -172,6 +168,7 @@ private:
       add_point(index, WaitCounter::vmcnt, *counts->vmcnt, state);
     if (counts->lgkmcnt)
       add_point(index, WaitCounter::lgkmcnt, *counts->lgkmcnt, state);
+    if (counts->expcnt) add_point(index, WaitCounter::expcnt, *counts->expcnt, state);
   }
 
   void add_point(std::size_t index, WaitCounter counter, int value, const WaitState& state) {
@@ -186,7 +183,7 @@ private:
     if (counter == WaitCounter::vmcnt)
       std::tie(point.least_bytes, point.most_bytes) = bytes(queue);
     if (!point.idle()) {
-      const std::size_t first = queue.unordered ? 0 : static_cast<std::size_t>(value);
+      const std::size_t first = queue.unordered() ? 0 : static_cast<std::size_t>(value);
       for (std::size_t place = first; place < queue.places.size(); ++place)
         if (const QueuePlace& at = queue.places[place]; !at.instructions.empty()) {
           point.waits_for.insert(point.waits_for.end(), at.instructions.begin(), at.instructions.end());
@@ -306,7 +303,10 @@ private:
 
 } // namespace
 
-std::string_view name_of(WaitCounter counter) { return counter == WaitCounter::vmcnt ? "vmcnt" : "lgkmcnt"; }
+std::string_view name_of(WaitCounter counter) {
+  constexpr std::array<std::string_view, wait_counter_count> names{"vmcnt", "lgkmcnt", "expcnt"};
+  return names[static_cast<std::size_t>(counter)];
+}
 
 WaitAnalysis analyze_waits(const Program& program) { return Analyzer(program).run(); }
 

@@ -3,6 +3,8 @@
 #pragma once
 #include "isa_checks/instruction_class.h"
 #include "isa_checks/program.h"
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,9 +12,12 @@
 namespace kiln::isa {
 
 enum class WaitCounter : std::uint8_t {
-  vmcnt,   // global, flat, scratch and buffer operations, loads and stores alike, in order
-  lgkmcnt, // LDS in order, scalar memory and messages in any order, flat
+  vmcnt,   // global, flat, scratch, buffer and image operations, loads and stores alike, in order
+  lgkmcnt, // LDS in order, GDS in order, scalar memory and messages in any order, flat
+  expcnt,  // GDS operations that have yet to read their registers, in order
 };
+inline constexpr std::size_t wait_counter_count = 3;
+inline constexpr std::array<int, wait_counter_count> counter_capacity{63, 15, 7}; // by WaitCounter; s_waitcnt's fields
 std::string_view name_of(WaitCounter counter);
 
 // One counter of one s_waitcnt. Outstanding means: not yet waited for; it may have completed by itself.
@@ -43,7 +48,7 @@ struct LoopFlight {
 };
 
 struct WaitAnalysis {
-  std::vector<WaitPoint> points; // by address, vmcnt before lgkmcnt; unreachable waits are left out
+  std::vector<WaitPoint> points; // by address, in the order of WaitCounter; unreachable waits are left out
   std::vector<LoopFlight> loops; // one for each loop of the program
   bool approximate = false;      // calls, indirect branches or irreducible flow: states after them are guesses
   // false: the kernel exceeds the work budget, and was not analysed. There are no points then, and loops hold what is
@@ -52,14 +57,19 @@ struct WaitAnalysis {
 };
 
 // Operations leave a counter in order, but for flat, scalar memory and messages: while one of those is outstanding, a
-// wait for more than 0 may have completed any of them. A counter saturates at 63 (vmcnt) and 15 (lgkmcnt).
+// wait for more than 0 may have completed any of them. So may it while both LDS and GDS operations are outstanding.
+// Counters saturate at counter_capacity.
+//
+// Of gfx90a, gfx942 and gfx950, expcnt counts ds_gws_* alone: these parts have no exports, and their other ds_* cannot
+// address GDS (llvm-mc refuses both). That ds_gws_* count in lgkmcnt and in expcnt is from LLVM's SIInsertWaitcnts.cpp
+// (GDS_ACCESS, GDS_GPR_LOCK).
 // Ends within about two seconds whatever the flow graph: see WaitAnalysis::complete.
 WaitAnalysis analyze_waits(const Program& program);
 
 // Operations outstanding before an instruction, over all paths to it.
 struct OutstandingCounts {
   bool reached = false; // false: no path from the entry leads here
-  int least_vm = 0, most_vm = 0, least_lgkm = 0, most_lgkm = 0;
+  int least_vm = 0, most_vm = 0, least_lgkm = 0, most_lgkm = 0, least_exp = 0, most_exp = 0;
 };
 std::vector<OutstandingCounts> outstanding_counts(const Program& program); // by instruction
 

@@ -1,4 +1,5 @@
 // WaitAnalysis as text and as JSON.
+#include "isa_checks/plural.h"
 #include "isa_checks/waits.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,13 +24,13 @@ std::string to_text(const WaitAnalysis& waits, const Program& program) {
     std::vector<std::string> awaited;
     for (const std::size_t i : point.waits_for)
       awaited.push_back(fmt::format("{:#x} {}", program.instructions[i].address, program.instructions[i].mnemonic));
-    text += fmt::format(", waits for {}, issued {} instructions before\n", fmt::join(awaited, ", "),
-                        point.shortest_distance);
+    text += fmt::format(", waits for {}, issued {} before\n", fmt::join(awaited, ", "),
+                        plural(static_cast<std::size_t>(point.shortest_distance), "instruction"));
   }
   for (const LoopFlight& flight : waits.loops)
-    text += fmt::format("  {}: {} loads, {} bytes a trip of a wave, {} to {} bytes in flight, {} full drains\n",
-                        program.loop_name(flight.loop), flight.loads, flight.bytes_a_trip, flight.least_bytes,
-                        flight.most_bytes, flight.drains);
+    text += fmt::format("  {}: {}, {} bytes a trip of a wave, {} to {} bytes in flight, {}\n",
+                        program.loop_name(flight.loop), plural(flight.loads, "load"), flight.bytes_a_trip, flight.least_bytes,
+                        flight.most_bytes, plural(flight.drains, "full drain"));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "isa_checks/cli/diff.h"
 #include "isa_checks/cli/report.h"
 #include "isa_checks/cli/scan_options.h"
+#include "isa_checks/plural.h"
 #include "isa_checks/readable_name.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -88,7 +89,7 @@ private:
       for (const Finding& f : c.went)
         streams.out << paint("32", fmt::format("    went: {} {}: {}", f.rule, name_of(f.severity), f.message)) << '\n';
     }
-    streams.out << fmt::format("{} of {} changed, {} got worse\n", changes.size(), counted(kernels, "kernel"), regressions);
+    streams.out << fmt::format("{} of {} changed, {} got worse\n", changes.size(), plural(kernels, "kernel"), regressions);
   }
 
   static Json rules_of(const std::vector<Finding>& findings) {

@@ -20,7 +20,8 @@ commands (isa_lint COMMAND --help says more):
   isa_lint show FILE --kernel K     annotated disassembly
   isa_lint diff OLD NEW             what changed between two builds
 
-exit codes: 0 clean, 1 findings at or over the threshold, 2 bad usage or unreadable input)";
+exit codes: 0 clean, 1 findings at or over the threshold, 2 bad usage or unreadable input;
+what can be read is reported all the same)";
 
 using MakeReport = std::unique_ptr<ReportWriter> (*)(std::ostream&);
 

@@ -39,6 +39,5 @@ struct SeverityCounts {
   void add(const Finding& finding);
 };
 std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts);
-std::string counted(std::size_t count, std::string_view noun); // "1 kernel", "2 kernels"
 
 } // namespace kiln::isa::cli

@@ -79,7 +79,7 @@ Json loops_json(const KernelAnalysis& a) {
 }
 
 // One array an instruction, short because there are many: text, class, depth, block that begins here or -1, outstanding
-// (least and most of vmcnt and lgkmcnt), line of source or "", and for branches the instruction at the target.
+// (least and most of vmcnt, lgkmcnt and expcnt), line of source or "", and for branches the instruction at the target.
 Json code_json(const KernelAnalysis& a, const std::string& file) {
   Json list = Json::array();
   const std::vector<OutstandingCounts> outstanding = outstanding_counts(a.program);
@@ -97,6 +97,7 @@ Json code_json(const KernelAnalysis& a, const std::string& file) {
              b.begin == i ? static_cast<int>(block) : -1,
              range_text(o.least_vm, o.most_vm),
              range_text(o.least_lgkm, o.most_lgkm),
+             range_text(o.least_exp, o.most_exp),
              sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : ""};
     const bool branches = instruction.flow == Flow::jump || instruction.flow == Flow::branch;
     if (const std::size_t to = branches ? instruction_at(a.program, *instruction.branch_target) : nothing; to != nothing)

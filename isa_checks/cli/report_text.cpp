@@ -1,6 +1,7 @@
 // The report for people.
 #include "isa_checks/cli/report.h"
 #include "isa_checks/cli/terminal.h"
+#include "isa_checks/plural.h"
 #include "isa_checks/readable_name.h"
 #include <fmt/format.h>
 #include <set>
@@ -56,22 +57,18 @@ void SeverityCounts::add(const Finding& finding) {
   ++(finding.severity == Severity::error ? errors : finding.severity == Severity::warning ? warnings : infos);
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts) {
   std::string parts;
   const auto part = [&](std::size_t count, std::string_view noun) {
-    if (count > 0) parts += (parts.empty() ? "" : ", ") + (noun == "info" ? fmt::format("{} info", count) : counted(count, noun));
+    if (count > 0) parts += (parts.empty() ? "" : ", ") + (noun == "info" ? fmt::format("{} info", count) : plural(count, noun));
   };
   part(counts.errors, "error");
   part(counts.warnings, "warning");
   part(counts.infos, "info");
-  std::string line = fmt::format("{}{} in {} of {}", counted(totals.findings, "finding"), parts.empty() ? "" : " (" + parts + ")",
-                                 counted(totals.kernels, "kernel"), counted(totals.files, "file"));
+  std::string line = fmt::format("{}{} in {} of {}", plural(totals.findings, "finding"), parts.empty() ? "" : " (" + parts + ")",
+                                 plural(totals.kernels, "kernel"), plural(totals.files, "file"));
   if (totals.suppressed > 0) line += fmt::format("; {} suppressed", totals.suppressed);
-  if (totals.undecodable > 0) line += fmt::format("; {} of code cannot be decoded", counted(totals.undecodable, "word"));
+  if (totals.undecodable > 0) line += fmt::format("; {} of code cannot be decoded", plural(totals.undecodable, "word"));
   return line;
 }
 

@@ -69,7 +69,7 @@ public:
   Scanner(const ScanOptions& options, const ScanSink& sink) : options_(options), sink_(sink), policies_(options.policy) {}
 
   ScanTotals run() {
-    const std::vector<std::string> files = expand_paths(options_.paths);
+    const std::vector<std::string> files = expand_paths(options_.paths, [this](const Error& error) { fail(error); });
     std::vector<std::jthread> workers;
     const unsigned count = options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
     for (unsigned i = 0; i < count; ++i) workers.emplace_back([this] { work(); });

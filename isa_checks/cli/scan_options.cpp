@@ -2,6 +2,7 @@
 #include "isa_checks/cli/scan_options.h"
 #include "isa_checks/cli/report.h"
 #include "isa_checks/error.h"
+#include "isa_checks/plural.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -89,7 +90,7 @@ ScanTotals scan_with_progress(const ScanOptions& options, ScanSink sink, Streams
   if (!totals.skipped.empty()) streams.err << printable(skipped_line(totals)) << '\n';
   if (totals.kernels == 0 && totals.errors == 0)
     throw Error("kernels",
-                fmt::format("none was found in {} of {}", counted(totals.objects, "code object"), counted(totals.files, "file")),
+                fmt::format("none was found in {} of {}", plural(totals.objects, "code object"), plural(totals.files, "file")),
                 options.kernels.empty() ? fmt::format("give code for one of {}", known_target_names())
                                         : "isa_lint facts lists the kernels that --kernel may match");
   return totals;

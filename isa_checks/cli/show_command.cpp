@@ -1,6 +1,7 @@
 // isa_lint show: the disassembly of kernels with what the analyses say beside it.
 #include "isa_checks/cli/annotate.h"
 #include "isa_checks/cli/scan_options.h"
+#include "isa_checks/plural.h"
 #include "isa_checks/readable_name.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ class Listing {
 public:
   Listing(const KernelAnalysis& analysis, const ScannedKernel& kernel, bool colour)
       : a_(analysis), k_(kernel), paint_(colour), outstanding_(outstanding_counts(analysis.program)),
+        has_exp_(std::ranges::any_of(outstanding_, [](const OutstandingCounts& o) { return o.most_exp > 0; })),
         waits_(waits_by_instruction(analysis)), findings_(findings_by_instruction(analysis.program, kernel.findings)) {}
 
   std::string run() {
@@ -30,11 +32,12 @@ public:
     text_ += printable(to_text(k_.facts));
     for (const LoopFlight& loop : a_.waits.loops)
       if (loop.loads > 0)
-        text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {} full drains\n",
-                             fmt::format("loop {}", loop.loop), bytes(loop.bytes_a_trip), bytes(loop.least_bytes), loop.drains);
+        text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {}\n",
+                             fmt::format("loop {}", loop.loop), bytes(loop.bytes_a_trip), bytes(loop.least_bytes),
+                             plural(loop.drains, "full drain"));
     if (a_.waits.approximate) text_ += "  calls or irreducible flow: what is outstanding after them is a guess\n";
     for (const Finding* finding : findings_.back()) add_finding(*finding, 2);
-    text_ += fmt::format("\n{:>8} {:>5} {:>5}\n", "address", "vm", "lgkm");
+    text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp"));
     for (std::size_t b = 0; b < a_.program.blocks.size(); ++b) add_block(b);
     return std::move(text_);
   }
@@ -43,6 +46,12 @@ private:
   static std::string bytes(std::uint32_t count) {
     return count % 1024 == 0 && count > 0 ? fmt::format("{} KiB", count / 1024) : fmt::format("{} B", count);
   }
+
+  // The column exp is there where a kernel uses that counter; hardly one does.
+  std::string margin(std::string_view address, std::string_view vm, std::string_view lgkm, std::string_view exp) const {
+    return fmt::format("{:>8} {:>5} {:>5}", address, vm, lgkm) + (has_exp_ ? fmt::format(" {:>5}", exp) : "");
+  }
+  int margin_width() const { return has_exp_ ? 26 : 20; }
 
   int depth(std::size_t block) const {
     const std::size_t loop = a_.program.blocks[block].loop;
@@ -56,8 +65,8 @@ private:
       if (a_.program.loops[l].header == index)
         heading += fmt::format("  ; {}, depth {}", a_.program.loop_name(l), a_.program.loops[l].depth);
     if (!block.reachable) heading += "  ; unreachable";
-    text_ += fmt::format("{:22}{:{}}{}\n", "", "", 2 * depth(index), paint_("36", heading));
-    for (std::size_t i = block.begin; i < block.end; ++i) add_instruction(i, 24 + 2 * depth(index));
+    text_ += fmt::format("{:{}}{}\n", "", margin_width() + 2 + 2 * depth(index), paint_("36", heading));
+    for (std::size_t i = block.begin; i < block.end; ++i) add_instruction(i, margin_width() + 4 + 2 * depth(index));
   }
 
   // The margin says what is outstanding before the instruction.
@@ -65,12 +74,12 @@ private:
     const Instruction& instruction = a_.program.instructions[index];
     const OutstandingCounts& o = outstanding_[index];
     add_line_of_source(index, column);
-    text_ += paint_("2", fmt::format("{:>8x} {:>5} {:>5}", instruction.address, range_text(o.least_vm, o.most_vm),
-                                     range_text(o.least_lgkm, o.most_lgkm)));
+    text_ += paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.least_vm, o.most_vm),
+                                range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp)));
     const InstructionClass kind = classify(instruction);
     const bool memory = memory_op(instruction).has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";
-    text_ += fmt::format("{:{}}{}{}\n", "", column - 20, paint_(colour, instruction.text), target_label(instruction));
+    text_ += fmt::format("{:{}}{}{}\n", "", column - margin_width(), paint_(colour, instruction.text), target_label(instruction));
     for (const WaitPoint* point : waits_[index])
       text_ += fmt::format("{:{}}{}\n", "", column, paint_("33", "^ " + explain_wait(*point, a_.program)));
     for (const Finding* finding : findings_[index]) add_finding(*finding, column);
@@ -104,6 +113,7 @@ private:
   const ScannedKernel& k_;
   Painter paint_;
   std::vector<OutstandingCounts> outstanding_;
+  bool has_exp_; // something counts in expcnt
   std::vector<std::vector<const WaitPoint*>> waits_;
   std::vector<std::vector<const Finding*>> findings_;
   SourceLine last_;
@@ -116,7 +126,7 @@ public:
     app.add_option("files", files_, "As for isa_lint")->required()->type_name("FILES");
     add_input_options(app, arguments_);
     add_rule_options(app, arguments_);
-    app.footer("\nThe columns vm and lgkm count the operations outstanding before an instruction, over all paths to it.");
+    app.footer("\nThe columns vm, lgkm and (where anything counts there) exp count the operations outstanding before an instruction, over all paths to it.");
   }
 
   int run(Streams& streams) override {

@@ -122,11 +122,23 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
        !error && at != end; at.increment(error))
     if (at->is_regular_file(error) && looks_like_input(at->path())) files.push_back(at->path().string());
+  std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
   if (error) throw Error(folder.string(), "the folder cannot be read: " + error.message(), "check its permissions");
   if (files.size() == before)
     throw Error(folder.string(), "the folder holds no file with device code",
                 "give a folder of code objects, bundles, libraries or .s files");
-  std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+}
+
+void add_path(const std::string& path, std::vector<std::string>& files) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) throw Error(path, "there is no such file or folder", "check the path");
+  if (status.type() == fs::file_type::none)
+    throw Error(path, "it cannot be reached: " + error.message(), "check the folders and links on its path");
+  if (fs::is_directory(status))
+    add_folder(path, files);
+  else
+    files.push_back(path);
 }
 
 } // namespace
@@ -140,17 +152,14 @@ void read_input(View bytes, const std::string& name, const InputOptions& options
   }
 }
 
-std::vector<std::string> expand_paths(const std::vector<std::string>& paths) {
+std::vector<std::string> expand_paths(const std::vector<std::string>& paths, const std::function<void(const Error&)>& failed) {
   std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (!fs::exists(status)) throw Error(path, "there is no such file or folder", "check the path");
-    if (fs::is_directory(status))
-      add_folder(path, files);
-    else
-      files.push_back(path);
-  }
+  for (const std::string& path : paths) try {
+      add_path(path, files);
+    } catch (const Error& error) {
+      if (!failed) throw;
+      failed(error);
+    }
   return files;
 }
 

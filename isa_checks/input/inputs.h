@@ -34,7 +34,9 @@ void read_input(std::span<const std::uint8_t> bytes, const std::string& name, co
                 const InputVisitor& visitor, const std::function<void(std::uint64_t)>& done = {});
 
 // Files as they are; folders as the sorted files under them that look like input by their first bytes or end in .s.
-// Throws Error for a path that does not exist, and for a folder that holds nothing to read.
-std::vector<std::string> expand_paths(const std::vector<std::string>& paths);
+// `failed` is told of a path that does not exist, and of a folder that cannot be read or holds nothing to read; the other
+// paths follow. Without it, the first of them is thrown.
+std::vector<std::string> expand_paths(const std::vector<std::string>& paths,
+                                      const std::function<void(const Error&)>& failed = {});
 
 } // namespace kiln::isa

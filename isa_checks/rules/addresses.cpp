@@ -56,8 +56,8 @@ void mem003(const KernelAnalysis& k, FindingSink& sink) {
     if (c.lines128 <= 2 * needed) continue;
     const bool reused = walks_the_line(k, a);
     const double efficiency = 100.0 * wanted / (line * c.lines128);
-    sink.add({.message = fmt::format("a wave touches {} lines of 128 B ({} of 64 B) for {} B that it uses: {:.0f} %{}{}",
-                                     c.lines128, c.lines64, wanted, efficiency,
+    sink.add({.message = fmt::format("a wave touches {} of 128 B ({} of 64 B) for {} B that it uses: {:.0f} %{}{}",
+                                     plural(static_cast<std::size_t>(c.lines128), "line"), c.lines64, wanted, efficiency,
                                      reused ? "; later repetitions use the rest, if it is still cached" : "",
                                      a.lanes_known ? "" : " (all lanes taken to be on)"),
               .evidence = {{"lines128", static_cast<double>(c.lines128), ""},

@@ -24,7 +24,7 @@ void atm001(const KernelAnalysis& k, FindingSink& sink) {
   }
   if (found.empty()) return;
   sink.add({.message = fmt::format("{} a value that nothing reads",
-                                   found.size() == 1 ? "1 atomic returns" : fmt::format("{} atomics return", found.size())),
+                                   plural(found.size(), "atomic returns", "atomics return")),
             .evidence = {{"atomics", number(found.size()), "instructions"}},
             .instructions = found});
 }
@@ -45,8 +45,8 @@ void atm003(const KernelAnalysis& k, FindingSink& sink) {
     return (m.find("_atomic_cmpswap") != std::string_view::npos || m.starts_with("ds_cmpst")) && k.loop_of(i) != nothing;
   });
   if (found.empty()) return;
-  sink.add({.message = fmt::format("{} that {} until nobody interferes", plural(found.size(), "compare-and-swap"),
-                                   found.size() == 1 ? "repeats" : "repeat"),
+  sink.add({.message = fmt::format("{} until nobody interferes",
+                                   plural(found.size(), "compare-and-swap that repeats", "compare-and-swaps that repeat")),
             .evidence = {{"atomics", number(found.size()), "instructions"}},
             .instructions = found});
 }

@@ -90,8 +90,8 @@ void mth003(const KernelAnalysis& k, FindingSink& sink) {
     return k.mnemonic(i).starts_with("v_") && k.mnemonic(i).find("_f64") != std::string_view::npos;
   });
   if (up.empty() || down.empty()) return;
-  sink.add({.message = fmt::format("{}, of which {} widen f32 and {} round to it again", plural(work.size(), "f64 instruction"),
-                                   up.size(), down.size()),
+  sink.add({.message = fmt::format("{}, with {} from f32 and {} to it", plural(work.size(), "f64 instruction"),
+                                   plural(up.size(), "conversion"), plural(down.size(), "conversion")),
             .evidence = {{"f64", number(work.size()), "instructions"},
                          {"widened", number(up.size()), "instructions"},
                          {"rounded", number(down.size()), "instructions"}},

@@ -49,7 +49,8 @@ void mfm003(const KernelAnalysis& k, FindingSink& sink) {
       states = std::max(states, use.nop_states);
     }
   for (const auto& [loop, found] : loops)
-    sink.add({.message = fmt::format("{} wait states in s_nop until a matrix result may be read ({})", found.second,
+    sink.add({.message = fmt::format("{} in s_nop until a matrix result may be read ({})",
+                                     plural(static_cast<std::size_t>(found.second), "wait state"),
                                      plural(found.first.size() / 2, "place")),
               .evidence = {{"states", static_cast<double>(found.second), "wait states"},
                            {"places", number(found.first.size() / 2), ""}},

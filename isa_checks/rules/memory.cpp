@@ -27,8 +27,8 @@ void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, Memory
   int least = widest;
   for (const std::size_t i : found) least = std::min(least, k.memory.find(i)->op.bytes);
   const std::string_view noun = direction == MemoryDirection::load ? "load" : "store";
-  sink.add({.message = fmt::format("{} of the loop's {} move less than 16 B a lane, the narrowest {} B", found.size(),
-                                   plural(all.size(), noun), least),
+  sink.add({.message = fmt::format("{} of the loop's {} {} less than 16 B a lane, the narrowest {} B", found.size(),
+                                   plural(all.size(), noun), found.size() == 1 ? "moves" : "move", least),
             .evidence = {{"narrow", number(found.size()), "instructions"},
                          {"all", number(all.size()), "instructions"},
                          {"narrowest", static_cast<double>(least), "B"}},
@@ -60,7 +60,7 @@ void mem002(const KernelAnalysis& k, FindingSink& sink) {
   if (flat.empty()) return;
   const auto in_loops =
       static_cast<std::size_t>(std::count_if(flat.begin(), flat.end(), [&](std::size_t i) { return k.loop_of(i) != nothing; }));
-  sink.add({.message = fmt::format("{}, {} of them in loops", plural(flat.size(), "flat instruction"), in_loops),
+  sink.add({.message = fmt::format("{}, {} in loops", plural(flat.size(), "flat instruction"), in_loops),
             .evidence = {{"flat", number(flat.size()), "instructions"}, {"in_loops", number(in_loops), "instructions"}},
             .instructions = flat});
 }
@@ -70,7 +70,7 @@ void mem006(const KernelAnalysis& k, FindingSink& sink) {
   for (const MemoryAccess& a : k.memory.accesses)
     if (is_device(a.op) && a.op.direction != MemoryDirection::atomic && a.sc1) found.push_back(a.instruction);
   if (found.empty()) return;
-  sink.add({.message = fmt::format("{} of system scope (sc1)", plural(found.size(), "load or store")),
+  sink.add({.message = fmt::format("{} of system scope (sc1)", plural(found.size(), "load or store", "loads or stores")),
             .evidence = {{"accesses", number(found.size()), "instructions"}},
             .instructions = found});
 }
@@ -142,7 +142,7 @@ void mem011(const KernelAnalysis& k, FindingSink& sink) {
     if (!staged.empty())
       sink.add(
           {.message = fmt::format("{} only to be written to LDS unchanged",
-                                  staged.size() == 1 ? "1 load brings data" : fmt::format("{} loads bring data", staged.size())),
+                                  plural(staged.size(), "load brings data", "loads bring data")),
            .evidence = {{"loads", number(staged.size()), "instructions"}},
            .instructions = staged,
            .loop = loop});

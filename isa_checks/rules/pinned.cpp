@@ -19,7 +19,7 @@ void pin001(const KernelAnalysis& k, FindingSink& sink) {
   if (found.empty()) return;
   sink.add({.message = fmt::format(
                 "{} v{} or above, which are kept for others",
-                found.size() == 1 ? "1 instruction writes" : fmt::format("{} instructions write", found.size()), first),
+                plural(found.size(), "instruction writes", "instructions write"), first),
             .evidence = {{"writes", number(found.size()), "instructions"}, {"first_vgpr", static_cast<double>(first), ""}},
             .instructions = found});
 }

@@ -1,7 +1,6 @@
 // Choosing instructions and loops.
 #include "isa_checks/rules/select.h"
 #include <algorithm>
-#include <fmt/format.h>
 #include <iterator>
 
 namespace kiln::isa::rules {
@@ -77,10 +76,6 @@ bool is_device(const MemoryOp& op) {
 
 int nop_states(const KernelAnalysis& kernel, std::size_t i) {
   return kernel.mnemonic(i) == "s_nop" ? static_cast<int>(kernel.operands[i][0].number & 15U) + 1 : 0;
-}
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 } // namespace kiln::isa::rules

@@ -1,6 +1,7 @@
 // Choosing instructions and loops: what the rules share.
 #pragma once
 #include "isa_checks/kernel_analysis.h"
+#include "isa_checks/plural.h"
 #include <string_view>
 #include <vector>
 
@@ -36,7 +37,5 @@ bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop);
 bool is_device(const MemoryOp& op);
 // States that s_nop waits; 0 for other instructions.
 int nop_states(const KernelAnalysis& kernel, std::size_t instruction);
-// "1 load", "3 loads".
-std::string plural(std::size_t count, std::string_view noun);
 
 } // namespace kiln::isa::rules

@@ -59,7 +59,7 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     const LoopFlight& flight = k.waits.loops[loop];
     if (flight.loads == 0 || flight.most_back_bytes > 0) continue;
-    sink.add({.message = fmt::format("{} a repetition, none of them in flight when the next repetition begins",
+    sink.add({.message = fmt::format("{} a repetition, none in flight when the next repetition begins",
                                      plural(flight.loads, "load")),
               .evidence = {{"loads", static_cast<double>(flight.loads), "instructions"},
                            {"bytes_a_trip", static_cast<double>(flight.bytes_a_trip), "B"},
@@ -111,7 +111,7 @@ void wait003(const KernelAnalysis& k, FindingSink& sink) {
 
 void wait004(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
-    const int most = p.counter == WaitCounter::vmcnt ? 63 : 15;
+    const int most = counter_capacity[static_cast<std::size_t>(p.counter)];
     if (p.most_outstanding < most || p.least_outstanding < most) continue;
     sink.add({.message = fmt::format("{} operations are outstanding before this wait, as many as {} counts: earlier ones stalled",
                                      most, name_of(p.counter)),
@@ -137,8 +137,8 @@ void wait005(const KernelAnalysis& k, FindingSink& sink) {
       if (all) copied.push_back(i);
     }
     if (!copied.empty())
-      sink.add({.message = fmt::format("what {} bring is only copied within the same repetition, which must wait for it",
-                                       plural(copied.size(), "load")),
+      sink.add({.message = fmt::format("what {} is only copied within the same repetition, which must wait for it",
+                                       plural(copied.size(), "load brings", "loads bring")),
                 .evidence = {{"loads", number(copied.size()), "instructions"}},
                 .instructions = copied,
                 .loop = loop});

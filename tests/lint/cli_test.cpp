@@ -67,6 +67,28 @@ TEST_CASE("one unreadable file does not hide the others, and makes the exit code
   CHECK(has(r.out, "SPL001"));
 }
 
+TEST_CASE("a path that does not exist does not hide the others, in whatever order they are given") {
+  const Folder folder;
+  const Folder empty;
+  const std::string missing = folder.at("missing.co"), scratch = folder.write("scratch.s", scratch_text());
+  for (const std::vector<std::string>& files : {std::vector{missing, scratch}, std::vector{scratch, missing}}) {
+    const Result r = isa_lint(files);
+    CHECK(r.exit_code == 2);
+    CHECK(r.err.starts_with("error: " + missing + ": there is no such file or folder; "));
+    CHECK(std::ranges::count(r.err, '\n') == 1);
+    CHECK(has(r.out, "error SPL001"));
+    CHECK(has(r.out, "in 1 kernel of 1 file"));
+  }
+  const Result r = isa_lint({missing, empty.path.string(), folder.write("clean.s", clean_text()), "--format", "json"});
+  CHECK(r.exit_code == 2); // although nothing was found
+  CHECK(has(r.err, "holds no file with device code"));
+  CHECK(json::parse(r.out)["failures"].size() == 2);
+  CHECK(json::parse(r.out)["kernels"].size() == 1);
+  const Result facts = isa_lint({"facts", missing, scratch});
+  CHECK(facts.exit_code == 2);
+  CHECK(has(facts.out, "gfx942"));
+}
+
 TEST_CASE("the threshold decides what is reported and what ends with 1") {
   const Folder folder;
   const std::string file = folder.write("k.s", plain_text("gfx942")); // a loop that drains: warnings, no errors
@@ -256,6 +278,17 @@ TEST_CASE("show: loops indented, waits explained, what is outstanding, findings 
   REQUIRE(at != std::string::npos);
   const std::string margin = r.out.substr(r.out.rfind('\n', at) + 1, 14);
   CHECK(margin == "      14     1");
+}
+
+TEST_CASE("show: expcnt has a column where something counts in it") {
+  const Folder folder;
+  const std::string file = folder.write("k.s", plain_text("gfx942", "k", "  ds_gws_init v0 gds\n  s_waitcnt expcnt(0)\n"));
+  const Result r = isa_lint({"show", file});
+  CHECK(r.exit_code == 0);
+  CHECK(has(r.out, " address    vm  lgkm   exp\n"));
+  CHECK(has(r.out, "           1     1    s_waitcnt expcnt(0)\n"));
+  CHECK(has(r.out, "^ expcnt(0): of 1 outstanding waits for all: ds_gws_init at 0x0"));
+  CHECK_FALSE(has(isa_lint({"show", folder.write("plain.s", plain_text("gfx942"))}).out, "lgkm   exp"));
 }
 
 TEST_CASE("diff: nothing, worse, better, thresholds, kernels that came and went") {

@@ -127,4 +127,5 @@ TEST_CASE("html: one page without anything from elsewhere, whose data cannot end
   CHECK(kernels[0]["loops"][0]["blocks"][0] == json::array({2, 8}));
   CHECK(kernels[0]["findings"].size() > 0);
   CHECK(kernels[0]["waits"][1]["for"] == json::array({2}));
+  CHECK(kernels[0]["code"][2][7] == ""); // nothing counts in expcnt
 }

@@ -220,4 +220,13 @@ TEST_CASE("folders: what looks like input, sorted; nothing is an error") {
   const Folder empty;
   CHECK_THROWS_WITH_AS(expand_paths({empty.path.string()}), doctest::Contains("holds no file with device code"), Error);
   CHECK_THROWS_WITH_AS(expand_paths({folder.at("missing")}), doctest::Contains("there is no such file or folder"), Error);
+  std::vector<std::string> failures;
+  std::filesystem::create_symlink("loop", folder.path / "loop");
+  CHECK(expand_paths({folder.at("missing"), folder.at("a.co"), empty.path.string(), folder.at("loop"), folder.at("z.s")},
+                     [&](const Error& error) { failures.push_back(error.what()); }) ==
+        std::vector<std::string>{folder.at("a.co"), folder.at("z.s")});
+  REQUIRE(failures.size() == 3);
+  CHECK(failures[0].find("there is no such file or folder") != std::string::npos);
+  CHECK(failures[1].find("holds no file with device code") != std::string::npos);
+  CHECK(failures[2].find("it cannot be reached: ") != std::string::npos);
 }

@@ -223,19 +223,20 @@ function code_card(k) {
   for (const w of k.waits) waits.set(w.at, [...(waits.get(w.at) || []), w]);
   for (const f of k.findings) if (f.at !== null) findings.set(f.at, [...(findings.get(f.at) || []), f]);
   const heads = new Map(k.loops.map(l => [l.blocks.length ? l.blocks[0][0] : -1, l]));
-  const rows = [el("div", {class: "row head"}, el("span", {}, "address"), el("span", {title: "vector memory operations outstanding before the instruction"}, "vm"), el("span", {title: "LDS and scalar memory operations outstanding"}, "lgkm"), el("span", {}))];
+  const has_exp = k.code.some(row => row[7] !== ""); // hardly a kernel has anything that expcnt counts
+  const rows = [el("div", {class: "row head"}, el("span", {}, "address"), el("span", {title: "vector memory operations outstanding before the instruction"}, "vm"), el("span", {title: "LDS and scalar memory operations outstanding"}, "lgkm"), has_exp && el("span", {title: "GDS operations that have yet to read their registers"}, "exp"), el("span", {}))];
   let source = "";
-  k.code.slice(0, MOST_ROWS).forEach(([address, text, cls, depth, block, vm, lgkm, line, target], i) => {
+  k.code.slice(0, MOST_ROWS).forEach(([address, text, cls, depth, block, vm, lgkm, exp, line, target], i) => {
     const pad = "  ".repeat(depth);
-    if (block >= 0) rows.push(el("div", {class: "row"}, el("span"), el("span"), el("span"), el("span", {class: "label"}, `${pad}block_${block}` + (heads.has(i) ? `   ${heads.get(i).name}, depth ${heads.get(i).depth}` : ""))));
+    if (block >= 0) rows.push(el("div", {class: "row"}, el("span"), el("span"), el("span"), has_exp && el("span"), el("span", {class: "label"}, `${pad}block_${block}` + (heads.has(i) ? `   ${heads.get(i).name}, depth ${heads.get(i).depth}` : ""))));
     if (line && line !== source) rows.push(el("div", {class: "note", title: line}, pad + line.split("/").pop()));
     source = line;
-    rows.push(el("div", {class: "row", id: "i" + i}, el("span", {}, address.toString(16)), el("span", {}, vm), el("span", {}, lgkm), el("span", {class: "t " + cls}, pad + "  " + text, target !== undefined && el("button", {class: "link goto", onclick: () => jump(target)}, `→ block_${k.code[target] ? k.code[target][4] : "?"}`))));
+    rows.push(el("div", {class: "row", id: "i" + i}, el("span", {}, address.toString(16)), el("span", {}, vm), el("span", {}, lgkm), has_exp && el("span", {}, exp), el("span", {class: "t " + cls}, pad + "  " + text, target !== undefined && el("button", {class: "link goto", onclick: () => jump(target)}, `→ block_${k.code[target] ? k.code[target][4] : "?"}`))));
     for (const w of waits.get(i) || []) rows.push(el("div", {class: "note"}, el("span", {class: "guide", style: `margin-left:${depth * 15}px`}, w.text)));
     for (const f of findings.get(i) || []) rows.push(el("div", {class: "note " + f.severity}, el("span", {class: "guide", style: `margin-left:${depth * 15}px;border-color:currentColor`}, `${f.rule}: ${f.message}`)));
   });
   if (k.instructions > k.code.length) rows.push(el("div", {class: "note"}, `${(k.instructions - k.code.length).toLocaleString("en")} more instructions are not shown.`));
-  return el("section", {class: "card", style: "padding:0"}, el("h2", {style: "padding:20px 20px 0"}, "Code"), el("div", {class: "code", id: "code"}, rows));
+  return el("section", {class: "card", style: "padding:0"}, el("h2", {style: "padding:20px 20px 0"}, "Code"), el("div", {class: "code" + (has_exp ? " exp" : ""), id: "code"}, rows));
 }
 function jump(index) {
   const row = document.getElementById("i" + index);
