@@ -12,14 +12,42 @@ namespace {
 // HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; nearly four times that hides jitter.
 constexpr int kib_in_flight_per_cu = 64;
 constexpr int kib_behind_a_wait = 48; // what is still in flight where the oldest step has been waited for
-constexpr int vgprs_for_ring = 224;   // of 256 addressable ones
+constexpr int vgprs_for_ring = 224;  // of 256 addressable ones
+constexpr int vgprs_for_loads = 216; // of those, what loads bring: 220 were copied, in points of tests/fuzz/gemm_points.cpp
+constexpr int vgprs_for_ring_with_agprs = 300; // of 512 of both kinds
 constexpr double good_balance = 0.97;
 
-int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * ((c.b_loads() + gemm_a_loads(c)) * 4 + gemm_scale_loads(c)); }
+// Four groups at a time: two VGPRs of scales and one of zero points, of this turn and of the next one.
+int scale_vgprs(const SkinnyGemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
+
+int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * (c.b_loads() + gemm_a_loads(c)) * 4 + scale_vgprs(c); }
 
 int sum_vgprs(const SkinnyGemmConfig& c) {
   const int each = c.is_matrix() ? c.edge() * c.edge() / 64 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
-  return c.products * c.tile_n / c.rows_per_load() * each;
+  const int tiles = c.products * c.tile_n / c.rows_per_load();
+  // With scales of blocks, the sums of groups of up to four tiles are added to the others later. Where rows are many, those lie
+  // in AGPRs.
+  const bool adds_later = c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1;
+  const int groups = adds_later ? std::min(tiles, 4) * 4 + c.products * 2 : 0;
+  return tiles * each + groups;
+}
+
+// Of a ring, and of the copy that cuts off what lies beyond the end of k.
+int load_vgprs(const SkinnyGemmConfig& c) { return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * 4; }
+
+// Where A's numbers and the sums are operands of matrix instructions alone, they may lie in AGPRs, of which a wave that has a
+// SIMD to itself has as many as VGPRs. LLVM 21 copies loaded values, which drains the ring, from an estimate of 330.
+bool fits_registers(const SkinnyGemmConfig& c) {
+  const int all = ring_vgprs(c) + sum_vgprs(c);
+  if (c.unpacks_in_order() && c.waves <= 4) return all <= vgprs_for_ring_with_agprs;
+  return all <= vgprs_for_ring && load_vgprs(c) <= vgprs_for_loads;
+}
+
+// Whether vmcnt, which counts to 63, can say that one step has come and the others not.
+bool fits_counter(const SkinnyGemmConfig& c) {
+  if (!c.packed()) return c.ring * c.b_loads() <= 60;
+  const int scales = gemm_scale_loads(c), others = c.wide_scales() ? scales : scales - scales / c.ring;
+  return (c.ring - 1) * (c.b_loads() + gemm_a_loads(c)) + others <= 62 && c.ring * c.b_loads() <= 60;
 }
 
 // Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.
@@ -32,7 +60,7 @@ long long wave_steps(const SkinnyGemmConfig& c) {
 SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
   const int loads = (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads(); // with one workgroup a CU
   const int least = std::max({1, loads, (kib_behind_a_wait / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
-  const auto fits = [&] { return ring_vgprs(c) + sum_vgprs(c) <= vgprs_for_ring && c.ring * c.b_loads() <= 60 && c.ring <= 16; };
+  const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.ring <= 16; };
   SkinnyGemmConfig best = c;
   best.ring = 0;
   for (c.ring = least; fits(); ++c.ring)
@@ -128,10 +156,15 @@ int gemm_a_loads(const SkinnyGemmConfig& c) {
 }
 
 int gemm_scale_loads(const SkinnyGemmConfig& c) {
-  if (c.packed()) return 2 * c.b_loads(); // a scale and a zero point
+  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
+  if (c.packed()) return c.ring * 2 * c.b_loads();                         // a scale and a zero point
   if (!c.block_scaled()) return 0;
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
-  return (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
+  return c.ring * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
+}
+
+bool gemm_without_agprs(const SkinnyGemmConfig& c) {
+  return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 && ring_vgprs(c) + sum_vgprs(c) <= vgprs_for_ring;
 }
 
 double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
@@ -149,7 +182,7 @@ SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target
   const int widest = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
   for (c.tile_n = widest;; c.tile_n /= 2) {
     const SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target)));
-    if (c.tile_n <= c.rows_per_load() || c.tile_n <= 16 || ring_vgprs(fitted) + sum_vgprs(fitted) <= vgprs_for_ring)
+    if (c.tile_n <= c.rows_per_load() || c.tile_n <= 16 || fits_registers(fitted))
       return fitted;
   }
 }
@@ -162,9 +195,11 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
     SkinnyGemmConfig c = base;
     c.tile_n = std::max(16, columns / c.products);
     c = with_vec(with_ring(with_workgroups(c, target)));
-    if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || sum_vgprs(c) + ring_vgprs(c) > vgprs_for_ring + 64) continue;
+    if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && sum_vgprs(c) + ring_vgprs(c) > vgprs_for_ring + 64)) continue;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   }
+  // A ring of two has one step in flight behind a wait. 4-bit weights meet so much of A that the widest tile may leave no more.
+  std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return !c.packed() || c.ring > 2; });
   std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return gemm_balance(c, target) >= good_balance; });
   std::vector<Schedule> result;
   for (const SkinnyGemmConfig& c : configs) result.push_back({.family = Family::skinny_gemm, .gemm = c, .why = why(c, target)});

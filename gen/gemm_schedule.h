@@ -19,7 +19,10 @@ double gemm_balance(const SkinnyGemmConfig& config, const Target& target);
 // 16-byte loads of A that a lane makes in a step.
 int gemm_a_loads(const SkinnyGemmConfig& config);
 
-// Loads of single scales and zero points that a lane makes in a step.
+// Loads of scales and zero points that a lane makes in a turn of the ring, each of less than 16 bytes.
 int gemm_scale_loads(const SkinnyGemmConfig& config);
+
+// Whether the kernel is compiled for VGPRs alone: where sums are read after every step, and fit.
+bool gemm_without_agprs(const SkinnyGemmConfig& config);
 
 } // namespace kiln

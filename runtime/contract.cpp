@@ -69,7 +69,7 @@ isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
   e.global_loads.exceptions = static_cast<std::uint32_t>(c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.tensors.size()) * 8));
   // The ring is loaded in at most eight places of the code: the first turn, the next ones and the last but one, twice each
   // where tiles follow each other, and twice where a turn may be partial.
-  e.global_loads.exceptions += static_cast<std::uint32_t>(8 * c.ring * gemm_scale_loads(c));
+  e.global_loads.exceptions += static_cast<std::uint32_t>(8 * gemm_scale_loads(c));
   e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};
   // LLVM 21 at times leaves one wait state too few between a matrix instruction and the reads of its result behind a branch.
   e.no_findings = {"HAZ002"};

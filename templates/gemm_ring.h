@@ -2,6 +2,7 @@
 #pragma once
 #include "gemm_segment.h"
 #include "gemm_sums.h"
+#include "gemm_turn_scales.h"
 
 namespace kiln {
 
@@ -28,7 +29,12 @@ public:
     operands_.move_to(segment.tile, segment.first + (partial_turns ? smaller(first, segment.count - 1) : first), a, b...);
     left_in_tile_ = config.steps_per_tile() - segment.first - first;
     platform::schedule_barrier();
-    if (!partial_turns || count_ >= config.ring) {
+    if constexpr (config.wide_scales()) {
+      scales_.load(operands_.scales, 0);
+      platform::schedule_barrier();
+    }
+    // One path where scales were loaded just now: the compiler would move those loads behind a branch.
+    if (!partial_turns || (!config.wide_scales() && count_ >= config.ring)) {
       load_turn(0);
     } else {
       load_turn(0, count_ ? count_ - 1 : 0);
@@ -42,35 +48,40 @@ public:
     u32 left = count_;
 #pragma nounroll
     for (; left >= 2 * config.ring; left -= config.ring) {
+      take_scales(true);
 #pragma unroll
       for (int i = 0; i < config.ring; ++i) {
         add(i, i);
         platform::schedule_barrier();
         ring_[i].load(operands_, config.ring + i);
         platform::schedule_barrier();
+        sums_.settle();
       }
       next_turn();
     }
     if constexpr (partial_turns) {
       if (left > config.ring) {
+        take_scales(true);
 #pragma unroll
         for (int i = 0; i < config.ring; ++i) {
           add(i, i);
           platform::schedule_barrier();
           ring_[i].load(operands_, smaller(config.ring + i, left - 1));
           platform::schedule_barrier();
+          sums_.settle();
         }
         next_turn();
         left -= config.ring;
       }
     }
+    take_scales(false);
     if (!partial_turns || left == config.ring) {
 #pragma unroll
-      for (int i = 0; i < config.ring; ++i) add(i, i);
+      for (int i = 0; i < config.ring; ++i) add_now(i);
     } else {
 #pragma unroll
       for (int i = 0; i < config.ring - 1; ++i)
-        if (static_cast<u32>(i) < left) add(i, i);
+        if (static_cast<u32>(i) < left) add_now(i);
     }
   }
 
@@ -96,15 +107,30 @@ private:
     operands_.advance(config.ring);
     left_in_tile_ -= config.ring;
   }
+  // The scales of this turn, where they are loaded for a whole turn; and the loads of the next one's, before those of its steps.
+  KILN_MEMBER void take_scales(bool more) {
+    if constexpr (config.wide_scales()) {
+      scales_.take(operands_.scales);
+      platform::schedule_barrier();
+      if (more) scales_.load(operands_.scales, config.ring);
+      platform::schedule_barrier();
+    }
+  }
   // `step` counts from the start of this turn.
   KILN_MEMBER void add(int slot, int step) {
+    if constexpr (config.wide_scales()) scales_.give(ring_[slot].scales, slot);
     if constexpr (config.k_tail())
       if (left_in_tile_ == static_cast<u32>(step) + 1) ring_[slot].cut(operands_, step);
     sums_.add(ring_[slot]);
   }
+  KILN_MEMBER void add_now(int slot) {
+    add(slot, slot);
+    sums_.settle();
+  }
 
   Operands operands_;
   Slot ring_[config.ring];
+  [[no_unique_address]] Either<config.wide_scales(), TurnScales<config>, NoScales> scales_;
   GemmSums<config, A, B, config.method> sums_;
   u32 wave_;
   u32 count_ = 0;        // steps of this wave in the segment

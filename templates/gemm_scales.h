@@ -132,7 +132,7 @@ template <SkinnyGemmConfig config> struct PackedScaleOperands {
     ((scale[p] = detail::scale_of(matrices) + first * 2, zero[p++] = detail::zero_of(matrices) + first), ...);
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      zero_row[i] = row_of(i) * config.groups() + (position.lane_fixed ? position.lane_part() : 0);
+      zero_row[i] = row_of(i) * config.groups() + (position.lane_fixed && !config.wide_scales() ? position.lane_part() : 0);
       scale_row[i] = zero_row[i] * 2;
     }
     position.at = step;
@@ -145,6 +145,7 @@ template <SkinnyGemmConfig config> struct PackedScales {
   u8 zero[config.products][Operands::rows][config.loads];
 
   KILN_MEMBER void load(Operands& from, u32 step) {
+    if constexpr (config.wide_scales()) return; // gemm_turn_scales.h sets them when they are used
 #pragma unroll
     for (int u = 0; u < config.loads; ++u) {
       const GroupIndex index = from.position.index(step, u);
@@ -186,21 +187,30 @@ template <class V> KILN_DEVICE V all_of(f32 x) {
 
 // ---- 4-bit numbers
 // The weights of `word` as A's type, two a register: rounded (q - zero) * scale. In f16 they come in the order 0 4, 1 5, 2 6,
-// 3 7, in bf16 as they lie.
-template <class A> KILN_DEVICE Word16 unpack4(u32 word, u16 scale, u8 zero) {
+// 3 7 unless they are put `in_order`, in bf16 as they lie.
+template <class A, bool in_order> KILN_DEVICE Word16 unpack4(u32 word, u16 scale, u8 zero) {
   using Halves = Vec<f16, 2>;
   Word16 result;
   if constexpr (__is_same(A, f16)) {
     // 0x6400 is 1024 in f16, whose unit is 1: with q in the lowest bits it is 1024 + q, and 1024 + 16 q with q 4 bits higher.
     const f16 one = __builtin_bit_cast(f16, scale), low = __builtin_bit_cast(f16, static_cast<u16>(0x6400 | zero));
     const f16 high = low - f16(960); // 64 + zero, exact as all of these
+    // One instruction takes the bits and sets the exponent, if both constants are in registers, of which one may be scalar.
+    const u32 even_bits = platform::opaque(0x000f000fu), odd_bits = platform::opaque(0x00f000f0u);
+    const u32 exponent = platform::opaque_registers(0x64006400u);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const u32 pairs = i == 0 ? word : word >> 8;
-      const auto even = __builtin_bit_cast(Halves, (pairs & 0x000f000fu) | 0x64006400u) - Halves(low);
-      const auto odd = __builtin_elementwise_fma(__builtin_bit_cast(Halves, (pairs & 0x00f000f0u) | 0x64006400u), Halves(f16(0.0625f)), -Halves(high));
+      const auto even = __builtin_bit_cast(Halves, (pairs & even_bits) | exponent) - Halves(low);
+      const auto odd = __builtin_elementwise_fma(__builtin_bit_cast(Halves, (pairs & odd_bits) | exponent), Halves(f16(0.0625f)), -Halves(high));
       result[2 * i] = __builtin_bit_cast(u32, even * Halves(one));
       result[2 * i + 1] = __builtin_bit_cast(u32, odd * Halves(one));
+    }
+    if constexpr (in_order) {
+      const Word16 mixed = result;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) // first the low halves of two registers each, then the high ones
+        result[i] = __builtin_amdgcn_perm(mixed[2 * (i % 2) + 1], mixed[2 * (i % 2)], i < 2 ? 0x05040100u : 0x07060302u);
     }
   } else {
     static_assert(__is_same(A, bf16));
@@ -221,7 +231,7 @@ template <class A> KILN_DEVICE Word16 unpack4(u32 word, u16 scale, u8 zero) {
   }
   return result;
 }
-// Eight numbers of A in the order of unpack4's.
+// Eight numbers of A in the order of unpack4's where that puts none.
 template <class A> KILN_DEVICE Word16 in_order_of_unpacked(Word16 a) {
   if constexpr (!__is_same(A, f16)) return a;
   return {__builtin_amdgcn_perm(a[2], a[0], 0x05040100u), __builtin_amdgcn_perm(a[2], a[0], 0x07060302u),

@@ -155,12 +155,12 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
   }
   // Word `w` of what is multiplied for load `u`: of the lane's row of B, and of its row of A, in the same order of k.
   KILN_MEMBER Word16 b_word(int product, int row, int u, int w) const {
-    if constexpr (config.packed()) return unpack4<A>(b[product][row][u][w], scales.scale[product][row][u], scales.zero[product][row][u]);
+    if constexpr (config.packed()) return unpack4<A, config.unpacks_in_order()>(b[product][row][u][w], scales.scale[product][row][u], scales.zero[product][row][u]);
     else if constexpr (Operands::ratio > 1) return widen<A, B>(b[product][row][u], w);
     else return b[product][row][u];
   }
   KILN_MEMBER Word16 a_word(int row, int u, int w) const {
-    if constexpr (config.packed()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
+    if constexpr (config.packed() && !config.unpacks_in_order()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
     else return a[row][u * Operands::ratio + w];
   }
   // Zero what lies beyond the end of the rows, in both: the bytes that were read instead may be NaN.

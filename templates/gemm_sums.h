@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-// `to_lds(tile)` stores the sums as tile[row of A * lds_row + product * tile_n + row of B].
+// clear, then add and settle for each step, which may stand apart; `to_lds(tile)` stores the sums as tile[row of A * lds_row + product * tile_n + row of B].
 template <SkinnyGemmConfig config, class A, class B, GemmMethod method> struct GemmSums;
 
 // With scales of blocks, the sum of a group is formed from zero and then added times its scale. Sums are f32 then.
@@ -20,22 +20,18 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
   static constexpr int edge = config.edge();
   using Multiplied = typename Operands::Multiplied;
   S sums[config.products][Operands::b_rows][Operands::a_rows];
+  // With scales of blocks: the group's sums of the last tiles of a step, which are added later, and what they are multiplied by.
+  static constexpr int tiles = config.products * Operands::b_rows * Operands::a_rows;
+  static constexpr int pending = !config.block_scaled() || edge == 32 ? 1 : tiles < 4 ? tiles : 4;
+  OfGroup groups[pending];
+  S scales[config.products][Operands::a_rows];
 
   KILN_MEMBER void clear() {
     each([&](int p, int i, int r) KILN_LAMBDA { sums[p][i][r] = S(0); });
   }
   KILN_MEMBER void add(const Slot& slot) {
     if constexpr (config.block_scaled()) {
-      S scale[config.products][Operands::a_rows];
-#pragma unroll
-      for (int p = 0; p < config.products; ++p)
-#pragma unroll
-        for (int r = 0; r < Operands::a_rows; ++r) scale[p][r] = all_of<S>(slot.scales.scale(r, p, 0));
-      each([&](int p, int i, int r) KILN_LAMBDA {
-        OfGroup group = OfGroup(0);
-        multiply_words(slot, p, i, r, group);
-        sums[p][i][r] += __builtin_convertvector(group, S) * scale[p][r];
-      });
+      add_groups(slot);
     } else if constexpr (Operands::ratio == 1) {
       multiply_in_order(slot);
     } else {
@@ -55,6 +51,13 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
               for (int r = 0; r < Operands::a_rows; ++r) sums[p][i][r] = multiply<edge, Multiplied, A>(b, a[r], sums[p][i][r]);
             }
         }
+    }
+  }
+  // Adds what `add` left pending. To be called before the next `add`, behind other work.
+  KILN_MEMBER void settle() {
+    if constexpr (config.block_scaled()) {
+#pragma unroll
+      for (int t = (tiles - 1) / pending * pending; t < tiles; ++t) add_group(t);
     }
   }
   KILN_MEMBER void to_lds(f32* tile) const {
@@ -80,6 +83,39 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
 private:
   static constexpr int quads = edge * edge / wave_size / 4; // of consecutive rows of B that a lane has sums of
   using Numbers = Vec<f32, 4 * quads>;
+  // A matrix instruction's result is not there for up to 12 instructions: those of the next tiles stand between, and of the last
+  // tiles what follows the step. The scheduler would put the sum right behind its product, and idle.
+  KILN_MEMBER void add_groups(const Slot& slot) {
+#pragma unroll
+    for (int p = 0; p < config.products; ++p)
+#pragma unroll
+      for (int r = 0; r < Operands::a_rows; ++r) scales[p][r] = all_of<S>(slot.scales.scale(r, p, 0));
+#pragma unroll
+    for (int first = 0; first < tiles; first += pending) {
+      OfGroup now[pending];
+#pragma unroll
+      for (int t = 0; t < pending; ++t) now[t] = OfGroup(0);
+#pragma unroll
+      for (int u = 0; u < config.loads; u += pairs ? 2 : 1)
+#pragma unroll
+        for (int t = first; t < first + pending && t < tiles; ++t) {
+          multiply_at(slot, product_of(t), column_of(t), t % Operands::a_rows, u, now[t - first]);
+          if (u + (pairs ? 2 : 1) < config.loads || first == 0) continue;
+          add_group(t - pending);
+          platform::schedule_barrier();
+        }
+      platform::schedule_barrier();
+#pragma unroll
+      for (int t = 0; t < pending; ++t) groups[t] = now[t];
+    }
+  }
+  KILN_DEVICE int product_of(int tile) { return tile / (Operands::b_rows * Operands::a_rows); }
+  KILN_DEVICE int column_of(int tile) { return tile / Operands::a_rows % Operands::b_rows; }
+  KILN_MEMBER void add_group(int t) {
+    sums[product_of(t)][column_of(t)][t % Operands::a_rows] +=
+        __builtin_convertvector(groups[t % pending], S) * scales[product_of(t)][t % Operands::a_rows];
+  }
+
   static constexpr bool pairs = has_wide_fp8_mfma && is_fp8<A> && is_fp8<B> && config.loads % 2 == 0; // an instruction takes two words
 
   // Words of all tiles in turn: no instruction waits for the one before.
@@ -87,10 +123,6 @@ private:
 #pragma unroll
     for (int u = 0; u < config.loads; u += pairs ? 2 : 1)
       each([&](int p, int i, int r) KILN_LAMBDA { multiply_at(slot, p, i, r, u, sums[p][i][r]); });
-  }
-  KILN_DEVICE void multiply_words(const Slot& slot, int p, int i, int r, OfGroup& sum) {
-#pragma unroll
-    for (int u = 0; u < config.loads; u += pairs ? 2 : 1) multiply_at(slot, p, i, r, u, sum);
   }
   KILN_DEVICE void multiply_at(const Slot& slot, int p, int i, int r, int u, OfGroup& sum) {
 #if defined(__gfx950__)
@@ -144,6 +176,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, 
       add_to(sums, slot);
     }
   }
+  KILN_MEMBER void settle() {} // nothing is pending
   KILN_MEMBER void to_lds(f32* tile) const {
     const u32 lane = platform::thread_id() % 64;
 #pragma unroll
@@ -197,6 +230,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, 
       }
     }
   }
+  KILN_MEMBER void settle() {} // nothing is pending
   // The sums of the lanes of a row: added up where they are neighbours, else each quarter of the wave has a plane of LDS.
   KILN_MEMBER void to_lds(f32* tile) const {
     const u32 lane = platform::thread_id() % 64;

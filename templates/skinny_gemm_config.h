@@ -59,6 +59,12 @@ struct SkinnyGemmConfig {
   constexpr bool packed() const { return b_bits == 4; }     // two weights a byte, with scales and zero points
   constexpr bool block_scaled() const { return group > 0 && !packed(); }
   constexpr int groups() const { return ceil_div(k, group); } // of a row
+  // Unpacked f16 weights are not in the order of k. Either they are put in order, or A's numbers are put into theirs: what is
+  // less work. With rows of A in plenty only matrix instructions touch them then, and so they may lie in AGPRs.
+  constexpr bool unpacks_in_order() const { return packed() && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
+  // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
+  constexpr bool wide_scales() const { return packed() && !k_tail() && load_k() % group == 0 && load_k() / group <= 2 && groups() >= 4; }
+  constexpr int scale_quads() const { return ceil_div(ring * step_k() / group, 4); } // such loads of a row in a turn of the ring
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b_bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
   constexpr int k_stride() const { return preshuffled ? 16 : 1; }

@@ -16,6 +16,9 @@
 #define KILN_LAMBDA __attribute__((always_inline))
 // A kernel of exactly `threads` work-items a workgroup.
 #define KILN_KERNEL(threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads)))
+// Of its kernel: at most 256 registers, as for two waves a SIMD. LLVM then leaves the results of matrix instructions in VGPRs;
+// in AGPRs, other instructions need a copy of each.
+#define KILN_VGPRS_ONLY __attribute__((amdgpu_waves_per_eu(2)))
 
 namespace kiln {
 

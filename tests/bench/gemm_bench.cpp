@@ -1,7 +1,8 @@
 // Skinny GEMMs at the shapes that public kernels were measured at: executed instructions, bytes in flight, balance over CUs,
 // beside those kernels' figures. These are facts about code, not times. Instructions are counted by executing the code object
 // on the CPU model, the whole kernel; the peers' figures were counted the same way, by others, once. Exit code 1: a bound is
-// missed. --check also compares the results with the reference, which takes minutes; --methods only compares the methods.
+// missed. --check also compares the results with the reference, which takes minutes; --methods only compares the methods;
+// --scales only prints products with scales of groups, in full sizes, whose bytes in flight the table in docs/design.md has.
 #include "gen/catalog/catalog.h"
 #include "gen/evaluate_bounds.h"
 #include "gen/gemm_schedule.h"
@@ -26,14 +27,20 @@ struct Shape2 {
   int hugging_face_m8[2], vllm_m1; // executed instructions per 16 KiB of weights: gfx942, gfx950; gfx942
   int hugging_face_busy;           // of 304 CUs
 };
-constexpr Shape2 shapes[] = {{2304, 16384, {940, 872}, 327, 288}, {13312, 16384, {549, 540}, 247, 278}, {16384, 6656, {530, 527}, 361, 256}};
+constexpr Shape2 shapes[] = {
+    {2304, 16384, {940, 872}, 327, 288}, {13312, 16384, {549, 540}, 247, 278}, {16384, 6656, {530, 527}, 361, 256}};
 
 constexpr double most_instructions = 200, most_in_loop = 130, least_busy = 0.97, least_kib = 48, least_peak_kib = 64;
 
 struct Figures {
   double instructions = 0, in_loop = 0; // per 16 KiB of weights; 0: no loop, as all loads are issued at the start
   double least_kib = 0, peak_kib = 0;   // weights in flight per CU: in the loop, and when it is full
+  double narrow = 0;                    // loads of less than 16 bytes in the loop, a load of weights
 };
+
+bool is_narrow_load(const isa::Instruction& i) {
+  return i.mnemonic.starts_with("global_load") && !i.mnemonic.starts_with("global_load_dwordx4");
+}
 
 bool multiplies(const isa::Instruction& i) {
   return i.mnemonic.starts_with("v_mfma") || i.mnemonic.starts_with("v_smfmac") || i.mnemonic.starts_with("v_dot");
@@ -45,7 +52,6 @@ void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) 
   const isa::Program program = program_of(built.object);
   const isa::WaitAnalysis waits = isa::analyze_waits(program);
   const double waves = c.waves * workgroups_a_cu;
-  const double share = static_cast<double>(c.b_loads()) / (c.b_loads() + gemm_a_loads(c)); // of the loads' bytes that are weights
   figures.peak_kib = figures.least_kib = c.ring * c.b_loads() * waves;
   for (const isa::LoopFlight& flight : waits.loops) {
     if (flight.loads == 0) continue;
@@ -56,7 +62,14 @@ void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) 
       for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i, ++instructions)
         matrix |= multiplies(program.instructions[i]);
     if (!matrix) continue;
+    const double share =
+        c.ring * c.b_loads() * 1024.0 / flight.bytes_a_trip; // of the loads' bytes that are weights: a trip is a turn
     figures.in_loop = static_cast<double>(instructions) / (flight.bytes_a_trip * share / 16384);
+    figures.narrow = 0;
+    for (const std::size_t b : program.loops[flight.loop].blocks)
+      for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i)
+        figures.narrow += is_narrow_load(program.instructions[i]);
+    figures.narrow /= c.ring * c.b_loads();
     figures.least_kib = flight.least_bytes * share / 1024 * waves;
     figures.peak_kib = flight.most_bytes * share / 1024 * waves;
   }
@@ -66,9 +79,11 @@ Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = m});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0, .measure = false});
   if (!run.result.completed || !run.result.findings.empty())
-    throw Error(fmt::format("{}: {}", to_text(spec), run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
+    throw Error(fmt::format("{}: {}", to_text(spec),
+                            run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
   if (check)
-    if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule)))) throw Error(text(*wrong));
+    if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
+      throw Error(text(*wrong));
   const SkinnyGemmConfig& c = built.schedule.gemm;
   Figures figures;
   figures.instructions = static_cast<double>(run.result.waves.executed()) / (static_cast<double>(c.n) * c.row_bytes() / 16384);
@@ -112,17 +127,21 @@ void compare_methods(const CompileOptions& options) {
                             {GemmMethod::producers, {"method=producers"}, 64}};
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
-    fmt::print("\nmethods on {}: weights {} x {} fp8, executed instructions per 16 KiB of them, polling not counted\n", arch, shape.n, shape.k);
-    Table table{.header = {"m", "method", "all", "matrix", "VALU", "LDS", "KiB of weights in flight", "VGPRs", "LDS B", "schedule"},
-                .rows = {},
-                .right = {true, false, true, true, true, true, true, true, true, false}};
+    fmt::print("\nmethods on {}: weights {} x {} fp8, executed instructions per 16 KiB of them, polling not counted\n", arch,
+               shape.n, shape.k);
+    Table table{
+        .header = {"m", "method", "all", "matrix", "VALU", "LDS", "KiB of weights in flight", "VGPRs", "LDS B", "schedule"},
+        .rows = {},
+        .right = {true, false, true, true, true, true, true, true, true, false}};
     for (const std::int64_t m : {1, 8})
       for (const Method& method : methods) {
         if (m > method.most_rows) continue;
         const KernelSpec spec = catalog_spec("gemm", {.dtype = to.fp8(), .fp8 = to.fp8(), .m = m, .n = shape.n, .k = shape.k});
         const BuiltKernel built = build_kernel(spec, to, options, method.settings);
-        const EmulatedRun run = emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
-        if (!run.result.completed || !run.result.findings.empty()) throw Error(fmt::format("{}: it did not run cleanly", to_text(built.schedule)));
+        const EmulatedRun run =
+            emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
+        if (!run.result.completed || !run.result.findings.empty())
+          throw Error(fmt::format("{}: it did not run cleanly", to_text(built.schedule)));
         const SkinnyGemmConfig& c = built.schedule.gemm;
         const double units = static_cast<double>(c.n) * c.row_bytes() / 16384;
         std::map<exec::InstClass, double> counts = without_polls(built, run);
@@ -130,12 +149,59 @@ void compare_methods(const CompileOptions& options) {
         for (const auto& [cls, executed] : counts) all += executed;
         const auto count = [&](exec::InstClass cls) { return fmt::format("{:.0f}", counts[cls] / units); };
         const int loading = c.has_producers() ? c.b_producers : c.waves;
-        table.rows.push_back({std::to_string(m), std::string(name(c.method)), fmt::format("{:.0f}", all / units),
-                              count(exec::InstClass::matrix), count(exec::InstClass::valu), count(exec::InstClass::lds),
-                              std::to_string(c.ring * c.b_loads() * loading), std::to_string(built.facts.resources.vgprs),
-                              std::to_string(built.facts.resources.lds_bytes),
-                              fmt::format("tile_n={} waves={} loads={} ring={} workgroups={}", c.tile_n, c.waves, c.loads, c.ring, c.workgroups)});
+        table.rows.push_back(
+            {std::to_string(m), std::string(name(c.method)), fmt::format("{:.0f}", all / units), count(exec::InstClass::matrix),
+             count(exec::InstClass::valu), count(exec::InstClass::lds), std::to_string(c.ring * c.b_loads() * loading),
+             std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
+             fmt::format("tile_n={} waves={} loads={} ring={} workgroups={}", c.tile_n, c.waves, c.loads, c.ring, c.workgroups)});
       }
+    fmt::print("{}", to_text(table));
+  }
+}
+
+// Products with scales of groups of k. No bounds: what they cost beside plain ones.
+void print_scaled(const CompileOptions& options) {
+  struct Entry {
+    std::string_view name;
+    DType type;
+    std::int64_t group;
+  };
+  const Entry entries[] = {{"gemm_w4a16", f16, 128},
+                           {"gemm_w4a16", f16, 64},
+                           {"gemm_w4a16", f16, 32},
+                           {"gemm_w4a16", bf16, 128},
+                           {"gemm_block_scaled", f16, 128}};
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    fmt::print("\nscales of groups on {}: executed instructions per 16 KiB of weights; loads of less than 16 bytes, in the loop, "
+               "a load of weights\n",
+               arch);
+    Table table{.header = {"entry", "group", "n", "m", "all", "in the loop", "KiB in flight a CU", "narrow", "busy CUs", "VGPRs",
+                           "schedule"},
+                .rows = {},
+                .right = {false, true, true, true, true, true, true, true, true, true, false}};
+    constexpr std::int64_t executed_n = 4096; // the larger products take minutes, and their loops are read without
+    for (const Entry& entry : entries)
+      for (const std::int64_t n : {executed_n, std::int64_t{14336}})
+        for (const std::int64_t m : {1, 8, 16, 64}) {
+          const KernelSpec spec =
+              catalog_spec(entry.name, {.dtype = entry.type, .fp8 = to.fp8(), .group = entry.group, .m = m, .n = n, .k = 4096});
+          const BuiltKernel built = build_kernel(spec, to, options);
+          const SkinnyGemmConfig& c = built.schedule.gemm;
+          Figures f;
+          const bool executed = n == executed_n && m > 1 && m != 16;
+          if (executed)
+            f = measure(spec, built, m, to, false);
+          else
+            read_loop(built, 1, f);
+          table.rows.push_back({fmt::format("{} {}", entry.name, name(entry.type)), std::to_string(entry.group),
+                                std::to_string(n), std::to_string(m), executed ? fmt::format("{:.0f}", f.instructions) : "",
+                                fmt::format("{:.0f}", f.in_loop), fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib),
+                                fmt::format("{:.2f}", f.narrow), fmt::format("{:.1f} %", 100 * gemm_balance(c, to)),
+                                std::to_string(built.facts.resources.vgprs),
+                                fmt::format("tile_n={} waves={} loads={} ring={} workgroups={}", c.tile_n, c.waves, c.loads,
+                                            c.ring, c.workgroups)});
+        }
     fmt::print("{}", to_text(table));
   }
 }
@@ -144,17 +210,20 @@ void compare_methods(const CompileOptions& options) {
 
 int main(int argc, char** argv) try {
   const std::string_view argument = argc > 1 ? argv[1] : "";
-  const bool check = argument == "--check", only_methods = argument == "--methods";
-  if (argc > 2 || (argc > 1 && !check && !only_methods)) throw Error("arguments: write --check, --methods, or nothing");
+  const bool check = argument == "--check", only_methods = argument == "--methods", only_scales = argument == "--scales";
+  if (argc > 2 || (argc > 1 && !check && !only_methods && !only_scales))
+    throw Error("arguments: write --check, --methods, --scales, or nothing");
   bool all_met = true;
   CompileOptions options;
   options.environment = process_environment();
   if (only_methods) return compare_methods(options), 0;
+  if (only_scales) return print_scaled(options), 0;
   for (const Shape2& shape : shapes)
     for (const std::string_view arch : known_archs()) {
       const Target to = target(arch);
       const bool first = arch == known_archs().front();
-      fmt::print("\n{}: weights {} x {} fp8. Executed instructions per 16 KiB of them: Hugging Face {} (m=8), vLLM {} (m=1, gfx942); busy "
+      fmt::print("\n{}: weights {} x {} fp8. Executed instructions per 16 KiB of them: Hugging Face {} (m=8), vLLM {} (m=1, "
+                 "gfx942); busy "
                  "CUs of Hugging Face: {} of 304\n",
                  arch, shape.n, shape.k, shape.hugging_face_m8[first ? 0 : 1], shape.vllm_m1, shape.hugging_face_busy);
       Table table{.header = {"m", "all", "in the loop", "KiB in flight a CU", "busy CUs", "VGPRs", "LDS B", "spills", "schedule"},
@@ -174,12 +243,13 @@ int main(int argc, char** argv) try {
                               fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
                               std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
                               std::to_string(built.facts.resources.vgpr_spills),
-                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", name(c.method), c.tile_n, c.waves, c.loads,
-                                          c.ring, c.workgroups, met ? "" : "  MISSED")});
+                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", name(c.method), c.tile_n,
+                                          c.waves, c.loads, c.ring, c.workgroups, met ? "" : "  MISSED")});
       }
       fmt::print("{}", to_text(table));
     }
-  fmt::print("\nbounds: at most {} instructions per 16 KiB and {} in the loop for m up to 8, at least {} KiB in flight a CU and {} when full, "
+  fmt::print("\nbounds: at most {} instructions per 16 KiB and {} in the loop for m up to 8, at least {} KiB in flight a CU and "
+             "{} when full, "
              "{} % busy: {}\n",
              most_instructions, most_in_loop, least_kib, least_peak_kib, 100 * least_busy, all_met ? "met" : "MISSED");
   compare_methods(options);
