@@ -14,6 +14,7 @@ constexpr int kib_in_flight_per_cu = 64;
 constexpr int kib_behind_a_wait = 48; // what is still in flight where the oldest step has been waited for
 constexpr int vgprs_for_ring = 224;  // of 256 addressable ones
 constexpr int vgprs_for_loads = 216; // of those, what loads bring: 220 were copied, in points of tests/fuzz/gemm_points.cpp
+constexpr int vgprs_with_group_sums = 208; // all, where the vector ALU adds a group's sums: 229 were spilled there
 constexpr int vgprs_for_ring_with_agprs = 300; // of 512 of both kinds
 constexpr double good_balance = 0.97;
 
@@ -40,6 +41,7 @@ int load_vgprs(const SkinnyGemmConfig& c) { return (c.ring + (c.k_tail() ? 1 : 0
 bool fits_registers(const SkinnyGemmConfig& c) {
   const int all = ring_vgprs(c) + sum_vgprs(c);
   if (c.unpacks_in_order() && c.waves <= 4) return all <= vgprs_for_ring_with_agprs;
+  if (c.block_scaled()) return load_vgprs(c) + scale_vgprs(c) + sum_vgprs(c) + 8 <= vgprs_with_group_sums; // 8: two groups' sums
   return all <= vgprs_for_ring && load_vgprs(c) <= vgprs_for_loads;
 }
 
@@ -54,6 +56,11 @@ bool fits_counter(const SkinnyGemmConfig& c) {
 long long wave_steps(const SkinnyGemmConfig& c) {
   const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.ring - 1) / c.ring;
   return std::min(steps, (turns + c.waves - 1) / c.waves * c.ring);
+}
+
+// Whether what is in flight behind a wait is enough, or all there is.
+bool keeps_enough(const SkinnyGemmConfig& c) {
+  return (c.ring - 1) * c.b_loads() * c.waves >= kib_behind_a_wait || static_cast<long long>(c.ring) * c.waves * c.workgroups >= c.steps();
 }
 
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
@@ -198,8 +205,9 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && sum_vgprs(c) + ring_vgprs(c) > vgprs_for_ring + 64)) continue;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   }
-  // A ring of two has one step in flight behind a wait. 4-bit weights meet so much of A that the widest tile may leave no more.
-  std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return !c.packed() || c.ring > 2; });
+  // Where the widest tile leaves registers for a ring of two, one step in flight behind a wait, a narrower one has more.
+  std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return c.ring > 2 || keeps_enough(c); });
+  std::ranges::stable_partition(configs, keeps_enough);
   std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return gemm_balance(c, target) >= good_balance; });
   std::vector<Schedule> result;
   for (const SkinnyGemmConfig& c : configs) result.push_back({.family = Family::skinny_gemm, .gemm = c, .why = why(c, target)});

@@ -44,8 +44,14 @@ void wait_counts(Wave& wave, const Inst& inst) {
     const std::uint64_t bytes = wave.in_flight->loaded_bytes();
     c.in_flight += bytes;
     c.in_flight_peak = std::max(c.in_flight_peak, bytes);
+    c.note_outstanding(wave.in_flight->outstanding_vm(), wave.in_flight->outstanding_lgkm());
   }
   wave.in_flight->wait((k & 0xfU) | (k >> 10 & 0x30U), k >> 8 & 0xfU);
+}
+
+// Cache control moves nothing here, but some of it has to be waited for (LLVM, SIInsertWaitcnts.cpp; buffer_inv has not).
+template <InFlight::Counter counter> void control_cache(Wave& wave, const Inst& inst) {
+  if (wave.in_flight != nullptr) wave.in_flight->issue(counter, {}, {}, inst.address);
 }
 
 void get_pc(Wave& wave, const Inst& inst) { wave.set_pair(inst.fields.dst, wave.code_base + inst.address + 4); }
@@ -133,12 +139,12 @@ constexpr Semantics table[] = {
     line("s_incperflevel", nothing, InstClass::other),
     line("s_decperflevel", nothing, InstClass::other),
     line("s_icache_inv", nothing, InstClass::other),
-    line("s_dcache_inv", nothing, InstClass::other),
-    line("s_dcache_wb", nothing, InstClass::other),
-    line("s_dcache_inv_vol", nothing, InstClass::other),
-    line("s_dcache_wb_vol", nothing, InstClass::other),
+    line("s_dcache_inv", control_cache<InFlight::scalar_memory>, InstClass::other),
+    line("s_dcache_wb", control_cache<InFlight::scalar_memory>, InstClass::other),
+    line("s_dcache_inv_vol", control_cache<InFlight::scalar_memory>, InstClass::other),
+    line("s_dcache_wb_vol", control_cache<InFlight::scalar_memory>, InstClass::other),
     line("buffer_inv", nothing, InstClass::other),
-    line("buffer_wbl2", nothing, InstClass::other),
+    line("buffer_wbl2", control_cache<InFlight::vector_memory>, InstClass::other),
     line("s_trap", trap, InstClass::other),
     far_branch("s_setpc_b64", set_pc, Type::none),
     far_branch("s_swappc_b64", swap_pc, Type::u64),

@@ -19,7 +19,9 @@ void InFlight::mark(const Event& event, int change) {
 void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect) {
   const Event event{vector, scalar, address, now_, effect};
   loaded_bytes_ += effect.loaded_bytes;
-  constexpr std::size_t vector_limit = 63, lds_limit = 15; // the hardware counters stall there
+  constexpr int vector_limit = 63, lds_limit = 15; // the hardware counters stall there
+  if (counter == vector_memory || counter == flat) outstanding_vm_ = std::min(outstanding_vm_ + 1, vector_limit);
+  if (counter != vector_memory) outstanding_lgkm_ = std::min(outstanding_lgkm_ + 1, lds_limit);
   switch (counter) {
   case vector_memory:
     vector_memory_.push_back(event);
@@ -35,11 +37,11 @@ void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t 
     break;
   }
   mark(event, 1);
-  while (vector_memory_.size() > vector_limit) {
+  while (vector_memory_.size() > static_cast<std::size_t>(vector_limit)) {
     retire(vector_memory_.front());
     vector_memory_.pop_front();
   }
-  while (lds_.size() > lds_limit) {
+  while (lds_.size() > static_cast<std::size_t>(lds_limit)) {
     retire(lds_.front());
     lds_.pop_front();
   }
@@ -52,6 +54,8 @@ void InFlight::retire(const Event& event) {
 }
 
 void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
+  outstanding_vm_ = std::min(outstanding_vm_, static_cast<int>(vmcnt));
+  outstanding_lgkm_ = std::min(outstanding_lgkm_, static_cast<int>(lgkmcnt));
   while (vector_memory_.size() > vmcnt) {
     retire(vector_memory_.front());
     vector_memory_.pop_front();

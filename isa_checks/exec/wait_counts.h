@@ -36,6 +36,9 @@ public:
   std::uint64_t filler(Range vector, Range scalar) const;
 
   std::uint64_t loaded_bytes() const { return loaded_bytes_; } // of all loads in flight
+  // Operations that nothing has waited for: the most that the counters may read. Completing by itself is not modelled.
+  int outstanding_vm() const { return outstanding_vm_; }
+  int outstanding_lgkm() const { return outstanding_lgkm_; }
 
   // Time is the number of instructions that the wave has executed; the caller sets it before each.
   void set_time(std::uint32_t now) { now_ = now; }
@@ -63,6 +66,7 @@ private:
   std::uint64_t loaded_bytes_ = 0;
   std::uint32_t now_ = 0, to_lds_done_ = 0; // the latter: when the latest direct-to-LDS load that has arrived was issued
   int pending_ = 0;
+  int outstanding_vm_ = 0, outstanding_lgkm_ = 0;
 };
 
 } // namespace kiln::exec

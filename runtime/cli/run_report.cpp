@@ -132,7 +132,9 @@ nlohmann::ordered_json to_json(const exec::ExecResult& result) {
           {{"address", i.address},
            {"executed", i.counters.executed},
            {"mean_bytes", static_cast<double>(i.counters.in_flight) / static_cast<double>(i.counters.executed)},
-           {"peak_bytes", i.counters.in_flight_peak}});
+           {"peak_bytes", i.counters.in_flight_peak},
+           {"outstanding_vm", {i.counters.least_vm, i.counters.most_vm}},
+           {"outstanding_lgkm", {i.counters.least_lgkm, i.counters.most_lgkm}}});
   return json;
 }
 

@@ -1,5 +1,6 @@
 // Kernels compiled by clang -O3 for both architectures, compared with plain C++. Skipped, with a message, without a clang.
 #include "tests/exec/lane_program.h"
+#include "tests/exec/wait_agreement.h"
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +40,13 @@ void require_clean(const ExecResult& r) {
   for (const Finding& f : r.findings) FAIL_CHECK(to_text(f));
 }
 
+// The wait analysis says of the kernel what the run counted.
+void check_waits(const kiln::isa::CodeObject& object, const char* kernel, const ExecResult& r) {
+  const auto agreement = kiln::testing::compare_waits(object, kernel, r);
+  CHECK(agreement.exact > 0);
+  for (const std::string& wrong : agreement.wrong) FAIL_CHECK(wrong);
+}
+
 } // namespace
 
 TEST_CASE("clang -O3: RMS norm over rows, with tails and several seeds") {
@@ -64,6 +72,7 @@ TEST_CASE("clang -O3: RMS norm over rows, with tails and several seeds") {
       grid.workgroup_size = {256, 1, 1};
       const ExecResult r = execute(*object, "rmsnorm", grid, std::as_bytes(std::span(&arguments, 1)), memory, {.seed = cols, .threads = 2});
       require_clean(r);
+      check_waits(*object, "rmsnorm", r);
       CHECK(r.waves.waves == rows * 4);
       const auto* const ys = reinterpret_cast<const Half*>(memory.bytes(y).data());
       for (u32 row = 0; row < rows; ++row) {
@@ -103,7 +112,9 @@ TEST_CASE("clang -O3: a histogram through LDS and device atomics, with 64-bit an
     Grid grid;
     grid.workgroups = {4, 1, 1};
     grid.workgroup_size = {192, 1, 1};
-    require_clean(execute(*object, "histogram", grid, std::as_bytes(std::span(&arguments, 1)), memory, {.threads = 2}));
+    const ExecResult r = execute(*object, "histogram", grid, std::as_bytes(std::span(&arguments, 1)), memory, {.threads = 2});
+    require_clean(r);
+    check_waits(*object, "histogram", r);
     const auto* const counts = reinterpret_cast<const u32*>(memory.bytes(out).data());
     for (u32 b = 0; b < bins; ++b) CHECK(counts[b] == want[b]);
     const auto* const means = reinterpret_cast<const double*>(memory.bytes(mean).data());

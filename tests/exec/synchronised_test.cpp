@@ -2,6 +2,7 @@
 // of plain C++. The same kernels with a line of their assembly changed are caught by the sanitiser that the line is for.
 #include "isa_checks/exec/execute.h"
 #include "tests/exec/clang_kernels.h"
+#include "tests/exec/wait_agreement.h"
 #include <bit>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -164,13 +165,17 @@ TEST_CASE("clang's kernels: silent and right whatever the interleaving") {
       CAPTURE(std::string(c.kernel));
       Words expected(out_words);
       if (c.expected) c.expected(inputs(), expected);
+      kiln::testing::WaitAgreement agreement;
       for (int seed = 1; seed <= c.seeds; ++seed) {
         CAPTURE(seed);
         const Run r = run_kernel(object, c.kernel, static_cast<std::uint64_t>(seed), 1 + seed % 2);
         CHECK(r.result.completed);
         for (const Finding& f : r.result.findings) FAIL_CHECK(to_text(f));
         if (c.expected) CHECK(r.out == expected);
+        if (seed <= 2) agreement.add(kiln::testing::compare_waits(object, c.kernel, r.result));
       }
+      CHECK(agreement.compared > 0);
+      for (const std::string& wrong : agreement.wrong) FAIL_CHECK(wrong);
     }
   }
 }

@@ -1,6 +1,7 @@
 // The wait sanitiser: a register used while its load is in flight is a finding, and nothing else is.
 #include "isa_checks/exec/measurements.h"
 #include "tests/exec/lane_program.h"
+#include <array>
 #include <doctest/doctest.h>
 
 using namespace kiln::exec;
@@ -28,6 +29,27 @@ TEST_CASE("vector memory returns in order: a wait for all but the newest") {
   CHECK(trips(loads + "s_waitcnt vmcnt(2)\n v_mov_b32 v64, v11\n s_waitcnt vmcnt(0)"));
   CHECK(trips(loads + "s_waitcnt lgkmcnt(0)\n v_mov_b32 v64, v10\n s_waitcnt vmcnt(0)"));
   CHECK(silent(loads + "s_waitcnt vmcnt(0)\n v_add_u32 v64, v11, v12"));
+}
+
+TEST_CASE("how much is outstanding is counted at each wait") {
+  const auto at_wait = [](const std::string& body) {
+    const auto r = run({.body = body, .inputs = {zeros}, .scalars = {1}, .lds_bytes = 256}, {.check_undefined = false}).run;
+    std::vector<std::array<int, 4>> counts; // least and most of vmcnt, then of lgkmcnt; of the marked waits
+    for (const InstructionProfile& i : r.instructions)
+      if (i.text.starts_with("s_waitcnt") && i.text.find("expcnt(6)") != std::string::npos)
+        counts.push_back({i.counters.least_vm, i.counters.most_vm, i.counters.least_lgkm, i.counters.most_lgkm});
+    return counts;
+  };
+  using Counts = std::vector<std::array<int, 4>>;
+  const std::string start = "s_waitcnt vmcnt(0) lgkmcnt(0)\n v_mov_b32 v20, 0\n", mark = "s_waitcnt expcnt(6)\n";
+  const std::string load = "global_load_dword v10, v20, s[4:5]\n", end = "s_waitcnt vmcnt(0) lgkmcnt(0)\n";
+  CHECK(at_wait(start + load + load + "ds_read_b32 v12, v20\n" + mark + "s_waitcnt vmcnt(1)\n" + mark + end) == Counts{{2, 2, 1, 1}, {1, 1, 1, 1}});
+  CHECK(at_wait(start + "s_load_dword s40, s[8:9], 0x0\n ds_read_b32 v12, v20\n s_waitcnt lgkmcnt(1)\n" + mark + end) == Counts{{0, 0, 1, 1}});
+  CHECK(at_wait(start + "buffer_wbl2 sc1\n s_dcache_inv\n" + mark + "buffer_inv sc1\n" + mark + end) == Counts{{1, 1, 1, 1}, {1, 1, 1, 1}});
+  // A loop that adds one each time, to 63.
+  std::string loop = start + "s_movk_i32 s40, 70\nagain:\n" + mark + "global_store_dword v20, v20, s[6:7]\n";
+  loop += "s_sub_u32 s40, s40, 1\n s_cmp_lg_u32 s40, 0\n s_cbranch_scc1 again\n" + end;
+  CHECK(at_wait(loop) == Counts{{0, 63, 0, 0}});
 }
 
 TEST_CASE("stores count too") {

@@ -2,6 +2,8 @@
 #include "tests/numeric/check_kernel.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
+#include "tests/exec/wait_agreement.h"
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace kiln::testing {
@@ -15,11 +17,15 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   const Inputs inputs = random_inputs(spec, seed, {.dynamic_size = options.rows, .special_values = options.special_values});
   exec::ExecOptions run;
   run.seed = seed;
-  run.measure = false;
+  run.measure = std::getenv("KILN_LINT_ALL") != nullptr;
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
   if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
+  if (run.measure) {
+    const auto waits = compare_waits(isa::load_code_object(built.object.bytes, spec.name()), built.object.name, done.result);
+    if (!waits.wrong.empty()) return fmt::format("{}\n{}", waits.wrong.front(), where);
+  }
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
   return {};

@@ -1,10 +1,12 @@
 // What is said of a kernel without running it, against the executor: LDS bank passes wherever the static side knows the
-// addresses, and the bytes of loads in flight before every s_waitcnt.
+// addresses, and before every s_waitcnt the operations outstanding and the bytes of loads in flight.
 #include "gen/catalog/catalog.h"
+#include "gen/math.h"
 #include "gen/random_spec.h"
 #include "isa_checks/kernel_analysis.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
+#include "tests/exec/wait_agreement.h"
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -16,6 +18,7 @@ namespace {
 
 struct Compared {
   int banks = 0, waits = 0, exact_waits = 0;
+  testing::WaitAgreement outstanding;
 };
 
 void compare_banks(const isa::KernelAnalysis& k, const exec::InstructionProfile& ran, std::size_t index, Compared& compared) {
@@ -42,16 +45,22 @@ void compare_waits(const isa::KernelAnalysis& k, const exec::InstructionProfile&
 }
 
 // `full`: all lanes are on wherever the kernel loads.
-void compare(const KernelSpec& spec, const Target& to, std::int64_t rows, bool full, Compared& compared) {
+void compare(const KernelSpec& spec, const Target& to, std::int64_t rows, bool full, Compared& compared,
+             const std::vector<std::string>& settings = {}) {
   CompileOptions compile;
   compile.environment = process_environment();
-  const BuiltKernel built = build_kernel(spec, to, compile);
+  const BuiltKernel built = build_kernel(spec, to, compile, settings);
   const EmulatedRun run = emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = rows}));
   REQUIRE(run.result.completed);
   const isa::CodeObject object = isa::load_code_object(built.object.bytes, spec.name());
   const isa::KernelAnalysis k = isa::analyse(object, object.kernel(built.object.name));
   CHECK(k.waits.complete);
   CHECK(k.memory.addresses_complete);
+  CHECK_FALSE(k.waits.approximate);
+  const testing::WaitAgreement outstanding = testing::compare_waits(k.program, k.waits, run.result);
+  for (const std::string& wrong : outstanding.wrong) FAIL_CHECK(wrong);
+  CHECK(outstanding.exact > 0);
+  compared.outstanding.add(outstanding);
   const auto& instructions = k.program.instructions;
   for (const exec::InstructionProfile& ran : run.result.instructions) {
     const auto at = std::lower_bound(instructions.begin(), instructions.end(), ran.address,
@@ -61,6 +70,17 @@ void compare(const KernelSpec& spec, const Target& to, std::int64_t rows, bool f
     compare_banks(k, ran, index, compared);
     compare_waits(k, ran, index, full, compared);
   }
+}
+
+KernelSpec product(DType a_type, DType b_type, std::int64_t most, std::int64_t n, std::int64_t k) {
+  const Expr a = input("a", a_type, {dynamic("m", 1, most), k}), b = input("b", b_type, {n, k});
+  return KernelSpec("gemm").output("c", f32, matmul_nt(a, b));
+}
+
+void report(const Compared& compared) {
+  MESSAGE(fmt::format("compared {} LDS instructions; bytes at {} waits, of which {} exactly; operations at {} waits, of which {} exactly",
+                      compared.banks, compared.waits, compared.exact_waits, compared.outstanding.compared,
+                      compared.outstanding.exact));
 }
 
 } // namespace
@@ -82,9 +102,36 @@ TEST_CASE("banks and waits of the catalogue are what the executor counts") {
       if (all || arch == "gfx942") compare(entry.build({.cols = 8192, .dtype = f16, .fp8 = to.fp8()}), to, 1, true, compared);
       if (all || arch == "gfx950") compare(entry.build({.cols = 2501, .dtype = bf16, .fp8 = to.fp8()}), to, 1, false, compared);
     }
-  MESSAGE(fmt::format("compared {} LDS instructions and {} waits, of which {} exactly", compared.banks, compared.waits,
-                      compared.exact_waits));
+  report(compared);
   CHECK(compared.banks > 40);
   CHECK(compared.waits > 200);
   CHECK(compared.exact_waits > 40);
+  CHECK(compared.outstanding.compared > 300);
+  CHECK(compared.outstanding.exact > 200);
+}
+
+// The kernels of matrix products: every method, tiles that workgroups share, sums that meet in order or by atomics.
+TEST_CASE("banks and waits of every method of a product are what the executor counts") {
+  const bool all = std::getenv("KILN_LINT_ALL") != nullptr;
+  Compared compared;
+  for (const std::string_view arch : known_archs()) {
+    CAPTURE(arch);
+    const Target to = target(arch);
+    const DType fp8 = to.fp8();
+    compare(product(fp8, fp8, 16, 96, 1024), to, 13, false, compared, {"workgroups=5", "tile_n=32"});
+    compare(product(fp8, fp8, 8, 100, 400), to, 5, false, compared, {"method=sparse", "loads=1"});
+    compare(product(f16, f16, 4, 80, 1040), to, 3, false, compared, {"method=dot", "tile_n=16", "ring=2", "loads=1"});
+    compare(product(fp8, fp8, 16, 80, 1040), to, 13, false, compared, {"method=producers"});
+    compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared, {"workgroups=5", "tile_n=16", "ring=3", "atomics=1"});
+    if (!all) continue;
+    compare(product(bf16, fp8, 16, 96, 1040), to, 9, false, compared, {"method=matrix"});
+    compare(product(i8, i8, 64, 77, 264), to, 50, false, compared);
+    compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared,
+            {"method=producers", "workgroups=5", "tile_n=16", "ring=2", "loads=4", "atomics=1"});
+    compare(product(f16, f16, 8, 96, 1552), to, 8, false, compared,
+            {"method=producers", "workgroups=1", "ring=1", "direct=0", "slots=4"});
+  }
+  report(compared);
+  CHECK(compared.outstanding.compared > 100);
+  CHECK(compared.outstanding.exact > 40);
 }
