@@ -78,9 +78,9 @@ KernelSpec product(DType a_type, DType b_type, std::int64_t most, std::int64_t n
 }
 
 void report(const Compared& compared) {
-  MESSAGE(fmt::format("compared {} LDS instructions; bytes at {} waits, of which {} exactly; operations at {} waits, of which {} exactly",
-                      compared.banks, compared.waits, compared.exact_waits, compared.outstanding.compared,
-                      compared.outstanding.exact));
+  MESSAGE(fmt::format(
+      "compared {} LDS instructions; bytes at {} waits, of which {} exactly; operations at {} waits, of which {} exactly",
+      compared.banks, compared.waits, compared.exact_waits, compared.outstanding.compared, compared.outstanding.exact));
 }
 
 } // namespace
