@@ -24,8 +24,9 @@ public:
       auto evidence = instructions([](const Instruction& i) { return i.mnemonic.starts_with("scratch_"); });
       const bool met = r.scratch_bytes == 0 && evidence.empty();
       add({"no_scratch", "0 bytes",
-           fmt::format("{} bytes per lane, {}", r.scratch_bytes, plural(static_cast<std::size_t>(matched_), "scratch instruction")), met,
-           std::move(evidence)});
+           fmt::format("{} bytes per lane, {}", r.scratch_bytes,
+                       plural(static_cast<std::size_t>(matched_), "scratch instruction")),
+           met, std::move(evidence)});
     }
     if (e.no_spills)
       add({"no_spills",

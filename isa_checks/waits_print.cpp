@@ -28,9 +28,9 @@ std::string to_text(const WaitAnalysis& waits, const Program& program) {
                         plural(static_cast<std::size_t>(point.shortest_distance), "instruction"));
   }
   for (const LoopFlight& flight : waits.loops)
-    text += fmt::format("  {}: {}, {} bytes a trip of a wave, {} to {} bytes in flight, {}\n",
-                        program.loop_name(flight.loop), plural(flight.loads, "load"), flight.bytes_a_trip, flight.least_bytes,
-                        flight.most_bytes, plural(flight.drains, "full drain"));
+    text += fmt::format("  {}: {}, {} bytes a trip of a wave, {} to {} bytes in flight, {}\n", program.loop_name(flight.loop),
+                        plural(flight.loads, "load"), flight.bytes_a_trip, flight.least_bytes, flight.most_bytes,
+                        plural(flight.drains, "full drain"));
   return text;
 }
 

@@ -25,7 +25,8 @@ std::string explain_wait(const WaitPoint& point, const Program& program) {
     text += fmt::format("{}{} at {:#x}", i == 0 ? ": " : ", ", one.mnemonic, one.address);
   }
   if (point.waits_for.size() > shown) text += fmt::format(" and {} more", point.waits_for.size() - shown);
-  if (point.shortest_distance >= 0) text += fmt::format("; the youngest {} ago", plural(static_cast<std::size_t>(point.shortest_distance), "instruction"));
+  if (point.shortest_distance >= 0)
+    text += fmt::format("; the youngest {} ago", plural(static_cast<std::size_t>(point.shortest_distance), "instruction"));
   return text;
 }
 

@@ -32,9 +32,9 @@ public:
     text_ += printable(to_text(k_.facts));
     for (const LoopFlight& loop : a_.waits.loops)
       if (loop.loads > 0)
-        text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {}\n",
-                             fmt::format("loop {}", loop.loop), bytes(loop.bytes_a_trip), bytes(loop.least_bytes),
-                             plural(loop.drains, "full drain"));
+        text_ +=
+            fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {}\n", fmt::format("loop {}", loop.loop),
+                        bytes(loop.bytes_a_trip), bytes(loop.least_bytes), plural(loop.drains, "full drain"));
     if (a_.waits.approximate) text_ += "  calls or irreducible flow: what is outstanding after them is a guess\n";
     for (const Finding* finding : findings_.back()) add_finding(*finding, 2);
     text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp"));
@@ -126,7 +126,8 @@ public:
     app.add_option("files", files_, "As for isa_lint")->required()->type_name("FILES");
     add_input_options(app, arguments_);
     add_rule_options(app, arguments_);
-    app.footer("\nThe columns vm, lgkm and (where anything counts there) exp count the operations outstanding before an instruction, over all paths to it.");
+    app.footer("\nThe columns vm, lgkm and (where anything counts there) exp count the operations outstanding before an "
+               "instruction, over all paths to it.");
   }
 
   int run(Streams& streams) override {

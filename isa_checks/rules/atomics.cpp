@@ -23,8 +23,7 @@ void atm001(const KernelAnalysis& k, FindingSink& sink) {
     if (readers.complete && readers.list.empty()) found.push_back(a.instruction);
   }
   if (found.empty()) return;
-  sink.add({.message = fmt::format("{} a value that nothing reads",
-                                   plural(found.size(), "atomic returns", "atomics return")),
+  sink.add({.message = fmt::format("{} a value that nothing reads", plural(found.size(), "atomic returns", "atomics return")),
             .evidence = {{"atomics", number(found.size()), "instructions"}},
             .instructions = found});
 }

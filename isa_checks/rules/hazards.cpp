@@ -87,7 +87,7 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
     for (const std::size_t i : in_loop) states += nop_states(k, i);
     if (states == 0 || states < much * number(in_loop.size())) continue;
     sink.add({.message = fmt::format("{} in s_nop among {}", plural(static_cast<std::size_t>(states), "wait state"),
-                                   plural(in_loop.size(), "instruction")),
+                                     plural(in_loop.size(), "instruction")),
               .evidence = {{"states", static_cast<double>(states), "wait states"},
                            {"instructions", number(in_loop.size()), "instructions"}},
               .instructions = where(in_loop, [&](std::size_t i) { return nop_states(k, i) > 0; }),
@@ -103,9 +103,10 @@ void haz002(const KernelAnalysis& k, FindingSink& sink) {
     while (k.program.blocks[block].end <= i) ++block;
     if (const auto found = too_close(k, i, block, made))
       sink.add({.message = fmt::format("{}: {} after {:#x} {}, {} needed", found->what,
-                                       plural(static_cast<std::size_t>(found->states), "wait state"), k.instruction(found->producer).address,
-                                       k.mnemonic(found->producer), found->needed),
-                .evidence = {{"states", static_cast<double>(found->states), "wait states"}, {"needed", static_cast<double>(found->needed), "wait states"}},
+                                       plural(static_cast<std::size_t>(found->states), "wait state"),
+                                       k.instruction(found->producer).address, k.mnemonic(found->producer), found->needed),
+                .evidence = {{"states", static_cast<double>(found->states), "wait states"},
+                             {"needed", static_cast<double>(found->needed), "wait states"}},
                 .instructions = {i, found->producer}});
   }
 }

@@ -140,12 +140,11 @@ void mem011(const KernelAnalysis& k, FindingSink& sink) {
              });
     });
     if (!staged.empty())
-      sink.add(
-          {.message = fmt::format("{} only to be written to LDS unchanged",
-                                  plural(staged.size(), "load brings data", "loads bring data")),
-           .evidence = {{"loads", number(staged.size()), "instructions"}},
-           .instructions = staged,
-           .loop = loop});
+      sink.add({.message = fmt::format("{} only to be written to LDS unchanged",
+                                       plural(staged.size(), "load brings data", "loads bring data")),
+                .evidence = {{"loads", number(staged.size()), "instructions"}},
+                .instructions = staged,
+                .loop = loop});
   }
 }
 

@@ -20,8 +20,7 @@ void occ001(const KernelAnalysis& k, FindingSink& sink) {
   if (!step || step->fewer > k.target->vgpr_granule || few_waves_by_design(k)) return;
   const double now = k.occupancy.now.waves_per_simd;
   sink.add({.message = fmt::format("{} fewer would give {:g} waves per SIMD instead of {:g}",
-                                   plural(static_cast<std::size_t>(step->fewer), "VGPR"),
-                                   step->waves_per_simd, now),
+                                   plural(static_cast<std::size_t>(step->fewer), "VGPR"), step->waves_per_simd, now),
             .evidence = {{"vgprs", static_cast<double>(k.facts.resources.vgprs), "registers"},
                          {"fewer", static_cast<double>(step->fewer), "registers"},
                          {"waves_per_simd", now, ""},

@@ -17,9 +17,8 @@ void pin001(const KernelAnalysis& k, FindingSink& sink) {
     return !may && k.uses[i].writes_any(kept);
   });
   if (found.empty()) return;
-  sink.add({.message = fmt::format(
-                "{} v{} or above, which are kept for others",
-                plural(found.size(), "instruction writes", "instructions write"), first),
+  sink.add({.message = fmt::format("{} v{} or above, which are kept for others",
+                                   plural(found.size(), "instruction writes", "instructions write"), first),
             .evidence = {{"writes", number(found.size()), "instructions"}, {"first_vgpr", static_cast<double>(first), ""}},
             .instructions = found});
 }

@@ -15,11 +15,10 @@ void spl001(const KernelAnalysis& kernel, FindingSink& sink) {
   const auto accesses = scratch_instructions(kernel);
   if (bytes == 0 && accesses.empty()) return;
   const double count = static_cast<double>(accesses.size());
-  sink.add(
-      {.message = fmt::format("{} B of scratch memory a lane, {}", bytes,
-                              plural(accesses.size(), "instruction that accesses it", "instructions that access it")),
-       .evidence = {{"scratch_bytes", static_cast<double>(bytes), "B"}, {"accesses", count, "instructions"}},
-       .instructions = accesses});
+  sink.add({.message = fmt::format("{} B of scratch memory a lane, {}", bytes,
+                                   plural(accesses.size(), "instruction that accesses it", "instructions that access it")),
+            .evidence = {{"scratch_bytes", static_cast<double>(bytes), "B"}, {"accesses", count, "instructions"}},
+            .instructions = accesses});
 }
 
 void spl002(const KernelAnalysis& kernel, FindingSink& sink) {
@@ -62,9 +61,8 @@ void spl004(const KernelAnalysis& kernel, FindingSink& sink) {
 
 void spl005(const KernelAnalysis& kernel, FindingSink& sink) {
   if (kernel.facts.resources.dynamic_stack)
-    sink.add({.message =
-                  fmt::format("the size of the stack is not known when the kernel is compiled ({})",
-                              plural(static_cast<std::size_t>(kernel.program.calls), "call")),
+    sink.add({.message = fmt::format("the size of the stack is not known when the kernel is compiled ({})",
+                                     plural(static_cast<std::size_t>(kernel.program.calls), "call")),
               .evidence = {{"calls", static_cast<double>(kernel.program.calls), "instructions"}}});
 }
 

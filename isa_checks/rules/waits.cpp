@@ -59,13 +59,13 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     const LoopFlight& flight = k.waits.loops[loop];
     if (flight.loads == 0 || flight.most_back_bytes > 0) continue;
-    sink.add({.message = fmt::format("{} a repetition, none in flight when the next repetition begins",
-                                     plural(flight.loads, "load")),
-              .evidence = {{"loads", static_cast<double>(flight.loads), "instructions"},
-                           {"bytes_a_trip", static_cast<double>(flight.bytes_a_trip), "B"},
-                           {"most_bytes_in_flight", static_cast<double>(flight.most_bytes), "B"}},
-              .instructions = where(k.instructions_of(loop), [&](std::size_t i) { return loads_device(k, i); }),
-              .loop = loop});
+    sink.add(
+        {.message = fmt::format("{} a repetition, none in flight when the next repetition begins", plural(flight.loads, "load")),
+         .evidence = {{"loads", static_cast<double>(flight.loads), "instructions"},
+                      {"bytes_a_trip", static_cast<double>(flight.bytes_a_trip), "B"},
+                      {"most_bytes_in_flight", static_cast<double>(flight.most_bytes), "B"}},
+         .instructions = where(k.instructions_of(loop), [&](std::size_t i) { return loads_device(k, i); }),
+         .loop = loop});
   }
 }
 

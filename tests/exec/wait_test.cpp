@@ -43,9 +43,12 @@ TEST_CASE("how much is outstanding is counted at each wait") {
   using Counts = std::vector<std::array<int, 4>>;
   const std::string start = "s_waitcnt vmcnt(0) lgkmcnt(0)\n v_mov_b32 v20, 0\n", mark = "s_waitcnt expcnt(6)\n";
   const std::string load = "global_load_dword v10, v20, s[4:5]\n", end = "s_waitcnt vmcnt(0) lgkmcnt(0)\n";
-  CHECK(at_wait(start + load + load + "ds_read_b32 v12, v20\n" + mark + "s_waitcnt vmcnt(1)\n" + mark + end) == Counts{{2, 2, 1, 1}, {1, 1, 1, 1}});
-  CHECK(at_wait(start + "s_load_dword s40, s[8:9], 0x0\n ds_read_b32 v12, v20\n s_waitcnt lgkmcnt(1)\n" + mark + end) == Counts{{0, 0, 1, 1}});
-  CHECK(at_wait(start + "buffer_wbl2 sc1\n s_dcache_inv\n" + mark + "buffer_inv sc1\n" + mark + end) == Counts{{1, 1, 1, 1}, {1, 1, 1, 1}});
+  CHECK(at_wait(start + load + load + "ds_read_b32 v12, v20\n" + mark + "s_waitcnt vmcnt(1)\n" + mark + end) ==
+        Counts{{2, 2, 1, 1}, {1, 1, 1, 1}});
+  CHECK(at_wait(start + "s_load_dword s40, s[8:9], 0x0\n ds_read_b32 v12, v20\n s_waitcnt lgkmcnt(1)\n" + mark + end) ==
+        Counts{{0, 0, 1, 1}});
+  CHECK(at_wait(start + "buffer_wbl2 sc1\n s_dcache_inv\n" + mark + "buffer_inv sc1\n" + mark + end) ==
+        Counts{{1, 1, 1, 1}, {1, 1, 1, 1}});
   // A loop that adds one each time, to 63.
   std::string loop = start + "s_movk_i32 s40, 70\nagain:\n" + mark + "global_store_dword v20, v20, s[6:7]\n";
   loop += "s_sub_u32 s40, s40, 1\n s_cmp_lg_u32 s40, 0\n s_cbranch_scc1 again\n" + end;

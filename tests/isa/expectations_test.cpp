@@ -46,12 +46,9 @@ TEST_CASE("nothing asked, nothing reported") {
 TEST_CASE("scratch and spills") {
   check_result(report_of("", {.no_scratch = true}),
                {"no_scratch", "0 bytes", "0 bytes per lane, 0 scratch instructions", true, {}});
-  check_result(report_of("  scratch_load_dword v0, off, s0", {.no_scratch = true}, {.scratch_bytes = 16}),
-               {"no_scratch",
-                "0 bytes",
-                "16 bytes per lane, 1 scratch instruction",
-                false,
-                {"0x0: scratch_load_dword v0, off, s0"}});
+  check_result(
+      report_of("  scratch_load_dword v0, off, s0", {.no_scratch = true}, {.scratch_bytes = 16}),
+      {"no_scratch", "0 bytes", "16 bytes per lane, 1 scratch instruction", false, {"0x0: scratch_load_dword v0, off, s0"}});
   check_result(report_of("", {.no_spills = true}), {"no_spills", "0 registers", "0 VGPR, 0 SGPR", true, {}});
   check_result(report_of("", {.no_spills = true}, {.spills = 2}),
                {"no_spills", "0 registers", "2 VGPR, 0 SGPR", false, {}});

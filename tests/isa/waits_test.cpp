@@ -87,10 +87,11 @@ TEST_CASE("invalidations are not counted, write-backs are") {
 
 TEST_CASE("GDS operations count in lgkmcnt and expcnt; other memory operations do not count in expcnt") {
   for (const char* arch : {"gfx90a", "gfx942", "gfx950"}) {
-    const auto [program, waits] = analyze("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n" + loads(1) +
-                                              "  ds_read_b32 v9, v8\n  s_load_dword s4, s[2:3], 0x0\n"
-                                              "  s_waitcnt expcnt(1)\n  s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)\n  s_waitcnt expcnt(0)",
-                                          arch);
+    const auto [program, waits] =
+        analyze("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n" + loads(1) +
+                    "  ds_read_b32 v9, v8\n  s_load_dword s4, s[2:3], 0x0\n"
+                    "  s_waitcnt expcnt(1)\n  s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)\n  s_waitcnt expcnt(0)",
+                arch);
     REQUIRE(waits.points.size() == 5);
     CHECK(waits.points[0].counter == WaitCounter::expcnt);
     check_point(waits.points[0], {2, 2}, {0}, 4);
@@ -105,7 +106,8 @@ TEST_CASE("GDS operations count in lgkmcnt and expcnt; other memory operations d
     const auto json = nlohmann::json::parse(to_json(waits, program));
     CHECK(json["waits"][0]["counter"] == "expcnt");
     CHECK(json["waits"][0]["waits_for"] == std::vector<int>{0});
-    CHECK(to_text(waits, program).find("expcnt(1): 2 outstanding, waits for 0x0 ds_gws_init, issued 4 instr") != std::string::npos);
+    CHECK(to_text(waits, program).find("expcnt(1): 2 outstanding, waits for 0x0 ds_gws_init, issued 4 instr") !=
+          std::string::npos);
   }
 }
 
@@ -124,16 +126,18 @@ TEST_CASE("LDS and GDS are each in order, and in any order with each other") {
 }
 
 TEST_CASE("expcnt where paths meet") {
-  const auto [program, waits] = analyze("  ds_gws_init v0 gds\n  s_cbranch_scc0 join\n  ds_gws_barrier v2 gds\n  ds_gws_barrier v2 gds\n"
-                                        "join:\n  s_waitcnt expcnt(1)\n  s_waitcnt expcnt(0)");
+  const auto [program, waits] =
+      analyze("  ds_gws_init v0 gds\n  s_cbranch_scc0 join\n  ds_gws_barrier v2 gds\n  ds_gws_barrier v2 gds\n"
+              "join:\n  s_waitcnt expcnt(1)\n  s_waitcnt expcnt(0)");
   REQUIRE(waits.points.size() == 2);
   check_point(waits.points[0], {1, 3}, {0, 2}, 1);
   check_point(waits.points[1], {1, 1}, {0, 3}, 1);
 }
 
 TEST_CASE("expcnt round a loop, and where it saturates") {
-  const auto [program, waits] = analyze("  ds_gws_init v0 gds\nloop:\n  ds_gws_barrier v2 gds\n  s_waitcnt expcnt(1)\n  v_mov_b32 v0, 0\n"
-                                        "  s_cbranch_scc1 loop\n  s_waitcnt expcnt(0)");
+  const auto [program, waits] =
+      analyze("  ds_gws_init v0 gds\nloop:\n  ds_gws_barrier v2 gds\n  s_waitcnt expcnt(1)\n  v_mov_b32 v0, 0\n"
+              "  s_cbranch_scc1 loop\n  s_waitcnt expcnt(0)");
   REQUIRE(waits.points.size() == 2);
   CHECK(waits.points[0].loop == 0);
   check_point(waits.points[0], {2, 2}, {0, 1}, 1); // the first trip: what came before; the others: the trip before
@@ -243,7 +247,8 @@ TEST_CASE("nested loops: the outer one counts the inner one's loads") {
 }
 
 TEST_CASE("a call completes everything, and is said") {
-  const auto [program, waits] = analyze(loads(2) + "  ds_gws_init v0 gds\n  s_swappc_b64 s[30:31], s[4:5]\n  s_waitcnt vmcnt(0) expcnt(0)");
+  const auto [program, waits] =
+      analyze(loads(2) + "  ds_gws_init v0 gds\n  s_swappc_b64 s[30:31], s[4:5]\n  s_waitcnt vmcnt(0) expcnt(0)");
   CHECK(waits.approximate);
   REQUIRE(waits.points.size() == 2);
   CHECK(waits.points[0].idle());
@@ -256,9 +261,8 @@ TEST_CASE("waits that nothing reaches are left out; text and JSON") {
               "  s_cbranch_scc1 loop");
   REQUIRE(waits.points.size() == 1);
   const std::string text = to_text(waits, program);
-  CHECK(
-      text.find("  0x10 vmcnt(0): 1 outstanding, waits for 0x0 global_load_dwordx4, issued 1 instruction before\n") !=
-      std::string::npos);
+  CHECK(text.find("  0x10 vmcnt(0): 1 outstanding, waits for 0x0 global_load_dwordx4, issued 1 instruction before\n") !=
+        std::string::npos);
   CHECK(text.find("loop 0 (0x14 to 0x1c): 1 load, 1024 bytes a trip of a wave, ") != std::string::npos);
   CHECK(waits.loops[0].most_bytes == 63 * 1024); // no wait at all: the counter's capacity
   const auto json = nlohmann::json::parse(to_json(waits, program));
