@@ -114,6 +114,27 @@ TEST_CASE("weights of 4 bits: every m, workgroups that cross tiles, columns") {
   }
 }
 
+TEST_CASE("weights of 4 bits: scales of four groups a load") {
+  std::uint64_t seed = 100;
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    CAPTURE(arch);
+    // 11 or 22 groups: the last loads of a row begin before their first group. Steps of a wave begin at any group.
+    for (const std::int64_t group : {64, 128})
+      for (const char* ring : {"ring=1", "ring=3", "ring=5"}) {
+        check(packed(f16, 13, 50, 1408, group), to, ++seed, 11, {ring, "tile_n=32", "workgroups=3", "waves=2"});
+        check(packed(bf16, 40, 32, 1408, group), to, ++seed, 40, {ring, "tile_n=16", "workgroups=2", "waves=2"});
+      }
+    check(packed(f16, 64, 33, 2048, 128), to, ++seed, 64);
+    check(packed(f16, 8, 20, 512, 128), to, ++seed, 8, {"tile_n=16", "loads=2", "ring=2", "waves=1"}); // no more than one load a row
+    check(packed(f16, 8, 48, 1408, 64), to, ++seed, 8, {"method=sparse", "ring=3"});
+    check(packed(f16, 3, 48, 1408, 128, true), to, ++seed, 3, {"method=dot", "tile_n=16", "ring=2"});
+    for (const std::int64_t group : {32, 64}) check(packed(f16, 40, 64, 704, group), to, ++seed, 37, {"method=matrix32", "tile_n=32", "ring=2"});
+    const Expr both = packed(f16, 8, 96, 1408, 128).outputs()[0].value;
+    check(KernelSpec("pair").output("c", f16, columns(both, 0, 45) * columns(both, 51, 45)), to, ++seed, 7);
+  }
+}
+
 TEST_CASE("32x32 matrix instructions") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
