@@ -51,7 +51,7 @@ public:
       take_scales(true);
 #pragma unroll
       for (int i = 0; i < config.ring; ++i) {
-        add(i, i);
+        add(i);
         platform::schedule_barrier();
         ring_[i].load(operands_, config.ring + i);
         platform::schedule_barrier();
@@ -64,7 +64,7 @@ public:
         take_scales(true);
 #pragma unroll
         for (int i = 0; i < config.ring; ++i) {
-          add(i, i);
+          add(i);
           platform::schedule_barrier();
           ring_[i].load(operands_, smaller(config.ring + i, left - 1));
           platform::schedule_barrier();
@@ -77,11 +77,11 @@ public:
     take_scales(false);
     if (!partial_turns || left == config.ring) {
 #pragma unroll
-      for (int i = 0; i < config.ring; ++i) add_now(i);
+      for (int i = 0; i < config.ring; ++i) add_last(i, i == config.ring - 1);
     } else {
 #pragma unroll
       for (int i = 0; i < config.ring - 1; ++i)
-        if (static_cast<u32>(i) < left) add_now(i);
+        if (static_cast<u32>(i) < left) add_last(i, true);
     }
   }
 
@@ -116,16 +116,19 @@ private:
       platform::schedule_barrier();
     }
   }
-  // `step` counts from the start of this turn.
-  KILN_MEMBER void add(int slot, int step) {
+  KILN_MEMBER void add(int slot) {
     if constexpr (config.wide_scales()) scales_.give(ring_[slot].scales, slot);
-    if constexpr (config.k_tail())
-      if (left_in_tile_ == static_cast<u32>(step) + 1) ring_[slot].cut(operands_, step);
     sums_.add(ring_[slot]);
   }
-  KILN_MEMBER void add_now(int slot) {
-    add(slot, slot);
+  // In the last turn. Only the last step may reach beyond the end of k: in the turns before, copies of what is cut off would
+  // double the ring's registers. One step after the other where groups are summed for themselves, for the same reason.
+  KILN_MEMBER void add_last(int slot, bool may_end) {
+    if constexpr (config.k_tail())
+      if (may_end && left_in_tile_ == static_cast<u32>(slot) + 1) ring_[slot].cut(operands_, slot);
+    add(slot);
+    if constexpr (config.block_scaled()) platform::schedule_barrier();
     sums_.settle();
+    if constexpr (config.block_scaled()) platform::schedule_barrier();
   }
 
   Operands operands_;
