@@ -104,6 +104,9 @@ private:
           add_group(t - pending);
           platform::schedule_barrier();
         }
+#pragma unroll
+      for (int t = tiles; t < first + pending; ++t) // groups of the round before that no tile of this one replaces
+        if (first > 0) add_group(t - pending);
       platform::schedule_barrier();
 #pragma unroll
       for (int t = 0; t < pending; ++t) groups[t] = now[t];
