@@ -19,7 +19,6 @@ namespace kiln::isa {
 namespace {
 
 constexpr rlim_t most_memory = rlim_t{768} << 20; // bytes on top of what the process has mapped already
-constexpr rlim_t most_seconds = 20;
 constexpr std::chrono::seconds longest_silence{60}; // of a child that neither works nor ends
 constexpr std::size_t largest_answer = std::size_t{512} << 20;
 
@@ -54,6 +53,8 @@ constexpr bool limits_address_space =
 #else
     true;
 #endif
+
+constexpr rlim_t most_seconds = limits_address_space ? 20 : 4; // of processor time, which alone bounds memory in the second case
 
 void set_limits(std::uint64_t mapped) {
   const auto limit = [](auto resource, rlim_t value) {
