@@ -40,7 +40,7 @@ int load_vgprs(const SkinnyGemmConfig& c) { return (c.ring + (c.k_tail() ? 1 : 0
 // Where A's numbers are operands of matrix instructions alone, they may lie in AGPRs, as the sums do, of which a wave that has
 // a SIMD to itself has as many as VGPRs.
 bool fits_registers(const SkinnyGemmConfig& c) {
-  if (c.unpacks_in_order() && c.waves <= 4) return ring_vgprs(c) <= vgprs_for_ring_beside_agprs;
+  if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), load_vgprs(c)) <= vgprs_for_ring_beside_agprs;
   if (c.block_scaled()) return load_vgprs(c) + scale_vgprs(c) + sum_vgprs(c) <= vgprs_with_group_sums;
   return ring_vgprs(c) + sum_vgprs(c) <= vgprs_for_ring && load_vgprs(c) <= vgprs_for_loads;
 }
@@ -188,9 +188,14 @@ SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target
   if (method == GemmMethod::dot) c.loads = 1; // four rows of B by four lanes each: more registers go into the ring
   const int widest = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
   for (c.tile_n = widest;; c.tile_n /= 2) {
-    const SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target)));
-    if (c.tile_n <= c.rows_per_load() || c.tile_n <= 16 || fits_registers(fitted))
-      return fitted;
+    SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target)));
+    const bool narrowest = c.tile_n <= c.rows_per_load() || c.tile_n <= 16;
+    if (!narrowest && (!fits_registers(fitted) || fitted.lds_bytes() > target.lds_bytes())) continue;
+    while (fitted.lds_bytes() > target.lds_bytes() && fitted.waves > 1) { // where the waves' sums meet
+      fitted.waves /= 2;
+      fitted = with_vec(with_ring(with_workgroups(fitted, target)));
+    }
+    return fitted;
   }
 }
 
@@ -202,7 +207,7 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
     SkinnyGemmConfig c = base;
     c.tile_n = std::max(16, columns / c.products);
     c = with_vec(with_ring(with_workgroups(c, target)));
-    if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && sum_vgprs(c) + ring_vgprs(c) > vgprs_for_ring + 64)) continue;
+    if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && columns > 16)) continue;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   }
   // Where the widest tile leaves registers for a ring of two, one step in flight behind a wait, a narrower one has more.

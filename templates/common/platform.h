@@ -110,16 +110,18 @@ KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 
 
 // Nothing moves across it at compile time.
 KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
-// Between the last matrix instruction and the first use of its result by another kind of instruction. On gfx950 that takes up
-// to 12 wait states for an 8-pass one (16 x 16, f8f6f4 of fp8) and 20 for a 16-pass one (32 x 32); LLVM 21 leaves one less where
-// a branch lies between the two.
+// Between the last matrix instruction and what reads its result or reuses its registers. That takes up to 11 wait states on
+// gfx942 and 12 on gfx950 behind 8 passes (16 x 16), 19 and 20 behind 16 (32 x 32). LLVM 21 leaves less where paths of different
+// lengths lead from the one to the other: it looks at one of them.
 template <bool large_tiles> KILN_DEVICE void settle_sums() {
+  schedule_barrier();
 #if defined(__gfx950__)
-  schedule_barrier();
-  asm volatile("s_nop 11"); // twelve states
-  if constexpr (large_tiles) asm volatile("s_nop 7"); // eight more
-  schedule_barrier();
+  asm volatile("s_nop 11");
+#else
+  asm volatile("s_nop 10");
 #endif
+  if constexpr (large_tiles) asm volatile("s_nop 7");
+  schedule_barrier();
 }
 // Adds to a number in global memory for the whole device.
 KILN_DEVICE void add_for_device(f32* to, f32 value) {

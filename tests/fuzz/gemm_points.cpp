@@ -103,7 +103,7 @@ TEST_CASE("every schedule that is offered for a product keeps its contract") {
         CHECK_MESSAGE(seen.report.met(), isa::to_text(seen.report));
         ++compiled;
       } catch (const Error& error) {
-        FAIL_CHECK(error.what());
+        FAIL_CHECK(std::string(error.what()));
       }
     }
     for (const std::string& method : other_methods(*plan.gemm)) {
@@ -112,7 +112,7 @@ TEST_CASE("every schedule that is offered for a product keeps its contract") {
         shortened += build_kernel(point.spec, point.to, options, {method}).rejected.size();
         ++by_name;
       } catch (const Error& error) {
-        FAIL_CHECK(error.what());
+        FAIL_CHECK(std::string(error.what()));
       }
     }
   }
