@@ -140,11 +140,10 @@ private:
     platform::acquire_from_device();
     if (platform::thread_id() == 0) *counter = 0;
     if constexpr (config.atomics) {
-      each_part([&](int c, int p) KILN_LAMBDA {
-        Part* const sum = reinterpret_cast<Part*>(mine + part_offset(c, p));
-        parts[c][p] = *sum;
-        *sum = Part(0);
-      });
+      each_part([&](int c, int p) KILN_LAMBDA { parts[c][p] = *reinterpret_cast<const Part*>(mine + part_offset(c, p)); });
+      // Here, for lanes that have no use for their part would wait for it in the loop of the next segment.
+      platform::await_loads<0>();
+      each_part([&](int c, int p) KILN_LAMBDA { *reinterpret_cast<Part*>(mine + part_offset(c, p)) = Part(0); });
       return true;
     }
 #pragma unroll

@@ -1,6 +1,6 @@
 // Kernels compiled by clang -O3 for both architectures, compared with plain C++. Skipped, with a message, without a clang.
 #include "tests/exec/lane_program.h"
-#include "tests/exec/wait_agreement.h"
+#include "tests/exec/agreement.h"
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

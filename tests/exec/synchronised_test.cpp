@@ -2,7 +2,7 @@
 // of plain C++. The same kernels with a line of their assembly changed are caught by the sanitiser that the line is for.
 #include "isa_checks/exec/execute.h"
 #include "tests/exec/clang_kernels.h"
-#include "tests/exec/wait_agreement.h"
+#include "tests/exec/agreement.h"
 #include <bit>
 #include <cstring>
 #include <doctest/doctest.h>

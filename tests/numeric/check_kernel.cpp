@@ -2,7 +2,7 @@
 #include "tests/numeric/check_kernel.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
-#include "tests/exec/wait_agreement.h"
+#include "tests/exec/agreement.h"
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -23,8 +23,12 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
   if (run.measure) {
-    const auto waits = compare_waits(isa::load_code_object(built.object.bytes, spec.name()), built.object.name, done.result);
+    const isa::CodeObject file = isa::load_code_object(built.object.bytes, spec.name());
+    const isa::KernelAnalysis k = isa::analyse(file, file.kernel(built.object.name), {.source_lines = false});
+    const WaitAgreement waits = compare_waits(k.program, k.waits, done.result);
     if (!waits.wrong.empty()) return fmt::format("{}\n{}", waits.wrong.front(), where);
+    const BankAgreement banks = compare_banks(k, done.result);
+    if (!banks.wrong.empty()) return fmt::format("{}\n{}", banks.wrong.front(), where);
   }
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);

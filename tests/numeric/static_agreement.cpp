@@ -6,7 +6,7 @@
 #include "isa_checks/kernel_analysis.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
-#include "tests/exec/wait_agreement.h"
+#include "tests/exec/agreement.h"
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -20,14 +20,6 @@ struct Compared {
   int banks = 0, waits = 0, exact_waits = 0;
   testing::WaitAgreement outstanding;
 };
-
-void compare_banks(const isa::KernelAnalysis& k, const exec::InstructionProfile& ran, std::size_t index, Compared& compared) {
-  const isa::MemoryAccess* access = k.memory.find(index);
-  if (!access || !access->banks || !access->lanes_known || ran.counters.executed == 0) return;
-  ++compared.banks;
-  CHECK_MESSAGE(ran.counters.lds_cycles == access->banks->needed * ran.counters.executed, ran.text);
-  CHECK_MESSAGE(ran.counters.lds_ideal == access->banks->ideal * ran.counters.executed, ran.text);
-}
 
 void compare_waits(const isa::KernelAnalysis& k, const exec::InstructionProfile& ran, std::size_t index, bool full,
                    Compared& compared) {
@@ -61,13 +53,15 @@ void compare(const KernelSpec& spec, const Target& to, std::int64_t rows, bool f
   for (const std::string& wrong : outstanding.wrong) FAIL_CHECK(wrong);
   CHECK(outstanding.exact > 0);
   compared.outstanding.add(outstanding);
+  const testing::BankAgreement banks = testing::compare_banks(k, run.result);
+  for (const std::string& wrong : banks.wrong) FAIL_CHECK(wrong);
+  compared.banks += banks.compared;
   const auto& instructions = k.program.instructions;
   for (const exec::InstructionProfile& ran : run.result.instructions) {
     const auto at = std::lower_bound(instructions.begin(), instructions.end(), ran.address,
                                      [](const isa::Instruction& i, std::uint64_t address) { return i.address < address; });
     REQUIRE((at != instructions.end() && at->address == ran.address));
     const auto index = static_cast<std::size_t>(at - instructions.begin());
-    compare_banks(k, ran, index, compared);
     compare_waits(k, ran, index, full, compared);
   }
 }

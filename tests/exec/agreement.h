@@ -1,8 +1,8 @@
-// What the wait analysis says of every s_waitcnt, against what an execution counted there.
+// What is said of a kernel without running it, against what an execution counted: waits and LDS bank passes.
 #pragma once
 #include "isa_checks/code_object.h"
 #include "isa_checks/exec/execute.h"
-#include "isa_checks/waits.h"
+#include "isa_checks/kernel_analysis.h"
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +19,13 @@ struct WaitAgreement {
 // alike. Nothing is compared of an analysis that is approximate or incomplete. `run` must have been measured.
 WaitAgreement compare_waits(const isa::Program& program, const isa::WaitAnalysis& waits, const exec::ExecResult& run);
 WaitAgreement compare_waits(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run);
+
+struct BankAgreement {
+  int compared = 0;               // LDS instructions that were executed, and whose addresses the analysis knows
+  std::vector<std::string> wrong; // one line for each disagreement
+};
+
+// The passes that LDS instructions need, and would need without conflicts, are what the analysis says, each time they run.
+BankAgreement compare_banks(const isa::KernelAnalysis& kernel, const exec::ExecResult& run);
 
 } // namespace kiln::testing

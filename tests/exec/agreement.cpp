@@ -1,5 +1,5 @@
-// Comparing the wait analysis with an execution.
-#include "tests/exec/wait_agreement.h"
+// Comparing static analyses with an execution.
+#include "tests/exec/agreement.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -11,14 +11,40 @@ void WaitAgreement::add(const WaitAgreement& other) {
   wrong.insert(wrong.end(), other.wrong.begin(), other.wrong.end());
 }
 
+namespace {
+
+// What an execution counted at an address; null for an instruction that was not measured.
+const exec::InstructionProfile* profile_at(const exec::ExecResult& run, std::uint64_t address) {
+  const auto ran = std::ranges::lower_bound(run.instructions, address, {}, &exec::InstructionProfile::address);
+  return ran == run.instructions.end() || ran->address != address ? nullptr : &*ran;
+}
+
+} // namespace
+
+BankAgreement compare_banks(const isa::KernelAnalysis& kernel, const exec::ExecResult& run) {
+  BankAgreement result;
+  for (const isa::MemoryAccess& access : kernel.memory.accesses) {
+    if (!access.banks || !access.lanes_known) continue;
+    const std::uint64_t address = kernel.instruction(access.instruction).address;
+    const exec::InstructionProfile* const ran = profile_at(run, address);
+    if (!ran || ran->counters.executed == 0) continue;
+    ++result.compared;
+    const auto passes = access.banks->needed * ran->counters.executed, ideal = access.banks->ideal * ran->counters.executed;
+    if (ran->counters.lds_cycles != passes || ran->counters.lds_ideal != ideal)
+      result.wrong.push_back(fmt::format("{} {:#x} {}: {} passes, {} without conflicts, the analysis says {} and {}", kernel.facts.kernel,
+                                         address, ran->text, ran->counters.lds_cycles, ran->counters.lds_ideal, passes, ideal));
+  }
+  return result;
+}
+
 WaitAgreement compare_waits(const isa::Program& program, const isa::WaitAnalysis& waits, const exec::ExecResult& run) {
   WaitAgreement result;
   if (waits.approximate || !waits.complete) return result;
   for (const isa::WaitPoint& point : waits.points) {
     if (point.counter == isa::WaitCounter::expcnt) continue; // the executor has no GDS
     const std::uint64_t address = program.instructions[point.instruction].address;
-    const auto ran = std::ranges::lower_bound(run.instructions, address, {}, &exec::InstructionProfile::address);
-    if (ran == run.instructions.end() || ran->address != address) {
+    const exec::InstructionProfile* const ran = profile_at(run, address);
+    if (!ran) {
       result.wrong.push_back(fmt::format("{} {:#x}: not measured", program.kernel, address));
       continue;
     }
