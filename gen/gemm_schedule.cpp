@@ -14,7 +14,7 @@ constexpr int kib_in_flight_per_cu = 64;
 constexpr int kib_behind_a_wait = 48; // what is still in flight where the oldest step has been waited for
 constexpr int vgprs_for_ring = 224;  // of 256 addressable ones
 constexpr int vgprs_for_loads = 216; // of those, what loads bring: 220 were copied, in points of tests/fuzz/gemm_points.cpp
-constexpr int vgprs_with_group_sums = 208; // all, where the vector ALU adds a group's sums: 229 were spilled there
+constexpr int vgprs_with_group_sums = 192; // all, where the vector ALU adds a group's sums: 206 were spilled there
 // Without the sums. Measured: from 236 on LLVM 21 copies what was loaded to or from AGPRs, which drains the ring.
 constexpr int vgprs_for_ring_beside_agprs = 228;
 constexpr double good_balance = 0.97;
