@@ -1,6 +1,7 @@
 // Comparing static analyses with an execution.
 #include "tests/exec/agreement.h"
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace kiln::testing {
@@ -66,6 +67,18 @@ WaitAgreement compare_waits(const isa::CodeObject& object, std::string_view kern
   isa::Disassembler disassembler(object.target());
   const isa::Program program = isa::build_program(object.kernel(kernel), disassembler);
   return compare_waits(program, isa::analyze_waits(program), run);
+}
+
+bool compares_everything() { return std::getenv("KILN_LINT_ALL") != nullptr; }
+
+std::optional<std::string> first_disagreement(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run) {
+  if (run.waves.waves == 0) return {};
+  const isa::KernelAnalysis k = isa::analyse(object, object.kernel(kernel), {.source_lines = false});
+  const WaitAgreement waits = compare_waits(k.program, k.waits, run);
+  if (!waits.wrong.empty()) return waits.wrong.front();
+  const BankAgreement banks = compare_banks(k, run);
+  if (!banks.wrong.empty()) return banks.wrong.front();
+  return {};
 }
 
 } // namespace kiln::testing

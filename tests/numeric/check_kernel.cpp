@@ -3,7 +3,6 @@
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/exec/agreement.h"
-#include <cstdlib>
 #include <fmt/format.h>
 
 namespace kiln::testing {
@@ -17,19 +16,14 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   const Inputs inputs = random_inputs(spec, seed, {.dynamic_size = options.rows, .special_values = options.special_values});
   exec::ExecOptions run;
   run.seed = seed;
-  run.measure = std::getenv("KILN_LINT_ALL") != nullptr;
+  run.measure = compares_everything();
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
   if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
-  if (run.measure) {
-    const isa::CodeObject file = isa::load_code_object(built.object.bytes, spec.name());
-    const isa::KernelAnalysis k = isa::analyse(file, file.kernel(built.object.name), {.source_lines = false});
-    const WaitAgreement waits = compare_waits(k.program, k.waits, done.result);
-    if (!waits.wrong.empty()) return fmt::format("{}\n{}", waits.wrong.front(), where);
-    const BankAgreement banks = compare_banks(k, done.result);
-    if (!banks.wrong.empty()) return fmt::format("{}\n{}", banks.wrong.front(), where);
-  }
+  if (run.measure)
+    if (const auto wrong = first_disagreement(isa::load_code_object(built.object.bytes, spec.name()), built.object.name, done.result))
+      return fmt::format("{}\n{}", *wrong, where);
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
   return {};

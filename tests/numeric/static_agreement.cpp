@@ -8,7 +8,6 @@
 #include "runtime/emulate.h"
 #include "tests/exec/agreement.h"
 #include <algorithm>
-#include <cstdlib>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -81,7 +80,7 @@ void report(const Compared& compared) {
 
 // A slice in the usual run: gfx942 with full lanes, gfx950 with ragged rows. Everything when KILN_LINT_ALL is set.
 TEST_CASE("banks and waits of the catalogue are what the executor counts") {
-  const bool all = std::getenv("KILN_LINT_ALL") != nullptr;
+  const bool all = testing::compares_everything();
   Compared compared;
   for (const std::string_view arch : known_archs())
     for (const CatalogEntry& entry : catalog()) {
@@ -106,7 +105,7 @@ TEST_CASE("banks and waits of the catalogue are what the executor counts") {
 
 // The kernels of matrix products: every method, tiles that workgroups share, sums that meet in order or by atomics.
 TEST_CASE("banks and waits of every method of a product are what the executor counts") {
-  const bool all = std::getenv("KILN_LINT_ALL") != nullptr;
+  const bool all = testing::compares_everything();
   Compared compared;
   for (const std::string_view arch : known_archs()) {
     CAPTURE(arch);
