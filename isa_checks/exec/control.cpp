@@ -160,4 +160,8 @@ constexpr Semantics table[] = {
 const Semantics& not_modelled_semantics() { return unknown; }
 Table control_table() { return table; }
 
+Stop::Stop(const char* met) : std::runtime_error(met) {}
+Stop::Stop(const std::string& met) : std::runtime_error(met) {}
+Stop::~Stop() = default;
+
 } // namespace kiln::exec
