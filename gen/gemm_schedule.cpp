@@ -18,6 +18,9 @@ constexpr int vgprs_with_group_sums = 192; // all, where the vector ALU adds a g
 // Without the sums. Measured: from 236 on LLVM 21 copies what was loaded to or from AGPRs, which drains the ring.
 constexpr int vgprs_for_ring_beside_agprs = 228;
 constexpr double good_balance = 0.97;
+// A comes from L2, as B does. Assumed: 2 KiB a clock of an XCD (16 channels of 128 bytes), so 54 bytes a clock of each CU of
+// MI300X and 64 of MI350X; B, at the bandwidth of HBM, takes 8.3 and 13 of them. That leaves A 5.5 and 3.9 times as much as B.
+constexpr double most_a_for_b = 4;
 
 // Four groups at a time: two VGPRs of scales and one of zero points, of this turn and of the next one.
 int scale_vgprs(const SkinnyGemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
@@ -58,9 +61,12 @@ long long wave_steps(const SkinnyGemmConfig& c) {
   return std::min(steps, (turns + c.waves - 1) / c.waves * c.ring);
 }
 
+// KiB of weights in flight where the oldest step has been waited for.
+int behind_a_wait(const SkinnyGemmConfig& c) { return (c.ring - 1) * c.b_loads() * c.waves; }
+
 // Whether what is in flight behind a wait is enough, or all there is.
 bool keeps_enough(const SkinnyGemmConfig& c) {
-  return (c.ring - 1) * c.b_loads() * c.waves >= kib_behind_a_wait || static_cast<long long>(c.ring) * c.waves * c.workgroups >= c.steps();
+  return behind_a_wait(c) >= kib_behind_a_wait || static_cast<long long>(c.ring) * c.waves * c.workgroups >= c.steps();
 }
 
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
@@ -140,6 +146,9 @@ SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
   return c; // fits or not: require_valid_gemm says why
 }
 
+// How much longer A's bytes take than B's, where they take longer.
+double a_excess(const SkinnyGemmConfig& c) { return std::max(1.0, gemm_a_loads(c) / (most_a_for_b * c.b_loads())); }
+
 // The most workgroups that share a tile: the parts that its sum has.
 long long most_parts(const SkinnyGemmConfig& c) {
   const long long least_steps = c.steps() / c.workgroups; // of a workgroup
@@ -210,10 +219,14 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && columns > 16)) continue;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   }
-  // Where the widest tile leaves registers for a ring of two, one step in flight behind a wait, a narrower one has more.
-  std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return c.ring > 2 || keeps_enough(c); });
+  // Where the widest tile leaves registers for a ring of two, one step in flight behind a wait, a narrower one may have more.
+  int of_longer_rings = 0;
+  for (const SkinnyGemmConfig& c : configs)
+    if (c.ring > 2) of_longer_rings = std::max(of_longer_rings, behind_a_wait(c));
+  std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return c.ring > 2 || behind_a_wait(c) >= of_longer_rings || keeps_enough(c); });
   std::ranges::stable_partition(configs, keeps_enough);
   std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return gemm_balance(c, target) >= good_balance; });
+  std::ranges::stable_sort(configs, {}, a_excess); // costs more than CUs that are not busy alike
   std::vector<Schedule> result;
   for (const SkinnyGemmConfig& c : configs) result.push_back({.family = Family::skinny_gemm, .gemm = c, .why = why(c, target)});
   if (result.empty()) require_valid_gemm(with_vec(with_ring(with_workgroups(base, target))), plan, target); // says why
