@@ -43,6 +43,8 @@ int load_vgprs(const SkinnyGemmConfig& c) { return (c.ring + (c.k_tail() ? 1 : 0
 // Where A's numbers are operands of matrix instructions alone, they may lie in AGPRs, as the sums do, of which a wave that has
 // a SIMD to itself has as many as VGPRs.
 bool fits_registers(const SkinnyGemmConfig& c) {
+  // With a tail of k, 4-bit weights in tiles of 64 x 64 spilled one or two SGPRs (masks), where the ring was short.
+  if (c.packed() && c.k_tail() && c.method == GemmMethod::matrix && c.row_tiles() * c.products * c.tile_n >= 4 * 64) return false;
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), load_vgprs(c)) <= vgprs_for_ring_beside_agprs;
   if (c.block_scaled()) return load_vgprs(c) + scale_vgprs(c) + sum_vgprs(c) <= vgprs_with_group_sums;
   return ring_vgprs(c) + sum_vgprs(c) <= vgprs_for_ring && load_vgprs(c) <= vgprs_for_loads;
