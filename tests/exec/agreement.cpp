@@ -1,7 +1,6 @@
 // Comparing static analyses with an execution.
 #include "tests/exec/agreement.h"
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 
 namespace kiln::testing {
@@ -68,8 +67,6 @@ WaitAgreement compare_waits(const isa::CodeObject& object, std::string_view kern
   const isa::Program program = isa::build_program(object.kernel(kernel), disassembler);
   return compare_waits(program, isa::analyze_waits(program), run);
 }
-
-bool compares_everything() { return std::getenv("KILN_LINT_ALL") != nullptr; }
 
 std::optional<std::string> first_disagreement(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run) {
   if (run.waves.waves == 0) return {};

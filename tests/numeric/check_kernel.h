@@ -3,6 +3,8 @@
 #include "gen/random_spec.h"
 #include "gen/spec.h"
 #include "gen/target.h"
+#include "isa_checks/exec/execute.h"
+#include "runtime/compile.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,5 +21,12 @@ struct CheckOptions {
 // What is wrong, with the spec's text; nothing when all is right.
 std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed,
                                         const CheckOptions& options = {});
+
+// KILN_LINT_ALL is set: every kernel that is executed is measured, and compared with the static analyses.
+bool compares_everything();
+
+// The first wait or LDS instruction of which the analyses say something else than the measured run; empty when there is none,
+// and when nobody asked.
+std::string disagreement_if_asked(const CodeObject& kernel, const exec::ExecResult& run);
 
 } // namespace kiln::testing

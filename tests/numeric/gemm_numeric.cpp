@@ -113,11 +113,9 @@ TEST_CASE("the same bits whatever the interleaving") {
     const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
     std::optional<Outputs> first;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-      exec::ExecOptions run;
-      run.seed = seed;
-      run.measure = false;
-      const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
+      const EmulatedRun done = emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()});
       CHECK(done.result.findings.empty());
+      CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
       if (!first) first = done.outputs;
       for (std::int64_t i = 0; i < first->at("c").size(); ++i) REQUIRE(done.outputs.at("c").bits(i) == first->at("c").bits(i));
     }

@@ -114,8 +114,9 @@ TEST_CASE("producers: twenty interleavings give the same bits") {
     const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
     std::optional<Outputs> first;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      const EmulatedRun done = emulate(spec, kernel.source, kernel.object, inputs, {.seed = seed, .measure = false});
+      const EmulatedRun done = emulate(spec, kernel.source, kernel.object, inputs, {.seed = seed, .measure = testing::compares_everything()});
       REQUIRE(done.result.completed);
+      CHECK(testing::disagreement_if_asked(kernel.object, done.result) == "");
       CHECK_MESSAGE(done.result.findings.empty(), exec::to_text(done.result.findings.front()));
       if (!first) first = done.outputs;
       for (std::int64_t i = 0; i < first->at("c").size(); ++i) REQUIRE(done.outputs.at("c").bits(i) == first->at("c").bits(i));

@@ -8,8 +8,8 @@
 #include "gen/random_spec.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
-#include "tests/exec/agreement.h"
 #include "tests/fuzz/seeds.h"
+#include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <map>
@@ -148,10 +148,8 @@ std::string run(const Point& point, std::uint64_t number) {
       first = done.outputs;
       if (const auto wrong = find_mismatch(*first, evaluate_bounds(c.spec, inputs, bounds_options(built.schedule))))
         return fmt::format("{}\n{}", text(*wrong), where);
-      if (!options.measure) continue;
-      const isa::CodeObject object = isa::load_code_object(built.object.bytes, c.spec.name());
-      if (const auto wrong = testing::first_disagreement(object, built.object.name, done.result))
-        return fmt::format("{}\n{}", *wrong, where);
+      if (const auto wrong = testing::disagreement_if_asked(built.object, done.result); !wrong.empty())
+        return fmt::format("{}\n{}", wrong, where);
       continue;
     }
     const Tensor &one = first->at("c"), &other = done.outputs.at("c");

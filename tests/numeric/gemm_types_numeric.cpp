@@ -191,11 +191,9 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   std::vector<std::vector<std::uint32_t>> results;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    exec::ExecOptions run;
-    run.seed = seed;
-    run.measure = false;
-    const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run, 3);
+    const EmulatedRun done = emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()}, 3);
     CHECK(done.result.findings.empty());
+    CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
     CHECK(done.result.completed);
     const auto wrong = find_mismatch(done.outputs, bounds);
     CHECK_MESSAGE(!wrong, (wrong ? text(*wrong) : ""));

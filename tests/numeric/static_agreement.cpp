@@ -7,6 +7,7 @@
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/exec/agreement.h"
+#include "tests/numeric/check_kernel.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
