@@ -228,7 +228,10 @@ std::vector<Schedule> gemm_candidates(const Plan& plan, const Target& target) {
   std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return c.ring > 2 || behind_a_wait(c) >= of_longer_rings || keeps_enough(c); });
   std::ranges::stable_partition(configs, keeps_enough);
   std::ranges::stable_partition(configs, [&](const SkinnyGemmConfig& c) { return gemm_balance(c, target) >= good_balance; });
-  std::ranges::stable_sort(configs, {}, a_excess); // costs more than CUs that are not busy alike
+  // One that reads less of A comes first where that saves more than CUs that are not busy alike cost.
+  const auto time = [&](const SkinnyGemmConfig& c) { return a_excess(c) / gemm_balance(c, target); };
+  const auto quickest = std::ranges::min_element(configs, {}, time);
+  if (!configs.empty() && a_excess(*quickest) < a_excess(configs.front())) std::rotate(configs.begin(), quickest, quickest + 1);
   std::vector<Schedule> result;
   for (const SkinnyGemmConfig& c : configs) result.push_back({.family = Family::skinny_gemm, .gemm = c, .why = why(c, target)});
   if (result.empty()) require_valid_gemm(with_vec(with_ring(with_workgroups(base, target))), plan, target); // says why
