@@ -1,37 +1,37 @@
 # kiln_embed_headers(var folder): a generated source that holds every header under `folder` as text, by relative name.
 function(kiln_embed_headers var folder)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.h)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_${folder}.cpp)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${CMAKE_CURRENT_SOURCE_DIR}/${folder} "-DHEADERS=${headers}"
-            -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${headers} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed.cmake
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${PROJECT_SOURCE_DIR}/${folder} "-DHEADERS=${headers}"
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${headers} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     COMMENT "Embedding ${folder}/" VERBATIM)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
 
 # kiln_embed_pages(var folder): a generated source that holds every Markdown page of `folder` as text, by name.
 function(kiln_embed_pages var folder)
-  file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.md)
+  file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.md)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_pages.cpp)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPAGES=${pages}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_pages.cmake
-    DEPENDS ${pages} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_pages.cmake
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPAGES=${pages}" -P ${PROJECT_SOURCE_DIR}/cmake/embed_pages.cmake
+    DEPENDS ${pages} ${PROJECT_SOURCE_DIR}/cmake/embed_pages.cmake
     COMMENT "Embedding ${folder}/" VERBATIM)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
 
 # kiln_embed_page_parts(var folder): a generated source that holds each file of `folder` as text, by name. See
-# isa_checks/cli/html.h.
+# isa_checks/cli/report/html.h.
 function(kiln_embed_page_parts var folder)
-  file(GLOB parts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*)
+  file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_page_parts.cpp)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPARTS=${parts}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page_parts.cmake
-    DEPENDS ${parts} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page_parts.cmake
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPARTS=${parts}" -P ${PROJECT_SOURCE_DIR}/cmake/embed_page_parts.cmake
+    DEPENDS ${parts} ${PROJECT_SOURCE_DIR}/cmake/embed_page_parts.cmake
     COMMENT "Embedding ${folder}/" VERBATIM)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
