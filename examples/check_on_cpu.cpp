@@ -1,7 +1,7 @@
 // Check on the CPU: executes a compiled kernel instruction by instruction and compares it with the reference. Needs no GPU.
-#include "gen/evaluate_bounds.h"
-#include "gen/math.h"
-#include "gen/random_spec.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random_spec.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include <fmt/format.h>

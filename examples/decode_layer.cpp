@@ -7,9 +7,9 @@
 //
 // Attention, with its output projection, is not Kiln's: random data stands in for what it gives. Every kernel's output is
 // compared with the reference on the inputs that it got, and the end of the chain with the reference chained.
-#include "gen/evaluate_bounds.h"
-#include "gen/math.h"
-#include "gen/random_spec.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random_spec.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include <cmath>

@@ -1,5 +1,5 @@
 // First kernel: a residual add, RMS norm and quantisation to fp8, as one kernel, for both architectures. Needs no GPU.
-#include "gen/math.h"
+#include "gen/spec/math.h"
 #include "runtime/build_kernel.h"
 #include <fmt/format.h>
 

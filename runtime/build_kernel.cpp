@@ -1,6 +1,6 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
 #include "runtime/build_kernel.h"
-#include "gen/emit.h"
+#include "gen/families/emit.h"
 #include "runtime/contract.h"
 #include "runtime/inspect.h"
 #include "runtime/stopwatch.h"

@@ -1,8 +1,8 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
 #pragma once
 #include "gen/error.h"
-#include "gen/plan.h"
-#include "gen/schedule.h"
+#include "gen/plan/plan.h"
+#include "gen/families/schedule.h"
 #include "isa_checks/expectations.h"
 #include "isa_checks/facts.h"
 #include "runtime/compile.h"

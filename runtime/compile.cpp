@@ -1,7 +1,7 @@
 // compile: HIP text to a code object, through hipRTC or comgr.
 #include "runtime/compile.h"
 #include "gen/error.h"
-#include "gen/templates.h"
+#include "gen/emit/templates.h"
 #include "runtime/comgr.h"
 #include "runtime/dump.h"
 #include "runtime/hiprtc.h"

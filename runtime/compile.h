@@ -1,7 +1,7 @@
 // compile: HIP text to a code object, through hipRTC or comgr.
 #pragma once
-#include "gen/kernel_source.h"
-#include "gen/target.h"
+#include "gen/emit/kernel_source.h"
+#include "gen/plan/target.h"
 #include "runtime/compiler_library.h"
 #include "runtime/environment.h"
 #include <array>

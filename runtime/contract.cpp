@@ -1,7 +1,7 @@
 // The ISA contract of a generated kernel.
 #include "runtime/contract.h"
-#include "gen/gemm_schedule.h"
-#include "gen/passes.h"
+#include "gen/families/gemm_schedule.h"
+#include "gen/plan/passes.h"
 #include <algorithm>
 
 namespace kiln {

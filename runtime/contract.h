@@ -1,6 +1,6 @@
 // The ISA contract of a generated kernel: what its plan and schedule promise about the code that comes out.
 #pragma once
-#include "gen/schedule.h"
+#include "gen/families/schedule.h"
 #include "isa_checks/expectations.h"
 
 namespace kiln {

@@ -1,7 +1,7 @@
 // doctor: one function for each line that it prints.
 #include "runtime/doctor.h"
 #include "gen/error.h"
-#include "gen/target.h"
+#include "gen/plan/target.h"
 #include "runtime/cache/cache.h"
 #include "runtime/compile.h"
 #include "runtime/jit/worker_pool.h"

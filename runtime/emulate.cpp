@@ -1,7 +1,7 @@
 // emulate: device memory from tensors, the argument block, and tensors from device memory.
 #include "runtime/emulate.h"
 #include "gen/error.h"
-#include "gen/preshuffle.h"
+#include "gen/spec/preshuffle.h"
 #include "isa_checks/code_object.h"
 #include <algorithm>
 #include <cstring>

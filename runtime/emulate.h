@@ -1,8 +1,8 @@
 // emulate: a compiled kernel on host tensors, executed instruction by instruction on the CPU. Needs no GPU.
 #pragma once
-#include "gen/evaluate_bounds.h"
-#include "gen/kernel_source.h"
-#include "gen/schedule.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/emit/kernel_source.h"
+#include "gen/families/schedule.h"
 #include "isa_checks/exec/execute.h"
 #include "runtime/compile.h"
 

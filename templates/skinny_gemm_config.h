@@ -22,7 +22,7 @@ struct SkinnyGemmConfig {
   int n = 0, k = 0;     // of one product
   int a_bits = 0, b_bits = 0; // of an element of A, of B: 8 or 16; 4 for packed B
   int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B; 0: no scales
-  bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/preshuffle.h
+  bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
   GemmMethod method = GemmMethod::matrix;
   int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
   int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product

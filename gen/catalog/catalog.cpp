@@ -2,7 +2,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/catalog/entries.h"
 #include "gen/error.h"
-#include "gen/names.h"
+#include "gen/spec/names.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tuple>

@@ -1,6 +1,6 @@
 // The catalogue: ready specs of the kernels that inference engines ask for.
 #pragma once
-#include "gen/spec.h"
+#include "gen/spec/spec.h"
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -16,7 +16,7 @@ struct CatalogOptions {
   std::int64_t group = 128;   // group_quant, group_dequant, gemm_w4a16: elements a scale
   std::int64_t m = 16;        // gemm entries: the most rows of a, 1 to 64
   std::int64_t n = 4096, k = 4096; // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
-  bool preshuffled = false;   // gemm entries: b lies as preshuffle() of gen/preshuffle.h puts it
+  bool preshuffled = false;   // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
 // Rows are a run-time size, `dynamic("rows")`, and columns are options.cols; of gemm entries, rows are `dynamic("m", 1, options.m)`

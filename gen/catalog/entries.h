@@ -1,7 +1,7 @@
 // What the files of the catalogue share: their build functions, and the tensors nearly every one of them begins with.
 #pragma once
 #include "gen/catalog/catalog.h"
-#include "gen/math.h"
+#include "gen/spec/math.h"
 
 namespace kiln::catalog_entries {
 

@@ -1,7 +1,7 @@
 // aot_main: `kiln aot` and the programs that users make of their own specs: options, output, exit codes.
 #pragma once
-#include "gen/spec.h"
-#include "gen/target.h"
+#include "gen/spec/spec.h"
+#include "gen/plan/target.h"
 #include <functional>
 #include <memory>
 #include <string>

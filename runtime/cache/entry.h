@@ -1,6 +1,6 @@
 // CachedKernel: a compiled kernel with all that Kiln knows of it, and the three files that hold it in a cache.
 #pragma once
-#include "gen/kernel_source.h"
+#include "gen/emit/kernel_source.h"
 #include "runtime/build_kernel.h"
 #include "runtime/cache/request.h"
 #include <stdexcept>

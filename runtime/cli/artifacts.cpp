@@ -1,9 +1,9 @@
 // Artifacts: what `kiln compile --emit` shows of one kernel for one architecture.
 #include "runtime/cli/artifacts.h"
-#include "gen/emit.h"
+#include "gen/families/emit.h"
 #include "gen/error.h"
-#include "gen/plan.h"
-#include "gen/schedule.h"
+#include "gen/plan/plan.h"
+#include "gen/families/schedule.h"
 #include "runtime/build_kernel.h"
 #include "runtime/inspect.h"
 #include <algorithm>

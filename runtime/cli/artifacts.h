@@ -1,7 +1,7 @@
 // Artifacts: what `kiln compile --emit` shows of one kernel for one architecture.
 #pragma once
-#include "gen/spec.h"
-#include "gen/target.h"
+#include "gen/spec/spec.h"
+#include "gen/plan/target.h"
 #include "runtime/compile.h"
 #include <nlohmann/json.hpp>
 #include <span>

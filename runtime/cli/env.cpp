@@ -1,6 +1,6 @@
 // kiln env: the variables that Kiln reads, what they hold, and which compiler that makes.
 #include "gen/error.h"
-#include "gen/target.h"
+#include "gen/plan/target.h"
 #include "runtime/cli/command.h"
 #include "runtime/compile.h"
 #include "runtime/environment.h"

@@ -1,6 +1,6 @@
 // kiln list: the catalogue.
 #include "gen/catalog/catalog.h"
-#include "gen/target.h"
+#include "gen/plan/target.h"
 #include "runtime/cli/command.h"
 #include "runtime/table.h"
 #include <fmt/format.h>

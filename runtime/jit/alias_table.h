@@ -1,6 +1,6 @@
 // AliasTable: kernels by the identity of their spec's nodes, the lookup of Jit::compile that must take no time.
 #pragma once
-#include "gen/spec.h"
+#include "gen/spec/spec.h"
 #include "runtime/jit/kernel.h"
 #include <cstdint>
 #include <optional>

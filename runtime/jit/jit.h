@@ -1,8 +1,8 @@
 // Jit: specs to compiled kernels, each once, through memory, caches and worker processes.
 #pragma once
 #include "gen/error.h"
-#include "gen/spec.h"
-#include "gen/target.h"
+#include "gen/spec/spec.h"
+#include "gen/plan/target.h"
 #include "runtime/jit/kernel.h"
 #include "runtime/jit/worker_pool.h"
 #include <cstdint>

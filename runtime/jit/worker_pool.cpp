@@ -1,6 +1,6 @@
 // WorkerPool: who compiles what, and what a crash means.
 #include "runtime/jit/worker_pool.h"
-#include "gen/emit.h"
+#include "gen/families/emit.h"
 #include "gen/error.h"
 #include "runtime/dump.h"
 #include "runtime/jit/compile_job.h"

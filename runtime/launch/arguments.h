@@ -1,6 +1,6 @@
 // Argument: what a program gives a kernel, by name: tensors in device memory, and numbers.
 #pragma once
-#include "gen/dtype.h"
+#include "gen/spec/dtype.h"
 #include <concepts>
 #include <cstdint>
 #include <string>

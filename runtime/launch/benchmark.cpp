@@ -1,9 +1,9 @@
 // benchmark: sets of buffers, samples, statistics.
 #include "runtime/launch/benchmark.h"
 #include "gen/error.h"
-#include "gen/evaluate.h"
-#include "gen/op.h"
-#include "gen/random_spec.h"
+#include "gen/reference/evaluate.h"
+#include "gen/spec/op.h"
+#include "gen/reference/random_spec.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>

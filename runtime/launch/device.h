@@ -1,8 +1,8 @@
 // Device: where kernels run. A GPU through HIP, or the CPU model, with one interface, so that a program that uses it is tested
 // unchanged on a machine without a GPU.
 #pragma once
-#include "gen/target.h"
-#include "gen/tensor.h"
+#include "gen/plan/target.h"
+#include "gen/spec/tensor.h"
 #include "runtime/environment.h"
 #include "runtime/launch/emulated_backend.h"
 #include "runtime/launch/loaded_kernel.h"

@@ -1,6 +1,6 @@
 // EmulatedBackend: exec::Memory as device memory, exec::execute as a launch that is over when it returns.
 #include "runtime/launch/emulated_backend.h"
-#include "gen/target.h"
+#include "gen/plan/target.h"
 #include "isa_checks/code_object.h"
 #include "isa_checks/exec/execute.h"
 #include <algorithm>

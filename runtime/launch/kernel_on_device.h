@@ -1,6 +1,6 @@
 // KernelOnDevice: what all copies of a LoadedKernel share.
 #pragma once
-#include "gen/spec.h"
+#include "gen/spec/spec.h"
 #include "runtime/launch/backend.h"
 #include <memory>
 #include <mutex>

@@ -1,4 +1,4 @@
-// The pointwise operations, by the names of gen/ops.def, on f32 scalars and f32 vectors alike.
+// The pointwise operations, by the names of gen/spec/ops.def, on f32 scalars and f32 vectors alike.
 #pragma once
 #include "common/convert.h"
 

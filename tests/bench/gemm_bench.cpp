@@ -4,9 +4,9 @@
 // missed. --check also compares the results with the reference, which takes minutes; --methods only compares the methods;
 // --scales only reads the loops of products with scales of groups.
 #include "gen/catalog/catalog.h"
-#include "gen/evaluate_bounds.h"
-#include "gen/gemm_schedule.h"
-#include "gen/random_spec.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/families/gemm_schedule.h"
+#include "gen/reference/random_spec.h"
 #include "isa_checks/waits.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"

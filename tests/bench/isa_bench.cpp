@@ -3,8 +3,8 @@
 // included), whose result is compared with the reference; the peers' figures were counted the same way, by others, once (compilers:
 // clang 22 and Triton 3.6, on gfx942 and, in the second figure, on gfx950). Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
-#include "gen/evaluate_bounds.h"
-#include "gen/random_spec.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/reference/random_spec.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "runtime/inspect.h"

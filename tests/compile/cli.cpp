@@ -1,6 +1,6 @@
 // The subcommands of `kiln`, from the outside.
 #include "gen/catalog/catalog.h"
-#include "gen/target.h"
+#include "gen/plan/target.h"
 #include "isa_checks/code_object.h"
 #include "tests/compile/run_cli.h"
 #include <algorithm>

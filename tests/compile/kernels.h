@@ -1,6 +1,6 @@
 // Small HIP kernels, written by hand: what the tests of the compilers compile.
 #pragma once
-#include "gen/kernel_source.h"
+#include "gen/emit/kernel_source.h"
 #include <string>
 
 namespace kiln::test {

@@ -1,9 +1,9 @@
 // What wrong matrix products are answered with.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
-#include "gen/emit.h"
-#include "gen/math.h"
-#include "gen/schedule.h"
+#include "gen/families/emit.h"
+#include "gen/spec/math.h"
+#include "gen/families/schedule.h"
 
 using namespace kiln;
 

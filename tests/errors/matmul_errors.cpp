@@ -1,11 +1,11 @@
 // What a program can get wrong about matrix products.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
-#include "gen/math.h"
-#include "gen/plan.h"
-#include "gen/preshuffle.h"
-#include "gen/schedule.h"
-#include "gen/validate.h"
+#include "gen/spec/math.h"
+#include "gen/plan/plan.h"
+#include "gen/spec/preshuffle.h"
+#include "gen/families/schedule.h"
+#include "gen/plan/validate.h"
 
 using namespace kiln;
 

@@ -1,8 +1,8 @@
 // What planning and scheduling refuse: subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
-#include "gen/emit.h"
-#include "gen/math.h"
+#include "gen/families/emit.h"
+#include "gen/spec/math.h"
 
 using namespace kiln;
 

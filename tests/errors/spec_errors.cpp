@@ -1,9 +1,9 @@
 // What a program can get wrong while it builds a spec.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
-#include "gen/evaluate_bounds.h"
-#include "gen/math.h"
-#include "gen/validate.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/spec/math.h"
+#include "gen/plan/validate.h"
 
 using namespace kiln;
 

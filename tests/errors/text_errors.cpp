@@ -1,8 +1,8 @@
 // What can be wrong in the text of a spec: every error names line and column.
 #include "expect.h"
-#include "gen/random.h"
-#include "gen/random_spec.h"
-#include "gen/validate.h"
+#include "gen/reference/random.h"
+#include "gen/reference/random_spec.h"
+#include "gen/plan/validate.h"
 #include <fmt/format.h>
 
 using namespace kiln;

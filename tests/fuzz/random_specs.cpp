@@ -2,7 +2,7 @@
 // KILN_FUZZ_FIRST and KILN_FUZZ_COUNT choose the seeds; the normal run takes a small slice. A failing spec is shrunk
 // before it is reported.
 #include "gen/error.h"
-#include "gen/graph.h"
+#include "gen/spec/graph.h"
 #include "tests/fuzz/shrink_spec.h"
 #include "tests/numeric/check_kernel.h"
 #include "tests/fuzz/seeds.h"

@@ -1,8 +1,8 @@
 // shrink_spec: candidates in order of what they leave out, the first that still fails is taken.
 #include "tests/fuzz/shrink_spec.h"
 #include "gen/error.h"
-#include "gen/graph.h"
-#include "gen/math.h"
+#include "gen/spec/graph.h"
+#include "gen/spec/math.h"
 #include <optional>
 
 namespace kiln::testing {

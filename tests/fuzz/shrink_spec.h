@@ -1,6 +1,6 @@
 // shrink_spec: the smallest spec, in steps that each leave out something, of which a test still says that it fails.
 #pragma once
-#include "gen/spec.h"
+#include "gen/spec/spec.h"
 #include <functional>
 
 namespace kiln::testing {

@@ -1,8 +1,8 @@
 // Golden files: the emitted text of the catalogue and of one kernel for each thing that emission can do.
 // To accept new text: KILN_UPDATE_GOLDEN=1 build/bin/kiln_golden_tests, then read the diff.
 #include "gen/catalog/catalog.h"
-#include "gen/emit.h"
-#include "gen/math.h"
+#include "gen/families/emit.h"
+#include "gen/spec/math.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Stub: the HIP stub as a test uses it, and kernels to load.
 #pragma once
-#include "gen/math.h"
+#include "gen/spec/math.h"
 #include "runtime/build_kernel.h"
 #include "runtime/cache/entry.h"
 #include "runtime/launch/device.h"

@@ -1,6 +1,6 @@
 // The catalogue, executed: awkward numbers of columns, both architectures, all activation types.
 #include "gen/catalog/catalog.h"
-#include "gen/math.h"
+#include "gen/spec/math.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // check_kernel: builds a spec, executes its code object on the CPU and compares every output with the reference.
 #pragma once
-#include "gen/random_spec.h"
-#include "gen/spec.h"
-#include "gen/target.h"
+#include "gen/reference/random_spec.h"
+#include "gen/spec/spec.h"
+#include "gen/plan/target.h"
 #include "isa_checks/exec/execute.h"
 #include "runtime/compile.h"
 #include <cstdint>

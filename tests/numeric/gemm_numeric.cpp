@@ -1,7 +1,7 @@
 // Skinny GEMMs, executed: every method and type, awkward m, n and k, epilogues, interleavings.
 #include "gen/error.h"
-#include "gen/math.h"
-#include "gen/random.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random.h"
 #include "isa_checks/code_object.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"

@@ -1,8 +1,8 @@
 // Skinny GEMMs with waves that only load: every type, awkward m, n and k, interleavings, and what the race detector says when
 // the waves do not wait for one another.
 #include "gen/error.h"
-#include "gen/gemm_schedule.h"
-#include "gen/math.h"
+#include "gen/families/gemm_schedule.h"
+#include "gen/spec/math.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/numeric/check_kernel.h"

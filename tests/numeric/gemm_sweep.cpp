@@ -3,9 +3,9 @@
 // reference, and must give the same bits each time. The usual run takes a few points, spread over all; KILN_SWEEP_FIRST (0) and
 // KILN_SWEEP_COUNT choose, and a count over the number of points takes all: about 10 minutes on one core.
 #include "gen/error.h"
-#include "gen/math.h"
-#include "gen/random.h"
-#include "gen/random_spec.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random.h"
+#include "gen/reference/random_spec.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/fuzz/seeds.h"

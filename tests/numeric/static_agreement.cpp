@@ -1,8 +1,8 @@
 // What is said of a kernel without running it, against the executor: LDS bank passes wherever the static side knows the
 // addresses, and before every s_waitcnt the operations outstanding and the bytes of loads in flight.
 #include "gen/catalog/catalog.h"
-#include "gen/math.h"
-#include "gen/random_spec.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random_spec.h"
 #include "isa_checks/kernel_analysis.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"

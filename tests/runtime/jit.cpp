@@ -1,8 +1,8 @@
 // Jit: where kernels come from, what its policies mean, and that all of it may happen at once.
 #include "runtime/jit/jit.h"
 #include "gen/catalog/catalog.h"
-#include "gen/math.h"
-#include "gen/random_spec.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random_spec.h"
 #include "runtime/emulate.h"
 #include "tests/compile/run_cli.h"
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // Element types: every bit pattern against the definition of its format, and every rounding between two neighbours.
-#include "gen/dtype.h"
+#include "gen/spec/dtype.h"
 #include <bit>
 #include <cmath>
 #include <doctest/doctest.h>

@@ -1,9 +1,9 @@
 // evaluate: the DSL's meaning, against results worked out by hand or by plain loops.
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
-#include "gen/math.h"
-#include "gen/random.h"
-#include "gen/random_spec.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random.h"
+#include "gen/reference/random_spec.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // The order of a skinny GEMM's schedules: bytes of A against balance, balance before bytes in flight.
-#include "gen/gemm_schedule.h"
-#include "gen/math.h"
+#include "gen/families/gemm_schedule.h"
+#include "gen/spec/math.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 

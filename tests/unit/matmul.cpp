@@ -1,9 +1,9 @@
 // Matrix products: their meaning against plain loops and results worked out by hand, their text, the order of preshuffled rows.
 #include "gen/catalog/catalog.h"
-#include "gen/evaluate_bounds.h"
-#include "gen/preshuffle.h"
-#include "gen/random_spec.h"
-#include "gen/validate.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/spec/preshuffle.h"
+#include "gen/reference/random_spec.h"
+#include "gen/plan/validate.h"
 #include <cmath>
 #include <doctest/doctest.h>
 

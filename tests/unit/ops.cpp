@@ -1,6 +1,6 @@
 // Every pointwise operation: its reference at edge values, its C++ spelling, its entry in the registry.
-#include "gen/evaluate.h"
-#include "gen/math.h"
+#include "gen/reference/evaluate.h"
+#include "gen/spec/math.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>

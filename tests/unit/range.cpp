@@ -1,6 +1,6 @@
 // Range: that it holds every value a device may produce, operation by operation, and follows infinities and NaN.
-#include "gen/random.h"
-#include "gen/range.h"
+#include "gen/reference/random.h"
+#include "gen/reference/range.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>

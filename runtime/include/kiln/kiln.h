@@ -1,11 +1,11 @@
 // Kiln, all of it: what a program that embeds Kiln includes. <gen/...>, <isa_checks/...> and <runtime/...> are its parts.
 #pragma once
 #include "gen/catalog/catalog.h"
-#include "gen/evaluate.h"
-#include "gen/expr.h"
-#include "gen/math.h"
-#include "gen/spec.h"
-#include "gen/target.h"
+#include "gen/reference/evaluate.h"
+#include "gen/spec/expr.h"
+#include "gen/spec/math.h"
+#include "gen/spec/spec.h"
+#include "gen/plan/target.h"
 #include "isa_checks/facts.h"
 #include "runtime/aot/aot.h"
 #include "runtime/aot/aot_command.h"

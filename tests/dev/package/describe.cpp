@@ -1,6 +1,6 @@
 // Compiles a kernel of its own and prints what came out.
-#include <gen/dim.h>
-#include <gen/math.h>
+#include <gen/spec/dim.h>
+#include <gen/spec/math.h>
 #include <iostream>
 #include <runtime/build_kernel.h>
 

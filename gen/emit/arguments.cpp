@@ -1,0 +1,121 @@
+// The arguments of a kernel.
+#include "gen/emit/arguments.h"
+#include "gen/emit/values.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+constexpr int workspace_alignment = 256;
+
+// What the products read: a, then the matrices b and their scales, each once.
+std::vector<Expr> product_operands(const Plan& plan) {
+  std::vector<Expr> operands;
+  if (!plan.gemm) return operands;
+  const auto add = [&](const Expr& e) {
+    if (std::ranges::none_of(operands, [&](const Expr& known) { return known.same_node(e); })) operands.push_back(e);
+  };
+  add(plan.gemm->a);
+  for (const Product& p : plan.gemm->products()) {
+    add(p.b);
+    for (const Expr& scale : p.scales) add(scale);
+  }
+  return operands;
+}
+
+std::vector<KernelArgument> pointers(const Plan& plan, const ArgumentRules& rules) {
+  std::vector<KernelArgument> list;
+  if (plan.gemm) {
+    for (const Expr& matrix : product_operands(plan)) {
+      const bool scale = std::ranges::any_of(plan.gemm->products(), [&](const Product& p) {
+        return std::ranges::any_of(p.scales, [&](const Expr& s) { return s.same_node(matrix); });
+      });
+      list.push_back({.name = matrix->name, .dtype = matrix.dtype(), .tensor = {}, .size = 8, .alignment = scale ? size_bytes(matrix.dtype()) : 16});
+    }
+  }
+  for (const TensorPlan& t : plan.tensors) {
+    if (!t.in_place_of.empty() || (plan.gemm && plan.gemm->split.find(t.name))) continue;
+    KernelArgument a{.name = t.name,
+                     .kind = t.output ? ArgumentKind::output : ArgumentKind::input,
+                     .dtype = t.dtype,
+                     .tensor = {},
+                     .size = 8,
+                     .alignment = t.extent == Extent::element ? rules.access_bytes(t.dtype) : size_bytes(t.dtype)};
+    for (const TensorPlan& o : plan.tensors)
+      if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.name;
+    list.push_back(std::move(a));
+  }
+  return list;
+}
+
+} // namespace
+
+std::vector<KernelArgument> kernel_arguments(const Plan& plan, const ArgumentRules& rules, std::int64_t workspace_bytes) {
+  std::vector<KernelArgument> list = pointers(plan, rules);
+  if (workspace_bytes > 0)
+    list.push_back({.name = workspace_name(plan), .kind = ArgumentKind::workspace, .dtype = u8, .tensor = {}, .size = 8,
+                    .alignment = workspace_alignment});
+  for (const Expr& s : plan.spec.scalars())
+    list.push_back({.name = s->name, .kind = ArgumentKind::scalar, .dtype = s.dtype(), .tensor = {}, .size = 4});
+  for (const Dim& dim : plan.spec.dynamic_dims())
+    list.push_back({.name = dim.name(), .kind = ArgumentKind::size, .dtype = i32, .tensor = {}, .size = 4});
+  for (const TensorPlan& t : plan.tensors)
+    if (t.layout == Layout::strided && t.in_place_of.empty())
+      list.push_back({.name = t.name + "_stride",
+                      .kind = ArgumentKind::stride,
+                      .dtype = i32,
+                      .tensor = t.name,
+                      .size = 4,
+                      .alignment = t.extent == Extent::element ? rules.stride_multiple : 1});
+  int offset = 0;
+  for (KernelArgument& a : list) {
+    a.offset = offset;
+    offset += a.size;
+  }
+  return list;
+}
+
+std::string parameter_text(const Plan& plan, const std::vector<KernelArgument>& arguments) {
+  std::vector<std::string> list;
+  for (const KernelArgument& a : arguments) {
+    switch (a.kind) {
+    case ArgumentKind::input:
+      list.push_back(fmt::format("const {}* __restrict__ {}", device_type(a.dtype), a.name));
+      break;
+    case ArgumentKind::output:
+    case ArgumentKind::in_place:
+      list.push_back(fmt::format("{}* __restrict__ {}", device_type(a.dtype), a.name));
+      break;
+    case ArgumentKind::scalar:
+      list.push_back(fmt::format("{} {}", device_type(a.dtype), a.name));
+      break;
+    case ArgumentKind::size:
+      list.push_back("u32 " + a.name);
+      break;
+    case ArgumentKind::stride: // of a first dimension of size 1 it is never used
+      list.push_back((plan.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name);
+      break;
+    case ArgumentKind::workspace:
+      list.push_back("void* __restrict__ " + a.name);
+      break;
+    }
+  }
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+std::string workspace_name(const Plan& plan) {
+  std::string name = "workspace";
+  const auto taken = [&](const std::string& n) {
+    if (std::ranges::any_of(product_operands(plan), [&](const Expr& e) { return e->name == n; })) return true;
+    return std::ranges::any_of(plan.spec.inputs(), [&](const Expr& e) { return e->name == n; }) ||
+           std::ranges::any_of(plan.spec.scalars(), [&](const Expr& e) { return e->name == n; }) ||
+           std::ranges::any_of(plan.spec.dynamic_dims(), [&](const Dim& d) { return d.name() == n; }) ||
+           std::ranges::any_of(plan.spec.outputs(), [&](const Output& o) { return o.name == n; });
+  };
+  while (taken(name)) name = "kiln_" + name;
+  return name;
+}
+
+} // namespace kiln

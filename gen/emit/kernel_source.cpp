@@ -1,0 +1,73 @@
+// KernelSource: launch arithmetic, and one file out of many headers.
+#include "gen/emit/kernel_source.h"
+#include "gen/error.h"
+#include "gen/emit/templates.h"
+#include <fmt/format.h>
+#include <set>
+
+namespace kiln {
+namespace {
+
+std::string_view header_text(std::string_view name) {
+  for (const TemplateHeader& header : template_headers())
+    if (header.name == name) return header.text;
+  throw InternalError(fmt::format("no device header '{}'", name));
+}
+
+void inline_headers(std::string_view text, std::set<std::string, std::less<>>& done, std::string& out) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end);
+    if (constexpr std::string_view include = "#include \""; line.starts_with(include)) {
+      const std::string_view name = line.substr(include.size(), line.rfind('"') - include.size());
+      if (done.emplace(name).second) {
+        out += fmt::format("// ---- {}\n", name);
+        inline_headers(header_text(name), done, out);
+      }
+    } else if (!line.starts_with("#pragma once")) {
+      out += line;
+    }
+  }
+}
+
+} // namespace
+
+std::string_view name(ArgumentKind kind) {
+  switch (kind) {
+  case ArgumentKind::input:
+    return "input";
+  case ArgumentKind::output:
+    return "output";
+  case ArgumentKind::in_place:
+    return "in_place";
+  case ArgumentKind::scalar:
+    return "scalar";
+  case ArgumentKind::size:
+    return "size";
+  case ArgumentKind::stride:
+    return "stride";
+  case ArgumentKind::workspace:
+    return "workspace";
+  }
+  throw InternalError("unknown ArgumentKind");
+}
+
+std::uint64_t Launch::blocks(const std::function<std::int64_t(const std::string& dim)>& size_of) const {
+  auto count = static_cast<std::uint64_t>(units);
+  for (const Dim& dim : dims) count *= static_cast<std::uint64_t>(dim.is_dynamic() ? size_of(dim.name()) : dim.size());
+  const auto each = static_cast<std::uint64_t>(units_per_block);
+  return (count + each - 1) / each * static_cast<std::uint64_t>(blocks_per_unit);
+}
+
+std::string self_contained(const KernelSource& source) {
+  std::string out = fmt::format("// One file. As Kiln compiles it: clang++ -x hip --offload-device-only -nogpuinc -nogpulib "
+                                "--offload-arch={} -std=c++20 -O3\n"
+                                "// -ffp-contract=fast -fno-slp-vectorize\n",
+                                source.arch);
+  std::set<std::string, std::less<>> done;
+  inline_headers(source.text, done, out);
+  return out;
+}
+
+} // namespace kiln

@@ -1,0 +1,356 @@
+// ValueEmitter: operations as device text, with the rewrites that the hardware rewards.
+#include "gen/emit/values.h"
+#include "gen/error.h"
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+std::string literal(float value) {
+  if (std::isnan(value)) return "__builtin_nanf(\"\")";
+  if (std::isinf(value)) return value < 0 ? "(-__builtin_inff())" : "__builtin_inff()";
+  std::string text = fmt::format("{}", value); // the shortest that reads back as the same number
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return std::signbit(value) ? "(" + text + "f)" : text + "f";
+}
+
+// Operations whose device function begins with a product by a constant, which takes f16 operands without conversion.
+bool takes_f16(Op op) { return op == Op::exp || op == Op::sigmoid || op == Op::silu; }
+
+std::string_view reducer(Op op) {
+  switch (op) {
+  case Op::row_sum:
+  case Op::row_mean:
+  case Op::group_sum:
+  case Op::group_mean:
+    return "SumOf";
+  case Op::row_max:
+  case Op::group_max:
+    return "MaxOf";
+  case Op::row_min:
+  case Op::group_min:
+    return "MinOf";
+  case Op::row_absmax:
+  case Op::group_absmax:
+    return "AbsMaxOf";
+  default:
+    throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
+  }
+}
+
+} // namespace
+
+std::string_view device_type(DType type) { return type == boolean ? "bool" : name(type); }
+
+// One factor of a chain of products: a value, or the sigmoid of a value (from silu(x) = x * sigmoid(x)).
+struct ValueEmitter::Factor {
+  Expr expr;
+  bool sigmoid = false;
+};
+
+ValueEmitter::ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
+                           std::function<RowArguments(const TensorPlan&)> row_arguments)
+    : plan_(plan), target_(target), passes_(passes), row_arguments_(std::move(row_arguments)),
+      feeds_sum_(plan.values.size(), false), accumulators_(static_cast<std::size_t>(plan.passes)) {
+  for (const TensorPlan& t : plan.tensors) user_names_.insert(t.name);
+  for (const Expr& s : plan.spec.scalars()) user_names_.insert(s->name);
+  for (const Dim& d : plan.spec.dynamic_dims()) user_names_.insert(d.name());
+  for (const Value& v : plan.values)
+    if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
+      for (const Expr& operand : v.expr.operands())
+        if (value(operand).uses == 1) feeds_sum_[static_cast<std::size_t>(index_of(operand))] = true;
+}
+
+std::string ValueEmitter::load_lane_inputs() {
+  const std::string_view space = plan_.family == Family::elementwise ? "flat" : "row";
+  std::string text;
+  outside_ = &text;
+  for (const Value& v : plan_.values) {
+    if (v.expr.op() != Op::input || v.extent > Extent::row) continue;
+    const TensorPlan& t = plan_.tensor(v.expr->name);
+    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space, t.name)
+                                                        : fmt::format("row.of_row({})", row_arguments_(t).text());
+    of_kernel_[&v.expr.node()] =
+        line(v.expr.dtype() == boolean ? "bool" : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
+  }
+  outside_ = nullptr;
+  return text;
+}
+
+PassText ValueEmitter::pass_body(int p) {
+  PassText text;
+  outside_ = &text.before;
+  inside_ = &text.inside;
+  of_pass_.clear();
+  const Pass& pass = passes_[static_cast<std::size_t>(p)];
+  for (const int index : pass.takes) of_pass_[&plan_.values[static_cast<std::size_t>(index)].expr.node()] = kept_chunk(index);
+  for (const Value& v : plan_.values)
+    if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) {
+      const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
+      accumulators_[static_cast<std::size_t>(p)].push_back(accumulator);
+      text.before += fmt::format("  Accumulator<{}> {};\n", reducer(v.expr.op()), accumulator);
+      reduce_in_pass(v.expr);
+    }
+  for (const Output& output : plan_.spec.outputs()) {
+    const TensorPlan& t = plan_.tensor(output.name);
+    if (t.extent == Extent::row || value(output.value).level != p) continue;
+    if (t.extent == Extent::element)
+      text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
+    else {
+      const std::string number = stored_number(output.value);
+      const RowArguments to = row_arguments_(t);
+      text.inside += fmt::format("    row.store_of_group<{}>(at, {}, {}{});\n", t.group, to.pointer, number, to.rest);
+    }
+  }
+  for (const int index : pass.keeps) {
+    const Expr& expr = plan_.values[static_cast<std::size_t>(index)].expr;
+    text.inside += fmt::format("    {}.put(at, {});\n", fresh(fmt::format("kept{}", index)), chunk(expr));
+  }
+  inside_ = nullptr;
+  outside_ = nullptr;
+  return text;
+}
+
+std::vector<std::string> ValueEmitter::accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
+
+std::string ValueEmitter::section_outputs(int level) {
+  std::string text;
+  outside_ = &text;
+  for (const Output& output : plan_.spec.outputs()) {
+    const TensorPlan& t = plan_.tensor(output.name);
+    if (t.extent != Extent::row || value(output.value).level != level) continue;
+    const std::string number = stored_number(output.value);
+    const RowArguments to = row_arguments_(t);
+    text += fmt::format("  row.store_of_row({}, {}{});\n", to.pointer, number, to.rest);
+  }
+  outside_ = nullptr;
+  return text;
+}
+
+std::string ValueEmitter::kept_chunk(int index) const {
+  const Expr& expr = plan_.values[static_cast<std::size_t>(index)].expr;
+  return expr.op() == Op::input ? expr->name : variable(expr);
+}
+
+std::string ValueEmitter::variable(const Expr& expr) const { return fresh(fmt::format("v{}", index_of(expr))); }
+
+std::string ValueEmitter::fresh(std::string base) const {
+  while (user_names_.contains(base)) base = "kiln_" + base;
+  return base;
+}
+
+std::string ValueEmitter::line(std::string_view type, const Expr& expr, const std::string& text) {
+  const bool in_pass = value(expr).extent > Extent::row;
+  std::string& place = in_pass ? *inside_ : *outside_;
+  place += fmt::format("{}const {} {} = {};\n", in_pass ? "    " : "  ", type, variable(expr), text);
+  return variable(expr);
+}
+
+bool ValueEmitter::has_memory_type(const Expr& expr) const {
+  return !is_lane(expr) && (expr.op() == Op::input || expr.op() == Op::cast) && expr.dtype() != boolean;
+}
+bool ValueEmitter::is_f16_chunk(const Expr& expr) const { return has_memory_type(expr) && expr.dtype() == f16; }
+
+// ---- representations
+
+std::string ValueEmitter::lane(const Expr& expr) {
+  if (expr.op() == Op::constant) return literal(expr->value);
+  auto& known = value(expr).extent > Extent::row ? of_pass_ : of_kernel_;
+  if (const auto found = known.find(&expr.node()); found != known.end()) return found->second;
+  const std::string result = compute_lane(expr);
+  return known[&expr.node()] = result;
+}
+
+std::string ValueEmitter::chunk(const Expr& expr) {
+  if (const auto found = of_pass_.find(&expr.node()); found != of_pass_.end()) return found->second;
+  const std::string result = compute_chunk(expr);
+  return of_pass_[&expr.node()] = result;
+}
+
+std::string ValueEmitter::numbers(const Expr& expr) {
+  if (expr.dtype() == boolean) throw InternalError("a bool where a number is needed");
+  if (is_lane(expr)) return lane(expr);
+  const std::string text = chunk(expr);
+  return has_memory_type(expr) && expr.dtype() != f32 ? fmt::format("to<f32>({})", text) : text;
+}
+
+std::string ValueEmitter::stored_number(const Expr& expr) {
+  return expr.dtype() == boolean ? fmt::format("{} ? 1.0f : 0.0f", lane(expr)) : numbers(expr);
+}
+
+std::string ValueEmitter::truth(const Expr& expr) {
+  if (is_lane(expr)) return lane(expr);
+  const std::string text = chunk(expr);
+  return expr.op() == Op::input ? fmt::format("ne(to<f32>({}), 0.0f)", text) : text;
+}
+
+std::string ValueEmitter::vector(const Expr& expr) {
+  return is_lane(expr) ? fmt::format("Vec<f32, config.vec>({})", numbers(expr)) : numbers(expr);
+}
+
+std::string ValueEmitter::stored(const Expr& expr, DType type) {
+  if (type == boolean) {
+    if (!is_lane(expr)) return expr.op() == Op::input ? chunk(expr) : fmt::format("to<bool>({})", chunk(expr));
+    return fmt::format("to<bool>(Vec<f32, config.vec>({} ? 1.0f : 0.0f))", lane(expr));
+  }
+  if (has_memory_type(expr) && expr.dtype() == type) return chunk(expr);
+  return type == f32 ? vector(expr) : fmt::format("to<{}>({})", device_type(type), vector(expr));
+}
+
+// ---- values
+
+std::string ValueEmitter::compute_lane(const Expr& expr) {
+  switch (info(expr.op()).kind) {
+  case OpKind::leaf: {
+    if (expr.op() == Op::scalar) return expr.dtype() == f32 ? expr->name : fmt::format("static_cast<f32>({})", expr->name);
+    const TensorPlan& t = plan_.tensor(expr->name); // a group input; the others are loaded at the start
+    const std::string load = fmt::format("row.of_group<{}>(at, {})", t.group, row_arguments_(t).text());
+    return expr.dtype() == boolean ? line("bool", expr, load + " != 0.0f") : line("f32", expr, load);
+  }
+  case OpKind::cast: {
+    const Expr& from = expr.operands()[0];
+    if (expr.dtype() == boolean) return line("bool", expr, fmt::format("!({} == 0.0f)", numbers(from)));
+    const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
+    if (expr.dtype() == f32) return line("f32", expr, number);
+    return line("f32", expr,
+                fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
+  }
+  case OpKind::ungroup:
+    return lane(expr.operands()[0]);
+  case OpKind::group_reduce:
+    return line("f32", expr, group_reduction(expr));
+  case OpKind::row_reduce: {
+    const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
+    if (expr.op() != Op::row_mean) return total;
+    return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(plan_.cols))));
+  }
+  default:
+    return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
+  }
+}
+
+std::string ValueEmitter::compute_chunk(const Expr& expr) {
+  switch (info(expr.op()).kind) {
+  case OpKind::leaf:
+    return expr->name; // a stream of this pass: a parameter of its body
+  case OpKind::cast:
+    return cast_chunk(expr);
+  case OpKind::ungroup:
+    return chunk(expr.operands()[0]);
+  default:
+    return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
+  }
+}
+
+std::string ValueEmitter::cast_chunk(const Expr& expr) {
+  const Expr& from = expr.operands()[0];
+  if (from.dtype() == boolean) {
+    const std::string number = fmt::format("to<f32>({})", truth(from));
+    return line("auto", expr, expr.dtype() == f32 ? number : fmt::format("to<{}>({})", device_type(expr.dtype()), number));
+  }
+  if (expr.dtype() == boolean) return line("auto", expr, fmt::format("logical_not(eq({}, 0.0f))", numbers(from)));
+  // f16 arithmetic rounds once where f32 arithmetic and the cast round twice, to the same number: 24 >= 2 * 11 + 2 bits.
+  const bool packed = expr.dtype() == f16 && value(from).uses == 1 &&
+                      (from.op() == Op::add || from.op() == Op::sub || from.op() == Op::mul) &&
+                      is_f16_chunk(from.operands()[0]) && is_f16_chunk(from.operands()[1]) && !of_pass_.contains(&from.node());
+  if (packed) return line("auto", expr, call(from, {chunk(from.operands()[0]), chunk(from.operands()[1])}));
+  if (expr.dtype() == f32) return line("auto", expr, numbers(from));
+  return line("auto", expr,
+              fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
+}
+
+std::string ValueEmitter::group_reduction(const Expr& expr) {
+  const std::string text =
+      fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
+  if (expr.op() != Op::group_mean) return text;
+  if (plan_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
+  return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
+}
+
+std::string ValueEmitter::operation(const Expr& expr) {
+  const OpInfo& op = info(expr.op());
+  std::vector<std::string> operands;
+  for (std::size_t i = 0; i < expr.operands().size(); ++i) {
+    const Expr& operand = expr.operands()[i];
+    if (op.kind == OpKind::logic || (op.kind == OpKind::select && i == 0))
+      operands.push_back(truth(operand));
+    else if (takes_f16(expr.op()) && is_f16_chunk(operand))
+      operands.push_back(chunk(operand));
+    else
+      operands.push_back(numbers(operand));
+  }
+  return call(expr, operands);
+}
+
+// The device text of the operation.
+std::string ValueEmitter::call(const Expr& expr, const std::vector<std::string>& operands) {
+  const std::string text{info(expr.op()).device};
+  const auto at = [&](std::size_t i) { return i < operands.size() ? operands[i] : std::string(); };
+  return fmt::format(fmt::runtime(text), at(0), at(1), at(2));
+}
+
+// A chain of products with f16 factors: two f16 numbers multiply exactly in f32, without conversion, so they go first.
+// Never worse than the order of the spec: an exact product neither rounds nor overflows.
+std::string ValueEmitter::product(const Expr& expr) {
+  std::vector<Factor> factors;
+  collect_factors(expr, true, factors);
+  std::vector<std::string> halves, others;
+  for (const Factor& f : factors) {
+    if (f.sigmoid)
+      others.push_back(fmt::format("sigmoid({})", is_f16_chunk(f.expr) ? chunk(f.expr) : numbers(f.expr)));
+    else if (is_f16_chunk(f.expr))
+      halves.push_back(chunk(f.expr));
+    else
+      others.push_back(numbers(f.expr));
+  }
+  // A single product that is added to something becomes one fma with mixed operands all by itself.
+  if (halves.empty() || (factors.size() == 2 && feeds_sum_[static_cast<std::size_t>(index_of(expr))])) return operation(expr);
+  std::string text;
+  for (std::size_t i = 0; i + 1 < halves.size(); i += 2) {
+    const std::string pair = fmt::format("mixed_product({}, {})", halves[i], halves[i + 1]);
+    text += text.empty() ? pair : " * " + pair;
+  }
+  std::size_t next = 0;
+  if (halves.size() % 2) {
+    if (text.empty())
+      text = fmt::format("mixed_product({}, {})", halves.back(), others[next++]);
+    else
+      text = fmt::format("mixed_product({}, {})", halves.back(), text);
+  }
+  for (; next < others.size(); ++next) text += " * " + others[next];
+  return text;
+}
+
+void ValueEmitter::collect_factors(const Expr& expr, bool root, std::vector<Factor>& factors) {
+  const bool opens = root || (!is_lane(expr) && value(expr).uses == 1 && !of_pass_.contains(&expr.node()));
+  if (opens && expr.op() == Op::mul) {
+    for (const Expr& operand : expr.operands()) collect_factors(operand, false, factors);
+  } else if (opens && expr.op() == Op::silu && is_f16_chunk(expr.operands()[0])) {
+    factors.push_back({expr.operands()[0]});
+    factors.push_back({expr.operands()[0], true});
+  } else {
+    factors.push_back({expr});
+  }
+}
+
+void ValueEmitter::reduce_in_pass(const Expr& reduction) {
+  const Expr& x = reduction.operands()[0];
+  const std::string accumulator = fresh(fmt::format("sum{}", index_of(reduction)));
+  const bool sums = reduction.op() == Op::row_sum || reduction.op() == Op::row_mean;
+  if (sums && x.op() == Op::mul && value(x).uses == 1 && !is_lane(x)) {
+    const Expr &a = x.operands()[0], &b = x.operands()[1];
+    const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
+    if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
+      const std::string text = fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
+      *inside_ += text;
+      return;
+    }
+  }
+  const std::string text = fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
+  *inside_ += text;
+}
+
+} // namespace kiln

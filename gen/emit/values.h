@@ -1,0 +1,81 @@
+// ValueEmitter: the device text of values, each once where it is first needed.
+#pragma once
+#include "gen/plan/passes.h"
+#include "gen/plan/plan.h"
+#include <functional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace kiln {
+
+std::string_view device_type(DType type); // "f16", "e4m3fn", "bool"
+
+// The text of one pass: lines of the kernel before it, and lines of the body that it calls for every chunk.
+struct PassText {
+  std::string before, inside;
+};
+
+// How the verbs of Row take a tensor: "x", and behind it ", x_stride" or ", 0" or nothing.
+struct RowArguments {
+  std::string pointer, rest;
+  std::string text() const { return pointer + rest; }
+};
+
+// A value below Extent::element is an f32 (or bool) of the lane. An element value is a chunk: of its memory type when it is
+// an input or a cast, else an f32 vector (or a mask).
+class ValueEmitter {
+public:
+  ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
+               std::function<RowArguments(const TensorPlan&)> row_arguments);
+
+  std::string load_lane_inputs(); // loads of scalar and row inputs
+  PassText pass_body(int pass);   // adds accumulators that the pass fills
+  std::vector<std::string> accumulators(int pass) const;
+  std::string section_outputs(int level); // row outputs that can be had once `level` reductions are complete
+  // `base`, or a longer name where the spec has that name itself.
+  std::string fresh(std::string base) const;
+  std::string kept_chunk(int index) const; // the name, inside a pass, of a value that an earlier pass kept
+
+private:
+  struct Factor;
+  const Value& value(const Expr& expr) const { return plan_.value(expr); }
+  int index_of(const Expr& expr) const { return plan_.index.at(&expr.node()); }
+  bool is_lane(const Expr& expr) const { return value(expr).extent != Extent::element; }
+  bool has_memory_type(const Expr& expr) const; // an element input or cast, or kept so
+  bool is_f16_chunk(const Expr& expr) const;
+  std::string variable(const Expr& expr) const;
+
+  std::string lane(const Expr& expr);               // an f32 or bool of the lane
+  std::string chunk(const Expr& expr);              // the chunk in the value's own representation
+  std::string numbers(const Expr& expr);            // an f32 vector, or an f32 for lane values
+  std::string stored_number(const Expr& expr);      // of a lane value, 0 or 1 for bool
+  std::string truth(const Expr& expr);              // a mask, or a bool for lane values
+  std::string vector(const Expr& expr);             // always an f32 vector
+  std::string stored(const Expr& expr, DType type); // a chunk of memory elements
+
+  std::string compute_lane(const Expr& expr);
+  std::string compute_chunk(const Expr& expr);
+  std::string cast_chunk(const Expr& expr);
+  std::string group_reduction(const Expr& expr);
+  std::string operation(const Expr& expr);
+  std::string call(const Expr& expr, const std::vector<std::string>& operands);
+  std::string product(const Expr& expr);
+  void collect_factors(const Expr& expr, bool root, std::vector<Factor>& factors);
+  void reduce_in_pass(const Expr& reduction);
+  std::string line(std::string_view type, const Expr& expr, const std::string& text);
+
+  const Plan& plan_;
+  const Target& target_;
+  const std::vector<Pass>& passes_;
+  std::function<RowArguments(const TensorPlan&)> row_arguments_;
+  std::set<std::string> user_names_;
+  std::vector<bool> feeds_sum_; // of values: a product whose only use is a sum, which the compiler contracts to fma
+  std::unordered_map<const Node*, std::string> of_kernel_, of_pass_; // known values: in the kernel, in this pass
+  std::string* outside_ = nullptr;                                   // where lines of the kernel go
+  std::string* inside_ = nullptr;                                    // where lines of the pass go; null outside passes
+  std::vector<std::vector<std::string>> accumulators_;
+};
+
+} // namespace kiln

@@ -1,0 +1,101 @@
+// Passes: which values are kept between passes, which are computed again.
+#include "gen/plan/passes.h"
+#include <algorithm>
+#include <unordered_set>
+
+namespace kiln {
+namespace {
+
+constexpr int worth_keeping = 4; // vector instructions an element: from one transcendental on
+
+void add_once(std::vector<int>& list, int index) {
+  if (std::ranges::find(list, index) == list.end()) list.push_back(index);
+}
+
+class Splitter {
+public:
+  Splitter(const Plan& plan, Residency residency)
+      : plan_(plan), residency_(residency), passes_(static_cast<std::size_t>(plan.passes)), first_pass_(plan.values.size(), -1) {}
+
+  std::vector<Pass> run() {
+    for (int p = 0; p < plan_.passes; ++p) {
+      collect_roots(p);
+      seen_.clear();
+      for (const int root : passes_[static_cast<std::size_t>(p)].roots) visit(root, p);
+    }
+    return std::move(passes_);
+  }
+
+private:
+  const Value& value(int index) const { return plan_.values[static_cast<std::size_t>(index)]; }
+  int index_of(const Expr& expr) const { return plan_.index.at(&expr.node()); }
+
+  void collect_roots(int p) {
+    std::vector<int>& roots = passes_[static_cast<std::size_t>(p)].roots;
+    for (const Value& v : plan_.values)
+      if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) add_once(roots, index_of(v.expr.operands()[0]));
+    for (const Output& output : plan_.spec.outputs()) {
+      const Extent extent = plan_.tensor(output.name).extent;
+      const int level = plan_.value(output.value).level;
+      if (extent != Extent::row && level == p) add_once(roots, index_of(output.value));
+    }
+  }
+
+  void visit(int index, int p) {
+    if (!seen_.insert(index).second) return;
+    const Value& v = value(index);
+    if (v.extent == Extent::scalar || v.extent == Extent::row) return;
+    Pass& pass = passes_[static_cast<std::size_t>(p)];
+    int& first = first_pass_[static_cast<std::size_t>(index)];
+    const bool earlier = first >= 0 && first < p && v.extent == Extent::element && residency_ != Residency::reload;
+    if (earlier && (v.expr.op() == Op::input || should_keep(index))) {
+      add_once(pass.takes, index);
+      add_once(passes_[static_cast<std::size_t>(first)].keeps, index);
+      return;
+    }
+    if (first < 0) first = p;
+    if (v.expr.op() == Op::input) {
+      if (v.extent == Extent::element) add_once(pass.streams, index);
+      return;
+    }
+    for (const Expr& operand : v.expr.operands()) visit(index_of(operand), p);
+  }
+
+  // Kept when it costs too much to compute again, or takes fewer registers than the inputs that it comes from.
+  bool should_keep(int index) const {
+    const Value& v = value(index);
+    if (v.expr.dtype() == boolean) return false;
+    int cost = 0, leaves = 0, leaf_bytes = 0;
+    std::unordered_set<int> seen;
+    measure(index, seen, cost, leaves, leaf_bytes);
+    const int bytes = size_bytes(v.expr.dtype());
+    return cost >= worth_keeping || bytes < leaf_bytes || (bytes == leaf_bytes && leaves > 1);
+  }
+  void measure(int index, std::unordered_set<int>& seen, int& cost, int& leaves, int& leaf_bytes) const {
+    if (!seen.insert(index).second) return;
+    const Value& v = value(index);
+    if (v.extent == Extent::scalar || v.extent == Extent::row) return;
+    if (v.expr.op() == Op::input) {
+      const bool kept =
+          std::ranges::any_of(passes_, [&](const Pass& p) { return std::ranges::find(p.keeps, index) != p.keeps.end(); });
+      if (v.extent == Extent::element && !kept) ++leaves, leaf_bytes += size_bytes(v.expr.dtype());
+      return;
+    }
+    cost += std::max(1, info(v.expr.op()).cost);
+    for (const Expr& operand : v.expr.operands()) measure(index_of(operand), seen, cost, leaves, leaf_bytes);
+  }
+
+  const Plan& plan_;
+  Residency residency_;
+  std::vector<Pass> passes_;
+  std::vector<int> first_pass_; // of each value: the pass that has it first, -1 before
+  std::unordered_set<int> seen_;
+};
+
+} // namespace
+
+std::vector<Pass> split_passes(const Plan& plan, Residency residency) { return Splitter(plan, residency).run(); }
+
+int chunk_registers(const Value& value, int vec) { return (vec * size_bytes(value.expr.dtype()) + 3) / 4; }
+
+} // namespace kiln

@@ -1,0 +1,158 @@
+// evaluate: the reference on the CPU.
+#include "gen/reference/evaluate.h"
+#include "gen/error.h"
+#include "gen/reference/evaluate_walk.h"
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+
+namespace kiln {
+namespace detail {
+
+Sizes concrete(const Shape& shape, const std::map<std::string, std::int64_t>& sizes) {
+  Sizes result;
+  for (const Dim& dim : shape) result.push_back(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size());
+  return result;
+}
+
+std::int64_t element_count(const Sizes& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+BroadcastIndex::BroadcastIndex(const Sizes& full, const Sizes& narrow)
+    : same_(full == narrow), full_(full), strides_(full.size(), 0) {
+  std::int64_t stride = 1;
+  const std::size_t offset = full.size() - narrow.size();
+  for (std::size_t i = narrow.size(); i-- > 0;) {
+    if (narrow[i] != 1) strides_[offset + i] = stride;
+    stride *= narrow[i];
+  }
+}
+
+std::int64_t BroadcastIndex::operator()(std::int64_t index) const {
+  if (same_) return index;
+  std::int64_t result = 0;
+  for (std::size_t i = full_.size(); i-- > 0;) {
+    result += index % full_[i] * strides_[i];
+    index /= full_[i];
+  }
+  return result;
+}
+
+} // namespace detail
+
+namespace {
+
+struct F32Arithmetic {
+  using Value = float;
+
+  float leaf(float value) const { return value; }
+
+  float pointwise(Op op, const float* operands, int arity) const {
+    return info(op).reference(operands[0], arity > 1 ? operands[1] : 0, arity > 2 ? operands[2] : 0);
+  }
+
+  float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
+
+  float product(std::span<const float> a, std::span<const float> b) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return static_cast<float>(sum);
+  }
+
+  float scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
+    double sum = 0;
+    for (std::size_t g = 0; g < scales.size(); ++g) {
+      double of_group = 0;
+      for (std::size_t i = g * scale_block; i < std::min(a.size(), (g + 1) * scale_block); ++i)
+        of_group += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+      sum += of_group * static_cast<double>(scales[g]);
+    }
+    return static_cast<float>(sum);
+  }
+
+  float reduce(Op op, std::span<const float> elements) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    double sum = 0, largest = -infinity, smallest = infinity, magnitude = 0;
+    for (const double x : elements) {
+      sum += x;
+      largest = std::fmax(largest, x); // fmax and fmin ignore NaN
+      smallest = std::fmin(smallest, x);
+      magnitude = std::fmax(magnitude, std::fabs(x));
+    }
+    switch (op) {
+    case Op::row_sum:
+    case Op::group_sum: return static_cast<float>(sum);
+    case Op::row_mean:
+    case Op::group_mean: return static_cast<float>(sum / static_cast<double>(elements.size()));
+    case Op::row_max:
+    case Op::group_max: return static_cast<float>(largest);
+    case Op::row_min:
+    case Op::group_min: return static_cast<float>(smallest);
+    case Op::row_absmax:
+    case Op::group_absmax: return static_cast<float>(magnitude);
+    default: throw InternalError(fmt::format("no reference for the reduction '{}'", info(op).name));
+    }
+  }
+};
+
+void bind_shape(const Expr& input, const Tensor& tensor, std::map<std::string, std::int64_t>& sizes) {
+  const auto subject = fmt::format("input '{}'", input->name);
+  if (tensor.dtype() != input.dtype())
+    throw UserError(subject, fmt::format("the tensor is {}, the spec says {}", name(tensor.dtype()), name(input.dtype())),
+                    fmt::format("give a tensor of {}", name(input.dtype())));
+  const auto misfit = [&](const std::string& fact) {
+    throw UserError(subject,
+                    fmt::format("the tensor's shape [{}] does not fit {}: {}", fmt::join(tensor.shape(), ", "),
+                                text(input.shape()), fact),
+                    "give a tensor of the spec's shape");
+  };
+  if (tensor.shape().size() != input.shape().size()) misfit(fmt::format("it has {} dimensions", tensor.shape().size()));
+  for (std::size_t i = 0; i < input.shape().size(); ++i) {
+    const Dim& dim = input.shape()[i];
+    const std::int64_t size = tensor.shape()[i];
+    if (!dim.is_dynamic()) {
+      if (size != dim.size()) misfit(fmt::format("{} is not {}", size, dim.size()));
+      continue;
+    }
+    const auto [known, is_new] = sizes.try_emplace(dim.name(), size);
+    if (!is_new && known->second != size) misfit(fmt::format("'{}' is {} elsewhere", dim.name(), known->second));
+    if (size < dim.min().value_or(0) || size > dim.max().value_or(max_dim_size))
+      misfit(fmt::format("{} is outside {}", size, dim.text()));
+  }
+}
+
+} // namespace
+
+std::map<std::string, std::int64_t> dim_sizes(const KernelSpec& spec, const Inputs& inputs) {
+  validate(spec);
+  std::map<std::string, std::int64_t> sizes;
+  for (const Expr& input : spec.inputs()) {
+    const auto tensor = inputs.tensors.find(input->name);
+    if (tensor == inputs.tensors.end())
+      throw UserError(fmt::format("input '{}'", input->name), "no tensor was given for it",
+                      fmt::format("give one of {}{}", name(input.dtype()), text(input.shape())));
+    bind_shape(input, tensor->second, sizes);
+  }
+  for (const Expr& scalar : spec.scalars())
+    if (!inputs.scalars.contains(scalar->name))
+      throw UserError(fmt::format("scalar '{}'", scalar->name), "no number was given for it", "give one");
+  return sizes;
+}
+
+Outputs evaluate(const KernelSpec& spec, const Inputs& inputs) {
+  const auto grids = detail::Walk<F32Arithmetic>(spec, inputs, {}).run();
+  Outputs outputs;
+  for (const Output& output : spec.outputs()) {
+    const auto& grid = grids.at(output.name);
+    Tensor tensor(output.dtype, grid.shape);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, grid.values[static_cast<std::size_t>(i)], false);
+    outputs.emplace(output.name, std::move(tensor));
+  }
+  return outputs;
+}
+
+} // namespace kiln

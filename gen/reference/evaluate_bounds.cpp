@@ -1,0 +1,73 @@
+// evaluate_bounds: what a correct device may answer.
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/error.h"
+#include "gen/reference/evaluate_walk.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+struct RangeArithmetic {
+  using Value = Range;
+  std::int64_t addition_depth;
+
+  Range leaf(float value) const { return Range::exactly(static_cast<double>(value)); }
+  Range pointwise(Op op, const Range* operands, int arity) const {
+    return pointwise_range(op, {operands, static_cast<std::size_t>(arity)});
+  }
+  Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
+  Range product(std::span<const float> a, std::span<const float> b) const {
+    return product_range(a, b, addition_depth);
+  }
+  Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
+    return scaled_product_range(a, b, scales, scale_block);
+  }
+  Range reduce(Op op, std::span<const Range> elements) const { return reduction_range(op, elements, addition_depth); }
+};
+
+} // namespace
+
+std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs,
+                                              const BoundsOptions& options) {
+  auto grids = detail::Walk<RangeArithmetic>(spec, inputs, {options.addition_depth}).run();
+  std::map<std::string, Bounds> result;
+  for (const Output& output : spec.outputs()) {
+    auto& grid = grids.at(output.name);
+    // An unrounded product that is stored as f32 is rounded by then; every other range already has numbers of its type.
+    if (output.dtype == f32)
+      for (Range& range : grid.values) range = cast_range(f32, true, range);
+    result.emplace(output.name, Bounds{output.dtype, std::move(grid.shape), std::move(grid.values)});
+  }
+  return result;
+}
+
+std::string text(const Mismatch& mismatch) {
+  return fmt::format("output '{}': element {} is {}, outside {}; {} elements are outside", mismatch.output, mismatch.index,
+                     mismatch.value, text(mismatch.range), mismatch.count);
+}
+
+std::optional<Mismatch> find_mismatch(const Outputs& actual, const std::map<std::string, Bounds>& bounds) {
+  for (const auto& [name_, bound] : bounds) {
+    const auto tensor = actual.find(name_);
+    const auto subject = fmt::format("output '{}'", name_);
+    if (tensor == actual.end()) throw UserError(subject, "it is missing", "give every output of the spec");
+    if (tensor->second.dtype() != bound.dtype || tensor->second.shape() != bound.shape)
+      throw UserError(subject,
+                      fmt::format("it is {}[{}], the spec says {}[{}]", name(tensor->second.dtype()),
+                                  fmt::join(tensor->second.shape(), ", "), name(bound.dtype), fmt::join(bound.shape, ", ")),
+                      "give a tensor of the spec's type and shape");
+    std::optional<Mismatch> mismatch;
+    for (std::int64_t i = 0; i < tensor->second.size(); ++i) {
+      const float value = tensor->second.at(i);
+      const Range& range = bound.ranges[static_cast<std::size_t>(i)];
+      if (range.contains(static_cast<double>(value))) continue;
+      if (!mismatch) mismatch = Mismatch{name_, i, value, range, 0};
+      ++mismatch->count;
+    }
+    if (mismatch) return mismatch;
+  }
+  return {};
+}
+
+} // namespace kiln

@@ -1,0 +1,199 @@
+// The walk over a spec's nodes that evaluate and evaluate_bounds share; they differ in what a value is and how it is
+// computed. Internal to gen/evaluate*.cpp.
+#pragma once
+#include "gen/reference/evaluate.h"
+#include "gen/spec/graph.h"
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace kiln::detail {
+
+using Sizes = std::vector<std::int64_t>;
+
+Sizes concrete(const Shape& shape, const std::map<std::string, std::int64_t>& sizes);
+std::int64_t element_count(const Sizes& sizes);
+
+// From the index of an element of `full` to that of the element of `narrow` that broadcasts to it; both row-major.
+class BroadcastIndex {
+public:
+  BroadcastIndex(const Sizes& full, const Sizes& narrow);
+  std::int64_t operator()(std::int64_t index) const;
+
+private:
+  bool same_;
+  Sizes full_, strides_;
+};
+
+template <typename Value> struct Grid {
+  Sizes shape;
+  std::vector<Value> values;
+};
+
+// Arithmetic has `using Value`, and
+//   Value leaf(float) const;                                     a tensor element, a scalar or a constant
+//   Value pointwise(Op, const Value* operands, int arity) const;
+//   Value cast(const Node& cast, const Value&) const;
+//   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
+//   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
+//   Value scaled_product(a, b, std::span<const float> scales) const;   the same, elements of each block times its scale
+template <typename Arithmetic> class Walk {
+public:
+  using Value = typename Arithmetic::Value;
+
+  Walk(const KernelSpec& spec, const Inputs& inputs, Arithmetic arithmetic)
+      : spec_(merge_equal_nodes(spec)), inputs_(inputs), arithmetic_(arithmetic), sizes_(dim_sizes(spec, inputs)) {}
+
+  // The values of the outputs, by name, decoded from the output's type.
+  std::map<std::string, Grid<Value>> run() {
+    std::unordered_map<const Node*, int> uses;
+    const auto order = nodes_in_order(spec_);
+    std::unordered_set<const Node*> matrices; // operands of products, which read them themselves
+    for (const Expr& node : order)
+      if (info(node.op()).kind == OpKind::product)
+        for (const Expr& operand : node.operands()) matrices.insert(&operand.node());
+    for (const Expr& node : order)
+      for (const Expr& operand : node.operands()) ++uses[&operand.node()];
+    for (const Output& output : spec_.outputs()) ++uses[&output.value.node()];
+    for (const Expr& node : order) {
+      if (matrices.contains(&node.node())) continue;
+      grids_.emplace(&node.node(), compute(node));
+      for (const Expr& operand : node.operands())
+        if (--uses.at(&operand.node()) == 0) grids_.erase(&operand.node());
+    }
+    std::map<std::string, Grid<Value>> results;
+    for (const Output& output : spec_.outputs()) results.emplace(output.name, grids_.at(&output.value.node()));
+    return results;
+  }
+
+private:
+  Grid<Value> compute(const Expr& node) const {
+    Grid<Value> grid{concrete(node.shape(), sizes_), {}};
+    grid.values.reserve(static_cast<std::size_t>(element_count(grid.shape)));
+    switch (info(node.op()).kind) {
+    case OpKind::leaf: leaf(node, grid); break;
+    case OpKind::cast:
+      for (const Value& value : grids_.at(&node.operands()[0].node()).values)
+        grid.values.push_back(arithmetic_.cast(node.node(), value));
+      break;
+    case OpKind::row_reduce:
+    case OpKind::group_reduce: reduce(node, grid); break;
+    case OpKind::ungroup: ungroup(node, grid); break;
+    case OpKind::product: product(node, grid); break;
+    case OpKind::columns: columns(node, grid); break;
+    default: pointwise(node, grid);
+    }
+    return grid;
+  }
+
+  void leaf(const Expr& node, Grid<Value>& grid) const {
+    if (node.op() == Op::input) {
+      const Tensor& tensor = inputs_.tensors.at(node->name);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) grid.values.push_back(arithmetic_.leaf(tensor.at(i)));
+      return;
+    }
+    const double given = node.op() == Op::scalar ? inputs_.scalars.at(node->name) : static_cast<double>(node->value);
+    grid.values.push_back(arithmetic_.leaf(static_cast<float>(node.dtype() == i32 ? std::nearbyint(given) : given)));
+  }
+
+  void pointwise(const Expr& node, Grid<Value>& grid) const {
+    std::vector<const Grid<Value>*> operands;
+    std::vector<BroadcastIndex> indices;
+    for (const Expr& operand : node.operands()) {
+      operands.push_back(&grids_.at(&operand.node()));
+      indices.emplace_back(grid.shape, operands.back()->shape);
+    }
+    std::vector<Value> values(operands.size());
+    const std::int64_t count = element_count(grid.shape);
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        values[k] = operands[k]->values[static_cast<std::size_t>(indices[k](i))];
+      grid.values.push_back(arithmetic_.pointwise(node.op(), values.data(), static_cast<int>(values.size())));
+    }
+  }
+
+  void reduce(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t cols = operand.shape.back();
+    const std::int64_t step = node->group == 0 ? cols : node->group;
+    const auto rows = static_cast<std::int64_t>(operand.values.size()) / cols;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t first = 0; first < cols; first += step) {
+        const auto count = static_cast<std::size_t>(std::min(step, cols - first));
+        const std::span elements(operand.values.data() + row * cols + first, count);
+        grid.values.push_back(arithmetic_.reduce(node.op(), elements));
+      }
+  }
+
+  void ungroup(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t cols = grid.shape.back(), groups = operand.shape.back();
+    const auto rows = static_cast<std::int64_t>(operand.values.size()) / groups;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t col = 0; col < cols; ++col)
+        grid.values.push_back(operand.values[static_cast<std::size_t>(row * groups + col / node->group)]);
+  }
+
+  void product(const Expr& node, Grid<Value>& grid) const {
+    const Tensor& a = inputs_.tensors.at(node.operands()[0]->name);
+    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
+    const std::int64_t m = grid.shape[0], n = grid.shape[1], k = a.shape()[1];
+    const auto numbers = [k](const Tensor& t, std::int64_t row, std::vector<float>& to) {
+      for (std::int64_t i = 0; i < k; ++i) to[static_cast<std::size_t>(i)] = t.at(row * k + i);
+    };
+    const bool scaled = node.op() == Op::matmul_nt_scaled;
+    std::vector<float> scales(scaled ? static_cast<std::size_t>(group_count(k, scale_block)) : 0);
+    std::vector<std::vector<float>> rows(static_cast<std::size_t>(m), std::vector<float>(static_cast<std::size_t>(k)));
+    for (std::int64_t r = 0; r < m; ++r) numbers(a, r, rows[static_cast<std::size_t>(r)]);
+    std::vector<float> column(static_cast<std::size_t>(k));
+    grid.values.resize(static_cast<std::size_t>(m * n), arithmetic_.leaf(0));
+    for (std::int64_t c = 0; c < n; ++c) {
+      node.op() == Op::matmul_nt_w4 ? unpack(node, c, column) : numbers(b, c, column);
+      for (std::int64_t r = 0; r < m; ++r) {
+        if (scaled) block_scales(node, r, c, scales);
+        const std::vector<float>& row = rows[static_cast<std::size_t>(r)];
+        grid.values[static_cast<std::size_t>(r * n + c)] =
+            scaled ? arithmetic_.scaled_product(row, column, scales) : arithmetic_.product(row, column);
+      }
+    }
+  }
+
+  // Row `row` of the weights of a matmul_nt_w4.
+  void unpack(const Expr& node, std::int64_t row, std::vector<float>& to) const {
+    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
+    const Tensor& scale = inputs_.tensors.at(node.operands()[2]->name);
+    const Tensor& zero = inputs_.tensors.at(node.operands()[3]->name);
+    const std::int64_t groups = scale.shape()[1];
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const auto k = static_cast<std::int64_t>(i), group = row * groups + k / node->group;
+      const std::uint32_t byte = b.bits(row * b.shape()[1] + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
+      to[i] = round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
+    }
+  }
+
+  // The f32 products of the scales of row `row` of a and of row `column` of b.
+  void block_scales(const Expr& node, std::int64_t row, std::int64_t column, std::vector<float>& to) const {
+    const Tensor& a_scale = inputs_.tensors.at(node.operands()[2]->name);
+    const Tensor& b_scale = inputs_.tensors.at(node.operands()[3]->name);
+    const auto groups = static_cast<std::int64_t>(to.size());
+    for (std::int64_t g = 0; g < groups; ++g)
+      to[static_cast<std::size_t>(g)] = a_scale.at(row * groups + g) * b_scale.at(column / scale_block * groups + g);
+  }
+
+  void columns(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t rows = grid.shape[0], cols = grid.shape[1], all = operand.shape[1];
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < cols; ++c)
+        grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
+  }
+
+  KernelSpec spec_;
+  const Inputs& inputs_;
+  Arithmetic arithmetic_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::unordered_map<const Node*, Grid<Value>> grids_;
+};
+
+} // namespace kiln::detail

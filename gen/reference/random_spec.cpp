@@ -1,0 +1,271 @@
+// Random specs, valid by construction.
+#include "gen/reference/random_spec.h"
+#include "gen/spec/math.h"
+#include "gen/reference/random.h"
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+class SpecGenerator {
+public:
+  SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
+      : random_(seed), options_(options), spec_(fmt::format("random_{}", seed)) {}
+
+  KernelSpec generate() {
+    const bool reduces = random_.chance(60);
+    choose_space(reduces);
+    declare_inputs();
+    auto reductions = reduces ? random_.between(1, 3) : 0;
+    for (auto operations = random_.between(1, 12); operations > 0; --operations) {
+      values_.push_back(operation());
+      if (reductions > 0 && random_.chance(40)) {
+        reduce();
+        --reductions;
+      }
+    }
+    for (; reductions > 0 && random_.chance(70); --reductions) reduce();
+    add_outputs();
+    return spec_;
+  }
+
+private:
+  DType memory_type() {
+    return random_.pick({f16, f16, f16, bf16, bf16, f32, f32, options_.fp8_e4m3, options_.fp8_e4m3, options_.fp8_e5m2, i8, u8, i32});
+  }
+
+  std::int64_t columns() {
+    // Round and awkward, and the hidden sizes of well-known models.
+    static constexpr std::int64_t interesting[] = {
+        1,   2,    3,    7,    8,    16,   17,   31,   63,   64,   65,   96,   100,   127,   128,   129,   192,   255,   256,   257,
+        320, 512,  768,  1000, 1024, 1025, 1536, 2048, 2560, 4096, 4099, 5120, 7168,  8192,  11008, 16384, 20000, 32768, 65536, 131072};
+    std::vector<std::int64_t> fitting;
+    for (const std::int64_t cols : interesting)
+      if (cols <= options_.max_cols) fitting.push_back(cols);
+    return random_.pick(fitting);
+  }
+
+  Dim rows() {
+    if (random_.chance(80)) return dynamic("rows");
+    return random_.chance(50) ? dynamic("rows", 1, 64) : Dim(random_.between(1, 9));
+  }
+
+  void choose_space(bool reduces) {
+    if (reduces || random_.chance(50)) {
+      space_ = {rows(), columns()};
+      return;
+    }
+    for (auto rank = random_.between(1, 4); rank > 0; --rank) space_.push_back(random_.between(1, 6));
+    space_.back() = columns();
+    if (space_.size() > 1 && random_.chance(50)) space_[0] = rows();
+  }
+
+  // The whole space, or one of the shapes that broadcast to it.
+  Shape operand_shape() {
+    Shape shape = space_;
+    switch (random_.between(0, 5)) {
+    case 0: return {};
+    case 1: return {space_.back()};
+    case 2: shape.back() = 1; return shape;
+    case 3:
+      for (Dim& dim : shape)
+        if (random_.chance(30)) dim = 1;
+      return shape;
+    default: return shape;
+    }
+  }
+
+  void declare_inputs() {
+    for (std::int64_t i = 0, count = random_.between(1, 4); i < count; ++i) {
+      const Shape shape = i == 0 ? space_ : operand_shape();
+      const bool mask = i > 0 && random_.chance(5);
+      const Layout layout = shape.size() >= 2 && shape == space_ && random_.chance(15) ? Layout::strided : Layout::contiguous;
+      const Expr tensor = input(fmt::format("in{}", i), mask ? boolean : memory_type(), shape, layout);
+      tensors_.push_back(tensor);
+      values_.push_back(mask ? cast(f32, tensor) : tensor);
+    }
+    if (random_.chance(30)) values_.push_back(scalar("alpha"));
+    if (random_.chance(10)) values_.push_back(scalar("count", i32));
+  }
+
+  Expr value() {
+    if (random_.chance(10)) return constant(static_cast<float>(random_.between(-8, 8)) * 0.25f);
+    return random_.pick(values_);
+  }
+  static Expr positive(const Expr& x) { return abs(x) + 0.5; }
+  static Expr moderate(const Expr& x) { return clamp(x, -8, 8); } // so that exponentials stay finite
+  static Expr condition(const Expr& a, const Expr& b, std::int64_t which) {
+    switch (which) {
+    case 0: return a < b;
+    case 1: return a <= b;
+    case 2: return a > b;
+    case 3: return a >= b;
+    case 4: return eq(a, b);
+    case 5: return ne(a, b);
+    case 6: return logical_and(a < b, logical_not(a > 1));
+    default: return logical_or(a < b, b > 1);
+    }
+  }
+
+  // All draws come first, one statement each: compilers disagree about the order of operands.
+  Expr operation() {
+    const Expr a = value(), b = value(), c = value();
+    const std::int64_t variant = random_.between(0, 7);
+    const bool first = variant < 4;
+    const DType type = random_.pick({f16, f16, bf16, options_.fp8_e4m3});
+    switch (random_.between(0, 33)) {
+    case 0: case 1: case 2: return a + b;
+    case 3: case 4: return a - b;
+    case 5: case 6: case 7: return a * b;
+    case 8: return a / positive(b);
+    case 9: return div_exact(a, positive(b));
+    case 10: return -a;
+    case 11: return max(a, b);
+    case 12: return min(a, b);
+    case 13: return moderate(a);
+    case 14: return fma(a, b, c);
+    case 15: return select(condition(a, b, variant), b, c);
+    case 16: return exp(moderate(a));
+    case 17: return exp2(moderate(a));
+    case 18: return log(positive(a));
+    case 19: return log2(positive(a));
+    case 20: return sqrt(positive(a));
+    case 21: return rsqrt(positive(a));
+    case 22: return rcp(positive(a));
+    case 23: return tanh(a);
+    case 24: return first ? erf(a) : softplus(a);
+    case 25: return sigmoid(a);
+    case 26: return silu(a);
+    case 27: return gelu(a);
+    case 28: return gelu_tanh(a);
+    case 29: return relu(a);
+    case 30: return first ? sin(moderate(a)) : cos(moderate(a));
+    case 31: return pow(positive(a), clamp(b, -3, 3));
+    case 32: return first ? round(a) : floor(a);
+    default: return cast(type, a);
+    }
+  }
+
+  // The value at every element of the space: a narrower one is added to the first input, which covers it.
+  Expr everywhere(const Expr& x) { return x.shape() == space_ ? x : x + tensors_[0]; }
+
+  void reduce() {
+    const Expr operand = everywhere(values_.back());
+    if (random_.chance(70)) {
+      const Op op = random_.pick({Op::row_sum, Op::row_mean, Op::row_mean, Op::row_max, Op::row_max, Op::row_min, Op::row_absmax});
+      row_values_.push_back(reduction(op, operand));
+      values_.push_back(row_values_.back());
+      return;
+    }
+    const Op op = random_.pick({Op::group_sum, Op::group_mean, Op::group_max, Op::group_min, Op::group_absmax, Op::group_absmax});
+    const std::int64_t group = random_.pick({2, 8, 16, 32, 64, 128, 128, 128, 256, 512});
+    Expr of_group = reduction(op, operand, group);
+    if (random_.chance(60)) of_group = max(abs(of_group), 0.01) / max_finite(options_.fp8_e4m3);
+    row_values_.push_back(of_group);
+    values_.push_back(ungroup(of_group, group, space_.back()));
+  }
+
+  void add_outputs() {
+    std::vector<std::string> overwritten;
+    for (std::int64_t i = 0, count = random_.between(1, 3); i < count; ++i) {
+      // The first output ends the chain of operations; later ones come from anywhere.
+      const bool one_a_row = i > 0 && !row_values_.empty() && random_.chance(50);
+      const Expr result = one_a_row ? random_.pick(row_values_) : everywhere(i == 0 ? values_.back() : random_.pick(values_));
+      DType type = one_a_row ? f32 : random_.chance(3) ? boolean : memory_type();
+      OutputOptions options;
+      const Expr& target = random_.pick(tensors_);
+      const bool free = std::ranges::find(overwritten, target->name) == overwritten.end();
+      if (!one_a_row && free && target.shape() == space_ && random_.chance(30)) {
+        options = {.in_place_of = target->name, .layout = target->layout};
+        type = target.dtype();
+        overwritten.push_back(target->name);
+      } else if (!one_a_row && space_.size() >= 2 && random_.chance(15)) {
+        options.layout = Layout::strided;
+      }
+      pending_.push_back({fmt::format("out{}", i), type, result, options.in_place_of, options.layout});
+    }
+    drop_unused_aliases();
+    for (const Output& output : pending_)
+      spec_.output(output.name, output.dtype, output.value, {.in_place_of = output.in_place_of, .layout = output.layout});
+  }
+
+  // An output can only be in place of an input that the spec reads.
+  void drop_unused_aliases() {
+    KernelSpec trial("trial");
+    for (const Output& output : pending_) trial.output(output.name, output.dtype, output.value);
+    const auto used = trial.inputs();
+    for (Output& output : pending_)
+      if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; }))
+        output.in_place_of.clear();
+  }
+
+  Random random_;
+  RandomSpecOptions options_;
+  KernelSpec spec_;
+  Shape space_;
+  std::vector<Expr> tensors_;
+  std::vector<Expr> values_;     // that broadcast to the space
+  std::vector<Expr> row_values_; // one a row or a group, from reductions
+  std::vector<Output> pending_;
+};
+
+std::int64_t size_of(const Dim& dim, std::int64_t dynamic_size) {
+  if (!dim.is_dynamic()) return dim.size();
+  return std::clamp(dynamic_size, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
+}
+
+double element(DType type, Random& random) {
+  switch (type) {
+  case DType::boolean: return static_cast<double>(random.between(0, 1));
+  case DType::i8:
+  case DType::i32: return static_cast<double>(random.between(-100, 100));
+  case DType::u8: return static_cast<double>(random.between(0, 200));
+  // Mostly within a few units, some small, as activations are.
+  default: return random.chance(80) ? random.uniform(-3, 3) : random.uniform(-0.05, 0.05);
+  }
+}
+
+double special(DType type, Random& random) {
+  const double largest = max_finite(type);
+  return random.pick({0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20,
+                      -0x1p-130, 0x1p-149});
+}
+
+} // namespace
+
+KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) { return SpecGenerator(seed, options).generate(); }
+
+Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options) {
+  Random random(seed);
+  Inputs inputs;
+  for (const Expr& input : spec.inputs()) {
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : input.shape()) {
+      const auto named = options.sizes.find(dim.is_dynamic() ? dim.name() : "");
+      shape.push_back(named == options.sizes.end() ? size_of(dim, options.dynamic_size) : named->second);
+    }
+    std::int64_t stride = 0;
+    if (input->layout == Layout::strided) {
+      stride = 1;
+      for (std::size_t i = 1; i < shape.size(); ++i) stride *= shape[i];
+      stride = (stride + 15) / 16 * 16 + 16; // rows stay 16-byte aligned for every type
+    }
+    Tensor tensor(input.dtype(), shape, stride);
+    std::ranges::fill(tensor.data(), std::byte{0xff}); // NaN or -1 in the padding
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const bool is_special = options.special_values && random.chance(5);
+      tensor.set(i, static_cast<float>(is_special ? special(input.dtype(), random) : element(input.dtype(), random)));
+    }
+    inputs.tensors.emplace(input->name, std::move(tensor));
+  }
+  for (const Expr& scalar : spec.scalars())
+    inputs.scalars[scalar->name] = scalar.dtype() == i32 ? static_cast<double>(random.between(-9, 9))
+                                                         : static_cast<double>(static_cast<float>(random.uniform(-2, 2)));
+  return inputs;
+}
+
+} // namespace kiln

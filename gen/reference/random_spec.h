@@ -1,0 +1,31 @@
+// Random specs and inputs: valid by construction, the same for the same seed on every platform. For fuzzing, and to show
+// what the DSL can say.
+#pragma once
+#include "gen/reference/evaluate.h"
+#include "gen/spec/spec.h"
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace kiln {
+
+struct RandomSpecOptions {
+  DType fp8_e4m3 = e4m3fn, fp8_e5m2 = e5m2; // the flavours to use: target.fp8_e4m3(), target.fp8_e5m2()
+  std::int64_t max_cols = 16384;
+};
+
+// A spec of the rowwise family (row or group reductions, or row and column broadcasts over [rows, cols]) or of the
+// elementwise family (rank 1 to 4), with 1 to 4 tensors of mixed types and broadcasts, scalars, up to 12 pointwise
+// operations, up to 3 reductions, casts, 1 to 3 outputs, some of them in place or strided.
+KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options = {});
+
+struct RandomInputsOptions {
+  std::int64_t dynamic_size = 3;  // of every dynamic dim, moved into its bounds
+  std::map<std::string, std::int64_t> sizes = {}; // of some of them, by name, in place of that
+  bool special_values = false;    // some infinities, NaN, zeros, denormals and largest values among the elements
+};
+
+// Tensors and scalars that fit `spec`: moderate numbers of both signs. Strided tensors have padding filled with NaN bits.
+Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options = {});
+
+} // namespace kiln

@@ -1,0 +1,43 @@
+// Range: everything that one value of a kernel may be on a device, given the documented error of each operation.
+#pragma once
+#include "gen/spec/expr.h"
+#include <span>
+#include <string>
+
+namespace kiln {
+
+// Numbers from lo to hi, both included and either may be infinite, and NaN if maybe_nan. No numbers at all: lo > hi.
+struct Range {
+  double lo, hi;
+  bool maybe_nan = false;
+
+  static Range exactly(double value);
+  static Range none(); // neither numbers nor NaN: the start of a union
+  static Range nan();
+  static Range anything();
+  bool has_numbers() const { return lo <= hi; }
+  bool contains(double value) const;
+  bool operator==(const Range&) const = default;
+};
+Range join(const Range& a, const Range& b); // the union, with what lies between
+std::string text(const Range& range);       // "[1, 1.0000001] or NaN"
+
+// The range of a pointwise operation whose operands are anywhere in theirs. Follows info(op).accuracy; sums, products and
+// IEEE quotients are correctly rounded; a product may stay unrounded (contraction to fma); a / b is a * rcp(b).
+Range pointwise_range(Op op, std::span<const Range> operands);
+
+// The range of a cast to `type`, whose numbers are those of the type.
+Range cast_range(DType type, bool saturate, const Range& x);
+
+// The range of a reduction. A sum may be taken in any order of f32 additions (or f32 fma, or exact sums of few products) in
+// which no element passes through more than `addition_depth` of them.
+Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addition_depth);
+
+// The range of a sum of products a[i] * b[i], exact each, with at most `addition_depth` roundings on every path.
+Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth);
+
+// The same where `group` elements in sequence have a scale: sums of elements of a group times the group's scale, added up. No
+// element passes through more than one rounding more than there are elements.
+Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group);
+
+} // namespace kiln

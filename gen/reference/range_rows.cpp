@@ -1,0 +1,180 @@
+// Range: casts, and reductions of rows and groups.
+#include "gen/error.h"
+#include "gen/reference/range.h"
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace kiln {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double f32_rounding = 0x1p-24; // relative error of one operation
+constexpr double largest_f32 = 0x1.fffffep127;
+
+// The nearest f32 at or below / at or above.
+float f32_below(double x) {
+  const auto nearest = static_cast<float>(x);
+  return static_cast<double>(nearest) > x ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;
+}
+float f32_above(double x) { return -f32_below(-x); }
+
+struct Sum {
+  double lo = 0, hi = 0, magnitudes = 0;
+  bool has_minus_infinity = false, has_infinity = false, maybe_nan = false, has_numbers = true;
+};
+
+Sum sum_of(std::span<const Range> elements) {
+  Sum sum;
+  double lo_infinite = 0, hi_infinite = 0; // ends that are infinite themselves
+  for (const Range& x : elements) {
+    sum.maybe_nan |= x.maybe_nan;
+    if (!x.has_numbers()) {
+      sum.has_numbers = false;
+      continue;
+    }
+    sum.has_infinity |= x.hi == infinity;
+    sum.has_minus_infinity |= x.lo == -infinity;
+    std::isinf(x.lo) ? lo_infinite += x.lo < 0 ? 1 : 0 : sum.lo += x.lo;
+    std::isinf(x.hi) ? hi_infinite += x.hi > 0 ? 1 : 0 : sum.hi += x.hi;
+    if (x.lo == infinity) sum.lo = infinity;
+    if (x.hi == -infinity) sum.hi = -infinity;
+    if (std::isfinite(x.lo) && std::isfinite(x.hi)) sum.magnitudes += std::max(std::fabs(x.lo), std::fabs(x.hi));
+  }
+  if (lo_infinite > 0) sum.lo = -infinity;
+  if (hi_infinite > 0) sum.hi = infinity;
+  return sum;
+}
+
+Range sum_range(std::span<const Range> elements, std::int64_t addition_depth) {
+  Sum sum = sum_of(elements);
+  if (!sum.has_numbers) return Range::nan();
+  sum.maybe_nan |= sum.has_infinity && sum.has_minus_infinity;
+  // With at most d roundings on every path, the error is at most ((1 + e)^d - 1) times the sum of magnitudes. One rounding
+  // more for products that were not rounded before, and the f64 sum's own error.
+  const auto n = static_cast<std::int64_t>(elements.size());
+  const auto depth = static_cast<double>(std::min(n - 1, addition_depth) + 1);
+  const double relative = std::expm1(depth * std::log1p(f32_rounding)) + static_cast<double>(n) * 0x1p-52;
+  const double error = n == 1 ? 0 : sum.magnitudes * relative;
+  if (sum.magnitudes + error > largest_f32) return Range::anything(); // a partial sum may overflow
+  return {sum.lo - error, sum.hi + error, sum.maybe_nan};
+}
+
+Range mean_range(std::span<const Range> elements, std::int64_t addition_depth) {
+  Range r = sum_range(elements, addition_depth);
+  if (!r.has_numbers()) return r;
+  // Times the rounded 1 / n, or divided by n: at most two roundings, and a denormal result's last place.
+  const auto n = static_cast<double>(elements.size());
+  const auto widen = [&](double x, double sign) {
+    return std::isinf(x) ? x : x / n + sign * (std::fabs(x / n) * 2.01 * f32_rounding + 0x1p-149);
+  };
+  return {widen(r.lo, -1), widen(r.hi, 1), r.maybe_nan};
+}
+
+// NaN elements are ignored, so an element that may be NaN cannot be relied on to push the maximum up.
+Range max_range(std::span<const Range> elements, double neutral) {
+  Range r{neutral, neutral};
+  for (const Range& x : elements) {
+    if (!x.has_numbers()) continue;
+    if (!x.maybe_nan) r.lo = std::max(r.lo, x.lo);
+    r.hi = std::max(r.hi, x.hi);
+  }
+  return r;
+}
+
+Range negated(const Range& x) { return {-x.hi, -x.lo, x.maybe_nan}; }
+
+Range magnitude(const Range& x) {
+  const Range operand[] = {x};
+  return pointwise_range(Op::abs, operand);
+}
+
+} // namespace
+
+Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addition_depth) {
+  std::vector<Range> changed;
+  switch (op) {
+  case Op::row_sum:
+  case Op::group_sum: return sum_range(elements, addition_depth);
+  case Op::row_mean:
+  case Op::group_mean: return mean_range(elements, addition_depth);
+  case Op::row_max:
+  case Op::group_max: return max_range(elements, -infinity);
+  case Op::row_min:
+  case Op::group_min:
+    std::ranges::transform(elements, std::back_inserter(changed), negated);
+    return negated(max_range(changed, -infinity));
+  case Op::row_absmax:
+  case Op::group_absmax:
+    std::ranges::transform(elements, std::back_inserter(changed), magnitude);
+    return max_range(changed, 0);
+  default: throw InternalError(fmt::format("no range for the reduction '{}'", info(op).name));
+  }
+}
+
+Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth) {
+  double sum = 0, magnitudes = 0;
+  bool infinite = false, negative_infinite = false, nan = false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    if (!std::isfinite(product)) {
+      nan |= std::isnan(product);
+      (product > 0 ? infinite : negative_infinite) |= std::isinf(product);
+      continue;
+    }
+    sum += product;
+    magnitudes += std::fabs(product);
+  }
+  if (nan || (infinite && negative_infinite)) return Range::nan();
+  if (infinite || negative_infinite) return Range::exactly(infinite ? infinity : -infinity);
+  const auto n = static_cast<double>(a.size());
+  const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
+  const double error = magnitudes * (std::expm1(depth * std::log1p(f32_rounding)) + n * 0x1p-52);
+  if (magnitudes + error > largest_f32) return Range::anything();
+  return {sum - error, sum + error};
+}
+
+Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group) {
+  double sum = 0, magnitudes = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]), scale = static_cast<double>(scales[i / group]);
+    if (std::isnan(product) || std::isnan(scale)) return Range::nan();
+    // Where a part of a group's sum is 0 or of the other sign, an infinite scale makes it NaN.
+    if (std::isinf(product) || std::isinf(scale)) return Range::anything();
+    sum += product * scale;
+    magnitudes += std::fabs(product * scale);
+  }
+  const auto n = static_cast<double>(a.size());
+  // A scaled sum may be denormal: half of the smallest number more.
+  const double error = magnitudes * (std::expm1((n + 1) * std::log1p(f32_rounding)) + 2 * n * 0x1p-52) + n * 0x1p-149;
+  if (magnitudes + error > largest_f32) return Range::anything();
+  return {sum - error, sum + error};
+}
+
+Range cast_range(DType type, bool saturate, const Range& x) {
+  Range result = Range::none();
+  const auto add = [&](float value) {
+    const float r = round_to(type, value, saturate);
+    if (std::isnan(r))
+      result.maybe_nan = true;
+    else
+      result = join(result, {static_cast<double>(r), static_cast<double>(r), result.maybe_nan});
+  };
+  if (x.maybe_nan) add(std::numeric_limits<float>::quiet_NaN());
+  if (!x.has_numbers()) return result;
+  if (type == boolean) { // not monotonic: anything but 0 is true
+    if (x.lo <= 0 && 0 <= x.hi) add(0);
+    if (x.lo != 0 || x.hi != 0) add(1);
+    return result;
+  }
+  add(f32_below(x.lo));
+  add(f32_above(x.hi));
+  // Ends that overflow to NaN hide the numbers on their near side.
+  const double largest = max_finite(type);
+  if (is_float(type) && x.hi > largest && x.lo <= largest) add(static_cast<float>(largest));
+  if (is_float(type) && x.lo < -largest && x.hi >= -largest) add(static_cast<float>(-largest));
+  return result;
+}
+
+} // namespace kiln

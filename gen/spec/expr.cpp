@@ -1,0 +1,176 @@
+// Expr: leaves, casts, reductions, and the rules of shapes.
+#include "gen/spec/expr.h"
+#include "gen/error.h"
+#include "gen/spec/names.h"
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t max_group = 512;
+
+Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))); }
+
+void require_shape(const std::string& subject, const Shape& shape) {
+  if (shape.size() > static_cast<std::size_t>(max_rank))
+    throw UserError(subject, fmt::format("the shape {} has {} dimensions", text(shape), shape.size()),
+                    fmt::format("use at most {}", max_rank));
+  for (const Dim& dim : shape)
+    if (!dim.is_dynamic() && (dim.size() < 1 || dim.size() > max_dim_size))
+      throw UserError(subject, fmt::format("the shape {} has a dimension of {}", text(shape), dim.size()),
+                      fmt::format("use sizes from 1 to {}; a size that may be zero at run time is dynamic(\"rows\")",
+                                  max_dim_size));
+}
+
+// The size of the last dimension of a reduction's operand.
+std::int64_t require_reducible(Op op, const Expr& x) {
+  const auto subject = fmt::format("reduction '{}'", info(op).name);
+  if (x.shape().empty())
+    throw UserError(subject, "its operand has shape [], one value for all", "reduce a value of shape [rows, cols]");
+  if (x.dtype() == boolean) throw UserError(subject, "its operand is bool", "use cast(f32, ...) to count with 0 and 1");
+  const Dim& last = x.shape().back();
+  if (last.is_dynamic())
+    throw UserError(subject, fmt::format("the last dimension of {} is known only at launch", text(x.shape())),
+                    "give it a number: kernels are specialised for their columns");
+  return last.size();
+}
+
+void require_group(const std::string& subject, std::int64_t group) {
+  if (group < 2 || group > max_group || !std::has_single_bit(static_cast<std::uint64_t>(group)))
+    throw UserError(subject, fmt::format("the group size is {}", group),
+                    fmt::format("use a power of two from 2 to {}", max_group));
+}
+
+Expr reduce_row(Op op, Expr x) {
+  require_reducible(op, x);
+  Shape shape = x.shape();
+  shape.back() = 1;
+  return make({.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}});
+}
+
+Expr reduce_group(Op op, Expr x, std::int64_t group) {
+  require_group(fmt::format("reduction '{}'", info(op).name), group);
+  const std::int64_t cols = require_reducible(op, x);
+  Shape shape = x.shape();
+  shape.back() = group_count(cols, group);
+  return make({.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .group = group});
+}
+
+Expr make_cast(DType type, Expr x, bool saturate) {
+  if (x.dtype() == type) return x;
+  Shape shape = x.shape();
+  return make({.op = Op::cast, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}, .saturate = saturate});
+}
+
+} // namespace
+
+Expr::Expr(double value) : Expr(constant(static_cast<float>(value))) {}
+Expr::Expr(float value) : Expr(constant(value)) {}
+Expr::Expr(int value) : Expr(constant(static_cast<float>(value))) {}
+Expr::Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {
+  if (!node_) throw InternalError("an Expr without a node");
+}
+Op Expr::op() const { return node_->op; }
+DType Expr::dtype() const { return node_->dtype; }
+const Shape& Expr::shape() const { return node_->shape; }
+std::span<const Expr> Expr::operands() const { return node_->operands; }
+
+Expr input(std::string name, DType type, Shape shape, Layout layout) {
+  require_name("input", name);
+  const auto subject = fmt::format("input '{}'", name);
+  require_shape(subject, shape);
+  if (layout == Layout::strided && shape.size() < 2)
+    throw UserError(subject, fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
+                    "use Layout::contiguous, or give it two dimensions");
+  if (layout == Layout::preshuffled && (shape.size() != 2 || shape[0].is_dynamic()))
+    throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", text(shape)), "give it two dimensions, the rows in number: [n, k]");
+  return make({.op = Op::input,
+               .dtype = type,
+               .shape = std::move(shape),
+               .operands = {},
+               .name = std::move(name),
+               .layout = layout});
+}
+
+Expr scalar(std::string name, DType type) {
+  require_name("scalar", name);
+  if (type != f32 && type != i32)
+    throw UserError(fmt::format("scalar '{}'", name), fmt::format("its type is {}", kiln::name(type)), "use f32 or i32");
+  return make({.op = Op::scalar, .dtype = type, .shape = {}, .operands = {}, .name = std::move(name)});
+}
+
+Expr constant(float value) { return make({.op = Op::constant, .dtype = f32, .shape = {}, .operands = {}, .value = value}); }
+
+Expr cast(DType type, Expr x) { return make_cast(type, std::move(x), true); }
+
+Expr cast_nonsaturating(DType type, Expr x) {
+  if (!is_fp8(type))
+    throw UserError("operation 'cast_nonsaturating'", fmt::format("{} never saturates or always does", name(type)),
+                    "use cast, or an fp8 type");
+  return make_cast(type, std::move(x), false);
+}
+
+Expr row_sum(Expr x) { return reduce_row(Op::row_sum, std::move(x)); }
+Expr row_mean(Expr x) { return reduce_row(Op::row_mean, std::move(x)); }
+Expr row_max(Expr x) { return reduce_row(Op::row_max, std::move(x)); }
+Expr row_min(Expr x) { return reduce_row(Op::row_min, std::move(x)); }
+Expr row_absmax(Expr x) { return reduce_row(Op::row_absmax, std::move(x)); }
+Expr group_sum(Expr x, std::int64_t group) { return reduce_group(Op::group_sum, std::move(x), group); }
+Expr group_mean(Expr x, std::int64_t group) { return reduce_group(Op::group_mean, std::move(x), group); }
+Expr group_max(Expr x, std::int64_t group) { return reduce_group(Op::group_max, std::move(x), group); }
+Expr group_min(Expr x, std::int64_t group) { return reduce_group(Op::group_min, std::move(x), group); }
+Expr group_absmax(Expr x, std::int64_t group) { return reduce_group(Op::group_absmax, std::move(x), group); }
+
+Expr reduction(Op op, Expr x, std::int64_t group) {
+  switch (info(op).kind) {
+  case OpKind::row_reduce: return reduce_row(op, std::move(x));
+  case OpKind::group_reduce: return reduce_group(op, std::move(x), group);
+  default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
+  }
+}
+
+Expr ungroup(Expr x, std::int64_t group, Dim cols) {
+  require_group("operation 'ungroup'", group);
+  if (cols.is_dynamic())
+    throw UserError("operation 'ungroup'", fmt::format("the number of columns {} is known only at launch", cols.text()),
+                    "give it a number");
+  require_shape("operation 'ungroup'", {cols});
+  const std::int64_t groups = group_count(cols.size(), group);
+  if (x.shape().empty() || !same_size(x.shape().back(), groups))
+    throw UserError("operation 'ungroup'",
+                    fmt::format("its operand has shape {}, but {} columns make {} groups of {}", text(x.shape()), cols.size(),
+                                groups, group),
+                    fmt::format("give it a value whose last dimension is {}", groups));
+  Shape shape = x.shape();
+  shape.back() = cols;
+  const DType type = x.dtype();
+  return make({.op = Op::ungroup, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}, .group = group});
+}
+
+std::int64_t group_count(std::int64_t cols, std::int64_t group) { return (cols + group - 1) / group; }
+
+Shape broadcast(std::string_view what, const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  const std::size_t offset = longer.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    Dim& mine = result[offset + i];
+    const Dim& other = shorter[i];
+    if (same_size(other, 1)) continue;
+    if (same_size(mine, 1))
+      mine = other;
+    else if (!same_size(mine, other))
+      throw UserError(fmt::format("operation '{}'", what),
+                      fmt::format("shapes {} and {} do not broadcast: {} against {} in dimension {} from the right", text(a),
+                                  text(b), a.size() >= b.size() ? mine.text() : other.text(),
+                                  a.size() >= b.size() ? other.text() : mine.text(), shorter.size() - i),
+                      "make the sizes equal, or one of them 1");
+  }
+  return result;
+}
+
+} // namespace kiln

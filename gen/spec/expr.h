@@ -1,0 +1,102 @@
+// Expr: an immutable graph of what to compute. Operators build it; all maths is f32; every rounding is a cast.
+#pragma once
+#include "gen/spec/dim.h"
+#include "gen/spec/dtype.h"
+#include "gen/spec/op.h"
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+struct Node;
+
+class Expr {
+public:
+  Expr(double value); // a constant, rounded to f32; implicit on purpose: x * 2.0
+  Expr(float value);
+  Expr(int value);
+  explicit Expr(std::shared_ptr<const Node> node);
+  const Node& node() const { return *node_; }
+  const Node* operator->() const { return node_.get(); }
+  Op op() const;
+  DType dtype() const;
+  const Shape& shape() const;
+  std::span<const Expr> operands() const;
+  bool same_node(const Expr& other) const { return node_ == other.node_; }
+
+private:
+  std::shared_ptr<const Node> node_;
+};
+
+// How an input lies in memory. Dims after the first are contiguous; the first may have a leading stride, in elements,
+// that is a run-time kernel argument `<name>_stride` (at least the row's size, a multiple of the plan's vector width).
+// Preshuffled: the order in which preshuffle() of gen/spec/preshuffle.h puts the rows of a matrix; for operand b of products only.
+enum class Layout : std::uint8_t { contiguous, strided, preshuffled };
+
+// One node. Pointwise results are f32 (or bool for comparisons and logic); casts have their target type.
+struct Node {
+  Op op;
+  DType dtype;
+  Shape shape = {}; // [] is a scalar
+  std::vector<Expr> operands = {};
+  std::string name = {};               // Op::input, Op::scalar
+  Layout layout = Layout::contiguous;  // Op::input
+  float value = 0;                     // Op::constant
+  std::int64_t group = 0;              // group reductions, Op::ungroup, Op::matmul_nt_w4
+  bool saturate = true;                // Op::cast to fp8
+  std::int64_t first = 0;              // Op::columns
+};
+
+// A tensor in global memory. Shapes broadcast right-aligned as in NumPy: with x of [rows, cols], [cols] is one value a
+// column, [rows, 1] one value a row, [] (or [1]) one value for all. Throws UserError on a bad name or shape.
+Expr input(std::string name, DType type, Shape shape, Layout layout = Layout::contiguous);
+// A number that the launch passes by value (f32 or i32).
+Expr scalar(std::string name, DType type = DType::f32);
+Expr constant(float value);
+
+// The explicit rounding. fp8 saturates unless asked not to; see from_f32 for the exact rules.
+Expr cast(DType type, Expr x);
+Expr cast_nonsaturating(DType type, Expr x); // fp8 only
+
+// Reductions of the last dimension, which stays with size 1: [rows, cols] -> [rows, 1].
+Expr row_sum(Expr x);
+Expr row_mean(Expr x);
+Expr row_max(Expr x);
+Expr row_min(Expr x);
+Expr row_absmax(Expr x);
+// Reductions of every `group` consecutive elements of the last dimension: [rows, cols] -> [rows, ceil(cols/group)].
+// `group` is a power of two from 2 to 512. The last group of a row may be partial.
+Expr group_sum(Expr x, std::int64_t group);
+Expr group_mean(Expr x, std::int64_t group);
+Expr group_max(Expr x, std::int64_t group);
+Expr group_min(Expr x, std::int64_t group);
+Expr group_absmax(Expr x, std::int64_t group);
+// Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
+Expr ungroup(Expr x, std::int64_t group, Dim cols);
+// The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
+// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 64, or a number.
+// Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
+Expr matmul_nt(Expr a, Expr b);
+// The product of fp8 (or i8) operands with one f32 scale for every 128 elements of a row of a, and for every block of 128 rows
+// by 128 elements of b: a_scale is [m, ceil(k/128)], b_scale [ceil(n/128), ceil(k/128)]. The sum over the groups g of k of
+// a_scale[m, g] * b_scale[n / 128, g] * (the sum over k in g of a * b). The product of the two scales is rounded to f32.
+Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale);
+// The product with weights of 4 bits: a is f16 or bf16 [m, k]; b is u8 [n, k/2] with two numbers q a byte, the one of the even k
+// in the low half; scale is of a's type [n, ceil(k/group)], zero u8 [n, ceil(k/group)]; group is a multiple of 32. A weight is
+// cast(type of a, (q - zero) * scale), rounding included.
+Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
+inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
+// Columns first, first + 1, ... first + count - 1 of a matrix product.
+Expr columns(Expr product, std::int64_t first, std::int64_t count);
+// Pointwise operations are declared in gen/spec/math.h.
+
+// Any of the reductions above, by operation; `group` is read by group reductions only.
+Expr reduction(Op op, Expr x, std::int64_t group = 0);
+std::int64_t group_count(std::int64_t cols, std::int64_t group); // ceil(cols / group)
+// The shape that `a` and `b` broadcast to. Throws UserError about the operation `what`.
+Shape broadcast(std::string_view what, const Shape& a, const Shape& b);
+
+} // namespace kiln

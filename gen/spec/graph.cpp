@@ -1,0 +1,74 @@
+// Graph: walks over the nodes of a spec.
+#include "gen/spec/graph.h"
+#include "gen/error.h"
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+#include <unordered_set>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+// Everything that tells a node from another, given that equal operands have equal numbers.
+std::string structure_key(const Node& node, const std::unordered_map<const Node*, std::size_t>& numbers) {
+  const auto value = std::isnan(node.value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(node.value);
+  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(node.op), static_cast<int>(node.dtype),
+                                text(node.shape), node.name, static_cast<int>(node.layout), value, node.group, node.saturate,
+                                node.first);
+  for (const Expr& operand : node.operands) key += fmt::format("|{}", numbers.at(&operand.node()));
+  return key;
+}
+
+} // namespace
+
+std::vector<Expr> nodes_in_order(std::span<const Expr> roots) {
+  struct Visit {
+    Expr node;
+    std::size_t next_operand;
+  };
+  std::vector<Expr> order;
+  std::unordered_set<const Node*> seen;
+  std::vector<Visit> stack;
+  for (const Expr& root : roots) {
+    if (seen.insert(&root.node()).second) stack.push_back({root, 0});
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      if (top.next_operand == top.node.operands().size()) {
+        order.push_back(top.node);
+        stack.pop_back();
+        continue;
+      }
+      const Expr operand = top.node.operands()[top.next_operand++];
+      if (seen.insert(&operand.node()).second) stack.push_back({operand, 0});
+    }
+  }
+  return order;
+}
+
+std::vector<Expr> nodes_in_order(const KernelSpec& spec) {
+  std::vector<Expr> roots;
+  for (const Output& output : spec.outputs()) roots.push_back(output.value);
+  return nodes_in_order(roots);
+}
+
+KernelSpec merge_equal_nodes(const KernelSpec& spec) {
+  std::unordered_map<const Node*, std::size_t> numbers; // of the nodes of `spec`
+  std::unordered_map<std::string, std::size_t> known;
+  std::vector<Expr> merged; // by number
+  for (const Expr& expr : nodes_in_order(spec)) {
+    const auto [found, is_new] = known.try_emplace(structure_key(expr.node(), numbers), merged.size());
+    numbers[&expr.node()] = found->second;
+    if (!is_new) continue;
+    Node node = expr.node();
+    for (Expr& operand : node.operands) operand = merged[numbers.at(&operand.node())];
+    merged.push_back(Expr(std::make_shared<const Node>(std::move(node))));
+  }
+  KernelSpec result(spec.name());
+  for (const Output& output : spec.outputs())
+    result.output(output.name, output.dtype, merged[numbers.at(&output.value.node())],
+                  {.in_place_of = output.in_place_of, .layout = output.layout});
+  return result;
+}
+
+} // namespace kiln

@@ -1,0 +1,92 @@
+// Tokens of the spec text, each with its place.
+#include "gen/spec/lexer.h"
+#include "gen/error.h"
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+// The length of the number at the start of `text`: 12, 0.5, 1e-06. A point belongs to it only before a digit, so that
+// "1..16" is a range.
+std::size_t number_length(std::string_view text) {
+  std::size_t i = 0;
+  const auto digits = [&] {
+    while (i < text.size() && is_digit(text[i])) ++i;
+  };
+  digits();
+  if (i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1])) {
+    ++i;
+    digits();
+  }
+  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
+    const std::size_t sign = i + 1 < text.size() && (text[i + 1] == '-' || text[i + 1] == '+') ? 1 : 0;
+    if (i + 1 + sign < text.size() && is_digit(text[i + 1 + sign])) {
+      i += 1 + sign;
+      digits();
+    }
+  }
+  return i;
+}
+
+std::size_t name_length(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size() && (is_letter(text[i]) || is_digit(text[i]))) ++i;
+  return i;
+}
+
+std::string printable(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && byte < 0x7f ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+}
+
+} // namespace
+
+std::string place(const Token& token) { return fmt::format("spec text, line {}, column {}", token.line, token.column); }
+
+std::string quoted(const Token& token) {
+  return token.kind == Token::Kind::end ? "the end of the text" : fmt::format("'{}'", token.text);
+}
+
+std::vector<Token> tokenize(std::string_view text) {
+  constexpr std::string_view symbols = "+-*/()[]:=,";
+  std::vector<Token> tokens;
+  int line = 1;
+  std::size_t line_start = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == '\n') {
+      ++line;
+      line_start = i + 1;
+    }
+    if (is_space(text[i])) {
+      ++i;
+      continue;
+    }
+    if (text[i] == '#') {
+      while (i < text.size() && text[i] != '\n') ++i;
+      continue;
+    }
+    Token token{Token::Kind::symbol, text.substr(i, 1), line, static_cast<int>(i - line_start) + 1};
+    if (is_letter(text[i])) {
+      token.kind = Token::Kind::name;
+      token.text = text.substr(i, name_length(text.substr(i)));
+    } else if (is_digit(text[i])) {
+      token.kind = Token::Kind::number;
+      token.text = text.substr(i, number_length(text.substr(i)));
+    } else if (text.substr(i, 2) == "..") {
+      token.text = text.substr(i, 2);
+    } else if (symbols.find(text[i]) == symbols.npos) {
+      throw UserError(place(token), fmt::format("the character '{}' has no meaning here", printable(text[i])),
+                      "the text has names, numbers, the symbols + - * / ( ) [ ] : = , and comments after #");
+    }
+    tokens.push_back(token);
+    i += token.text.size();
+  }
+  tokens.push_back({Token::Kind::end, {}, line, static_cast<int>(text.size() - line_start) + 1});
+  return tokens;
+}
+
+} // namespace kiln

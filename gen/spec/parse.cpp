@@ -1,0 +1,376 @@
+// The text of a KernelSpec, read back. Line ends are spaces; a comment runs from # to the end of its line.
+//
+//   text       = "kernel" name { dim | input | scalar | let | output }
+//   dim        = "dim" name [ "[" [ int ] ".." [ int ] "]" ]            bounds of a run-time size
+//   input      = "input" name ":" type "[" [ extent { "," extent } ] "]" [ "strided" | "preshuffled" ]
+//   scalar     = "scalar" name ":" type
+//   let        = "let" name "=" sum                                     a value that is used by name below
+//   output     = "output" name ":" type "[" ... "]" "=" sum [ "in_place_of" name ] [ "strided" ]
+//   sum        = product { ( "+" | "-" ) product }
+//   product    = unary { ( "*" | "/" ) unary }
+//   unary      = "-" unary | primary
+//   primary    = number | "inf" | "nan" | name | "(" sum ")" | call
+//   call       = operation "(" sum { "," sum } ")" | ( "cast" | "cast_nonsaturating" ) "(" type "," sum ")"
+//              | "matmul_nt" "(" sum "," sum ")" | "matmul_nt_scaled" "(" sum "," sum "," sum "," sum ")"
+//              | "matmul_nt_w4" "(" sum "," sum "," sum "," sum "," int ")" | "columns" "(" sum "," int "," int ")"
+//              | group reduction "(" sum "," int ")" | "ungroup" "(" sum "," int "," int ")"
+#include "gen/error.h"
+#include "gen/spec/graph.h"
+#include "gen/spec/lexer.h"
+#include "gen/spec/math.h"
+#include "gen/spec/names.h"
+#include "gen/spec/spec.h"
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace kiln {
+namespace {
+
+constexpr int max_nesting = 200; // of parentheses, calls and signs: the parser recurses
+
+std::vector<std::string_view> type_names() {
+  std::vector<std::string_view> names;
+  for (const DType type : all_dtypes()) names.push_back(name(type));
+  return names;
+}
+
+std::vector<std::string_view> operation_names() {
+  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup", "matmul_nt", "matmul_nt_scaled", "matmul_nt_w4", "columns"};
+  for (const Op op : {Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::group_sum, Op::group_mean,
+                      Op::group_max, Op::group_min, Op::group_absmax})
+    names.push_back(info(op).name);
+  for (const Op op : pointwise_ops()) names.push_back(info(op).name);
+  return names;
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates) {
+  const std::string_view nearest = nearest_name(name, candidates);
+  return nearest.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", "))
+                         : fmt::format("did you mean '{}'?", nearest);
+}
+
+class SpecParser {
+public:
+  explicit SpecParser(std::string_view text) : tokens_(tokenize(text)) {}
+
+  KernelSpec parse() {
+    expect("kernel");
+    const Token kernel = expect_name("the kernel's name");
+    KernelSpec spec = at(kernel, [&] { return KernelSpec(std::string(kernel.text)); });
+    while (current().kind != Token::Kind::end) statement(spec);
+    require_used(spec);
+    return spec;
+  }
+
+private:
+  struct Declared {
+    Token token;
+    Expr value;
+  };
+
+  // --- tokens
+  const Token& current() const { return tokens_[next_]; }
+  bool at_text(std::string_view text) const { return current().kind != Token::Kind::end && current().text == text; }
+  Token take() { return current().kind == Token::Kind::end ? current() : tokens_[next_++]; }
+  bool accept(std::string_view text) {
+    if (!at_text(text)) return false;
+    take();
+    return true;
+  }
+  [[noreturn]] void refuse(const Token& token, std::string fact, std::string remedy) const {
+    throw UserError(place(token), std::move(fact), std::move(remedy));
+  }
+  void expect(std::string_view text) {
+    if (!accept(text))
+      refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "see the grammar of spec texts");
+  }
+  Token expect_name(std::string_view what) {
+    if (current().kind != Token::Kind::name)
+      refuse(current(), fmt::format("{} stands where {} belongs", quoted(current()), what), "write a name");
+    return take();
+  }
+  std::int64_t expect_integer() {
+    const Token token = take();
+    std::int64_t value = 0;
+    const char* end = token.text.data() + token.text.size();
+    const auto [stop, error] = std::from_chars(token.text.data(), end, value);
+    if (token.kind != Token::Kind::number || error != std::errc() || stop != end)
+      refuse(token, fmt::format("{} stands where a whole number belongs", quoted(token)),
+             "write digits, at most 9223372036854775807");
+    return value;
+  }
+  DType expect_type() {
+    const Token token = expect_name("a type");
+    const auto type = parse_dtype(token.text);
+    if (!type) refuse(token, fmt::format("there is no type '{}'", token.text), did_you_mean(token.text, type_names()));
+    return *type;
+  }
+  // Runs `build`, and puts the place of `token` before the subject of a UserError.
+  template <typename Build> auto at(const Token& token, Build build) const -> decltype(build()) {
+    try {
+      return build();
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("{}: {}", place(token), error.subject), error.fact, error.remedy);
+    }
+  }
+
+  // --- statements
+  void statement(KernelSpec& spec) {
+    const Token token = take();
+    if (token.text == "dim") return dim();
+    if (token.text == "input") return input_statement();
+    if (token.text == "scalar") return scalar_statement();
+    if (token.text == "let") return let();
+    if (token.text == "output") return output(spec);
+    refuse(token, fmt::format("{} begins no statement", quoted(token)), "begin with dim, input, scalar, let or output");
+  }
+
+  void dim() {
+    const Token token = expect_name("the dimension's name");
+    std::optional<std::int64_t> min, max;
+    if (accept("[")) {
+      if (!at_text("..")) min = expect_integer();
+      expect("..");
+      if (!at_text("]")) max = expect_integer();
+      expect("]");
+    }
+    const Dim declared = at(token, [&] { return dynamic(std::string(token.text), min, max); });
+    if (!dims_.try_emplace(std::string(token.text), declared).second)
+      refuse(token, fmt::format("dimension '{}' is declared twice", token.text), "remove one of the declarations");
+  }
+
+  Shape shape() {
+    Shape result;
+    expect("[");
+    while (!at_text("]")) {
+      if (!result.empty()) expect(",");
+      if (current().kind == Token::Kind::number) {
+        result.push_back(expect_integer());
+        continue;
+      }
+      const Token token = expect_name("a size");
+      const auto known = dims_.find(std::string(token.text));
+      if (known == dims_.end())
+        refuse(token, fmt::format("dimension '{}' is not declared", token.text),
+               fmt::format("write 'dim {}' above", token.text));
+      result.push_back(known->second);
+    }
+    expect("]");
+    return result;
+  }
+
+  void declare(const Token& token, Expr value) {
+    const auto [known, is_new] = values_.try_emplace(std::string(token.text), Declared{token, std::move(value)});
+    if (!is_new)
+      refuse(token, fmt::format("'{}' is declared twice, first in line {}", token.text, known->second.token.line),
+             "rename one of them");
+  }
+
+  void input_statement() {
+    const Token token = expect_name("the input's name");
+    expect(":");
+    const DType type = expect_type();
+    const Shape extents = shape();
+    const Layout layout = accept("strided") ? Layout::strided : accept("preshuffled") ? Layout::preshuffled : Layout::contiguous;
+    declare(token, at(token, [&] { return input(std::string(token.text), type, extents, layout); }));
+  }
+
+  void scalar_statement() {
+    const Token token = expect_name("the scalar's name");
+    expect(":");
+    const DType type = expect_type();
+    declare(token, at(token, [&] { return scalar(std::string(token.text), type); }));
+  }
+
+  void let() {
+    const Token token = expect_name("the value's name");
+    at(token, [&] { require_name("value", token.text); });
+    expect("=");
+    declare(token, sum());
+  }
+
+  void output(KernelSpec& spec) {
+    const Token token = expect_name("the output's name");
+    expect(":");
+    const DType type = expect_type();
+    const Token shape_token = current();
+    const Shape declared = shape();
+    expect("=");
+    const Expr value = sum();
+    if (declared != value.shape())
+      refuse(shape_token,
+             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, text(declared),
+                         text(value.shape())),
+             fmt::format("write {}{}", name(type), text(value.shape())));
+    OutputOptions options;
+    if (accept("in_place_of")) options.in_place_of = expect_name("the input's name").text;
+    if (accept("strided")) options.layout = Layout::strided;
+    at(token, [&] { spec.output(std::string(token.text), type, value, options); });
+  }
+
+  // Reports the first declaration in the text that no output reaches, which is a slip more often than not.
+  void require_used(const KernelSpec& spec) const {
+    std::set<const Node*> reached;
+    for (const Expr& node : nodes_in_order(spec)) reached.insert(&node.node());
+    const Declared* unused = nullptr;
+    for (const auto& [name, declared] : values_) {
+      const bool earlier = !unused || declared.token.text.data() < unused->token.text.data(); // both point into the text
+      if (!reached.contains(&declared.value.node()) && earlier) unused = &declared;
+    }
+    if (unused) refuse(unused->token, fmt::format("'{}' is used by no output", unused->token.text), "use it or remove it");
+  }
+
+  // --- expressions
+  Expr binary(const Token& token, Op op, const Expr& a, const Expr& b) const {
+    const Expr operands[] = {a, b};
+    return at(token, [&] { return pointwise(op, operands); });
+  }
+
+  Expr sum() {
+    Expr left = product();
+    while (at_text("+") || at_text("-")) {
+      const Token token = take();
+      left = binary(token, token.text == "+" ? Op::add : Op::sub, left, product());
+    }
+    return left;
+  }
+
+  Expr product() {
+    Expr left = unary();
+    while (at_text("*") || at_text("/")) {
+      const Token token = take();
+      left = binary(token, token.text == "*" ? Op::mul : Op::div, left, unary());
+    }
+    return left;
+  }
+
+  Expr unary() {
+    if (++nesting_ > max_nesting)
+      refuse(current(), fmt::format("expressions nest deeper than {} levels", max_nesting), "name parts of it with let");
+    Expr result = at_text("-") ? negation() : primary();
+    --nesting_;
+    return result;
+  }
+
+  Expr negation() {
+    const Token token = take();
+    const Expr operand = unary();
+    return at(token, [&] { return -operand; });
+  }
+
+  Expr primary() {
+    const Token token = take();
+    if (token.kind == Token::Kind::number) return number(token);
+    if (token.kind == Token::Kind::symbol && token.text == "(") {
+      Expr inner = sum();
+      expect(")");
+      return inner;
+    }
+    if (token.kind != Token::Kind::name)
+      refuse(token, fmt::format("{} stands where a value belongs", quoted(token)),
+             "write a number, a name, a call or parentheses");
+    if (token.text == "inf") return constant(std::numeric_limits<float>::infinity());
+    if (token.text == "nan") return constant(std::numeric_limits<float>::quiet_NaN());
+    if (at_text("(")) return call(token);
+    const auto known = values_.find(std::string(token.text));
+    if (known != values_.end()) return known->second.value;
+    std::vector<std::string_view> names;
+    for (const auto& [name, declared] : values_) names.push_back(name);
+    refuse(token, fmt::format("'{}' is not declared", token.text),
+           names.empty() ? "declare it above with input, scalar or let" : did_you_mean(token.text, names));
+  }
+
+  Expr number(const Token& token) const {
+    float value = 0;
+    const char* end = token.text.data() + token.text.size();
+    const auto [stop, error] = std::from_chars(token.text.data(), end, value);
+    if (error != std::errc() || stop != end)
+      refuse(token, fmt::format("{} is no f32 number", quoted(token)),
+             "magnitudes go from 1e-45 to 3.4028235e+38, or write inf");
+    return constant(value);
+  }
+
+  Expr call(const Token& token) {
+    expect("(");
+    const bool saturating = token.text == "cast";
+    if (saturating || token.text == "cast_nonsaturating") {
+      const DType type = expect_type();
+      expect(",");
+      const Expr operand = sum();
+      expect(")");
+      return at(token, [&] { return saturating ? cast(type, operand) : cast_nonsaturating(type, operand); });
+    }
+    const auto op = parse_op(token.text);
+    if (!op || info(*op).arity == 0)
+      refuse(token, fmt::format("there is no operation '{}'", token.text), did_you_mean(token.text, operation_names()));
+    if (info(*op).kind == OpKind::product) return product_call(token, *op);
+    if (*op == Op::columns) return columns_call(token);
+    return *op == Op::ungroup || is_reduction(*op) ? row_call(token, *op) : pointwise_call(token, *op);
+  }
+
+  Expr row_call(const Token& token, Op op) {
+    const Expr operand = sum();
+    std::int64_t group = 0, cols = 0;
+    if (info(op).kind != OpKind::row_reduce) {
+      expect(",");
+      group = expect_integer();
+    }
+    if (op == Op::ungroup) {
+      expect(",");
+      cols = expect_integer();
+    }
+    expect(")");
+    return at(token, [&] { return op == Op::ungroup ? ungroup(operand, group, cols) : reduction(op, operand, group); });
+  }
+
+  Expr product_call(const Token& token, Op op) {
+    std::vector<Expr> of = {sum()};
+    for (int i = 1; i < info(op).arity; ++i) {
+      expect(",");
+      of.push_back(sum());
+    }
+    std::int64_t group = 0;
+    if (op == Op::matmul_nt_w4) {
+      expect(",");
+      group = expect_integer();
+    }
+    expect(")");
+    return at(token, [&] {
+      if (op == Op::matmul_nt_w4) return matmul_nt_w4(of[0], of[1], of[2], of[3], group);
+      return op == Op::matmul_nt_scaled ? matmul_nt_scaled(of[0], of[1], of[2], of[3]) : matmul_nt(of[0], of[1]);
+    });
+  }
+
+  Expr columns_call(const Token& token) {
+    const Expr product = sum();
+    expect(",");
+    const std::int64_t first = expect_integer();
+    expect(",");
+    const std::int64_t count = expect_integer();
+    expect(")");
+    return at(token, [&] { return columns(product, first, count); });
+  }
+
+  Expr pointwise_call(const Token& token, Op op) {
+    std::vector<Expr> operands = {sum()};
+    while (accept(",")) operands.push_back(sum());
+    expect(")");
+    return at(token, [&] { return pointwise(op, operands); });
+  }
+
+  std::vector<Token> tokens_;
+  std::size_t next_ = 0;
+  int nesting_ = 0;
+  std::map<std::string, Dim> dims_;
+  std::map<std::string, Declared> values_;
+};
+
+} // namespace
+
+KernelSpec parse_spec(std::string_view text) { return SpecParser(text).parse(); }
+
+} // namespace kiln

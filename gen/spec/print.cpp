@@ -1,0 +1,140 @@
+// The canonical text of a KernelSpec. Grammar: gen/spec/parse.cpp.
+#include "gen/spec/graph.h"
+#include "gen/spec/spec.h"
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+#include <unordered_map>
+
+namespace kiln {
+namespace {
+
+// How tightly an expression holds together; an operand that holds less tightly than its place demands gets parentheses.
+enum Precedence { sum = 1, product = 2, unary = 3, primary = 4 };
+
+struct Printed {
+  std::string text;
+  int precedence;
+};
+
+class SpecPrinter {
+public:
+  // Printing starts from merged nodes, so that the text does not depend on how often an expression was spelled.
+  explicit SpecPrinter(const KernelSpec& spec) : spec_(merge_equal_nodes(spec)), nodes_(nodes_in_order(spec_)) {
+    for (const Expr& node : nodes_)
+      for (const Expr& operand : node.operands()) ++uses_[&operand.node()];
+    for (const Output& output : spec_.outputs()) ++uses_[&output.value.node()];
+    for (const Expr& node : nodes_)
+      if (!node->name.empty()) taken_.insert(node->name);
+    for (const Output& output : spec_.outputs()) taken_.insert(output.name);
+    for (const Dim& dim : spec_.dynamic_dims()) taken_.insert(dim.name());
+  }
+
+  std::string print() {
+    out_ = fmt::format("kernel {}\n", spec_.name());
+    for (const Dim& dim : spec_.dynamic_dims()) out_ += fmt::format("dim {}\n", dim.text());
+    for (const Expr& input : spec_.inputs())
+      out_ += fmt::format("input {}: {}{}\n", input->name, type_text(input.dtype(), input.shape()),
+                          layout_text(input->layout));
+    for (const Expr& scalar : spec_.scalars()) out_ += fmt::format("scalar {}: {}\n", scalar->name, name(scalar.dtype()));
+    for (const Expr& node : nodes_) {
+      if (!is_shared(node)) continue;
+      const std::string value = expression(node).text;
+      const std::string let = fresh_name();
+      out_ += fmt::format("let {} = {}\n", let, value);
+      lets_.emplace(&node.node(), let);
+    }
+    for (const Output& output : spec_.outputs()) print_output(output);
+    return out_;
+  }
+
+private:
+  bool is_shared(const Expr& node) const { return info(node.op()).kind != OpKind::leaf && uses_.at(&node.node()) > 1; }
+
+  std::string fresh_name() {
+    while (true)
+      if (auto name = fmt::format("t{}", ++last_let_); !taken_.contains(name)) return name;
+  }
+
+  // Dims by name alone: their bounds are in their declarations.
+  static std::string type_text(DType type, const Shape& shape) {
+    std::string dims;
+    for (const Dim& dim : shape) dims += (dims.empty() ? "" : ", ") + (dim.is_dynamic() ? dim.name() : dim.text());
+    return fmt::format("{}[{}]", name(type), dims);
+  }
+
+  static std::string_view layout_text(Layout layout) {
+    return layout == Layout::strided ? " strided" : layout == Layout::preshuffled ? " preshuffled" : "";
+  }
+
+  void print_output(const Output& output) {
+    // The rounding to the output's type goes without saying, unless it is shared or special.
+    const Expr& value = output.value;
+    const bool implied = value.op() == Op::cast && value->saturate && !is_shared(value);
+    out_ += fmt::format("output {}: {} = {}", output.name, type_text(output.dtype, value.shape()),
+                        reference(implied ? value.operands()[0] : value).text);
+    if (!output.in_place_of.empty()) out_ += fmt::format(" in_place_of {}", output.in_place_of);
+    out_ += fmt::format("{}\n", layout_text(output.layout));
+  }
+
+  // A node where it is used: by its name if it has one.
+  Printed reference(const Expr& node) const {
+    if (const auto let = lets_.find(&node.node()); let != lets_.end()) return {let->second, primary};
+    return expression(node);
+  }
+
+  std::string operand(const Expr& node, int demanded) const {
+    const Printed printed = reference(node);
+    return printed.precedence < demanded ? fmt::format("({})", printed.text) : printed.text;
+  }
+
+  Printed infix(const Expr& node, char symbol, Precedence level) const {
+    // Operators group to the left, so the right operand has to hold more tightly.
+    return {fmt::format("{} {} {}", operand(node.operands()[0], level), symbol, operand(node.operands()[1], level + 1)),
+            level};
+  }
+
+  static Printed constant_text(float value) {
+    if (std::isnan(value)) return {"nan", primary};
+    return {fmt::format("{}", value), std::signbit(value) ? unary : primary};
+  }
+
+  Printed expression(const Expr& node) const {
+    switch (node.op()) {
+    case Op::input:
+    case Op::scalar: return {node->name, primary};
+    case Op::constant: return constant_text(node->value);
+    case Op::add: return infix(node, '+', sum);
+    case Op::sub: return infix(node, '-', sum);
+    case Op::mul: return infix(node, '*', product);
+    case Op::div: return infix(node, '/', product);
+    case Op::neg: return {"-" + operand(node.operands()[0], unary), unary};
+    default: return call(node);
+    }
+  }
+
+  Printed call(const Expr& node) const {
+    std::string arguments;
+    if (node.op() == Op::cast) arguments = name(node.dtype());
+    for (const Expr& each : node.operands()) arguments += (arguments.empty() ? "" : ", ") + reference(each).text;
+    if (node->group != 0) arguments += fmt::format(", {}", node->group);
+    if (node.op() == Op::columns) arguments += fmt::format(", {}, {}", node->first, node.shape().back().size());
+    if (node.op() == Op::ungroup) arguments += fmt::format(", {}", node.shape().back().size());
+    const std::string_view function = node.op() == Op::cast && !node->saturate ? "cast_nonsaturating" : info(node.op()).name;
+    return {fmt::format("{}({})", function, arguments), primary};
+  }
+
+  KernelSpec spec_;
+  std::vector<Expr> nodes_;
+  std::unordered_map<const Node*, int> uses_;
+  std::unordered_map<const Node*, std::string> lets_;
+  std::set<std::string> taken_;
+  int last_let_ = 0;
+  std::string out_;
+};
+
+} // namespace
+
+std::string to_text(const KernelSpec& spec) { return SpecPrinter(spec).print(); }
+
+} // namespace kiln
