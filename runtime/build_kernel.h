@@ -3,8 +3,8 @@
 #include "gen/error.h"
 #include "gen/plan/plan.h"
 #include "gen/families/schedule.h"
-#include "isa_checks/expectations.h"
-#include "isa_checks/facts.h"
+#include "isa_checks/verdict/expectations.h"
+#include "isa_checks/analysis/facts.h"
 #include "runtime/compile.h"
 #include <string>
 #include <vector>

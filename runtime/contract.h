@@ -1,7 +1,7 @@
 // The ISA contract of a generated kernel: what its plan and schedule promise about the code that comes out.
 #pragma once
 #include "gen/families/schedule.h"
-#include "isa_checks/expectations.h"
+#include "isa_checks/verdict/expectations.h"
 
 namespace kiln {
 

@@ -2,7 +2,7 @@
 #include "runtime/emulate.h"
 #include "gen/error.h"
 #include "gen/spec/preshuffle.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/emit/kernel_source.h"
 #include "gen/families/schedule.h"
-#include "isa_checks/exec/execute.h"
+#include "isa_checks/exec/run/execute.h"
 #include "runtime/compile.h"
 
 namespace kiln {

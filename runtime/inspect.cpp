@@ -1,9 +1,9 @@
 // inspect: what the compiler made of a kernel, read from its code object.
 #include "runtime/inspect.h"
 #include "gen/error.h"
-#include "isa_checks/code_object.h"
-#include "isa_checks/disassembler.h"
-#include "isa_checks/kernel_analysis.h"
+#include "isa_checks/object/code_object.h"
+#include "isa_checks/decode/disassembler.h"
+#include "isa_checks/analysis/kernel_analysis.h"
 #include <fmt/format.h>
 #include <set>
 

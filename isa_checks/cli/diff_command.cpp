@@ -1,9 +1,9 @@
 // isa_lint diff OLD NEW: what changed, and whether it got worse.
 #include "isa_checks/cli/diff.h"
-#include "isa_checks/cli/report.h"
+#include "isa_checks/cli/report/report.h"
 #include "isa_checks/cli/scan_options.h"
 #include "isa_checks/plural.h"
-#include "isa_checks/readable_name.h"
+#include "isa_checks/object/readable_name.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

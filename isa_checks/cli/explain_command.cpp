@@ -2,7 +2,7 @@
 #include "isa_checks/cli/command.h"
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/error.h"
-#include "isa_checks/rule.h"
+#include "isa_checks/verdict/rule.h"
 #include <fmt/format.h>
 
 namespace kiln::isa::cli {

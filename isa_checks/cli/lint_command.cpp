@@ -1,5 +1,5 @@
 // isa_lint FILES...: findings, in a format of choice.
-#include "isa_checks/cli/report.h"
+#include "isa_checks/cli/report/report.h"
 #include "isa_checks/cli/scan_options.h"
 #include "isa_checks/error.h"
 #include <fmt/format.h>

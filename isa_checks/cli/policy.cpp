@@ -1,7 +1,7 @@
 // Finding and reading settings files.
 #include "isa_checks/cli/policy.h"
 #include "isa_checks/error.h"
-#include "isa_checks/yaml.h"
+#include "isa_checks/object/yaml.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>

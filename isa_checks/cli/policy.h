@@ -1,9 +1,9 @@
 // Policy: what is asked of one file: its rules, threshold, contracts and suppressions, from options and settings file together.
 #pragma once
 #include "isa_checks/cli/suppressions.h"
-#include "isa_checks/expectations_file.h"
-#include "isa_checks/finding.h"
-#include "isa_checks/lint.h"
+#include "isa_checks/verdict/expectations_file.h"
+#include "isa_checks/verdict/finding.h"
+#include "isa_checks/verdict/lint.h"
 #include <map>
 #include <memory>
 #include <optional>

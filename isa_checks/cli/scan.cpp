@@ -1,7 +1,7 @@
 // One thread reads, the others analyse; a window keeps the order.
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/input/mapped_file.h"
-#include "isa_checks/readable_name.h"
+#include "isa_checks/object/readable_name.h"
 #include <algorithm>
 #include <condition_variable>
 #include <deque>

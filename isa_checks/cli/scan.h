@@ -1,9 +1,9 @@
 // scan: every kernel of every input through analysis and rules, on all cores, and to a sink in the order of the inputs.
 #pragma once
 #include "isa_checks/cli/policy.h"
-#include "isa_checks/expectations.h"
+#include "isa_checks/verdict/expectations.h"
 #include "isa_checks/input/inputs.h"
-#include "isa_checks/kernel_analysis.h"
+#include "isa_checks/analysis/kernel_analysis.h"
 #include <cstdint>
 #include <functional>
 #include <map>

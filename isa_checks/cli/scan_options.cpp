@@ -1,6 +1,6 @@
 // Options to ScanOptions, and what a scan says to a person.
 #include "isa_checks/cli/scan_options.h"
-#include "isa_checks/cli/report.h"
+#include "isa_checks/cli/report/report.h"
 #include "isa_checks/error.h"
 #include "isa_checks/plural.h"
 #include <algorithm>

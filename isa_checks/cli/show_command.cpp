@@ -2,7 +2,7 @@
 #include "isa_checks/cli/annotate.h"
 #include "isa_checks/cli/scan_options.h"
 #include "isa_checks/plural.h"
-#include "isa_checks/readable_name.h"
+#include "isa_checks/object/readable_name.h"
 #include <algorithm>
 #include <fmt/format.h>
 

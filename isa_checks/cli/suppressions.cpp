@@ -1,8 +1,8 @@
 // Which findings are accepted.
 #include "isa_checks/cli/suppressions.h"
 #include "isa_checks/error.h"
-#include "isa_checks/expectations_file.h"
-#include "isa_checks/yaml.h"
+#include "isa_checks/verdict/expectations_file.h"
+#include "isa_checks/object/yaml.h"
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Suppressions: findings that somebody has looked at and accepted: in a settings file, a baseline, or a comment in the source.
 #pragma once
-#include "isa_checks/finding.h"
+#include "isa_checks/verdict/finding.h"
 #include <cstdint>
 #include <map>
 #include <mutex>

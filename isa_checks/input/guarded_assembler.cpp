@@ -1,7 +1,7 @@
 // The assembler in a child process.
 #include "isa_checks/input/guarded_assembler.h"
-#include "isa_checks/assembler.h"
-#include "isa_checks/disassembler.h"
+#include "isa_checks/decode/assembler.h"
+#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/error.h"
 #include <array>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // assemble_guarded: assembly text of unknown origin to a code object, in a process of its own with limits.
 #pragma once
-#include "isa_checks/elf_image.h"
+#include "isa_checks/object/elf_image.h"
 #include <string>
 #include <string_view>
 

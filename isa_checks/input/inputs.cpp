@@ -3,7 +3,7 @@
 #include "isa_checks/input/guarded_assembler.h"
 #include "isa_checks/input/host_image.h"
 #include "isa_checks/input/offload_bundle.h"
-#include "isa_checks/target_table.h"
+#include "isa_checks/target/target_table.h"
 #include <algorithm>
 #include <array>
 #include <cstring>

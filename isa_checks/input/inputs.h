@@ -1,6 +1,6 @@
 // Inputs: the code objects in what a user names: files of every kind that holds AMD device code, and folders of them.
 #pragma once
-#include "isa_checks/elf_image.h"
+#include "isa_checks/object/elf_image.h"
 #include "isa_checks/error.h"
 #include <functional>
 #include <span>

@@ -1,7 +1,7 @@
 // Offload bundles: code objects of several architectures in one blob, as clang-offload-bundler writes them; plain
 // (__CLANG_OFFLOAD_BUNDLE__) and compressed (CCOB, versions 1 to 3, zlib or zstd).
 #pragma once
-#include "isa_checks/elf_image.h"
+#include "isa_checks/object/elf_image.h"
 #include <cstdint>
 #include <functional>
 #include <span>

@@ -1,6 +1,6 @@
 // CachedKernel and the files of an entry: meta.json is written and read here, and nowhere else.
 #include "runtime/cache/entry.h"
-#include "isa_checks/target_table.h"
+#include "isa_checks/target/target_table.h"
 #include "runtime/cache/digest.h"
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // RunObject: executes a kernel of any code object on the CPU, with arguments from the command line.
 #include "runtime/cli/run_object.h"
 #include "gen/error.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include "runtime/cli/output.h"
 #include <algorithm>
 #include <bit>

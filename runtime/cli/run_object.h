@@ -1,6 +1,6 @@
 // RunObject: executes a kernel of any code object on the CPU, with arguments from the command line.
 #pragma once
-#include "isa_checks/exec/execute.h"
+#include "isa_checks/exec/run/execute.h"
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // RunReport: what an execution on the CPU found and counted, as text and as JSON.
 #pragma once
-#include "isa_checks/exec/execute.h"
+#include "isa_checks/exec/run/execute.h"
 #include <nlohmann/json.hpp>
 #include <string>
 

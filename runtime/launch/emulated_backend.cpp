@@ -1,8 +1,8 @@
 // EmulatedBackend: exec::Memory as device memory, exec::execute as a launch that is over when it returns.
 #include "runtime/launch/emulated_backend.h"
 #include "gen/plan/target.h"
-#include "isa_checks/code_object.h"
-#include "isa_checks/exec/execute.h"
+#include "isa_checks/object/code_object.h"
+#include "isa_checks/exec/run/execute.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>

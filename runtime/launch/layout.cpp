@@ -1,7 +1,7 @@
 // check_layout: two descriptions of one argument block must agree, since a launch that follows the wrong one writes anywhere.
 #include "runtime/launch/layout.h"
 #include "gen/error.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include "isa_checks/error.h"
 #include <cstring>
 #include <fmt/format.h>

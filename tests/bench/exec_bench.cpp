@@ -2,10 +2,10 @@
 // missed. The bounds are for a core of about 2020; findings fail the benchmark too.
 #include "gen/catalog/catalog.h"
 #include "gen/reference/random_spec.h"
-#include "isa_checks/assembler.h"
+#include "isa_checks/decode/assembler.h"
 #include "isa_checks/error.h"
-#include "isa_checks/exec/execute.h"
-#include "isa_checks/exec/numeric.h"
+#include "isa_checks/exec/run/execute.h"
+#include "isa_checks/exec/machine/numeric.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/families/gemm_schedule.h"
 #include "gen/reference/random_spec.h"
-#include "isa_checks/waits.h"
+#include "isa_checks/analysis/waits/waits.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "runtime/inspect.h"

@@ -1,7 +1,7 @@
 // The subcommands of `kiln`, from the outside.
 #include "gen/catalog/catalog.h"
 #include "gen/plan/target.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include "tests/compile/run_cli.h"
 #include <algorithm>
 #include <doctest/doctest.h>

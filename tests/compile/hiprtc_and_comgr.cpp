@@ -1,6 +1,6 @@
 // Both compilers, through the real libraries: what comes out is a code object of the architecture, and the same code.
 #include "gen/error.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include "runtime/compile.h"
 #include "runtime/hiprtc.h"
 #include "tests/compile/kernels.h"

@@ -1,6 +1,6 @@
 // Running clang, and editing what it wrote.
 #include "tests/exec/clang_kernels.h"
-#include "isa_checks/assembler.h"
+#include "isa_checks/decode/assembler.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>

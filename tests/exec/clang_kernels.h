@@ -1,6 +1,6 @@
 // HIP kernels of tests/exec/kernels as assembly, compiled by the clang on the PATH; and changing that assembly.
 #pragma once
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include <optional>
 #include <string>
 

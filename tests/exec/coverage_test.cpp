@@ -1,9 +1,9 @@
 // Which instructions of the two architectures the executor has: every opcode of every encoding format is decoded by LLVM and
 // looked up in the tables.
-#include "isa_checks/disassembler.h"
-#include "isa_checks/exec/tables.h"
-#include "isa_checks/instruction_class.h"
-#include "isa_checks/target_table.h"
+#include "isa_checks/decode/disassembler.h"
+#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/target/target_table.h"
 #include <cstring>
 #include <doctest/doctest.h>
 #include <fmt/format.h>

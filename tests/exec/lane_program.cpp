@@ -1,6 +1,6 @@
 // Assembling, running and reading back a lane program.
 #include "tests/exec/lane_program.h"
-#include "isa_checks/assembler.h"
+#include "isa_checks/decode/assembler.h"
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>

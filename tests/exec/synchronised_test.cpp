@@ -1,6 +1,6 @@
 // Kernels compiled by clang that are right: no sanitiser says anything, whatever the interleaving, and the results are those
 // of plain C++. The same kernels with a line of their assembly changed are caught by the sanitiser that the line is for.
-#include "isa_checks/exec/execute.h"
+#include "isa_checks/exec/run/execute.h"
 #include "tests/exec/clang_kernels.h"
 #include "tests/exec/agreement.h"
 #include <bit>

@@ -1,5 +1,5 @@
 // The wait sanitiser: a register used while its load is in flight is a finding, and nothing else is.
-#include "isa_checks/exec/measurements.h"
+#include "isa_checks/exec/machine/measurements.h"
 #include "tests/exec/lane_program.h"
 #include <array>
 #include <doctest/doctest.h>

@@ -2,10 +2,10 @@
 // KILN_FUZZ_FIRST and KILN_FUZZ_COUNT choose the seeds; the normal run takes a small slice. Meant for the asan preset:
 //   ASAN_OPTIONS=detect_stack_use_after_return=0:malloc_context_size=1 KILN_FUZZ_COUNT=1000000 ./dev --preset asan exec
 //   build-asan/bin/kiln_fuzz_tests -tc='damaged code objects'
-#include "isa_checks/assembler.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/decode/assembler.h"
+#include "isa_checks/object/code_object.h"
 #include "isa_checks/error.h"
-#include "isa_checks/exec/execute.h"
+#include "isa_checks/exec/run/execute.h"
 #include "tests/fuzz/seeds.h"
 #include <array>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // Damaged inputs of every kind through isa_lint: a result or an error and its exit code, never a crash, a hang or more than 1
 // GiB. KILN_FUZZ_FIRST and KILN_FUZZ_COUNT choose the seeds; the normal run takes a small slice. A failing input is left in the
 // folder that KILN_FUZZ_KEEP names.
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/isa/linked.h"
 #include "tests/lint/files.h"

@@ -1,7 +1,7 @@
 // The analyses of a kernel: operands, lane addresses, bank conflicts, coalescing, occupancy steps, matrix operations, issue.
-#include "isa_checks/kernel_analysis.h"
-#include "isa_checks/lane_value.h"
-#include "isa_checks/readers.h"
+#include "isa_checks/analysis/kernel_analysis.h"
+#include "isa_checks/analysis/lanes/lane_value.h"
+#include "isa_checks/analysis/readers.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // Loading code objects: kernels, descriptors, metadata.
-#include "isa_checks/code_object.h"
-#include "isa_checks/disassembler.h"
+#include "isa_checks/object/code_object.h"
+#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/error.h"
 #include "tests/isa/linked.h"
 #include "tests/isa/snippet.h"

@@ -1,7 +1,7 @@
 // Compiled code: row_norm, whose assembly clang made from tests/isa/row_norm.hip. Counts were taken by hand from that.
-#include "isa_checks/assembler.h"
-#include "isa_checks/executed.h"
-#include "isa_checks/expectations.h"
+#include "isa_checks/decode/assembler.h"
+#include "isa_checks/analysis/executed.h"
+#include "isa_checks/verdict/expectations.h"
 #include "tests/isa/linked.h"
 #include <doctest/doctest.h>
 #include <fstream>

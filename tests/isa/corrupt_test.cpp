@@ -1,10 +1,10 @@
 // Damaged bytes: every truncation and thousands of changed bytes of small objects end in an error or a result, never a
 // crash.
 #include "isa_checks/error.h"
-#include "isa_checks/executed.h"
-#include "isa_checks/facts.h"
-#include "isa_checks/program.h"
-#include "isa_checks/waits.h"
+#include "isa_checks/analysis/executed.h"
+#include "isa_checks/analysis/facts.h"
+#include "isa_checks/decode/program.h"
+#include "isa_checks/analysis/waits/waits.h"
 #include "tests/isa/linked.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>

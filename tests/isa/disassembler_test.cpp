@@ -1,5 +1,5 @@
 // Assembling and disassembling: text, sizes, branch targets, bytes that are no instruction.
-#include "isa_checks/disassembler.h"
+#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/error.h"
 #include "tests/isa/snippet.h"
 #include <algorithm>

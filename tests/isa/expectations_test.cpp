@@ -1,7 +1,7 @@
 // Expectations: each kind met and broken, and what the report says.
 #include "isa_checks/error.h"
-#include "isa_checks/expectations.h"
-#include "isa_checks/kernel_analysis.h"
+#include "isa_checks/verdict/expectations.h"
+#include "isa_checks/analysis/kernel_analysis.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // KernelFacts: classes, widths and waits of assembled kernels.
-#include "isa_checks/facts.h"
+#include "isa_checks/analysis/facts.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

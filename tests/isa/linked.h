@@ -1,6 +1,6 @@
 // link: what a linker does to a test's relocatable object, so far as loading it cares.
 #pragma once
-#include "isa_checks/elf_image.h"
+#include "isa_checks/object/elf_image.h"
 
 namespace kiln::isa::testing {
 

@@ -1,5 +1,5 @@
 // Rules on kernels that clang compiles: each fires where tests/isa/lint_kernels says that it was planted, and nowhere else.
-#include "isa_checks/lint.h"
+#include "isa_checks/verdict/lint.h"
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // lint: the choice of rules, the order and the text of findings.
 #include "isa_checks/error.h"
-#include "isa_checks/lint.h"
+#include "isa_checks/verdict/lint.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

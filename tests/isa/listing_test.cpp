@@ -1,5 +1,5 @@
 // Listings: what they look like, and that they assemble to the same bytes.
-#include "isa_checks/listing.h"
+#include "isa_checks/decode/listing.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 #include <fstream>

@@ -1,5 +1,5 @@
 // Occupancy: every boundary of HARDWARE.md section 2, on both architectures.
-#include "isa_checks/occupancy.h"
+#include "isa_checks/analysis/occupancy.h"
 #include <doctest/doctest.h>
 #include <fstream>
 #include <sstream>

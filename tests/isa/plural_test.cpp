@@ -1,5 +1,5 @@
 // Numbers and their nouns in messages.
-#include "isa_checks/lint.h"
+#include "isa_checks/verdict/lint.h"
 #include "isa_checks/plural.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // Control flow: blocks, dominators, loops, and what a wave executes.
 #include "isa_checks/error.h"
-#include "isa_checks/executed.h"
-#include "isa_checks/program.h"
+#include "isa_checks/analysis/executed.h"
+#include "isa_checks/decode/program.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 

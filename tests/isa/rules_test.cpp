@@ -1,5 +1,5 @@
 // Every rule on a few lines of assembly: one text on which it fires, one much like it on which it stays silent.
-#include "isa_checks/lint.h"
+#include "isa_checks/verdict/lint.h"
 #include "tests/isa/snippet.h"
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // Kernels for tests from a few lines of assembly: the directives around them are written here.
 #pragma once
-#include "isa_checks/assembler.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/decode/assembler.h"
+#include "isa_checks/object/code_object.h"
 #include <string>
 #include <string_view>
 

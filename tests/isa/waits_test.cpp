@@ -1,5 +1,5 @@
 // The wait analysis: queues on straight lines, at joins and round loops.
-#include "isa_checks/waits.h"
+#include "isa_checks/analysis/waits/waits.h"
 #include "tests/isa/snippet.h"
 #include <ctime>
 #include <doctest/doctest.h>

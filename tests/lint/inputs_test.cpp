@@ -1,5 +1,5 @@
 // Every kind of input, down to the code objects in it, and what is said of those that cannot be read.
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include "isa_checks/input/host_image.h"
 #include "isa_checks/input/inputs.h"
 #include "isa_checks/input/offload_bundle.h"

@@ -3,7 +3,7 @@
 #include "gen/reference/random_spec.h"
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
-#include "isa_checks/exec/execute.h"
+#include "isa_checks/exec/run/execute.h"
 #include "runtime/compile.h"
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random.h"
-#include "isa_checks/code_object.h"
+#include "isa_checks/object/code_object.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/numeric/check_kernel.h"

@@ -3,7 +3,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
-#include "isa_checks/kernel_analysis.h"
+#include "isa_checks/analysis/kernel_analysis.h"
 #include "runtime/build_kernel.h"
 #include "runtime/emulate.h"
 #include "tests/exec/agreement.h"

@@ -1,6 +1,6 @@
 // Entries without a compiler: small, valid in every checked respect, and different for each name.
 #pragma once
-#include "isa_checks/target_table.h"
+#include "isa_checks/target/target_table.h"
 #include "runtime/cache/cache.h"
 #include <cstring>
 #include <string>

@@ -6,7 +6,7 @@
 #include "gen/spec/math.h"
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
-#include "isa_checks/facts.h"
+#include "isa_checks/analysis/facts.h"
 #include "runtime/aot/aot.h"
 #include "runtime/aot/aot_command.h"
 #include "runtime/build_kernel.h"

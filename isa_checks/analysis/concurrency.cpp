@@ -1,0 +1,45 @@
+// Little's law: bytes in flight = bandwidth x latency.
+#include "isa_checks/analysis/concurrency.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kiln::isa {
+
+std::uint64_t bytes_for_bandwidth(const TargetFacts& target) {
+  return static_cast<std::uint64_t>(target.memory_gbs) * static_cast<std::uint64_t>(target.memory_latency_ns) /
+         static_cast<std::uint64_t>(target.compute_units);
+}
+
+std::vector<LoopConcurrency> loop_concurrency(const WaitAnalysis& waits, const Occupancy& occupancy, const TargetFacts& target) {
+  std::vector<LoopConcurrency> result;
+  const auto waves = static_cast<std::uint64_t>(occupancy.waves_per_cu);
+  for (const LoopFlight& flight : waits.loops)
+    if (flight.loads > 0)
+      result.push_back({flight.loop, flight.least_bytes, flight.most_bytes, flight.least_bytes * waves, flight.most_bytes * waves,
+                        bytes_for_bandwidth(target)});
+  return result;
+}
+
+std::string to_text(const std::vector<LoopConcurrency>& loops, const Program& program) {
+  std::string text;
+  for (const LoopConcurrency& l : loops)
+    text += fmt::format("  {}: {} to {} B in flight a wave, {} to {} B a CU; full bandwidth needs {} B a CU\n",
+                        program.loop_name(l.loop), l.least_wave_bytes, l.most_wave_bytes, l.least_cu_bytes, l.most_cu_bytes,
+                        l.needed_cu_bytes);
+  return text;
+}
+
+std::string to_json(const std::vector<LoopConcurrency>& loops) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::array();
+  for (const LoopConcurrency& l : loops)
+    json.push_back({{"loop", l.loop},
+                    {"least_wave_bytes", l.least_wave_bytes},
+                    {"most_wave_bytes", l.most_wave_bytes},
+                    {"least_cu_bytes", l.least_cu_bytes},
+                    {"most_cu_bytes", l.most_cu_bytes},
+                    {"needed_cu_bytes", l.needed_cu_bytes}});
+  return json.dump(2);
+}
+
+} // namespace kiln::isa

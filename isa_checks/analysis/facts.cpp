@@ -1,0 +1,111 @@
+// Computing KernelFacts.
+#include "isa_checks/analysis/facts.h"
+#include <algorithm>
+#include <charconv>
+
+namespace kiln::isa {
+namespace {
+
+// One more than the highest accumulation register in an operand list: "a3" or "a[4:7]".
+int accumulation_registers(std::string_view operands) {
+  int highest = 0;
+  for (std::size_t at = 0; at < operands.size(); ++at) {
+    const bool starts_word = at == 0 || operands[at - 1] == ' ' || operands[at - 1] == ',' || operands[at - 1] == '-';
+    if (operands[at] != 'a' || !starts_word || at + 1 >= operands.size())
+      continue;
+    std::string_view number = operands.substr(at + 1);
+    if (number.front() == '[') {
+      const auto colon = number.find_first_of(":]");
+      if (colon == std::string_view::npos)
+        continue;
+      number.remove_prefix(number[colon] == ':' ? colon + 1 : 1);
+    }
+    int value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error == std::errc())
+      highest = std::max(highest, value + 1);
+  }
+  return highest;
+}
+
+int integer(std::uint32_t value) { return static_cast<int>(std::min<std::uint32_t>(value, 0x7fffffff)); }
+
+} // namespace
+
+Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code) {
+  static const KernelMetadata nothing;
+  const KernelMetadata& said = kernel.metadata ? *kernel.metadata : nothing;
+  const KernelDescriptor& descriptor = kernel.descriptor;
+  Resources r;
+  r.vgprs = integer(said.vgpr_count.value_or(descriptor.vgprs));
+  if (said.agpr_count) {
+    r.agprs = integer(*said.agpr_count);
+  } else {
+    for (const Instruction& instruction : code)
+      r.agprs = std::max(r.agprs, accumulation_registers(instruction.operands()));
+  }
+  r.agprs = std::min(r.agprs, r.vgprs);
+  r.arch_vgprs = r.vgprs - r.agprs;
+  r.sgprs = integer(said.sgpr_count.value_or(descriptor.sgprs));
+  r.lds_bytes = integer(said.group_segment_bytes.value_or(descriptor.group_segment_bytes));
+  r.scratch_bytes = integer(said.private_segment_bytes.value_or(descriptor.private_segment_bytes));
+  r.vgpr_spills = integer(said.vgpr_spill_count.value_or(0));
+  r.sgpr_spills = integer(said.sgpr_spill_count.value_or(0));
+  r.kernarg_bytes = integer(said.kernarg_bytes.value_or(descriptor.kernarg_bytes));
+  r.dynamic_stack = said.uses_dynamic_stack.value_or(descriptor.dynamic_stack);
+  const auto limit = static_cast<std::uint64_t>(object.target().max_workgroup_size);
+  if (said.required_workgroup_size) {
+    const auto& size = *said.required_workgroup_size;
+    const std::uint64_t lanes = std::min<std::uint64_t>(size[0], 1 << 20) * std::min<std::uint64_t>(size[1], 1 << 20) *
+                                std::min<std::uint64_t>(size[2], 1 << 20);
+    r.workgroup_size = static_cast<int>(std::clamp<std::uint64_t>(lanes, 1, limit));
+    r.workgroup_size_known = true;
+  } else if (said.max_flat_workgroup_size) {
+    r.workgroup_size = static_cast<int>(std::clamp<std::uint64_t>(*said.max_flat_workgroup_size, 1, limit));
+    r.workgroup_size_known = true;
+  }
+  return r;
+}
+
+KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code) {
+  KernelFacts facts;
+  facts.kernel = kernel.name;
+  facts.arch = object.target().arch;
+  facts.target_id = object.target_id();
+  facts.resources = kernel_resources(object, kernel, code);
+  const Resources& r = facts.resources;
+  facts.occupancy =
+      occupancy(object.target(),
+                {.vgprs = r.vgprs, .sgprs = r.sgprs, .lds_bytes = r.lds_bytes, .workgroup_size = r.workgroup_size});
+  facts.instructions = static_cast<std::uint32_t>(code.size());
+  facts.code_bytes = static_cast<std::uint32_t>(kernel.code.size());
+  for (const Instruction& instruction : code) {
+    facts.undecodable += !instruction.valid;
+    ++facts.classes[static_cast<std::size_t>(classify(instruction))];
+    if (const auto op = memory_op(instruction))
+      ++facts.memory[*op];
+    if (const auto waits = wait_counts(instruction)) {
+      if (waits->vmcnt)
+        ++facts.vmcnt[*waits->vmcnt];
+      if (waits->expcnt)
+        ++facts.expcnt[*waits->expcnt];
+      if (waits->lgkmcnt)
+        ++facts.lgkmcnt[*waits->lgkmcnt];
+    }
+  }
+  return facts;
+}
+
+KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, Disassembler& disassembler) {
+  return kernel_facts(object, kernel, disassembler.decode(kernel));
+}
+
+std::map<int, std::uint32_t> KernelFacts::widths(MemorySpace space, MemoryDirection direction) const {
+  std::map<int, std::uint32_t> result;
+  for (const auto& [op, count] : memory)
+    if (op.space == space && op.direction == direction)
+      result[op.bytes] += count;
+  return result;
+}
+
+} // namespace kiln::isa

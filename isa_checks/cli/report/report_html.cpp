@@ -1,0 +1,225 @@
+// The HTML report: the kernels as JSON inside a page whose script draws them.
+#include "isa_checks/cli/annotate.h"
+#include "isa_checks/cli/report/html.h"
+#include "isa_checks/cli/report/report.h"
+#include "isa_checks/object/readable_name.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kiln::isa::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A browser shows this many instructions of a kernel; the page says how many there are.
+constexpr std::size_t most_instructions = 20'000;
+
+// JSON inside of a script element: no "<" may stand in it.
+std::string embedded(const Json& json) {
+  std::string text;
+  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace))
+    text += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return text;
+}
+
+Json occupancy_json(const KernelAnalysis& a) {
+  const Occupancy& o = a.facts.occupancy;
+  const TargetFacts& t = *a.target;
+  const int waves_a_workgroup = std::max(1, (a.facts.resources.workgroup_size + t.wave_size - 1) / t.wave_size);
+  const double lds_waves = std::min<double>(t.max_waves_per_simd, double(o.lds_workgroups) * waves_a_workgroup / t.simds_per_cu);
+  return {{"waves", o.waves_per_simd},
+          {"limit", name_of(o.limit)},
+          {"max", t.max_waves_per_simd},
+          {"vgpr_waves", o.vgpr_waves},
+          {"sgpr_waves", o.sgpr_waves},
+          {"lds_waves", lds_waves},
+          {"next_vgprs", o.next_vgprs},
+          {"vgprs_total", t.vgprs_per_simd},
+          {"allocated_vgprs", o.allocated_vgprs},
+          {"lds_total", t.lds_bytes},
+          {"allocated_lds", o.allocated_lds_bytes},
+          {"workgroups", o.workgroups_per_cu},
+          {"workgroup_waves", waves_a_workgroup},
+          {"step", to_text(a.occupancy)}};
+}
+
+// Clocks of each pipe for one repetition of a loop, and of memory at the chip's bandwidth.
+Json issue_json(const LoopIssue& issue) {
+  Json clocks = Json::object();
+  for (std::size_t p = 0; p < pipe_count; ++p) clocks[std::string(name_of(static_cast<Pipe>(p)))] = issue.clocks[p];
+  return {{"clocks", clocks},
+          {"nops", issue.nop_clocks},
+          {"memory", issue.memory_clocks},
+          {"intensity", issue.intensity()},
+          {"operations", issue.operations},
+          {"bytes", issue.memory_bytes}};
+}
+
+Json loops_json(const KernelAnalysis& a) {
+  Json list = Json::array();
+  for (std::size_t l = 0; l < a.program.loops.size(); ++l) {
+    const Loop& loop = a.program.loops[l];
+    const LoopFlight& flight = a.waits.loops[l];
+    Json blocks = Json::array();
+    for (const std::size_t b : loop.blocks) blocks.push_back({a.program.blocks[b].begin, a.program.blocks[b].end});
+    list.push_back({{"name", a.program.loop_name(l)},
+                    {"depth", loop.depth},
+                    {"innermost", a.is_innermost(l)},
+                    {"blocks", blocks},
+                    {"loads", flight.loads},
+                    {"bytes_a_trip", flight.bytes_a_trip},
+                    {"least_bytes", flight.least_bytes},
+                    {"most_bytes", flight.most_bytes},
+                    {"drains", flight.drains}});
+  }
+  for (std::size_t l = 0; l < a.program.loops.size(); ++l) list[l]["issue"] = issue_json(a.issue.loops[l]);
+  for (const LoopConcurrency& c : a.concurrency)
+    list[c.loop]["cu"] = {{"least", c.least_cu_bytes}, {"most", c.most_cu_bytes}, {"needed", c.needed_cu_bytes}};
+  return list;
+}
+
+// One array an instruction, short because there are many: text, class, depth, block that begins here or -1, outstanding
+// (least and most of vmcnt, lgkmcnt and expcnt), line of source or "", and for branches the instruction at the target.
+Json code_json(const KernelAnalysis& a, const std::string& file) {
+  Json list = Json::array();
+  const std::vector<OutstandingCounts> outstanding = outstanding_counts(a.program);
+  std::size_t block = 0;
+  for (std::size_t i = 0; i < std::min(a.program.instructions.size(), most_instructions); ++i) {
+    while (a.program.blocks[block].end <= i) ++block;
+    const Block& b = a.program.blocks[block];
+    const Instruction& instruction = a.program.instructions[i];
+    const OutstandingCounts& o = outstanding[i];
+    const bool sourced = !a.lines.empty() && a.lines[i].known() && a.lines[i].file != file; // assembly text is its own source
+    Json row{instruction.address,
+             instruction.text,
+             name_of(classify(instruction)),
+             b.loop == nothing ? 0 : a.program.loops[b.loop].depth,
+             b.begin == i ? static_cast<int>(block) : -1,
+             range_text(o.least_vm, o.most_vm),
+             range_text(o.least_lgkm, o.most_lgkm),
+             range_text(o.least_exp, o.most_exp),
+             sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : ""};
+    const bool branches = instruction.flow == Flow::jump || instruction.flow == Flow::branch;
+    if (const std::size_t to = branches ? instruction_at(a.program, *instruction.branch_target) : nothing; to != nothing)
+      row.push_back(to);
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+Json waits_json(const KernelAnalysis& a) {
+  Json list = Json::array();
+  for (const WaitPoint& p : a.waits.points)
+    list.push_back({{"at", p.instruction},
+                    {"counter", name_of(p.counter)},
+                    {"value", p.value},
+                    {"most", p.most_outstanding},
+                    {"for", p.waits_for},
+                    {"text", explain_wait(p, a.program)}});
+  return list;
+}
+
+// Bytes and widths by space and direction, and the classes that occur.
+Json mix_json(const KernelFacts& f) {
+  Json classes = Json::object(), memory = Json::array();
+  for (std::size_t c = 0; c < f.classes.size(); ++c)
+    if (f.classes[c] > 0) classes[std::string(name_of(static_cast<InstructionClass>(c)))] = f.classes[c];
+  for (const auto& [op, count] : f.memory)
+    memory.push_back({{"space", name_of(op.space)},
+                      {"direction", name_of(op.direction)},
+                      {"bytes", op.bytes},
+                      {"to_lds", op.to_lds},
+                      {"count", count}});
+  return {{"classes", classes}, {"memory", memory}};
+}
+
+class HtmlReport : public ReportWriter {
+public:
+  explicit HtmlReport(std::ostream& out) : out_(out) {}
+  bool renders() const override { return true; }
+
+  std::string render(const KernelAnalysis& a, const ScannedKernel& kernel) const override {
+    const Resources& r = a.facts.resources;
+    const auto by_instruction = findings_by_instruction(a.program, kernel.findings);
+    Json findings = Json::array();
+    for (std::size_t i = 0; i < by_instruction.size(); ++i)
+      for (const Finding* f : by_instruction[i])
+        findings.push_back({{"rule", f->rule},
+                            {"severity", name_of(f->severity)},
+                            {"at", i < a.program.instructions.size() ? Json(i) : Json()},
+                            {"place", f->file.empty() ? "" : fmt::format("{}:{}", f->file, f->line)},
+                            {"loop", f->loop},
+                            {"message", f->message},
+                            {"why", f->why},
+                            {"advice", f->advice}});
+    const Json json{{"kernel", kernel.facts.kernel},
+                    {"name", readable_name(kernel.facts.kernel)},
+                    {"object", kernel.object},
+                    {"arch", a.facts.arch},
+                    {"target", a.facts.target_id},
+                    {"resources",
+                     {{"vgprs", r.vgprs},
+                      {"arch_vgprs", r.arch_vgprs},
+                      {"agprs", r.agprs},
+                      {"sgprs", r.sgprs},
+                      {"lds", r.lds_bytes},
+                      {"scratch", r.scratch_bytes},
+                      {"vgpr_spills", r.vgpr_spills},
+                      {"sgpr_spills", r.sgpr_spills},
+                      {"workgroup", r.workgroup_size},
+                      {"workgroup_known", r.workgroup_size_known}}},
+                    {"occupancy", occupancy_json(a)},
+                    {"instructions", a.facts.instructions},
+                    {"code_bytes", a.facts.code_bytes},
+                    {"mix", mix_json(a.facts)},
+                    {"loops", loops_json(a)},
+                    {"waits", waits_json(a)},
+                    {"code", code_json(a, kernel.file)},
+                    {"suppressed", kernel.suppressed},
+                    {"approximate", a.waits.approximate},
+                    {"findings", findings}};
+    return embedded(json);
+  }
+
+  void kernel(const ScannedKernel& kernel) override {
+    for (const Finding& finding : kernel.findings) counts_.add(finding);
+    kernels_ += (kernels_.empty() ? "" : ",\n") + kernel.rendered;
+  }
+
+  void failed(const Error& error) override { failures_.push_back(error.what()); }
+
+  void end(const ScanTotals& totals) override {
+    const Json head{{"summary", summary_line(totals, counts_)},
+                    {"files", totals.files},
+                    {"kernels", totals.kernels},
+                    {"errors", counts_.errors},
+                    {"warnings", counts_.warnings},
+                    {"infos", counts_.infos},
+                    {"suppressed", totals.suppressed},
+                    {"skipped", totals.skipped},
+                    {"failures", failures_}};
+    const std::pair<std::string_view, std::string> parts[] = {{"/*CSS*/", std::string(page_part("page.css"))},
+                                                              {"/*JS*/", std::string(page_part("page.js"))},
+                                                              {"/*HEAD*/", embedded(head)},
+                                                              {"/*KERNELS*/", "[" + kernels_ + "]"}};
+    std::string_view page = page_part("page.html");
+    for (const auto& [mark, text] : parts) { // in the order in which page.html has them
+      const std::size_t at = page.find(mark);
+      out_ << page.substr(0, at) << text;
+      page.remove_prefix(at + mark.size());
+    }
+    out_ << page;
+  }
+
+private:
+  std::ostream& out_;
+  SeverityCounts counts_;
+  std::string kernels_;
+  std::vector<std::string> failures_;
+};
+
+} // namespace
+
+std::unique_ptr<ReportWriter> make_html_report(std::ostream& out) { return std::make_unique<HtmlReport>(out); }
+
+} // namespace kiln::isa::cli

@@ -1,0 +1,79 @@
+// The report for people.
+#include "isa_checks/cli/report/report.h"
+#include "isa_checks/cli/terminal.h"
+#include "isa_checks/plural.h"
+#include "isa_checks/object/readable_name.h"
+#include <fmt/format.h>
+#include <set>
+
+namespace kiln::isa::cli {
+namespace {
+
+class TextReport : public ReportWriter {
+public:
+  TextReport(std::ostream& out, bool colour) : out_(out), colour_(colour) {}
+
+  // The kernel once, then its findings.
+  void kernel(const ScannedKernel& kernel) override {
+    if (kernel.findings.empty()) return;
+    out_ << fmt::format("{}\n  {}, {}\n", paint("1", printable(readable_name(kernel.facts.kernel))), kernel.facts.arch,
+                        printable(kernel.object));
+    for (const Finding& finding : kernel.findings) {
+      counts_.add(finding);
+      out_ << text(finding);
+    }
+    out_ << '\n';
+  }
+
+  void end(const ScanTotals& totals) override { out_ << summary_line(totals, counts_) << '\n'; }
+
+private:
+  std::string paint(std::string_view code, std::string_view text) const {
+    return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+
+  std::string text(const Finding& f) {
+    const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
+    std::string text = fmt::format("  {} {}: {}\n", paint(colour, name_of(f.severity)), paint("1", f.rule), printable(f.message));
+    std::string place;
+    if (f.address) place = fmt::format("{:#x} {}", *f.address, f.instruction);
+    if (!f.others.empty()) place += fmt::format(", and {} more", f.others.size());
+    if (!place.empty()) text += fmt::format("      at:  {}\n", place);
+    if (!f.loop.empty()) text += fmt::format("      in:  {}\n", f.loop);
+    if (!f.file.empty()) text += fmt::format("      src: {}:{}\n", printable(f.file), f.line);
+    if (explained_.insert(f.rule).second) text += fmt::format("      why: {}\n      try: {}\n", f.why, f.advice);
+    return text;
+  }
+
+  std::ostream& out_;
+  bool colour_;
+  SeverityCounts counts_;
+  std::set<std::string> explained_; // rules whose reasons were printed
+};
+
+} // namespace
+
+void SeverityCounts::add(const Finding& finding) {
+  ++(finding.severity == Severity::error ? errors : finding.severity == Severity::warning ? warnings : infos);
+}
+
+std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts) {
+  std::string parts;
+  const auto part = [&](std::size_t count, std::string_view noun) {
+    if (count > 0) parts += (parts.empty() ? "" : ", ") + (noun == "info" ? fmt::format("{} info", count) : plural(count, noun));
+  };
+  part(counts.errors, "error");
+  part(counts.warnings, "warning");
+  part(counts.infos, "info");
+  std::string line = fmt::format("{}{} in {} of {}", plural(totals.findings, "finding"), parts.empty() ? "" : " (" + parts + ")",
+                                 plural(totals.kernels, "kernel"), plural(totals.files, "file"));
+  if (totals.suppressed > 0) line += fmt::format("; {} suppressed", totals.suppressed);
+  if (totals.undecodable > 0) line += fmt::format("; {} of code cannot be decoded", plural(totals.undecodable, "word"));
+  return line;
+}
+
+std::unique_ptr<ReportWriter> make_text_report(std::ostream& out, bool colour) {
+  return std::make_unique<TextReport>(out, colour);
+}
+
+} // namespace kiln::isa::cli

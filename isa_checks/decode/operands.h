@@ -1,0 +1,68 @@
+// Operands: an instruction's operands from its printed text, and the registers that it reads and writes.
+#pragma once
+#include "isa_checks/decode/disassembler.h"
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace kiln::isa {
+
+// One numbering for all registers of a wave.
+namespace reg {
+inline constexpr std::uint16_t vgpr = 0, agpr = 256, sgpr = 512; // the first of each file
+inline constexpr std::uint16_t vcc = sgpr + 106, m0 = sgpr + 124, exec = sgpr + 126, scc = sgpr + 128;
+inline constexpr std::uint16_t flat_scratch = sgpr + 102, count = sgpr + 129;
+} // namespace reg
+
+struct RegisterRange {
+  std::uint16_t first = 0;
+  std::uint16_t count = 0;
+  bool vector() const { return first < reg::sgpr; } // architectural or accumulation
+  bool overlaps(RegisterRange other) const { return first < other.first + other.count && other.first < first + count; }
+  bool operator==(const RegisterRange&) const = default;
+};
+
+struct Operand {
+  enum class Kind : std::uint8_t { registers, number, off, other } kind = Kind::other;
+  RegisterRange registers;  // of Kind::registers
+  std::uint64_t number = 0; // of Kind::number: an integer, or the bits of an f32
+  bool modified = false;    // negated, absolute or sign-extended
+  bool negated = false;
+  std::string_view text; // without what modifies it; points into the instruction
+  bool is(Kind wanted) const { return kind == wanted; }
+};
+
+// At most six operands; none of these targets' instructions has more.
+struct Operands {
+  std::array<Operand, 6> list;
+  std::uint8_t count = 0;
+  std::string_view modifiers; // what follows the last operand: "offset:16 sc0"
+  std::span<const Operand> all() const { return {list.data(), count}; }
+  const Operand& operator[](std::size_t i) const { return list[i]; }
+
+  bool has(std::string_view modifier) const; // as a whole word: "sc0", "lds"
+  // The number behind "NAME:": value("offset") of "offset:16" is 16. Nothing when it is not there, or no number.
+  std::optional<std::int64_t> value(std::string_view name) const;
+};
+
+struct RegisterUse {
+  std::array<RegisterRange, 3> write_list;
+  std::array<RegisterRange, 8> read_list;
+  std::uint8_t write_count = 0, read_count = 0;
+  std::span<const RegisterRange> writes() const { return {write_list.data(), write_count}; }
+  std::span<const RegisterRange> reads() const { return {read_list.data(), read_count}; }
+  bool reads_any(RegisterRange range) const;
+  bool writes_any(RegisterRange range) const;
+};
+
+// Valid as long as the instruction.
+Operands operands_of(const Instruction& instruction);
+
+// Registers that the text names, and the implicit ones of comparisons, saveexec and carry instructions. A register of which
+// an instruction keeps a part (accumulation in place, halves, lanes that DPP leaves alone) counts as read too. EXEC is
+// listed only where an instruction names or changes it, though all vector instructions depend on it.
+RegisterUse register_use(const Instruction& instruction, const Operands& operands);
+
+} // namespace kiln::isa

@@ -1,0 +1,364 @@
+// ds_ instructions: LDS reads, writes and atomics, and the lane exchanges that use its crossbar.
+#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/sanitisers/definedness.h"
+#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/instructions/lds_access.h"
+#include "isa_checks/exec/instructions/lds_banks.h"
+#include "isa_checks/exec/sanitisers/lds_tracking.h"
+#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/wait_counts.h"
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln::exec {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+// The LDS bytes of one access; null, and a finding, when they are not all inside the workgroup's allocation.
+std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
+  std::vector<std::byte>& lds = wave.group->lds;
+  if (address + bytes <= lds.size()) return lds.data() + address;
+  wave.findings->report(FindingKind::out_of_bounds, inst.address, [&] {
+    Finding f{FindingKind::out_of_bounds, inst.address, inst.text, {}, wave.index, lane,
+              fmt::format("{} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
+    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
+    return f;
+  });
+  return nullptr;
+}
+
+template <class F> void for_each_lane(u64 mask, F f) {
+  for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
+}
+
+} // namespace
+
+void issue_lds(Wave& wave, const Inst& inst, int registers) {
+  if (wave.in_flight != nullptr)
+    wave.in_flight->issue(InFlight::lds, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {}, inst.address);
+}
+
+void lds_addresses(Wave& wave, const Inst& inst, u32 offset, LaneAddresses& at) {
+  const u32* const base = wave.lanes(inst.src[0].reg);
+  at.mask = wave.exec();
+  for (int i = 0; i < lane_count; ++i) at.lane[i] = static_cast<u64>(base[i]) + offset;
+}
+
+void read_lds_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+  track_lds_read(wave, inst, op, at, reg);
+  u32* const to = wave.lanes(reg);
+  for_each_lane(at.mask, [&](int i) {
+    u32 value[4] = {};
+    if (const std::byte* from = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) std::memcpy(value, from, op.bytes);
+    if (op.sign && op.bytes == 1) value[0] = static_cast<u32>(static_cast<std::int8_t>(value[0]));
+    if (op.sign && op.bytes == 2) value[0] = static_cast<u32>(static_cast<std::int16_t>(value[0]));
+    if (op.half == 1) value[0] = (to[i] & 0xffff0000U) | (value[0] & 0xffffU);
+    if (op.half == 2) value[0] = (to[i] & 0xffffU) | value[0] << 16;
+    to[i] = value[0];
+    for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + i] = value[w];
+  });
+}
+
+namespace {
+
+void write_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+  track_lds_write(wave, inst, op, at, reg);
+  const u32* const from = wave.lanes(reg);
+  for_each_lane(at.mask, [&](int i) {
+    u32 value[4];
+    value[0] = op.half == 2 ? from[i] >> 16 : from[i];
+    for (int w = 1; w < op.bytes / 4; ++w) value[w] = from[w * lane_count + i];
+    if (std::byte* to = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) std::memcpy(to, value, op.bytes);
+  });
+}
+
+void read(Wave& wave, const Inst& inst) {
+  const MemoryOp& op = *inst.op->memory;
+  LaneAddresses at;
+  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
+  count_banks(wave, op, at);
+  read_lds_lanes(wave, inst, op, at, inst.dst.reg);
+  issue_lds(wave, inst, std::max(op.bytes / 4, 1));
+}
+
+void write(Wave& wave, const Inst& inst) {
+  const MemoryOp& op = *inst.op->memory;
+  LaneAddresses at;
+  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
+  count_banks(wave, op, at);
+  write_at(wave, inst, op, at, inst.src[1].reg);
+  issue_lds(wave, inst, 0);
+}
+
+// read2 and write2: two values a lane, at offset0 and offset1 in units of the op's pair_stride.
+void read_pair(Wave& wave, const Inst& inst) {
+  const MemoryOp& op = *inst.op->memory;
+  LaneAddresses at[2];
+  lds_addresses(wave, inst, inst.fields.offset0 * u32{op.pair_stride} * op.bytes, at[0]);
+  lds_addresses(wave, inst, inst.fields.offset1 * u32{op.pair_stride} * op.bytes, at[1]);
+  const int words = op.bytes / 4;
+  for (int k = 0; k < 2; ++k) {
+    count_banks(wave, op, at[k]);
+    read_lds_lanes(wave, inst, op, at[k], static_cast<std::uint16_t>(inst.dst.reg + k * words));
+  }
+  issue_lds(wave, inst, 2 * words);
+}
+
+void write_pair(Wave& wave, const Inst& inst) {
+  const MemoryOp& op = *inst.op->memory;
+  for (int k = 0; k < 2; ++k) {
+    LaneAddresses at;
+    lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
+    count_banks(wave, op, at);
+    write_at(wave, inst, op, at, inst.src[static_cast<std::size_t>(1 + k)].reg);
+  }
+  issue_lds(wave, inst, 0);
+}
+
+void atomic(Wave& wave, const Inst& inst) {
+  const MemoryOp& op = *inst.op->memory;
+  LaneAddresses at;
+  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
+  count_banks(wave, op, at);
+  track_lds_atomic(wave, inst, op, at);
+  const u32* const data = wave.lanes(inst.src[1].reg);
+  const u32* const second = wave.lanes(inst.src[2].reg);
+  u32* const to = op.returns ? wave.lanes(inst.dst.reg) : nullptr;
+  const auto value = [&](const u32* row, int i) { return op.bytes == 8 ? row[i] | static_cast<u64>(row[lane_count + i]) << 32 : row[i]; };
+  for_each_lane(at.mask, [&](int i) {
+    u64 old = 0;
+    if (std::byte* host = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) {
+      std::memcpy(&old, host, op.bytes);
+      // Of two data registers the second is the new value (ds_cmpst: the first is what to compare with).
+      const bool two = takes_two(op.atomic);
+      const u64 first = value(data, i), other = two ? value(second, i) : 0;
+      const u64 now = two ? apply_atomic(op.atomic, op.bytes, old, other, first) : apply_atomic(op.atomic, op.bytes, old, first, 0);
+      std::memcpy(host, &now, op.bytes);
+    }
+    if (to != nullptr) {
+      to[i] = static_cast<u32>(old);
+      if (op.bytes == 8) to[lane_count + i] = static_cast<u32>(old >> 32);
+    }
+  });
+  issue_lds(wave, inst, op.returns ? op.bytes / 4 : 0);
+}
+
+void mark_lanes_written(const Wave& wave, std::uint16_t reg) {
+  if (wave.shadow != nullptr)
+    for (u64& undefined : wave.shadow->vector[reg]) undefined &= ~wave.exec();
+}
+
+// ds_wrxchg2: two exchanges a lane, at offset0 and offset1.
+void exchange_pair(Wave& wave, const Inst& inst) {
+  const MemoryOp& op = *inst.op->memory;
+  const int words = op.bytes / 4;
+  u32 old[4][lane_count] = {}; // the destination may be a source too
+  for (int k = 0; k < 2; ++k) {
+    LaneAddresses at;
+    lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
+    count_banks(wave, op, at);
+    track_lds_atomic(wave, inst, op, at);
+    const u32* const data = wave.lanes(inst.src[static_cast<std::size_t>(1 + k)].reg);
+    for_each_lane(at.mask, [&](int i) {
+      std::byte* const host = lds_bytes(wave, inst, at.lane[i], op.bytes, i);
+      for (int w = 0; w < words && host != nullptr; ++w) {
+        std::memcpy(&old[k * words + w][i], host + 4 * w, 4);
+        std::memcpy(host + 4 * w, &data[w * lane_count + i], 4);
+      }
+    });
+  }
+  for (int w = 0; w < 2 * words; ++w) {
+    u32* const to = wave.lanes(static_cast<std::uint16_t>(inst.dst.reg + w));
+    for_each_lane(wave.exec(), [&](int i) { to[i] = old[w][i]; });
+    mark_lanes_written(wave, static_cast<std::uint16_t>(inst.dst.reg + w));
+  }
+  issue_lds(wave, inst, 2 * words);
+}
+
+// Each lane's word of an array at M0 + offset.
+void lane_addresses(const Wave& wave, const Inst& inst, LaneAddresses& at) {
+  at.mask = wave.exec();
+  for (u32 i = 0; i < lane_count; ++i) at.lane[i] = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset) + 4 * i;
+}
+void read_by_lane(Wave& wave, const Inst& inst) {
+  LaneAddresses at;
+  lane_addresses(wave, inst, at);
+  count_banks(wave, *inst.op->memory, at);
+  read_lds_lanes(wave, inst, *inst.op->memory, at, inst.dst.reg);
+  issue_lds(wave, inst, 1);
+}
+void write_by_lane(Wave& wave, const Inst& inst) {
+  LaneAddresses at;
+  lane_addresses(wave, inst, at);
+  count_banks(wave, *inst.op->memory, at);
+  write_at(wave, inst, *inst.op->memory, at, inst.src[1].reg);
+  issue_lds(wave, inst, 0);
+}
+
+// ds_append and ds_consume: the number of active lanes is added to, or taken from, the word at M0 + offset, once for the wave;
+// all lanes get the old value.
+template <bool adds> void count_lanes(Wave& wave, const Inst& inst) {
+  const u64 exec = wave.exec();
+  LaneAddresses at;
+  at.mask = exec & (~exec + 1); // the first active lane
+  const u64 address = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset);
+  for (u64& lane : at.lane) lane = address;
+  track_lds_atomic(wave, inst, *inst.op->memory, at);
+  u32* const to = wave.lanes(inst.dst.reg);
+  u32 old = 0;
+  if (exec != 0)
+    if (std::byte* host = lds_bytes(wave, inst, address, 4, std::countr_zero(exec))) {
+      std::memcpy(&old, host, 4);
+      const u32 lanes = static_cast<u32>(std::popcount(exec)), now = adds ? old + lanes : old - lanes;
+      std::memcpy(host, &now, 4);
+    }
+  for_each_lane(exec, [&](int i) { to[i] = old; });
+  mark_lanes_written(wave, inst.dst.reg);
+  issue_lds(wave, inst, 1);
+}
+
+// ds_bpermute: lane i reads data of lane address/4; inactive source lanes give 0. ds_permute: lane i writes to it.
+void bpermute(Wave& wave, const Inst& inst) {
+  const u32* const address = wave.lanes(inst.src[0].reg);
+  const u32* const data = wave.lanes(inst.src[1].reg);
+  const u64 exec = wave.exec();
+  u32 result[lane_count];
+  for (int i = 0; i < lane_count; ++i) {
+    const int from = static_cast<int>((address[i] + static_cast<u32>(inst.fields.offset)) / 4 % lane_count);
+    result[i] = active(exec, from) ? data[from] : 0;
+  }
+  u32* const to = wave.lanes(inst.dst.reg);
+  for_each_lane(exec, [&](int i) { to[i] = result[i]; });
+  issue_lds(wave, inst, 1);
+}
+void permute(Wave& wave, const Inst& inst) {
+  const u32* const address = wave.lanes(inst.src[0].reg);
+  const u32* const data = wave.lanes(inst.src[1].reg);
+  const u64 exec = wave.exec();
+  u32 result[lane_count] = {};
+  for_each_lane(exec, [&](int i) { result[(address[i] + static_cast<u32>(inst.fields.offset)) / 4 % lane_count] = data[i]; });
+  u32* const to = wave.lanes(inst.dst.reg);
+  for_each_lane(exec, [&](int i) { to[i] = result[i]; });
+  issue_lds(wave, inst, 1);
+}
+
+// The source lane of ds_swizzle_b32 by its offset field: quad permutation, rotation, or and/or/xor masks in groups of 32.
+int swizzle_lane(u32 offset, int lane) {
+  if ((offset & 0xc000U) == 0xc000U) { // rotation in 32: bit 10 direction, bits 9:5 distance, bits 4:0 mask of fixed lanes
+    const int distance = static_cast<int>(offset >> 5 & 0x1fU), fixed = static_cast<int>(offset & 0x1fU);
+    const int turned = (offset >> 10 & 1U) != 0 ? lane - distance : lane + distance;
+    return (lane & 32) | (lane & fixed) | (turned & 31 & ~fixed);
+  }
+  if ((offset & 0x8000U) != 0) return (lane & ~3) + static_cast<int>(offset >> (2 * (lane & 3)) & 3U);
+  const int and_mask = static_cast<int>(offset & 0x1fU), or_mask = static_cast<int>(offset >> 5 & 0x1fU);
+  const int xor_mask = static_cast<int>(offset >> 10 & 0x1fU);
+  return (lane & 32) | ((((lane & 31) & and_mask) | or_mask) ^ xor_mask);
+}
+void swizzle(Wave& wave, const Inst& inst) {
+  const u32* const data = wave.lanes(inst.src[0].reg);
+  const u64 exec = wave.exec();
+  u32 result[lane_count];
+  for (int i = 0; i < lane_count; ++i) {
+    const int from = swizzle_lane(static_cast<u32>(inst.fields.offset), i);
+    result[i] = active(exec, from) ? data[from] : 0;
+  }
+  u32* const to = wave.lanes(inst.dst.reg);
+  for_each_lane(exec, [&](int i) { to[i] = result[i]; });
+  issue_lds(wave, inst, 1);
+}
+
+void nothing(Wave& wave, const Inst& inst) { issue_lds(wave, inst, 0); }
+
+template <MemoryOp op> inline constexpr MemoryOp stored = op;
+template <MemoryOp op> constexpr Semantics line(std::string_view name, Handler handler) {
+  return {name, handler, {}, InstClass::lds, &stored<op>};
+}
+
+#define KILN_LDS_ATOMIC(name, rtn, width, size, operation)                                                                     \
+  line<MemoryOp{.bytes = size, .atomic = Atomic::operation}>("ds_" name "_" width, atomic),                                    \
+      line<MemoryOp{.bytes = size, .atomic = Atomic::operation, .returns = true}>("ds_" rtn "_" width, atomic)
+#define KILN_LDS_ATOMICS(name, type, operation)                                                                                \
+  KILN_LDS_ATOMIC(name, name "_rtn", type "32", 4, operation), KILN_LDS_ATOMIC(name, name "_rtn", type "64", 8, operation)
+
+constexpr Semantics table[] = {
+    line<MemoryOp{.bytes = 1}>("ds_read_u8", read),
+    line<MemoryOp{.bytes = 1, .sign = true}>("ds_read_i8", read),
+    line<MemoryOp{.bytes = 2}>("ds_read_u16", read),
+    line<MemoryOp{.bytes = 2, .sign = true}>("ds_read_i16", read),
+    line<MemoryOp{.bytes = 1, .half = 1}>("ds_read_u8_d16", read),
+    line<MemoryOp{.bytes = 1, .half = 2}>("ds_read_u8_d16_hi", read),
+    line<MemoryOp{.bytes = 1, .sign = true, .half = 1}>("ds_read_i8_d16", read),
+    line<MemoryOp{.bytes = 1, .sign = true, .half = 2}>("ds_read_i8_d16_hi", read),
+    line<MemoryOp{.bytes = 2, .half = 1}>("ds_read_u16_d16", read),
+    line<MemoryOp{.bytes = 2, .half = 2}>("ds_read_u16_d16_hi", read),
+    line<MemoryOp{.bytes = 4}>("ds_read_b32", read),
+    line<MemoryOp{.bytes = 8}>("ds_read_b64", read),
+    line<MemoryOp{.bytes = 12}>("ds_read_b96", read),
+    line<MemoryOp{.bytes = 16}>("ds_read_b128", read),
+    line<MemoryOp{.bytes = 1, .store = true}>("ds_write_b8", write),
+    line<MemoryOp{.bytes = 1, .store = true, .half = 2}>("ds_write_b8_d16_hi", write),
+    line<MemoryOp{.bytes = 2, .store = true}>("ds_write_b16", write),
+    line<MemoryOp{.bytes = 2, .store = true, .half = 2}>("ds_write_b16_d16_hi", write),
+    line<MemoryOp{.bytes = 4, .store = true}>("ds_write_b32", write),
+    line<MemoryOp{.bytes = 8, .store = true}>("ds_write_b64", write),
+    line<MemoryOp{.bytes = 12, .store = true}>("ds_write_b96", write),
+    line<MemoryOp{.bytes = 16, .store = true}>("ds_write_b128", write),
+    line<MemoryOp{.bytes = 4, .pair_stride = 1}>("ds_read2_b32", read_pair),
+    line<MemoryOp{.bytes = 8, .pair_stride = 1}>("ds_read2_b64", read_pair),
+    line<MemoryOp{.bytes = 4, .pair_stride = 64}>("ds_read2st64_b32", read_pair),
+    line<MemoryOp{.bytes = 8, .pair_stride = 64}>("ds_read2st64_b64", read_pair),
+    line<MemoryOp{.bytes = 4, .store = true, .pair_stride = 1}>("ds_write2_b32", write_pair),
+    line<MemoryOp{.bytes = 8, .store = true, .pair_stride = 1}>("ds_write2_b64", write_pair),
+    line<MemoryOp{.bytes = 4, .store = true, .pair_stride = 64}>("ds_write2st64_b32", write_pair),
+    line<MemoryOp{.bytes = 8, .store = true, .pair_stride = 64}>("ds_write2st64_b64", write_pair),
+    line<MemoryOp{}>("ds_bpermute_b32", bpermute),
+    line<MemoryOp{}>("ds_permute_b32", permute),
+    line<MemoryOp{}>("ds_swizzle_b32", swizzle),
+    line<MemoryOp{}>("ds_nop", nothing),
+    KILN_LDS_ATOMICS("add", "u", add),
+    KILN_LDS_ATOMICS("sub", "u", sub),
+    KILN_LDS_ATOMICS("rsub", "u", rsub),
+    KILN_LDS_ATOMICS("inc", "u", inc),
+    KILN_LDS_ATOMICS("dec", "u", dec),
+    KILN_LDS_ATOMICS("min", "i", smin),
+    KILN_LDS_ATOMICS("max", "i", smax),
+    KILN_LDS_ATOMICS("min", "u", umin),
+    KILN_LDS_ATOMICS("max", "u", umax),
+    KILN_LDS_ATOMICS("and", "b", bit_and),
+    KILN_LDS_ATOMICS("or", "b", bit_or),
+    KILN_LDS_ATOMICS("xor", "b", bit_xor),
+    KILN_LDS_ATOMICS("cmpst", "b", cmpswap),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b32", atomic),
+    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b64", atomic),
+    KILN_LDS_ATOMICS("mskor", "b", masked_or),
+    KILN_LDS_ATOMIC("cmpst", "cmpst_rtn", "f32", 4, cmpswap_f32),
+    KILN_LDS_ATOMIC("cmpst", "cmpst_rtn", "f64", 8, cmpswap_f64),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::wrap, .returns = true}>("ds_wrap_rtn_b32", atomic),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b32", exchange_pair),
+    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b64", exchange_pair),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b32", exchange_pair),
+    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b64", exchange_pair),
+    line<MemoryOp{.bytes = 4}>("ds_read_addtid_b32", read_by_lane),
+    line<MemoryOp{.bytes = 4, .store = true}>("ds_write_addtid_b32", write_by_lane),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::add, .returns = true}>("ds_append", count_lanes<true>),
+    line<MemoryOp{.bytes = 4, .atomic = Atomic::sub, .returns = true}>("ds_consume", count_lanes<false>),
+    KILN_LDS_ATOMIC("add", "add_rtn", "f32", 4, add_f32),
+    KILN_LDS_ATOMIC("min", "min_rtn", "f32", 4, min_f32),
+    KILN_LDS_ATOMIC("max", "max_rtn", "f32", 4, max_f32),
+    KILN_LDS_ATOMIC("add", "add_rtn", "f64", 8, add_f64),
+    KILN_LDS_ATOMIC("min", "min_rtn", "f64", 8, min_f64),
+    KILN_LDS_ATOMIC("max", "max_rtn", "f64", 8, max_f64),
+    KILN_LDS_ATOMIC("pk_add", "pk_add_rtn", "f16", 4, pk_add_f16),
+    KILN_LDS_ATOMIC("pk_add", "pk_add_rtn", "bf16", 4, pk_add_bf16),
+};
+
+} // namespace
+
+Table lds_table() { return table; }
+
+} // namespace kiln::exec

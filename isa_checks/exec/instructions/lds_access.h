@@ -1,0 +1,14 @@
+// The steps that LDS instructions share: addresses, reading for the lanes of a wave, and the wait counter.
+#pragma once
+#include "isa_checks/exec/machine/memory_ops.h"
+
+namespace kiln::exec {
+
+// Every lane's address register plus `offset`; the lanes of EXEC access.
+void lds_addresses(Wave& wave, const Inst& inst, std::uint32_t offset, LaneAddresses& at);
+// Reads op.bytes a lane into the registers from `reg` on. Reports what lies outside LDS, and reads 0 there.
+void read_lds_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg);
+// Counts an instruction that fills `registers` of its destination as issued.
+void issue_lds(Wave& wave, const Inst& inst, int registers);
+
+} // namespace kiln::exec

@@ -1,0 +1,101 @@
+// Scalar memory instructions.
+#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/memory.h"
+#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/wait_counts.h"
+#include "isa_checks/exec/machine/wave.h"
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln::exec {
+namespace {
+
+std::uint64_t offset_of(const Wave& wave, const Fields& f) {
+  std::uint64_t offset = f.imm ? static_cast<std::uint64_t>(static_cast<std::int64_t>(f.offset)) : 0;
+  if (f.soe || !f.imm) offset += read_scalar_code(wave, f.soffset);
+  return offset;
+}
+
+void report(Wave& wave, const Inst& inst, FindingKind kind, std::string message) {
+  wave.findings->report(kind, inst.address, [&] {
+    Finding f{kind, inst.address, inst.text, {}, wave.index, -1, std::move(message)};
+    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
+    return f;
+  });
+}
+
+void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) {
+  const Fields& f = inst.fields;
+  if ((address & 3U) != 0)
+    report(wave, inst, FindingKind::misaligned, fmt::format("scalar load from {:#x}, no multiple of 4", address));
+  address &= ~3ULL;
+  const Allocation* const a = wave.memory->find(address);
+  const auto bytes = static_cast<std::uint64_t>(count) * 4;
+  if (a == nullptr || address + bytes > a->end()) {
+    report(wave, inst, FindingKind::out_of_bounds,
+           fmt::format("scalar load of {} bytes at {}", bytes, wave.memory->describe(a == nullptr ? address : a->end())));
+    std::memset(&wave.s[f.dst], 0, bytes);
+  } else {
+    std::memcpy(&wave.s[f.dst], a->bytes.data() + (address - a->address), bytes);
+  }
+  if (wave.in_flight != nullptr)
+    wave.in_flight->issue(InFlight::scalar_memory, {}, {f.dst, static_cast<std::uint8_t>(count)}, inst.address);
+}
+
+template <int count> void load(Wave& wave, const Inst& inst) {
+  read_words(wave, inst, wave.pair(inst.fields.saddr) + offset_of(wave, inst.fields), count);
+}
+
+// Through a buffer descriptor: base in the first 48 bits, then stride, then the number of bytes (stride 0) or records.
+template <int count> void buffer_load(Wave& wave, const Inst& inst) {
+  const std::uint32_t* const d = &wave.s[inst.fields.saddr];
+  const std::uint64_t base = d[0] | static_cast<std::uint64_t>(d[1] & 0xffffU) << 32;
+  const std::uint64_t stride = d[1] >> 16 & 0x3fffU, limit = stride == 0 ? d[2] : stride * d[2];
+  const std::uint64_t offset = offset_of(wave, inst.fields) & ~3ULL;
+  if (offset + static_cast<std::uint64_t>(count) * 4 <= limit) {
+    read_words(wave, inst, base + offset, count);
+    return;
+  }
+  for (int i = 0; i < count; ++i) { // out of range reads give 0
+    const std::uint64_t at = offset + static_cast<std::uint64_t>(i) * 4;
+    std::uint32_t word = 0;
+    if (const Allocation* a = wave.memory->find(base + at); at + 4 <= limit && a != nullptr)
+      std::memcpy(&word, a->bytes.data() + (base + at - a->address), 4);
+    wave.s[inst.fields.dst + i] = word;
+  }
+  if (wave.in_flight != nullptr)
+    wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, count}, inst.address);
+}
+
+void read_clock(Wave& wave, const Inst& inst) {
+  wave.set_pair(inst.fields.dst, wave.clock);
+  if (wave.in_flight != nullptr) wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, 2}, inst.address);
+}
+
+template <int count> inline constexpr MemoryOp words{.bytes = static_cast<std::uint8_t>(4 * count)};
+template <int count> constexpr Semantics line(std::string_view name, Handler handler) {
+  return {name, handler, {}, InstClass::smem, &words<count>};
+}
+
+constexpr Semantics table[] = {
+    line<1>("s_load_dword", load<1>),
+    line<2>("s_load_dwordx2", load<2>),
+    line<4>("s_load_dwordx4", load<4>),
+    line<8>("s_load_dwordx8", load<8>),
+    line<16>("s_load_dwordx16", load<16>),
+    line<1>("s_buffer_load_dword", buffer_load<1>),
+    line<2>("s_buffer_load_dwordx2", buffer_load<2>),
+    line<4>("s_buffer_load_dwordx4", buffer_load<4>),
+    line<8>("s_buffer_load_dwordx8", buffer_load<8>),
+    line<16>("s_buffer_load_dwordx16", buffer_load<16>),
+    line<2>("s_memtime", read_clock),
+    line<2>("s_memrealtime", read_clock),
+};
+
+} // namespace
+
+Table scalar_memory_table() { return table; }
+
+} // namespace kiln::exec

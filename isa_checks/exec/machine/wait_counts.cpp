@@ -1,0 +1,109 @@
+// Bookkeeping of memory operations in flight.
+#include "isa_checks/exec/machine/wait_counts.h"
+#include <algorithm>
+
+namespace kiln::exec {
+
+void InFlight::mark(const Event& event, int change) {
+  for (int i = 0; i < event.vector.count; ++i) {
+    auto& count = vector_count_[(event.vector.first + static_cast<std::size_t>(i)) & 511U];
+    count = static_cast<std::uint8_t>(count + change);
+  }
+  for (int i = 0; i < event.scalar.count; ++i) {
+    auto& count = scalar_count_[(event.scalar.first + static_cast<std::size_t>(i)) & 127U];
+    count = static_cast<std::uint8_t>(count + change);
+  }
+  pending_ += change;
+}
+
+void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect) {
+  const Event event{vector, scalar, address, now_, effect};
+  loaded_bytes_ += effect.loaded_bytes;
+  constexpr int vector_limit = 63, lds_limit = 15; // the hardware counters stall there
+  if (counter == vector_memory || counter == flat) outstanding_vm_ = std::min(outstanding_vm_ + 1, vector_limit);
+  if (counter != vector_memory) outstanding_lgkm_ = std::min(outstanding_lgkm_ + 1, lds_limit);
+  switch (counter) {
+  case vector_memory:
+    vector_memory_.push_back(event);
+    break;
+  case lds:
+    lds_.push_back(event);
+    break;
+  case scalar_memory:
+    scalar_.push_back(event);
+    break;
+  case flat:
+    flat_.push_back(event);
+    break;
+  }
+  mark(event, 1);
+  while (vector_memory_.size() > static_cast<std::size_t>(vector_limit)) {
+    retire(vector_memory_.front());
+    vector_memory_.pop_front();
+  }
+  while (lds_.size() > static_cast<std::size_t>(lds_limit)) {
+    retire(lds_.front());
+    lds_.pop_front();
+  }
+}
+
+void InFlight::retire(const Event& event) {
+  mark(event, -1);
+  loaded_bytes_ -= event.effect.loaded_bytes;
+  if (event.effect.to_lds) to_lds_done_ = event.time;
+}
+
+void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
+  outstanding_vm_ = std::min(outstanding_vm_, static_cast<int>(vmcnt));
+  outstanding_lgkm_ = std::min(outstanding_lgkm_, static_cast<int>(lgkmcnt));
+  while (vector_memory_.size() > vmcnt) {
+    retire(vector_memory_.front());
+    vector_memory_.pop_front();
+  }
+  while (lds_.size() > lgkmcnt) {
+    retire(lds_.front());
+    lds_.pop_front();
+  }
+  if (lgkmcnt == 0) {
+    for (const Event& e : scalar_) retire(e);
+    scalar_.clear();
+  }
+  for (Event& e : flat_) {
+    e.vm_done = e.vm_done || vmcnt == 0;
+    e.lgkm_done = e.lgkm_done || lgkmcnt == 0;
+    if (e.done()) retire(e);
+  }
+  std::erase_if(flat_, [](const Event& e) { return e.done(); });
+}
+
+std::uint32_t InFlight::lds_done_until() const {
+  std::uint32_t done = now_;
+  if (!lds_.empty()) done = lds_.front().time - 1;
+  if (!flat_.empty()) done = std::min(done, flat_.front().time - 1);
+  return done;
+}
+
+bool InFlight::vector_pending(Range range) const {
+  for (int i = 0; i < range.count; ++i)
+    if (vector_count_[(range.first + static_cast<std::size_t>(i)) & 511U] != 0) return true;
+  return false;
+}
+bool InFlight::scalar_pending(Range range) const {
+  for (int i = 0; i < range.count; ++i)
+    if (scalar_count_[(range.first + static_cast<std::size_t>(i)) & 127U] != 0) return true;
+  return false;
+}
+
+std::uint64_t InFlight::filler(Range vector, Range scalar) const {
+  const auto overlap = [](Range a, Range b) { return a.first < b.first + b.count && b.first < a.first + a.count; };
+  const auto search = [&](const auto& events) -> std::uint64_t {
+    for (const Event& e : events)
+      if (overlap(e.vector, vector) || overlap(e.scalar, scalar)) return e.address;
+    return 0;
+  };
+  for (const std::uint64_t found : {search(vector_memory_), search(lds_), search(scalar_), search(flat_)})
+    if (found != 0) return found;
+  return 0;
+}
+
+} // namespace kiln::exec

@@ -1,0 +1,98 @@
+// The state of one wave and of its workgroup.
+#pragma once
+#include "isa_checks/exec/machine/inst.h"
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace kiln::exec {
+
+class Memory;
+class Findings;
+class InFlight;
+class LdsShadow;
+struct RegisterShadow;
+struct InstCounters;
+class HazardWindow;
+enum class FlagUse : std::uint8_t;
+
+inline constexpr int lane_count = 64;
+inline constexpr std::uint64_t all_lanes = ~0ULL;
+// Flat addresses that stand for LDS and for private memory.
+inline constexpr std::uint64_t shared_aperture = 0x0001'0000'0000'0000ULL, private_aperture = 0x0002'0000'0000'0000ULL;
+
+struct alignas(64) Lanes {
+  std::uint32_t lane[lane_count];
+};
+
+// Shared by the waves of one workgroup.
+struct Workgroup {
+  std::uint32_t id[3] = {};
+  std::vector<std::byte> lds;
+  LdsShadow* lds_shadow = nullptr; // null: not followed
+};
+
+enum class WaveState : std::uint8_t { running, at_barrier, ended };
+
+struct Wave {
+  // Vector registers: the architectural ones, then the accumulation registers.
+  std::unique_ptr<Lanes[]> vector;
+  std::uint16_t arch_count = 0, acc_count = 0;
+  static constexpr int scalar_count = 144; // the 128 that have numbers, and slack for a wide operand at the end
+  std::uint32_t s[scalar_count] = {};      // by operand number: s0.., VCC 106, M0 124, EXEC 126
+  bool scc = false;
+  std::uint32_t mode = 0;
+  std::uint32_t pc = 0, next = 0;  // instruction indices
+  WaveState state = WaveState::running;
+  int index = 0;                // in its workgroup
+  std::uint64_t executed = 0;
+  std::uint64_t scratch_base = 0;  // device address of lane 0's private memory
+  std::uint32_t scratch_size = 0;  // bytes a lane
+
+  Workgroup* group = nullptr;
+  Memory* memory = nullptr;
+  Findings* findings = nullptr;
+  InFlight* in_flight = nullptr;     // null: waits are not checked
+  RegisterShadow* shadow = nullptr;  // null: unwritten values are not followed
+  HazardWindow* hazards = nullptr;   // null: wait states are not checked
+  const FlagUse* flag_uses = nullptr; // by instruction index; null: nothing is known
+  InstCounters* counters = nullptr;  // by instruction index; null: off
+  std::span<const Inst> program;
+  std::uint64_t code_base = 0;       // device address of the code object's address 0
+  int lds_banks = 32;                // that reads see
+  std::uint64_t clock = 0;           // what s_memtime reads; advances with every instruction of the workgroup
+
+  // What tells a wave that waits for others from one that works: reads of one place again and again, and what others can see.
+  std::uint64_t polls = 0, effects = 0;
+  std::array<std::pair<std::uint32_t, std::uint64_t>, 8> polled{}; // instruction and address of the latest such reads
+  void note_read(std::uint64_t address) {
+    auto& latest = polled[pc % polled.size()];
+    if (latest == std::pair{pc, address}) ++polls;
+    latest = {pc, address};
+  }
+
+  // exec expanded to a word a lane, kept for the mask it was made from
+  std::uint64_t expanded_for = 0;
+  Lanes expanded{};
+
+  std::uint32_t* lanes(std::uint16_t reg) {
+    return vector[reg < 256 ? reg : reg - 256U + arch_count].lane;
+  }
+  std::uint64_t pair(int reg) const { return s[reg] | static_cast<std::uint64_t>(s[reg + 1]) << 32; }
+  void set_pair(int reg, std::uint64_t value) {
+    s[reg] = static_cast<std::uint32_t>(value);
+    s[reg + 1] = static_cast<std::uint32_t>(value >> 32);
+  }
+  std::uint64_t exec() const { return pair(code::exec); }
+};
+
+inline bool active(std::uint64_t mask, int lane) { return ((mask >> lane) & 1U) != 0; }
+
+// The value of a scalar operand (register, special or constant), 32 or 64 bits by its type.
+std::uint64_t read_scalar(const Wave& wave, const Operand& operand);
+std::uint32_t read_scalar_code(const Wave& wave, std::uint16_t number);
+
+} // namespace kiln::exec

@@ -1,0 +1,23 @@
+// Program: the pre-decoded instructions of a kernel.
+#pragma once
+#include "isa_checks/object/code_object.h"
+#include "isa_checks/exec/machine/inst.h"
+#include <unordered_map>
+#include <vector>
+
+namespace kiln::exec {
+
+struct Program {
+  std::vector<Inst> instructions;
+  std::uint64_t first_address = 0;
+  std::vector<std::uint32_t> index_of_word; // by (address - first_address) / 4; ~0: not the start of an instruction
+  const isa::TargetFacts* target = nullptr;
+
+  // ~0 when no instruction starts at the address.
+  std::uint32_t index_of(std::uint64_t address) const;
+};
+
+// Decodes the kernel's code. An instruction that is not modelled gets a handler that stops the run with its name.
+Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel);
+
+} // namespace kiln::exec

@@ -1,0 +1,29 @@
+// Rule: one check of isa_lint, with the words that explain it, and the table of all of them.
+#pragma once
+#include "isa_checks/verdict/finding.h"
+#include <span>
+#include <string_view>
+
+namespace kiln::isa {
+
+struct KernelAnalysis;
+class FindingSink; // isa_checks/verdict/rules/sink.h
+
+struct Rule {
+  std::string_view id;                // "MEM001": stable, in reports, baselines and suppressions
+  std::string_view name;              // "narrow-global-access": for people
+  Severity severity = Severity::info; // of its findings, unless a finding says otherwise
+  bool on = false;                    // runs unless switched off; the others run when they are asked for
+  std::string_view summary;           // one line
+  std::string_view why;               // why it costs; goes into each finding
+  std::string_view advice;            // what to try; goes into each finding
+  void (*check)(const KernelAnalysis& kernel, FindingSink& sink) = nullptr;
+};
+
+std::span<const Rule> all_rules();          // by id within its family, families as in docs/rules
+const Rule* find_rule(std::string_view id); // null for an id that is none
+
+// The page docs/rules/ID.md, embedded at build time (Markdown). "" when the id is unknown.
+std::string_view rule_page(std::string_view id);
+
+} // namespace kiln::isa

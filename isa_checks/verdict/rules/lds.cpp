@@ -1,0 +1,82 @@
+// LDS001, LDS002, LDS003: accesses of LDS.
+#include "isa_checks/verdict/rules/rules.h"
+#include "isa_checks/verdict/rules/select.h"
+#include <fmt/format.h>
+#include <map>
+
+namespace kiln::isa::rules {
+namespace {
+
+bool single(std::string_view m) { // one value of 4 or 8 bytes
+  for (const std::string_view name : {"ds_read_b32", "ds_read_b64", "ds_write_b32", "ds_write_b64"})
+    if (m == name) return true;
+  return false;
+}
+
+} // namespace
+
+void lds001(const KernelAnalysis& k, FindingSink& sink) {
+  for (const std::size_t loop : innermost_loops(k))
+    for (const std::size_t b : k.program.loops[loop].blocks) {
+      std::map<std::pair<std::string_view, std::uint16_t>, std::map<std::int64_t, std::size_t>> groups; // offset -> access
+      Instructions found;
+      const auto close = [&] {
+        for (const auto& [key, accesses] : groups) {
+          const int bytes = k.memory.find(accesses.begin()->second)->op.bytes;
+          for (const auto& [offset, i] : accesses)
+            if (accesses.contains(offset + bytes) || accesses.contains(offset - bytes)) found.push_back(i);
+        }
+        groups.clear();
+      };
+      for (std::size_t i = k.program.blocks[b].begin; i < k.program.blocks[b].end; ++i) {
+        if (const MemoryAccess* a = k.memory.find(i); a && single(k.mnemonic(i)) && a->address.count > 0)
+          groups[{k.mnemonic(i), a->address.first}].emplace(k.operands[i].value("offset").value_or(0), i);
+        for (const auto& [key, accesses] : groups)
+          if (k.uses[i].writes_any({key.second, 1})) {
+            close();
+            break;
+          }
+      }
+      close();
+      if (!found.empty())
+        sink.add(
+            {.message = fmt::format("{} of LDS lie side by side and could be fewer, wider ones", plural(found.size(), "access")),
+             .evidence = {{"accesses", number(found.size()), "instructions"}},
+             .instructions = found,
+             .loop = loop});
+    }
+}
+
+void lds002(const KernelAnalysis& k, FindingSink& sink) {
+  for (const MemoryAccess& a : k.memory.accesses) {
+    if (!a.banks || a.banks->needed < 2 * a.banks->ideal || a.banks->ideal == 0) continue;
+    const std::uint32_t extra = a.banks->needed - a.banks->ideal;
+    sink.add({.message = fmt::format("{}-way bank conflict: {} passes where {} would do{}", a.banks->worst, a.banks->needed,
+                                     a.banks->ideal, a.lanes_known ? "" : " (all lanes taken to be on)"),
+              .evidence = {{"passes", static_cast<double>(a.banks->needed), "cycles"},
+                           {"ideal", static_cast<double>(a.banks->ideal), "cycles"},
+                           {"extra", static_cast<double>(extra), "cycles"},
+                           {"worst", static_cast<double>(a.banks->worst), ""}},
+              .instructions = {a.instruction},
+              .severity = a.loop == nothing && extra < 16 ? std::optional(Severity::info) : std::nullopt});
+  }
+}
+
+void lds003(const KernelAnalysis& k, FindingSink& sink) {
+  if (k.target->lds_read_banks != 64) return; // gfx950 has the transposing reads
+  for (const std::size_t loop : innermost_loops(k)) {
+    const Instructions in_loop = k.instructions_of(loop);
+    if (named(k, in_loop, "v_mfma_").empty()) continue;
+    const Instructions narrow = where(in_loop, [&](std::size_t i) {
+      const auto m = k.mnemonic(i);
+      return m.starts_with("ds_read_u16") || m.starts_with("ds_read_u8") || m.starts_with("ds_read_i8");
+    });
+    if (narrow.size() >= 4)
+      sink.add({.message = fmt::format("{} of 1 or 2 B beside matrix operations", plural(narrow.size(), "LDS read")),
+                .evidence = {{"reads", number(narrow.size()), "instructions"}},
+                .instructions = narrow,
+                .loop = loop});
+  }
+}
+
+} // namespace kiln::isa::rules

@@ -1,0 +1,151 @@
+// MEM001, MEM002, MEM006, MEM009, MEM010, MEM011: which memory instructions a kernel uses.
+#include "isa_checks/analysis/readers.h"
+#include "isa_checks/verdict/rules/rules.h"
+#include "isa_checks/verdict/rules/select.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace kiln::isa::rules {
+namespace {
+
+constexpr int widest = 16; // bytes a lane
+
+bool has_wide_dma(const KernelAnalysis& k) { return k.target->lds_read_banks == 64; } // gfx950: 12 and 16 bytes a lane
+
+// Loads, or stores, of one innermost loop: a finding when at least half of those that every repetition executes are narrow
+// (of all, when none is executed every time).
+void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, MemoryDirection direction) {
+  const auto wanted = [&](std::size_t i) {
+    const MemoryAccess* a = k.memory.find(i);
+    return a && is_device(a->op) && a->op.direction == direction && (!a->op.to_lds || has_wide_dma(k));
+  };
+  Instructions all = where(steady_instructions(k, loop), wanted);
+  if (all.empty()) all = where(k.instructions_of(loop), wanted);
+  const Instructions found = where(all, [&](std::size_t i) { return k.memory.find(i)->op.bytes < widest; });
+  if (found.empty() || 2 * found.size() < all.size()) return;
+  int least = widest;
+  for (const std::size_t i : found) least = std::min(least, k.memory.find(i)->op.bytes);
+  const std::string_view noun = direction == MemoryDirection::load ? "load" : "store";
+  sink.add({.message = fmt::format("{} of the loop's {} {} less than 16 B a lane, the narrowest {} B", found.size(),
+                                   plural(all.size(), noun), found.size() == 1 ? "moves" : "move", least),
+            .evidence = {{"narrow", number(found.size()), "instructions"},
+                         {"all", number(all.size()), "instructions"},
+                         {"narrowest", static_cast<double>(least), "B"}},
+            .instructions = found,
+            .loop = loop});
+}
+
+// Loads of one block, width and base that lie side by side.
+struct Neighbours {
+  std::size_t block;
+  std::string_view mnemonic;
+  std::uint16_t address, base;
+  std::size_t version; // how often address and base were written before
+  auto operator<=>(const Neighbours&) const = default;
+};
+
+} // namespace
+
+void mem001(const KernelAnalysis& k, FindingSink& sink) {
+  for (const std::size_t loop : innermost_loops(k)) {
+    if (is_waterfall(k, loop)) continue; // CF002
+    narrow(k, sink, loop, MemoryDirection::load);
+    narrow(k, sink, loop, MemoryDirection::store);
+  }
+}
+
+void mem002(const KernelAnalysis& k, FindingSink& sink) {
+  const Instructions flat = named(k, all_instructions(k), "flat_");
+  if (flat.empty()) return;
+  const auto in_loops =
+      static_cast<std::size_t>(std::count_if(flat.begin(), flat.end(), [&](std::size_t i) { return k.loop_of(i) != nothing; }));
+  sink.add({.message = fmt::format("{}, {} in loops", plural(flat.size(), "flat instruction"), in_loops),
+            .evidence = {{"flat", number(flat.size()), "instructions"}, {"in_loops", number(in_loops), "instructions"}},
+            .instructions = flat});
+}
+
+void mem006(const KernelAnalysis& k, FindingSink& sink) {
+  Instructions found;
+  for (const MemoryAccess& a : k.memory.accesses)
+    if (is_device(a.op) && a.op.direction != MemoryDirection::atomic && a.sc1) found.push_back(a.instruction);
+  if (found.empty()) return;
+  sink.add({.message = fmt::format("{} of system scope (sc1)", plural(found.size(), "load or store", "loads or stores")),
+            .evidence = {{"accesses", number(found.size()), "instructions"}},
+            .instructions = found});
+}
+
+void mem009(const KernelAnalysis& k, FindingSink& sink) {
+  for (const std::size_t loop : innermost_loops(k)) {
+    const Instructions loads = where(k.instructions_of(loop), [&](std::size_t i) {
+      const MemoryAccess* a = k.memory.find(i);
+      return a && a->op.space == MemorySpace::scalar && a->op.direction == MemoryDirection::load;
+    });
+    if (!loads.empty())
+      sink.add({.message = fmt::format("{} in the loop", plural(loads.size(), "scalar load")),
+                .evidence = {{"loads", number(loads.size()), "instructions"}},
+                .instructions = loads,
+                .loop = loop});
+  }
+}
+
+void mem010(const KernelAnalysis& k, FindingSink& sink) {
+  std::map<Neighbours, std::map<std::int64_t, std::size_t>> groups; // offset -> load
+  for (std::size_t b = 0; b < k.program.blocks.size(); ++b) {
+    std::map<std::uint16_t, std::size_t> versions;
+    for (std::size_t i = k.program.blocks[b].begin; i < k.program.blocks[b].end; ++i) {
+      const MemoryAccess* a = k.memory.find(i);
+      if (a && is_device(a->op) && a->op.direction == MemoryDirection::load && !a->op.to_lds && a->op.bytes <= 8 &&
+          a->address.count > 0 && k.mnemonic(i).find("d16") == std::string_view::npos) {
+        const Operand& last = k.operands[i][k.operands[i].count - 1U];
+        const std::uint16_t base = last.is(Operand::Kind::registers) ? last.registers.first : 0;
+        groups[{b, k.mnemonic(i), a->address.first, base, versions[a->address.first] + versions[base]}].emplace(
+            k.operands[i].value("offset").value_or(0), i);
+      }
+      for (const RegisterRange w : k.uses[i].writes())
+        for (std::uint16_t r = w.first; r < w.first + w.count; ++r) ++versions[r];
+    }
+  }
+  for (const auto& [key, loads] : groups) {
+    const int bytes = k.memory.find(loads.begin()->second)->op.bytes;
+    Instructions side_by_side;
+    for (auto it = loads.begin(); it != loads.end(); ++it)
+      if (const auto next = loads.find(it->first + bytes); next != loads.end()) {
+        if (side_by_side.empty() || side_by_side.back() != it->second) side_by_side.push_back(it->second);
+        side_by_side.push_back(next->second);
+      }
+    if (side_by_side.empty()) continue;
+    const std::size_t count = side_by_side.size();
+    sink.add(
+        {.message = fmt::format("{} of {} B lie side by side: {} B that fewer, wider loads would bring if the address is aligned",
+                                plural(count, "load"), bytes, count * static_cast<std::size_t>(bytes)),
+         .evidence = {{"loads", number(count), "instructions"}, {"bytes_each", static_cast<double>(bytes), "B"}},
+         .instructions = side_by_side});
+  }
+}
+
+void mem011(const KernelAnalysis& k, FindingSink& sink) {
+  for (const std::size_t loop : innermost_loops(k)) {
+    const Instructions staged = where(k.instructions_of(loop), [&](std::size_t i) {
+      const MemoryAccess* a = k.memory.find(i);
+      if (!a || !is_device(a->op) || a->op.direction != MemoryDirection::load || a->op.to_lds || a->data.count == 0) return false;
+      const bool possible = a->op.bytes == 4 || (has_wide_dma(k) && (a->op.bytes == 12 || a->op.bytes == 16));
+      if (!possible) return false;
+      const Readers readers = readers_of(k.program, k.uses, i, a->data);
+      return readers.complete && !readers.list.empty() &&
+             std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
+               const MemoryAccess* store = k.memory.find(r.instruction);
+               return store && store->op.space == MemorySpace::lds && store->op.direction == MemoryDirection::store &&
+                      store->data == a->data;
+             });
+    });
+    if (!staged.empty())
+      sink.add({.message = fmt::format("{} only to be written to LDS unchanged",
+                                       plural(staged.size(), "load brings data", "loads bring data")),
+                .evidence = {{"loads", number(staged.size()), "instructions"}},
+                .instructions = staged,
+                .loop = loop});
+  }
+}
+
+} // namespace kiln::isa::rules

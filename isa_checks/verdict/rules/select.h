@@ -1,0 +1,41 @@
+// Choosing instructions and loops: what the rules share.
+#pragma once
+#include "isa_checks/analysis/kernel_analysis.h"
+#include "isa_checks/plural.h"
+#include <string_view>
+#include <vector>
+
+namespace kiln::isa::rules {
+
+using Instructions = std::vector<std::size_t>;
+
+std::vector<std::size_t> innermost_loops(const KernelAnalysis& kernel);
+Instructions all_instructions(const KernelAnalysis& kernel);
+
+// The instructions of a loop that every repetition executes: those of blocks that lie on all ways back to the header.
+Instructions steady_instructions(const KernelAnalysis& kernel, std::size_t loop);
+
+template <class Wanted> Instructions where(const Instructions& list, Wanted wanted) {
+  Instructions result;
+  for (const std::size_t i : list)
+    if (wanted(i)) result.push_back(i);
+  return result;
+}
+
+// Of a list, those whose mnemonic begins so.
+Instructions named(const KernelAnalysis& kernel, const Instructions& list, std::string_view prefix);
+
+inline double number(std::size_t count) { return static_cast<double>(count); }
+
+// Instructions that switch lanes off and keep the mask: what an `if` that lanes may take differently begins with.
+Instructions exec_changes(const KernelAnalysis& kernel, const Instructions& list);
+bool ends_on_exec(const KernelAnalysis& kernel, std::size_t loop); // a way back to the header depends on EXEC
+// A loop in which a lane's value is read into a scalar, the lanes that have the same are served, and the rest go round again.
+bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop);
+
+// A load or store of device memory: global, buffer or flat.
+bool is_device(const MemoryOp& op);
+// States that s_nop waits; 0 for other instructions.
+int nop_states(const KernelAnalysis& kernel, std::size_t instruction);
+
+} // namespace kiln::isa::rules
