@@ -10,8 +10,8 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
 #include <cmath>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // First kernel: a residual add, RMS norm and quantisation to fp8, as one kernel, for both architectures. Needs no GPU.
 #include "gen/spec/math.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include <fmt/format.h>
 
 int main() {

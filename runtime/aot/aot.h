@@ -2,7 +2,7 @@
 #pragma once
 #include "runtime/aot/manifest.h"
 #include "runtime/cache/cache.h"
-#include "runtime/jit/worker_pool.h"
+#include "runtime/workers/pool.h"
 #include <functional>
 #include <map>
 #include <string>

@@ -3,7 +3,7 @@
 #include "runtime/cache/compiler_memo.h"
 #include "runtime/cache/entry.h"
 #include "runtime/cache/layer.h"
-#include "runtime/cache/remote.h"
+#include "runtime/cache/remote/remote.h"
 #include "runtime/events.h"
 #include <atomic>
 #include <chrono>

@@ -3,8 +3,8 @@
 #include "runtime/cache/compiler_memo.h"
 #include "runtime/cache/digest.h"
 #include "runtime/cache/files.h"
-#include "runtime/compile.h"
-#include "runtime/dynamic_library.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/dynamic_library.h"
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // CachedKernel: a compiled kernel with all that Kiln knows of it, and the three files that hold it in a cache.
 #pragma once
 #include "gen/emit/kernel_source.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include "runtime/cache/request.h"
 #include <stdexcept>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include <string>
 #include <string_view>
 #include <utility>

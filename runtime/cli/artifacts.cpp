@@ -4,8 +4,8 @@
 #include "gen/error.h"
 #include "gen/plan/plan.h"
 #include "gen/families/schedule.h"
-#include "runtime/build_kernel.h"
-#include "runtime/inspect.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/build/inspect.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

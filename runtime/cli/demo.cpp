@@ -1,10 +1,10 @@
 // kiln demo: two kernels of 16384 columns, f16 in and native fp8 out, through the real compiler, as one table.
 #include "gen/catalog/catalog.h"
 #include "gen/families/emit.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/output.h"
-#include "runtime/inspect.h"
+#include "runtime/build/inspect.h"
 #include "runtime/table.h"
 #include <cstdlib>
 #include <fmt/format.h>

@@ -2,9 +2,9 @@
 #include "gen/error.h"
 #include "gen/plan/target.h"
 #include "runtime/cli/command.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include "runtime/environment.h"
-#include "runtime/hiprtc.h"
+#include "runtime/compile/hiprtc.h"
 #include "runtime/table.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>

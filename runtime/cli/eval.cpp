@@ -4,7 +4,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/output.h"
-#include "runtime/random_tensor.h"
+#include "runtime/cli/random_tensor.h"
 #include "runtime/table.h"
 #include <algorithm>
 #include <charconv>

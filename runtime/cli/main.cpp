@@ -1,7 +1,7 @@
 // kiln: the command line. Parses, runs one subcommand, and turns every error into one line and an exit code.
 #include "gen/error.h"
 #include "isa_checks/error.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
 #include <algorithm>
 #include <cstdio>

@@ -2,12 +2,12 @@
 #include "gen/error.h"
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/reference/random_spec.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/run_object.h"
 #include "runtime/cli/run_report.h"
-#include "runtime/emulate.h"
+#include "runtime/launch/emulate.h"
 #include "runtime/table.h"
 #include <algorithm>
 #include <charconv>

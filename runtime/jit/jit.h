@@ -3,8 +3,8 @@
 #include "gen/error.h"
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
-#include "runtime/jit/kernel.h"
-#include "runtime/jit/worker_pool.h"
+#include "runtime/cache/kernel.h"
+#include "runtime/workers/pool.h"
 #include <cstdint>
 #include <functional>
 #include <future>

@@ -1,6 +1,6 @@
 // DeviceBackend: what a device must be able to do. There are two: a GPU through HIP, and the CPU model.
 #pragma once
-#include "runtime/jit/kernel.h"
+#include "runtime/cache/kernel.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // Hip: the functions of the HIP runtime that Kiln calls, from a libamdhip64 that is loaded when it is needed. No HIP header is
 // needed to build Kiln.
 #pragma once
-#include "runtime/dynamic_library.h"
+#include "runtime/compile/dynamic_library.h"
 #include <cstddef>
 #include <string>
 

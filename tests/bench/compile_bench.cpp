@@ -4,9 +4,9 @@
 #include "gen/catalog/catalog.h"
 #include "gen/families/emit.h"
 #include "gen/error.h"
-#include "runtime/build_kernel.h"
-#include "runtime/comgr.h"
-#include "runtime/hiprtc.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/compile/comgr.h"
+#include "runtime/compile/hiprtc.h"
 #include "runtime/stopwatch.h"
 #include "runtime/table.h"
 #include <algorithm>

@@ -6,8 +6,8 @@
 #include "isa_checks/error.h"
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/exec/machine/numeric.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>

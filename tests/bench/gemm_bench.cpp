@@ -8,9 +8,9 @@
 #include "gen/families/gemm_schedule.h"
 #include "gen/reference/random_spec.h"
 #include "isa_checks/analysis/waits/waits.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
-#include "runtime/inspect.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
+#include "runtime/build/inspect.h"
 #include "runtime/table.h"
 #include <algorithm>
 #include <cstdio>

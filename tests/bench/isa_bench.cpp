@@ -5,9 +5,9 @@
 #include "gen/catalog/catalog.h"
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/reference/random_spec.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
-#include "runtime/inspect.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
+#include "runtime/build/inspect.h"
 #include "runtime/table.h"
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // comes. Run by hand or by `./dev bench`; the argument is the number of kernels (64). Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
 #include "gen/families/emit.h"
-#include "runtime/hiprtc.h"
+#include "runtime/compile/hiprtc.h"
 #include "runtime/jit/jit.h"
 #include "runtime/stopwatch.h"
 #include "runtime/table.h"

@@ -1,7 +1,7 @@
 // Every entry of the catalogue, for each architecture and type, compiles with warnings as errors and without scratch.
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include <doctest/doctest.h>
 
 using namespace kiln;

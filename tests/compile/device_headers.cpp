@@ -1,6 +1,6 @@
 // Each device header compiles alone, warning-free, on each architecture; with hipRTC's own header before it as well.
 #include "gen/emit/templates.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include "tests/compile/kernels.h"
 #include <doctest/doctest.h>
 

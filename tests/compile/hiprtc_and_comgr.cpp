@@ -1,8 +1,8 @@
 // Both compilers, through the real libraries: what comes out is a code object of the architecture, and the same code.
 #include "gen/error.h"
 #include "isa_checks/object/code_object.h"
-#include "runtime/compile.h"
-#include "runtime/hiprtc.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/hiprtc.h"
 #include "tests/compile/kernels.h"
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // Facts and assembly of a code object that was compiled just now.
 #include "gen/error.h"
-#include "runtime/inspect.h"
+#include "runtime/build/inspect.h"
 #include "tests/compile/kernels.h"
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Kiln's own kernels under its own rules: nothing but what is stated here.
 #include "gen/catalog/catalog.h"
 #include "isa_checks/verdict/lint.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <functional>

@@ -1,6 +1,6 @@
 // Device code that must not compile: the static_asserts that stand behind the host's checks.
 #include "gen/error.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include "tests/compile/kernels.h"
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // What the compilers' errors say: a missing library, a text that does not compile, a dump that cannot be written.
 #include "gen/error.h"
-#include "runtime/compile.h"
-#include "runtime/dump.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/dump.h"
 #include "tests/compile/kernels.h"
 #include <doctest/doctest.h>
 #include <filesystem>

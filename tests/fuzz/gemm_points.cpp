@@ -5,10 +5,10 @@
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random.h"
-#include "runtime/build_kernel.h"
-#include "runtime/compile.h"
-#include "runtime/contract.h"
-#include "runtime/inspect.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/compile/compile.h"
+#include "runtime/build/contract.h"
+#include "runtime/build/inspect.h"
 #include "tests/fuzz/seeds.h"
 #include <cstdlib>
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // doctor: each line, on machines made of files.
-#include "runtime/doctor.h"
+#include "runtime/launch/doctor.h"
 #include "runtime/cache/layer.h"
 #include "tests/compile/run_cli.h"
 #include "tests/launch/loaded.h"

@@ -1,7 +1,7 @@
 // Stub: the HIP stub as a test uses it, and kernels to load.
 #pragma once
 #include "gen/spec/math.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include "runtime/cache/entry.h"
 #include "runtime/launch/device.h"
 #include "tests/launch/hip_stub.h"

@@ -1,7 +1,7 @@
 // check_kernel: what the numeric tests share.
 #include "tests/numeric/check_kernel.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
 #include "tests/exec/agreement.h"
 #include <cstdlib>
 #include <fmt/format.h>

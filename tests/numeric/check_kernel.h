@@ -4,7 +4,7 @@
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
 #include "isa_checks/exec/run/execute.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include <cstdint>
 #include <optional>
 #include <string>

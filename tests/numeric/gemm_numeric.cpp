@@ -3,8 +3,8 @@
 #include "gen/spec/math.h"
 #include "gen/reference/random.h"
 #include "isa_checks/object/code_object.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>
 #include <cstring>

@@ -3,8 +3,8 @@
 #include "gen/error.h"
 #include "gen/families/gemm_schedule.h"
 #include "gen/spec/math.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // Skinny GEMMs, executed: scales of blocks, weights of 4 bits, 32x32 matrix instructions, preshuffled weights, atomics.
 #include "gen/error.h"
 #include "gen/spec/math.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>
 #include <cmath>

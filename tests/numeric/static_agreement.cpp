@@ -4,8 +4,8 @@
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
 #include "isa_checks/analysis/kernel_analysis.h"
-#include "runtime/build_kernel.h"
-#include "runtime/emulate.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulate.h"
 #include "tests/exec/agreement.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
-#include "runtime/emulate.h"
+#include "runtime/launch/emulate.h"
 #include "tests/compile/run_cli.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

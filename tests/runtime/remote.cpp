@@ -1,5 +1,5 @@
 // The remote cache: against a real nginx, and against servers that are down, slow, lying, or go away in the middle.
-#include "runtime/cache/action_result.h"
+#include "runtime/cache/remote/action_result.h"
 #include "runtime/cache/digest.h"
 #include "runtime/stopwatch.h"
 #include "tests/runtime/fake_kernel.h"

@@ -1,7 +1,7 @@
 // Worker processes: killed, hung, out of memory, not there, of another version; and what becomes of them when their parent ends.
 #include "gen/catalog/catalog.h"
-#include "runtime/jit/compile_job.h"
-#include "runtime/jit/worker_pool.h"
+#include "runtime/workers/compile_job.h"
+#include "runtime/workers/pool.h"
 #include "runtime/stopwatch.h"
 #include "tests/compile/run_cli.h"
 #include <csignal>

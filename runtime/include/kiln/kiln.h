@@ -9,7 +9,7 @@
 #include "isa_checks/analysis/facts.h"
 #include "runtime/aot/aot.h"
 #include "runtime/aot/aot_command.h"
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include "runtime/jit/jit.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device.h"

@@ -2,7 +2,7 @@
 #include <gen/spec/dim.h>
 #include <gen/spec/math.h>
 #include <iostream>
-#include <runtime/build_kernel.h>
+#include <runtime/build/build_kernel.h>
 
 int main() {
   using namespace kiln;

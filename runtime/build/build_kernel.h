@@ -5,7 +5,7 @@
 #include "gen/families/schedule.h"
 #include "isa_checks/verdict/expectations.h"
 #include "isa_checks/analysis/facts.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include <string>
 #include <vector>
 
@@ -42,7 +42,7 @@ struct RejectedError : Error {
   std::vector<RejectedSchedule> rejected;
 };
 
-// Compiles the schedules that candidates() offers, best first, until one keeps the contract of runtime/contract.h.
+// Compiles the schedules that candidates() offers, best first, until one keeps the contract of runtime/build/contract.h.
 // `overrides`: "name=value" fields of the schedule, as in `kiln compile --set`: then only the schedules with these are tried.
 // Throws what the stages throw, and RejectedError.
 BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const CompileOptions& options = {},

@@ -1,6 +1,6 @@
 // RemoteCache: GET and PUT through libcurl.
-#include "runtime/cache/remote.h"
-#include "runtime/cache/action_result.h"
+#include "runtime/cache/remote/remote.h"
+#include "runtime/cache/remote/action_result.h"
 #include "runtime/cache/digest.h"
 #include <algorithm>
 #include <array>

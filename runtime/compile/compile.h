@@ -2,7 +2,7 @@
 #pragma once
 #include "gen/emit/kernel_source.h"
 #include "gen/plan/target.h"
-#include "runtime/compiler_library.h"
+#include "runtime/compile/compiler_library.h"
 #include "runtime/environment.h"
 #include <array>
 #include <cstdint>

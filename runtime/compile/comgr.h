@@ -1,7 +1,7 @@
 // Comgr: AMD's code object manager, the library below hipRTC, used directly as the second compiler.
 #pragma once
-#include "runtime/compiler_library.h"
-#include "runtime/dynamic_library.h"
+#include "runtime/compile/compiler_library.h"
+#include "runtime/compile/dynamic_library.h"
 
 namespace kiln {
 

@@ -1,7 +1,7 @@
 // WorkerProcess: spawns a worker and talks with it.
-#include "runtime/jit/worker_process.h"
+#include "runtime/workers/process.h"
 #include "gen/error.h"
-#include "runtime/jit/compile_job.h"
+#include "runtime/workers/compile_job.h"
 #include <algorithm>
 #include <cerrno>
 #include <csignal>

@@ -1,5 +1,5 @@
 // Random tensors: the same numbers for the same seed and name on every machine and standard library.
-#include "runtime/random_tensor.h"
+#include "runtime/cli/random_tensor.h"
 #include <cmath>
 #include <numbers>
 #include <random>

@@ -1,5 +1,5 @@
 // DynamicLibrary: dlopen with a search list and errors that say what was tried.
-#include "runtime/dynamic_library.h"
+#include "runtime/compile/dynamic_library.h"
 #include "gen/error.h"
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Comgr: own declarations of the few C functions used, for the interfaces 2 (ROCm 6) and 3 (ROCm 7).
-#include "runtime/comgr.h"
+#include "runtime/compile/comgr.h"
 #include "gen/error.h"
 #include "runtime/stopwatch.h"
 #include <cstdint>

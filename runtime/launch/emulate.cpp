@@ -1,5 +1,5 @@
 // emulate: device memory from tensors, the argument block, and tensors from device memory.
-#include "runtime/emulate.h"
+#include "runtime/launch/emulate.h"
 #include "gen/error.h"
 #include "gen/spec/preshuffle.h"
 #include "isa_checks/object/code_object.h"

@@ -1,10 +1,10 @@
 // doctor: one function for each line that it prints.
-#include "runtime/doctor.h"
+#include "runtime/launch/doctor.h"
 #include "gen/error.h"
 #include "gen/plan/target.h"
 #include "runtime/cache/cache.h"
-#include "runtime/compile.h"
-#include "runtime/jit/worker_pool.h"
+#include "runtime/compile/compile.h"
+#include "runtime/workers/pool.h"
 #include "runtime/launch/hip.h"
 #include <algorithm>
 #include <fmt/format.h>

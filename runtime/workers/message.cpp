@@ -1,5 +1,5 @@
 // Message: count, sizes, bytes; in the byte order of the one machine that both ends run on.
-#include "runtime/jit/message.h"
+#include "runtime/workers/message.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // CompileJob: a request compiled, and the messages that carry it to a worker and back.
-#include "runtime/jit/compile_job.h"
+#include "runtime/workers/compile_job.h"
 #include "gen/error.h"
 #include <fmt/format.h>
 #include <new>

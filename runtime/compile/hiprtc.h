@@ -1,7 +1,7 @@
 // Hiprtc: the compiler of HIP's runtime compilation library, loaded when it is needed.
 #pragma once
-#include "runtime/compiler_library.h"
-#include "runtime/dynamic_library.h"
+#include "runtime/compile/compiler_library.h"
+#include "runtime/compile/dynamic_library.h"
 
 namespace kiln {
 

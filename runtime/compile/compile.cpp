@@ -1,10 +1,10 @@
 // compile: HIP text to a code object, through hipRTC or comgr.
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include "gen/error.h"
 #include "gen/emit/templates.h"
-#include "runtime/comgr.h"
-#include "runtime/dump.h"
-#include "runtime/hiprtc.h"
+#include "runtime/compile/comgr.h"
+#include "runtime/compile/dump.h"
+#include "runtime/compile/hiprtc.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // kiln-worker: compiles kernels for a process of Kiln that started it, until that process closes the socket or ends.
 // Usage: kiln-worker MEMORY_LIMIT, with a socket as its standard input. It is no program for people.
-#include "runtime/jit/compile_job.h"
+#include "runtime/workers/compile_job.h"
 #include <charconv>
 #include <cstdio>
 #include <cstring>

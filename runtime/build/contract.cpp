@@ -1,5 +1,5 @@
 // The ISA contract of a generated kernel.
-#include "runtime/contract.h"
+#include "runtime/build/contract.h"
 #include "gen/families/gemm_schedule.h"
 #include "gen/plan/passes.h"
 #include <algorithm>

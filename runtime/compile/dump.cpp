@@ -1,5 +1,5 @@
 // Dumps: files left for a person to look at, in a private folder.
-#include "runtime/dump.h"
+#include "runtime/compile/dump.h"
 #include "gen/error.h"
 #include <cerrno>
 #include <cstring>

@@ -1,5 +1,5 @@
 // inspect: what the compiler made of a kernel, read from its code object.
-#include "runtime/inspect.h"
+#include "runtime/build/inspect.h"
 #include "gen/error.h"
 #include "isa_checks/object/code_object.h"
 #include "isa_checks/decode/disassembler.h"

@@ -1,10 +1,10 @@
 // WorkerPool: who compiles what, and what a crash means.
-#include "runtime/jit/worker_pool.h"
+#include "runtime/workers/pool.h"
 #include "gen/families/emit.h"
 #include "gen/error.h"
-#include "runtime/dump.h"
-#include "runtime/jit/compile_job.h"
-#include "runtime/jit/worker_process.h"
+#include "runtime/compile/dump.h"
+#include "runtime/workers/compile_job.h"
+#include "runtime/workers/process.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 #pragma once
 #include "isa_checks/verdict/expectations.h"
 #include "isa_checks/analysis/facts.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // CompileJob: a request compiled to the files of an entry, in this process or spelled as messages for another one.
 #pragma once
 #include "runtime/cache/entry.h"
-#include "runtime/jit/message.h"
+#include "runtime/workers/message.h"
 
 namespace kiln {
 

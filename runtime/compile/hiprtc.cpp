@@ -1,5 +1,5 @@
 // Hiprtc: own declarations of the few C functions used, so that no HIP header is needed to build Kiln.
-#include "runtime/hiprtc.h"
+#include "runtime/compile/hiprtc.h"
 #include "gen/error.h"
 #include "runtime/stopwatch.h"
 #include <fmt/format.h>

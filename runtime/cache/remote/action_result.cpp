@@ -1,5 +1,5 @@
 // ActionResult: the few fields of it that a kernel needs, encoded and decoded.
-#include "runtime/cache/action_result.h"
+#include "runtime/cache/remote/action_result.h"
 
 namespace kiln {
 namespace {

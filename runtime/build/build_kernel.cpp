@@ -1,8 +1,8 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
-#include "runtime/build_kernel.h"
+#include "runtime/build/build_kernel.h"
 #include "gen/families/emit.h"
-#include "runtime/contract.h"
-#include "runtime/inspect.h"
+#include "runtime/build/contract.h"
+#include "runtime/build/inspect.h"
 #include "runtime/stopwatch.h"
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // WorkerProcess: one running kiln-worker.
 #pragma once
 #include "runtime/cache/files.h"
-#include "runtime/jit/message.h"
+#include "runtime/workers/message.h"
 #include <chrono>
 #include <cstdint>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include "gen/emit/kernel_source.h"
 #include "gen/families/schedule.h"
 #include "isa_checks/exec/run/execute.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 
 namespace kiln {
 
