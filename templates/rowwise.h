@@ -3,7 +3,7 @@
 #include "common/math.h"
 #include "common/reduce.h"
 #include "common/stream.h"
-#include "rowwise_config.h"
+#include "rowwise/config.h"
 
 namespace kiln {
 

@@ -1,8 +1,8 @@
 // SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
 #pragma once
-#include "gemm_producers.h"
-#include "gemm_ring.h"
-#include "gemm_tile.h"
+#include "skinny_gemm/producers.h"
+#include "skinny_gemm/ring.h"
+#include "skinny_gemm/tile.h"
 
 namespace kiln {
 
@@ -20,7 +20,7 @@ public:
     group_ = group_in_order();
   }
 
-  // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of gemm_scales.h), and calls
+  // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of skinny_gemm/scales.h), and calls
   // epilogue(TileChunk, one InRegisters<Part> a product) for every chunk of C that this workgroup finishes.
   template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) {
     if constexpr (config.has_producers()) {

@@ -38,7 +38,7 @@ struct e4m3fn { u8 bits; };
 struct e4m3fnuz { u8 bits; };
 struct e5m2 { u8 bits; };
 struct e5m2fnuz { u8 bits; };
-// Two 4-bit numbers, the first in the low half; what they mean is in gemm_scales.h.
+// Two 4-bit numbers, the first in the low half; what they mean is in skinny_gemm/scales.h.
 struct u4x2 { u8 bits; };
 
 inline constexpr int wave_size = 64;

@@ -5,7 +5,7 @@
 // them to where they are used waits for nothing that is still needed in flight.
 #pragma once
 #include "common/memory.h"
-#include "gemm_scales.h"
+#include "skinny_gemm/scales.h"
 
 namespace kiln {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "common/dot.h"
 #include "common/reduce.h"
-#include "gemm_steps.h"
+#include "skinny_gemm/steps.h"
 
 namespace kiln {
 

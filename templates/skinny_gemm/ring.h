@@ -1,8 +1,8 @@
 // GemmRing: every wave loads its own steps, keeps a ring of them in flight in registers, and multiplies them.
 #pragma once
-#include "gemm_segment.h"
-#include "gemm_sums.h"
-#include "gemm_turn_scales.h"
+#include "skinny_gemm/segment.h"
+#include "skinny_gemm/sums.h"
+#include "skinny_gemm/turn_scales.h"
 
 namespace kiln {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "common/matrix.h"
 #include "common/memory.h"
-#include "skinny_gemm_config.h"
+#include "skinny_gemm/config.h"
 
 namespace kiln {
 
@@ -145,7 +145,7 @@ template <SkinnyGemmConfig config> struct PackedScales {
   u8 zero[config.products][Operands::rows][config.loads];
 
   KILN_MEMBER void load(Operands& from, u32 step) {
-    if constexpr (config.wide_scales()) return; // gemm_turn_scales.h sets them when they are used
+    if constexpr (config.wide_scales()) return; // skinny_gemm/turn_scales.h sets them when they are used
 #pragma unroll
     for (int u = 0; u < config.loads; ++u) {
       const GroupIndex index = from.position.index(step, u);

@@ -3,7 +3,7 @@
 #include "common/matrix.h"
 #include "common/memory.h"
 #include "common/reduce.h"
-#include "gemm_scales.h"
+#include "skinny_gemm/scales.h"
 
 namespace kiln {
 
@@ -57,7 +57,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
     }
     if constexpr (config.group > 0) scales.start(m, a_scale, lane_bytes() * 8 / config.b_bits);
   }
-  // To `step` of a tile of the matrices, each a pointer or a struct of gemm_scales.h.
+  // To `step` of a tile of the matrices, each a pointer or a struct of skinny_gemm/scales.h.
   template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, const A* a_matrix, Bs... matrices) {
     const u32 k = step * config.step_bytes();
     const u64 first = static_cast<u64>(tile) * config.tile_n * config.row_bytes() + (tail ? 0 : static_cast<u64>(k) * config.k_stride());
