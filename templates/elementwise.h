@@ -2,7 +2,7 @@
 #pragma once
 #include "common/math.h"
 #include "common/stream.h"
-#include "elementwise/config.h"
+#include "elementwise_config.h"
 
 namespace kiln {
 

@@ -3,7 +3,7 @@
 #include "common/math.h"
 #include "common/reduce.h"
 #include "common/stream.h"
-#include "rowwise/config.h"
+#include "rowwise_config.h"
 
 namespace kiln {
 

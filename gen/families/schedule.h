@@ -1,9 +1,9 @@
 // Schedule: how a plan runs on a target. Named numbers, no text.
 #pragma once
 #include "gen/plan/plan.h"
-#include "templates/elementwise/config.h"
-#include "templates/rowwise/config.h"
-#include "templates/skinny_gemm/config.h"
+#include "templates/elementwise_config.h"
+#include "templates/rowwise_config.h"
+#include "templates/skinny_gemm_config.h"
 #include <string>
 #include <vector>
 

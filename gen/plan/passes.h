@@ -1,7 +1,7 @@
 // Passes: for a residency, what each pass over the row reads from memory, takes from an earlier pass, and keeps for a later.
 #pragma once
 #include "gen/plan/plan.h"
-#include "templates/rowwise/config.h"
+#include "templates/rowwise_config.h"
 #include <vector>
 
 namespace kiln {

@@ -2,7 +2,7 @@
 #pragma once
 #include "common/matrix.h"
 #include "common/memory.h"
-#include "skinny_gemm/config.h"
+#include "skinny_gemm_config.h"
 
 namespace kiln {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "common/math.h"
 #include "common/stream.h"
-#include "skinny_gemm/config.h"
+#include "skinny_gemm_config.h"
 
 namespace kiln {
 
