@@ -39,11 +39,10 @@ std::vector<std::string_view> type_names() {
 }
 
 std::vector<std::string_view> operation_names() {
-  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup", "matmul_nt", "matmul_nt_scaled", "matmul_nt_w4", "columns"};
-  for (const Op op : {Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::group_sum, Op::group_mean,
-                      Op::group_max, Op::group_min, Op::group_absmax})
-    names.push_back(info(op).name);
-  for (const Op op : pointwise_ops()) names.push_back(info(op).name);
+  std::vector<std::string_view> names;
+  for (const Op op : all_ops())
+    if (info(op).arity > 0) names.push_back(info(op).name);
+  names.push_back("cast_nonsaturating");
   return names;
 }
 
