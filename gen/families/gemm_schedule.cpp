@@ -262,7 +262,7 @@ std::string gemm_fields_text(const SkinnyGemmConfig& c) {
       "rows={} n={} k={} a_bits={} b_bits={}{}{} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
       "vec={} {}atomics={}",
       c.rows, c.n, c.k, c.a_bits, c.b_bits, c.group ? fmt::format(" group={}", c.group) : "",
-      c.preshuffled ? " preshuffled=1" : "", name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec,
+      c.preshuffled ? " preshuffled=1" : "", to_string(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec,
       producers, static_cast<int>(c.atomics));
 }
 

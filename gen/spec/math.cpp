@@ -20,7 +20,7 @@ void require_operand_types(Op op, std::span<const Expr> operands) {
     const bool is_bool = operands[i].dtype() == boolean;
     if (is_bool == wants_bool(facts.kind, i)) continue;
     throw UserError(fmt::format("operation '{}'", facts.name),
-                    fmt::format("operand {} is {}", i + 1, name(operands[i].dtype())),
+                    fmt::format("operand {} is {}", i + 1, to_string(operands[i].dtype())),
                     is_bool ? "use cast(f32, ...) to compute with 0 and 1" : "compare it first, as in x > 0 or ne(x, 0)");
   }
 }

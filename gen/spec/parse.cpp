@@ -34,7 +34,7 @@ constexpr int max_nesting = 200; // of parentheses, calls and signs: the parser 
 
 std::vector<std::string_view> type_names() {
   std::vector<std::string_view> names;
-  for (const DType type : all_dtypes()) names.push_back(name(type));
+  for (const DType type : all_dtypes()) names.push_back(to_string(type));
   return names;
 }
 
@@ -202,9 +202,9 @@ private:
     const Expr value = sum();
     if (declared != value.shape())
       refuse(shape_token,
-             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, text(declared),
-                         text(value.shape())),
-             fmt::format("write {}{}", name(type), text(value.shape())));
+             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, to_text(declared),
+                         to_text(value.shape())),
+             fmt::format("write {}{}", to_string(type), to_text(value.shape())));
     OutputOptions options;
     if (accept("in_place_of")) options.in_place_of = expect_name("the input's name").text;
     if (accept("strided")) options.layout = Layout::strided;

@@ -106,7 +106,7 @@ TEST_CASE("at every edge operand the reference lies in the range that the accura
       const Range range = pointwise_range(op, std::span(operands, static_cast<std::size_t>(facts.arity)));
       const float reference = facts.reference(a, b, c);
       if (!range.contains(static_cast<double>(reference)))
-        FAIL_CHECK(facts.name << " of " << a << ", " << b << ", " << c << ": " << reference << " is outside " << text(range));
+        FAIL_CHECK(facts.name << " of " << a << ", " << b << ", " << c << ": " << reference << " is outside " << to_text(range));
     }
   }
 }
@@ -123,7 +123,7 @@ TEST_CASE("a range of operands from edge to edge holds the reference of every ed
         const Range range = pointwise_range(op, operand);
         for (const auto& x : edge_operands(facts))
           if (low[0] <= x[0] && x[0] <= high[0] && !range.contains(static_cast<double>(facts.reference(x[0], 0, 0))))
-            FAIL_CHECK(facts.name << " of " << x[0] << " is outside " << text(range) << ", that of " << text(operand[0]));
+            FAIL_CHECK(facts.name << " of " << x[0] << " is outside " << to_text(range) << ", that of " << to_text(operand[0]));
       }
   }
 }
