@@ -44,8 +44,9 @@ template <typename C, typename... Members> consteval int member_count() {
     return sizeof...(Members);
 }
 template <typename C> consteval int named_fields() {
+  constexpr C config{};
   int count = 0;
-  for_each_field(C{}, [&](const Field&, const auto&) { ++count; });
+  for_each_field(config, [&](const Field&, const auto&) { ++count; });
   return count;
 }
 
