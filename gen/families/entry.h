@@ -1,6 +1,6 @@
 // Entry: a family's definition as a Family. For the registry, and for tests that bring a family of their own.
 #pragma once
-#include "gen/families/fields.h"
+#include "gen/families/common/fields.h"
 #include "gen/families/schedule.h"
 #include <algorithm>
 

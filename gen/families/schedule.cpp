@@ -1,7 +1,7 @@
 // Schedule: the candidates of a plan's family, checked, and changed by name.
 #include "gen/families/schedule.h"
 #include "gen/error.h"
-#include "gen/families/fields.h"
+#include "gen/families/common/fields.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -23,10 +23,6 @@ std::vector<Setting> parse_settings(const std::vector<std::string>& texts) {
 }
 
 } // namespace
-
-void reject_schedule(const Plan& plan, const std::string& fact, const std::string& remedy) {
-  throw UserError(fmt::format("schedule of '{}'", plan.spec.name()), fact, remedy);
-}
 
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   std::vector<Schedule> result = plan.family->candidates(plan, target);

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-struct Family; // gen/families/family.h
+struct Family; // gen/families/common/family.h
 
 // What every stage reads, found once: the products of a spec, and the rest of it.
 struct AnalysedSpec {

@@ -1,7 +1,7 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
 #include "runtime/build/build_kernel.h"
 #include "gen/families/emit.h"
-#include "gen/families/family.h"
+#include "gen/families/common/family.h"
 #include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
 #include "runtime/stopwatch.h"

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-// What the schedule's family promises (gen/families/promises.h), and for every kernel no scratch and no spills.
+// What the schedule's family promises (gen/families/common/promises.h), and for every kernel no scratch and no spills.
 isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Target& target);
 
 } // namespace kiln

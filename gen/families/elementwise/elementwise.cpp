@@ -1,6 +1,6 @@
 // Elementwise: the schedules of flat kernels, and what they promise.
 #include "gen/families/elementwise/elementwise.h"
-#include "gen/families/streams.h"
+#include "gen/families/common/streams.h"
 #include <algorithm>
 
 namespace kiln {

@@ -1,7 +1,7 @@
 // Elementwise: one flat run of elements. Every tensor has the full shape and is contiguous, or is one value for all.
 #pragma once
-#include "gen/families/family.h"
-#include "gen/families/fields.h"
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
 #include "templates/elementwise_config.h"
 
 namespace kiln {

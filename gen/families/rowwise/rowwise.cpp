@@ -1,7 +1,7 @@
 // Rowwise: the estimate that chooses schedules of rows, what is valid, and what they promise.
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/error.h"
-#include "gen/families/streams.h"
+#include "gen/families/common/streams.h"
 #include <algorithm>
 #include <bit>
 

@@ -1,7 +1,7 @@
 // Rowwise: [rows, cols] with row reductions, broadcasts over rows or columns, groups, or leading strides.
 #pragma once
-#include "gen/families/family.h"
-#include "gen/families/fields.h"
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
 #include "gen/plan/passes.h"
 #include "templates/rowwise_config.h"
 

@@ -1,7 +1,7 @@
 // SkinnyGemm: few rows times one or two matrices, and a pointwise epilogue.
 #pragma once
-#include "gen/families/family.h"
-#include "gen/families/fields.h"
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
 #include "templates/skinny_gemm_config.h"
 
 namespace kiln {

@@ -1,7 +1,7 @@
 // Family: a kind of kernel. What each declares, and the entry that the stages call it by.
 #pragma once
 #include "gen/emit/assemble.h"
-#include "gen/families/promises.h"
+#include "gen/families/common/promises.h"
 #include <concepts>
 #include <optional>
 #include <span>
@@ -12,7 +12,7 @@
 namespace kiln {
 
 struct Schedule; // gen/families/schedule.h
-struct Setting;  // gen/families/fields.h
+struct Setting;  // gen/families/common/fields.h
 
 template <typename C> struct Candidate {
   C config;
@@ -20,7 +20,7 @@ template <typename C> struct Candidate {
 };
 
 // What the struct of a family has. Its config stands in templates/, shared with the device, with why_invalid(config); the names
-// of its fields are for_each_field(config, visit), see gen/families/fields.h.
+// of its fields are for_each_field(config, visit), see gen/families/common/fields.h.
 template <typename F>
 concept FamilyDefinition = requires(const typename F::Config& config, const Plan& plan, AnalysedSpec& spec, const Target& target) {
   { F::name } -> std::convertible_to<std::string_view>; // in plans and schedules, and of the door in templates/

@@ -1,5 +1,5 @@
 // Streams: widths, registers and promises of tensors that are streamed through lanes.
-#include "gen/families/streams.h"
+#include "gen/families/common/streams.h"
 #include <algorithm>
 
 namespace kiln {

@@ -1,5 +1,5 @@
 // Fields: settings by name, and what is wrong with them.
-#include "gen/families/fields.h"
+#include "gen/families/common/fields.h"
 #include <charconv>
 
 namespace kiln {

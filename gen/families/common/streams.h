@@ -1,6 +1,6 @@
 // Streams: what families share that stream tensors through lanes, a vector of elements at a time.
 #pragma once
-#include "gen/families/promises.h"
+#include "gen/families/common/promises.h"
 #include "gen/plan/passes.h"
 #include "gen/plan/target.h"
 #include <vector>
