@@ -79,7 +79,7 @@ public:
     for (const exec::Finding& finding : run.result.findings) fmt::print("{}\n", exec::to_text(finding));
     const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(kernel.schedule)));
     fmt::print("  {:<20} {:>7} wave instructions; {}\n", spec.name(), run.result.waves.executed(),
-               wrong ? text(*wrong) : "all values within their bounds");
+               wrong ? to_text(*wrong) : "all values within their bounds");
     good_ = good_ && run.result.completed && run.result.findings.empty() && !wrong;
     for (const auto& [name, tensor] : evaluate(spec, inputs_of(spec, expected_))) expected_.insert_or_assign(name, tensor);
     for (const auto& [name, tensor] : run.outputs) executed_.insert_or_assign(name, tensor);
