@@ -35,8 +35,8 @@ const MatrixUse* MatrixAnalysis::find(std::size_t instruction) const {
 }
 
 int result_wait_states(const MatrixShape& shape, const TargetFacts& target) {
-  const int passes = shape.passes();
-  const bool gfx950 = target.lds_read_banks == 64;
+  const int passes = shape.passes;
+  const bool gfx950 = target.generation == Generation::cdna4;
   if (!shape.xdl && shape.input == "f64") return shape.m == 4 ? 6 : gfx950 ? 19 : 11;
   if (!shape.xdl) return passes + 2;
   return passes + 3 + (gfx950 && passes > 2 ? 1 : 0); // 5, 7, 11, 19; on gfx950 5, 8, 12, 20
@@ -82,7 +82,7 @@ std::string to_text(const MatrixAnalysis& matrix, const Program& program) {
       nops += use->nop_states;
     }
     const MatrixShape& s = list.front()->shape;
-    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes(), s.cycles,
+    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes, s.cycles(),
                         s.operations());
     if (shortest >= 0) text += fmt::format(", chains with {} instructions between at the least", shortest);
     if (nops > 0) text += fmt::format(", {} wait states in s_nop before readers", nops);
@@ -99,7 +99,7 @@ std::string to_json(const MatrixAnalysis& matrix, const Program& program) {
     json.push_back({{"address", program.instructions[use.instruction].address},
                     {"mnemonic", program.instructions[use.instruction].mnemonic},
                     {"loop", use.loop == nothing ? Json() : Json(use.loop)},
-                    {"passes", use.shape.passes()},
+                    {"passes", use.shape.passes},
                     {"operations", use.shape.operations()},
                     {"next_in_chain", number(use.next_in_chain)},
                     {"next_reader", number(use.next_reader)},

@@ -1,7 +1,6 @@
 // MatrixAnalysis: the matrix instructions of a kernel, how far apart those are that depend on one another, and the wait
 // states that s_nop spends between a result and its reader.
 #pragma once
-#include "isa_checks/decode/matrix_shape.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/decode/program.h"
 #include <optional>

@@ -24,7 +24,7 @@ std::optional<std::uint16_t> small_number(Text digits) {
 }
 
 // "7" or "[4:7]" behind the letter of a register file.
-std::optional<RegisterRange> indexed(Text text, std::uint16_t file, std::uint16_t size) {
+std::optional<RegisterRange> indexed(Text text, std::uint16_t file, int size) {
   std::uint16_t first = 0, last = 0;
   if (text.starts_with('[') && text.ends_with(']')) {
     text = text.substr(1, text.size() - 2);
@@ -62,8 +62,8 @@ std::optional<RegisterRange> parse_register(Text text) {
                                     {"scc", {reg::scc, 1}}};
   if (text.size() < 2) return std::nullopt;
   const Text rest = text.substr(1);
-  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::vgpr, 256);
-  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::agpr, 256);
+  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::vgpr, TargetFacts::max_arch_vgprs);
+  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::agpr, TargetFacts::max_arch_vgprs);
   if (text[0] == 's' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::sgpr, 102);
   for (const Named& n : named)
     if (n.name == text) return n.range;
@@ -230,6 +230,13 @@ std::optional<std::int64_t> Operands::value(Text name) const {
     if (const auto number = parse_number(rest.substr(0, rest.find(' ')))) return static_cast<std::int64_t>(*number);
   }
   return std::nullopt;
+}
+
+std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const TargetFacts& target) {
+  if (!instruction.mnemonic.starts_with("v_mfma_") && !instruction.mnemonic.starts_with("v_smfmac_")) return std::nullopt;
+  const Operands o = operands_of(instruction);
+  const auto format = [&](Text name) { return static_cast<int>(o.value(name).value_or(0)); };
+  return matrix_shape(Text(instruction.mnemonic), target, {format("cbsz"), format("blgp")});
 }
 
 bool RegisterUse::reads_any(RegisterRange range) const {

@@ -1,6 +1,7 @@
 // Operands: an instruction's operands from its printed text, and the registers that it reads and writes.
 #pragma once
 #include "isa_checks/decode/disassembler.h"
+#include "isa_checks/target/matrix_shape.h"
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -59,6 +60,9 @@ struct RegisterUse {
 
 // Valid as long as the instruction.
 Operands operands_of(const Instruction& instruction);
+
+// As of the mnemonic (target/matrix_shape.h), with the operand formats that the modifiers name.
+std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const TargetFacts& target);
 
 // Registers that the text names, and the implicit ones of comparisons, saveexec and carry instructions. A register of which
 // an instruction keeps a part (accumulation in place, halves, lanes that DPP leaves alone) counts as read too. EXEC is

@@ -80,7 +80,7 @@ constexpr Semantics table[] = {
 };
 
 void move(const Wave& wave, Operand& o, u32 by) {
-  if (o.kind != Operand::vector || o.reg >= 256) return;
+  if (o.kind != Operand::vector || o.reg >= first_accumulator) return;
   if (o.reg + by + static_cast<u32>(registers(o.type)) > wave.arch_count)
     throw Stop(fmt::format("indexed register v{} is beyond the {} that there are", o.reg + by, wave.arch_count));
   o.reg = static_cast<std::uint16_t>(o.reg + by);

@@ -6,8 +6,8 @@
 namespace kiln::exec {
 
 std::uint32_t read_scalar_code(const Wave& wave, std::uint16_t number) {
-  if (number < 128) return wave.s[number];
-  if (number <= 192) return number - 128U;
+  if (number < code::scalar_registers) return wave.s[number];
+  if (number <= 192) return number - code::zero;
   if (number <= 208) return 192U - number;
   switch (number) {
   case code::vccz: return wave.pair(code::vcc) == 0 ? 1 : 0;

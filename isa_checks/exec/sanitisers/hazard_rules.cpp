@@ -173,7 +173,7 @@ HazardNeed after_store(const Pair& p) {
 
 HazardNeed hazard_need(const Inst& first, const HazardTraits& first_traits, const Inst& second, const HazardTraits& second_traits,
                        const isa::TargetFacts& target) {
-  const Pair p{first, second, first_traits, second_traits, target.later_matrix_results};
+  const Pair p{first, second, first_traits, second_traits, target.generation == isa::Generation::cdna4};
   const std::uint16_t both = first_traits.produces & second_traits.consumes;
   HazardNeed need;
   const auto consider = [&](std::uint16_t bit, auto rule) {

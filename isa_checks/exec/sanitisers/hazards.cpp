@@ -16,7 +16,7 @@ constexpr int longest_wait = 20; // after a 16-pass matrix instruction on gfx950
 int matrix_passes(const Inst& inst, const isa::TargetFacts& target) {
   const MatrixShape& s = *inst.op->matrix;
   const std::string_view name = inst.op->name;
-  if (s.a == Element::f64) return s.m == 4 ? 4 : target.later_matrix_results ? 16 : 8;
+  if (s.a == Element::f64) return s.m == 4 ? 4 : target.generation == isa::Generation::cdna4 ? 16 : 8;
   if (s.m == 4) return 2;
   const bool large = s.m == 32;
   if (name.find("f8f6f4") != name.npos) { // full rate only when neither A nor B is an 8-bit format
