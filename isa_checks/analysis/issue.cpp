@@ -72,7 +72,7 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
   case InstructionClass::trans:
     return {Pipe::trans, quarter_rate, 0};
   case InstructionClass::mfma: {
-    const auto shape = matrix_shape(instruction, target);
+    const auto shape = matrix_shape(instruction, operands_of(instruction), target);
     return {Pipe::matrix, static_cast<double>(shape ? shape->cycles() : clocks_per_pass), shape ? static_cast<double>(shape->operations()) : 0};
   }
   case InstructionClass::vmem_load:

@@ -29,9 +29,6 @@ struct MatrixAnalysis {
   const MatrixUse* find(std::size_t instruction) const;
 };
 
-// Wait states between a matrix instruction and a reader that is not its own chain (LLVM, GCNHazardRecognizer.cpp).
-int result_wait_states(const MatrixShape& shape, const TargetFacts& target);
-
 MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
                               const TargetFacts& target);
 

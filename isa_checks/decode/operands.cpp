@@ -232,18 +232,9 @@ std::optional<std::int64_t> Operands::value(Text name) const {
   return std::nullopt;
 }
 
-std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const TargetFacts& target) {
-  if (!instruction.mnemonic.starts_with("v_mfma_") && !instruction.mnemonic.starts_with("v_smfmac_")) return std::nullopt;
-  const Operands o = operands_of(instruction);
-  const auto format = [&](Text name) { return static_cast<int>(o.value(name).value_or(0)); };
+std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Operands& operands, const TargetFacts& target) {
+  const auto format = [&](Text name) { return static_cast<int>(operands.value(name).value_or(0)); };
   return matrix_shape(Text(instruction.mnemonic), target, {format("cbsz"), format("blgp")});
-}
-
-bool RegisterUse::reads_any(RegisterRange range) const {
-  return std::any_of(reads().begin(), reads().end(), [range](RegisterRange r) { return r.overlaps(range); });
-}
-bool RegisterUse::writes_any(RegisterRange range) const {
-  return std::any_of(writes().begin(), writes().end(), [range](RegisterRange r) { return r.overlaps(range); });
 }
 
 Operands operands_of(const Instruction& instruction) {

@@ -186,7 +186,7 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
 
   std::atomic<bool> stop = false;
   RunContext context{program, launch, options, memory, {}, {}, has_direct_loads(program), stop};
-  if (options.check_hazards) context.hazards = hazard_traits(program.instructions, object.target());
+  if (options.check_hazards) context.hazards = program.hazards;
   context.flag_uses = find_flag_reads(program.instructions);
   std::vector<std::unique_ptr<Worker>> workers;
   for (int t = 0; t < threads; ++t) workers.push_back(std::make_unique<Worker>(context, progress, workers.size()));

@@ -1,5 +1,6 @@
 // Pre-decoding: from fields and a table entry to an Inst with its operands, modifiers and register ranges.
 #include "isa_checks/exec/run/program.h"
+#include "isa_checks/decode/hazard_traits.h"
 #include "isa_checks/decode/disassembler.h"
 #include "isa_checks/exec/machine/control.h"
 #include "isa_checks/exec/instructions/gpr_index.h"
@@ -252,8 +253,12 @@ Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
   for (const isa::Instruction& i : decoded) {
     program.index_of_word[(i.address - kernel.entry) / 4] = static_cast<std::uint32_t>(program.instructions.size());
     program.instructions.push_back(make_inst(i, object.target()));
+    const isa::Operands operands = isa::operands_of(i);
+    program.hazards.push_back(isa::hazard_traits(i, operands, isa::register_use(i, operands), object.target()));
   }
   prepare_index_mode(program.instructions);
+  for (std::size_t k = 0; k < decoded.size(); ++k) // in index mode registers are known only when the instruction runs
+    if (program.instructions[k].handler != program.instructions[k].op->handler) program.hazards[k] = {};
   for (std::size_t k = 0; k < decoded.size(); ++k)
     if (decoded[k].branch_target) program.instructions[k].target = program.index_of(*decoded[k].branch_target);
   return program;
