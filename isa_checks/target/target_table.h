@@ -32,6 +32,7 @@ struct TargetFacts {
   int lds_bytes;                // of a CU, also the most that one workgroup may have (IsaInfo)
   int lds_granule_bytes;        // AMDGPUUsage, "Code Object V3 Kernel Descriptor"; IsaInfo::getLdsDwGranularity
   int lds_read_banks;           // of 4 bytes, that reads see, all but ds_read_b96: HipKittens' measurements
+  int lds_dma_base_bits;        // of M0, that a load to LDS adds to its address. CDNA4's is not public: 160 KiB need 18
   Fp8Format fp8;                // AMD's blog "Matrix Core Programming on CDNA3 and CDNA4"
 
   // Instructions that only some architectures have.

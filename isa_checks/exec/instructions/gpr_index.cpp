@@ -4,7 +4,7 @@
 // set (sources 0, 1, 2, destination). Lane reads and writes, memory and matrix instructions are not indexed. s_movrels and s_movreld
 // add M0 to the number of their scalar source or destination.
 #include "isa_checks/exec/instructions/gpr_index.h"
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include "isa_checks/exec/instructions/tables.h"

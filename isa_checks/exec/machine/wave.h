@@ -62,7 +62,7 @@ struct Wave {
   InstCounters* counters = nullptr;  // by instruction index; null: off
   std::span<const Inst> program;
   std::uint64_t code_base = 0;       // device address of the code object's address 0
-  int lds_banks = 32;                // that reads see
+  const isa::TargetFacts* target = nullptr;
   std::uint64_t clock = 0;           // what s_memtime reads; advances with every instruction of the workgroup
 
   // What tells a wave that waits for others from one that works: reads of one place again and again, and what others can see.

@@ -2,7 +2,7 @@
 #include "isa_checks/exec/run/program.h"
 #include "isa_checks/decode/hazard_traits.h"
 #include "isa_checks/decode/disassembler.h"
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/instructions/gpr_index.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
