@@ -65,7 +65,7 @@ struct WaitAnalysis {
 // address GDS (llvm-mc refuses both). That ds_gws_* count in lgkmcnt and in expcnt is from LLVM's SIInsertWaitcnts.cpp
 // (GDS_ACCESS, GDS_GPR_LOCK).
 // Ends within about two seconds whatever the flow graph: see WaitAnalysis::complete.
-WaitAnalysis analyze_waits(const Program& program);
+WaitAnalysis analyse_waits(const Program& program);
 
 // Operations outstanding before an instruction, over all paths to it.
 struct OutstandingCounts {
