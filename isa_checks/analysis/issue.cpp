@@ -11,7 +11,7 @@ namespace {
 
 constexpr double wave_clocks = 4; // 64 lanes on 16 lanes of a SIMD
 constexpr double quarter_rate = 16;
-constexpr double lanes = 64;
+constexpr double lanes = TargetFacts::wave_size;
 constexpr double simds = 4;
 constexpr double memory_path_bytes = 64; // the vector memory path of a CU, bytes a clock
 
@@ -72,8 +72,8 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
   case InstructionClass::trans:
     return {Pipe::trans, quarter_rate, 0};
   case InstructionClass::mfma: {
-    const auto shape = matrix_shape(instruction, target);
-    return {Pipe::matrix, static_cast<double>(shape ? shape->cycles : 4), shape ? static_cast<double>(shape->operations()) : 0};
+    const auto shape = matrix_shape(instruction, operands_of(instruction), target);
+    return {Pipe::matrix, static_cast<double>(shape ? shape->cycles() : clocks_per_pass), shape ? static_cast<double>(shape->operations()) : 0};
   }
   case InstructionClass::vmem_load:
   case InstructionClass::vmem_store:

@@ -1,7 +1,7 @@
 // IssueEstimate: how long each pipe of a compute unit is busy with one repetition of a loop, and the roofline that
 // follows: what bounds the loop, and how far apart the bounds are.
 #pragma once
-#include "isa_checks/decode/matrix_shape.h"
+#include "isa_checks/target/matrix_shape.h"
 #include "isa_checks/analysis/memory_accesses.h"
 #include "isa_checks/decode/program.h"
 #include <array>

@@ -186,11 +186,11 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
   std::memcpy(&operand, instruction.bytes.data(), sizeof operand);
   const int vmcnt = (operand & 15) | (operand >> 14 << 4), expcnt = (operand >> 4) & 7, lgkmcnt = (operand >> 8) & 15;
   WaitCounts counts;
-  if (vmcnt != 63)
+  if (vmcnt != TargetFacts::max_vmcnt)
     counts.vmcnt = vmcnt;
-  if (expcnt != 7)
+  if (expcnt != TargetFacts::max_expcnt)
     counts.expcnt = expcnt;
-  if (lgkmcnt != 15)
+  if (lgkmcnt != TargetFacts::max_lgkmcnt)
     counts.lgkmcnt = lgkmcnt;
   return counts;
 }

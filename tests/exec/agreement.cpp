@@ -65,7 +65,7 @@ WaitAgreement compare_waits(const isa::Program& program, const isa::WaitAnalysis
 WaitAgreement compare_waits(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run) {
   isa::Disassembler disassembler(object.target());
   const isa::Program program = isa::build_program(object.kernel(kernel), disassembler);
-  return compare_waits(program, isa::analyze_waits(program), run);
+  return compare_waits(program, isa::analyse_waits(program), run);
 }
 
 std::optional<std::string> first_disagreement(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run) {

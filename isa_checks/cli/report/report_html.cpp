@@ -34,7 +34,7 @@ Json occupancy_json(const KernelAnalysis& a) {
           {"sgpr_waves", o.sgpr_waves},
           {"lds_waves", lds_waves},
           {"next_vgprs", o.next_vgprs},
-          {"vgprs_total", t.vgprs_per_simd},
+          {"vgprs_total", t.max_vgprs},
           {"allocated_vgprs", o.allocated_vgprs},
           {"lds_total", t.lds_bytes},
           {"allocated_lds", o.allocated_lds_bytes},
