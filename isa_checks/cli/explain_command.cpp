@@ -36,7 +36,7 @@ public:
 private:
   static void list(std::ostream& out) {
     for (const Rule& rule : all_rules())
-      out << fmt::format("{:<8} {:<8} {:<4} {}\n", rule.id, name_of(rule.severity), rule.on ? "on" : "off", rule.summary);
+      out << fmt::format("{:<8} {:<8} {:<4} {}\n", rule.id, to_string(rule.severity), rule.on ? "on" : "off", rule.summary);
     out << fmt::format("{:<8} {:<8} {:<4} {}\n", contract_rule, "error", "on", "an expectation of the kernel is not met");
   }
 

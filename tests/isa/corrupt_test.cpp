@@ -40,7 +40,7 @@ bool exercise(const Bytes& bytes) {
       const KernelFacts facts = kernel_facts(object, kernel, program.instructions);
       CHECK_FALSE(to_text(facts).empty());
       CHECK_FALSE(to_json(facts).empty());
-      CHECK_FALSE(to_json(analyze_waits(program), program).empty());
+      CHECK_FALSE(to_json(analyse_waits(program), program).empty());
       executed_estimate(program, std::vector<std::uint64_t>(program.loops.size(), 3));
     }
     return true;

@@ -19,7 +19,7 @@ Analyzed analyze(std::string_view body, std::string_view arch = "gfx942") {
   const CodeObject object = assemble_kernel(body, arch);
   Disassembler disassembler(object.target());
   Analyzed result{build_program(object.kernel("k"), disassembler), {}};
-  result.waits = analyze_waits(result.program);
+  result.waits = analyse_waits(result.program);
   return result;
 }
 
