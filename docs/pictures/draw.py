@@ -11,7 +11,7 @@ STYLE = """
   .a { fill: #ddf4ff; stroke: #0969da } .b { fill: #fff1e5; stroke: #bc4c00 } .c { fill: #dafbe1; stroke: #1a7f37 }
   .d { fill: #fbefff; stroke: #8250df } .e { fill: #fff8c5; stroke: #9a6700 } .none { fill: none; stroke: #59636e }
   @media (prefers-color-scheme: dark) {
-    .page { fill: #0d1117 } .t { fill: #f0f6fc } .s { fill: #9198a1 }
+    .page { fill: #0d1117 } .t { fill: #f0f6fc } .s { fill: #b7bdc8 }
     .box { fill: #151b23; stroke: #9198a1 } .line { stroke: #9198a1 } .head { fill: #9198a1 }
     .a { fill: #0c2d6b; stroke: #4493f8 } .b { fill: #5a1e02; stroke: #db6d28 } .c { fill: #033a16; stroke: #3fb950 }
     .d { fill: #3c1e70; stroke: #ab7df8 } .e { fill: #4b2900; stroke: #d29922 } .none { stroke: #9198a1 }
@@ -71,18 +71,18 @@ def flow():
     verbs = ["make_plan", "candidates", "emit_source", "hipRTC, comgr", "check_isa"]
     w, gap, y, h = 112, 52, 96, 60
     x = [30 + i * (w + gap) for i in range(6)]
-    p.box(x[0] - 12, 60, x[3] + w - x[0] + 24, 128, "none", dashed=True)
+    p.box(x[0] - 12, 60, x[3] + w - x[0] + 24, 108, "none", dashed=True)
     p.text(x[0], 80, "gen: pure values", 12, "s", "start")
-    p.box(x[4] - 12, 60, w + 24, 128, "none", dashed=True)
+    p.box(x[4] - 12, 60, w + 24, 108, "none", dashed=True)
     p.text(x[4], 80, "runtime", 12, "s", "start")
-    p.box(x[5] - 12, 60, w + 24, 128, "none", dashed=True)
+    p.box(x[5] - 12, 60, w + 24, 108, "none", dashed=True)
     p.text(x[5], 80, "isa_checks", 12, "s", "start")
     for i, (noun, what, kind) in enumerate(nouns):
         p.box(x[i], y, w, h, kind, [noun, what])
     for i, verb in enumerate(verbs):
         p.arrow((x[i] + w + 3, y + h / 2), (x[i + 1] - 3, y + h / 2))
-        p.text(x[i] + w + gap / 2, 178, verb, 12, "s", mono=True)
-    p.arrow((x[5] + w / 2, y - 3), (x[5] + w / 2, 34), (x[2] + w / 2, 34), (x[2] + w / 2, y - 3), dashed=True)
+        p.text(x[i] + w + gap / 2, 186, verb, 12, "s", mono=True)
+    p.arrow((x[5] + w - 18, y - 3), (x[5] + w - 18, 34), (x[2] + w / 2, 34), (x[2] + w / 2, y - 3), dashed=True)
     p.text((x[2] + x[5] + w) / 2, 26, "a promise is broken: the next schedule", 12, "s")
     ky = 232
     p.arrow((x[5] + w / 2, y + h + 3), (x[5] + w / 2, ky - 3))
@@ -90,17 +90,17 @@ def flow():
     p.box(x[5] - 52, ky, w + 64, h, "c", ["Kernel", "code, arguments, facts"])
     p.box(x[2] - 42, ky, w + 84, h, "e", ["cache", "memory, folder, layers, HTTP"])
     p.arrow((x[5] - 55, ky + 20), (x[2] + w + 45, ky + 20))
-    p.text((x[2] + w + x[5] - 20) / 2, ky + 12, "stored under a hash of spec, target, Kiln, compiler", 12, "s")
+    p.text((x[2] + w + x[5] - 20) / 2, ky + 12, "stored; key: spec, target, Kiln, compiler", 12, "s")
     p.arrow((x[2] + w + 45, ky + 42), (x[5] - 55, ky + 42))
     p.text((x[2] + w + x[5] - 20) / 2, ky + 58, "found: nothing is planned, emitted or compiled", 12, "s")
     p.arrow((x[0] + w / 2, y + h + 3), (x[0] + w / 2, ky + 30), (x[2] - 45, ky + 30))
     p.text(x[0] + w / 2 + 12, ky + 22, "asked for first", 12, "s", "start")
     dy = 322
-    p.box(x[3] + 20, dy, 200, 36, "box", ["GPU, through HIP"])
-    p.box(x[4] + 68, dy, 226, 36, "box", ["the CPU model, without a GPU"])
+    p.box(x[3] - 2, dy, 200, 36, "box", ["GPU, through HIP"])
+    p.box(x[4] + 48, dy, 226, 36, "box", ["the CPU model, without a GPU"])
     p.arrow((x[5] - 20, ky + h + 3), (x[5] - 20, dy - 3))
-    p.arrow((x[5] - 40, ky + h + 3), (x[5] - 40, dy - 14), (x[3] + 120, dy - 14), (x[3] + 120, dy - 3))
-    p.text(x[3] + 8, dy + 22, "load, bind, launch", 12, "s", "end")
+    p.arrow((x[5] - 40, ky + h + 3), (x[5] - 40, dy - 14), (x[3] + 98, dy - 14), (x[3] + 98, dy - 3))
+    p.text(x[3] - 14, dy + 22, "load, bind, launch", 12, "s", "end")
     p.write()
 
 
@@ -134,7 +134,7 @@ def tiles():
     p.text((left + columns * w + cx) / 2, top + h / 2 - 8, "2 parts", 12, "s")
     p.text((left + columns * w + cx) / 2, top + h * 1.5 - 8, "3 parts", 12, "s")
     p.text((left + columns * w + cx) / 2, top + h * 2.5 - 8, "2 parts", 12, "s")
-    y = 400
+    y = 408
     for g in range(workgroups):
         x = 30 + g * 126
         p.box(x, y - 12, 16, 16, kinds[g], radius=2)
@@ -142,7 +142,7 @@ def tiles():
         p.text(x + 22, y + 18, f"steps {first[g]} to {first[g + 1] - 1}", 11, "s", "start")
     p.text(664, y + 1, "Workgroup 1 crosses a tile's end: two segments.", 12, "s", "start")
     p.text(664, y + 18, "Parts of a tile meet in the workspace.", 12, "s", "start")
-    p.text(30, 452, "24 steps on 5 workgroups: everyone gets 4 or 5, whatever n and k are. Tiles as the unit would leave 2 of 5 idle.", 13, "t", "start")
+    p.text(30, 456, "24 steps on 5 workgroups: everyone gets 4 or 5, whatever n and k are. Tiles as the unit would leave 2 of 5 idle.", 13, "t", "start")
     p.write()
 
 
@@ -167,7 +167,7 @@ def ring():
         p.line(x1, bottom + 3, x1, bottom + 13)
         p.line(x2, bottom + 3, x2, bottom + 13)
         p.text((x1 + x2) / 2, bottom + 26, ["turn 0", "turn 1", "the last turn loads nothing"][turn], 12, "s")
-    p.line(left + unit * 5, top - 12, left + unit * 5, bottom, dashed=True)
+    p.line(left + unit * 5, top - 12, left + unit * 5, top + h, dashed=True)
     p.text(left + unit * 5, top - 18, "s_waitcnt vmcnt(3 loads): the oldest load has come, three stay in flight", 12, "s")
     p.box(left, bottom + 46, 16, 16, "a", radius=2)
     p.text(left + 22, bottom + 59, "load in flight", 12, "t", "start")
@@ -182,12 +182,12 @@ def caches():
     p = Picture("caches", 980, 330, "The layers of the kernel cache, in the order in which they are asked")
     stages = [("memory", ["of this process", "30 ns"], "e"), ("KILN_CACHE_DIR", ["writable folder", "0.2 ms"], "c"),
               ("KILN_CACHE_LAYERS", ["read-only folders,", "shipped by kiln aot"], "c"), ("KILN_CACHE_URL", ["HTTP server,", "checked byte by byte"], "d"),
-              ("compile", ["worker processes,", "0.1 to 2 s"], "b")]
+              ("compile", ["worker processes,", "0.1 s and more"], "b")]
     w, gap, y, h = 156, 38, 110, 78
     x = [24 + i * (w + gap) for i in range(5)]
     p.text(24, 28, "Jit::compile(spec) asks from left to right; what is found is put into everything before it.", 13, "t", "start")
     for i, (name, lines, kind) in enumerate(stages):
-        p.box(x[i], y, w, h, kind, [name] + lines, 13)
+        p.box(x[i], y, w, h, kind, [name] + lines, 12)
         if i:
             p.arrow((x[i - 1] + w + 3, y + h / 2), (x[i] - 3, y + h / 2))
             p.text(x[i] - gap / 2, y + h / 2 - 8, "miss", 11, "s")
