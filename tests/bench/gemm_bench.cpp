@@ -51,7 +51,7 @@ bool multiplies(const isa::Instruction& i) {
 void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) {
   const SkinnyGemmConfig& c = built.schedule.gemm;
   const isa::Program program = program_of(built.object);
-  const isa::WaitAnalysis waits = isa::analyze_waits(program);
+  const isa::WaitAnalysis waits = isa::analyse_waits(program);
   const double waves = c.waves * workgroups_a_cu;
   figures.peak_kib = figures.least_kib = c.ring * c.b_loads() * waves;
   for (const isa::LoopFlight& flight : waits.loops) {

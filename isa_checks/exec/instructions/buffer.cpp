@@ -1,6 +1,6 @@
 // buffer_ instructions: addresses through a resource descriptor, with its range check.
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Branches, barriers, waits, mode and hardware registers.
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wait_counts.h"
@@ -159,9 +159,5 @@ constexpr Semantics table[] = {
 
 const Semantics& not_modelled_semantics() { return unknown; }
 Table control_table() { return table; }
-
-Stop::Stop(const char* met) : std::runtime_error(met) {}
-Stop::Stop(const std::string& met) : std::runtime_error(met) {}
-Stop::~Stop() = default;
 
 } // namespace kiln::exec

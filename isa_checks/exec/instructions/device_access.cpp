@@ -3,7 +3,7 @@
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/machine/numeric.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>
@@ -198,8 +198,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
 
 // The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes a lane in order.
 void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
-  // 16 bits of M0 reach what gfx942 has. How many gfx950 reads is not public: its 160 KiB need 18, and public kernels load there.
-  const u64 base = (wave.s[code::m0] & (wave.lds_banks == 64 ? 0x3ffffU : 0xffffU)) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));
+  const u64 base = (wave.s[code::m0] & ((1U << wave.target->lds_dma_base_bits) - 1)) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));
   for_each_lane(at.mask, [&](int i) {
     const std::byte* const from = host_bytes(wave, inst, at.lane[i], op.bytes, i, false);
     const unsigned step = std::max<unsigned>(op.bytes, 4);

@@ -1,4 +1,5 @@
 // flat_ instructions whose addresses stand for LDS.
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/machine/findings.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include <bit>

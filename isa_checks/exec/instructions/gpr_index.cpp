@@ -4,7 +4,7 @@
 // set (sources 0, 1, 2, destination). Lane reads and writes, memory and matrix instructions are not indexed. s_movrels and s_movreld
 // add M0 to the number of their scalar source or destination.
 #include "isa_checks/exec/instructions/gpr_index.h"
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include "isa_checks/exec/instructions/tables.h"
@@ -80,7 +80,7 @@ constexpr Semantics table[] = {
 };
 
 void move(const Wave& wave, Operand& o, u32 by) {
-  if (o.kind != Operand::vector || o.reg >= 256) return;
+  if (o.kind != Operand::vector || o.reg >= first_accumulator) return;
   if (o.reg + by + static_cast<u32>(registers(o.type)) > wave.arch_count)
     throw Stop(fmt::format("indexed register v{} is beyond the {} that there are", o.reg + by, wave.arch_count));
   o.reg = static_cast<std::uint16_t>(o.reg + by);

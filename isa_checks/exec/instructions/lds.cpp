@@ -1,11 +1,11 @@
 // ds_ instructions: LDS reads, writes and atomics, and the lane exchanges that use its crossbar.
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/machine/findings.h"
 #include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/instructions/lds_banks.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>

@@ -3,7 +3,7 @@
 // The order in which the hardware adds the products of one element is not public. The model adds them to C exactly in double
 // (each product of elements up to f16 is exact there) and rounds once to f32; f64 is a chain of fused multiply-adds over k;
 // integers wrap.
-#include "isa_checks/exec/machine/matrix.h"
+#include "isa_checks/exec/instructions/matrix_places.h"
 #include "isa_checks/exec/machine/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
@@ -270,22 +270,6 @@ double addend(const MatrixShape& s, const Inst& inst, const u32* c, ResultPlace 
   }
   if (s.accumulator == Element::i8) return static_cast<double>(static_cast<std::int32_t>(c[at.reg * lane_count + at.lane]));
   return element(c, at.lane, at.reg, s.accumulator, false);
-}
-
-int MatrixShape::element_bits(Element e) const {
-  switch (e) {
-  case Element::f64: return 64;
-  case Element::f32:
-  case Element::xf32: return 32;
-  case Element::f16:
-  case Element::bf16: return 16;
-  default: return 8;
-  }
-}
-
-int matrix_source_registers(const MatrixShape& shape, const Fields& fields, int operand) {
-  if (shape.named_formats) return named_format_registers(operand == 0 ? fields.cbsz : fields.blgp);
-  return operand == 0 ? shape.a_registers() : shape.source_registers();
 }
 
 Table matrix_table(bool fnuz) {

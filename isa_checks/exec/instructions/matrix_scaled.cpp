@@ -5,8 +5,8 @@
 // Formats of 8 bits: 16 adjacent ones from 16 (l / m) on, and 16 more k / 2 further (AMD's blog on matrix cores of CDNA3 and
 // CDNA4; public kernels agree). A lane's scale byte belongs to the 32 elements from 32 (l / m) on of that row or column. The
 // scales are applied exactly, then the sum is formed as in matrix.cpp.
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/matrix.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/instructions/matrix_places.h"
 #include "isa_checks/exec/machine/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
@@ -21,15 +21,14 @@ namespace {
 
 using u32 = std::uint32_t;
 
-constexpr int format_count = 5, block_k = 32; // elements that share a scale
-constexpr SmallFloat formats[format_count] = {e4m3fn_format, e5m2_format, e2m3_format, e3m2_format, e2m1_format};
+constexpr int block_k = 32; // elements that share a scale
 
 using Values = std::array<double, 256>;
 const Values& values_of(int format) {
   static const auto tables = [] {
-    std::array<Values, format_count> t{};
-    for (std::size_t f = 0; f < format_count; ++f)
-      for (u32 c = 0; c < 1U << formats[f].width(); ++c) t[f][c] = static_cast<double>(decode_small(formats[f], c));
+    std::array<Values, named_format_count> t{};
+    for (std::size_t f = 0; f < named_format_count; ++f)
+      for (u32 c = 0; c < 1U << named_formats[f].width(); ++c) t[f][c] = static_cast<double>(decode_small(named_formats[f], c));
     return t;
   }();
   return tables[static_cast<std::size_t>(format)];
@@ -73,9 +72,9 @@ void read_scales(Wave& wave, const Inst& inst, const MatrixShape& s, int operand
 // `put(row, k)` is where an element of the operand goes.
 template <class Put> void read_source(Wave& wave, const Inst& inst, const MatrixShape& s, int operand, Put put) {
   const int format = operand == 0 ? inst.fields.cbsz : inst.fields.blgp;
-  if (format >= format_count) throw Stop(fmt::format("element format {} of operand {}: the formats are 0 to {}", format, operand, format_count - 1));
+  if (format >= named_format_count) throw Stop(fmt::format("element format {} of operand {}: the formats are 0 to {}", format, operand, named_format_count - 1));
   const Values& values = values_of(format);
-  const int bits = formats[format].width();
+  const int bits = named_formats[format].width();
   const u32* const registers = wave.lanes(inst.src[static_cast<std::size_t>(operand)].reg);
   double scale[largest_blocks][largest_side];
   read_scales(wave, inst, s, operand, scale);
@@ -119,9 +118,6 @@ constexpr Semantics table[] = {
 };
 
 } // namespace
-
-// 32 elements a lane. Formats that do not exist count as the widest; executing them stops the run.
-int named_format_registers(int format) { return format < format_count ? formats[format].width() : 8; }
 
 Table scaled_matrix_table() { return table; }
 

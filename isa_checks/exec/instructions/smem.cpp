@@ -1,5 +1,5 @@
 // Scalar memory instructions.
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/findings.h"
 #include "isa_checks/exec/machine/memory.h"
 #include "isa_checks/exec/machine/memory_ops.h"

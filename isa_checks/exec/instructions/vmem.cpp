@@ -1,6 +1,6 @@
 // flat_, global_ and scratch_ instructions: addresses, and the table of what each moves.
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include <bit>
 

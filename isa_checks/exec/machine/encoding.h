@@ -13,6 +13,7 @@ enum class Format : std::uint8_t {
 
 // Operand numbers as the encoding has them: 0-127 scalar registers, 128-254 constants, 255 literal, 256-511 vector registers.
 namespace code {
+inline constexpr std::uint16_t scalar_registers = 128; // lower numbers are registers
 inline constexpr std::uint16_t flat_scratch = 102, vcc = 106, m0 = 124, exec = 126, zero = 128;
 inline constexpr std::uint16_t vccz = 251, execz = 252, scc = 253, literal = 255, vgpr = 256;
 } // namespace code

@@ -1,6 +1,7 @@
 // One pre-decoded instruction: a handler and everything it needs, and the table entry that gave the handler.
 #pragma once
 #include "isa_checks/exec/machine/encoding.h"
+#include "isa_checks/target/target_table.h"
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -58,10 +59,13 @@ struct Semantics {
   const MatrixShape* matrix = nullptr;
 };
 
+// Number of a0; v0 is 0.
+inline constexpr std::uint16_t first_accumulator = isa::TargetFacts::max_arch_vgprs;
+
 struct Operand {
   enum Kind : std::uint8_t { none, vector, scalar, constant } kind = none;
   Type type = Type::none;
-  std::uint16_t reg = 0;        // vector: 0-255 architectural, 256-511 accumulation; scalar: operand number
+  std::uint16_t reg = 0;        // vector: architectural, from first_accumulator on accumulation; scalar: operand number
   std::uint64_t value = 0;      // constant
   bool plain = true;            // no modifier, no selection, no lane permutation
   bool neg = false, abs = false;          // packed types: of the low half

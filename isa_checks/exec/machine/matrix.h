@@ -1,8 +1,9 @@
-// Matrix instructions: the shape and element types of an MFMA, and where each element lies in the registers.
+// The shape and element types of a matrix instruction, and the registers that its operands take.
 #pragma once
 #include "isa_checks/exec/machine/inst.h"
+#include "isa_checks/exec/machine/numeric.h"
 #include <algorithm>
-#include <vector>
+#include <array>
 
 namespace kiln::exec {
 
@@ -22,21 +23,12 @@ struct MatrixShape {
   int result_registers() const { return m * n * blocks / 64 * (accumulator == Element::f64 ? 2 : 1); }
 };
 
-// Registers of 32 elements of the format that CBSZ or BLGP names.
-int named_format_registers(int format);
+// The formats that CBSZ and BLGP name.
+inline constexpr int named_format_count = 5;
+inline constexpr std::array<SmallFloat, named_format_count> named_formats{e4m3fn_format, e5m2_format, e2m3_format, e3m2_format, e2m1_format};
 // Registers that A (0) or B (1) of one instruction takes.
 int matrix_source_registers(const MatrixShape& shape, const Fields& fields, int operand);
 // Whether the scale words stand before the instruction (v_mfma_scale_*), as its operands 3 and 4.
 inline bool has_scales(const Fields& fields) { return fields.size == 16; }
-
-struct ResultPlace {
-  int lane, reg; // reg counts results, of 32 or 64 bits
-};
-// Where element (i, j) of a block of C and D lies.
-ResultPlace result_place(const MatrixShape& s, int block, int i, int j);
-// The value of C there; `c` is null when C is a constant.
-double addend(const MatrixShape& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);
-// Rounds once and puts the bits into `result`, 64 words a register.
-void store_result(const MatrixShape& s, std::vector<std::uint32_t>& result, ResultPlace at, double value);
 
 } // namespace kiln::exec

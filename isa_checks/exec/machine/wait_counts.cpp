@@ -6,11 +6,11 @@ namespace kiln::exec {
 
 void InFlight::mark(const Event& event, int change) {
   for (int i = 0; i < event.vector.count; ++i) {
-    auto& count = vector_count_[(event.vector.first + static_cast<std::size_t>(i)) & 511U];
+    auto& count = vector_count_[(event.vector.first + static_cast<std::size_t>(i)) % vector_count_.size()];
     count = static_cast<std::uint8_t>(count + change);
   }
   for (int i = 0; i < event.scalar.count; ++i) {
-    auto& count = scalar_count_[(event.scalar.first + static_cast<std::size_t>(i)) & 127U];
+    auto& count = scalar_count_[(event.scalar.first + static_cast<std::size_t>(i)) % scalar_count_.size()];
     count = static_cast<std::uint8_t>(count + change);
   }
   pending_ += change;
@@ -19,7 +19,7 @@ void InFlight::mark(const Event& event, int change) {
 void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect) {
   const Event event{vector, scalar, address, now_, effect};
   loaded_bytes_ += effect.loaded_bytes;
-  constexpr int vector_limit = 63, lds_limit = 15; // the hardware counters stall there
+  constexpr int vector_limit = isa::TargetFacts::max_vmcnt, lds_limit = isa::TargetFacts::max_lgkmcnt; // the hardware stalls there
   if (counter == vector_memory || counter == flat) outstanding_vm_ = std::min(outstanding_vm_ + 1, vector_limit);
   if (counter != vector_memory) outstanding_lgkm_ = std::min(outstanding_lgkm_ + 1, lds_limit);
   switch (counter) {
@@ -85,12 +85,12 @@ std::uint32_t InFlight::lds_done_until() const {
 
 bool InFlight::vector_pending(Range range) const {
   for (int i = 0; i < range.count; ++i)
-    if (vector_count_[(range.first + static_cast<std::size_t>(i)) & 511U] != 0) return true;
+    if (vector_count_[(range.first + static_cast<std::size_t>(i)) % vector_count_.size()] != 0) return true;
   return false;
 }
 bool InFlight::scalar_pending(Range range) const {
   for (int i = 0; i < range.count; ++i)
-    if (scalar_count_[(range.first + static_cast<std::size_t>(i)) & 127U] != 0) return true;
+    if (scalar_count_[(range.first + static_cast<std::size_t>(i)) % scalar_count_.size()] != 0) return true;
   return false;
 }
 

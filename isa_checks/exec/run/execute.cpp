@@ -151,7 +151,7 @@ int resident_workgroups(const isa::CodeObject& object, const isa::Kernel& kernel
                                        .workgroup_size = static_cast<int>(items)});
   const u64 fits = static_cast<u64>(std::max(o.workgroups_per_cu, 1)) * static_cast<u64>(object.target().compute_units);
   constexpr u64 most_private_memory = 256U << 20;
-  const u64 each = u64{kernel.descriptor.private_segment_bytes} * ((items + 63) / 64) * 64;
+  const u64 each = u64{kernel.descriptor.private_segment_bytes} * ((items + lane_count - 1) / lane_count) * lane_count;
   const u64 affordable = each == 0 ? fits : most_private_memory / each;
   const u64 groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
   return static_cast<int>(std::max<u64>(std::min({fits, affordable, groups}), static_cast<u64>(threads)));
@@ -186,7 +186,7 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
 
   std::atomic<bool> stop = false;
   RunContext context{program, launch, options, memory, {}, {}, has_direct_loads(program), stop};
-  if (options.check_hazards) context.hazards = hazard_traits(program.instructions, object.target());
+  if (options.check_hazards) context.hazards = program.hazards;
   context.flag_uses = find_flag_reads(program.instructions);
   std::vector<std::unique_ptr<Worker>> workers;
   for (int t = 0; t < threads; ++t) workers.push_back(std::make_unique<Worker>(context, progress, workers.size()));

@@ -217,7 +217,7 @@ int start_wave(const Launch& launch, Wave& wave, int slot, u64 seed) {
   u64 state = seed ^ (static_cast<u64>(wave.index) << 32);
   for (u32& word : wave.s) word = static_cast<u32>(next_random(state));
   const u32 noise = static_cast<u32>(next_random(state)) | 0x7fc00000U;
-  const auto used = std::min<std::size_t>(launch.kernel->descriptor.vgprs, 512);
+  const auto used = std::min<std::size_t>(launch.kernel->descriptor.vgprs, isa::TargetFacts::max_vgprs);
   std::memset(wave.vector.get(), static_cast<int>(noise & 0xffU), sizeof(Lanes) * std::max<std::size_t>(used, 1));
   wave.scc = false;
   wave.mode = initial_mode(launch.kernel->descriptor);

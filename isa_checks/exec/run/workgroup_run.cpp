@@ -1,6 +1,6 @@
 // The waves of a workgroup, interleaved by a seeded scheduler.
 #include "isa_checks/exec/run/workgroup_run.h"
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/findings.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include <bit>
@@ -42,7 +42,7 @@ WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCo
     w.hazards = hazards_.empty() ? nullptr : &hazards_[i];
     w.flag_uses = context.flag_uses.data();
     w.program = context.program.instructions;
-    w.lds_banks = context.program.target->lds_read_banks;
+    w.target = context.program.target;
   }
 }
 

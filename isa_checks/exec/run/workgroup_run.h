@@ -10,6 +10,7 @@
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <array>
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct RunContext {
   const Launch& launch;
   const ExecOptions& options;
   Memory& memory;
-  std::vector<HazardTraits> hazards; // empty: not checked
+  std::span<const isa::HazardTraits> hazards; // by instruction; empty: not checked
   std::vector<FlagUse> flag_uses;
   bool direct_loads = false; // the program has direct-to-LDS loads
   std::atomic<bool>& stop;   // set by whoever ends the run

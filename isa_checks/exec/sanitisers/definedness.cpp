@@ -81,8 +81,8 @@ void fill_undefined(Wave& wave, const Inst& inst, std::uint8_t fill) {
   const u32 word = fill * 0x01010101U;
   for (const Range& r : inst.scalar_reads)
     for (int k = 0; k < r.count; ++k) {
-      const u32 undefined = shadow.scalar[(r.first + static_cast<std::size_t>(k)) & 127U];
-      u32& value = wave.s[(r.first + k) & 127];
+      const u32 undefined = shadow.scalar[(r.first + static_cast<std::size_t>(k)) % code::scalar_registers];
+      u32& value = wave.s[(r.first + k) % code::scalar_registers];
       value = (value & ~undefined) | (word & undefined);
     }
   if (shadow.scc) wave.scc = (fill & 1U) != 0;
@@ -120,7 +120,7 @@ void compare(Wave& wave, const Inst& inst, const Outcome (&runs)[fillings], u64 
       }
     }
   const auto scalar = [&](int reg) { return (runs[0].s[reg] ^ runs[1].s[reg]) | (runs[0].s[reg] ^ runs[2].s[reg]); };
-  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) & 127U] = scalar(inst.scalar_write.first + k);
+  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = scalar(inst.scalar_write.first + k);
   shadow.scc = runs[0].scc != runs[1].scc;
   if ((scalar(code::exec) | scalar(code::exec + 1)) != 0) {
     report(wave, inst, -1, "EXEC is set from a value that was never written");
@@ -158,10 +158,10 @@ void mark_written(Wave& wave, const Inst& inst, u64 lanes) {
       for (std::size_t b = 0; b < 4; ++b)
         if (half == 0 || (b >= 2) == (half == 2)) bytes[b] &= ~lanes;
     }
-  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) & 127U] = 0;
+  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = 0;
 }
 
-std::string name_of(Range r) { return fmt::format("{}{}", r.first < 256 ? 'v' : 'a', r.first & 255); }
+std::string name_of(Range r) { return fmt::format("{}{}", r.first < first_accumulator ? 'v' : 'a', r.first % first_accumulator); }
 
 // Addresses, and what goes to device memory, must be written. The first vector range of a memory operation is its address.
 void check_memory(Wave& wave, const Inst& inst) {
@@ -220,7 +220,7 @@ std::uint64_t RegisterShadow::undefined_lanes(Range range) const {
 }
 bool RegisterShadow::scalar_undefined(Range range) const {
   u32 bits = 0;
-  for (int i = 0; i < range.count; ++i) bits |= scalar[(range.first + static_cast<std::size_t>(i)) & 127U];
+  for (int i = 0; i < range.count; ++i) bits |= scalar[(range.first + static_cast<std::size_t>(i)) % code::scalar_registers];
   return bits != 0;
 }
 

@@ -14,8 +14,8 @@ constexpr std::uint32_t rotated_distance = 64; // of a loop's read from the same
 
 // Registers that depend on the value.
 struct Dependent {
-  std::bitset<512> vector;
-  std::bitset<128> scalar;
+  std::bitset<isa::TargetFacts::max_vgprs> vector;
+  std::bitset<code::scalar_registers> scalar;
   bool scc = false;
   bool any() const { return scc || vector.any() || scalar.any(); }
   bool operator==(const Dependent&) const = default;

@@ -18,7 +18,7 @@ struct Collector {
     if (count > 0 && vectors < inst.vector_reads.size()) inst.vector_reads[vectors++] = {reg, static_cast<std::uint8_t>(count)};
   }
   void scalar(std::uint16_t reg, int count) {
-    if (reg < 128 && scalars < inst.scalar_reads.size()) inst.scalar_reads[scalars++] = {reg, static_cast<std::uint8_t>(count)};
+    if (reg < code::scalar_registers && scalars < inst.scalar_reads.size()) inst.scalar_reads[scalars++] = {reg, static_cast<std::uint8_t>(count)};
   }
 };
 
@@ -81,8 +81,8 @@ void report(Wave& wave, const Inst& inst, const char* what, const std::string& w
 }
 
 std::string vector_name(Range r) {
-  const char letter = r.first < 256 ? 'v' : 'a';
-  const int first = r.first & 255;
+  const char letter = r.first < first_accumulator ? 'v' : 'a';
+  const int first = r.first % first_accumulator;
   return r.count == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + r.count - 1);
 }
 std::string scalar_name(Range r) { return r.count == 1 ? fmt::format("s{}", r.first) : fmt::format("s[{}:{}]", r.first, r.first + r.count - 1); }
@@ -132,7 +132,7 @@ void set_ranges(Inst& inst) {
   inst.ignores_exec = name == "v_readlane_b32" || name == "v_writelane_b32" || inst.op->cls == InstClass::matrix;
   const InstClass cls = inst.op->cls;
   inst.pure = cls == InstClass::valu || cls == InstClass::trans || cls == InstClass::salu || cls == InstClass::matrix;
-  if (inst.dst.kind == Operand::scalar && inst.dst.reg < 128)
+  if (inst.dst.kind == Operand::scalar && inst.dst.reg < code::scalar_registers)
     inst.scalar_write = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
   if (s.carry_out || s.result == Type::mask) inst.scalar_write = {inst.sdst, 2};
 }

@@ -63,7 +63,7 @@ void lds002(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void lds003(const KernelAnalysis& k, FindingSink& sink) {
-  if (k.target->lds_read_banks != 64) return; // gfx950 has the transposing reads
+  if (!k.target->lds_transpose_reads) return;
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions in_loop = k.instructions_of(loop);
     if (named(k, in_loop, "v_mfma_").empty()) continue;

@@ -71,7 +71,7 @@ void mfm004(const KernelAnalysis& k, FindingSink& sink) {
     for (const MatrixUse* use : uses) list.push_back(use->instruction);
     sink.add({.message = fmt::format("all {} accumulate onto the same registers", plural(list.size(), "matrix operation")),
               .evidence = {{"instructions", number(list.size()), "instructions"},
-                           {"clocks", static_cast<double>(uses[0]->shape.cycles), "cycles"}},
+                           {"clocks", static_cast<double>(uses[0]->shape.cycles()), "cycles"}},
               .instructions = list,
               .loop = loop});
   }

@@ -1,7 +1,5 @@
-// Shapes and cycles of matrix instructions.
-#include "isa_checks/decode/matrix_shape.h"
-#include "isa_checks/decode/instruction_class.h"
-#include "isa_checks/decode/operands.h"
+// Shapes and passes of matrix instructions.
+#include "isa_checks/target/matrix_shape.h"
 #include <charconv>
 
 namespace kiln::isa {
@@ -31,26 +29,19 @@ int implied_blocks(const MatrixShape& s) {
   return wide_input ? (s.k == 1 ? 2 : 1) : (s.k <= 4 ? 2 : 1);
 }
 
-int cycles_of(const MatrixShape& s, Text modifiers, const TargetFacts& target) {
-  const bool gfx90a = target.arch == "gfx90a", gfx950 = target.lds_read_banks == 64;
-  if (s.m == 4) return s.input == "f64" ? 16 : 8;
-  const int large = s.m == 32 ? 2 : 1;
-  if (s.input == "f64") return gfx950 ? 64 : 32;
-  if (s.input == "f8f6f4") { // at full rate without 8-bit operands: formats 2 to 4 are 6 and 4 bits wide
-    Operands o;
-    o.modifiers = modifiers;
-    const bool narrow = o.value("cbsz").value_or(0) >= 2 && o.value("blgp").value_or(0) >= 2;
-    return (narrow ? 16 : 32) * large;
-  }
-  const bool half_rate = gfx90a || s.input == "f32" || s.blocks > 1;
-  return (half_rate ? 32 : 16) * large;
+int passes_of(const MatrixShape& s, OperandFormats formats, Generation generation) {
+  if (s.m == 4) return s.input == "f64" ? 4 : 2;
+  if (s.input == "f64") return generation == Generation::cdna4 ? 16 : 8;
+  const bool half_rate = s.input == "f8f6f4" ? formats.a < 2 || formats.b < 2
+                                             : generation == Generation::cdna2 || s.input == "f32" || s.blocks > 1;
+  return (s.m == 32 ? 8 : 4) * (half_rate ? 2 : 1);
 }
 
 } // namespace
 
-std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const TargetFacts& target) {
+std::optional<MatrixShape> matrix_shape(Text mnemonic, const TargetFacts& target, OperandFormats formats) {
   MatrixShape s;
-  Text rest = base_mnemonic(instruction.mnemonic);
+  Text rest = mnemonic;
   s.sparse = rest.starts_with("v_smfmac_");
   if (!take(rest, "v_mfma_scale_") && !take(rest, "v_mfma_") && !take(rest, "v_smfmac_")) return std::nullopt;
   const std::size_t underscore = rest.find('_');
@@ -63,7 +54,7 @@ std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Ta
   take(rest, "x");
   s.k = take_number(rest);
   if (s.m <= 0 || s.n <= 0 || s.k <= 0) return std::nullopt; // v_mfma_ld_scale_b32
-  take(rest, "_");
+  const bool named_blocks = take(rest, "_"); // gfx90a's names end in KTYPE: v_mfma_f32_32x32x8f16
   const Text before = rest;
   const int blocks = take_number(rest);
   const bool said = blocks > 0 && take(rest, "b_");
@@ -75,15 +66,14 @@ std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Ta
       s.input = first;
       break;
     }
-  const bool named_blocks = target.arch != "gfx90a";
   s.blocks = said ? blocks : named_blocks ? 1 : implied_blocks(s);
   s.xdl = s.input != "f32" && s.input != "f64";
-  s.cycles = cycles_of(s, operands_of(instruction).modifiers, target);
+  s.passes = passes_of(s, formats, target.generation);
   return s;
 }
 
 std::string_view doubled_shape(Text mnemonic, const TargetFacts& target) {
-  if (target.lds_read_banks != 64) return {}; // gfx950 alone has them
+  if (!target.doubled_mfma) return {};
   struct Pair {
     Text narrow, wide;
   };
@@ -94,7 +84,7 @@ std::string_view doubled_shape(Text mnemonic, const TargetFacts& target) {
       {"v_mfma_f32_16x16x32_fp8", "v_mfma_f32_16x16x128_f8f6f4"}, {"v_mfma_f32_16x16x32_bf8", "v_mfma_f32_16x16x128_f8f6f4"},
       {"v_mfma_f32_32x32x16_fp8", "v_mfma_f32_32x32x64_f8f6f4"},  {"v_mfma_f32_32x32x16_bf8", "v_mfma_f32_32x32x64_f8f6f4"}};
   for (const Pair& p : pairs)
-    if (base_mnemonic(mnemonic).starts_with(p.narrow)) return p.wide;
+    if (mnemonic.starts_with(p.narrow)) return p.wide;
   return {};
 }
 

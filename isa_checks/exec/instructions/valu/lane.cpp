@@ -8,7 +8,7 @@ namespace {
 
 using u32 = std::uint32_t;
 
-void write_scalar_result(Wave& wave, const Inst& inst, u32 value) { wave.s[inst.dst.reg & 127U] = value; }
+void write_scalar_result(Wave& wave, const Inst& inst, u32 value) { wave.s[inst.dst.reg % code::scalar_registers] = value; }
 
 void readfirstlane(Wave& wave, const Inst& inst) {
   Buffer buffer;
@@ -20,12 +20,12 @@ void readfirstlane(Wave& wave, const Inst& inst) {
 void readlane(Wave& wave, const Inst& inst) {
   Buffer buffer;
   const u32* const lanes = fetch(wave, inst, 0, buffer);
-  write_scalar_result(wave, inst, lanes[read_scalar(wave, inst.src[1]) & 63U]);
+  write_scalar_result(wave, inst, lanes[read_scalar(wave, inst.src[1]) % lane_count]);
 }
 
 // Writes one lane whatever EXEC says.
 void writelane(Wave& wave, const Inst& inst) {
-  wave.lanes(inst.dst.reg)[read_scalar(wave, inst.src[1]) & 63U] = static_cast<u32>(read_scalar(wave, inst.src[0]));
+  wave.lanes(inst.dst.reg)[read_scalar(wave, inst.src[1]) % lane_count] = static_cast<u32>(read_scalar(wave, inst.src[0]));
 }
 
 // v_mbcnt: how many of the mask's lanes below this one are set, plus src1.

@@ -1,5 +1,5 @@
 // Single-precision vector instructions.
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
