@@ -238,13 +238,13 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
 
 } // namespace
 
-std::uint32_t Program::index_of(std::uint64_t address) const {
+std::uint32_t ExecProgram::index_of(std::uint64_t address) const {
   const std::uint64_t word = (address - first_address) / 4;
   return address < first_address || word >= index_of_word.size() ? ~0U : index_of_word[word];
 }
 
-Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
-  Program program;
+ExecProgram predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
+  ExecProgram program;
   program.target = &object.target();
   program.first_address = kernel.entry;
   isa::Disassembler disassembler(object.target());

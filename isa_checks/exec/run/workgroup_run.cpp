@@ -19,10 +19,10 @@ constexpr u64 longest_slice = 128;                              // instructions 
 
 WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCounters* counters, int slot)
     : context_(context), findings_(findings), slot_(slot) {
-  const Launch& launch = context.launch;
+  const Dispatch& dispatch = context.dispatch;
   const ExecOptions& options = context.options;
-  const bool accumulation = launch.kernel->descriptor.vgprs > launch.kernel->descriptor.accum_offset;
-  const auto waves = static_cast<std::size_t>(launch.waves);
+  const bool accumulation = dispatch.kernel->descriptor.vgprs > dispatch.kernel->descriptor.accum_offset;
+  const auto waves = static_cast<std::size_t>(dispatch.waves);
   waves_.resize(waves);
   if (options.check_waits || options.check_races || options.measure) in_flight_.resize(waves);
   if (options.check_undefined) shadows_.resize(waves);
@@ -47,14 +47,14 @@ WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCo
 }
 
 void WorkgroupRun::start(const std::array<std::uint32_t, 3>& id, u64 number) {
-  const Launch& launch = context_.launch;
+  const Dispatch& dispatch = context_.dispatch;
   const ExecOptions& options = context_.options;
   std::copy(id.begin(), id.end(), group_.id);
   random_ = {((options.seed * 0x9e3779b97f4a7c15ULL) ^ ((number + 1) * 0xbf58476d1ce4e5b9ULL)) | 1U};
-  group_.lds.assign(launch.lds_bytes, static_cast<std::byte>(random_.next() & 0xffU));
+  group_.lds.assign(dispatch.lds_bytes, static_cast<std::byte>(random_.next() & 0xffU));
   group_.lds_shadow = options.check_undefined || options.check_races ? &lds_shadow_ : nullptr;
   if (group_.lds_shadow != nullptr)
-    lds_shadow_.reset(group_.lds.size(), launch.waves, options.check_races, context_.direct_loads);
+    lds_shadow_.reset(group_.lds.size(), dispatch.waves, options.check_races, context_.direct_loads);
   counts_.assign(waves_.size(), {});
   barriers_ = 0;
   for (std::size_t i = 0; i < waves_.size(); ++i) {
@@ -63,7 +63,7 @@ void WorkgroupRun::start(const std::array<std::uint32_t, 3>& id, u64 number) {
     wave.polled = {};
     if (wave.in_flight != nullptr) *wave.in_flight = {};
     if (wave.hazards != nullptr) wave.hazards->reset();
-    const int scalars = start_wave(launch, wave, slot_ * launch.waves + wave.index, random_.next());
+    const int scalars = start_wave(dispatch, wave, slot_ * dispatch.waves + wave.index, random_.next());
     if (wave.shadow != nullptr) wave.shadow->reset(scalars);
   }
 }

@@ -4,7 +4,7 @@
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/exec/sanitisers/flag_reads.h"
 #include "isa_checks/exec/sanitisers/hazards.h"
-#include "isa_checks/exec/run/launch.h"
+#include "isa_checks/exec/run/dispatch.h"
 #include "isa_checks/exec/sanitisers/lds_shadow.h"
 #include "isa_checks/exec/run/program.h"
 #include "isa_checks/exec/machine/wait_counts.h"
@@ -18,8 +18,8 @@ namespace kiln::exec {
 
 // What all workgroups of an execution share.
 struct RunContext {
-  const Program& program;
-  const Launch& launch;
+  const ExecProgram& program;
+  const Dispatch& dispatch;
   const ExecOptions& options;
   Memory& memory;
   std::span<const isa::HazardTraits> hazards; // by instruction; empty: not checked
