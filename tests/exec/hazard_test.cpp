@@ -109,7 +109,7 @@ std::string wait_states(int n) {
   return n > 0 ? text + fmt::format("  s_nop {}\n", n - 1) : text;
 }
 
-std::vector<Finding> hazards(const std::string& first, const std::string& second, int states, const char* arch) {
+std::vector<Defect> hazards(const std::string& first, const std::string& second, int states, const char* arch) {
   const std::string body = "  s_nop 15\n  s_nop 15\n  " + first + "\n" + wait_states(states) + "  " + second +
                            "\n  s_nop 15\n  s_nop 15\n  s_waitcnt vmcnt(0) lgkmcnt(0)\n  s_mov_b64 exec, -1\n";
   auto found = run({.body = body,
@@ -120,8 +120,8 @@ std::vector<Finding> hazards(const std::string& first, const std::string& second
                     .arch = arch,
                     .check_hazards = true},
                    {.check_waits = false, .check_undefined = false})
-                   .run.findings;
-  std::erase_if(found, [](const Finding& f) { return f.kind != FindingKind::hazard; });
+                   .run.defects;
+  std::erase_if(found, [](const Defect& f) { return f.kind != DefectKind::hazard; });
   return found;
 }
 

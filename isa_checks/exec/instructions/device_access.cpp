@@ -1,5 +1,5 @@
 // Loads, stores and atomics of a wave's lanes on the memory sandbox, with bounds, alignment and line counts.
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
@@ -19,25 +19,25 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-void report(Wave& wave, const Inst& inst, FindingKind kind, int lane, std::string message) {
-  wave.findings->report(kind, inst.address, [&] {
-    Finding f{kind, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
+void report(Wave& wave, const Inst& inst, DefectKind kind, int lane, std::string message) {
+  wave.defects->report(kind, inst.address, [&] {
+    Defect f{kind, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
 }
 
-// Where the bytes of one access live on the host; null, and a finding, when they are not all in one allocation.
+// Where the bytes of one access live on the host; null, and a defect, when they are not all in one allocation.
 std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, bool store) {
   Allocation* const a = wave.memory->find(address);
   if (a == nullptr || address + bytes > a->end()) {
-    report(wave, inst, FindingKind::out_of_bounds, lane,
+    report(wave, inst, DefectKind::out_of_bounds, lane,
            fmt::format("{} of {} bytes at {:#x}, {}", store ? "store" : "load", bytes, address,
                        wave.memory->describe(a == nullptr ? address : a->end())));
     return nullptr;
   }
   if (store && !a->writable) {
-    report(wave, inst, FindingKind::read_only_store, lane,
+    report(wave, inst, DefectKind::read_only_store, lane,
            fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
     return nullptr;
   }
@@ -174,7 +174,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
     u64 old = 0;
     const bool aligned = at.lane[i] % op.bytes == 0;
     if (!aligned)
-      report(wave, inst, FindingKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
+      report(wave, inst, DefectKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
     std::byte* const host = aligned ? host_bytes(wave, inst, at.lane[i], op.bytes, i, true) : nullptr;
     const u64 first = word(data, i, op.bytes),
               second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
@@ -204,7 +204,7 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
     const unsigned step = std::max<unsigned>(op.bytes, 4);
     const u64 to = base + static_cast<u64>(i) * step;
     if (to >= wave.group->lds.size() || to + step > wave.group->lds.size()) { // a negative offset wraps around
-      report(wave, inst, FindingKind::out_of_bounds, i,
+      report(wave, inst, DefectKind::out_of_bounds, i,
              fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
       return;
     }

@@ -1,6 +1,6 @@
 // flat_ instructions whose addresses stand for LDS.
 #include "isa_checks/exec/instructions/device_access.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include <bit>
 #include <cstring>
@@ -12,12 +12,12 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// The bytes of one access; null, and a finding, when they are not all inside the workgroup's allocation.
+// The bytes of one access; null, and a defect, when they are not all inside the workgroup's allocation.
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
-  wave.findings->report(FindingKind::out_of_bounds, inst.address, [&] {
-    Finding f{FindingKind::out_of_bounds,
+  wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
+    Defect f{DefectKind::out_of_bounds,
               inst.address,
               inst.text,
               {},

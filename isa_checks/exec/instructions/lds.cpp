@@ -1,7 +1,7 @@
 // ds_ instructions: LDS reads, writes and atomics, and the lane exchanges that use its crossbar.
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/instructions/lds_banks.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
@@ -19,12 +19,12 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// The LDS bytes of one access; null, and a finding, when they are not all inside the workgroup's allocation.
+// The LDS bytes of one access; null, and a defect, when they are not all inside the workgroup's allocation.
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
-  wave.findings->report(FindingKind::out_of_bounds, inst.address, [&] {
-    Finding f{FindingKind::out_of_bounds, inst.address, inst.text, {}, wave.index, lane,
+  wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
+    Defect f{DefectKind::out_of_bounds, inst.address, inst.text, {}, wave.index, lane,
               fmt::format("{} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;

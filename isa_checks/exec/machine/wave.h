@@ -11,7 +11,7 @@
 namespace kiln::exec {
 
 class Memory;
-class Findings;
+class Defects;
 class InFlight;
 class LdsShadow;
 struct RegisterShadow;
@@ -54,7 +54,7 @@ struct Wave {
 
   Workgroup* group = nullptr;
   Memory* memory = nullptr;
-  Findings* findings = nullptr;
+  Defects* defects = nullptr;
   InFlight* in_flight = nullptr;     // null: waits are not checked
   RegisterShadow* shadow = nullptr;  // null: unwritten values are not followed
   HazardWindow* hazards = nullptr;   // null: wait states are not checked

@@ -32,7 +32,7 @@ struct Progress {
 };
 constexpr u64 thread_is_done = ~0ULL;
 
-// One host thread's share: its own workgroups, findings and counters.
+// One host thread's share: its own workgroups, defects and counters.
 class Worker {
 public:
   Worker(const RunContext& context, Progress& progress, std::size_t thread)
@@ -41,7 +41,7 @@ public:
   }
   void run();
 
-  Findings findings;
+  Defects defects;
   WaveTotals totals;
   const std::vector<InstCounters>& counters() const { return counters_; }
 
@@ -69,7 +69,7 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
       --progress_.slots;
       return nullptr;
     }
-    group = std::make_unique<WorkgroupRun>(context_, findings, context_.options.measure ? counters_.data() : nullptr, slot);
+    group = std::make_unique<WorkgroupRun>(context_, defects, context_.options.measure ? counters_.data() : nullptr, slot);
   } else {
     group = std::move(free_.back());
     free_.pop_back();
@@ -132,7 +132,7 @@ void Worker::run() {
     waiting_.push_back(std::move(group));
     if (is_hopeless())
       waiting_.front()->stop_with(
-          FindingKind::deadlock,
+          DefectKind::deadlock,
           fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were "
                       "started, the device has room for {} at once: ",
                       std::min(progress_.next.load(), progress_.groups), progress_.groups, progress_.resident));
@@ -194,15 +194,15 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   memory.release_after(before);
 
   ExecResult result;
-  Findings findings;
+  Defects defects;
   std::vector<InstCounters> counters(program.instructions.size());
   for (const auto& worker : workers) {
-    findings.merge(worker->findings);
+    defects.merge(worker->defects);
     result.waves.add(worker->totals);
     for (std::size_t i = 0; i < counters.size(); ++i) counters[i].add(worker->counters()[i]);
   }
-  result.findings = findings.list();
-  add_source_lines(object, kernel, result.findings);
+  result.defects = defects.list();
+  add_source_lines(object, kernel, result.defects);
   result.completed = !stop;
   if (options.measure)
     for (std::size_t i = 0; i < counters.size(); ++i) {

@@ -1,7 +1,7 @@
 // The waves of a workgroup, interleaved by a seeded scheduler.
 #include "isa_checks/exec/run/workgroup_run.h"
 #include "isa_checks/exec/machine/stop.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include <bit>
 #include <cstring>
@@ -17,8 +17,8 @@ constexpr u64 longest_slice = 128;                              // instructions 
 
 } // namespace
 
-WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCounters* counters, int slot)
-    : context_(context), findings_(findings), slot_(slot) {
+WorkgroupRun::WorkgroupRun(const RunContext& context, Defects& defects, InstCounters* counters, int slot)
+    : context_(context), defects_(defects), slot_(slot) {
   const Dispatch& dispatch = context.dispatch;
   const ExecOptions& options = context.options;
   const bool accumulation = dispatch.kernel->descriptor.vgprs > dispatch.kernel->descriptor.accum_offset;
@@ -35,7 +35,7 @@ WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCo
     w.vector = std::make_unique<Lanes[]>(static_cast<std::size_t>(w.arch_count + vector_file + register_slack));
     w.group = &group_;
     w.memory = &context.memory;
-    w.findings = &findings;
+    w.defects = &defects;
     w.counters = counters;
     w.in_flight = in_flight_.empty() ? nullptr : &in_flight_[i];
     w.shadow = shadows_.empty() ? nullptr : &shadows_[i];
@@ -68,19 +68,19 @@ void WorkgroupRun::start(const std::array<std::uint32_t, 3>& id, u64 number) {
   }
 }
 
-void WorkgroupRun::stop_at(FindingKind kind, const Wave& wave, std::string message) {
+void WorkgroupRun::stop_at(DefectKind kind, const Wave& wave, std::string message) {
   context_.stop = true;
   const auto& program = context_.program.instructions;
   const bool inside = wave.pc < program.size();
   const std::uint64_t address = inside ? program[wave.pc].address : 0;
-  findings_.report(kind, address, [&] {
-    Finding f{kind, address, inside ? program[wave.pc].text : "", {}, wave.index, -1, std::move(message)};
+  defects_.report(kind, address, [&] {
+    Defect f{kind, address, inside ? program[wave.pc].text : "", {}, wave.index, -1, std::move(message)};
     std::memcpy(f.workgroup, group_.id, sizeof f.workgroup);
     return f;
   });
 }
 
-void WorkgroupRun::stop_with(FindingKind kind, const std::string& message) {
+void WorkgroupRun::stop_with(DefectKind kind, const std::string& message) {
   for (const Wave& wave : waves_)
     if (wave.state != WaveState::ended) return stop_at(kind, wave, message + positions());
 }
@@ -139,11 +139,11 @@ void WorkgroupRun::run_slice(std::size_t chosen, u64 length) {
     else
       run_instructions<false>(wave, counts_[chosen], length);
     if (wave.executed > options.max_instructions)
-      stop_at(FindingKind::instruction_limit, wave,
+      stop_at(DefectKind::instruction_limit, wave,
               fmt::format("a wave executed {} instructions, the limit is {}: {}", wave.executed, options.max_instructions,
                           positions()));
   } catch (const Stop& stop) {
-    stop_at(FindingKind::not_modelled, wave, stop.what());
+    stop_at(DefectKind::not_modelled, wave, stop.what());
   }
 }
 

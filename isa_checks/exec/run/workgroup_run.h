@@ -40,8 +40,8 @@ struct Random { // xorshift64*
 
 class WorkgroupRun {
 public:
-  // Findings and counts (by instruction index; null: off) belong to the host thread; `slot` chooses the private memory.
-  WorkgroupRun(const RunContext& context, Findings& findings, InstCounters* counters, int slot);
+  // Defects and counts (by instruction index; null: off) belong to the host thread; `slot` chooses the private memory.
+  WorkgroupRun(const RunContext& context, Defects& defects, InstCounters* counters, int slot);
 
   void start(const std::array<std::uint32_t, 3>& id, std::uint64_t number);
   // Lets its waves execute about so many instructions. True when all have ended or the run was stopped.
@@ -50,18 +50,18 @@ public:
   bool waits() const { return waits_; }
   std::uint64_t effects() const; // that others can see, since the start
   void add_totals(WaveTotals& totals) const;
-  // Ends the run with a finding about the workgroup's first wave that has not ended. The message is followed by positions().
-  void stop_with(FindingKind kind, const std::string& message);
+  // Ends the run with a defect of the workgroup's first wave that has not ended. The message is followed by positions().
+  void stop_with(DefectKind kind, const std::string& message);
   std::string positions() const; // where each wave stands
 
 private:
   void run_slice(std::size_t wave, std::uint64_t length);
   template <bool checked> void run_instructions(Wave& wave, ClassCounts& counts, std::uint64_t length);
   void release_barrier();
-  void stop_at(FindingKind kind, const Wave& wave, std::string message);
+  void stop_at(DefectKind kind, const Wave& wave, std::string message);
 
   const RunContext& context_;
-  Findings& findings_;
+  Defects& defects_;
   int slot_;
   Workgroup group_;
   std::vector<Wave> waves_;

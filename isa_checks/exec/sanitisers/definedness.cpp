@@ -1,6 +1,6 @@
 // Following unwritten values through instructions.
 #include "isa_checks/exec/sanitisers/definedness.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/memory_ops.h"
 #include <bit>
@@ -17,8 +17,8 @@ constexpr int fillings = 3;
 constexpr std::uint8_t filling[fillings] = {0x00, 0xff, 0x5a};
 
 void report(Wave& wave, const Inst& inst, int lane, std::string message) {
-  wave.findings->report(FindingKind::uninitialised, inst.address, [&] {
-    Finding f{FindingKind::uninitialised, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
+  wave.defects->report(DefectKind::uninitialised, inst.address, [&] {
+    Defect f{DefectKind::uninitialised, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });

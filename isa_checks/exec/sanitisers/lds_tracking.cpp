@@ -1,7 +1,7 @@
 // Definedness through LDS, and the calls of the race detector.
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/sanitisers/lds_shadow.h"
 #include <array>
 #include <bit>
@@ -112,8 +112,8 @@ void track_lds_atomic(Wave& wave, const Inst& inst, const MemoryOp& op, const La
     }
     if (wave.shadow == nullptr) return;
     if (undefined && op.atomic != Atomic::swap)
-      wave.findings->report(FindingKind::uninitialised, inst.address, [&] {
-        Finding f{FindingKind::uninitialised,
+      wave.defects->report(DefectKind::uninitialised, inst.address, [&] {
+        Defect f{DefectKind::uninitialised,
                   inst.address,
                   inst.text,
                   {},

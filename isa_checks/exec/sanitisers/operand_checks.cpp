@@ -1,6 +1,6 @@
 // Register ranges of every instruction, and the check that loads have been waited for.
 #include "isa_checks/exec/sanitisers/operand_checks.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
 #include "isa_checks/exec/machine/wait_counts.h"
@@ -72,8 +72,8 @@ bool keeps_destination(const Inst& inst) {
 }
 
 void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, Range vector, Range scalar) {
-  wave.findings->report(FindingKind::unwaited_register, inst.address, [&] {
-    Finding f{FindingKind::unwaited_register, inst.address, inst.text, {}, wave.index, -1,
+  wave.defects->report(DefectKind::unwaited_register, inst.address, [&] {
+    Defect f{DefectKind::unwaited_register, inst.address, inst.text, {}, wave.index, -1,
               fmt::format("{} {} while the load at {:#x} that fills it is in flight", what, which, wave.in_flight->filler(vector, scalar))};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
