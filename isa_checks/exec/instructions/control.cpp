@@ -158,6 +158,6 @@ constexpr Semantics table[] = {
 } // namespace
 
 const Semantics& not_modelled_semantics() { return unknown; }
-Table control_table() { return table; }
+SemanticsTable control_table() { return table; }
 
 } // namespace kiln::exec

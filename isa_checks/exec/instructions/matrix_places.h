@@ -9,10 +9,10 @@ struct ResultPlace {
   int lane, reg; // reg counts results, of 32 or 64 bits
 };
 // Where element (i, j) of a block of C and D lies.
-ResultPlace result_place(const MatrixShape& s, int block, int i, int j);
+ResultPlace result_place(const MatrixLayout& s, int block, int i, int j);
 // The value of C there; `c` is null when C is a constant.
-double addend(const MatrixShape& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);
+double addend(const MatrixLayout& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);
 // Rounds once and puts the bits into `result`, 64 words a register.
-void store_result(const MatrixShape& s, std::vector<std::uint32_t>& result, ResultPlace at, double value);
+void store_result(const MatrixLayout& s, std::vector<std::uint32_t>& result, ResultPlace at, double value);
 
 } // namespace kiln::exec

@@ -74,7 +74,7 @@ void read_clock(Wave& wave, const Inst& inst) {
   if (wave.in_flight != nullptr) wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, 2}, inst.address);
 }
 
-template <int count> inline constexpr MemoryOp words{.bytes = static_cast<std::uint8_t>(4 * count)};
+template <int count> inline constexpr LaneAccess words{.bytes = static_cast<std::uint8_t>(4 * count)};
 template <int count> constexpr Semantics line(std::string_view name, Handler handler) {
   return {name, handler, {}, InstClass::smem, &words<count>};
 }
@@ -96,6 +96,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table scalar_memory_table() { return table; }
+SemanticsTable scalar_memory_table() { return table; }
 
 } // namespace kiln::exec

@@ -16,7 +16,7 @@ void InFlight::mark(const Event& event, int change) {
   pending_ += change;
 }
 
-void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect) {
+void InFlight::issue(Counter counter, RegisterSpan vector, RegisterSpan scalar, std::uint64_t address, Effect effect) {
   const Event event{vector, scalar, address, now_, effect};
   loaded_bytes_ += effect.loaded_bytes;
   constexpr int vector_limit = isa::TargetFacts::max_vmcnt, lds_limit = isa::TargetFacts::max_lgkmcnt; // the hardware stalls there
@@ -83,19 +83,19 @@ std::uint32_t InFlight::lds_done_until() const {
   return done;
 }
 
-bool InFlight::vector_pending(Range range) const {
+bool InFlight::vector_pending(RegisterSpan range) const {
   for (int i = 0; i < range.count; ++i)
     if (vector_count_[(range.first + static_cast<std::size_t>(i)) % vector_count_.size()] != 0) return true;
   return false;
 }
-bool InFlight::scalar_pending(Range range) const {
+bool InFlight::scalar_pending(RegisterSpan range) const {
   for (int i = 0; i < range.count; ++i)
     if (scalar_count_[(range.first + static_cast<std::size_t>(i)) % scalar_count_.size()] != 0) return true;
   return false;
 }
 
-std::uint64_t InFlight::filler(Range vector, Range scalar) const {
-  const auto overlap = [](Range a, Range b) { return a.first < b.first + b.count && b.first < a.first + a.count; };
+std::uint64_t InFlight::filler(RegisterSpan vector, RegisterSpan scalar) const {
+  const auto overlap = [](RegisterSpan a, RegisterSpan b) { return a.first < b.first + b.count && b.first < a.first + a.count; };
   const auto search = [&](const auto& events) -> std::uint64_t {
     for (const Event& e : events)
       if (overlap(e.vector, vector) || overlap(e.scalar, scalar)) return e.address;

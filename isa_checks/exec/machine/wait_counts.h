@@ -19,8 +19,8 @@ public:
   };
 
   // An operation that fills `vector` and `scalar` registers (either may be empty), issued by the instruction at `address`.
-  void issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect);
-  void issue(Counter counter, Range vector, Range scalar, std::uint64_t address) {
+  void issue(Counter counter, RegisterSpan vector, RegisterSpan scalar, std::uint64_t address, Effect effect);
+  void issue(Counter counter, RegisterSpan vector, RegisterSpan scalar, std::uint64_t address) {
     issue(counter, vector, scalar, address, Effect{});
   }
 
@@ -30,10 +30,10 @@ public:
   void wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt);
 
   bool any() const { return pending_ != 0; }
-  bool vector_pending(Range range) const;
-  bool scalar_pending(Range range) const;
+  bool vector_pending(RegisterSpan range) const;
+  bool scalar_pending(RegisterSpan range) const;
   // The instruction that fills the first pending register of a range, for messages.
-  std::uint64_t filler(Range vector, Range scalar) const;
+  std::uint64_t filler(RegisterSpan vector, RegisterSpan scalar) const;
 
   std::uint64_t loaded_bytes() const { return loaded_bytes_; } // of all loads in flight
   // Operations that nothing has waited for: the most that the counters may read. Completing by itself is not modelled.
@@ -49,7 +49,7 @@ public:
 
 private:
   struct Event {
-    Range vector, scalar;
+    RegisterSpan vector, scalar;
     std::uint64_t address;
     std::uint32_t time;
     Effect effect;

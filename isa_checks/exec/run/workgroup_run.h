@@ -28,7 +28,7 @@ struct RunContext {
   std::atomic<bool>& stop;   // set by whoever ends the run
 };
 
-struct Random { // xorshift64*
+struct Xorshift { // xorshift64*
   std::uint64_t state = 1;
   std::uint64_t next() {
     state ^= state >> 12;
@@ -70,7 +70,7 @@ private:
   std::vector<RegisterShadow> shadows_; // empty when unwritten values are not followed
   std::vector<ClassCounts> counts_;
   LdsShadow lds_shadow_;
-  Random random_;
+  Xorshift random_;
   std::uint64_t barriers_ = 0;
   bool waits_ = false;
 };
