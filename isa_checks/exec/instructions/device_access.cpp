@@ -27,7 +27,7 @@ void report(Wave& wave, const Inst& inst, DefectKind kind, int lane, std::string
   });
 }
 
-// Where the bytes of one access live on the host; null, and a defect, when they are not all in one allocation.
+// The host address of the bytes of one access; null, and a defect, when they are not all in one allocation.
 std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, bool store) {
   Allocation* const a = wave.memory->find(address);
   if (a == nullptr || address + bytes > a->end()) {

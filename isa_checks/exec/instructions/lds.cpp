@@ -134,7 +134,7 @@ void atomic(Wave& wave, const Inst& inst) {
     u64 old = 0;
     if (std::byte* host = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) {
       std::memcpy(&old, host, op.bytes);
-      // Of two data registers the second is the new value (ds_cmpst: the first is what to compare with).
+      // With two data registers the second is the new value; ds_cmpst compares with the first.
       const bool two = takes_two(op.atomic);
       const u64 first = value(data, i), other = two ? value(second, i) : 0;
       const u64 now = two ? apply_atomic(op.atomic, op.bytes, old, other, first) : apply_atomic(op.atomic, op.bytes, old, first, 0);

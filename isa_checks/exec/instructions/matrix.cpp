@@ -62,7 +62,7 @@ int b_lane(int lane, int blgp) {
   }
 }
 
-// Where element (i, kk) of a block of A lies, and likewise of B: a group of m lanes holds `per_lane` columns of one block.
+// The place of element (i, kk) of a block of A, and likewise of B: a group of m lanes holds `per_lane` columns of one block.
 struct SourcePlace {
   int lane, element;
 };

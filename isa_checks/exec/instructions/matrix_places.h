@@ -1,4 +1,4 @@
-// Where the elements of a matrix instruction's C and D lie in the registers.
+// The places of a matrix instruction's C and D in the registers.
 #pragma once
 #include "isa_checks/exec/machine/matrix.h"
 #include <vector>
@@ -8,7 +8,7 @@ namespace kiln::exec {
 struct ResultPlace {
   int lane, reg; // reg counts results, of 32 or 64 bits
 };
-// Where element (i, j) of a block of C and D lies.
+// The place of element (i, j) of a block of C and D.
 ResultPlace result_place(const MatrixLayout& s, int block, int i, int j);
 // The value of C there; `c` is null when C is a constant.
 double addend(const MatrixLayout& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);

@@ -35,7 +35,7 @@ SemanticsTable lds_transpose_table();
 // Null when the instruction is not modelled. `clamp` asks for the saturating form of an integer operation first.
 const Semantics* find_semantics(std::string_view mnemonic, bool clamp, bool fp8_is_fnuz);
 
-// Of an instruction that is not modelled: ends the run.
+// The entry for an instruction that is not modelled. Its handler ends the run.
 const Semantics& not_modelled_semantics();
 
 } // namespace kiln::exec

@@ -32,7 +32,7 @@ struct ExecOptions {
   bool measure = true;                          // count per instruction; class counts are always there
 };
 
-// Of the waves of a run: the counts by class of the wave that executed least and most, and the sum over all.
+// Instructions by class: the sum over the waves of a run, and the waves that executed least and most.
 struct WaveTotals {
   std::uint64_t waves = 0;
   ClassCounts total{}, least{}, most{};
