@@ -17,6 +17,6 @@ int main() {
   const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
   for (const exec::Defect& finding : run.result.defects) fmt::print("{}\n", exec::to_text(finding));
   const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs));
-  fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(), wrong ? text(*wrong) : "all values within their bounds");
+  fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(), wrong ? to_text(*wrong) : "all values within their bounds");
   return wrong || !run.result.defects.empty();
 }

@@ -61,7 +61,7 @@ private:
       if (config.crosses() && left) steps.begin(next, a_, b...); // in flight while this tile is finished
       if (config.crosses() && again) platform::barrier();        // LDS is read no more
       if constexpr (Steps::sums) {
-        platform::settle_sums<config.edge() == 32>();
+        platform::settle_sums<config.edge()>();
         steps.to_lds(lds().tiles[index * config.planes_per_wave()]);
       }
       platform::barrier();

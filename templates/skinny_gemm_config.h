@@ -36,7 +36,7 @@ struct SkinnyGemmConfig {
   bool direct = false;  // producers load straight into LDS, without registers
   bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
 
-  constexpr int threads() const { return waves * 64; }
+  constexpr int threads() const { return waves * wave_size; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
   constexpr int summing_waves() const { return waves - b_producers - a_producers; }
   constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers(); }
@@ -46,13 +46,13 @@ struct SkinnyGemmConfig {
   // than its neighbour, as MFMA wants it and as preshuffled rows lie.
   constexpr bool row_side_by_side() const { return method == GemmMethod::dot && !preshuffled; }
   constexpr int lanes_per_row() const { return row_side_by_side() ? 16 : method == GemmMethod::matrix32 ? 2 : 4; }
-  constexpr int rows_per_load() const { return 64 / lanes_per_row(); }
+  constexpr int rows_per_load() const { return wave_size / lanes_per_row(); }
   constexpr int b_loads() const { return products * tile_n / rows_per_load() * loads; } // of a lane and step
   // Of a lane and step, for MFMA; and the steps that a wave that loads A keeps in flight. A comes from a cache, in half of the
   // time that B takes, or less.
   constexpr int a_loads() const { return row_tiles() * loads * (a_bits / b_bits); }
   constexpr int a_ring() const { return a_producers > 0 && ring * b_producers > 2 * a_producers ? ring * b_producers / (2 * a_producers) : 1; }
-  constexpr int slot_bytes() const { return (b_loads() + a_loads()) * 1024; }
+  constexpr int slot_bytes() const { return (b_loads() + a_loads()) * wave_size * 16; }
   constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
   constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
   constexpr int load_k() const { return step_k() / loads; } // elements of a row that a load covers

@@ -10,7 +10,7 @@
 namespace kiln {
 
 enum class ArgumentKind : std::uint8_t { input, output, in_place, scalar, size, stride, workspace };
-std::string_view name(ArgumentKind kind);
+std::string_view to_string(ArgumentKind kind);
 
 // One field of the kernel's argument block, in order, at `offset` bytes from its start.
 struct KernelArgument {

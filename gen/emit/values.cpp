@@ -43,7 +43,7 @@ std::string_view reducer(Op op) {
 
 } // namespace
 
-std::string_view device_type(DType type) { return type == boolean ? "bool" : name(type); }
+std::string_view device_type(DType type) { return type == boolean ? "bool" : to_string(type); }
 
 // One factor of a chain of products: a value, or the sigmoid of a value (from silu(x) = x * sigmoid(x)).
 struct ValueEmitter::Factor {

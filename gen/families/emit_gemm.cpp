@@ -22,7 +22,7 @@ std::string config_text(const SkinnyGemmConfig& c) {
   return fmt::format("constexpr SkinnyGemmConfig config{{.rows = {}, .n = {}, .k = {}, .a_bits = {}, .b_bits = {}, {}{}.method = "
                      "GemmMethod::{}, .products = {},\n                                  .tile_n = {}, .waves = {}, .loads = {}, .ring = {}, .workgroups = "
                      "{}, .vec = {}, {}.atomics = {}}};\n",
-                     c.rows, c.n, c.k, c.a_bits, c.b_bits, scales, c.preshuffled ? ".preshuffled = true, " : "", name(c.method),
+                     c.rows, c.n, c.k, c.a_bits, c.b_bits, scales, c.preshuffled ? ".preshuffled = true, " : "", to_string(c.method),
                      c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec, producers_text(c), c.atomics);
 }
 

@@ -111,7 +111,7 @@ SkinnyGemmConfig base_config(const Plan& plan, const Target& target) {
                      .preshuffled = gemm.preshuffled,
                      .products = static_cast<int>(gemm.products().size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
-  if ((target.has_wide_fp8_mfma() && is_fp8(gemm.a_type) && is_fp8(gemm.b_type)) || c.block_scaled()) c.loads = 2;
+  if ((target.has_scaled_mfma() && is_fp8(gemm.a_type) && is_fp8(gemm.b_type)) || c.block_scaled()) c.loads = 2;
   return c;
 }
 
@@ -126,7 +126,7 @@ int wanted_slots(const SkinnyGemmConfig& c) {
 // Where many rows of wide elements fill LDS: one load a step, then fewer waves.
 SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
   c.method = GemmMethod::producers;
-  c.direct = target.has_direct_to_lds();
+  c.direct = target.has_wide_lds_dma();
   const auto fits = [&] {
     c.slots = wanted_slots(c);
     return why_invalid(c) == nullptr && c.lds_bytes() <= target.lds_bytes() && c.ring * c.b_loads() * 4 + sum_vgprs(c) <= vgprs_for_ring;
@@ -244,7 +244,7 @@ void require_valid_gemm(const SkinnyGemmConfig& c, const Plan& plan, const Targe
   if (c.rows != base.rows || c.n != base.n || c.k != base.k || c.a_bits != base.a_bits || c.b_bits != base.b_bits ||
       c.products != base.products || c.group != base.group || c.preshuffled != base.preshuffled)
     throw UserError(subject, gemm_fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
-  if (c.direct && !target.has_direct_to_lds())
+  if (c.direct && !target.has_wide_lds_dma())
     throw UserError(subject, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()),
                     "use direct=0");
   if (const char* const invalid = why_invalid(c)) throw UserError(subject, gemm_fields_text(c), invalid);
@@ -262,7 +262,7 @@ std::string gemm_fields_text(const SkinnyGemmConfig& c) {
       "rows={} n={} k={} a_bits={} b_bits={}{}{} method={} products={} tile_n={} waves={} loads={} ring={} workgroups={} "
       "vec={} {}atomics={}",
       c.rows, c.n, c.k, c.a_bits, c.b_bits, c.group ? fmt::format(" group={}", c.group) : "",
-      c.preshuffled ? " preshuffled=1" : "", name(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec,
+      c.preshuffled ? " preshuffled=1" : "", to_string(c.method), c.products, c.tile_n, c.waves, c.loads, c.ring, c.workgroups, c.vec,
       producers, static_cast<int>(c.atomics));
 }
 

@@ -68,9 +68,6 @@ int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
   return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
 }
 
-// VGPRs that a lane of a workgroup of `threads` may have: 512 a SIMD lane, four SIMDs, waves in a granule of 8.
-int vgpr_limit(int threads) { return std::min(256, 512 / std::max(1, threads / 256)); }
-
 // The residencies that fit, first that which moves least.
 std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Plan& plan, const Target& target) {
   std::vector<RowwiseConfig> result;
@@ -78,7 +75,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Plan& plan, c
   const int kept = kept_registers(plan, passes, c.vec), stream = widest_stream(plan, passes, c.vec);
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
-  const int limit = std::min(128, vgpr_limit(c.threads())); // 128: four waves a SIMD
+  const int limit = std::min(max_vgprs / 4, vgprs_of_wave(c.threads() / wave_size)); // four waves a SIMD at least
   const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_for_other + (c.ragged() ? vgprs_for_ragged : 0);
   for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
   const bool fits = fixed + stream * c.ahead <= limit;
@@ -171,7 +168,7 @@ std::string fields_text(const Schedule& schedule) {
   if (schedule.family == Family::skinny_gemm) return gemm_fields_text(schedule.gemm);
   if (schedule.family == Family::rowwise)
     return fmt::format("cols={} vec={} threads_per_row={} rows_per_block={} tiles={} ahead={} residency={}", r.cols, r.vec,
-                       r.threads_per_row, r.rows_per_block, r.tiles, r.ahead, name(r.residency));
+                       r.threads_per_row, r.rows_per_block, r.tiles, r.ahead, to_string(r.residency));
   return fmt::format("vec={} threads={} chunks={} ahead={} exact={}", e.vec, e.threads, e.chunks, e.ahead, e.exact);
 }
 
@@ -190,11 +187,11 @@ bool is_valid(const Schedule& schedule, const Plan& plan, const Target& target) 
 
 } // namespace
 
-std::string_view name(Residency residency) {
+std::string_view to_string(Residency residency) {
   return residency == Residency::registers ? "registers" : residency == Residency::lds ? "lds" : "reload";
 }
 
-std::string_view name(GemmMethod method) {
+std::string_view to_string(GemmMethod method) {
   switch (method) {
   case GemmMethod::matrix: return "matrix";
   case GemmMethod::matrix32: return "matrix32";
@@ -245,7 +242,7 @@ int lds_bytes(const Plan& plan, const Schedule& schedule) {
 
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target) {
   if (schedule.family != plan.family)
-    reject(plan, fmt::format("it is {}, the plan is {}", name(schedule.family), name(plan.family)),
+    reject(plan, fmt::format("it is {}, the plan is {}", to_string(schedule.family), to_string(plan.family)),
            "make the schedule for this plan");
   if (plan.gemm) return require_valid_gemm(schedule.gemm, plan, target);
   const char* const invalid = plan.family == Family::rowwise ? why_invalid(schedule.rowwise) : why_invalid(schedule.elementwise);
@@ -316,7 +313,7 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
     if (rows && field == "residency") {
       bool known = false;
       for (const Residency residency : {Residency::registers, Residency::lds, Residency::reload})
-        if (text == name(residency)) r.residency = residency, known = true;
+        if (text == to_string(residency)) r.residency = residency, known = true;
       if (!known) throw UserError(subject, fmt::format("'{}' is no residency", text), "use registers, lds or reload");
       continue;
     }
@@ -324,7 +321,7 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
       bool known = false;
       for (const GemmMethod method :
            {GemmMethod::matrix, GemmMethod::matrix32, GemmMethod::sparse, GemmMethod::dot, GemmMethod::producers})
-        if (text == name(method)) schedule.gemm = with_method(schedule.gemm, method, target), known = true;
+        if (text == to_string(method)) schedule.gemm = with_method(schedule.gemm, method, target), known = true;
       if (!known) throw UserError(subject, fmt::format("'{}' is no method", text), "use matrix, matrix32, sparse, dot or producers");
       continue;
     }
@@ -332,7 +329,7 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
     if (found == fields.end()) {
       std::string names = rows ? "residency" : plan.gemm ? "method" : "";
       for (const auto& [known, place] : fields) names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
-      throw UserError(subject, fmt::format("a {} schedule has no '{}'", name(schedule.family), field), "use one of " + names);
+      throw UserError(subject, fmt::format("a {} schedule has no '{}'", to_string(schedule.family), field), "use one of " + names);
     }
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *found->second);
     if (error != std::errc{} || end != text.data() + text.size())
@@ -359,7 +356,7 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target, const s
 }
 
 std::string to_text(const Schedule& schedule) {
-  return fmt::format("schedule {}: {}\n  why: {}\n", name(schedule.family), fields_text(schedule), schedule.why);
+  return fmt::format("schedule {}: {}\n  why: {}\n", to_string(schedule.family), fields_text(schedule), schedule.why);
 }
 
 } // namespace kiln

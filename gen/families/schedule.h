@@ -21,8 +21,8 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-std::string_view name(Residency residency);
-std::string_view name(GemmMethod method);
+std::string_view to_string(Residency residency);
+std::string_view to_string(GemmMethod method);
 
 // Valid schedules for `plan`, best first: the estimate that decides is explained in gen/families/schedule.cpp. Never empty.
 std::vector<Schedule> candidates(const Plan& plan, const Target& target);

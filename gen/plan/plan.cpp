@@ -205,8 +205,8 @@ private:
 };
 
 std::string describe(const TensorPlan& tensor) {
-  std::string text = fmt::format("{:<7} {:<16} {:<8} {}", tensor.output ? "output" : "input", tensor.name, name(tensor.dtype),
-                                 name(tensor.extent));
+  std::string text = fmt::format("{:<7} {:<16} {:<8} {}", tensor.output ? "output" : "input", tensor.name, to_string(tensor.dtype),
+                                 to_string(tensor.extent));
   if (tensor.group) text += fmt::format(" of {}", tensor.group);
   if (tensor.extent == Extent::element && !tensor.covers_rows()) text += ", the same for some rows";
   if (tensor.layout == Layout::strided) text += ", strided";
@@ -216,7 +216,7 @@ std::string describe(const TensorPlan& tensor) {
 
 } // namespace
 
-std::string_view name(Family family) {
+std::string_view to_string(Family family) {
   switch (family) {
   case Family::elementwise:
     return "elementwise";
@@ -228,7 +228,7 @@ std::string_view name(Family family) {
   throw InternalError("unknown Family");
 }
 
-std::string_view name(Extent extent) {
+std::string_view to_string(Extent extent) {
   switch (extent) {
   case Extent::scalar:
     return "scalar";
@@ -295,13 +295,13 @@ std::string to_text(const Plan& plan) {
     for (const Dim& dim : dims) factors.push_back(dim.text());
     outer.push_back(fmt::format("{}", fmt::join(factors, " * ")));
   }
-  std::string text = fmt::format("plan {}: {} over [{}{}{}], {} pass{}\n", plan.spec.name(), name(plan.family),
+  std::string text = fmt::format("plan {}: {} over [{}{}{}], {} pass{}\n", plan.spec.name(), to_string(plan.family),
                                  fmt::join(outer, ", "), outer.empty() || plan.cols == 0 ? "" : ", ",
                                  plan.cols ? fmt::format("{}", plan.cols) : "", plan.passes, plan.passes == 1 ? "" : "es");
   if (plan.gemm)
     for (const Product& p : plan.gemm->products())
-      text += fmt::format("  product {:<15} {} {} x {} {}{}, {} from {}, k {}{}\n", p.placeholder, name(p.a.dtype()), p.a->name,
-                          plan.gemm->b_bits == 4 ? "4-bit" : name(p.b.dtype()), p.b->name, plan.gemm->preshuffled ? " preshuffled" : "",
+      text += fmt::format("  product {:<15} {} {} x {} {}{}, {} from {}, k {}{}\n", p.placeholder, to_string(p.a.dtype()), p.a->name,
+                          plan.gemm->b_bits == 4 ? "4-bit" : to_string(p.b.dtype()), p.b->name, plan.gemm->preshuffled ? " preshuffled" : "",
                           p.n, p.first, plan.gemm->k, p.group ? fmt::format(", scales of groups of {}", p.group) : "");
   for (const TensorPlan& tensor : plan.tensors)
     if (!plan.gemm || !plan.gemm->split.find(tensor.name)) text += "  " + describe(tensor) + "\n";
@@ -312,7 +312,7 @@ std::string to_text(const Plan& plan) {
     std::string what{info(value.expr.op()).name};
     if (!value.expr->name.empty()) what += " " + value.expr->name;
     if (value.expr.op() == Op::constant) what += fmt::format(" {}", value.expr->value);
-    text += fmt::format("  %{:<3} {:<8} {:<8} level {}  {}({})\n", i, name(value.extent), name(value.expr.dtype()), value.level,
+    text += fmt::format("  %{:<3} {:<8} {:<8} level {}  {}({})\n", i, to_string(value.extent), to_string(value.expr.dtype()), value.level,
                         what, fmt::join(operands, ", "));
   }
   return text;

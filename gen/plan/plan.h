@@ -16,12 +16,12 @@ enum class Family : std::uint8_t {
   rowwise,     // [rows, cols] with row reductions, broadcasts over rows or columns, groups, or leading strides
   skinny_gemm, // few rows times one or two matrices, and an elementwise epilogue
 };
-std::string_view name(Family family);
+std::string_view to_string(Family family);
 
 // What a value varies with. Within `group` elements of a row a group value is the same; a value with extent below
 // `element` is one number a lane, an `element` value is a vector of them.
 enum class Extent : std::uint8_t { scalar, row, group, element };
-std::string_view name(Extent extent);
+std::string_view to_string(Extent extent);
 
 struct Value {
   Expr expr;

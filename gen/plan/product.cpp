@@ -16,7 +16,7 @@ constexpr std::size_t max_products = 2;
 bool is_product(const Expr& e) { return info(e.op()).kind == OpKind::product; }
 bool is_columns(const Expr& e) { return info(e.op()).kind == OpKind::columns; }
 
-std::string operand_text(const Expr& e) { return fmt::format("{}{}", name(e.dtype()), text(e.shape())); }
+std::string operand_text(const Expr& e) { return fmt::format("{}{}", to_string(e.dtype()), to_text(e.shape())); }
 
 // Bits of an element of an operand: b of a matmul_nt_w4 has two numbers a byte.
 int element_bits(const Product& p, const Expr& e) { return p.op == Op::matmul_nt_w4 && e.same_node(p.b) ? 4 : 8 * size_bytes(e.dtype()); }
@@ -133,7 +133,7 @@ void require_products(const SplitSpec& split) {
     const std::int64_t natural = 128 / element_bits(first, e);
     if (k % natural)
       throw UserError(fmt::format("operand '{}' of {}", e->name, info(first.op).name),
-                      fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, element_bits(first, e) == 4 ? "4-bit numbers" : name(e.dtype())),
+                      fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, element_bits(first, e) == 4 ? "4-bit numbers" : to_string(e.dtype())),
                       fmt::format("pad k to {}, a multiple of {}, with zeros", (k + natural - 1) / natural * natural, natural));
   }
   for (const Product& p : split.products) require_first_column(p);

@@ -16,7 +16,7 @@ constexpr std::size_t max_nodes = 4096; // of one kernel; far above any that fit
 std::string kernel_subject(const KernelSpec& spec) { return fmt::format("kernel '{}'", spec.name()); }
 
 std::string describe(const Node& leaf) {
-  return fmt::format("{}{}{}", name(leaf.dtype), text(leaf.shape),
+  return fmt::format("{}{}{}", to_string(leaf.dtype), to_text(leaf.shape),
                      leaf.layout == Layout::strided ? " strided" : leaf.layout == Layout::preshuffled ? " preshuffled" : "");
 }
 
@@ -71,14 +71,14 @@ void require_in_place(const KernelSpec& spec, const Shape& space) {
     const Shape& shape = output.value.shape();
     if (input->dtype() != output.dtype || input->shape() != shape || (*input)->layout != output.layout)
       throw UserError(subject,
-                      fmt::format("the output is {}{}{}, the input {}", name(output.dtype), text(shape),
+                      fmt::format("the output is {}{}{}, the input {}", to_string(output.dtype), to_text(shape),
                                   output.layout == Layout::strided ? " strided" : "", describe(input->node())),
                       "make type, shape and layout equal, or give the output memory of its own");
     if (shape != space)
       throw UserError(subject,
                       fmt::format("its shape {} is smaller than the kernel's {}, so elements are read by several threads at "
                                   "unknown times",
-                                  text(shape), text(space)),
+                                  to_text(shape), to_text(space)),
                       "give the output memory of its own");
   }
 }
@@ -91,7 +91,7 @@ void require_full_columns(const KernelSpec& spec, const Dim& cols) {
     const Shape& full = reduces ? expr.operands()[0].shape() : expr.shape();
     if (!same_size(full.back(), cols))
       throw UserError(fmt::format("operation '{}'", info(expr.op()).name),
-                      fmt::format("it works on {}, but a row of the kernel has {} columns", text(full), cols.text()),
+                      fmt::format("it works on {}, but a row of the kernel has {} columns", to_text(full), cols.text()),
                       "reduce values that have a full row");
   }
 }
@@ -102,11 +102,11 @@ void require_covers(const Output& output, const Shape& space, bool by_rows) {
   const std::ptrdiff_t compared = by_rows ? std::ssize(space) - 1 : std::ssize(space); // [rows, 1] covers by rows
   if (shape.size() != space.size() || !std::equal(space.begin(), space.begin() + compared, shape.begin(), same_size))
     throw UserError(fmt::format("output '{}'", output.name),
-                    fmt::format("its shape {} does not cover the kernel's iteration space {}", text(shape), text(space)),
+                    fmt::format("its shape {} does not cover the kernel's iteration space {}", to_text(shape), to_text(space)),
                     by_rows ? "give it one value a row, a group or an element" : "compute it in a kernel of its own");
   if (output.layout == Layout::strided && shape.size() < 2)
     throw UserError(fmt::format("output '{}'", output.name),
-                    fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
+                    fmt::format("it is strided, but its shape {} has no dimension to step over", to_text(shape)),
                     "use Layout::contiguous");
 }
 
@@ -141,7 +141,7 @@ Dim columns(const KernelSpec& spec, const std::vector<Expr>& nodes) {
     if (cols.is_dynamic() || !is_group_extent(last, cols, groups))
       throw UserError(kernel_subject(spec),
                       fmt::format("values of shape {} and of {} columns do not belong to one iteration space",
-                                  text(node.shape()), cols.text()),
+                                  to_text(node.shape()), cols.text()),
                       "compute them in two kernels");
   }
   return cols;
@@ -192,7 +192,7 @@ void validate(const KernelSpec& spec) {
   const bool by_rows = has_reduction(spec) || has_group_operation(spec);
   if (by_rows && space.size() != 2)
     throw UserError(subject,
-                    fmt::format("it reduces rows, but its iteration space {} has {} dimensions", text(space), space.size()),
+                    fmt::format("it reduces rows, but its iteration space {} has {} dimensions", to_text(space), space.size()),
                     "give it two: [rows, cols]");
   if (by_rows) require_full_columns(spec, space.back());
   for (const Output& output : spec.outputs()) require_covers(output, space, by_rows);
@@ -205,9 +205,9 @@ void require_native_types(const KernelSpec& spec, const Target& target) {
     const bool e4m3 = type == e4m3fn || type == e4m3fnuz;
     const DType native = e4m3 ? target.fp8_e4m3() : target.fp8_e5m2();
     throw UserError(std::move(subject),
-                    fmt::format("{} is not native to {}: it ends at {}, {} at {}", name(type), target.arch(), max_finite(type),
-                                name(native), max_finite(native)),
-                    fmt::format("use {}, or target.fp8_{}()", name(native), e4m3 ? "e4m3" : "e5m2"));
+                    fmt::format("{} is not native to {}: it ends at {}, {} at {}", to_string(type), target.arch(), max_finite(type),
+                                to_string(native), max_finite(native)),
+                    fmt::format("use {}, or target.fp8_{}()", to_string(native), e4m3 ? "e4m3" : "e5m2"));
   };
   for (const Expr& input : spec.inputs()) require(fmt::format("input '{}'", input->name), input.dtype());
   for (const Output& output : spec.outputs()) require(fmt::format("output '{}'", output.name), output.dtype);

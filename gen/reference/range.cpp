@@ -218,7 +218,7 @@ bool Range::contains(double value) const { return std::isnan(value) ? maybe_nan 
 
 Range join(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), a.maybe_nan || b.maybe_nan}; }
 
-std::string text(const Range& range) {
+std::string to_text(const Range& range) {
   if (!range.has_numbers()) return range.maybe_nan ? "NaN" : "nothing";
   return fmt::format("[{}, {}]{}", range.lo, range.hi, range.maybe_nan ? " or NaN" : "");
 }

@@ -34,16 +34,15 @@ constexpr int max_nesting = 200; // of parentheses, calls and signs: the parser 
 
 std::vector<std::string_view> type_names() {
   std::vector<std::string_view> names;
-  for (const DType type : all_dtypes()) names.push_back(name(type));
+  for (const DType type : all_dtypes()) names.push_back(to_string(type));
   return names;
 }
 
 std::vector<std::string_view> operation_names() {
-  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup", "matmul_nt", "matmul_nt_scaled", "matmul_nt_w4", "columns"};
-  for (const Op op : {Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::group_sum, Op::group_mean,
-                      Op::group_max, Op::group_min, Op::group_absmax})
-    names.push_back(info(op).name);
-  for (const Op op : pointwise_ops()) names.push_back(info(op).name);
+  std::vector<std::string_view> names;
+  for (const Op op : all_ops())
+    if (info(op).arity > 0) names.push_back(info(op).name);
+  names.push_back("cast_nonsaturating");
   return names;
 }
 
@@ -203,9 +202,9 @@ private:
     const Expr value = sum();
     if (declared != value.shape())
       refuse(shape_token,
-             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, text(declared),
-                         text(value.shape())),
-             fmt::format("write {}{}", name(type), text(value.shape())));
+             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, to_text(declared),
+                         to_text(value.shape())),
+             fmt::format("write {}{}", to_string(type), to_text(value.shape())));
     OutputOptions options;
     if (accept("in_place_of")) options.in_place_of = expect_name("the input's name").text;
     if (accept("strided")) options.layout = Layout::strided;

@@ -34,7 +34,7 @@ int waves_by_compiler(const TargetFacts& target, const OccupancyInput& input, in
 
 } // namespace
 
-std::string_view name_of(OccupancyLimit limit) {
+std::string_view to_string(OccupancyLimit limit) {
   static constexpr std::array<std::string_view, 4> names{"wave_slots", "vgprs", "sgprs", "lds"};
   return names[static_cast<std::size_t>(limit)];
 }

@@ -36,19 +36,14 @@ public:
 private:
   static void list(std::ostream& out) {
     for (const Rule& rule : all_rules())
-      out << fmt::format("{:<8} {:<8} {:<4} {}\n", rule.id, name_of(rule.severity), rule.on ? "on" : "off", rule.summary);
+      out << fmt::format("{:<8} {:<8} {:<4} {}\n", rule.id, to_string(rule.severity), rule.on ? "on" : "off", rule.summary);
     out << fmt::format("{:<8} {:<8} {:<4} {}\n", contract_rule, "error", "on", "an expectation of the kernel is not met");
   }
 
   void explain(std::ostream& out) const {
     const Rule* const rule = find_rule(rule_);
     if (!rule) throw Error("rule '" + rule_ + "'", "there is no such rule", "isa_lint explain lists them");
-    if (const std::string_view page = rule_page(rule_); !page.empty()) {
-      out << with_line_feed(page);
-      return;
-    }
-    out << fmt::format("# {} {}: {}\n\nSeverity {}, {} by default.\n\nWhy: {}\n\nTry: {}\n", rule->id, rule->name, rule->summary,
-                       name_of(rule->severity), rule->on ? "on" : "off", rule->why, rule->advice);
+    out << with_line_feed(rule->page);
   }
 
   std::string rule_;

@@ -310,8 +310,8 @@ Finding contract_finding(const IsaReport& report, const ExpectationResult& resul
   finding.arch = report.arch;
   finding.message = fmt::format("{} is expected to be {} and is {}{}", result.name, result.expected, result.found,
                                 result.evidence.empty() ? "" : fmt::format(" ({})", fmt::join(result.evidence, "; ")));
-  finding.why = "the kernel's expectations say what its code has to look like";
-  finding.advice = "look at what changed since the expectation was met, or change the expectation";
+  finding.why = contract_why;
+  finding.advice = contract_advice;
   return finding;
 }
 

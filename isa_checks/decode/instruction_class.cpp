@@ -195,19 +195,19 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
   return counts;
 }
 
-std::string_view name_of(InstructionClass c) {
+std::string_view to_string(InstructionClass c) {
   static constexpr std::array<Text, instruction_class_count> names{
       "valu",       "trans",       "packed", "dot",    "mfma", "salu", "smem",    "vmem_load",
       "vmem_store", "vmem_atomic", "lds",    "branch", "wait", "nop",  "barrier", "other"};
   return names[static_cast<std::size_t>(c)];
 }
 
-std::string_view name_of(MemorySpace space) {
+std::string_view to_string(MemorySpace space) {
   static constexpr std::array<Text, 6> names{"global", "flat", "scratch", "buffer", "lds", "scalar"};
   return names[static_cast<std::size_t>(space)];
 }
 
-std::string_view name_of(MemoryDirection direction) {
+std::string_view to_string(MemoryDirection direction) {
   static constexpr std::array<Text, 3> names{"load", "store", "atomic"};
   return names[static_cast<std::size_t>(direction)];
 }

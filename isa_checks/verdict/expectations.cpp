@@ -46,7 +46,7 @@ public:
       const Occupancy& o = facts_.occupancy;
       add({"min_waves_per_simd",
            fmt::format(">= {:g}", *e.min_waves_per_simd),
-           fmt::format("{:g}, limited by {}", o.waves_per_simd, name_of(o.limit)),
+           fmt::format("{:g}, limited by {}", o.waves_per_simd, to_string(o.limit)),
            o.waves_per_simd >= *e.min_waves_per_simd,
            {}});
     }

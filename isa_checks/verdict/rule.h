@@ -9,6 +9,7 @@ namespace kiln::isa {
 struct KernelAnalysis;
 class FindingSink; // isa_checks/verdict/rules/sink.h
 
+// All but `check` is read from the page docs/rules/ID.md, where alone the words stand.
 struct Rule {
   std::string_view id;                // "MEM001": stable, in reports, baselines and suppressions
   std::string_view name;              // "narrow-global-access": for people
@@ -17,13 +18,11 @@ struct Rule {
   std::string_view summary;           // one line
   std::string_view why;               // why it costs; goes into each finding
   std::string_view advice;            // what to try; goes into each finding
+  std::string_view page;              // the whole page, in Markdown
   void (*check)(const KernelAnalysis& kernel, FindingSink& sink) = nullptr;
 };
 
-std::span<const Rule> all_rules();          // by id within its family, families as in docs/rules
+std::span<const Rule> all_rules();          // by id within its family, in the order of rules.def
 const Rule* find_rule(std::string_view id); // null for an id that is none
-
-// The page docs/rules/ID.md, embedded at build time (Markdown). "" when the id is unknown.
-std::string_view rule_page(std::string_view id);
 
 } // namespace kiln::isa

@@ -86,7 +86,7 @@ std::vector<AotKernel> shard_of(std::vector<AotKernel> kernels, const Shard& sha
   return kernels;
 }
 
-std::string_view name(AotStatus status) {
+std::string_view to_string(AotStatus status) {
   switch (status) {
   case AotStatus::cached:
     return "cached";

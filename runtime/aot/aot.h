@@ -17,7 +17,7 @@ struct Shard {
 std::vector<AotKernel> shard_of(std::vector<AotKernel> kernels, const Shard& shard);
 
 enum class AotStatus { cached, compiled, rejected, failed, missing }; // missing: of a dry run
-std::string_view name(AotStatus status);
+std::string_view to_string(AotStatus status);
 
 struct AotResult {
   std::string title, arch, id, key; // key: empty unless the kernel is there

@@ -7,7 +7,7 @@
 namespace kiln {
 namespace {
 
-constexpr int max_vgprs = 128; // four waves a SIMD: the least with which a memory-bound kernel hides its own latency
+constexpr int vgprs_of_four_waves = max_vgprs / 4; // a SIMD: the least with which a memory-bound kernel hides its own latency
 
 // All loads are as wide as the narrowest full or column tensor's, but for single values of rows and groups and the ends of
 // rows (or of a flat tensor) that are no multiple of the vector.
@@ -62,7 +62,7 @@ isa::Expectations with_producers_contract(isa::Expectations e, const SkinnyGemmC
 
 // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave.
 isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
-  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = 512 / std::max(1, (c.waves + 3) / 4), .max_lds_bytes = c.lds_bytes()};
+  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = vgprs_of_wave(c.waves), .max_lds_bytes = c.lds_bytes()};
   // Weights and activations 16 bytes at a time; the epilogue's operands and partial sums as the chunks of C are.
   e.global_loads.min_bytes = 16;
   e.global_loads.at_least = static_cast<std::uint32_t>(c.ring * c.b_loads());
@@ -87,7 +87,7 @@ isa::Expectations gemm_contract(const Plan& plan, const SkinnyGemmConfig& c) {
 
 isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Target& target) {
   if (plan.gemm) return gemm_contract(plan, schedule.gemm);
-  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = max_vgprs, .max_lds_bytes = lds_bytes(plan, schedule)};
+  isa::Expectations e{.no_scratch = true, .no_spills = true, .max_vgprs = vgprs_of_four_waves, .max_lds_bytes = lds_bytes(plan, schedule)};
   e.global_loads = wide_loads(plan, schedule);
   e.forbidden = {"flat_", "ds_bpermute", "ds_permute"};
   const bool divides = uses(plan, Op::div_exact) || (uses(plan, Op::group_mean) && schedule.family == Family::rowwise);

@@ -18,7 +18,7 @@ bool in_catalog(const std::string& name) {
 DType dtype_option(const std::string& option, const std::string& word) {
   if (const std::optional<DType> type = parse_dtype(word)) return *type;
   std::vector<std::string_view> names;
-  for (const DType type : all_dtypes()) names.push_back(name(type));
+  for (const DType type : all_dtypes()) names.push_back(to_string(type));
   throw UserError(option, fmt::format("\"{}\" is no type", word), fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 

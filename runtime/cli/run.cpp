@@ -49,7 +49,7 @@ Comparison compare(const std::string& name, const Tensor& actual, const Tensor& 
   const Outputs one{{name, actual}};
   if (const auto mismatch = find_mismatch(one, {{name, bounds}})) {
     c.outside = mismatch->count;
-    c.first_outside = text(*mismatch);
+    c.first_outside = to_text(*mismatch);
   }
   return c;
 }

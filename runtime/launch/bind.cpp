@@ -95,7 +95,7 @@ private:
     }
     if (tensor == nullptr)
       throw UserError(subject(rule.name), "it is missing",
-                      fmt::format("give a DeviceTensor of {}{}", name(rule.dtype), text(rule.shape)));
+                      fmt::format("give a DeviceTensor of {}{}", to_string(rule.dtype), to_text(rule.shape)));
     check_meaning(rule, rule.name, *tensor);
     const KernelArgument& argument = kernel_.arguments()[static_cast<std::size_t>(rule.argument)];
     check_stride(rule, *tensor);
@@ -108,13 +108,13 @@ private:
   void check_meaning(const TensorRule& rule, const std::string& name, const DeviceTensor& tensor) {
     if (tensor.dtype != rule.dtype)
       throw UserError(subject(name),
-                      fmt::format("it is {}, and the kernel takes {}", kiln::name(tensor.dtype), kiln::name(rule.dtype)),
+                      fmt::format("it is {}, and the kernel takes {}", to_string(tensor.dtype), to_string(rule.dtype)),
                       is_fp8(tensor.dtype) && is_fp8(rule.dtype)
                           ? "the fp8 flavours are different numbers: convert the tensor, or build the spec for its type"
                           : "give a tensor of that type, or build the spec for this one");
     if (tensor.shape.size() != rule.shape.size())
       throw UserError(subject(name),
-                      fmt::format("its shape is [{}], and the kernel takes {}", fmt::join(tensor.shape, ", "), text(rule.shape)),
+                      fmt::format("its shape is [{}], and the kernel takes {}", fmt::join(tensor.shape, ", "), to_text(rule.shape)),
                       "give it that many dimensions");
     for (std::size_t i = 0; i < rule.shape.size(); ++i) check_size(name, rule.shape[i], i, tensor.shape[i]);
   }
@@ -220,10 +220,10 @@ private:
   double find_number(const KernelArgument& argument) {
     const Argument* given = find(argument.name);
     if (given == nullptr)
-      throw UserError(subject(argument.name), "it is missing", fmt::format("give a number ({})", name(argument.dtype)));
+      throw UserError(subject(argument.name), "it is missing", fmt::format("give a number ({})", to_string(argument.dtype)));
     if (const auto* number = std::get_if<double>(&given->value)) return *number;
     throw UserError(subject(argument.name), "it is a number, and a tensor is given",
-                    fmt::format("give a number ({})", name(argument.dtype)));
+                    fmt::format("give a number ({})", to_string(argument.dtype)));
   }
 
   std::uint64_t scalar_bits(const KernelArgument& argument) {

@@ -2,13 +2,12 @@
 #include "runtime/launch/kernel_on_device.h"
 #include "gen/error.h"
 #include "runtime/launch/layout.h"
+#include "templates/common/config.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln {
 namespace {
-
-constexpr int wave_size = 64;
 
 TensorRule rule(const KernelSpec& spec, const std::vector<Expr>& inputs, const KernelArgument& argument) {
   TensorRule rule{.name = argument.name, .partner = argument.tensor};

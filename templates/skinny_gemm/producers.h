@@ -16,7 +16,7 @@ namespace kiln {
 
 // The slots, their flags, and a wave's way through them.
 template <SkinnyGemmConfig config, class A, class B> struct GemmSlots {
-  static_assert(!config.direct || has_direct_to_lds, "this target has no 128-bit loads to LDS");
+  static_assert(!config.direct || has_wide_lds_dma, "this target has no 128-bit loads to LDS");
   using Operands = GemmOperands<without_producers(config), A, B>;
   static constexpr int b_loads = config.b_loads(), a_loads = config.a_loads();
   static constexpr u32 slots = config.slots;

@@ -15,14 +15,14 @@ template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
   if constexpr (__is_same(A, f16)) {
     Word16 result;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) result[i] = __builtin_bit_cast(u32, __builtin_amdgcn_cvt_pkrtz(numbers[2 * i], numbers[2 * i + 1]));
+    for (int i = 0; i < 4; ++i) result[i] = platform::pack_f16(numbers[2 * i], numbers[2 * i + 1]);
     return result;
   } else { // every fp8 and i8 number is a bf16: its upper half as it is
     Word16 result;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
-      result[i] = __builtin_amdgcn_perm(__builtin_bit_cast(u32, high), __builtin_bit_cast(u32, low), 0x07060302u);
+      result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
     }
     return result;
   }

@@ -70,7 +70,7 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
       for (int p = 0; p < config.products; ++p)
 #pragma unroll
         for (int i = 0; i < Operands::b_rows; ++i) {
-          const auto numbers = __builtin_convertvector(sums[p][i][r], Numbers);
+          const auto numbers = convert<Numbers>(sums[p][i][r]);
 #pragma unroll
           for (int q = 0; q < quads; ++q) {
             const Vec<f32, 4> four = {numbers[4 * q], numbers[4 * q + 1], numbers[4 * q + 2], numbers[4 * q + 3]};
@@ -116,10 +116,10 @@ private:
   KILN_DEVICE int column_of(int tile) { return tile / Operands::a_rows % Operands::b_rows; }
   KILN_MEMBER void add_group(int t) {
     sums[product_of(t)][column_of(t)][t % Operands::a_rows] +=
-        __builtin_convertvector(groups[t % pending], S) * scales[product_of(t)][t % Operands::a_rows];
+        convert<S>(groups[t % pending]) * scales[product_of(t)][t % Operands::a_rows];
   }
 
-  static constexpr bool pairs = has_wide_fp8_mfma && is_fp8<A> && is_fp8<B> && config.loads % 2 == 0; // an instruction takes two words
+  static constexpr bool pairs = has_scaled_mfma && is_fp8<A> && is_fp8<B> && config.loads % 2 == 0; // an instruction takes two words
 
   // Words of all tiles in turn: no instruction waits for the one before.
   KILN_MEMBER void multiply_in_order(const Slot& slot) {
@@ -128,13 +128,8 @@ private:
       each([&](int p, int i, int r) KILN_LAMBDA { multiply_at(slot, p, i, r, u, sums[p][i][r]); });
   }
   KILN_DEVICE void multiply_at(const Slot& slot, int p, int i, int r, int u, OfGroup& sum) {
-#if defined(__gfx950__)
-    if constexpr (pairs) {
-      sum = multiply_pair<edge, B, A>(slot.b[p][i][u], slot.b[p][i][u + 1], slot.a[r][u], slot.a[r][u + 1], sum);
-      return;
-    }
-#endif
-    sum = multiply<edge, B, A>(slot.b[p][i][u], slot.a[r][u], sum);
+    if constexpr (pairs) sum = multiply_pair<edge, B, A>(slot.b[p][i][u], slot.b[p][i][u + 1], slot.a[r][u], slot.a[r][u + 1], sum);
+    else sum = multiply<edge, B, A>(slot.b[p][i][u], slot.a[r][u], sum);
   }
   template <class F> KILN_DEVICE void each(F f) {
 #pragma unroll
@@ -173,7 +168,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, 
       for (int p = 0; p < config.products; ++p) {
         const Vec<f32, 2> even = pair_of(slot.scales.scale(0, p, 0)), odd = pair_of(slot.scales.scale(1, p, 0)); // of the lane's two rows of A
 #pragma unroll
-        for (int i = 0; i < Operands::b_rows; ++i) sums[p][i] += __builtin_convertvector(group[p][i], S) * S{even[0], even[1], odd[0], odd[1]};
+        for (int i = 0; i < Operands::b_rows; ++i) sums[p][i] += convert<S>(group[p][i]) * S{even[0], even[1], odd[0], odd[1]};
       }
     } else {
       add_to(sums, slot);

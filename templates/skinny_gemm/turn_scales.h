@@ -30,7 +30,7 @@ public:
     each([&](int p, int i, int q) KILN_LAMBDA {
       const u32 first = wanted(from, 0, q), skipped = first - clamped(first) + (per_load > 1 ? from.position.lane_part() : 0);
       const Four& four = next_[p][i][q];
-      scale_[p][i][q] = __builtin_bit_cast(u64, four.scale) >> (skipped * 16 & 63);
+      scale_[p][i][q] = bit_cast<u64>(four.scale) >> (skipped * 16 & 63);
       zero_[p][i][q] = four.zero >> (skipped * 8 & 31);
     });
   }

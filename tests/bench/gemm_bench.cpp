@@ -84,7 +84,7 @@ Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m
                             run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
   if (check)
     if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
-      throw Error(text(*wrong));
+      throw Error(to_text(*wrong));
   const SkinnyGemmConfig& c = built.schedule.gemm;
   Figures figures;
   figures.instructions = static_cast<double>(run.result.waves.executed()) / (static_cast<double>(c.n) * c.row_bytes() / 16384);
@@ -151,7 +151,7 @@ void compare_methods(const CompileOptions& options) {
         const auto count = [&](exec::InstClass cls) { return fmt::format("{:.0f}", counts[cls] / units); };
         const int loading = c.has_producers() ? c.b_producers : c.waves;
         table.rows.push_back(
-            {std::to_string(m), std::string(name(c.method)), fmt::format("{:.0f}", all / units), count(exec::InstClass::matrix),
+            {std::to_string(m), std::string(to_string(c.method)), fmt::format("{:.0f}", all / units), count(exec::InstClass::matrix),
              count(exec::InstClass::valu), count(exec::InstClass::lds), std::to_string(c.ring * c.b_loads() * loading),
              std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
              fmt::format("tile_n={} waves={} loads={} ring={} workgroups={}", c.tile_n, c.waves, c.loads, c.ring, c.workgroups)});
@@ -189,7 +189,7 @@ void print_scaled(const CompileOptions& options) {
           const SkinnyGemmConfig& c = built.schedule.gemm;
           Figures f;
           read_loop(built, 1, f);
-          table.rows.push_back({fmt::format("{} {}", entry.name, name(entry.type)), std::to_string(entry.group),
+          table.rows.push_back({fmt::format("{} {}", entry.name, to_string(entry.type)), std::to_string(entry.group),
                                 std::to_string(n), std::to_string(m), fmt::format("{:.0f}", f.in_loop),
                                 fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.2f}", f.narrow),
                                 fmt::format("{:.1f} %", 100 * gemm_balance(c, to)),
@@ -238,7 +238,7 @@ int main(int argc, char** argv) try {
                               fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
                               std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
                               std::to_string(built.facts.resources.vgpr_spills),
-                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", name(c.method), c.tile_n,
+                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", to_string(c.method), c.tile_n,
                                           c.waves, c.loads, c.ring, c.workgroups, met ? "" : "  MISSED")});
       }
       fmt::print("{}", to_text(table));

@@ -64,7 +64,7 @@ Counted count(const char* kernel, const Target& to) {
   const RowwiseConfig& c = built.schedule.rowwise;
   const auto depth = built.schedule.family == Family::rowwise ? c.chunks() * c.vec + 16 : 0;
   if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, {.addition_depth = depth})))
-    throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), text(*wrong)));
+    throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), to_text(*wrong)));
   const double share = static_cast<double>(rows * cols) / 512;
   using enum exec::InstClass;
   const auto per = [&](std::initializer_list<exec::InstClass> classes) {

@@ -11,7 +11,7 @@ namespace {
 void compile_one(const CatalogEntry& entry, std::string_view arch, DType dtype, std::int64_t cols) {
   CAPTURE(entry.name);
   CAPTURE(arch);
-  CAPTURE(name(dtype));
+  CAPTURE(to_string(dtype));
   CompileOptions options;
   options.environment = process_environment();
   options.warnings_as_errors = true;

@@ -31,7 +31,7 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   if (!done.result.completed) return "did not complete: " + where;
   if (const std::string wrong = disagreement_if_asked(built.object, done.result); !wrong.empty()) return fmt::format("{}\n{}", wrong, where);
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-  if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
+  if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", to_text(*mismatch), where);
   return {};
 }
 

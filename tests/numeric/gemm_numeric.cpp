@@ -41,7 +41,7 @@ TEST_CASE("every type and method of a product") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     for (const Types t : types_of(to)) {
-      CAPTURE(fmt::format("{} {} x {}", arch, name(t.a), name(t.b)));
+      CAPTURE(fmt::format("{} {} x {}", arch, to_string(t.a), to_string(t.b)));
       check(plain(t, 16, 96, 512), to, 1, 13);
       check(plain(t, 8, 100, 400), to, 2, 5, {"method=sparse", "loads=1"});
       check(plain(t, 4, 80, 1040), to, 3, 3, {"method=dot", "tile_n=16", "ring=2", "loads=1"});

@@ -137,7 +137,7 @@ TEST_CASE("producers: waves that do not wait for one another race") {
             exec::DefectKind::lds_race));
     // The reader does not wait for B.
     CHECK(has(findings_after(spec, to, "Slots::await(memory.b[at_.slot], at_.turn + 1);", ""), exec::DefectKind::lds_race));
-    if (to.has_direct_to_lds()) // a slot is declared full while its loads are in flight
+    if (to.has_wide_lds_dma()) // a slot is declared full while its loads are in flight
       CHECK(has(findings_after(spec, to, "platform::await_loads<(ring - 1) * loads>();", ""), exec::DefectKind::lds_race));
   }
 }

@@ -93,8 +93,8 @@ TEST_CASE("dims print with their bounds and compare by name") {
   CHECK(same_size(dynamic("m", 1, 16), dynamic("m")));
   CHECK(!same_size(dynamic("m"), dynamic("n")));
   CHECK(!same_size(dynamic("m"), 5));
-  CHECK(text(Shape{rows, 4}) == "[rows, 4]");
-  CHECK(text(Shape{}) == "[]");
+  CHECK(to_text(Shape{rows, 4}) == "[rows, 4]");
+  CHECK(to_text(Shape{}) == "[]");
 }
 
 TEST_CASE("targets") {

@@ -303,7 +303,7 @@ private:
 
 } // namespace
 
-std::string_view name_of(WaitCounter counter) {
+std::string_view to_string(WaitCounter counter) {
   constexpr std::array<std::string_view, wait_counter_count> names{"vmcnt", "lgkmcnt", "expcnt"};
   return names[static_cast<std::size_t>(counter)];
 }

@@ -103,7 +103,7 @@ void wait003(const KernelAnalysis& k, FindingSink& sink) {
     if (!needed || *needed == 0 || *needed == p.waits_for.size()) continue;
     const std::size_t enough = static_cast<std::size_t>(p.value) + p.waits_for.size() - *needed;
     sink.add({.message = fmt::format("waits for {}({}) where {}({}) would do: {} of {} loads are used before the next wait",
-                                     name_of(p.counter), p.value, name_of(p.counter), enough, *needed, p.waits_for.size()),
+                                     to_string(p.counter), p.value, to_string(p.counter), enough, *needed, p.waits_for.size()),
               .evidence = {{"value", static_cast<double>(p.value), ""}, {"enough", number(enough), ""}},
               .instructions = {p.instruction}});
   }
@@ -114,7 +114,7 @@ void wait004(const KernelAnalysis& k, FindingSink& sink) {
     const int most = counter_capacity[static_cast<std::size_t>(p.counter)];
     if (p.most_outstanding < most || p.least_outstanding < most) continue;
     sink.add({.message = fmt::format("{} operations are outstanding before this wait, as many as {} counts: earlier ones stalled",
-                                     most, name_of(p.counter)),
+                                     most, to_string(p.counter)),
               .evidence = {{"outstanding", static_cast<double>(most), "instructions"}},
               .instructions = {p.instruction}});
   }
