@@ -224,9 +224,7 @@ void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const Wa
   if (wave.in_flight == nullptr) return;
   const RegisterSpan filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
   const bool loads = op.atomic == Atomic::none && !op.store;
-  const bool flat = f.format == Format::flat && f.segment == 0;
-  wave.in_flight->issue(flat ? InFlight::flat : InFlight::vector_memory, filled, {}, inst.address,
-                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
+  wave.in_flight->issue(inst, filled, {}, {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
 }
 
 void count_lines(Wave& wave, const Inst&, const LaneAccess& op, const WaveAddresses& at) {

@@ -40,7 +40,7 @@ template <class F> void for_each_lane(u64 mask, F f) {
 
 void issue_lds(Wave& wave, const Inst& inst, int registers) {
   if (wave.in_flight != nullptr)
-    wave.in_flight->issue(InFlight::lds, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {}, inst.address);
+    wave.in_flight->issue(inst, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {});
 }
 
 void lds_addresses(Wave& wave, const Inst& inst, u32 offset, WaveAddresses& at) {

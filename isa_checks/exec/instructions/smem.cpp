@@ -41,7 +41,7 @@ void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) 
     std::memcpy(&wave.s[f.dst], a->bytes.data() + (address - a->address), bytes);
   }
   if (wave.in_flight != nullptr)
-    wave.in_flight->issue(InFlight::scalar_memory, {}, {f.dst, static_cast<std::uint8_t>(count)}, inst.address);
+    wave.in_flight->issue(inst, {}, {f.dst, static_cast<std::uint8_t>(count)});
 }
 
 template <int count> void load(Wave& wave, const Inst& inst) {
@@ -66,12 +66,12 @@ template <int count> void buffer_load(Wave& wave, const Inst& inst) {
     wave.s[inst.fields.dst + i] = word;
   }
   if (wave.in_flight != nullptr)
-    wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, count}, inst.address);
+    wave.in_flight->issue(inst, {}, {inst.fields.dst, count});
 }
 
 void read_clock(Wave& wave, const Inst& inst) {
   wave.set_pair(inst.fields.dst, wave.clock);
-  if (wave.in_flight != nullptr) wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, 2}, inst.address);
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {inst.fields.dst, 2});
 }
 
 template <int count> inline constexpr LaneAccess words{.bytes = static_cast<std::uint8_t>(4 * count)};

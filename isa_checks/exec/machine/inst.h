@@ -1,5 +1,6 @@
 // One pre-decoded instruction: a handler and everything it needs, and the table entry that gave the handler.
 #pragma once
+#include "isa_checks/decode/counter_use.h"
 #include "isa_checks/exec/machine/encoding.h"
 #include "isa_checks/target/target_table.h"
 #include <algorithm>
@@ -106,6 +107,7 @@ struct Inst {
   RegisterSpan scalar_write{};
   bool ignores_exec = false;    // reads or writes lanes that EXEC switches off
   bool pure = false;            // its only effects are on registers, so that it may be run again
+  isa::CounterUse counts;       // the wait counters that it counts in
   std::string text;             // as disassembled
 };
 

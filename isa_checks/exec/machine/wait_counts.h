@@ -10,24 +10,20 @@ namespace kiln::exec {
 
 class InFlight {
 public:
-  enum Counter : std::uint8_t { vector_memory, lds, scalar_memory, flat };
-
   // What an operation does beyond its registers.
   struct Effect {
     std::uint32_t loaded_bytes = 0; // of device memory, over all lanes
     bool to_lds = false;            // a direct-to-LDS load
   };
 
-  // An operation that fills `vector` and `scalar` registers (either may be empty), issued by the instruction at `address`.
-  void issue(Counter counter, RegisterSpan vector, RegisterSpan scalar, std::uint64_t address, Effect effect);
-  void issue(Counter counter, RegisterSpan vector, RegisterSpan scalar, std::uint64_t address) {
-    issue(counter, vector, scalar, address, Effect{});
-  }
+  // The operation of an instruction, which fills `vector` and `scalar` registers (either may be empty).
+  void issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar, Effect effect);
+  void issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar) { issue(inst, vector, scalar, Effect{}); }
 
   // s_waitcnt. Vector memory and LDS each return in order, so all but the newest `count` have arrived. Scalar loads return
   // in any order, and not in order with LDS: they have surely arrived only at 0. Flat operations count in both, and have
   // arrived when each has been waited for down to 0.
-  void wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt);
+  void wait(isa::WaitFields counts);
 
   bool any() const { return pending_ != 0; }
   bool vector_pending(RegisterSpan range) const;

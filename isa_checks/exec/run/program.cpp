@@ -209,6 +209,7 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   Inst inst;
   inst.address = from.address;
   inst.text = from.text;
+  inst.counts = isa::counter_use(from);
   std::uint32_t words[4] = {};
   std::memcpy(words, from.bytes.data(), from.size);
   const std::string_view name = isa::base_mnemonic(from.mnemonic);
