@@ -169,6 +169,14 @@ TEST_CASE("hazards: a matrix result that another one overwrote since does not co
   CHECK(hazards(first + "\n" + second, "v_mov_b32 v60, v1", 0, "gfx942").size() == 1); // v1 is still the first one's
 }
 
+TEST_CASE("hazards: a matrix instruction issues after the passes of the one before") {
+  const std::string first = "v_mfma_f32_16x16x16_f16 v[0:3], v[40:41], v[44:45], 0", reader = "v_mov_b32 v60, v1";
+  const std::string other = "\n  v_mfma_f32_16x16x16_f16 v[4:7], v[40:41], v[44:45], 0"; // issues 4 states after the first
+  CHECK(hazards(first + other, reader, 3, "gfx942").empty()); // 4 + 3 of 7
+  CHECK(hazards(first + other, reader, 2, "gfx942").size() == 1);
+  CHECK(hazards(first + other + other, reader, 0, "gfx942").empty()); // 8 of 7
+}
+
 TEST_CASE("hazards: wait states are counted along the path that is taken, and other instructions count too") {
   const std::string first = "v_readfirstlane_b32 s40, v1", second = "global_load_dword v9, v3, s[40:41]";
   CHECK(hazards(first + "\n s_mov_b32 s41, 0\n s_branch far\n s_nop 4\nfar:\n s_mov_b32 s44, 0", second, 2, "gfx942").empty());
