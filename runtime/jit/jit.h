@@ -3,7 +3,7 @@
 #include "gen/error.h"
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
-#include "runtime/cache/kernel.h"
+#include "runtime/launch/kernel.h"
 #include "runtime/workers/pool.h"
 #include <cstdint>
 #include <functional>

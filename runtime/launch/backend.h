@@ -1,6 +1,6 @@
 // DeviceBackend: what a device must be able to do. There are two: a GPU through HIP, and the CPU model.
 #pragma once
-#include "runtime/cache/kernel.h"
+#include "runtime/launch/kernel.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 // check_layout: the argument block as the code object declares it against the one that Kiln fills.
 #pragma once
-#include "runtime/cache/kernel.h"
+#include "runtime/launch/kernel.h"
 
 namespace kiln {
 
