@@ -17,7 +17,7 @@ struct Shard {
 std::vector<AotKernel> shard_of(std::vector<AotKernel> kernels, const Shard& shard);
 
 enum class AotStatus { cached, compiled, rejected, failed, missing }; // missing: of a dry run
-std::string_view name(AotStatus status);
+std::string_view to_string(AotStatus status);
 
 struct AotResult {
   std::string title, arch, id, key; // key: empty unless the kernel is there
@@ -38,12 +38,12 @@ struct AotOptions {
   std::filesystem::path output;
   WorkerOptions workers; // count: kernels at once
   LogFunction log = log_to_stderr();
-  std::function<void(std::size_t done, const AotResult& latest)> progress; // one call at a time
+  std::function<void(std::size_t done, const AotResult& latest)> progress; // one call at a time; an exception is the event "progress_threw"
   bool dry_run = false;                                                    // only looks what is there
   std::filesystem::path notes = {}; // as CacheOptions::notes: nothing of this machine belongs into the output
 };
 
-// What is in the layer already is not compiled again, so an interrupted run is resumed by running it again. The same kernels and
+// Skips the kernels that the layer has, so an interrupted run is resumed by running it again. The same kernels and
 // compiler give the same bytes on every machine. Throws EnvironmentError when the output cannot be written at all.
 AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& options);
 

@@ -82,7 +82,7 @@ public:
 
   void show(std::size_t done, const AotResult& latest) {
     if (quiet_) return;
-    const std::string what = fmt::format("{} {} {}", name(latest.status), latest.title, latest.arch);
+    const std::string what = fmt::format("{} {} {}", to_string(latest.status), latest.title, latest.arch);
     if (!terminal_) {
       fmt::print(stderr, "[{}/{}] {} ({:.0f} ms)\n", done, total_, what, latest.milliseconds);
       return;
@@ -106,14 +106,14 @@ private:
 void print_json(const AotReport& report) {
   nlohmann::ordered_json document{{"kernels", nlohmann::ordered_json::array()}};
   for (const AotResult& r : report.results) {
-    nlohmann::ordered_json kernel{{"kernel", r.title}, {"arch", r.arch}, {"status", name(r.status)},
+    nlohmann::ordered_json kernel{{"kernel", r.title}, {"arch", r.arch}, {"status", to_string(r.status)},
                                   {"id", r.id},        {"key", r.key},   {"ms", r.milliseconds}};
     if (!r.error.empty()) kernel["error"] = r.error;
     document["kernels"].push_back(std::move(kernel));
   }
   for (const AotStatus status :
        {AotStatus::compiled, AotStatus::cached, AotStatus::missing, AotStatus::rejected, AotStatus::failed})
-    document["counts"][std::string(name(status))] = report.count(status);
+    document["counts"][std::string(to_string(status))] = report.count(status);
   document["events"] = report.events;
   document["seconds"] = report.seconds;
   fmt::print("{}\n", document.dump(2));
@@ -121,9 +121,9 @@ void print_json(const AotReport& report) {
 
 void print_text(const AotReport& report, bool dry_run) {
   for (const AotResult& r : report.results) {
-    if (dry_run) fmt::print("{:<8} {} {} {}\n", name(r.status), r.id, r.arch, r.title);
+    if (dry_run) fmt::print("{:<8} {} {} {}\n", to_string(r.status), r.id, r.arch, r.title);
     if (r.status == AotStatus::failed || r.status == AotStatus::rejected)
-      fmt::print(stderr, "{}: {} {}: {}\n", name(r.status), r.title, r.arch, r.error);
+      fmt::print(stderr, "{}: {} {}: {}\n", to_string(r.status), r.title, r.arch, r.error);
   }
   fmt::print("{} kernels: {} compiled, {} cached, {} missing, {} rejected, {} failed; {:.1f} s\n", report.results.size(),
              report.count(AotStatus::compiled), report.count(AotStatus::cached), report.count(AotStatus::missing),
