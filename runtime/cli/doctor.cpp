@@ -13,7 +13,7 @@ void print_json(const std::vector<DoctorLine>& lines) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const DoctorLine& line : lines)
     list.push_back({{"subject", line.subject},
-                    {"verdict", name(line.verdict)},
+                    {"verdict", to_string(line.verdict)},
                     {"found", line.found},
                     {"advised", line.advised},
                     {"why", line.why}});
@@ -22,7 +22,7 @@ void print_json(const std::vector<DoctorLine>& lines) {
 
 void print_text(const std::vector<DoctorLine>& lines) {
   for (const DoctorLine& line : lines) {
-    fmt::print("{:<8}{}: {}\n", name(line.verdict), line.subject, line.found);
+    fmt::print("{:<8}{}: {}\n", to_string(line.verdict), line.subject, line.found);
     if (!line.advised.empty()) fmt::print("        advised: {}\n", line.advised);
     fmt::print("        why: {}\n", line.why);
   }

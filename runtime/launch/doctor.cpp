@@ -287,7 +287,7 @@ DoctorLine names() {
 
 } // namespace
 
-std::string_view name(Verdict verdict) {
+std::string_view to_string(Verdict verdict) {
   switch (verdict) {
   case Verdict::good:
     return "good";

@@ -13,7 +13,7 @@ enum class Verdict : std::uint8_t {
   advice,  // works; could be better
   problem, // something will not work
 };
-std::string_view name(Verdict verdict);
+std::string_view to_string(Verdict verdict);
 
 struct DoctorLine {
   std::string subject, found, advised, why; // advised is empty where nothing is to be done
