@@ -61,9 +61,7 @@ Counted count(const char* kernel, const Target& to) {
   if (!run.result.completed || !run.result.defects.empty())
     throw Error(fmt::format("{} on {}: {}", kernel, to.arch(),
                             run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
-  const RowwiseConfig& c = built.schedule.rowwise;
-  const auto depth = built.schedule.family == Family::rowwise ? c.chunks() * c.vec + 16 : 0;
-  if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, {.addition_depth = depth})))
+  if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
     throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), to_text(*wrong)));
   const double share = static_cast<double>(rows * cols) / 512;
   using enum exec::InstClass;

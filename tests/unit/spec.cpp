@@ -71,10 +71,10 @@ TEST_CASE("iteration spaces") {
   CHECK(iteration_space(KernelSpec("k").output("m", f32, group_max(x, 128))) == Shape{rows, 1024});
   const Expr weight = input("w", f16, {7, 1, 5}), other = input("o", f16, {3, 1});
   CHECK(iteration_space(KernelSpec("k").output("y", f32, weight * other)) == Shape{7, 3, 5});
-  CHECK(has_reduction(KernelSpec("k").output("m", f32, row_max(x))));
-  CHECK(!has_reduction(KernelSpec("k").output("y", f32, weight * other)));
-  CHECK(has_group_operation(catalog_spec("group_dequant", {})));
-  CHECK(!has_reduction(catalog_spec("group_dequant", {})));
+  CHECK(SpecGraph(KernelSpec("k").output("m", f32, row_max(x))).has_reductions);
+  CHECK(!SpecGraph(KernelSpec("k").output("y", f32, weight * other)).has_reductions);
+  CHECK(SpecGraph(catalog_spec("group_dequant", {})).group_sizes == std::vector<std::int64_t>{128});
+  CHECK(!SpecGraph(catalog_spec("group_dequant", {})).has_reductions);
 }
 
 TEST_CASE("a chain too long for recursion is walked all the same") {
