@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Draws the pictures of the documentation: `python3 docs/pictures/draw.py` writes the .svg files beside it.
+"""Draws the pictures of the documentation: `python3 docs/pictures/draw.py` writes the .svg files beside it; with --check it only
+compares, and ends with 1 if one is old.
 
 Colours follow the reader's light or dark mode. Text that does not fit its box is an error."""
 import pathlib
+import sys
 from html import escape
 
 STYLE = """
@@ -58,10 +60,15 @@ class Picture:
     def write(self):
         head = '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0 L8 4 L0 8 z" class="head"/></marker>'
         body = "\n".join("  " + part for part in self.parts)
-        pathlib.Path(__file__).with_name(self.name + ".svg").write_text(
+        svg = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}" role="img">\n'
             f"  <title>{escape(self.title)}</title>\n  <style>{STYLE}  </style>\n  <defs>{head}</defs>\n"
             f'  <rect width="{self.width}" height="{self.height}" rx="8" class="page"/>\n{body}\n</svg>\n')
+        file = pathlib.Path(__file__).with_name(self.name + ".svg")
+        if "--check" not in sys.argv:
+            file.write_text(svg)
+        elif not file.exists() or file.read_text() != svg:
+            raise SystemExit(f"{file} is old: run {__file__}")
 
 
 def flow():

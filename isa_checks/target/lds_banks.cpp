@@ -12,7 +12,7 @@ using u64 = std::uint64_t;
 
 constexpr u64 span(int first, int count) { return ((count == 64 ? 0ULL : 1ULL << count) - 1) << first; }
 
-// HARDWARE.md section 3: sets from AMD's CK documentation (gfx942) and HipKittens' measurements (gfx950); widths that
+// docs/hardware.md, "LDS banks": sets from AMD's CK documentation (gfx942) and HipKittens' measurements (gfx950); widths that
 // nobody has published follow the 32-lane or 16-lane halves of older parts.
 std::array<u64, 8> read128_gfx942() {
   std::array<u64, 8> groups{};

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The pages are true about the tree: every file that a page links to, or names with its folder, exists.
+# The pages are true about the tree: every file that a page links to, or names with its folder, exists, and pictures are what their
+# script draws.
 #   pages_test.sh TREE
 set -euo pipefail
 cd "$1"
@@ -16,3 +17,4 @@ missing=$(
   done
 )
 [[ ! $missing ]] || { echo "$missing" && exit 1; }
+! command -v python3 >/dev/null || python3 docs/pictures/draw.py --check
