@@ -76,11 +76,11 @@ public:
     const BuiltKernel kernel = build_kernel(spec, to_);
     const Inputs inputs = inputs_of(spec, executed_);
     const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
-    for (const exec::Finding& finding : run.result.findings) fmt::print("{}\n", exec::to_text(finding));
+    for (const exec::Defect& finding : run.result.defects) fmt::print("{}\n", exec::to_text(finding));
     const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(kernel.schedule)));
     fmt::print("  {:<20} {:>7} wave instructions; {}\n", spec.name(), run.result.waves.executed(),
                wrong ? to_text(*wrong) : "all values within their bounds");
-    good_ = good_ && run.result.completed && run.result.findings.empty() && !wrong;
+    good_ = good_ && run.result.completed && run.result.defects.empty() && !wrong;
     for (const auto& [name, tensor] : evaluate(spec, inputs_of(spec, expected_))) expected_.insert_or_assign(name, tensor);
     for (const auto& [name, tensor] : run.outputs) executed_.insert_or_assign(name, tensor);
   }

@@ -26,13 +26,13 @@ public:
     if constexpr (config.has_producers()) {
       // Each kind of waves has its own copy of the rest: where their paths met, so would what they hold in registers.
       GemmSlots<config, A, B>::clear();
-      const u32 wave = platform::uniform(platform::thread_id() / 64);
+      const u32 wave = platform::uniform(platform::thread_id() / wave_size);
       constexpr u32 readers = config.summing_waves(), of_b = config.b_producers;
       if (wave < readers) run_as<GemmReader<config, A, B>>(wave, epilogue, b...);
       else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, epilogue, b...);
       else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, epilogue, b...);
     } else {
-      run_as<GemmRing<config, A, B>>(platform::uniform(platform::thread_id() / 64), epilogue, b...);
+      run_as<GemmRing<config, A, B>>(platform::uniform(platform::thread_id() / wave_size), epilogue, b...);
     }
   }
 

@@ -1,5 +1,6 @@
 // Classification by mnemonic tables: LLVM's public MC API has no such flags. Written for gfx90a, gfx942 and gfx950.
 #include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/counter_use.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -184,7 +185,7 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
     return std::nullopt;
   std::uint16_t operand;
   std::memcpy(&operand, instruction.bytes.data(), sizeof operand);
-  const int vmcnt = (operand & 15) | (operand >> 14 << 4), expcnt = (operand >> 4) & 7, lgkmcnt = (operand >> 8) & 15;
+  const auto [vmcnt, expcnt, lgkmcnt] = wait_fields(operand);
   WaitCounts counts;
   if (vmcnt != TargetFacts::max_vmcnt)
     counts.vmcnt = vmcnt;

@@ -34,7 +34,7 @@ public:
       const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
       const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1},
                             .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
-      for (int i = 0; i < launches && done.result.findings.empty(); ++i)
+      for (int i = 0; i < launches && done.result.defects.empty(); ++i)
         done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
     } else {
       done.result.completed = true;

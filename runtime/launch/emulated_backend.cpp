@@ -56,9 +56,9 @@ public:
     options.measure = false;
     const exec::Grid grid{.workgroups = {packet.blocks, 1, 1}, .workgroup_size = {packet.threads, 1, 1}};
     const exec::ExecResult result = exec::execute(object_, name_, grid, packet.block, sandbox_->memory, options);
-    if (result.completed && result.findings.empty()) return;
+    if (result.completed && result.defects.empty()) return;
     std::vector<std::string> findings;
-    for (const exec::Finding& finding : result.findings) findings.push_back(exec::to_text(finding));
+    for (const exec::Defect& finding : result.defects) findings.push_back(exec::to_text(finding));
     throw ExecutionError(name_, std::move(findings));
   }
 

@@ -52,7 +52,7 @@ KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chun
   using Place = detail::Place<piece, alignment>;
   struct Pieces { W at[bytes / piece]; } pieces;
   if constexpr (sizeof(Chunk<T, N>) == bytes) {
-    copy_bits(pieces, chunk);
+    pieces = KILN_BIT_CAST(Pieces, chunk);
   } else {
 #pragma unroll
     for (int i = 0; i < bytes / piece; ++i) pieces.at[i] = static_cast<W>(chunk.word[i * piece / 4] >> (8 * (i * piece % 4)));

@@ -15,6 +15,8 @@
 #define KILN_DEVICE static inline __attribute__((device, always_inline, unused))
 #define KILN_MEMBER inline __attribute__((device, always_inline))
 #define KILN_LAMBDA __attribute__((always_inline))
+// bit_cast for a struct: as the result of a function, LLVM moves its parts in another order.
+#define KILN_BIT_CAST(To, x) __builtin_bit_cast(To, x)
 // A kernel of exactly `threads` work-items a workgroup.
 #define KILN_KERNEL(threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads)))
 // Gives a kernel at most 256 registers, as for two waves a SIMD. LLVM then leaves the results of matrix instructions in VGPRs; other
@@ -58,9 +60,8 @@ inline constexpr bool has_dot2_bf16 = false, has_permlane_swap = false, has_wide
 #endif
 inline constexpr int xcds = 8; // of MI300X and MI350X in their usual partition: workgroups go to them in turn
 
-// The same bits as another type (copy_bits: of a struct, in place); the same numbers as a vector of another element type.
+// The same bits as another type; the same numbers as a vector of another element type.
 template <class To, class From> KILN_DEVICE constexpr To bit_cast(From x) { return __builtin_bit_cast(To, x); }
-template <class To, class From> KILN_DEVICE void copy_bits(To& to, const From& from) { to = __builtin_bit_cast(To, from); }
 template <class To, class From> KILN_DEVICE To convert(From x) { return __builtin_convertvector(x, To); }
 
 namespace platform {

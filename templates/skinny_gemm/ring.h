@@ -1,7 +1,9 @@
 // GemmRing: every wave loads its own steps, keeps a ring of them in flight in registers, and multiplies them.
 #pragma once
+#include "skinny_gemm/dot_sums.h"
+#include "skinny_gemm/matrix_sums.h"
 #include "skinny_gemm/segment.h"
-#include "skinny_gemm/sums.h"
+#include "skinny_gemm/sparse_sums.h"
 #include "skinny_gemm/turn_scales.h"
 
 namespace kiln {

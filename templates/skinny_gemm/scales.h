@@ -75,7 +75,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
   u32 a_row[rows], b_row = 0;
 
   KILN_MEMBER void start(u32 m, const f32* a_scale, u32 lane_k) {
-    const u32 lane = platform::thread_id() % 64;
+    const u32 lane = platform::thread_id() % wave_size;
     a = reinterpret_cast<const char*>(a_scale);
     position.lane_k = lane_k;
 #pragma unroll

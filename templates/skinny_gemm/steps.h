@@ -46,7 +46,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
 
   // The lane's rows of A, of which `m` exist; the others read the last one.
   KILN_MEMBER void start(u32 m, const f32* a_scale) {
-    const u32 lane = platform::thread_id() % 64;
+    const u32 lane = platform::thread_id() % wave_size;
 #pragma unroll
     for (int i = 0; i < a_rows; ++i) {
       u32 row = static_cast<u32>(i); // dot: all lanes have the same
@@ -66,7 +66,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
     ((b[p++] = detail::values_of(matrices) + first), ...);
     if constexpr (tail) lane_k = k + lane_bytes();
     const auto row_of = [tile](int i) KILN_LAMBDA {
-      const u32 lane = platform::thread_id() % 64;
+      const u32 lane = platform::thread_id() % wave_size;
       const u32 row = i * config.rows_per_load() + (config.row_side_by_side() ? lane / lanes : lane % config.rows_per_load());
       if constexpr (!config.n_tail()) return row;
       const u32 rows = config.n - tile * config.tile_n;
@@ -122,7 +122,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
 private:
   KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + u * lanes * 16; }
   KILN_DEVICE u32 lane_bytes() {
-    const u32 lane = platform::thread_id() % 64;
+    const u32 lane = platform::thread_id() % wave_size;
     return (config.row_side_by_side() ? lane % lanes : lane / config.rows_per_load()) * 16;
   }
   KILN_MEMBER u32 clamped_k(u32 step, int u) const {

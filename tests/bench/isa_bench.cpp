@@ -58,9 +58,9 @@ Counted count(const char* kernel, const Target& to) {
   BuiltKernel built = build_kernel(spec, to, options);
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = rows});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0});
-  if (!run.result.completed || !run.result.findings.empty())
+  if (!run.result.completed || !run.result.defects.empty())
     throw Error(fmt::format("{} on {}: {}", kernel, to.arch(),
-                            run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
+                            run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
   const RowwiseConfig& c = built.schedule.rowwise;
   const auto depth = built.schedule.family == Family::rowwise ? c.chunks() * c.vec + 16 : 0;
   if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, {.addition_depth = depth})))

@@ -211,6 +211,36 @@ TEST_CASE("HAZ002: each entry of the table, one state too few and just enough") 
   CHECK(found(round, round.fires, wide)); // over the back edge: only the branch lies between
 }
 
+TEST_CASE("HAZ002: what lies between counts with the time that it takes at least") {
+  const std::string first = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n ", reader = "v_add_f32_e32 v12, v0, v1"; // 7 states
+  const std::string other = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], 0\n ";
+  const auto reported = [](const std::string& text) { return found({"HAZ002", "", ""}, text, wide); };
+  // A matrix instruction issues after the 4 passes of the one before.
+  CHECK(reported(first + other + times(2, "s_nop 0") + reader));
+  CHECK_FALSE(reported(first + other + times(3, "s_nop 0") + reader));
+  CHECK_FALSE(reported(first + other + other + reader));
+  // A wait for a load that was issued between takes longer than any hazard; other waits and barriers may pass at once.
+  CHECK_FALSE(reported(first + "global_load_dword v20, v4, s[2:3]\n s_waitcnt vmcnt(0)\n " + reader));
+  CHECK(reported("global_load_dword v20, v4, s[2:3]\n " + first + "s_waitcnt vmcnt(0)\n " + reader));
+  CHECK(reported(first + "s_barrier\n " + reader));
+  // A result that another matrix instruction overwrote is gone; what it left is not.
+  const std::string over = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n ";
+  CHECK_FALSE(reported(first + over + times(7, "s_nop 0") + reader));
+  CHECK(reported(first + over + times(2, "s_nop 0") + reader));
+}
+
+TEST_CASE("HAZ002: severity follows what is known about the pair") {
+  const auto severity = [](std::string_view text) {
+    const CodeObject object = assemble_kernel(text, "gfx942", {.vgprs = 64, .accum_offset = 64});
+    const auto findings = lint(analyse(object, object.kernel("k")), {.only = {"HAZ002"}});
+    REQUIRE(findings.size() == 1);
+    return findings[0].severity;
+  };
+  CHECK(severity("v_readfirstlane_b32 s8, v1\n global_load_dword v0, v4, s[8:9]") == Severity::error);
+  CHECK(severity("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n v_add_f32_e32 v12, v0, v1") == Severity::warning);
+  CHECK(severity("s_add_u32 m0, s4, 16\n global_load_lds_dword v0, s[2:3]") == Severity::info);
+}
+
 TEST_CASE("rules on what a snippet cannot say") {
   const auto analysed = [](const CodeObject& object) { return analyse(object, object.kernel("k")); };
   const auto fires = [](const KernelAnalysis& k, const char* id, const LintOptions& more = {}) {

@@ -7,7 +7,7 @@
 
 namespace kiln::exec {
 
-void count_banks(Wave& wave, const MemoryOp& op, const LaneAddresses& at) {
+void count_banks(Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
   if (wave.counters == nullptr) return;
   InstCounters& c = wave.counters[wave.pc];
   c.bytes += static_cast<std::uint64_t>(std::popcount(at.mask)) * op.bytes;

@@ -59,8 +59,8 @@ template <int words, int width> void transpose_shadow(RegisterShadow& shadow, st
 
 template <int words, int width> void read(Wave& wave, const Inst& inst) {
   if (wave.exec() != all_lanes) throw Stop("a transposing read with lanes switched off: what those then read is not public");
-  const MemoryOp& op = *inst.op->memory;
-  LaneAddresses at;
+  const LaneAccess& op = *inst.op->memory;
+  WaveAddresses at;
   lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
   read_lds_lanes(wave, inst, op, at, inst.dst.reg);
@@ -72,7 +72,7 @@ template <int words, int width> void read(Wave& wave, const Inst& inst) {
   issue_lds(wave, inst, words);
 }
 
-template <int words> inline constexpr MemoryOp operation{.bytes = 4 * words};
+template <int words> inline constexpr LaneAccess operation{.bytes = 4 * words};
 template <int words, int width> constexpr Semantics line(std::string_view name) {
   return {name, &read<words, width>, {}, InstClass::lds, &operation<words>};
 }
@@ -86,6 +86,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table lds_transpose_table() { return table; }
+SemanticsTable lds_transpose_table() { return table; }
 
 } // namespace kiln::exec

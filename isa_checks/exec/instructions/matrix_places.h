@@ -1,4 +1,4 @@
-// Where the elements of a matrix instruction's C and D lie in the registers.
+// The places of a matrix instruction's C and D in the registers.
 #pragma once
 #include "isa_checks/exec/machine/matrix.h"
 #include <vector>
@@ -8,11 +8,11 @@ namespace kiln::exec {
 struct ResultPlace {
   int lane, reg; // reg counts results, of 32 or 64 bits
 };
-// Where element (i, j) of a block of C and D lies.
-ResultPlace result_place(const MatrixShape& s, int block, int i, int j);
+// The place of element (i, j) of a block of C and D.
+ResultPlace result_place(const MatrixLayout& s, int block, int i, int j);
 // The value of C there; `c` is null when C is a constant.
-double addend(const MatrixShape& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);
+double addend(const MatrixLayout& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);
 // Rounds once and puts the bits into `result`, 64 words a register.
-void store_result(const MatrixShape& s, std::vector<std::uint32_t>& result, ResultPlace at, double value);
+void store_result(const MatrixLayout& s, std::vector<std::uint32_t>& result, ResultPlace at, double value);
 
 } // namespace kiln::exec

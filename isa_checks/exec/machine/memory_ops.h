@@ -13,7 +13,7 @@ enum class Atomic : std::uint8_t {
 // Whether an LDS atomic has two data registers.
 constexpr bool takes_two(Atomic a) { return a == Atomic::cmpswap || a >= Atomic::masked_or; }
 
-struct MemoryOp {
+struct LaneAccess {
   std::uint8_t bytes = 4;       // a lane and access: 1, 2, 4, 8, 12 or 16
   bool store = false, sign = false;
   std::uint8_t half = 0;        // d16: 1 low half, 2 high half, the other half kept
@@ -23,7 +23,7 @@ struct MemoryOp {
   std::uint8_t pair_stride = 0; // LDS read2 and write2: bytes a unit of offset
 };
 
-struct LaneAddresses {
+struct WaveAddresses {
   alignas(64) std::uint64_t lane[lane_count];
   std::uint64_t mask = 0; // lanes that access
 };

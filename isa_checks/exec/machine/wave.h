@@ -11,7 +11,7 @@
 namespace kiln::exec {
 
 class Memory;
-class Findings;
+class Defects;
 class InFlight;
 class LdsShadow;
 struct RegisterShadow;
@@ -54,7 +54,7 @@ struct Wave {
 
   Workgroup* group = nullptr;
   Memory* memory = nullptr;
-  Findings* findings = nullptr;
+  Defects* defects = nullptr;
   InFlight* in_flight = nullptr;     // null: waits are not checked
   RegisterShadow* shadow = nullptr;  // null: unwritten values are not followed
   HazardWindow* hazards = nullptr;   // null: wait states are not checked
@@ -92,7 +92,7 @@ struct Wave {
 inline bool active(std::uint64_t mask, int lane) { return ((mask >> lane) & 1U) != 0; }
 
 // The value of a scalar operand (register, special or constant), 32 or 64 bits by its type.
-std::uint64_t read_scalar(const Wave& wave, const Operand& operand);
+std::uint64_t read_scalar(const Wave& wave, const InstOperand& operand);
 std::uint32_t read_scalar_code(const Wave& wave, std::uint16_t number);
 
 } // namespace kiln::exec

@@ -1,4 +1,4 @@
-// Program: the pre-decoded instructions of a kernel.
+// ExecProgram: the pre-decoded instructions of a kernel.
 #pragma once
 #include "isa_checks/object/code_object.h"
 #include "isa_checks/exec/machine/inst.h"
@@ -8,7 +8,7 @@
 
 namespace kiln::exec {
 
-struct Program {
+struct ExecProgram {
   std::vector<Inst> instructions;
   std::uint64_t first_address = 0;
   std::vector<std::uint32_t> index_of_word; // by (address - first_address) / 4; ~0: not the start of an instruction
@@ -20,6 +20,6 @@ struct Program {
 };
 
 // Decodes the kernel's code. An instruction that is not modelled gets a handler that stops the run with its name.
-Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel);
+ExecProgram predecode(const isa::CodeObject& object, const isa::Kernel& kernel);
 
 } // namespace kiln::exec

@@ -17,8 +17,8 @@ struct RegisterShadow {
 
   // As at the start of a wave: v0 and the first `scalars` scalar registers hold something, EXEC too.
   void reset(int scalars);
-  std::uint64_t undefined_lanes(Range range) const;
-  bool scalar_undefined(Range range) const;
+  std::uint64_t undefined_lanes(RegisterSpan range) const;
+  bool scalar_undefined(RegisterSpan range) const;
 };
 
 // Runs the instruction's handler, following definedness. A result byte counts as written when no choice of the unwritten

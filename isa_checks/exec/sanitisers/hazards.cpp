@@ -1,6 +1,6 @@
 // The check along the path of a wave.
 #include "isa_checks/exec/sanitisers/hazards.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include <cstring>
 #include <fmt/format.h>
 
@@ -24,8 +24,8 @@ void HazardWindow::check(Wave& wave, const Inst& inst, const isa::HazardTraits& 
     }
     const isa::Hazard need = hazard_between(*first.traits, traits, target);
     if (between >= need.states) continue;
-    wave.findings->report(FindingKind::hazard, inst.address, [&] {
-      Finding f{FindingKind::hazard,
+    wave.defects->report(DefectKind::hazard, inst.address, [&] {
+      Defect f{DefectKind::hazard,
                 inst.address,
                 inst.text,
                 {},

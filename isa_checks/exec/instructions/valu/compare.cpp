@@ -55,6 +55,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table compare_table() { return table; }
+SemanticsTable compare_table() { return table; }
 
 } // namespace kiln::exec

@@ -80,6 +80,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table convert_table() { return table; }
+SemanticsTable convert_table() { return table; }
 
 } // namespace kiln::exec

@@ -123,6 +123,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table f16_table() { return table; }
+SemanticsTable f16_table() { return table; }
 
 } // namespace kiln::exec

@@ -144,6 +144,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table f32_table() { return table; }
+SemanticsTable f32_table() { return table; }
 
 } // namespace kiln::exec

@@ -68,6 +68,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table f64_table() { return table; }
+SemanticsTable f64_table() { return table; }
 
 } // namespace kiln::exec

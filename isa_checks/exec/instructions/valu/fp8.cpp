@@ -67,7 +67,7 @@ constexpr Semantics table_of[] = {
 
 } // namespace
 
-Table fp8_table(bool fnuz) {
+SemanticsTable fp8_table(bool fnuz) {
   if (fnuz) return table_of<e4m3fnuz_format, e5m2fnuz_format>;
   return table_of<e4m3fn_format, e5m2_format>;
 }

@@ -236,6 +236,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table integer_table() { return table; }
+SemanticsTable integer_table() { return table; }
 
 } // namespace kiln::exec

@@ -87,6 +87,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table cross_lane_table() { return table; }
+SemanticsTable cross_lane_table() { return table; }
 
 } // namespace kiln::exec

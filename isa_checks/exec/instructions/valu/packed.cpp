@@ -98,6 +98,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table packed_table() { return table; }
+SemanticsTable packed_table() { return table; }
 
 } // namespace kiln::exec

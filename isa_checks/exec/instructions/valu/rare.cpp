@@ -159,6 +159,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table rare_table() { return table; }
+SemanticsTable rare_table() { return table; }
 
 } // namespace kiln::exec

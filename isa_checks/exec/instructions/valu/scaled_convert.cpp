@@ -104,7 +104,7 @@ template <Conversion c> u32 encode(const Wave& wave, double value, u32 random) {
 template <Conversion c> void convert(Wave& wave, const Inst& inst) {
   Buffer buffer[4];
   const auto operand = [&](int k) -> const u32* {
-    const Operand& o = inst.src[static_cast<std::size_t>(k)];
+    const InstOperand& o = inst.src[static_cast<std::size_t>(k)];
     return registers(o.type) > 2 ? wave.lanes(o.reg) : fetch(wave, inst, k, buffer[k]);
   };
   const u32* const sources[2] = {operand(0), c.two_sources ? operand(1) : nullptr};
@@ -182,6 +182,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table scaled_convert_table() { return table; }
+SemanticsTable scaled_convert_table() { return table; }
 
 } // namespace kiln::exec

@@ -1,4 +1,4 @@
-// What goes wrong during execution: findings with where and why, each kind once an instruction, counted.
+// What goes wrong during execution: defects with where and why, each kind once an instruction, counted.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace kiln::exec {
 
-enum class FindingKind : std::uint8_t {
+enum class DefectKind : std::uint8_t {
   out_of_bounds, // outside every allocation, or outside LDS
   misaligned,
   read_only_store,
@@ -22,10 +22,10 @@ enum class FindingKind : std::uint8_t {
   instruction_limit,
   not_modelled
 };
-std::string_view to_string(FindingKind kind);
+std::string_view to_string(DefectKind kind);
 
-struct Finding {
-  FindingKind kind{};
+struct Defect {
+  DefectKind kind{};
   std::uint64_t instruction = 0; // its address in the code object
   std::string text;              // as disassembled
   std::uint32_t workgroup[3] = {};
@@ -34,24 +34,24 @@ struct Finding {
   std::uint64_t count = 1; // occurrences of this kind at this instruction
   std::string source = {}; // "file:line", when the code object has line tables
 };
-std::string to_text(const Finding& finding);
+std::string to_text(const Defect& defect);
 
-class Findings {
+class Defects {
 public:
-  // `make` builds the finding only for the first occurrence.
-  template <class Make> void report(FindingKind kind, std::uint64_t instruction, Make make) {
+  // `make` builds the defect only for the first occurrence.
+  template <class Make> void report(DefectKind kind, std::uint64_t instruction, Make make) {
     auto [at, fresh] = index_.try_emplace({kind, instruction}, list_.size());
     if (fresh)
       list_.push_back(make());
     else
       ++list_[at->second].count;
   }
-  void merge(const Findings& other);
-  const std::vector<Finding>& list() const { return list_; }
+  void merge(const Defects& other);
+  const std::vector<Defect>& list() const { return list_; }
 
 private:
-  std::map<std::pair<FindingKind, std::uint64_t>, std::size_t> index_;
-  std::vector<Finding> list_;
+  std::map<std::pair<DefectKind, std::uint64_t>, std::size_t> index_;
+  std::vector<Defect> list_;
 };
 
 } // namespace kiln::exec

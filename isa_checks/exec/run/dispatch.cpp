@@ -1,6 +1,6 @@
 // Kernel arguments, dispatch packet, code image, and the initial registers of a wave (LLVM's AMDGPUUsage, "Initial Kernel
 // Execution State", for gfx942 and gfx950: architected flat scratch, packed work-item ids).
-#include "isa_checks/exec/run/launch.h"
+#include "isa_checks/exec/run/dispatch.h"
 #include "isa_checks/error.h"
 #include <algorithm>
 #include <cstring>
@@ -127,8 +127,8 @@ u64 next_random(u64& state) { // splitmix64
   return z ^ (z >> 31);
 }
 
-int scalar_registers(const Launch& launch, Wave& wave) {
-  const isa::KernelDescriptor& d = launch.kernel->descriptor;
+int scalar_registers(const Dispatch& dispatch, Wave& wave) {
+  const isa::KernelDescriptor& d = dispatch.kernel->descriptor;
   int next = 0;
   const auto pair = [&](bool wanted, u64 value) {
     if (!wanted) return;
@@ -136,24 +136,24 @@ int scalar_registers(const Launch& launch, Wave& wave) {
     next += 2;
   };
   if (d.sgpr_private_segment_buffer) next += 4;
-  pair(d.sgpr_dispatch_ptr, launch.dispatch_packet);
+  pair(d.sgpr_dispatch_ptr, dispatch.packet);
   pair(d.sgpr_queue_ptr, 0);
-  pair(d.sgpr_kernarg_segment_ptr, launch.kernarg);
+  pair(d.sgpr_kernarg_segment_ptr, dispatch.kernarg);
   pair(d.sgpr_dispatch_id, 0);
   pair(d.sgpr_flat_scratch_init, 0);
-  if (d.sgpr_private_segment_size) wave.s[next++] = launch.scratch_bytes;
-  for (const u32 word : launch.preloaded)
+  if (d.sgpr_private_segment_size) wave.s[next++] = dispatch.scratch_bytes;
+  for (const u32 word : dispatch.preloaded)
     if (next < 16) wave.s[next++] = word;
   next = std::max<int>(next, d.user_sgprs);
   if (d.workgroup_id_x) wave.s[next++] = wave.group->id[0];
   if (d.workgroup_id_y) wave.s[next++] = wave.group->id[1];
   if (d.workgroup_id_z) wave.s[next++] = wave.group->id[2];
-  if (d.workgroup_info) wave.s[next++] = static_cast<u32>(launch.waves) | (wave.index == 0 ? 1U << 26 : 0U);
+  if (d.workgroup_info) wave.s[next++] = static_cast<u32>(dispatch.waves) | (wave.index == 0 ? 1U << 26 : 0U);
   return next;
 }
 
-void work_item_ids(const Launch& launch, Wave& wave) {
-  const auto& size = launch.grid.workgroup_size;
+void work_item_ids(const Dispatch& dispatch, Wave& wave) {
+  const auto& size = dispatch.grid.workgroup_size;
   const u32 items = size[0] * size[1] * size[2];
   u64 exec = 0;
   for (int i = 0; i < lane_count; ++i) {
@@ -173,62 +173,62 @@ u32 initial_mode(const isa::KernelDescriptor& d) {
 
 } // namespace
 
-Launch prepare_launch(const isa::CodeObject& object, const isa::Kernel& kernel, const Program& program, const Grid& grid,
+Dispatch prepare_dispatch(const isa::CodeObject& object, const isa::Kernel& kernel, const ExecProgram& program, const Grid& grid,
                       std::span<const std::byte> arguments, Memory& memory, int slots) {
   const isa::KernelDescriptor& d = kernel.descriptor;
-  Launch launch;
-  launch.kernel = &kernel;
-  launch.grid = grid;
-  launch.lds_bytes = d.group_segment_bytes + grid.dynamic_lds;
-  check_grid(kernel, object.target(), grid, launch.lds_bytes);
+  Dispatch dispatch;
+  dispatch.kernel = &kernel;
+  dispatch.grid = grid;
+  dispatch.lds_bytes = d.group_segment_bytes + grid.dynamic_lds;
+  check_grid(kernel, object.target(), grid, dispatch.lds_bytes);
   const u32 items = grid.workgroup_size[0] * grid.workgroup_size[1] * grid.workgroup_size[2];
-  launch.waves = static_cast<int>((items + lane_count - 1) / lane_count);
+  dispatch.waves = static_cast<int>((items + lane_count - 1) / lane_count);
 
   const std::vector<std::byte> segment = kernarg_segment(kernel, grid, arguments);
   // Compilers widen argument loads up to the alignment of the segment; the runtime allocates it in such units.
   constexpr std::size_t kernarg_unit = 64;
-  launch.kernarg = memory.allocate("kernel arguments", (segment.size() + kernarg_unit - 1) / kernarg_unit * kernarg_unit, false);
-  std::copy(segment.begin(), segment.end(), memory.bytes(launch.kernarg).begin());
-  const auto packet = dispatch_packet(grid, launch.kernarg);
-  launch.dispatch_packet = memory.allocate("dispatch packet", packet.size(), false);
-  std::copy(packet.begin(), packet.end(), memory.bytes(launch.dispatch_packet).begin());
-  launch.code_base = load_image(object, kernel, memory);
-  launch.scratch_bytes = (d.private_segment_bytes + 3) / 4 * 4;
-  launch.scratch_slots = slots * launch.waves;
-  launch.scratch = memory.allocate("private memory", u64{launch.scratch_bytes} * lane_count * static_cast<u64>(launch.scratch_slots));
+  dispatch.kernarg = memory.allocate("kernel arguments", (segment.size() + kernarg_unit - 1) / kernarg_unit * kernarg_unit, false);
+  std::copy(segment.begin(), segment.end(), memory.bytes(dispatch.kernarg).begin());
+  const auto packet = dispatch_packet(grid, dispatch.kernarg);
+  dispatch.packet = memory.allocate("dispatch packet", packet.size(), false);
+  std::copy(packet.begin(), packet.end(), memory.bytes(dispatch.packet).begin());
+  dispatch.code_base = load_image(object, kernel, memory);
+  dispatch.scratch_bytes = (d.private_segment_bytes + 3) / 4 * 4;
+  dispatch.scratch_slots = slots * dispatch.waves;
+  dispatch.scratch = memory.allocate("private memory", u64{dispatch.scratch_bytes} * lane_count * static_cast<u64>(dispatch.scratch_slots));
 
   // A kernel with preloaded arguments starts with a 256-byte block that loads them on firmware that does not preload.
   const bool preloads = d.preload_dwords > 0;
-  launch.entry = program.index_of(kernel.entry + (preloads ? 256 : 0));
-  if (launch.entry == ~0U)
+  dispatch.entry = program.index_of(kernel.entry + (preloads ? 256 : 0));
+  if (dispatch.entry == ~0U)
     throw isa::Error("kernel " + kernel.name, "has preloaded arguments but no instruction 256 bytes after its entry",
                      "assemble it with the preload prologue, or without preloaded arguments");
   for (u32 i = 0; i < d.preload_dwords; ++i) {
     u32 word = 0;
     const std::size_t at = (u32{d.preload_offset_dwords} + i) * 4;
     if (at + 4 <= segment.size()) std::memcpy(&word, segment.data() + at, 4);
-    launch.preloaded.push_back(word);
+    dispatch.preloaded.push_back(word);
   }
-  return launch;
+  return dispatch;
 }
 
-int start_wave(const Launch& launch, Wave& wave, int slot, u64 seed) {
+int start_wave(const Dispatch& dispatch, Wave& wave, int slot, u64 seed) {
   // What nothing has written holds noise, so that a kernel that depends on it shows.
   u64 state = seed ^ (static_cast<u64>(wave.index) << 32);
   for (u32& word : wave.s) word = static_cast<u32>(next_random(state));
   const u32 noise = static_cast<u32>(next_random(state)) | 0x7fc00000U;
-  const auto used = std::min<std::size_t>(launch.kernel->descriptor.vgprs, isa::TargetFacts::max_vgprs);
+  const auto used = std::min<std::size_t>(dispatch.kernel->descriptor.vgprs, isa::TargetFacts::max_vgprs);
   std::memset(wave.vector.get(), static_cast<int>(noise & 0xffU), sizeof(Lanes) * std::max<std::size_t>(used, 1));
   wave.scc = false;
-  wave.mode = initial_mode(launch.kernel->descriptor);
-  wave.pc = wave.next = launch.entry;
+  wave.mode = initial_mode(dispatch.kernel->descriptor);
+  wave.pc = wave.next = dispatch.entry;
   wave.state = WaveState::running;
   wave.executed = 0;
-  wave.code_base = launch.code_base;
-  wave.scratch_size = launch.scratch_bytes;
-  wave.scratch_base = launch.scratch + static_cast<u64>(slot) * launch.scratch_bytes * lane_count;
-  work_item_ids(launch, wave);
-  return scalar_registers(launch, wave);
+  wave.code_base = dispatch.code_base;
+  wave.scratch_size = dispatch.scratch_bytes;
+  wave.scratch_base = dispatch.scratch + static_cast<u64>(slot) * dispatch.scratch_bytes * lane_count;
+  work_item_ids(dispatch, wave);
+  return scalar_registers(dispatch, wave);
 }
 
 } // namespace kiln::exec
