@@ -207,6 +207,17 @@ void expand(const Line& line, const std::filesystem::path& folder, const std::ve
     }
 }
 
+// JSON that ends too early, in a line as Recorder writes it, or in one that the file ends with.
+bool is_cut_off(const std::string& row, bool last) {
+  constexpr std::string_view recorded = R"({"spec":"kernel )";
+  if (!last && !row.starts_with(recorded) && !recorded.starts_with(row)) return false;
+  try {
+    return Json::parse(row).is_discarded(); // false: it is whole
+  } catch (const nlohmann::json::parse_error& error) {
+    return error.byte > row.size();
+  }
+}
+
 } // namespace
 
 AotKernel aot_kernel(const std::string& title, const KernelSpec& spec, const Target& target, std::vector<std::string> overrides,
@@ -222,7 +233,8 @@ void keep_first_of_equal(std::vector<AotKernel>& kernels) {
 }
 
 std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& name, const std::filesystem::path& folder,
-                                      const std::vector<std::string>& archs, const CompileOptions& options) {
+                                      const std::vector<std::string>& archs, const CompileOptions& options,
+                                      const LogFunction& log) {
   std::vector<AotKernel> kernels;
   std::istringstream stream{std::string(text)};
   int number = 0;
@@ -230,6 +242,10 @@ std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& 
     Line line{.subject = fmt::format("{} line {}", name, ++number), .json = {}};
     const std::size_t first = row.find_first_not_of(" \t\r");
     if (first == std::string::npos || row[first] == '#') continue;
+    if (is_cut_off(row, stream.eof())) {
+      log(fmt::format("{}: it was cut off after {} bytes while it was written, and is skipped", line.subject, row.size()));
+      continue;
+    }
     try {
       line.json = Json::parse(row);
       if (!line.json.is_object()) fail(line, "it is no JSON object", "write {...} on one line");
