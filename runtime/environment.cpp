@@ -48,18 +48,6 @@ constexpr std::string_view harmless[] = {
     "AMD_COMGR_CACHE",           "AMD_COMGR_CACHE_DIR",     "AMD_COMGR_CACHE_POLICY",      "AMD_COMGR_SAVE_TEMPS",
     "AMD_COMGR_SAVE_LLVM_TEMPS", "AMD_COMGR_REDIRECT_LOGS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_TIME_STATISTICS"};
 
-std::vector<std::string> process_compiler_variables() {
-  std::vector<std::string> found;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry), variable = text.substr(0, text.find('='));
-    const bool appends = variable == "HIPRTC_COMPILE_OPTIONS_APPEND" || variable == "HIPRTC_LINK_OPTIONS_APPEND";
-    const bool comgr = variable.starts_with("AMD_COMGR_") && std::ranges::find(harmless, variable) == std::end(harmless);
-    if (appends || comgr) found.emplace_back(text);
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
 std::vector<std::filesystem::path> parse_paths(std::string_view variable, std::string_view value) {
   std::vector<std::filesystem::path> paths;
   while (!value.empty()) {
@@ -151,6 +139,28 @@ Environment process_environment() {
   Environment environment = parse_environment(process_variable);
   environment.compiler_variables = process_compiler_variables();
   return environment;
+}
+
+std::vector<std::string> process_compiler_variables() {
+  std::vector<std::string> found;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry), variable = text.substr(0, text.find('='));
+    const bool appends = variable == "HIPRTC_COMPILE_OPTIONS_APPEND" || variable == "HIPRTC_LINK_OPTIONS_APPEND";
+    const bool comgr = variable.starts_with("AMD_COMGR_") && std::ranges::find(harmless, variable) == std::end(harmless);
+    if (appends || comgr) found.emplace_back(text);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<std::string> process_variables(const Environment& environment) {
+  const std::vector<std::string> replaced = process_compiler_variables();
+  std::vector<std::string> variables = environment.compiler_variables;
+  if (!environment.library_path.empty()) variables.push_back("LD_LIBRARY_PATH=" + environment.library_path);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (!std::string_view(*entry).starts_with("LD_LIBRARY_PATH=") && std::ranges::find(replaced, *entry) == replaced.end())
+      variables.emplace_back(*entry);
+  return variables;
 }
 
 std::vector<VariableInfo> describe(const Environment& environment) {

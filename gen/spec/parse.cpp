@@ -1,19 +1,4 @@
-// The text of a KernelSpec, read back. Line ends are spaces; a comment runs from # to the end of its line.
-//
-//   text       = "kernel" name { dim | input | scalar | let | output }
-//   dim        = "dim" name [ "[" [ int ] ".." [ int ] "]" ]            bounds of a run-time size
-//   input      = "input" name ":" type "[" [ extent { "," extent } ] "]" [ "strided" | "preshuffled" ]
-//   scalar     = "scalar" name ":" type
-//   let        = "let" name "=" sum                                     a value that is used by name below
-//   output     = "output" name ":" type "[" ... "]" "=" sum [ "in_place_of" name ] [ "strided" ]
-//   sum        = product { ( "+" | "-" ) product }
-//   product    = unary { ( "*" | "/" ) unary }
-//   unary      = "-" unary | primary
-//   primary    = number | "inf" | "nan" | name | "(" sum ")" | call
-//   call       = operation "(" sum { "," sum } ")" | ( "cast" | "cast_nonsaturating" ) "(" type "," sum ")"
-//              | "matmul_nt" "(" sum "," sum ")" | "matmul_nt_scaled" "(" sum "," sum "," sum "," sum ")"
-//              | "matmul_nt_w4" "(" sum "," sum "," sum "," sum "," int ")" | "columns" "(" sum "," int "," int ")"
-//              | group reduction "(" sum "," int ")" | "ungroup" "(" sum "," int "," int ")"
+// The text of a KernelSpec, read back by recursive descent. docs/guide.md has the grammar; tests/unit/guide.cpp holds it against this.
 #include "gen/error.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/lexer.h"
@@ -85,7 +70,7 @@ private:
   }
   void expect(std::string_view text) {
     if (!accept(text))
-      refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "see the grammar of spec texts");
+      refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "docs/guide.md has the grammar");
   }
   Token expect_name(std::string_view what) {
     if (current().kind != Token::Kind::name)

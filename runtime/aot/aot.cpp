@@ -30,7 +30,7 @@ public:
         workers_(options.workers, events_) {}
 
   int at_once() const { return workers_.count(); }
-  std::map<std::string, std::uint64_t> events() const { return events_->counts(); }
+  EventLog& events() const { return *events_; }
 
   AotResult make(const AotKernel& kernel) {
     AotResult result{.title = kernel.title, .arch = kernel.request.arch, .id = kernel.id, .key = {}, .error = {}};
@@ -127,12 +127,12 @@ AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& optio
           report.results[k] = run.make(kernels[k]);
           const std::lock_guard lock(progress_mutex);
           ++done;
-          if (options.progress) options.progress(done, report.results[k]);
+          if (options.progress) run.events().guard("progress_threw", [&] { options.progress(done, report.results[k]); });
         }
       });
   }
   if (layer) layer->tidy();
-  report.events = run.events();
+  report.events = run.events().counts();
   report.seconds = watch.milliseconds() / 1000;
   return report;
 }

@@ -38,12 +38,12 @@ struct AotOptions {
   std::filesystem::path output;
   WorkerOptions workers; // count: kernels at once
   LogFunction log = log_to_stderr();
-  std::function<void(std::size_t done, const AotResult& latest)> progress; // one call at a time
+  std::function<void(std::size_t done, const AotResult& latest)> progress; // one call at a time; an exception is the event "progress_threw"
   bool dry_run = false;                                                    // only looks what is there
   std::filesystem::path notes = {}; // as CacheOptions::notes: nothing of this machine belongs into the output
 };
 
-// What is in the layer already is not compiled again, so an interrupted run is resumed by running it again. The same kernels and
+// Skips the kernels that the layer has, so an interrupted run is resumed by running it again. The same kernels and
 // compiler give the same bytes on every machine. Throws EnvironmentError when the output cannot be written at all.
 AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& options);
 

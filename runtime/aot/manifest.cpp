@@ -106,7 +106,7 @@ std::int64_t integer(const Line& line, const std::string& name, const std::strin
 
 DType dtype(const Line& line, const std::string& name, const std::string& value) {
   if (const std::optional<DType> type = parse_dtype(value)) return *type;
-  fail(line, fmt::format("{} is \"{}\", which is no type", name, value), "use a type such as f16, bf16, f32, e4m3fn or e4m3fnuz");
+  fail(line, fmt::format("{} is \"{}\", which is no type", name, value), "use a type such as f16, bf16, f32, e4m3fn, e4m3fnuz, or fp8 for the architecture's own");
 }
 
 bool boolean(const Line& line, const std::string& name, const std::string& value) {
@@ -197,11 +197,25 @@ void expand(const Line& line, const std::filesystem::path& folder, const std::ve
     for (const std::string& arch : for_archs) {
       if (std::ranges::find(archs, arch) == archs.end()) continue; // of a manifest for more than is asked for now
       const Target gpu = target(arch);
+      Combination values = combination;
+      for (auto& [name, value] : values)
+        if (value == "fp8") value = to_string(gpu.fp8());
       const KernelSpec spec = line.json.contains("catalog")
-                                  ? catalog_kernel(line, text_of(line, "catalog", line.json.at("catalog")), combination, gpu)
-                                  : parse_spec(filled_in(line, text, combination));
-      kernels.push_back(aot_kernel(title_of(spec.name(), combination), spec, gpu, strings_of(line, "set"), options));
+                                  ? catalog_kernel(line, text_of(line, "catalog", line.json.at("catalog")), values, gpu)
+                                  : parse_spec(filled_in(line, text, values));
+      kernels.push_back(aot_kernel(title_of(spec.name(), values), spec, gpu, strings_of(line, "set"), options));
     }
+}
+
+// JSON that ends too early, in a line as Recorder writes it, or in one that the file ends with.
+bool is_cut_off(const std::string& row, bool last) {
+  constexpr std::string_view recorded = R"({"spec":"kernel )";
+  if (!last && !row.starts_with(recorded) && !recorded.starts_with(row)) return false;
+  try {
+    return Json::parse(row).is_discarded(); // false: it is whole
+  } catch (const nlohmann::json::parse_error& error) {
+    return error.byte > row.size();
+  }
 }
 
 } // namespace
@@ -219,7 +233,8 @@ void keep_first_of_equal(std::vector<AotKernel>& kernels) {
 }
 
 std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& name, const std::filesystem::path& folder,
-                                      const std::vector<std::string>& archs, const CompileOptions& options) {
+                                      const std::vector<std::string>& archs, const CompileOptions& options,
+                                      const LogFunction& log) {
   std::vector<AotKernel> kernels;
   std::istringstream stream{std::string(text)};
   int number = 0;
@@ -227,6 +242,10 @@ std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& 
     Line line{.subject = fmt::format("{} line {}", name, ++number), .json = {}};
     const std::size_t first = row.find_first_not_of(" \t\r");
     if (first == std::string::npos || row[first] == '#') continue;
+    if (is_cut_off(row, stream.eof())) {
+      log(fmt::format("{}: it was cut off after {} bytes while it was written, and is skipped", line.subject, row.size()));
+      continue;
+    }
     try {
       line.json = Json::parse(row);
       if (!line.json.is_object()) fail(line, "it is no JSON object", "write {...} on one line");

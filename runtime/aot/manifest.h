@@ -2,6 +2,7 @@
 // skipped, so that programs may append lines (JitPolicy::record does). docs/aot.md has examples.
 #pragma once
 #include "runtime/cache/request.h"
+#include "runtime/events.h"
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -21,10 +22,12 @@ struct AotKernel {
 //   {"spec": TEXT}  or  {"spec_file": FILE}   with any further names, each of which stands for $NAME in the text
 // and with "set": ["vec=4", ...] and "arch": ["gfx942", ...] if it should not be for all of `archs`. Every value may be a list,
 // and a number may be a range {"from": A, "to": B, "step": S} or {"from": A, "to": B, "times": F}; all combinations are meant.
-// Equal kernels are compiled once. FILE is relative to `folder`.
-// Throws UserError, which names the line as "NAME line N".
+// The value "fp8" stands for the architecture's own e4m3. Equal kernels are compiled once. FILE is relative to `folder`.
+// A line that was cut off while it was written (by a Jit that records; or the last one, without its line break) is skipped, which
+// `log` is told. Throws UserError, which names the line as "NAME line N".
 std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& name, const std::filesystem::path& folder,
-                                      const std::vector<std::string>& archs, const CompileOptions& options);
+                                      const std::vector<std::string>& archs, const CompileOptions& options,
+                                      const LogFunction& log = log_to_stderr());
 std::vector<AotKernel> read_manifest(const std::filesystem::path& file, const std::vector<std::string>& archs,
                                      const CompileOptions& options);
 

@@ -80,7 +80,7 @@ nlohmann::ordered_json json_of(const std::vector<Comparison>& comparisons) {
 
 int exit_code(const exec::ExecResult& result, const std::vector<Comparison>& comparisons) {
   const bool equal = std::ranges::all_of(comparisons, [](const Comparison& c) { return c.outside == 0; });
-  return result.completed && result.findings.empty() && equal ? ok : kernel_failed;
+  return result.completed && result.defects.empty() && equal ? ok : kernel_failed;
 }
 
 exec::ExecOptions exec_options(const Request& request) {

@@ -167,7 +167,7 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
   return first;
 }
 
-// What of the options the optimiser and the code generator take: -O3, -fno-slp-vectorize, -ffp-contract=fast
+// The options that the optimiser and the code generator take: -O3, -fno-slp-vectorize, -ffp-contract=fast
 // (which decides about fused operations down in instruction selection). Language and warnings are the front end's.
 std::vector<std::string> back_end_options(const std::vector<std::string>& options) {
   std::vector<std::string> taken;

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-// What every kernel is compiled with, by either library. hipRTC's own defaults come before these.
+// Options of every kernel, for either library. hipRTC's own defaults come before these.
 // -fno-slp-vectorize: the templates say what is packed; the vectoriser undoes fused mixed-precision products for it.
 // -nogpulib: Kiln's headers use no device library, and linking them costs 12 ms a kernel (hipRTC 6.4).
 inline constexpr std::array<std::string_view, 5> device_options{"-O3", "-std=c++20", "-ffp-contract=fast", "-fno-slp-vectorize", "-nogpulib"};
@@ -43,7 +43,7 @@ CodeObject compile(const KernelSource& source, const Target& target, const Compi
 // "hiprtc libhiprtc.so.6.4.43484 e5978e740817, libamd_comgr.so.3 c28ae02d0817". Loads the library.
 std::string compiler_identity(const Environment& environment);
 
-// What the library is given: the text, Kiln's device headers and all options.
+// The input of the library: the text, Kiln's device headers and all options.
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// What goes into a compiler library (hipRTC, comgr) and what comes out: one value each, the same for both.
+// CompilerInput, CompilerOutput: a compile as a compiler library (hipRTC, comgr) takes and gives it.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // AliasTable: kernels by the identity of their spec's nodes, the lookup of Jit::compile that must take no time.
 #pragma once
 #include "gen/spec/spec.h"
-#include "runtime/cache/kernel.h"
+#include "runtime/launch/kernel.h"
 #include <cstdint>
 #include <optional>
 #include <shared_mutex>

@@ -3,12 +3,12 @@
 #include "gen/error.h"
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
-#include "runtime/cache/kernel.h"
+#include "runtime/jit/stats.h"
+#include "runtime/launch/kernel.h"
 #include "runtime/workers/pool.h"
 #include <cstdint>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,11 +16,11 @@
 
 namespace kiln {
 
-// What it means that no cache has a kernel.
+// What to do on a cache miss.
 enum class JitPolicy : std::uint8_t {
-  jit,        // it is compiled
-  cache_only, // CacheMiss is thrown: nothing compiles while serving
-  record,     // it is compiled, and appended to a manifest for `kiln aot`
+  jit,        // compile
+  cache_only, // throw CacheMiss: nothing compiles while serving
+  record,     // compile, and append the kernel to a manifest for `kiln aot`
 };
 
 struct JitOptions {
@@ -39,17 +39,8 @@ struct CacheMiss : Error {
   std::string kernel, arch, key, spec;
 };
 
-struct JitStats {
-  std::uint64_t requests = 0;
-  std::uint64_t memory_hits = 0, joined = 0; // joined: another thread was at it already
-  std::uint64_t folder_hits = 0, layer_hits = 0, remote_hits = 0, compiled = 0;
-  std::uint64_t failed = 0;                    // ended in an exception, misses of cache_only among them
-  double compile_ms = 0;                       // wall time, summed over kernels
-  std::map<std::string, std::uint64_t> events; // every fallback by name; docs/cache.md explains the names
-};
-std::string to_text(const JitStats& stats);
-
-// Of a list of kernels that are being compiled. Called by the threads of the Jit, one at a time.
+// How far a list of kernels is. Reported by the threads that make them, one at a time. What a ProgressFunction throws is counted as
+// the event "progress_threw".
 struct Progress {
   std::size_t done = 0, total = 0, failed = 0;
   std::string kernel;                    // the latest
@@ -59,7 +50,8 @@ using ProgressFunction = std::function<void(const Progress&)>;
 
 class Device; // runtime/launch/device.h
 
-// All members are thread-safe.
+// All members are thread-safe. A child of fork() makes a Jit of its own: every call of one that it inherited throws UserError, and
+// destroying that touches nothing, so that the parent's workers and files go on.
 //   Jit jit(target("gfx942"));
 //   const Kernel kernel = jit.compile(spec);
 class Jit {
@@ -70,7 +62,7 @@ public:
   // For the architecture of a device; what it compiles may be loaded on every device of that architecture.
   explicit Jit(const Device& device);
   Jit(const Device& device, JitOptions options);
-  // Waits for the compiles that run; those that only wait in a queue end in an Error.
+  // Waits for the compiles that run; those that only wait in a queue end in an Error. In a child of fork(): does nothing.
   ~Jit();
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;

@@ -11,7 +11,8 @@ namespace kiln {
 class Recorder {
 public:
   explicit Recorder(std::filesystem::path manifest) : manifest_(std::move(manifest)) {}
-  // Each kernel once in this process, by one write that other processes' writes do not cut. Throws EnvironmentError.
+  // Each kernel once in this process, as a line of its own, whole or not at all: one write at the end of the file, which other
+  // processes' writes do not cut, and which is taken back when the file cannot grow. Throws EnvironmentError.
   void add(const KernelRequest& request);
 
 private:

@@ -1,6 +1,6 @@
 // DeviceBackend: what a device must be able to do. There are two: a GPU through HIP, and the CPU model.
 #pragma once
-#include "runtime/cache/kernel.h"
+#include "runtime/launch/kernel.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +23,14 @@ class LoadedCode {
 public:
   virtual ~LoadedCode() = default;
   virtual void launch(const LaunchPacket& packet, Stream stream) const = 0;
+};
+
+// A point of a stream: after all that was launched on it before.
+class StreamMark {
+public:
+  virtual ~StreamMark() = default;
+  virtual bool passed() const noexcept = 0; // without waiting; false also when the device cannot say
+  virtual void wait() const noexcept = 0;
 };
 
 // Measures what lies between two points of a stream, on the device's own clock.
@@ -53,6 +61,7 @@ public:
   // Why `bytes` bytes from `address` cannot be a tensor; empty when nothing speaks against it.
   virtual std::string why_no_memory(const void* address, std::size_t bytes) const = 0;
 
+  virtual std::unique_ptr<StreamMark> mark(Stream stream) = 0;
   virtual std::unique_ptr<LoadedCode> load(const Kernel& kernel) = 0;
   virtual std::unique_ptr<DeviceClock> clock() = 0; // throws UserError where time means nothing
 };

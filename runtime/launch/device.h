@@ -81,7 +81,7 @@ private:
   std::shared_ptr<Loaded> loaded_;
 };
 
-// What KILN_DEVICE names; the first GPU of HIP when it is not set. There is no fallback to the CPU model: it is asked for.
+// The device that KILN_DEVICE names; the first GPU of HIP when it is not set. There is no fallback to the CPU model.
 Device default_device();
 
 } // namespace kiln

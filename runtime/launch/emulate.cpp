@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/spec/preshuffle.h"
 #include "isa_checks/object/code_object.h"
+#include "runtime/launch/argument_block.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -26,15 +27,17 @@ public:
 
   EmulatedRun run(const CodeObject& object, const exec::ExecOptions& options, int launches) {
     for (const KernelArgument& a : source_.arguments) place(a);
-    std::vector<std::byte> arguments;
-    for (const KernelArgument& a : source_.arguments) append(arguments, a);
+    ArgumentBlock block(source_.arguments);
+    for (const KernelArgument& a : source_.arguments) block.put(a, bits(a));
+    const std::vector<std::byte> arguments = block.take();
     EmulatedRun done;
-    const std::uint64_t blocks = source_.launch.blocks([&](const std::string& dim) { return sizes_.at(dim); });
+    const std::uint32_t blocks =
+        workgroups(source_.name, source_.launch, [&](const std::string& dim) { return sizes_.at(dim); });
     if (blocks > 0) {
       const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
-      const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1},
+      const exec::Grid grid{.workgroups = {blocks, 1, 1},
                             .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
-      for (int i = 0; i < launches && done.result.findings.empty(); ++i)
+      for (int i = 0; i < launches && done.result.defects.empty(); ++i)
         done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
     } else {
       done.result.completed = true;
@@ -98,30 +101,21 @@ private:
     std::ranges::copy(bytes, memory_.bytes(placed_[a.name].address).begin());
   }
 
-  void append(std::vector<std::byte>& block, const KernelArgument& a) const {
-    std::uint64_t bits = 0;
+  std::uint64_t bits(const KernelArgument& a) const {
     switch (a.kind) {
     case ArgumentKind::input:
     case ArgumentKind::in_place:
     case ArgumentKind::output:
-      bits = placed_.at(a.name).address;
-      break;
-    case ArgumentKind::scalar:
-      bits = a.dtype == f32 ? from_f32(f32, static_cast<float>(inputs_.scalars.at(a.name)))
-                            : static_cast<std::uint32_t>(static_cast<std::int32_t>(inputs_.scalars.at(a.name)));
-      break;
-    case ArgumentKind::size:
-      bits = static_cast<std::uint64_t>(sizes_.at(a.name));
-      break;
     case ArgumentKind::workspace:
-      bits = placed_.at(a.name).address;
-      break;
+      return placed_.at(a.name).address;
+    case ArgumentKind::scalar:
+      return scalar_bits(fmt::format("kernel {}, argument {}", source_.name, a.name), a, inputs_.scalars.at(a.name));
+    case ArgumentKind::size:
+      return static_cast<std::uint64_t>(sizes_.at(a.name));
     case ArgumentKind::stride:
-      bits = static_cast<std::uint64_t>(placed_.at(a.tensor).stride);
-      break;
+      return static_cast<std::uint64_t>(placed_.at(a.tensor).stride);
     }
-    block.resize(static_cast<std::size_t>(a.offset + a.size));
-    std::memcpy(&block[static_cast<std::size_t>(a.offset)], &bits, static_cast<std::size_t>(a.size));
+    throw InternalError("unknown ArgumentKind");
   }
 
   Tensor fetch(const Output& o) {

@@ -22,7 +22,7 @@ struct EmulatedRun {
 EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
                     const exec::ExecOptions& options = {}, int launches = 1);
 
-// What evaluate_bounds may take for granted about the sums of a kernel that runs as `schedule` says.
+// How a kernel of this schedule adds up its sums, for evaluate_bounds.
 BoundsOptions bounds_options(const Schedule& schedule);
 
 } // namespace kiln

@@ -5,6 +5,8 @@
 #include "isa_checks/exec/run/execute.h"
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <exception>
 #include <fmt/format.h>
 #include <mutex>
 #include <utility>
@@ -14,13 +16,51 @@ namespace {
 
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-// Device memory of one emulated device, and the lock that makes its launches and copies happen one after the other.
+// A launch with all that it needs to run later.
+struct EmulatedLaunch {
+  std::shared_ptr<const isa::CodeObject> object;
+  std::string kernel;
+  exec::Grid grid;
+  std::vector<std::byte> arguments;
+};
+
+// Device memory of one emulated device, the launches that wait, and the lock that makes launches and copies happen one after the
+// other. Call its functions with the mutex held.
 struct Sandbox {
   std::mutex mutex;
   exec::Memory memory;
   EmulatorOptions options;
+  std::deque<EmulatedLaunch> waiting;
+  std::uint64_t launched = 0;  // since the device was made, those that wait among them
+  std::exception_ptr failed;   // of a launch that ran in a call that throws nothing
 
-  // Call with the mutex held.
+  void run(const EmulatedLaunch& launch) {
+    exec::ExecOptions how;
+    how.seed = options.seed;
+    how.threads = options.threads;
+    how.max_instructions = options.max_instructions;
+    how.measure = false;
+    const exec::ExecResult result = exec::execute(*launch.object, launch.kernel, launch.grid, launch.arguments, memory, how);
+    if (result.completed && result.defects.empty()) return;
+    std::vector<std::string> findings;
+    for (const exec::Defect& finding : result.defects) findings.push_back(exec::to_text(finding));
+    throw ExecutionError(launch.kernel, std::move(findings));
+  }
+  // Runs all that wait. A launch with findings ends it: what came after may rest on its results.
+  void finish_quietly() noexcept {
+    try {
+      for (; !waiting.empty() && !failed; waiting.pop_front()) run(waiting.front());
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    if (failed) waiting.clear();
+  }
+  void finish() {
+    finish_quietly();
+    if (failed) std::rethrow_exception(std::exchange(failed, nullptr));
+  }
+  std::uint64_t finished() const { return launched - waiting.size(); }
+
   std::string why_no_memory(const void* address, std::size_t bytes) {
     if (bytes == 0) return {};
     const exec::Allocation* found = memory.find(number(address));
@@ -44,28 +84,43 @@ public:
     const auto image = kernel.code_object();
     isa::Bytes bytes(image.size());
     std::memcpy(bytes.data(), image.data(), image.size());
-    object_ = isa::load_code_object(std::move(bytes), name_);
+    object_ = std::make_shared<const isa::CodeObject>(isa::load_code_object(std::move(bytes), name_));
   }
 
   void launch(const LaunchPacket& packet, Stream) const override {
     const std::lock_guard lock(sandbox_->mutex);
-    exec::ExecOptions options;
-    options.seed = sandbox_->options.seed;
-    options.threads = sandbox_->options.threads;
-    options.max_instructions = sandbox_->options.max_instructions;
-    options.measure = false;
-    const exec::Grid grid{.workgroups = {packet.blocks, 1, 1}, .workgroup_size = {packet.threads, 1, 1}};
-    const exec::ExecResult result = exec::execute(object_, name_, grid, packet.block, sandbox_->memory, options);
-    if (result.completed && result.findings.empty()) return;
-    std::vector<std::string> findings;
-    for (const exec::Finding& finding : result.findings) findings.push_back(exec::to_text(finding));
-    throw ExecutionError(name_, std::move(findings));
+    sandbox_->waiting.push_back({.object = object_,
+                                 .kernel = name_,
+                                 .grid = {.workgroups = {packet.blocks, 1, 1}, .workgroup_size = {packet.threads, 1, 1}},
+                                 .arguments = {packet.block.begin(), packet.block.end()}});
+    ++sandbox_->launched;
+    if (!sandbox_->options.deferred) sandbox_->finish();
   }
 
 private:
   std::shared_ptr<Sandbox> sandbox_;
   std::string name_;
-  isa::CodeObject object_;
+  std::shared_ptr<const isa::CodeObject> object_;
+};
+
+class EmulatedMark : public StreamMark {
+public:
+  explicit EmulatedMark(std::shared_ptr<Sandbox> sandbox) : sandbox_(std::move(sandbox)) {
+    const std::lock_guard lock(sandbox_->mutex);
+    after_ = sandbox_->launched;
+  }
+  bool passed() const noexcept override {
+    const std::lock_guard lock(sandbox_->mutex);
+    return sandbox_->finished() >= after_;
+  }
+  void wait() const noexcept override {
+    const std::lock_guard lock(sandbox_->mutex);
+    sandbox_->finish_quietly();
+  }
+
+private:
+  std::shared_ptr<Sandbox> sandbox_;
+  std::uint64_t after_ = 0;
 };
 
 class EmulatedBackend : public DeviceBackend {
@@ -87,6 +142,7 @@ public:
   void release(void* address) noexcept override {
     const std::lock_guard lock(sandbox_->mutex);
     exec::Memory& memory = sandbox_->memory;
+    sandbox_->finish_quietly(); // as hipFree waits for the device
     if (exec::Allocation* found = memory.find(number(address))) {
       found->bytes = {}; // its addresses stay unused, so that a later access is out of bounds
       found->name += " (released)";
@@ -96,21 +152,28 @@ public:
   }
   void copy_to_device(void* to, std::span<const std::byte> from, Stream) override {
     const std::lock_guard lock(sandbox_->mutex);
+    sandbox_->finish();
     std::ranges::copy(from, sandbox_->bytes("copy to the device", to, from.size()).begin());
   }
   void copy_to_host(std::span<std::byte> to, const void* from, Stream) override {
     const std::lock_guard lock(sandbox_->mutex);
+    sandbox_->finish();
     std::ranges::copy(sandbox_->bytes("copy from the device", from, to.size()), to.begin());
   }
   void zero(void* to, std::size_t bytes, Stream) override {
     const std::lock_guard lock(sandbox_->mutex);
+    sandbox_->finish();
     std::ranges::fill(sandbox_->bytes("zero", to, bytes), std::byte{0});
   }
-  void synchronize(Stream) override {} // every launch is over when it returns
+  void synchronize(Stream) override {
+    const std::lock_guard lock(sandbox_->mutex);
+    sandbox_->finish();
+  }
   std::string why_no_memory(const void* address, std::size_t bytes) const override {
     const std::lock_guard lock(sandbox_->mutex);
     return sandbox_->why_no_memory(address, bytes);
   }
+  std::unique_ptr<StreamMark> mark(Stream) override { return std::make_unique<EmulatedMark>(sandbox_); }
   std::unique_ptr<LoadedCode> load(const Kernel& kernel) override { return std::make_unique<EmulatedCode>(sandbox_, kernel); }
   std::unique_ptr<DeviceClock> clock() override {
     throw UserError("benchmark", fmt::format("{} has no clock: the CPU model executes, it does not time", description()),

@@ -11,6 +11,9 @@ struct EmulatorOptions {
   std::uint64_t seed = 1;                       // of the order of waves and of what unwritten memory and registers hold
   int threads = 1;                              // of the host; 0: all cores
   std::uint64_t max_instructions = 200'000'000; // of one wave, before a launch ends as endless
+  // false: a launch is over when it returns. true: launches run, one after the other, when the program waits for the device
+  // (synchronize, a copy, memory that is released), as late as a GPU may run them. Findings are thrown by the call that waits.
+  bool deferred = false;
 };
 
 // A launch did what a GPU must not be asked to do: touched memory outside of allocations, read what nobody wrote, raced.

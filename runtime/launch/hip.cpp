@@ -46,6 +46,7 @@ HipFunctions functions(const DynamicLibrary& library) {
   load(f.event_create, "hipEventCreate");
   load(f.event_destroy, "hipEventDestroy");
   load(f.event_record, "hipEventRecord");
+  load(f.event_query, "hipEventQuery");
   load(f.event_synchronize, "hipEventSynchronize");
   load(f.event_elapsed_time, "hipEventElapsedTime");
   load(f.error_name, "hipGetErrorName");

@@ -29,6 +29,7 @@ struct HipFunctions {
   int (*event_create)(void** event);
   int (*event_destroy)(void* event);
   int (*event_record)(void* event, void* stream);
+  int (*event_query)(void* event);
   int (*event_synchronize)(void* event);
   int (*event_elapsed_time)(float* milliseconds, void* begin, void* end);
   const char* (*error_name)(int error);

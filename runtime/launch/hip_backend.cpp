@@ -53,39 +53,57 @@ private:
   void *module_ = nullptr, *function_ = nullptr;
 };
 
+class HipEvent {
+public:
+  HipEvent(std::shared_ptr<const Hip> hip, int ordinal) : hip_(std::move(hip)), ordinal_(ordinal) {
+    const HipDeviceScope scope(*hip_, ordinal_);
+    hip_->check(hip_->functions().event_create(&event_), "hipEventCreate");
+  }
+  ~HipEvent() { static_cast<void>(hip_->functions().event_destroy(event_)); }
+  HipEvent(const HipEvent&) = delete;
+  HipEvent& operator=(const HipEvent&) = delete;
+
+  void record(Stream stream) {
+    const HipDeviceScope scope(*hip_, ordinal_);
+    hip_->check(hip_->functions().event_record(event_, stream), "hipEventRecord");
+  }
+  bool reached() const noexcept { return hip_->functions().event_query(event_) == 0; }
+  int wait() const noexcept { return hip_->functions().event_synchronize(event_); }
+  const Hip& hip() const { return *hip_; }
+  void* get() const { return event_; }
+
+private:
+  std::shared_ptr<const Hip> hip_;
+  int ordinal_;
+  void* event_ = nullptr;
+};
+
+class HipMark : public StreamMark {
+public:
+  HipMark(std::shared_ptr<const Hip> hip, int ordinal, Stream stream) : event_(std::move(hip), ordinal) { event_.record(stream); }
+  bool passed() const noexcept override { return event_.reached(); }
+  void wait() const noexcept override { static_cast<void>(event_.wait()); } // hipFree, which follows, waits for the device anyway
+
+private:
+  HipEvent event_;
+};
+
 class HipClock : public DeviceClock {
 public:
-  HipClock(std::shared_ptr<const Hip> hip, int ordinal) : hip_(std::move(hip)), ordinal_(ordinal) {
-    const HipDeviceScope scope(*hip_, ordinal_);
-    hip_->check(hip_->functions().event_create(&begin_), "hipEventCreate");
-    const int second = hip_->functions().event_create(&end_);
-    if (second != 0) static_cast<void>(hip_->functions().event_destroy(begin_));
-    hip_->check(second, "hipEventCreate");
-  }
-  ~HipClock() override {
-    static_cast<void>(hip_->functions().event_destroy(begin_));
-    static_cast<void>(hip_->functions().event_destroy(end_));
-  }
-  HipClock(const HipClock&) = delete;
-  HipClock& operator=(const HipClock&) = delete;
+  HipClock(const std::shared_ptr<const Hip>& hip, int ordinal) : begin_(hip, ordinal), end_(hip, ordinal) {}
 
-  void start(Stream stream) override { record(begin_, stream); }
-  void stop(Stream stream) override { record(end_, stream); }
+  void start(Stream stream) override { begin_.record(stream); }
+  void stop(Stream stream) override { end_.record(stream); }
   double milliseconds() override {
-    hip_->check(hip_->functions().event_synchronize(end_), "hipEventSynchronize");
+    const Hip& hip = end_.hip();
+    hip.check(end_.wait(), "hipEventSynchronize");
     float time = 0;
-    hip_->check(hip_->functions().event_elapsed_time(&time, begin_, end_), "hipEventElapsedTime");
+    hip.check(hip.functions().event_elapsed_time(&time, begin_.get(), end_.get()), "hipEventElapsedTime");
     return static_cast<double>(time);
   }
 
 private:
-  void record(void* event, Stream stream) {
-    const HipDeviceScope scope(*hip_, ordinal_);
-    hip_->check(hip_->functions().event_record(event, stream), "hipEventRecord");
-  }
-  std::shared_ptr<const Hip> hip_;
-  int ordinal_;
-  void *begin_ = nullptr, *end_ = nullptr;
+  HipEvent begin_, end_;
 };
 
 class HipBackend : public DeviceBackend {
@@ -129,6 +147,7 @@ public:
   // on.
   std::string why_no_memory(const void*, std::size_t) const override { return {}; }
 
+  std::unique_ptr<StreamMark> mark(Stream stream) override { return std::make_unique<HipMark>(hip_, ordinal_, stream); }
   std::unique_ptr<LoadedCode> load(const Kernel& kernel) override {
     return std::make_unique<HipCode>(hip_, ordinal_, count_ == 1, kernel);
   }

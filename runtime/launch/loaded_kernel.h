@@ -2,19 +2,20 @@
 #pragma once
 #include "runtime/launch/arguments.h"
 #include "runtime/launch/backend.h"
+#include "runtime/launch/workspace_pool.h"
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 namespace kiln {
 
-struct KernelOnDevice; // loaded code, the tensors of the spec, free workspaces
+struct KernelOnDevice; // loaded code, the tensors of the spec, workspaces
 
-// A launch whose arguments are all checked. A cheap value; copies share one immutable launch. Keep one alive until its last
-// launch has finished on the device, and as long as a graph that captured it is replayed: it owns the workspace. Where the kernel
-// has a workspace, its launches must follow one another (one stream, or ordered by events); bind again for a launch beside it.
+// A launch whose arguments are all checked. A cheap value; copies share one immutable launch. It may go before its launches are
+// over: its workspace goes back to the pool when the stream of the last one has passed it. Keep it while a graph that captured it is
+// replayed. If the kernel has a workspace, its launches must follow one another (one stream, or ordered by events); bind again for a
+// launch beside it.
 class BoundKernel {
 public:
   // Enqueues on `stream`, which must be of the kernel's device (null: its default stream). Does nothing else: no allocation, no
@@ -23,7 +24,9 @@ public:
   // without workspace may come from several threads at once. Throws EnvironmentError when HIP refuses, ExecutionError on an
   // emulated device. Nothing is launched when a size is 0.
   void launch(Stream stream = nullptr) const {
-    if (launch_->packet.blocks != 0) launch_->code->launch(launch_->packet, stream);
+    if (launch_->packet.blocks == 0) return;
+    if (launch_->workspace) launch_->workspace->use_on(stream);
+    launch_->code->launch(launch_->packet, stream);
   }
 
   std::uint32_t blocks() const { return launch_->packet.blocks; }   // workgroups, all in x
@@ -34,7 +37,7 @@ private:
   friend class Binder;
   struct BoundLaunch {
     std::shared_ptr<const KernelOnDevice> kernel;
-    std::shared_ptr<void> workspace; // null, or of the pool
+    std::unique_ptr<TakenWorkspace> workspace; // null: there is none, or it is the caller's
     std::vector<std::byte> block;
     std::vector<void*> parameters;
     LaunchPacket packet;
@@ -55,8 +58,8 @@ public:
   // in-place pair, which must be one and the same; the grid within what HIP takes. On an emulated device also that every tensor
   // lies within an allocation. Throws UserError that names the argument.
   // Run-time sizes are those of the tensors; they may be given as numbers too, and must agree then. An in-place output may be
-  // given under either name. The workspace is taken from a pool of this kernel (bytes zeroed once, at the first use; given back
-  // with the BoundKernel; freed with the kernel), unless it is given by name, zeroed before the first launch.
+  // given under either name. The workspace is taken from a pool of this kernel (zeroed once, freed with the kernel), unless it is
+  // given by name, zeroed before the first launch.
   BoundKernel bind(std::initializer_list<Argument> arguments) const {
     return bind(std::span(arguments.begin(), arguments.size()));
   }

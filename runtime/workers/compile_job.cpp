@@ -1,7 +1,10 @@
 // CompileJob: a request compiled, and the messages that carry it to a worker and back.
 #include "runtime/workers/compile_job.h"
 #include "gen/error.h"
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <new>
 
 namespace kiln {
@@ -36,9 +39,23 @@ Message failure(const KernelRequest& request) {
   }
 }
 
+// The compiler libraries read these themselves, when they like. So a request is compiled only where they are as its key says.
+void require_variables(const KernelRequest& request) {
+  const std::vector<std::string>& wanted = request.options.environment.compiler_variables;
+  const std::vector<std::string> here = process_compiler_variables();
+  if (wanted == here) return;
+  std::vector<std::string> differing;
+  std::ranges::set_symmetric_difference(wanted, here, std::back_inserter(differing));
+  throw EnvironmentError("kernel " + kernel_name(request),
+                         fmt::format("the compiler's variables where it would be compiled are not those of the request: {}",
+                                     fmt::join(differing, ", ")),
+                         "set them before the Jit is made, and leave them alone while it lives");
+}
+
 } // namespace
 
 EntryFiles compile_entry(const KernelRequest& request) {
+  require_variables(request);
   return make_entry(request, build_kernel(parse_spec(request.spec), target(request.arch), request.options, request.overrides));
 }
 

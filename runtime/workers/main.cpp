@@ -1,7 +1,8 @@
-// kiln-worker: compiles kernels for a process of Kiln that started it, until that process closes the socket or ends.
-// Usage: kiln-worker MEMORY_LIMIT, with a socket as its standard input. It is no program for people.
+// kiln-worker: compiles kernels for the process of Kiln that started it, and ends with it.
+// Usage: kiln-worker MEMORY_LIMIT OWNER, with a socket as its standard input. It is no program for people.
 #include "runtime/workers/compile_job.h"
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
 
@@ -16,25 +18,33 @@ namespace {
 
 using namespace kiln;
 
-// A compile cannot be interrupted, so a thread watches for the other end of the socket to be closed: by the kernel, when its
-// process ends in whatever way. (PR_SET_PDEATHSIG would fire when the thread ends that started this process.)
-void end_with_parent() {
-  std::thread([] {
-    pollfd other_end{.fd = STDIN_FILENO, .events = POLLRDHUP, .revents = 0};
-    while (poll(&other_end, 1, -1) < 0) {
+std::uint64_t number(const char* text) {
+  std::uint64_t value = 0;
+  std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+
+// A compile cannot be interrupted, so a thread watches for the end of the owner, in two ways. The kernel closes the owner's socket
+// when it ends, unless a child of it inherited the socket by fork(); the owner's pidfd becomes readable in any case.
+// (PR_SET_PDEATHSIG would fire when the thread ends that started this process, which may be long before its process.)
+void end_with_owner(pid_t owner) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, owner, 0)); // negative: poll leaves it out
+  if (getppid() != owner) _exit(0);                                        // it ended before the number was looked up
+  std::thread([process, owner] {
+    pollfd watched[] = {{.fd = STDIN_FILENO, .events = POLLRDHUP, .revents = 0}, {.fd = process, .events = POLLIN, .revents = 0}};
+    const int pause = process < 0 ? 1000 : -1; // ms; Linux before 5.3 is asked for the owner
+    while (poll(watched, 2, pause) <= 0 && getppid() == owner) {
     }
     _exit(0);
   }).detach();
 }
 
-void limit_resources(const char* memory) {
+void limit_resources([[maybe_unused]] std::uint64_t memory) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  std::uint64_t bytes = 0;
-  std::from_chars(memory, memory + std::strlen(memory), bytes);
 #ifndef KILN_SANITIZED // sanitizers reserve terabytes of address space
-  if (bytes != 0) {
-    const rlimit limit{bytes, bytes};
+  if (memory != 0) {
+    const rlimit limit{memory, memory};
     setrlimit(RLIMIT_AS, &limit);
   }
 #endif
@@ -44,12 +54,12 @@ void limit_resources(const char* memory) {
 
 int main(int argc, char** argv) {
   struct stat input {};
-  if (argc != 2 || fstat(STDIN_FILENO, &input) != 0 || !S_ISSOCK(input.st_mode)) {
+  if (argc != 3 || fstat(STDIN_FILENO, &input) != 0 || !S_ISSOCK(input.st_mode)) {
     std::fprintf(stderr, "error: kiln-worker: it is started by Kiln, not by people; use kiln compile or kiln aot\n");
     return 2;
   }
-  end_with_parent();
-  limit_resources(argv[1]);
+  end_with_owner(static_cast<pid_t>(number(argv[2])));
+  limit_resources(number(argv[1]));
   if (!send_message(STDIN_FILENO, worker_greeting())) return 0;
   Message request;
   while (receive_message(STDIN_FILENO, request) == Received::message) {

@@ -28,6 +28,7 @@ WorkerOptions worker_options(const Environment& environment) {
   WorkerOptions options;
   options.program = find_worker(environment.worker, environment.program_path);
   options.count = environment.jobs;
+  options.variables = process_variables(environment);
   return options;
 }
 
@@ -60,27 +61,53 @@ std::vector<pid_t> WorkerPool::pids() const {
   return pids;
 }
 
-// Null when no worker can be had; the place among `count` is taken in any case.
-std::unique_ptr<WorkerProcess> WorkerPool::take() {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return busy_ < options_.count; });
-    ++busy_;
-    while (!idle_.empty()) {
-      std::unique_ptr<WorkerProcess> worker = std::move(idle_.back());
-      idle_.pop_back();
-      if (worker->alive()) return worker;
-      events_->note("worker_died_idle",
-                    fmt::format("process {} ended while it had nothing to do; another one takes its place", worker->pid()));
-    }
+// Held while a compile runs, whatever becomes of it.
+class WorkerPool::Place {
+public:
+  explicit Place(WorkerPool& pool) : pool_(pool) {
+    std::unique_lock lock(pool_.mutex_);
+    pool_.changed_.wait(lock, [this] { return pool_.busy_ < pool_.options_.count; });
+    ++pool_.busy_;
   }
+  ~Place() {
+    {
+      const std::lock_guard lock(pool_.mutex_);
+      --pool_.busy_;
+    }
+    pool_.changed_.notify_one();
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+private:
+  WorkerPool& pool_;
+};
+
+// An idle one that lives, else a new one. Null when none can be had.
+std::unique_ptr<WorkerProcess> WorkerPool::take() {
   if (options_.in_process) return nullptr;
+  while (true) {
+    std::unique_ptr<WorkerProcess> worker;
+    {
+      const std::lock_guard lock(mutex_);
+      if (idle_.empty()) break;
+      worker = std::move(idle_.back());
+      idle_.pop_back();
+    }
+    if (worker->alive()) return worker;
+    events_->note("worker_died_idle",
+                  fmt::format("process {} ended while it had nothing to do; another one takes its place", worker->pid()));
+  }
+  return start();
+}
+
+std::unique_ptr<WorkerProcess> WorkerPool::start() {
   try {
     if (options_.program.empty())
       throw EnvironmentError("worker process",
                              "there is no kiln-worker beside this program, where Kiln was installed, or in PATH",
                              "set KILN_WORKER to it");
-    return std::make_unique<WorkerProcess>(options_.program, options_.memory_limit);
+    return std::make_unique<WorkerProcess>(options_.program, options_.variables, options_.memory_limit);
   } catch (const EnvironmentError& error) {
     events_->note("worker_unavailable",
                   fmt::format("compiling in this process, one kernel at a time and without limits: {}", error.what()));
@@ -88,30 +115,19 @@ std::unique_ptr<WorkerProcess> WorkerPool::take() {
   }
 }
 
-void WorkerPool::give_back(std::unique_ptr<WorkerProcess> worker) {
-  {
-    const std::lock_guard lock(mutex_);
-    --busy_;
-    if (worker) idle_.push_back(std::move(worker));
-  }
-  changed_.notify_one();
-}
-
 EntryFiles WorkerPool::compile(const KernelRequest& request) {
+  owner_.require("WorkerPool");
+  const Place place(*this);
   std::unique_ptr<WorkerProcess> worker = take();
-  if (!worker) {
-    struct Place {
-      WorkerPool& pool;
-      ~Place() { pool.give_back(nullptr); }
-    } const place{*this};
-    return compile_entry(request);
-  }
-  std::variant<Message, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
-  if (std::holds_alternative<WorkerFailure>(answer)) worker.reset();
-  give_back(std::move(worker));
+  if (!worker) return compile_entry(request);
+  const std::variant<Message, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
   if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
     events_->note("worker_failed", fmt::format("the worker that compiled {} {}", kernel_name(request), failure->fact));
     fail(request, failure->fact, failure->output);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(worker));
   }
   return entry_of(std::get<Message>(answer));
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "runtime/cache/entry.h"
 #include "runtime/events.h"
+#include "runtime/owner_process.h"
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -15,11 +16,14 @@ namespace kiln {
 
 struct WorkerOptions {
   std::filesystem::path program; // kiln-worker; empty: beside the running program, where Kiln was installed, in PATH
+  std::vector<std::string> variables; // the whole environment of workers, "NAME=value"
   int count = 0;                 // at once; 0: one for each processor that this process may run on
   std::chrono::milliseconds time_limit{120000}; // of one compile
   std::uint64_t memory_limit = 4ull << 30;      // bytes of address space of one worker; 0: none
   bool in_process = false;                      // use no workers: hipRTC then compiles one kernel at a time
 };
+// Program and count as `environment` says. Variables: a copy of this process's, with what keys hold of them as `environment` has it,
+// so that a variable that is set later reaches no worker.
 WorkerOptions worker_options(const Environment& environment);
 
 // The program that options.program leaves open; empty when there is none.
@@ -35,18 +39,20 @@ public:
   ~WorkerPool();
 
   // Throws what the compile throws, and EnvironmentError when the worker crashed, ran out of memory or took too long: with its
-  // last words, and the path of a folder with the spec and the source. Where no worker can be started the compile runs in this
-  // process, without limits, and the event "worker_unavailable" says why.
+  // last words, and the path of a folder with the spec and the source. If no worker can be started, the compile runs in this
+  // process, without limits, and the event "worker_unavailable" says why. Throws UserError in a child of fork().
   EntryFiles compile(const KernelRequest& request);
 
   int count() const { return options_.count; }
   std::vector<pid_t> pids() const; // of the workers that wait for work
 
 private:
+  class Place; // one of `count`
   std::unique_ptr<WorkerProcess> take();
-  void give_back(std::unique_ptr<WorkerProcess> worker);
+  std::unique_ptr<WorkerProcess> start();
   [[noreturn]] void fail(const KernelRequest& request, const std::string& fact, const std::string& output) const;
 
+  OwnerProcess owner_;
   WorkerOptions options_;
   std::shared_ptr<EventLog> events_;
   mutable std::mutex mutex_;

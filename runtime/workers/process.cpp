@@ -8,13 +8,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char** environ;
 
 namespace kiln {
 namespace {
@@ -27,10 +27,7 @@ constexpr off_t output_tail = 16384;            // bytes
                          "set KILN_WORKER to the kiln-worker that was installed with this Kiln", log);
 }
 
-std::string ending(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
-}
+constexpr auto waitid_pidfd = static_cast<idtype_t>(3); // P_PIDFD, which older C libraries do not name
 
 // The same file under a number that the worker's standard streams do not overwrite: a daemon may have closed its own.
 FileDescriptor above_standard(const FileDescriptor& file) {
@@ -54,8 +51,9 @@ struct SpawnSettings {
 
 } // namespace
 
-WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::uint64_t memory_limit) {
-  start(program, memory_limit);
+WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::span<const std::string> variables,
+                             std::uint64_t memory_limit) {
+  start(program, variables, memory_limit);
   Message greeting;
   const Received got = receive_message(socket_.get(), greeting, start_limit);
   if (got == Received::timed_out) fail(program, "said nothing for 20 s", end("said nothing").output);
@@ -69,8 +67,9 @@ WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::uint64_t
   }
 }
 
-// What the host has open, blocks or handles must not reach a compiler; and a Ctrl-C is the host's to handle.
-void WorkerProcess::start(const std::filesystem::path& program, std::uint64_t memory_limit) {
+// Keeps from the compiler what the host has open, blocks or handles; a group of its own, since a Ctrl-C is the host's to handle.
+void WorkerProcess::start(const std::filesystem::path& program, std::span<const std::string> variables,
+                          std::uint64_t memory_limit) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail(program, std::strerror(errno));
   socket_ = FileDescriptor(ends[0]);
@@ -91,17 +90,22 @@ void WorkerProcess::start(const std::filesystem::path& program, std::uint64_t me
   posix_spawnattr_setsigdefault(&spawn.attributes, &all);
   posix_spawnattr_setpgroup(&spawn.attributes, 0);
   posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::string path = program.string(), limit = std::to_string(memory_limit);
-  char* arguments[] = {path.data(), limit.data(), nullptr};
-  const int error = posix_spawn(&pid_, path.c_str(), &spawn.files, &spawn.attributes, arguments, environ);
+  std::string path = program.string(), limit = std::to_string(memory_limit), owner = std::to_string(getpid());
+  char* arguments[] = {path.data(), limit.data(), owner.data(), nullptr};
+  std::vector<char*> environment;
+  for (const std::string& variable : variables) environment.push_back(const_cast<char*>(variable.c_str()));
+  environment.push_back(nullptr);
+  const int error = posix_spawn(&pid_, path.c_str(), &spawn.files, &spawn.attributes, arguments, environment.data());
   if (error != 0) {
     pid_ = -1;
     fail(program, std::strerror(error));
   }
+  // The number is the child's still: it has not even greeted.
+  process_ = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
 }
 
 WorkerProcess::~WorkerProcess() {
-  if (pid_ > 0) end("is not needed any more");
+  if (pid_ > 0 && owner_.is_current()) end("is not needed any more");
 }
 
 std::string WorkerProcess::output() const {
@@ -112,21 +116,49 @@ std::string WorkerProcess::output() const {
   return text;
 }
 
+// A pidfd becomes readable when its process ends, whoever reaps that. Without one (Linux before 5.3, some containers) the question
+// is put to waitid, which knows children that nobody has reaped.
+bool WorkerProcess::wait_until_gone(std::chrono::milliseconds limit) const {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    const int ms = std::max(0, static_cast<int>(left.count()));
+    siginfo_t info{};
+    pollfd watched{.fd = process_.get(), .events = POLLIN, .revents = 0};
+    if (process_ ? poll(&watched, 1, ms) > 0
+                 : waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0)
+      return true;
+    if (ms == 0) return false;
+    if (!process_) usleep(1000);
+  }
+}
+
+// Not by the number of a process that may have been reaped: it may be another's by now.
+void WorkerProcess::stop() const {
+  if (process_)
+    syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+  else if (!wait_until_gone(std::chrono::milliseconds(0)))
+    kill(pid_, SIGKILL);
+}
+
+// How it ended, in words.
+std::string WorkerProcess::reap() const {
+  siginfo_t info{};
+  const idtype_t kind = process_ ? waitid_pidfd : P_PID;
+  while (waitid(kind, static_cast<id_t>(process_ ? process_.get() : pid_), &info, WEXITED) != 0)
+    if (errno != EINTR) return "ended"; // the host has reaped it, or ignores SIGCHLD
+  if (info.si_code == CLD_EXITED) return fmt::format("ended with exit code {}", info.si_status);
+  return fmt::format("was ended by signal {} ({})", info.si_status, strsignal(info.si_status));
+}
+
 // A worker whose socket was closed by itself is dead or about to die: how it ended is worth a moment.
 WorkerFailure WorkerProcess::end(const std::string& because) {
-  int status = 0;
-  pid_t reaped = 0;
-  for (int i = 0; because.empty() && reaped == 0 && i < 200; ++i) {
-    reaped = waitpid(pid_, &status, WNOHANG);
-    if (reaped == 0) usleep(1000);
-  }
-  if (reaped == 0) {
-    kill(pid_, SIGKILL);
-    reaped = waitpid(pid_, &status, 0);
-  }
+  using namespace std::chrono_literals;
+  if (!because.empty() || !wait_until_gone(200ms)) stop();
+  const std::string ending = reap();
+  process_ = FileDescriptor();
   pid_ = -1;
-  if (!because.empty()) return {because, output()};
-  return {reaped < 0 ? std::string("ended") : ending(status), output()}; // below 0: the host ignores SIGCHLD
+  return {because.empty() ? ending : because, output()};
 }
 
 std::variant<Message, WorkerFailure> WorkerProcess::ask(const Message& request, std::chrono::milliseconds limit) {
@@ -144,9 +176,6 @@ std::variant<Message, WorkerFailure> WorkerProcess::ask(const Message& request, 
   return end("");
 }
 
-bool WorkerProcess::alive() {
-  siginfo_t info{};
-  return pid_ > 0 && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
-}
+bool WorkerProcess::alive() const { return pid_ > 0 && !wait_until_gone(std::chrono::milliseconds(0)); }
 
 } // namespace kiln

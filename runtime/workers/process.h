@@ -1,10 +1,12 @@
 // WorkerProcess: one running kiln-worker.
 #pragma once
 #include "runtime/cache/files.h"
+#include "runtime/owner_process.h"
 #include "runtime/workers/message.h"
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <sys/types.h>
 #include <variant>
@@ -19,23 +21,29 @@ struct WorkerFailure {
 
 class WorkerProcess {
 public:
-  // Starts `program` with at most `memory_limit` bytes of address space and waits for its greeting.
-  // Throws EnvironmentError: it cannot be started, or is of another Kiln.
-  WorkerProcess(const std::filesystem::path& program, std::uint64_t memory_limit);
-  ~WorkerProcess(); // kills it
+  // Starts `program` with `variables` ("NAME=value") as its whole environment and at most `memory_limit` bytes of address space,
+  // and waits for its greeting. Throws EnvironmentError: it cannot be started, or is of another Kiln.
+  WorkerProcess(const std::filesystem::path& program, std::span<const std::string> variables, std::uint64_t memory_limit);
+  ~WorkerProcess(); // ends it, unless this process is a child of fork() that inherited the object
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // After a failure the worker is dead. Not thread-safe.
   std::variant<Message, WorkerFailure> ask(const Message& request, std::chrono::milliseconds limit);
-  bool alive(); // asked while it is idle
+  bool alive() const; // asked while it is idle
   pid_t pid() const { return pid_; }
 
 private:
-  void start(const std::filesystem::path& program, std::uint64_t memory_limit);
-  WorkerFailure end(const std::string& because); // kills, waits, and says how it ended unless `because` does
+  void start(const std::filesystem::path& program, std::span<const std::string> variables, std::uint64_t memory_limit);
+  bool wait_until_gone(std::chrono::milliseconds limit) const;
+  std::string reap() const;
+  void stop() const;
+  WorkerFailure end(const std::string& because); // stops, waits, and says how it ended unless `because` does
   std::string output() const;
-  pid_t pid_ = -1;
+
+  OwnerProcess owner_;
+  pid_t pid_ = -1; // a name for people: the number may be another process's once this one is reaped
+  FileDescriptor process_; // a pidfd, which is this process for ever; none where Linux gives none
   FileDescriptor socket_, output_;
 };
 

@@ -51,7 +51,7 @@ bool multiplies(const isa::Instruction& i) {
 void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) {
   const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
   const isa::Program program = program_of(built.object);
-  const isa::WaitAnalysis waits = isa::analyze_waits(program);
+  const isa::WaitAnalysis waits = isa::analyse_waits(program);
   const double waves = c.waves * workgroups_a_cu;
   figures.peak_kib = figures.least_kib = c.ring * c.b_loads() * waves;
   for (const isa::LoopFlight& flight : waits.loops) {
@@ -79,9 +79,9 @@ void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) 
 Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m, const Target& to, bool check) {
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = m});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0, .measure = false});
-  if (!run.result.completed || !run.result.findings.empty())
+  if (!run.result.completed || !run.result.defects.empty())
     throw Error(fmt::format("{}: {}", to_text(spec),
-                            run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
+                            run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
   if (check)
     if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
       throw Error(to_text(*wrong));
@@ -141,7 +141,7 @@ void compare_methods(const CompileOptions& options) {
         const BuiltKernel built = build_kernel(spec, to, options, method.settings);
         const EmulatedRun run =
             emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
-        if (!run.result.completed || !run.result.findings.empty())
+        if (!run.result.completed || !run.result.defects.empty())
           throw Error(fmt::format("{}: it did not run cleanly", to_text(built.schedule)));
         const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
         const double units = static_cast<double>(c.n) * c.row_bytes() / 16384;

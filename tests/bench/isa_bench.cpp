@@ -58,9 +58,9 @@ Counted count(const char* kernel, const Target& to) {
   BuiltKernel built = build_kernel(spec, to, options);
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = rows});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0});
-  if (!run.result.completed || !run.result.findings.empty())
+  if (!run.result.completed || !run.result.defects.empty())
     throw Error(fmt::format("{} on {}: {}", kernel, to.arch(),
-                            run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
+                            run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
   if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
     throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), to_text(*wrong)));
   const double share = static_cast<double>(rows * cols) / 512;

@@ -5,6 +5,7 @@
 #include "tests/launch/loaded.h"
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 using namespace kiln;
@@ -113,6 +114,57 @@ TEST_CASE("emulated: a kernel that reads beyond an allocation ends in an error t
     CHECK(std::string(error.what()).find("kernel norm") != std::string::npos);
     CHECK(error.findings.front().find("out_of_bounds") != std::string::npos);
   }
+}
+
+TEST_CASE("emulated: deferred launches run when the program waits, and a workspace is theirs until then") {
+  const Device device = Device::emulated("gfx942", {.deferred = true});
+  const KernelSpec spec = product_spec();
+  const Inputs inputs = random_inputs(spec, 7, {.dynamic_size = 3});
+  const LoadedKernel kernel = device.load(compiled(spec));
+  const DeviceMemory a = device.upload(inputs.tensors.at("a")), b = device.upload(inputs.tensors.at("b"));
+  const DeviceMemory c[] = {device.allocate(3 * 256 * 2), device.allocate(3 * 256 * 2)};
+  const auto bind = [&](int i) {
+    return kernel.bind({{"a", a.tensor(f16, {3, 512})}, {"b", b.tensor(f16, {256, 512})}, {"c", c[i].tensor(f16, {3, 256})}});
+  };
+  const auto workspace_of = [](const BoundKernel& bound) {
+    void* address = nullptr;
+    REQUIRE(bound.argument_block().size() >= 32);
+    std::memcpy(&address, &bound.argument_block()[24], sizeof address); // after a, b and c
+    return address;
+  };
+  { // two in the pool, so that nothing below waits for zeroes
+    const BoundKernel one = bind(0), other = bind(1);
+    CHECK(workspace_of(one) != workspace_of(other));
+  }
+  void* used[2];
+  for (int i = 0; i < 2; ++i) {
+    const BoundKernel bound = bind(i);
+    used[i] = workspace_of(bound);
+    bound.launch();
+  } // gone, and neither has run
+  CHECK(used[0] != used[1]);
+  const void* third = workspace_of(bind(0)); // waits for its zeroes, and so for all
+  CHECK((third != used[0] && third != used[1]));
+  for (const DeviceMemory& memory : c) {
+    const Outputs actual{{"c", device.download(memory.tensor(f16, {3, 256}))}};
+    const auto wrong = find_mismatch(actual, evaluate_bounds(spec, inputs));
+    CHECK_MESSAGE(!wrong, (wrong ? text(*wrong) : std::string()));
+  }
+  const BoundKernel again = bind(0), beside = bind(1), more = bind(1);
+  for (const BoundKernel* bound : {&again, &beside, &more}) // all three are known, none is new
+    CHECK((workspace_of(*bound) == used[0] || workspace_of(*bound) == used[1] || workspace_of(*bound) == third));
+}
+
+TEST_CASE("emulated: findings of a deferred launch come with the call that waits for it") {
+  const Device device = Device::emulated("gfx942", {.deferred = true});
+  const LoadedKernel kernel = device.load(compiled(norm_spec()));
+  DeviceMemory x = device.allocate(2 * 1000 * 2, "x"), weight = device.allocate(2000, "weight"), y = device.allocate(4000, "y");
+  const BoundKernel bound = kernel.bind(
+      {{"x", x.tensor(f16, {2, 1000})}, {"weight", weight.tensor(f16, {1000})}, {"y", y.tensor(f16, {2, 1000})}, {"eps", 1e-6}});
+  weight = device.allocate(16, "small"); // frees what the kernel reads
+  bound.launch();
+  CHECK_THROWS_AS(device.synchronize(), ExecutionError);
+  CHECK_NOTHROW(device.synchronize()); // said once
 }
 
 TEST_CASE("emulated: threads of a program may launch and copy at once") {

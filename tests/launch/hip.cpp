@@ -185,6 +185,42 @@ TEST_CASE("hip: workspaces are zeroed once, given back, and taken again") {
   CHECK(stub.allocations.size() == 1);
 }
 
+TEST_CASE("hip: a workspace is not taken again before the launches that use it are over") {
+  HipStub& stub = fresh_stub();
+  const Device device = stub_device();
+  const DeviceMemory memory = device.allocate(product_bytes);
+  const LoadedKernel kernel = device.load(product());
+  const auto block = [](const BoundKernel& bound) {
+    return std::vector<std::byte>(bound.argument_block().begin(), bound.argument_block().end());
+  };
+  int a_stream = 0;
+  const auto launched = [&](Stream stream) { // as a temporary
+    const BoundKernel bound = bind_product(kernel, memory);
+    bound.launch(stream);
+    return block(bound);
+  };
+  stub.errors["hipEventQuery"] = 600; // hipErrorNotReady: the stream has not come so far
+  const auto first = launched(&a_stream);
+  stub.calls.clear();
+  const auto second = launched(nullptr);
+  CHECK(second != first);
+  CHECK(std::ranges::count(stub.calls, "hipStreamSynchronize") == 1); // of the zeroes; nothing waits for the launch
+  CHECK(std::ranges::count(stub.calls, "hipEventSynchronize") == 0);
+  stub.errors.clear();
+  const auto third = launched(nullptr);
+  CHECK((third == first || third == second));
+  { // bound and never launched: free at once, with no event
+    stub.calls.clear();
+    static_cast<void>(bind_product(kernel, memory));
+    CHECK(std::ranges::count(stub.calls, "hipEventRecord") == 0);
+  }
+  // An event that cannot be had: the workspace stays out of the pool until the kernel goes.
+  stub.errors["hipEventRecord"] = 101;
+  const auto lost = launched(&a_stream);
+  stub.errors.clear();
+  for (int i = 0; i < 3; ++i) CHECK(launched(nullptr) != lost);
+}
+
 TEST_CASE("hip: every failure names the call, the error and what to do") {
   HipStub& stub = fresh_stub();
   expect_hip_error(

@@ -40,6 +40,27 @@ void refuses(const std::string& fact, const std::function<void(CachedKernel&)>& 
   }
 }
 
+// The same change to what the entry says and to what the code object says, as somebody makes it who writes both.
+Kernel forged(std::string_view from, std::string_view to, const std::function<void(CachedKernel&)>& change) {
+  return changed([&](CachedKernel& kernel) {
+    const std::size_t at = kernel.object.find(from);
+    REQUIRE(at != std::string::npos);
+    kernel.object.replace(at, from.size(), to);
+    change(kernel);
+  });
+}
+
+void refuses_to_load(const Kernel& kernel, const std::string& fact) {
+  CAPTURE(fact);
+  try {
+    static_cast<void>(Device::emulated("gfx942").load(kernel));
+    FAIL_CHECK("no error");
+  } catch (const EnvironmentError& error) {
+    CAPTURE(error.fact);
+    CHECK(error.fact.find(fact) != std::string::npos);
+  }
+}
+
 } // namespace
 
 TEST_CASE("layout: what the compiler declares is what Kiln fills, for every argument kind") {
@@ -49,6 +70,33 @@ TEST_CASE("layout: what the compiler declares is what Kiln fills, for every argu
       compiled(KernelSpec("product").output("c", f16, matmul_nt(a, b) * scalar("s", i32)), "gfx950")); // with a workspace
   const Expr x = input("x", f16, {dynamic("rows"), 256}, Layout::strided);
   check_layout(compiled(KernelSpec("in_place").output("y", f16, x + 1.0, {.in_place_of = "x", .layout = Layout::strided})));
+}
+
+TEST_CASE("layout: an argument block that no kernel of Kiln has is refused, though the code object agrees") {
+  refuses_to_load(forged("\xa5.size\x08", "\xa5.size\x7f", [](CachedKernel& k) { k.arguments[0].size = 127; }), "127 bytes");
+  refuses_to_load(forged("\xa7.offset\x08", std::string_view("\xa7.offset\x00", 9), [](CachedKernel& k) { k.arguments[1].offset = 0; }),
+                  "argument 1 is y");
+  refuses_to_load(forged("\xa7.offset\x08", "\xa7.offset\x0c", [](CachedKernel& k) { k.arguments[1].offset = 12; }),
+                  "no multiple of 8");
+  refuses_to_load(forged("\xa7.offset\x10", "\xa7.offset\x7c", [](CachedKernel& k) { k.arguments[2].offset = 124; }),
+                  "kernarg segment");
+}
+
+TEST_CASE("layout: a launch that no kernel of Kiln has is refused") {
+  const auto launch = [](const std::function<void(Launch&)>& change) {
+    return changed([&](CachedKernel& kernel) { change(kernel.launch); });
+  };
+  refuses_to_load(launch([](Launch& l) { l.threads = 0; }), "workgroups of 0 threads");
+  refuses_to_load(launch([](Launch& l) { l.threads = -64; }), "workgroups of -64 threads");
+  refuses_to_load(launch([](Launch& l) { l.units_per_block = 0; }), "0 units a workgroup");
+  refuses_to_load(launch([](Launch& l) { l.blocks_per_unit = -1; }), "-1 workgroups a unit");
+  refuses_to_load(launch([](Launch& l) { l.units = -5; }), "-5 units");
+  refuses_to_load(launch([](Launch& l) { l.dims = {dynamic("other")}; }), "grid is over other");
+  refuses_to_load(changed([](CachedKernel& k) { k.workspace_bytes = -1; }), "a workspace of -1 bytes");
+  refuses_to_load(changed([](CachedKernel& k) { k.workspace_bytes = 4096; }), "a workspace of 4096 bytes");
+  refuses_to_load(changed([](CachedKernel& k) { k.arguments[0].alignment = -3; }), "alignment");
+  refuses_to_load(changed([](CachedKernel& k) { k.arguments[0].name = "z"; }), "z");
+  refuses_to_load(changed([](CachedKernel& k) { k.arguments[1].name = "x"; }), "x");
 }
 
 TEST_CASE("layout: every difference is refused and named") {

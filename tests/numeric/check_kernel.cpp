@@ -27,7 +27,7 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   run.measure = compares_everything();
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
-  if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
+  if (!done.result.defects.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.defects.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
   if (const std::string wrong = disagreement_if_asked(built.object, done.result); !wrong.empty()) return fmt::format("{}\n{}", wrong, where);
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));

@@ -142,7 +142,7 @@ std::string run(const Point& point, std::uint64_t number) {
     options.seed = seed;
     options.measure = !first && testing::compares_everything();
     const EmulatedRun done = emulate(c.spec, built.source, built.object, inputs, options);
-    if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
+    if (!done.result.defects.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.defects.front()), where);
     if (!done.result.completed) return "did not complete: " + where;
     if (!first) {
       first = done.outputs;

@@ -192,7 +192,7 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
   std::vector<std::vector<std::uint32_t>> results;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const EmulatedRun done = emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()}, 3);
-    CHECK(done.result.findings.empty());
+    CHECK(done.result.defects.empty());
     CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
     CHECK(done.result.completed);
     const auto wrong = find_mismatch(done.outputs, bounds);

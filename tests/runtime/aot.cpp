@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "runtime/jit/jit.h"
 #include "tests/compile/run_cli.h"
+#include "tests/runtime/child.h"
 #include <algorithm>
 #include <csignal>
 #include <doctest/doctest.h>
@@ -99,6 +100,27 @@ TEST_CASE("what is wrong with a manifest is said with the line") {
   CHECK(message(R"({"spec": "kernel k", "n": 1})").find("stands nowhere") != std::string::npos);
   CHECK(message(R"({"spec": "kernel k\nnonsense"})").starts_with("m.jsonl line 1: "));
   CHECK(message(R"({"spec_file": "no/such/file"})").find("cannot be read") != std::string::npos);
+}
+
+TEST_CASE("a line that was cut off while it was written is skipped, not a reason to refuse the file") {
+  const std::string whole = R"({"spec":"kernel k\ninput x: f16[4, 64]\noutput y: f16[4, 64] = x\n","arch":["gfx942"]})";
+  CHECK(parsed(whole + "\n" + whole.substr(0, 30)).size() == 1);              // the last one
+  CHECK(parsed(whole.substr(0, 30) + "\n" + whole + "\n").size() == 1);       // another process went on after it
+  CHECK(parsed(whole + "\n" + R"({"catalog": "rmsnorm", "co)").size() == 1);  // the end of any file
+  CHECK(parsed(whole).size() == 1);                                           // whole, without a line break
+  // A person's mistake is none of these.
+  CHECK(message(R"({"catalog": "rmsnorm")" "\n" + whole + "\n").find("m.jsonl line 1") != std::string::npos);
+  CHECK(message(R"({"spec":"kernel k" "n": 3})" "\n").find("m.jsonl line 1") != std::string::npos);
+}
+
+TEST_CASE("aot: a progress function that throws costs nothing") {
+  const Scratch scratch;
+  CHECK(in_child([&] {
+          AotOptions options{.output = scratch.path / "out", .workers = worker_options(process_environment()), .log = {}, .progress = {}};
+          options.progress = [](std::size_t, const AotResult&) { throw 42; };
+          const AotReport report = run_aot(parsed(R"({"catalog": "rmsnorm", "cols": [512, 1024], "arch": "gfx942"})"), options);
+          return report.complete() && report.events.at("progress_threw") == 2 ? 0 : 1;
+        }) == ChildEnd{0, 0});
 }
 
 TEST_CASE("shards have every kernel once, whatever else the manifest holds") {

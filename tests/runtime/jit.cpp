@@ -5,8 +5,10 @@
 #include "gen/reference/random_spec.h"
 #include "runtime/launch/emulate.h"
 #include "tests/compile/run_cli.h"
+#include "tests/runtime/child.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <thread>
 
 using namespace kiln;
@@ -140,6 +142,43 @@ TEST_CASE("record writes every miss once, as a manifest") {
   CHECK(lines[0]["spec"] == to_text(one));
   CHECK(lines[0]["arch"] == nlohmann::json{"gfx950"});
   CHECK(lines[1]["set"] == nlohmann::json{"vec=4"});
+}
+
+TEST_CASE("record writes a line whole or not at all, also where the file cannot grow") {
+  const Scratch scratch;
+  const fs::path manifest = scratch.path / "misses.jsonl";
+  CHECK(in_child([&] {
+          JitOptions options = options_in(scratch.path / "cache", JitPolicy::record);
+          options.manifest = manifest;
+          Jit jit(gpu, options);
+          jit.compile(norm(512)); // by a worker, which the limit does not reach
+          signal(SIGXFSZ, SIG_IGN);
+          const rlimit limit{fs::file_size(manifest) + 40, RLIM_INFINITY}; // room for some of the next line
+          setrlimit(RLIMIT_FSIZE, &limit);
+          jit.compile(norm(1024));
+          return jit.stats().events.contains("not_recorded") ? 0 : 1;
+        }) == ChildEnd{0, 0});
+  CHECK(std::ranges::count(contents(manifest), '\n') == 1);
+  CHECK(contents(manifest).ends_with("\n"));
+  std::ofstream(manifest, std::ios::app) << R"({"spec":"kernel rms)"; // as a process leaves it that is killed meanwhile
+  JitOptions options = options_in({}, JitPolicy::record);
+  options.manifest = manifest;
+  Jit(gpu, options).compile(norm(1024));
+  std::ifstream file(manifest);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 3);
+  CHECK(nlohmann::json::parse(lines[2])["spec"] == to_text(norm(1024))); // on a line of its own
+}
+
+TEST_CASE("a progress function that throws costs nothing, whatever it throws") {
+  CHECK(in_child([] {
+          Jit jit(gpu, options_in({}));
+          const KernelSpec specs[] = {norm(512), norm(1024)};
+          for (const auto& future : jit.warm(specs, [](const Progress&) { throw 42; }))
+            if (future.get().name() != "rmsnorm") return 1;
+          return jit.stats().events.at("progress_threw") == 2 ? 0 : 2;
+        }) == ChildEnd{0, 0});
 }
 
 TEST_CASE("warm compiles a list in the background and reports each kernel") {

@@ -4,10 +4,29 @@
 #include "runtime/workers/pool.h"
 #include "runtime/stopwatch.h"
 #include "tests/compile/run_cli.h"
+#include "tests/runtime/child.h"
+#include <atomic>
 #include <csignal>
+#include <cerrno>
+#include <cstddef>
 #include <doctest/doctest.h>
+#include <iterator>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <thread>
+
+namespace {
+std::atomic<pid_t> killed_by_pid{0}; // by kill(), the last one
+}
+
+// Takes the place of libc's, so that a test sees which processes Kiln signals by a number that may be another's by then.
+extern "C" int kill(pid_t pid, int signal) {
+  killed_by_pid = pid;
+  return static_cast<int>(syscall(SYS_kill, pid, signal));
+}
 
 using namespace kiln;
 using namespace kiln::test;
@@ -28,10 +47,12 @@ WorkerOptions one_worker() {
   return options;
 }
 
-bool is_running(pid_t pid) {
-  const std::string stat = contents(fs::path("/proc") / std::to_string(pid) / "stat");
-  return !stat.empty() && stat.find(") Z ") == std::string::npos;
-}
+// A variable of this process for as long as it lives.
+struct Variable {
+  const char* name;
+  Variable(const char* name_, const char* value) : name(name_) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name); }
+};
 
 struct Pool {
   std::shared_ptr<EventLog> events = std::make_shared<EventLog>(LogFunction());
@@ -190,4 +211,81 @@ TEST_CASE("workers end with their parent, however it ends") {
   bool gone = false;
   for (int i = 0; i < 2000 && !gone; ++i, usleep(10000)) gone = !is_running(worker);
   CHECK(gone);
+}
+
+TEST_CASE("workers get the variables of the pool's construction, and a compile under others is refused") {
+  const KernelRequest request = request_for(512);
+  const EntryFiles expected = compile_entry(request);
+  WorkerOptions options = one_worker();
+  Pool pool(options);
+  options.in_process = true;
+  Pool here(options);
+  const Variable append("HIPRTC_COMPILE_OPTIONS_APPEND", "-ffast-math");
+  const EntryFiles made = pool.workers.compile(request);
+  CHECK((made.object == expected.object)); // not printed: kilobytes
+  CHECK((made.meta == expected.meta));
+  // In this process the library reads the variable whatever Kiln does.
+  const EnvironmentError refused = failure_of(here.workers, request);
+  CHECK(refused.fact.find("HIPRTC_COMPILE_OPTIONS_APPEND") != std::string::npos);
+  // A request of the new environment is not for the workers of the old one.
+  CHECK(failure_of(pool.workers, request_for(512)).fact.find("HIPRTC_COMPILE_OPTIONS_APPEND") != std::string::npos);
+  CHECK((pool.workers.compile(request).object == expected.object));
+}
+
+TEST_CASE("a worker that the host has reaped is not signalled by its number") {
+  Pool pool(one_worker());
+  pool.workers.compile(request_for(512));
+  REQUIRE(pool.workers.pids().size() == 1);
+  const pid_t worker = pool.workers.pids()[0];
+  syscall(SYS_kill, worker, SIGKILL);
+  REQUIRE(waitpid(worker, nullptr, 0) == worker); // as a host does that waits for every child; the number is free now
+  killed_by_pid = 0;
+  CHECK_NOTHROW(pool.workers.compile(request_for(512)));
+  CHECK(killed_by_pid != worker);
+}
+
+// As an old Linux, or a container's filter, answers: there is no pidfd_open.
+static void forbid_pidfds() {
+  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog filter{.len = std::size(program), .filter = program};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+TEST_CASE("workers do without pidfds where there are none") {
+  CHECK(in_child([] {
+          forbid_pidfds();
+          if (syscall(SYS_pidfd_open, getpid(), 0) >= 0) return 1;
+          pid_t worker = 0;
+          {
+            Pool pool(one_worker());
+            pool.workers.compile(request_for(512));
+            worker = pool.workers.pids().at(0);
+            kill(worker, SIGKILL);
+            usleep(50000);
+            pool.workers.compile(request_for(512));
+            if (pool.events->count("worker_died_idle") != 1 || pool.events->counts().size() != 1) return 2;
+            worker = pool.workers.pids().at(0);
+          }
+          return is_running(worker) ? 3 : 0;
+        }) == ChildEnd{0, 0});
+}
+
+TEST_CASE("a log function that throws is said once and costs nothing") {
+  CHECK(in_child([] {
+          WorkerOptions options = one_worker();
+          options.program = "/nowhere/kiln-worker"; // an event, and so a line of the log
+          int calls = 0;
+          const auto events = std::make_shared<EventLog>([&](const std::string&) {
+            ++calls;
+            throw 42;
+          });
+          WorkerPool workers(options, events);
+          for (int i = 0; i < 2; ++i) // the second waits for ever when the first lost its place
+            if (workers.compile(request_for(512)).object.empty()) return 1;
+          return calls == 1 && events->count("worker_unavailable") == 2 && events->count("log_threw") == 1 ? 0 : 2;
+        }) == ChildEnd{0, 0});
 }

@@ -103,6 +103,10 @@ TEST_CASE("targets") {
   CHECK(target("gfx942").fp8_e5m2() == e5m2fnuz);
   CHECK(target("gfx942").lds_bytes() == 65536);
   CHECK(target("gfx950").lds_bytes() == 163840);
+  CHECK(parse_dtype("fp8", target("gfx942")) == e4m3fnuz);
+  CHECK(parse_dtype("fp8", target("gfx950")) == e4m3fn);
+  CHECK(parse_dtype("bf16", target("gfx950")) == bf16);
+  CHECK(!parse_dtype("fp9", target("gfx950")));
   CHECK(target("gfx950").has_native(f16));
   CHECK(target("gfx950").has_native(e5m2));
   CHECK(!target("gfx950").has_native(e5m2fnuz));

@@ -40,9 +40,6 @@ int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
   return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
 }
 
-// VGPRs that a lane of a workgroup of `threads` may have: 512 a SIMD lane, four SIMDs, waves in a granule of 8.
-int vgpr_limit(int threads) { return std::min(256, 512 / std::max(1, threads / 256)); }
-
 // The residencies that fit, first that which moves least.
 std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, const Target& target) {
   std::vector<RowwiseConfig> result;
@@ -50,7 +47,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   const int kept = kept_registers(body, passes, c.vec), stream = widest_stream(body, passes, c.vec);
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
-  const int limit = std::min(vgprs_of_four_waves, vgpr_limit(c.threads()));
+  const int limit = std::min(vgprs_of_four_waves, vgprs_of_wave(c.threads() / wave_size));
   const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_for_other + (c.ragged() ? vgprs_for_ragged : 0);
   for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
   const bool fits = fixed + stream * c.ahead <= limit;

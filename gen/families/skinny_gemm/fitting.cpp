@@ -36,7 +36,7 @@ int wanted_slots(const SkinnyGemmConfig& c) {
 // If many rows of wide elements fill LDS: one load a step, then fewer waves.
 SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
   c.method = GemmMethod::producers;
-  c.direct = target.has_direct_to_lds();
+  c.direct = target.has_wide_lds_dma();
   const auto fits = [&] {
     c.slots = wanted_slots(c);
     return why_invalid(c) == nullptr && c.lds_bytes() <= target.lds_bytes() && producers_fit_registers(c);

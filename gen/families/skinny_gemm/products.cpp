@@ -104,7 +104,7 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
                      .preshuffled = first.preshuffled(),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
-  const bool wide = target.has_wide_fp8_mfma() && is_fp8(first.a.dtype()) && is_fp8(first.b.dtype());
+  const bool wide = target.has_scaled_mfma() && is_fp8(first.a.dtype()) && is_fp8(first.b.dtype());
   if (wide || c.block_scaled()) c.loads = 2;
   return c;
 }

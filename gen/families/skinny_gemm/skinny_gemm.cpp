@@ -117,7 +117,7 @@ void SkinnyGemm::require_valid(const Config& c, const Plan& plan, const Target& 
   if (c.rows != planned.rows || c.n != planned.n || c.k != planned.k || c.a_bits != planned.a_bits || c.b_bits != planned.b_bits ||
       c.products != planned.products || c.group != planned.group || c.preshuffled != planned.preshuffled)
     reject_schedule(plan, fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
-  if (c.direct && !target.has_direct_to_lds())
+  if (c.direct && !target.has_wide_lds_dma())
     reject_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
   if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())

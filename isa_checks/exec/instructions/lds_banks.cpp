@@ -7,12 +7,12 @@
 
 namespace kiln::exec {
 
-void count_banks(Wave& wave, const MemoryOp& op, const LaneAddresses& at) {
+void count_banks(Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
   if (wave.counters == nullptr) return;
   InstCounters& c = wave.counters[wave.pc];
   c.bytes += static_cast<std::uint64_t>(std::popcount(at.mask)) * op.bytes;
   const isa::BankPasses passes =
-      isa::lds_bank_passes(wave.lds_banks, op.store, op.bytes, std::span<const std::uint64_t, 64>(at.lane), at.mask);
+      isa::lds_bank_passes(wave.target->lds_read_banks, op.store, op.bytes, std::span<const std::uint64_t, 64>(at.lane), at.mask);
   c.lds_cycles += passes.needed;
   c.lds_ideal += passes.ideal;
 }

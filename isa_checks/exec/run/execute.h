@@ -1,7 +1,7 @@
 // execute: runs a kernel of a code object on the CPU, lane for lane, on a sandbox of device memory.
 #pragma once
 #include "isa_checks/object/code_object.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
 #include <array>
@@ -32,7 +32,7 @@ struct ExecOptions {
   bool measure = true;                          // count per instruction; class counts are always there
 };
 
-// Of the waves of a run: the counts by class of the wave that executed least and most, and the sum over all.
+// Instructions by class: the sum over the waves of a run, and the waves that executed least and most.
 struct WaveTotals {
   std::uint64_t waves = 0;
   ClassCounts total{}, least{}, most{};
@@ -55,13 +55,13 @@ struct InstructionProfile {
 
 struct ExecResult {
   bool completed = false;        // every wave reached its end
-  std::vector<Finding> findings; // out-of-bounds and stop reasons always; the others as options say
+  std::vector<Defect> defects; // out-of-bounds and stop reasons always; the others as options say
   WaveTotals waves;
   std::vector<InstructionProfile> instructions; // empty unless options.measure
 };
 
 // `arguments` are the kernel's explicit arguments, laid out as its metadata says; hidden ones are filled in. Throws isa::Error
-// for a kernel that is not there, or arguments or a grid that do not fit it; what the kernel does wrong is a finding.
+// for a kernel that is not there, or arguments or a grid that do not fit it; what the kernel does wrong is a defect.
 ExecResult execute(const isa::CodeObject& object, std::string_view kernel, const Grid& grid, std::span<const std::byte> arguments,
                    Memory& memory, const ExecOptions& options = {});
 

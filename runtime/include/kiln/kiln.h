@@ -13,3 +13,4 @@
 #include "runtime/jit/jit.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device.h"
+#include "runtime/launch/interface.h"

@@ -157,6 +157,7 @@ int hipEventDestroy(void* event) {
 }
 
 int hipEventRecord(void*, void*) { return enter("hipEventRecord"); }
+int hipEventQuery(void*) { return enter("hipEventQuery"); }
 int hipEventSynchronize(void*) { return enter("hipEventSynchronize"); }
 
 int hipEventElapsedTime(float* milliseconds, void*, void*) {
