@@ -129,7 +129,7 @@ bool covers_outer(const Body& body, const TensorPlan& tensor) {
   return true;
 }
 
-// Of each tensor the space's dim that its leading stride belongs to, its own first one; the space's rank without a stride.
+// The space's dim that each tensor's leading stride belongs to, which is the tensor's first one; the space's rank without a stride.
 std::vector<std::size_t> leading_dims(const Body& body) {
   std::vector<std::size_t> leading(body.tensors.size(), body.space.size());
   const auto note = [&](const std::string& tensor_name, const Shape& shape) {

@@ -23,7 +23,7 @@ struct Value {
   int uses = 0;           // operands and outputs that refer to it
 };
 
-// Where an input or output lies relative to the iteration space.
+// How an input or output lies in the iteration space.
 struct TensorPlan {
   std::string name = {};
   DType dtype = f32;

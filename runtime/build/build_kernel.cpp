@@ -28,7 +28,7 @@ std::string first_broken(const isa::IsaReport& report) {
   return "nothing";
 }
 
-// Of at least one schedule: candidates() are never none.
+// `tried` has at least one schedule, as candidates() always have.
 std::string rejection_text(const std::string& kernel, const std::string& arch, const std::vector<RejectedSchedule>& tried) {
   std::string text = fmt::format("kernel '{}' for {}: no schedule keeps its ISA contract", kernel, arch);
   for (const RejectedSchedule& r : tried) text += fmt::format("\n  {}\n    {}", to_text(r.schedule), first_broken(r.report));

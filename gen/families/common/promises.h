@@ -16,7 +16,7 @@ struct PromisedWidths {
 
 // Every kernel also promises no scratch memory and no spills.
 struct Promises {
-  int max_vgprs = 512;   // architectural and accumulation registers of a wave
+  int max_vgprs = 0;     // of a wave, VGPRs and AGPRs together
   int max_lds_bytes = 0; // of a workgroup
   PromisedWidths global_loads = {}, lds = {};
   std::vector<std::string> required = {}; // each is the beginning of some mnemonic

@@ -3,12 +3,13 @@
 #include "gen/families/common/promises.h"
 #include "gen/plan/passes.h"
 #include "gen/plan/target.h"
+#include "templates/common/config.h"
 #include <vector>
 
 namespace kiln {
 
-// Of the 512 VGPRs of a SIMD's lane. Four waves a SIMD are the least with which a memory-bound kernel hides its own latency.
-inline constexpr int vgprs_of_four_waves = 128;
+// VGPRs of each wave. Four waves a SIMD are the least with which a memory-bound kernel hides its own latency.
+inline constexpr int vgprs_of_four_waves = max_vgprs / 4;
 
 // Elements that a lane handles at a time: 16 bytes of the narrowest input of elements, the widest access that exists, but at most
 // two such accesses of the widest input. Outputs decide when there is no such input.

@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-// Where row `rows` of a matrix begins.
+// The address of row `rows` of a matrix.
 std::string moved(const Expr& matrix, std::int64_t rows) {
   const std::int64_t elements = rows * matrix.shape()[1].size();
   return rows == 0 ? matrix->name : fmt::format("{} + {}ull", matrix->name, elements);

@@ -42,9 +42,8 @@ void promise_ring(Promises& p, const SkinnyGemmConfig& c) {
 } // namespace
 
 Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) {
-  // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave. So the 512 VGPRs of a SIMD's lane
-  // are shared by the waves of a workgroup on that SIMD, one of four.
-  Promises p{.max_vgprs = 512 / std::max(1, ceil_div(c.waves, 4)), .max_lds_bytes = c.lds_bytes()};
+  // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave.
+  Promises p{.max_vgprs = vgprs_of_wave(c.waves), .max_lds_bytes = c.lds_bytes()};
   // Weights and activations come 16 bytes at a time. The epilogue's operands and partial sums come as the chunks of C do, and
   // scales by the element: the code loads a ring in at most eight places, which are the first turn, the next ones and the last
   // but one, twice each as tiles follow each other, and twice as a turn may be partial.
