@@ -199,7 +199,7 @@ void expand(const Line& line, const std::filesystem::path& folder, const std::ve
       const Target gpu = target(arch);
       Combination values = combination;
       for (auto& [name, value] : values)
-        if (value == "fp8") value = kiln::name(gpu.fp8());
+        if (value == "fp8") value = to_string(gpu.fp8());
       const KernelSpec spec = line.json.contains("catalog")
                                   ? catalog_kernel(line, text_of(line, "catalog", line.json.at("catalog")), values, gpu)
                                   : parse_spec(filled_in(line, text, values));
