@@ -26,7 +26,7 @@ template <RowwiseConfig config> class Row {
   }
 
 public:
-  // Row (or rows) of this workgroup. A row beyond `rows` is beyond(): leave the kernel then.
+  // The row or rows of this workgroup. Leave the kernel if beyond(): there are only `rows` of them.
   KILN_MEMBER explicit Row(u32 rows) : rows_(rows) {
     const u32 thread = platform::thread_id();
     u32 block = platform::block_x();
@@ -92,7 +92,7 @@ public:
     for (int c = 0; c < ahead; ++c) (rings.refill(at(c)), ...);
   }
 
-  // What one pass computes and a later one needs, chunk by chunk, where config.residency says. `id` tells keeps apart.
+  // What one pass computes and a later one needs, chunk by chunk, in the place of config.residency. `id` tells keeps apart.
   template <class T, int id> struct Kept {
     static constexpr bool in_lds = config.residency == Residency::lds;
     Chunk<T, vec> in_register[in_lds ? 1 : chunks];

@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-// Where what a later pass needs again stays: in registers, in LDS, or nowhere (it is read from memory again).
+// What a later pass needs again stays in registers, in LDS, or nowhere: then it is read from memory again.
 enum class Residency { registers, lds, reload };
 
 struct RowwiseConfig {

@@ -114,8 +114,8 @@ Range image(const OpInfo& facts, Range x) {
   }
   include_end(facts, result, x.lo);
   include_end(facts, result, x.hi);
-  // The reciprocal root of minus zero is minus infinity, and a range does not know the sign of its zero.
-  if (accuracy.from_zero && accuracy.curve == Curve::falling && holds(x, 0)) include(result, -infinity);
+  // The reciprocal root of 0 is infinite with the sign of that 0, and a range does not know the sign of its zeros.
+  if (accuracy.from_zero && accuracy.curve == Curve::falling && holds(x, 0)) result = join(result, {-infinity, infinity, false});
   return result;
 }
 

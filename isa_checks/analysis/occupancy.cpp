@@ -67,7 +67,8 @@ Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input) {
   if (result.limit == OccupancyLimit::vgprs)
     for (int count = result.allocated_vgprs - target.vgpr_granule; count > 0 && result.next_vgprs == 0;
          count -= target.vgpr_granule)
-      if (by_waves(waves_by_vgprs(target, count)) > result.workgroups_per_cu)
+      if (std::min({by_waves(waves_by_vgprs(target, count)), slots, result.lds_workgroups, by_waves(result.sgpr_waves)}) >
+          result.workgroups_per_cu)
         result.next_vgprs = count;
   return result;
 }

@@ -77,4 +77,10 @@ BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<cons
   return result;
 }
 
+std::string_view lds_bank_source(int read_banks, bool store, int bytes) {
+  if (bytes == 16 && (store || read_banks == 32)) return "documented"; // Composable Kernel, lds_bank_conflicts.rst
+  const bool measured = read_banks == 64 && (bytes == 8 || (!store && (bytes == 12 || bytes == 16)));
+  return measured ? "measured" : "assumed"; // HipKittens, analysis/paper_experiments/phases
+}
+
 } // namespace kiln::isa

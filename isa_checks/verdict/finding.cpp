@@ -27,6 +27,7 @@ std::string to_text(const Finding& f) {
   if (!f.instruction.empty())
     text += fmt::format("    {}{}\n", f.instruction, f.others.empty() ? "" : fmt::format("    (and {} more)", f.others.size()));
   if (!f.loop.empty()) text += fmt::format("  in:  {}\n", f.loop);
+  for (const std::string& step : f.path) text += fmt::format("  path: {}\n", step);
   text += fmt::format("  why: {}\n  try: {}\n", f.why, f.advice);
   return text;
 }
@@ -49,6 +50,7 @@ std::string to_json(const std::vector<Finding>& findings) {
                     {"loop", f.loop},
                     {"message", f.message},
                     {"evidence", evidence},
+                    {"path", f.path},
                     {"why", f.why},
                     {"advice", f.advice}});
   }

@@ -33,6 +33,7 @@ struct Finding {
   std::string loop;                  // "loop 0 (0x140 to 0x1b8)"; "" outside of loops
   std::string message;               // one sentence: the fact, with numbers
   std::vector<Evidence> evidence;    // the same numbers, named
+  std::vector<std::string> path;     // of a finding about an order of execution: its steps, "0x140 global_load_dword v0, ..."
   std::string why;                   // why it costs
   std::string advice;                // what to try
   bool operator==(const Finding&) const = default;

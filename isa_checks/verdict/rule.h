@@ -2,7 +2,9 @@
 #pragma once
 #include "isa_checks/verdict/finding.h"
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace kiln::isa {
 
@@ -24,5 +26,11 @@ struct Rule {
 
 std::span<const Rule> all_rules();          // by id within its family, in the order of rules.def
 const Rule* find_rule(std::string_view id); // null for an id that is none
+
+// A word that a person writes names a rule, in any case: by its id or the beginning of it ("MEM001", "mem"), its name
+// ("narrow-global-access"), or a glob over either ("MEM*").
+bool names_rule(std::string_view word, std::string_view id);
+// The ids of all rules that `word` names ("all": every one). Throws Error when there are none; `what` is the error's subject.
+std::vector<std::string> rules_named(std::string_view word, const std::string& what);
 
 } // namespace kiln::isa

@@ -15,9 +15,9 @@ bool in_catalog(const std::string& name) {
   return std::ranges::any_of(catalog(), [&](const CatalogEntry& entry) { return entry.name == name; });
 }
 
-DType dtype_option(const std::string& option, const std::string& word) {
-  if (const std::optional<DType> type = parse_dtype(word)) return *type;
-  std::vector<std::string_view> names;
+DType dtype_option(const std::string& option, const std::string& word, const Target& target) {
+  if (const std::optional<DType> type = parse_dtype(word, target)) return *type;
+  std::vector<std::string_view> names{"fp8"};
   for (const DType type : all_dtypes()) names.push_back(to_string(type));
   throw UserError(option, fmt::format("\"{}\" is no type", word), fmt::format("use one of {}", fmt::join(names, ", ")));
 }
@@ -29,8 +29,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   if (choice.m) options.m = *choice.m;
   if (choice.n) options.n = *choice.n;
   if (choice.k) options.k = *choice.k;
-  if (choice.dtype) options.dtype = dtype_option("--dtype", *choice.dtype);
-  options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8) : target.fp8();
+  if (choice.dtype) options.dtype = dtype_option("--dtype", *choice.dtype, target);
+  options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8, target) : target.fp8();
   options.dynamic_scale = choice.dynamic_scale;
   options.in_place = choice.in_place;
   options.preshuffled = choice.preshuffled;
@@ -59,7 +59,7 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("--m", choice.m, "The most rows of a, of gemm entries (16)");
   app.add_option("--n", choice.n, "Rows of b, of gemm entries (4096)");
   app.add_option("--k", choice.k, "Columns of a and b, of gemm entries (4096)");
-  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also an fp8 or i8");
+  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also i8 or an fp8 type; fp8 is the target's own");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
   app.add_option("--group", choice.group, "Elements a scale, of group_quant, group_dequant and gemm_w4a16 (128)");
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");

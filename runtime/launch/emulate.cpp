@@ -149,10 +149,8 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
 }
 
 BoundsOptions bounds_options(const Schedule& schedule) {
-  // A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
-  const RowwiseConfig& config = schedule.rowwise;
-  if (schedule.family == Family::skinny_gemm) return {}; // the order inside a matrix instruction is not public
-  return {.addition_depth = schedule.family == Family::rowwise ? config.chunks() * config.vec + 16 : 0};
+  const auto depth = addition_depth(schedule);
+  return depth ? BoundsOptions{.addition_depth = *depth} : BoundsOptions{};
 }
 
 } // namespace kiln

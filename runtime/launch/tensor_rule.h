@@ -20,8 +20,8 @@ struct TensorRule {
   int argument = -1;         // index into Kernel::arguments
   int stride_argument = -1;  // likewise, -1: none
   int stride_multiple = 1;   // elements, of the stride argument
-  std::int64_t reach = 0;    // bytes that a row's pitch must stay below; 0: any. See rows_share_waves
-  std::int64_t rows_reached = 0; // by a workgroup, for messages
+  std::int64_t reach = 0;    // bytes that the pitch of rows must stay below; 0: any. See KernelArgument::alignment
+  std::int64_t rows_reached = 0; // of a workgroup, by 32-bit offsets from its first one
 };
 
 // In the order of the arguments. Throws InternalError for a kernel that check_layout would refuse.

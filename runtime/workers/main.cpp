@@ -30,9 +30,10 @@ std::uint64_t number(const char* text) {
 void end_with_owner(pid_t owner) {
   const int process = static_cast<int>(syscall(SYS_pidfd_open, owner, 0)); // negative: poll leaves it out
   if (getppid() != owner) _exit(0);                                        // it ended before the number was looked up
-  std::thread([process] {
+  std::thread([process, owner] {
     pollfd watched[] = {{.fd = STDIN_FILENO, .events = POLLRDHUP, .revents = 0}, {.fd = process, .events = POLLIN, .revents = 0}};
-    while (poll(watched, 2, -1) <= 0) {
+    const int pause = process < 0 ? 1000 : -1; // ms; Linux before 5.3 is asked for the owner
+    while (poll(watched, 2, pause) <= 0 && getppid() == owner) {
     }
     _exit(0);
   }).detach();

@@ -143,17 +143,17 @@ KILN_DEVICE void add_for_device(f32* to, f32 value) {
   __builtin_amdgcn_global_atomic_fadd_f32((__attribute__((address_space(1))) f32*)to, value);
 }
 
-// Keeps what is computed from an offset behind this place. An offset that is widened to 64 bits before a loop is added to
-// its base as a vector of 64 bits there; widened beside the access, it is part of the access.
+// Keeps what is computed from an offset behind this place. If LLVM widens an offset to 64 bits before a loop, it adds it to its base
+// there, in VGPRs; widened beside the access, it is part of the access.
 KILN_DEVICE void stay_here(u32& offset) { asm volatile("" : "+v"(offset)); }
-// 16 bytes at base + offset; streamed: that nobody needs again.
+// Loads 16 bytes at base + offset; streamed: bytes that nobody needs again.
 using u32x4 = u32 __attribute__((ext_vector_type(4)));
 KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }
 KILN_DEVICE u32x4 load_streamed(const char* base, u32 offset) {
   return __builtin_nontemporal_load(reinterpret_cast<const u32x4*>(base + offset));
 }
 #if defined(__gfx950__)
-// 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
+// Loads 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
 // The base is hidden from the compiler, which otherwise adds constant parts of it to the lanes' offsets, as 64-bit numbers.
 template <bool streamed> KILN_DEVICE void load_to_lds(const char* base, u32 offset, u32x4 (&to)[wave_size]) {
   using Global = const __attribute__((address_space(1))) void;
@@ -164,7 +164,7 @@ template <bool streamed> KILN_DEVICE void load_to_lds(const char* base, u32 offs
 #else
 template <bool streamed> void load_to_lds(const char* base, u32 offset, u32x4 (&to)[wave_size]) = delete;
 #endif
-// Until at most `left` loads of this wave are in flight: what direct loads to LDS need, whose landing no register shows.
+// Waits until at most `left` loads of this wave are in flight. Direct loads to LDS need it: no register shows their arrival.
 template <int left> KILN_DEVICE void await_loads() {
   schedule_barrier();
   __builtin_amdgcn_s_waitcnt((left & 15) | (left >> 4) << 14 | 0x0f70); // vmcnt; the other counters at their largest
@@ -184,8 +184,8 @@ KILN_DEVICE u32 opaque(u32 value) {
   asm("" : "+s"(value));
   return value;
 }
-// A value in registers that the compiler forgets the origin of: it then holds the value itself, not a wider form of it
-// that it was computed from or will be converted to.
+// A value whose origin the compiler forgets: it then holds the value itself, not a wider form of it that it was computed from or will
+// be converted to.
 template <class T> KILN_DEVICE T opaque_registers(T value) {
   if constexpr (sizeof(T) == 4) {
     u32 bits = __builtin_bit_cast(u32, value);

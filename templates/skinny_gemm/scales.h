@@ -43,9 +43,9 @@ template <SkinnyGemmConfig config> struct GroupPosition {
   u32 at = 0;      // step of the tile, the same in all lanes
   u32 lane_k = 0;  // the lane's first element of k in a load
 
-  // In groups, of the fixed part.
+  // The lane's fixed part, in groups.
   KILN_MEMBER u32 lane_part() const { return groups_in_step ? lane_k / group : 0; }
-  // Of load `u` of the step that is `step` after the current one.
+  // The group of load `u`, `step` steps after the current one.
   KILN_MEMBER GroupIndex index(u32 step, int u) const {
     if constexpr (steps_in_group) return {group == step_k ? static_cast<u64>(at) + step : (at + step) / (group / step_k), 0};
     if constexpr (lane_fixed) return {static_cast<u64>(at) * (step_k / group) + step * (step_k / group) + u * config.load_k() / group, 0};
@@ -54,9 +54,9 @@ template <SkinnyGemmConfig config> struct GroupPosition {
   }
 };
 
-// One load of a scale or a zero point, whose row starts at `row` bytes from `base`. The row is opaque, or scalar loads would
-// be made where all lanes have the same: those return in any order, and every wait for one is a wait for all.
-// What is narrower than a register stays so until it is used: widened here, it is waited for at the end of a loop.
+// Loads a scale or a zero point, whose row starts at `row` bytes from `base`. The row is opaque: if all lanes had the same visible
+// one, LLVM would make scalar loads. Those return in any order, so that a wait for one is a wait for all.
+// A type narrower than a register stays narrow until it is used: a conversion here would wait at the end of a loop.
 template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index) {
   platform::stay_here(row);
   const char* const uniform = base + index.uniform * sizeof(T);
@@ -174,8 +174,8 @@ struct NoScales {
 template <SkinnyGemmConfig config>
 using GemmScales = Either<config.packed(), PackedScales<config>, Either<config.block_scaled(), BlockScales<config>, NoScales>>;
 
-// `x` in both registers of a pair. Packed f32 arithmetic takes one register for both halves too, but names the pair, and what
-// is being loaded into the other register of it is then waited for.
+// `x` in both registers of a pair. Packed f32 arithmetic can take one register for both halves, but its operand is a pair: it would
+// wait for a load into the other register.
 KILN_DEVICE Vec<f32, 2> pair_of(f32 x) { return platform::opaque_registers(Vec<f32, 2>(x)); }
 template <class V> KILN_DEVICE V all_of(f32 x) {
   const Vec<f32, 2> pair = pair_of(x);
@@ -231,7 +231,7 @@ template <class A, bool in_order> KILN_DEVICE Word16 unpack4(u32 word, u16 scale
   }
   return result;
 }
-// Eight numbers of A in the order of unpack4's where that puts none.
+// Eight numbers of A in the order that unpack4 gives weights when not `in_order`.
 template <class A> KILN_DEVICE Word16 in_order_of_unpacked(Word16 a) {
   if constexpr (!__is_same(A, f16)) return a;
   return {platform::permute_bytes(a[2], a[0], platform::lower_halves), platform::permute_bytes(a[2], a[0], platform::upper_halves),

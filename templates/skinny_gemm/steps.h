@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-// Where B's bytes of 16 k elements meet 16-bit A: B's word as `ratio` words of A's type, exactly. `part` counts 8 elements.
+// Converts a word of 8-bit B, 16 elements of k, to two words of A's 16-bit type, exactly. `part` is 0 or 1: 8 elements each.
 template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
   static_assert(sizeof(A) == 2 && sizeof(B) == 1);
   const Bytes<B, 8> eight = {{word[2 * part], word[2 * part + 1]}};
@@ -28,7 +28,7 @@ template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
   }
 }
 
-// Where the loads of a lane are: uniform addresses that move along k, and the lane's offsets from them.
+// Addresses of a lane's loads: uniform ones that move along k, and the lane's offsets from them.
 template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int lanes = config.lanes_per_row();
   using Multiplied = Either<sizeof(A) == sizeof(B), B, A>; // what B's elements are when they are multiplied
@@ -93,7 +93,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
     }
   }
 
-  // Weights are read once, by one workgroup: nothing is gained from keeping them in a cache.
+  // Streamed: one workgroup reads each weight once, so that a cache gains nothing by keeping it.
   KILN_MEMBER Word16 load_b(int product, int row, u32 step, int u) {
     const Place at = place_of_b(product, row, step, u);
     return platform::load_streamed(at.base, at.offset);
@@ -163,7 +163,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
     if constexpr (config.packed() && !config.unpacks_in_order()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
     else return a[row][u * Operands::ratio + w];
   }
-  // Zero what lies beyond the end of the rows, in both: the bytes that were read instead may be NaN.
+  // Zeroes what lies beyond the end of the rows, in A and in B: the bytes that were read instead may be NaN.
   KILN_MEMBER void cut(const Operands& from, u32 step) {
 #pragma unroll
     for (int u = 0; u < config.loads; ++u) {

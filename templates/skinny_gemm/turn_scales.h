@@ -1,8 +1,8 @@
 // Scales of 4-bit weights, four groups of k a load: what a lane needs of them for a turn of the ring, and for the next one.
 //
 // The steps of a wave are consecutive, and so are the scales of a row: a load of 8 bytes has the scales of four groups, one of
-// 4 bytes their zero points. The next turn's are loaded before the first of its steps, and so are there when that is: moving
-// them to where they are used waits for nothing that is still needed in flight.
+// 4 bytes their zero points. A turn's scales are loaded before its first step and arrive before it: taking them waits for no load that
+// should stay in flight.
 #pragma once
 #include "common/loops.h"
 #include "common/memory.h"

@@ -98,7 +98,7 @@ TEST_CASE("every value of the machine flag") {
   }
   bytes[flags_at] = 0x2c; // gfx900
   CHECK_THROWS_WITH_AS(load_code_object(bytes, "old.co"),
-                       "old.co: its ELF flags name machine 0x2c, which is not in the target table; give a code object "
+                       "old.co: it is for gfx900, which is not in the target table; give a code object "
                        "for one of gfx90a, gfx942, gfx950",
                        UnknownArch);
 }

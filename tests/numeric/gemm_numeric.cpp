@@ -130,7 +130,7 @@ TEST_CASE("weights of more than 4 GiB") {
     CompileOptions compile;
     compile.environment = process_environment();
     const BuiltKernel built = build_kernel(plain({to.fp8(), to.fp8()}, m, n, k), to, compile);
-    const SkinnyGemmConfig& c = built.schedule.gemm;
+    const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
     REQUIRE(c.steps() / c.workgroups > 2 * c.steps_per_tile()); // so that the last workgroup has whole tiles
     Random random(1);
     exec::Memory memory;

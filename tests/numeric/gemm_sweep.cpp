@@ -124,7 +124,7 @@ Case case_of(const Point& p, std::uint64_t number) {
     const Plan plan = make_plan(result.spec, p.to);
     const Schedule chosen = with_overrides(candidates(plan, p.to).front(), result.settings, plan, p.to);
     result.settings.push_back(
-        fmt::format("workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), chosen.gemm.steps())));
+        fmt::format("workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), std::get<SkinnyGemmConfig>(chosen.config).steps())));
   }
   return result;
 }

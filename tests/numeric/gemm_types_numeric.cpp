@@ -186,7 +186,7 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
   CompileOptions compile;
   compile.environment = process_environment();
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
-  REQUIRE(built.schedule.gemm.splits());
+  REQUIRE(std::get<SkinnyGemmConfig>(built.schedule.config).splits());
   const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   std::vector<std::vector<std::uint32_t>> results;
@@ -199,7 +199,7 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
     CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : ""));
     REQUIRE(done.workspace.size() == static_cast<std::size_t>(built.source.workspace_bytes));
     const std::span workspace(done.workspace);
-    CHECK(std::ranges::all_of(workspace.first(zeros_needed(built.schedule.gemm)), [](std::byte b) { return b == std::byte{0}; }));
+    CHECK(std::ranges::all_of(workspace.first(zeros_needed(std::get<SkinnyGemmConfig>(built.schedule.config))), [](std::byte b) { return b == std::byte{0}; }));
     results.emplace_back();
     const Tensor& c = done.outputs.at("c");
     for (std::int64_t i = 0; i < c.size(); ++i) results.back().push_back(c.bits(i));

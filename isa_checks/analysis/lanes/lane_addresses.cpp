@@ -41,14 +41,23 @@ Maybe workitem_id(const Kernel& kernel, const Resources& resources) {
   return v;
 }
 
+// v0 of one wave, where waves follow each other along x; nothing for other layouts.
+Maybe workitem_id(const Kernel& kernel, const Resources& resources, std::uint32_t wave) {
+  const Maybe any = workitem_id(kernel, resources);
+  const std::uint32_t first = wave * static_cast<std::uint32_t>(LaneValue{}.lane.size());
+  return any && (first & ~any->mask) == 0 && kernel.descriptor.workitem_id == 0 ? add(LaneValue{any->lane, 0}, constant_value(first))
+                                                                                 : std::nullopt;
+}
+
 class Follower {
 public:
-  Follower(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources)
+  Follower(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources,
+           std::optional<std::uint32_t> wave)
       : p_(program), operands_(operands), in_(program.blocks.size()) {
     for (const Instruction& instruction : program.instructions) steps_.push_back(lane_step_of(instruction));
     if (p_.blocks.empty()) return;
     LaneState start;
-    if (const auto id = workitem_id(kernel, resources)) start.set(reg::vgpr, values_.number(*id));
+    if (const auto id = wave ? workitem_id(kernel, resources, *wave) : workitem_id(kernel, resources)) start.set(reg::vgpr, values_.number(*id));
     const LaneValue full = constant_value(~std::uint32_t{0});
     start.set(reg::exec, values_.number(full));
     start.set(reg::exec + 1, values_.number(full));
@@ -149,8 +158,8 @@ const LaneAddress* LaneAddresses::find(std::size_t instruction) const {
 }
 
 LaneAddresses lane_addresses(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel,
-                             const Resources& resources) {
-  return Follower(program, operands, kernel, resources).run();
+                             const Resources& resources, std::optional<std::uint32_t> wave) {
+  return Follower(program, operands, kernel, resources, wave).run();
 }
 
 } // namespace kiln::isa

@@ -40,6 +40,7 @@ private:
     if (!f.others.empty()) place += fmt::format(", and {} more", f.others.size());
     if (!place.empty()) text += fmt::format("      at:  {}\n", place);
     if (!f.loop.empty()) text += fmt::format("      in:  {}\n", f.loop);
+    for (const std::string& step : f.path) text += fmt::format("      path: {}\n", printable(step));
     if (!f.file.empty()) text += fmt::format("      src: {}:{}\n", printable(f.file), f.line);
     if (explained_.insert(f.rule).second) text += fmt::format("      why: {}\n      try: {}\n", f.why, f.advice);
     return text;

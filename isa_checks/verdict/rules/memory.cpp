@@ -35,6 +35,11 @@ void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, Memory
             .loop = loop});
 }
 
+// sc1 alone is agent scope, sc0 alone workgroup scope (AMDGPUUsage, "Memory Model gfx942").
+bool of_system_scope(const KernelAnalysis& k, const MemoryAccess& a) {
+  return k.operands[a.instruction].has("scc") || (a.sc0 && a.sc1);
+}
+
 // Loads of one block, width and base that lie side by side.
 struct Neighbours {
   std::size_t block;
@@ -67,9 +72,9 @@ void mem002(const KernelAnalysis& k, FindingSink& sink) {
 void mem006(const KernelAnalysis& k, FindingSink& sink) {
   Instructions found;
   for (const MemoryAccess& a : k.memory.accesses)
-    if (is_device(a.op) && a.op.direction != MemoryDirection::atomic && a.sc1) found.push_back(a.instruction);
+    if (is_device(a.op) && a.op.direction != MemoryDirection::atomic && of_system_scope(k, a)) found.push_back(a.instruction);
   if (found.empty()) return;
-  sink.add({.message = fmt::format("{} of system scope (sc1)", plural(found.size(), "load or store", "loads or stores")),
+  sink.add({.message = fmt::format("{} of system scope (sc0 sc1; scc on gfx90a)", plural(found.size(), "load or store", "loads or stores")),
             .evidence = {{"accesses", number(found.size()), "instructions"}},
             .instructions = found});
 }
