@@ -12,7 +12,7 @@ namespace {
 
 constexpr Chip mi300x{
     .name = "mi300x", .arch = "gfx942", .cus = 304, .xcds = 8, .clock_ghz = 2.1,
-    .floor_ns = 1200, .wave_launch_cycles = 1, .slot_turnover_ns = 30,
+    .floor_ns = 630, .wave_launch_cycles = 1, .slot_turnover_ns = 30,
     .dependent_cycles = 8, .taken_branch_cycles = 16, .scalar_load_cycles = 200,
     .lds_latency_cycles = 48, .lds_pass_cycles = 2, .barrier_cycles = 16,
     .l1_latency_cycles = 116, .l2_latency_cycles = 213, .mall_latency_ns = 218, .hbm_latency_ns = 425,

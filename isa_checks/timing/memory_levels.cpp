@@ -9,19 +9,6 @@ namespace {
 constexpr std::size_t ways = 4;
 constexpr double least_cycles = 4; // that the addresses of 64 lanes take
 
-// Bytes of the launch that lie in one L2 when every XCD has read its part.
-double footprint_of_l2(const Record& record, int xcds) {
-  double bytes = 0;
-  for (const Buffer& b : record.buffers) bytes += 128 * b.touched * std::min<double>(xcds, b.sharing()) / xcds;
-  return bytes;
-}
-
-CacheState level_of_first_touch(const Chip& chip, const Record& record, CacheState state, int xcds) {
-  if (state == CacheState::l2 && footprint_of_l2(record, xcds) <= chip.l2_bytes) return CacheState::l2;
-  if (state != CacheState::cold && record.footprint <= chip.mall_bytes) return CacheState::mall;
-  return CacheState::cold;
-}
-
 } // namespace
 
 std::string_view to_string(CacheState state) {
@@ -53,39 +40,54 @@ double BusyTime::between(Resource resource, double from, double to) const {
   return sum;
 }
 
-LineTable::LineTable() : slots_(1U << 14, {~0ULL, 0}) {}
-std::size_t LineTable::place(std::uint64_t line) const {
-  std::size_t at = (line * 0x9e3779b97f4a7c15ULL >> 20) & (slots_.size() - 1);
-  while (slots_[at].first != ~0ULL && slots_[at].first != line) at = (at + 1) & (slots_.size() - 1);
-  return at;
+L2::L2(const Chip& chip) : lines_(static_cast<std::size_t>(chip.l2_bytes) / static_cast<std::size_t>(chip.line_bytes)), sets_(lines_.size() / ways) {}
+
+double* L2::find(std::uint64_t line) {
+  Line* const set = &lines_[line % sets_ * ways];
+  for (std::size_t w = 0; w < ways; ++w)
+    if (set[w].line == line) {
+      set[w].used = ++clock_;
+      return &set[w].ready;
+    }
+  return nullptr;
 }
-double* LineTable::find(std::uint64_t line) {
-  auto& slot = slots_[place(line)];
-  return slot.first == line ? &slot.second : nullptr;
+
+double L2::put(std::uint64_t line, double ready, double dirty_bytes) {
+  Line* const set = &lines_[line % sets_ * ways];
+  Line* oldest = set;
+  for (std::size_t w = 0; w < ways; ++w) {
+    if (set[w].line == line) {
+      set[w].used = ++clock_;
+      set[w].dirty = std::min(128.0, set[w].dirty + dirty_bytes);
+      return 0;
+    }
+    if (set[w].used < oldest->used) oldest = &set[w];
+  }
+  const double leaves = oldest->dirty;
+  *oldest = {line, ++clock_, ready, dirty_bytes};
+  return leaves;
 }
-void LineTable::put(std::uint64_t line, double ready) {
-  auto& slot = slots_[place(line)];
-  if (slot.first == ~0ULL) ++used_;
-  slot = {line, ready};
-  if (used_ * 2 > slots_.size()) grow();
-}
-void LineTable::grow() {
-  std::vector<std::pair<std::uint64_t, double>> old(slots_.size() * 4, {~0ULL, 0});
-  old.swap(slots_);
-  for (const auto& slot : old)
-    if (slot.first != ~0ULL) slots_[place(slot.first)] = slot;
+
+double L2::clean() {
+  double bytes = 0;
+  for (Line& l : lines_) {
+    bytes += l.dirty;
+    l.dirty = 0;
+    l.ready = 0;
+  }
+  return bytes;
 }
 
 MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus,
                            BusyTime& busy)
     : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds),
       cu_share_(static_cast<double>(active_xcds) / chip.cus), busy_(busy),
-      first_touch_(level_of_first_touch(chip, record, state, active_xcds)), cus_(static_cast<std::size_t>(cus)) {
+      from_hbm_(state == CacheState::cold || record.footprint > chip.mall_bytes), cus_(static_cast<std::size_t>(cus)), l2_lines_(chip) {
   const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes a cycle
   l2_rate_ = rate(chip.l2_tbs, chip.xcds);
   mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
-  write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
+  write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
   const auto lines = static_cast<std::size_t>(chip.l1_bytes / chip.line_bytes);
   for (Cu& c : cus_) {
     c.lines.assign(lines, {~0ULL, 0});
@@ -93,13 +95,14 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
   }
 }
 
-// The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has lines of its own in buffers
-// that workgroups do not share.
+// The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has its share of the buffers that
+// workgroups do not share, further on than the one that it is like.
 std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const {
   for (const Buffer& b : record_.buffers)
     if (line >= b.first_line && line < b.end_line) {
       const bool own = number != like.number && b.sharing() < 1.5;
-      return {own ? line + (static_cast<std::uint64_t>(number) << 44) : line, std::min<double>(xcds_, b.sharing())};
+      const double share = own ? b.touched / record_.workgroups : 0; // lines of a workgroup
+      return {line + static_cast<std::uint64_t>(share * (number - like.number)), std::min<double>(xcds_, b.sharing())};
     }
   return {line, 1};
 }
@@ -124,7 +127,7 @@ double MemoryLevels::far_load(double now, const Miss& miss) {
     arrivals_.pop();
   }
   const double per_cu = (in_flight_ + miss.bytes) * cu_share_;
-  const bool hbm = first_touch_ == CacheState::cold;
+  const bool hbm = from_hbm_;
   const double base = hbm ? chip_.hbm_latency_ns : chip_.mall_latency_ns;
   const double extra = hbm ? chip_.hbm_ns_per_byte * std::max(0.0, per_cu - chip_.hbm_free_bytes)
                            : chip_.mall_ns_per_byte * std::max(0.0, per_cu - chip_.mall_free_bytes);
@@ -182,7 +185,7 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   const double filled = cu.fill.serve(tagged, fill_bytes / chip_.fill_bytes_per_cycle);
   const double served = std::max(filled, l2_.serve(tagged, fill_bytes / l2_rate_));
   ready = std::max(ready, served + chip_.l2_latency_cycles);
-  if (misses != 0 && first_touch_ != CacheState::l2) {
+  if (misses != 0) {
     const double arrived = far_load(tagged, miss);
     ready = std::max(ready, arrived + (served - tagged));
     traffic_.l2 += fill_bytes - static_cast<double>(misses) * line_bytes;
@@ -190,7 +193,7 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
     traffic_.l2 += fill_bytes;
   }
   for (std::size_t i = 0; i < std::min(misses, missed.size()); ++i) {
-    l2_lines_.put(missed[i], ready);
+    write_back(ready, l2_lines_.put(missed[i], ready, 0));
     put_in_l1(cu, missed[i], ready);
   }
   return ready;
@@ -203,15 +206,28 @@ double MemoryLevels::store(double now, int cu_number, const Workgroup& like, con
   const double sent = cu.l1.serve(now, path), bytes = access.halves * 64.0;
   busy_.add(Resource::l2, std::max(sent, l2_.free), access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
   const double taken = l2_.serve(sent, access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
-  const bool hbm = first_touch_ == CacheState::cold;
-  const double written = hbm ? bytes / write_rate_ : bytes / mall_rate_;
-  busy_.add(hbm ? Resource::hbm : Resource::mall, std::max(taken, hbm ? hbm_.free : mall_.free), written);
-  const double drained = (hbm ? hbm_ : mall_).serve(taken, written);
-  write_.free = std::max(write_.free, drained);
   traffic_.written += bytes;
-  for (std::size_t i = 0; i < access.lines; ++i) l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken);
-  // L2 takes what it has room for before memory does.
-  return std::max({now + chip_.store_ack_cycles, taken + chip_.store_ack_cycles - path, drained - chip_.l2_bytes / (hbm ? write_rate_ : mall_rate_)});
+  const double dirty = access.lines == 0 ? 0 : bytes / access.lines;
+  double leaves = 0;
+  for (std::size_t i = 0; i < access.lines; ++i) leaves += l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken, dirty);
+  return std::max(now + chip_.store_ack_cycles, std::max(taken, write_back(taken, leaves)) - path + chip_.store_ack_cycles);
+}
+
+// What leaves L2 for memory; returns when it has left.
+double MemoryLevels::write_back(double now, double bytes) {
+  if (bytes == 0) return now;
+  if (from_hbm_) {
+    busy_.add(Resource::hbm, std::max(now, hbm_.free), bytes / hbm_rate_);
+    hbm_.serve(now, bytes / hbm_rate_);
+  }
+  return write_.serve(now, bytes / write_rate_);
+}
+
+void MemoryLevels::warm(const std::deque<std::uint32_t>& workgroups) {
+  for (const std::uint32_t number : workgroups) {
+    const Workgroup& like = record_.like(number);
+    for (const std::uint64_t line : like.lines) l2_lines_.put(key_of(line, like, number).first, 0, 0);
+  }
 }
 
 double MemoryLevels::atomic(double now, int cu_number, const Access& access) {
@@ -223,6 +239,7 @@ double MemoryLevels::atomic(double now, int cu_number, const Access& access) {
   return std::max(sent + chip_.atomic_ns * chip_.clock_ghz * what_if_.exit, served);
 }
 
-double MemoryLevels::drained() const { return write_.free; }
+// At the end of a kernel what L2 holds for other XCDs to read is written to memory.
+double MemoryLevels::drained(double now) { return std::max(write_.free, write_back(now, l2_lines_.clean())); }
 
 } // namespace kiln::timing

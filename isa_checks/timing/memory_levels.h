@@ -4,6 +4,7 @@
 #include "isa_checks/timing/record.h"
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <queue>
 #include <span>
 #include <utility>
@@ -50,18 +51,25 @@ struct WhatIf {
   double exit = 1;         // of release, acquire and atomics
 };
 
-// Lines by address that have arrived or are on their way, and when they do.
-class LineTable {
+// The L2 of an XCD: least recently used lines leave a set. A line may still be on its way, and may have bytes that memory lacks.
+class L2 {
 public:
-  LineTable();
+  explicit L2(const Chip& chip);
+  // When the line is there; null when it has to be fetched.
   double* find(std::uint64_t line);
-  void put(std::uint64_t line, double ready);
+  // Returns the bytes that have to be written to memory because they leave.
+  double put(std::uint64_t line, double ready, double dirty_bytes);
+  double clean(); // writes everything back; returns the bytes
 
 private:
-  std::size_t place(std::uint64_t line) const;
-  void grow();
-  std::vector<std::pair<std::uint64_t, double>> slots_;
-  std::size_t used_ = 0;
+  struct Line {
+    std::uint64_t line = ~0ULL, used = 0;
+    double ready = 0, dirty = 0;
+  };
+  static constexpr std::size_t ways = 16;
+  std::vector<Line> lines_;
+  std::size_t sets_;
+  std::uint64_t clock_ = 0;
 };
 
 class MemoryLevels {
@@ -73,14 +81,16 @@ public:
   double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number); // when it is acknowledged
   double atomic(double now, int cu, const Access& access);
 
-  double drained() const; // when all that was written has left L2
+  // As an earlier launch of these workgroups, in this order, leaves L2 behind.
+  void warm(const std::deque<std::uint32_t>& workgroups);
+  double drained(double now); // when all that was written has left L2, after the last wave ended at `now`
   struct Traffic {
     double l1 = 0, l2 = 0, mall = 0, hbm = 0, written = 0; // bytes, by the level that gave them
     double in_flight = 0; // bytes beyond L2, times the cycles that they were on their way
   };
   const Traffic& traffic() const { return traffic_; }
   const std::vector<double>& far_bytes() const { return far_bytes_; } // by BusyTime::slice
-  CacheState first_touch() const { return first_touch_; }  // where a line that the XCD has not touched yet is found
+  bool from_hbm() const { return from_hbm_; } // where lines are found that L2 does not have: HBM, or MALL
 
 private:
   struct Cu {
@@ -95,6 +105,7 @@ private:
   double* find_in_l1(Cu& cu, std::uint64_t key);
   void put_in_l1(Cu& cu, std::uint64_t key, double ready);
   double far_load(double now, const Miss& miss);
+  double write_back(double now, double bytes);
 
   const Chip& chip_;
   const Record& record_;
@@ -102,9 +113,9 @@ private:
   int xcds_; // that work
   double cu_share_; // CUs of the chip that one simulated byte in flight is spread over
   BusyTime& busy_;
-  CacheState first_touch_;
+  bool from_hbm_;
   std::vector<Cu> cus_;
-  LineTable l2_lines_;
+  L2 l2_lines_;
   Queue l2_, mall_, hbm_, write_;
   double l2_rate_, mall_rate_, hbm_rate_, write_rate_; // bytes a cycle, of this XCD
   double in_flight_ = 0;                               // bytes beyond L2

@@ -11,7 +11,10 @@ std::string to_text(const Prediction& p) {
                                  p.chip->name, to_string(p.cache));
   text += fmt::format("  {} workgroups, {:.2f} MB: {:.2f} TB/s, {:.0f} % of the peak of {:g}", p.workgroups, p.bytes / 1e6, p.rate_tbs,
                       100 * p.share_of_peak, p.chip->peak_tbs);
-  if (s.first_touch != p.cache) text += fmt::format("; too large for {}, read from {}", to_string(p.cache), s.first_touch == CacheState::mall ? "MALL" : "HBM");
+  const double read = s.traffic.l1 + s.traffic.l2 + s.traffic.mall + s.traffic.hbm;
+  if (read > 0)
+    text += fmt::format("; read from L1 {:.0f} %, L2 {:.0f} %, MALL {:.0f} %, HBM {:.0f} %", 100 * s.traffic.l1 / read, 100 * s.traffic.l2 / read,
+                        100 * s.traffic.mall / read, 100 * s.traffic.hbm / read);
   text += "\n";
   for (const Phase& phase : p.phases)
     text += fmt::format("  {:<7}{:>8.2f} us  {}{}\n", phase.name, phase.microseconds, phase.bound_by,

@@ -352,6 +352,7 @@ bool Xcd::step(uint32_t w) {
 
 Simulation Xcd::run() {
   choose_workgroups();
+  if (options_.cache == CacheState::l2) memory_.warm(queue_);
   launch_next(0);
   while (!ready_.empty()) {
     const auto [time, w] = ready_.top();
@@ -366,10 +367,10 @@ Simulation Xcd::run() {
     if (g.left != 0)
       throw isa::Error("kernel " + record_.kernel, fmt::format("in the simulation {} waves of workgroup {} wait for each other for ever", g.left, g.number),
                        "internal: please report, with the code object and the launch");
-  result_.cycles = std::max(ended_, memory_.drained());
+  result_.cycles = memory_.drained(ended_);
   result_.nanoseconds = result_.cycles / chip_.clock_ghz + chip_.floor_ns;
   result_.traffic = memory_.traffic();
-  result_.first_touch = memory_.first_touch();
+  result_.from_hbm = memory_.from_hbm();
   result_.far_bytes = memory_.far_bytes();
   result_.cus = std::min<int>(static_cast<int>(cus_.size()), static_cast<int>(result_.workgroups));
   return std::move(result_);

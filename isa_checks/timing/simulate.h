@@ -34,7 +34,7 @@ struct Simulation {
   double peak_waves = 0;      // waves on a CU at once, the most
   double mean_in_flight = 0;  // bytes beyond L2 of a working CU, over the time between first_data and last_data
   MemoryLevels::Traffic traffic; // of the simulated XCD
-  CacheState first_touch{};
+  bool from_hbm = false;     // lines that L2 does not have come from HBM, not from MALL
   BusyTime busy;              // of the simulated XCD; of its CUs: the sum
   std::vector<double> far_bytes; // that came from MALL and HBM, by BusyTime::slice
   std::vector<Span> spans;    // of one CU, when asked for
