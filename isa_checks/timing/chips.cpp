@@ -18,8 +18,8 @@ constexpr Chip mi300x{
     .l1_latency_cycles = 116, .l2_latency_cycles = 213, .mall_latency_ns = 218, .hbm_latency_ns = 425,
     .l1_bytes = 32 << 10, .line_bytes = 128, .l2_bytes = 4 << 20, .mall_bytes = 256 << 20,
     .l1_bytes_per_cycle = 64, .fill_bytes_per_cycle = 43,
-    .l2_tbs = 27.5, .mall_tbs = 6.2, .hbm_tbs = 4.2, .write_tbs = 4.8, .peak_tbs = 5.3,
-    .hbm_free_bytes = 2600, .hbm_ns_per_byte = 0.0527, .mall_free_bytes = 1970, .mall_ns_per_byte = 0.0357,
+    .l2_tbs = 27.5, .mall_tbs = 5.9, .hbm_tbs = 4.2, .write_tbs = 4.8, .peak_tbs = 5.3,
+    .hbm_free_bytes = 2600, .hbm_ns_per_byte = 0.0527, .mall_free_bytes = 1870, .mall_ns_per_byte = 0.0375,
     .store_ack_cycles = 400, .release_ns = 450, .acquire_ns = 10, .atomic_ns = 218, .peak_tflops_fp8 = 2615};
 
 constexpr Chip mi308x_of(Chip c) {
@@ -56,7 +56,7 @@ constexpr Chip mi355x_of(Chip c) {
   c.hbm_latency_ns = 362;
   c.hbm_tbs = 6.9;
   c.write_tbs = 6.9;
-  c.mall_tbs = 10.2;
+  c.mall_tbs = 9.7;
   const double rate = 6.9 / 4.2, share = 304.0 / 256;
   c.hbm_free_bytes *= rate * share * 362 / 425;
   c.hbm_ns_per_byte /= rate * share;

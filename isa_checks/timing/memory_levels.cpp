@@ -88,6 +88,7 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
   mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
   write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
+  shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
   const auto lines = static_cast<std::size_t>(chip.l1_bytes / chip.line_bytes);
   for (Cu& c : cus_) {
     c.lines.assign(lines, {~0ULL, 0});
@@ -192,10 +193,12 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   } else {
     traffic_.l2 += fill_bytes;
   }
+  double leaves = 0;
   for (std::size_t i = 0; i < std::min(misses, missed.size()); ++i) {
-    write_back(ready, l2_lines_.put(missed[i], ready, 0));
+    leaves += l2_lines_.put(missed[i], ready, 0);
     put_in_l1(cu, missed[i], ready);
   }
+  write_back(tagged, leaves); // queues are served in order of time: not when the line arrives
   return ready;
 }
 
@@ -210,17 +213,16 @@ double MemoryLevels::store(double now, int cu_number, const Workgroup& like, con
   const double dirty = access.lines == 0 ? 0 : bytes / access.lines;
   double leaves = 0;
   for (std::size_t i = 0; i < access.lines; ++i) leaves += l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken, dirty);
-  return std::max(now + chip_.store_ack_cycles, std::max(taken, write_back(taken, leaves)) - path + chip_.store_ack_cycles);
+  return std::max(now + chip_.store_ack_cycles, std::max(taken, write_back(sent, leaves)) - path + chip_.store_ack_cycles);
 }
 
 // What leaves L2 for memory; returns when it has left.
 double MemoryLevels::write_back(double now, double bytes) {
   if (bytes == 0) return now;
-  if (from_hbm_) {
-    busy_.add(Resource::hbm, std::max(now, hbm_.free), bytes / hbm_rate_);
-    hbm_.serve(now, bytes / hbm_rate_);
-  }
-  return write_.serve(now, bytes / write_rate_);
+  // Reads and writes share the way to memory: a copy is no faster than reading alone.
+  Queue& queue = from_hbm_ ? hbm_ : mall_;
+  busy_.add(from_hbm_ ? Resource::hbm : Resource::mall, std::max(now, queue.free), bytes / shared_write_rate_);
+  return std::max(queue.serve(now, bytes / shared_write_rate_), write_.serve(now, bytes / write_rate_));
 }
 
 void MemoryLevels::warm(const std::deque<std::uint32_t>& workgroups) {

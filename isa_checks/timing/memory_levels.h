@@ -117,7 +117,7 @@ private:
   std::vector<Cu> cus_;
   L2 l2_lines_;
   Queue l2_, mall_, hbm_, write_;
-  double l2_rate_, mall_rate_, hbm_rate_, write_rate_; // bytes a cycle, of this XCD
+  double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes a cycle, of this XCD
   double in_flight_ = 0;                               // bytes beyond L2
   std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals_;
   Traffic traffic_;

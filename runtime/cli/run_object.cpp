@@ -104,7 +104,10 @@ exec::Grid grid_of(const ObjectRun& request) {
 } // namespace
 
 ObjectLaunch prepare_object(const ObjectRun& request) {
-  ObjectLaunch launch{.object = isa::load_code_object_file(request.object), .kernel = request.kernel, .grid = grid_of(request)};
+  ObjectLaunch launch;
+  launch.grid = grid_of(request);
+  launch.object = isa::load_code_object_file(request.object);
+  launch.kernel = request.kernel;
   const isa::Kernel& kernel = launch.object.kernel(request.kernel);
   std::vector<Argument> arguments;
   for (const std::string& text : request.arguments) arguments.push_back(parse_argument(text, launch.memory));
