@@ -161,7 +161,6 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   std::array<std::uint64_t, 128> missed;
   std::size_t misses = 0, fills = 0;
   Miss miss;
-  const double useful = access.lines == 0 ? 0 : access.halves * 64.0 / access.lines; // of each line
   for (std::size_t i = 0; i < access.lines; ++i) {
     const auto [key, sharers] = key_of(like.lines[access.first + i], like, number);
     if (const double* at = find_in_l1(cu, key)) {
@@ -176,8 +175,8 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
       continue;
     }
     missed[misses++ % missed.size()] = key;
-    miss.bytes += useful;
-    miss.from_hbm += useful / sharers;
+    miss.bytes += line_bytes; // whole lines: the other half comes along
+    miss.from_hbm += line_bytes / sharers;
   }
   if (fills == 0) return ready;
   const double fill_bytes = static_cast<double>(fills) * line_bytes;
