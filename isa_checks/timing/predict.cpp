@@ -55,7 +55,7 @@ std::vector<Change> changes(const Record& record, const Chip& chip, const Predic
 
 } // namespace
 
-double band_of(double microseconds) { return microseconds < 100 ? 0.3 : 0.15; }
+double band_of(double microseconds) { return microseconds < 40 ? 0.2 : 0.3; }
 
 void check_fits(const isa::CodeObject& object, const Chip& chip) {
   if (object.target().arch == chip.arch) return;

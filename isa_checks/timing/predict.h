@@ -43,7 +43,7 @@ struct PredictOptions {
 // The band's half width, relative: the 90th percentile of the errors on what was measured, for a launch of this size.
 double band_of(double microseconds);
 
-// Throws isa::Error for a record of an object of another architecture than the chip's: check_fits says it earlier.
+// The record is of an object that check_fits lets pass for the chip.
 Prediction predict(const Record& record, const Chip& chip, const PredictOptions& options);
 
 // Throws isa::Error when the object is not for the chip.
