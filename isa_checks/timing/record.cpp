@@ -3,7 +3,7 @@
 #include "isa_checks/analysis/issue.h"
 #include "isa_checks/analysis/occupancy.h"
 #include "isa_checks/decode/instruction_class.h"
-#include "isa_checks/decode/matrix_shape.h"
+#include "isa_checks/decode/operands.h"
 #include "isa_checks/error.h"
 #include "isa_checks/timing/recorder.h"
 #include <algorithm>
@@ -153,7 +153,7 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
 double matrix_flops(const Record& r, const std::vector<isa::Instruction>& instructions, const isa::TargetFacts& target) {
   std::vector<double> of(r.code.size(), 0);
   for (std::size_t i = 0; i < instructions.size(); ++i)
-    if (const auto shape = isa::matrix_shape(instructions[i], target)) of[i] = static_cast<double>(shape->operations());
+    if (const auto shape = isa::matrix_shape(instructions[i], isa::operands_of(instructions[i]), target)) of[i] = static_cast<double>(shape->operations());
   double sum = 0;
   for (const Workgroup& w : r.recorded)
     for (const auto& steps : w.waves)

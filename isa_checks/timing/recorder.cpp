@@ -18,13 +18,13 @@ using std::uint64_t;
 constexpr uint64_t device_place = 1ULL << 63; // tells places of device memory from those of LDS
 constexpr uint32_t longest_spin = 48;         // steps between two reads of a loop that only waits
 
-bool overlap(exec::Range a, exec::Range b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
+bool overlap(exec::RegisterSpan a, exec::RegisterSpan b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
 
 bool depends(const Inst& before, const Inst& now) {
   if (before.op->cls != InstClass::valu && before.op->cls != InstClass::trans) return false;
   if (now.op->cls != InstClass::valu && now.op->cls != InstClass::trans) return false;
-  for (const exec::Range w : before.vector_writes)
-    for (const exec::Range r : now.vector_reads)
+  for (const exec::RegisterSpan w : before.vector_writes)
+    for (const exec::RegisterSpan r : now.vector_reads)
       if (w.count != 0 && r.count != 0 && overlap(w, r)) return true;
   return false;
 }

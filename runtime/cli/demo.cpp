@@ -31,7 +31,7 @@ Outcome execute(const KernelSpec& spec, BuiltKernel built) {
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = demo_rows});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0});
   const auto mismatch = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule)));
-  Outcome outcome{.built = std::move(built)};
+  Outcome outcome{.built = std::move(built), .verdict = {}};
   outcome.right = run.result.completed && run.result.defects.empty() && !mismatch;
   outcome.verdict = mismatch                      ? to_text(*mismatch)
                     : !run.result.defects.empty() ? exec::to_text(run.result.defects.front())
