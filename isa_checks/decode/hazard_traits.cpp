@@ -19,16 +19,16 @@ RegisterRange registers(const Operands& o, std::size_t at) {
   return at < o.count && o[at].is(Operand::Kind::registers) ? o[at].registers : RegisterRange{};
 }
 
-// Whether the result goes into a part of a register: SDWA's dst_sel, op_sel of the destination (bits 13 and 14 of VOP3), fp4.
+// Whether the result goes into a part of a register: SDWA's dst_sel, op_sel of the destination (bits 13 and 14 of VOP3, not of VOP3P), fp4.
 bool is_partial(const Instruction& instruction, Text m, const Operands& o, const RegisterUse& use) {
   const auto writes = use.writes();
   if (writes.empty() || !std::all_of(writes.begin(), writes.end(), [](RegisterRange r) { return r.vector(); })) return false;
   if (o.modifiers.find("dst_sel:") != Text::npos) return o.modifiers.find("dst_sel:DWORD") == Text::npos;
   if (m.starts_with("v_cvt_scalef32_pk_fp4_") || m.starts_with("v_cvt_scalef32_sr_pk_fp4_")) return true;
   const std::uint32_t word = first_word(instruction);
-  constexpr std::uint32_t vop3 = 0x34; // the format's bits 26 to 31
+  constexpr std::uint32_t vop3 = 0x34, vop3p = 0x1a7; // the formats' bits 26 to 31, and 23 to 31
   const bool chooses_byte = m.starts_with("v_cvt_sr_fp8") || m.starts_with("v_cvt_sr_bf8");
-  return word >> 26 == vop3 && (word >> 11 & (chooses_byte ? 0xcU : 0x8U)) != 0;
+  return word >> 26 == vop3 && word >> 23 != vop3p && (word >> 11 & (chooses_byte ? 0xcU : 0x8U)) != 0;
 }
 
 // The data of a store whose registers the memory pipeline reads late: more than 64 bits a lane, and for buffers no scalar

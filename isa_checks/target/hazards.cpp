@@ -6,6 +6,8 @@
 #include "isa_checks/target/hazards.h"
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <iterator>
 
 namespace kiln::isa {
 namespace {
@@ -167,18 +169,28 @@ constexpr Entry entries[] = {
 };
 // clang-format on
 
+// By bit, the index of its first entry: entries of one bit stand together.
+constexpr auto first_entries = [] {
+  std::array<std::size_t, std::countr_zero(std::uint16_t{hazard_m0}) + 1> first{};
+  for (std::size_t i = std::size(entries); i-- > 0;) first[static_cast<std::size_t>(std::countr_zero(std::uint16_t{entries[i].bit}))] = i;
+  return first;
+}();
+
 } // namespace
 
 Hazard hazard_between(const HazardTraits& first, const HazardTraits& second, const TargetFacts& target) {
   Hazard worst;
-  std::uint16_t both = first.produces & second.consumes;
+  unsigned both = static_cast<unsigned>(first.produces & second.consumes);
   const Pair pair{first, second};
-  if ((both & hazard_matrix) != 0 && !pair.meets_matrix()) both &= static_cast<std::uint16_t>(~hazard_matrix);
+  if ((both & hazard_matrix) != 0 && !pair.meets_matrix()) both &= ~unsigned{hazard_matrix};
   if (both == 0) return worst;
-  for (const Entry& e : entries) {
-    if ((both & e.bit) == 0) continue;
-    const int states = e.states[static_cast<std::size_t>(target.generation)] + (e.add_passes ? first.passes : 0);
-    if (states > worst.states && (pair.*e.first)() && (pair.*e.second)()) worst = {states, e.what, e.evidence};
+  for (; both != 0; both &= both - 1) {
+    const auto place = static_cast<std::size_t>(std::countr_zero(both));
+    for (std::size_t i = first_entries[place]; i < std::size(entries) && entries[i].bit == 1U << place; ++i) {
+      const Entry& e = entries[i];
+      const int states = e.states[static_cast<std::size_t>(target.generation)] + (e.add_passes ? first.passes : 0);
+      if (states > worst.states && (pair.*e.first)() && (pair.*e.second)()) worst = {states, e.what, e.evidence};
+    }
   }
   return worst;
 }

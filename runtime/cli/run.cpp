@@ -90,25 +90,6 @@ exec::ExecOptions exec_options(const Request& request) {
   return options;
 }
 
-std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& settings, const KernelSpec& spec) {
-  std::map<std::string, std::int64_t> sizes;
-  for (const std::string& setting : settings) {
-    const auto subject = fmt::format("--size {}", setting);
-    const std::size_t equals = setting.find('=');
-    std::int64_t size = 0;
-    const char* const end = setting.data() + setting.size();
-    if (equals == std::string::npos) throw UserError(subject, "it has no '='", "write NAME=SIZE, as in m=8");
-    if (const auto [stop, error] = std::from_chars(setting.data() + equals + 1, end, size); error != std::errc{} || stop != end)
-      throw UserError(subject, fmt::format("'{}' is no whole number", setting.substr(equals + 1)), "write NAME=SIZE, as in m=8");
-    std::vector<std::string> names;
-    for (const Dim& dim : spec.dynamic_dims()) names.push_back(dim.name());
-    if (std::ranges::find(names, setting.substr(0, equals)) == names.end())
-      throw UserError(subject, fmt::format("'{}' has no such run-time size", spec.name()), fmt::format("use one of {}", fmt::join(names, ", ")));
-    sizes[setting.substr(0, equals)] = size;
-  }
-  return sizes;
-}
-
 int run_spec(const Request& request) {
   if (request.arch.empty()) throw UserError("--arch", "none was given", fmt::format("use one of {}", fmt::join(known_archs(), ", ")));
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");

@@ -1,4 +1,4 @@
-// What the compilers' errors say: a missing library, a text that does not compile, a dump that cannot be written.
+// A compiler that fails says why: a missing library, a text that does not compile, a dump that cannot be written.
 #include "gen/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/dump.h"

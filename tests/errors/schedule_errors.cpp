@@ -1,4 +1,4 @@
-// What planning and scheduling refuse: subject, fact and remedy.
+// Plans and schedules that cannot be are refused with subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
 #include "gen/families/emit.h"

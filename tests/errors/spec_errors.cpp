@@ -1,4 +1,4 @@
-// What a program can get wrong while it builds a spec.
+// A program that builds a wrong spec, or evaluates it with wrong inputs, is told subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
 #include "gen/reference/evaluate_bounds.h"

@@ -1,4 +1,4 @@
-// check_kernel: what the numeric tests share.
+// check_kernel: a spec is built, executed on the CPU model and compared with its bounds.
 #include "tests/numeric/check_kernel.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulate.h"

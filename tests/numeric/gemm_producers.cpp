@@ -1,5 +1,5 @@
-// Skinny GEMMs with waves that only load: every type, awkward m, n and k, interleavings, and what the race detector says when
-// the waves do not wait for one another.
+// Skinny GEMMs with waves that only load compute what the reference says: every type, awkward m, n and k, interleavings; and the race
+// detector sees when the waves do not wait for one another.
 #include "gen/error.h"
 #include "gen/families/schedule.h"
 #include "gen/spec/math.h"

@@ -52,6 +52,8 @@ private:
         const bool keeps_half = writes && p_.instructions[i].mnemonic.find("d16") != std::string::npos;
         const bool reads = uses_[i].reads_any(result) && !(in_order && keeps_half);
         if (!writes && !reads) continue;
+        if (!reads && p_.instructions[i].text == p_.instructions[operation].text && p_.block_of(i) == p_.block_of(operation))
+          return FlowStep::stop; // the same load again: both bring the same
         if (!reads && in_order) return FlowStep::stop; // the register is the later one's from here on
         found.use = i;
         found.overwrites = !reads;

@@ -86,6 +86,11 @@ private:
            p_.blocks[to].begin != block.end;
   }
 
+  // Edges that "some path" takes. Not those back to a lower address: what a first repetition leaves out, a later one rarely misses.
+  bool counts(std::size_t from, std::size_t to) const {
+    return to > from && !(skips_lanes(from, to) && p_.blocks[to].predecessors.size() > 1);
+  }
+
   void solve(bool all_paths) {
     in_.assign(p_.blocks.size(), std::nullopt);
     in_[p_.entry] = entry_;
@@ -96,7 +101,7 @@ private:
         Registers state = *in_[b];
         for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) step(i, state);
         for (const std::size_t to : p_.blocks[b].successors) {
-          if (skips_lanes(b, to) && p_.blocks[to].predecessors.size() > 1 && !all_paths) continue;
+          if (!all_paths && !counts(b, to)) continue;
           const Registers before = in_[to].value_or(all_paths ? Registers().set() : Registers());
           const Registers after = all_paths ? before & state : before | state;
           if (in_[to] && after == before) continue;
@@ -125,14 +130,22 @@ private:
     list_.push_back({i, r, all_paths, path_to(i, state & bits(r))});
   }
 
-  // A path from the entry on which none of `registers` is written.
+  // Some of `registers` are undefined behind instruction i.
+  bool undefined_behind(std::size_t i, const Registers& registers) const {
+    const std::size_t block = p_.block_of(i);
+    Registers state = in_[block].value_or(Registers());
+    for (std::size_t n = p_.blocks[block].begin; n <= i; ++n) step(n, state);
+    return (state & registers).any();
+  }
+
+  // A path from the entry on which `registers` are not written, or only copies of what is undefined itself.
   FlowPath path_to(std::size_t target, const Registers& registers) const {
     if (p_.block_of(target) == p_.entry) return {p_.entry};
     FlowSearch search(p_);
     return search.run(p_.blocks[p_.entry].begin, 0, [&](std::size_t i, unsigned&) {
       if (i == target) return FlowStep::found;
       const bool writes = std::ranges::any_of(uses_[i].writes(), [&](RegisterRange w) { return (bits(w) & registers).any(); });
-      return writes && !hands_on(p_.instructions[i].mnemonic) ? FlowStep::stop : FlowStep::go_on;
+      return writes && !undefined_behind(i, registers) ? FlowStep::stop : FlowStep::go_on;
     });
   }
 

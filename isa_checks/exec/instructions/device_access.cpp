@@ -5,6 +5,7 @@
 #include "isa_checks/exec/machine/memory.h"
 #include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>
 #include <array>
@@ -227,7 +228,8 @@ void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const Wa
   wave.in_flight->issue(inst, filled, {}, {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
 }
 
-void count_lines(Wave& wave, const Inst&, const LaneAccess& op, const WaveAddresses& at) {
+void count_lines(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  if (wave.observer != nullptr) wave.observer->access(wave, inst, op, at);
   if (wave.counters == nullptr) return;
   InstCounters& c = wave.counters[wave.pc];
   c.bytes += static_cast<u64>(std::popcount(at.mask)) * op.bytes;

@@ -3,6 +3,7 @@
 #include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/memory.h"
 #include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include "isa_checks/exec/machine/wave.h"
@@ -31,6 +32,7 @@ void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) 
   if ((address & 3U) != 0)
     report(wave, inst, DefectKind::misaligned, fmt::format("scalar load from {:#x}, no multiple of 4", address));
   address &= ~3ULL;
+  if (wave.observer != nullptr) wave.observer->access_scalar(wave, inst, address, static_cast<std::uint32_t>(count) * 4);
   const Allocation* const a = wave.memory->find(address);
   const auto bytes = static_cast<std::uint64_t>(count) * 4;
   if (a == nullptr || address + bytes > a->end()) {

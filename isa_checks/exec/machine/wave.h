@@ -17,6 +17,7 @@ class LdsShadow;
 struct RegisterShadow;
 struct InstCounters;
 class HazardWindow;
+class Observer;
 enum class FlagUse : std::uint8_t;
 
 inline constexpr int lane_count = isa::TargetFacts::wave_size;
@@ -60,6 +61,7 @@ struct Wave {
   HazardWindow* hazards = nullptr;   // null: wait states are not checked
   const FlagUse* flag_uses = nullptr; // by instruction index; null: nothing is known
   InstCounters* counters = nullptr;  // by instruction index; null: off
+  Observer* observer = nullptr;      // null: nobody looks
   std::span<const Inst> program;
   std::uint64_t code_base = 0;       // device address of the code object's address 0
   const isa::TargetFacts* target = nullptr;

@@ -79,11 +79,13 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
     free_.push_back(std::move(group));
     return nullptr;
   }
-  const auto& size = context_.dispatch.grid.workgroups;
-  const auto& first = context_.dispatch.grid.first;
-  group->start({first[0] + static_cast<std::uint32_t>(n % size[0]), first[1] + static_cast<std::uint32_t>(n / size[0] % size[1]),
-                first[2] + static_cast<std::uint32_t>(n / size[0] / size[1])},
-               n);
+  const Grid& grid = context_.dispatch.grid;
+  const auto& size = grid.workgroups;
+  const auto& first = grid.first;
+  const u64 number = grid.only.empty() ? n : grid.only[n];
+  group->start({first[0] + static_cast<std::uint32_t>(number % size[0]), first[1] + static_cast<std::uint32_t>(number / size[0] % size[1]),
+                first[2] + static_cast<std::uint32_t>(number / size[0] / size[1])},
+               number);
   return group;
 }
 
@@ -176,7 +178,7 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   const isa::Kernel& kernel = object.kernel(name);
   const ExecProgram program = predecode(object, kernel);
   const std::size_t before = memory.allocations().size();
-  const u64 groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
+  const u64 groups = grid.only.empty() ? u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] : grid.only.size();
   const u64 wanted = options.threads > 0 ? static_cast<u64>(options.threads) : std::max(1U, std::thread::hardware_concurrency());
   const int threads = static_cast<int>(std::clamp<u64>(groups, 1, wanted));
   Progress progress(static_cast<std::size_t>(threads));

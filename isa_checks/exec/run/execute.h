@@ -14,11 +14,15 @@
 
 namespace kiln::exec {
 
+class Observer;
+
 struct Grid {
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
   std::array<std::uint32_t, 3> workgroup_size{64, 1, 1}; // work items
   std::uint32_t dynamic_lds = 0;                         // bytes beyond the kernel's static LDS
   std::array<std::uint32_t, 3> first{0, 0, 0};           // id of the first workgroup, to run a part of a larger grid
+  // To run some workgroups of the grid only, in this order: their numbers, x fastest. Empty: all of them.
+  std::span<const std::uint32_t> only{};
 };
 
 struct ExecOptions {
@@ -30,6 +34,8 @@ struct ExecOptions {
   bool check_races = true;                      // LDS bytes that two waves access with nothing that orders them
   bool check_hazards = true;                    // wait states that software has to leave between instructions
   bool measure = true;                          // count per instruction; class counts are always there
+  Observer* observer = nullptr;                 // with one thread: is told every instruction and access
+  bool skip_products = false;                   // matrix instructions leave their result registers as they are
 };
 
 // Instructions by class: the sum over the waves of a run, and the waves that executed least and most.

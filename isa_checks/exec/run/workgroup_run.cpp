@@ -2,6 +2,7 @@
 #include "isa_checks/exec/run/workgroup_run.h"
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include <bit>
 #include <cstring>
@@ -37,6 +38,7 @@ WorkgroupRun::WorkgroupRun(const RunContext& context, Defects& defects, InstCoun
     w.memory = &context.memory;
     w.defects = &defects;
     w.counters = counters;
+    w.observer = options.observer;
     w.in_flight = in_flight_.empty() ? nullptr : &in_flight_[i];
     w.shadow = shadows_.empty() ? nullptr : &shadows_[i];
     w.hazards = hazards_.empty() ? nullptr : &hazards_[i];
@@ -100,7 +102,7 @@ std::string WorkgroupRun::positions() const {
 template <bool checked> void WorkgroupRun::run_instructions(Wave& wave, ClassCounts& counts, u64 length) {
   const Inst* const program = context_.program.instructions.data();
   const auto count = static_cast<std::uint32_t>(context_.program.instructions.size());
-  const bool check_registers = context_.options.check_waits;
+  const bool check_registers = context_.options.check_waits, skip_products = context_.options.skip_products;
   while (length-- != 0 && wave.state == WaveState::running) {
     if (wave.next >= count) throw Stop("runs past the end of the kernel's code");
     wave.pc = wave.next;
@@ -121,6 +123,8 @@ template <bool checked> void WorkgroupRun::run_instructions(Wave& wave, ClassCou
       c.lanes += static_cast<u64>(std::popcount(wave.exec()));
     }
     ++counts[static_cast<std::size_t>(inst.op->cls)];
+    if (wave.observer != nullptr) wave.observer->execute(wave, inst);
+    if (inst.op->cls == InstClass::matrix && skip_products) continue;
     if constexpr (checked)
       if (wave.shadow != nullptr) {
         run_tracked(wave, inst);

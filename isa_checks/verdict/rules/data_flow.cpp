@@ -5,6 +5,7 @@
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
 #include <fmt/format.h>
+#include <optional>
 
 namespace kiln::isa::rules {
 namespace {
@@ -33,6 +34,17 @@ std::vector<std::string> steps(const KernelAnalysis& k, const FlowPath& path, st
   return result;
 }
 
+// Conditions of two branches may exclude each other, which is not followed.
+bool may_be_excluded(const KernelAnalysis& k, const FlowPath& path) {
+  int conditions = 0;
+  for (std::size_t n = 0; n + 1 < path.size(); ++n)
+    conditions += k.instruction(k.program.blocks[path[n]].end - 1).flow == Flow::branch;
+  return conditions >= 2;
+}
+std::optional<Severity> severity_of_path(const KernelAnalysis& k, const FlowPath& path) {
+  return may_be_excluded(k, path) ? std::optional(Severity::warning) : std::nullopt;
+}
+
 std::string name_of_registers(RegisterRange r) {
   const auto [letter, first] = r.first < reg::agpr ? std::pair('v', r.first - reg::vgpr)
                                : r.first < reg::sgpr ? std::pair('a', r.first - reg::agpr)
@@ -50,6 +62,7 @@ void dat001(const KernelAnalysis& k, FindingSink& sink) {
                                      to_string(early.counter), k.instruction(early.operation).address, k.mnemonic(early.operation)),
               .evidence = {{"branches", number(early.path.size() - 1), ""}},
               .instructions = {early.use, early.operation},
+              .severity = severity_of_path(k, early.path),
               .cause = fmt::format("{} {}", early.overwrites, to_string(early.counter)),
               .path = steps(k, early.path, early.operation, early.use)});
 }
@@ -57,13 +70,15 @@ void dat001(const KernelAnalysis& k, FindingSink& sink) {
 void dat002(const KernelAnalysis& k, FindingSink& sink) {
   if (k.program.blocks.empty()) return;
   const std::size_t entry = k.program.blocks[k.program.entry].begin;
-  for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor))
+  for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor)) {
+    if (!read.on_all_paths && may_be_excluded(k, read.path)) continue; // compilers leave such paths undefined
     sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}", name_of_registers(read.registers),
                                      read.registers.count == 1 ? "it" : "all of it", read.on_all_paths ? "any path" : "some path"),
               .evidence = {{"registers", static_cast<double>(read.registers.count), "registers"}},
               .instructions = {read.instruction},
               .cause = read.on_all_paths ? "never" : "on some path",
               .path = steps(k, read.path, entry, read.instruction)});
+  }
 }
 
 void dat003(const KernelAnalysis& k, FindingSink& sink) {
@@ -73,6 +88,7 @@ void dat003(const KernelAnalysis& k, FindingSink& sink) {
                                      race.waited ? "barrier" : "wait and barrier"),
               .evidence = {{"address", static_cast<double>(race.address), "B"}},
               .instructions = {race.read, race.write},
+              .severity = severity_of_path(k, race.path),
               .cause = race.waited ? "barrier" : "wait",
               .path = steps(k, race.path, race.write, race.read)});
 }
@@ -84,6 +100,7 @@ void dat004(const KernelAnalysis& k, FindingSink& sink) {
                                      k.mnemonic(early.operation)),
               .evidence = {{"states", static_cast<double>(states), "wait states"}},
               .instructions = {early.use, early.operation},
+              .severity = severity_of_path(k, early.path),
               .cause = "overwritten",
               .path = steps(k, early.path, early.operation, early.use)});
 }
