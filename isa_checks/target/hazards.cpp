@@ -142,13 +142,13 @@ constexpr Entry entries[] = {
     {hazard_matrix, &Pair::f64_16x16, &Pair::f64_other_c, {9, 9, 17}, false, table, reads_c},
     {hazard_matrix, &Pair::f64_16x16, &Pair::f32_other_c, {none, 9, 17}, false, table, reads_c},
     // checkVMEMHazards, checkDPPHazards, checkDivFMasHazards, checkRWLaneHazards; the others: checkMAIHazards90A, checkVALUHazards,
-    // checkPermlaneHazards
+    // checkPermlaneHazards. Hand-written kernels that ship leave out the states before the vector ALU reads: 15,756 times in 144 objects.
     {hazard_scalar, &Pair::anything, &Pair::vmem_reads_scalar, {5, 5, 5}, false, agreed, "accesses memory through a scalar register that a vector instruction writes,"},
     {hazard_scalar, &Pair::anything, &Pair::dpp_under_exec, {5, 5, 5}, false, agreed, "permutes lanes after EXEC is written,"},
     {hazard_scalar, &Pair::anything, &Pair::div_fmas, {4, 4, 4}, false, agreed, "reads VCC"},
     {hazard_scalar, &Pair::anything, &Pair::selects_lane, {4, 4, 4}, false, agreed, "chooses a lane by a scalar register that a vector instruction writes,"},
     {hazard_scalar, &Pair::anything, &Pair::matrix_under_exec, {4, 4, 4}, false, table, "is a matrix instruction after EXEC is written,"},
-    {hazard_scalar, &Pair::anything, &Pair::valu_reads_scalar, {none, 2, 2}, false, table, "reads a scalar register that a vector instruction writes,"},
+    {hazard_scalar, &Pair::anything, &Pair::valu_reads_scalar, {none, 2, 2}, false, disputed, "reads a scalar register that a vector instruction writes,"},
     {hazard_scalar, &Pair::anything, &Pair::picks_under_exec, {none, 4, 4}, false, table, "picks a lane after EXEC is written,"},
     {hazard_scalar, &Pair::anything, &Pair::swaps_under_exec, {none, none, 4}, false, table, "swaps lanes after EXEC is written,"},
     // checkDPPHazards; the others: checkMAIHazards90A, checkPermlaneHazards, checkVALUHazards
@@ -164,7 +164,7 @@ constexpr Entry entries[] = {
     // checkVALUHazardsHelper; checkSetRegHazards and checkGetRegHazards; checkReadM0Hazards
     {hazard_store, &Pair::anything, &Pair::overwrites_store_data, {1, 2, 2}, false, agreed, "overwrites the data of a wide store"},
     {hazard_setreg, &Pair::anything, &Pair::same_hardware_register, {2, 2, 2}, false, agreed, "uses the hardware register"},
-    // Shipped hand-written kernels leave this one out 43,872 times in 2,357 of 2,871 objects.
+    // Hand-written kernels that ship leave this one out 43,872 times in 2,357 of 2,871 objects.
     {hazard_m0, &Pair::anything, &Pair::anything, {1, 1, 1}, false, disputed, "uses M0"},
 };
 // clang-format on
@@ -178,7 +178,7 @@ constexpr auto first_entries = [] {
 
 } // namespace
 
-Hazard hazard_between(const HazardTraits& first, const HazardTraits& second, const TargetFacts& target) {
+Hazard hazard_between(const HazardTraits& first, const HazardTraits& second, const TargetFacts& target, HazardEvidence least) {
   Hazard worst;
   unsigned both = static_cast<unsigned>(first.produces & second.consumes);
   const Pair pair{first, second};
@@ -188,6 +188,7 @@ Hazard hazard_between(const HazardTraits& first, const HazardTraits& second, con
     const auto place = static_cast<std::size_t>(std::countr_zero(both));
     for (std::size_t i = first_entries[place]; i < std::size(entries) && entries[i].bit == 1U << place; ++i) {
       const Entry& e = entries[i];
+      if (e.evidence > least) continue;
       const int states = e.states[static_cast<std::size_t>(target.generation)] + (e.add_passes ? first.passes : 0);
       if (states > worst.states && (pair.*e.first)() && (pair.*e.second)()) worst = {states, e.what, e.evidence};
     }

@@ -54,11 +54,11 @@ struct HazardTraits {
   RegisterRange store_data;           // of stores that produce hazard_store
 };
 
-// How sure it is that too few states give wrong results.
+// How sure it is that too few states give wrong results, surest first.
 enum class HazardEvidence : std::uint8_t {
   agreed,   // LLVM's table and AMD's manual have it, and compilers' code keeps it
   table,    // LLVM's table alone, or shipped hand-written kernels leave a part of it out
-  disputed, // shipped kernels leave it out all the time
+  disputed // LLVM's table has it, but shipped hand-written kernels leave it out all the time
 };
 
 struct Hazard {
@@ -70,8 +70,9 @@ struct Hazard {
 inline constexpr int most_hazard_states = 20;        // no entry needs more,
 inline constexpr int most_states_without_matrix = 5; // and none that is not about matrix instructions more than this
 
-// The entry that needs most states between the two.
-Hazard hazard_between(const HazardTraits& first, const HazardTraits& second, const TargetFacts& target);
+// The entry that needs most states between the two, among those with at least this evidence.
+Hazard hazard_between(const HazardTraits& first, const HazardTraits& second, const TargetFacts& target,
+                      HazardEvidence least = HazardEvidence::disputed);
 
 // Whether all that `second` has in common with the result of the matrix instruction `first` was overwritten by matrix
 // instructions `since`: compilers let results overlap when a part of one is not used.

@@ -68,7 +68,7 @@ private:
       way.distance += first.states;
       if (first.passes != 0 && way.matrix_distance >= 0) way.distance = std::max(way.distance, way.matrix_distance + first.passes);
       if ((first.produces & second.consumes) != 0 && !(first.passes != 0 && result_overwritten(first, second, way.matrices))) {
-        const Hazard hazard = hazard_between(first, second, *k_.target);
+        const Hazard hazard = hazard_between(first, second, *k_.target, HazardEvidence::table);
         if (const int between = way.distance - first.states; between < hazard.states) return TooClose{i, between, hazard};
       }
       if (first.passes != 0) {
@@ -97,7 +97,7 @@ private:
 };
 
 Severity severity_of(HazardEvidence evidence) {
-  return evidence == HazardEvidence::agreed ? Severity::error : evidence == HazardEvidence::table ? Severity::warning : Severity::info;
+  return evidence == HazardEvidence::agreed ? Severity::error : Severity::warning;
 }
 
 bool waits_for(const KernelAnalysis& k, std::size_t wait, std::size_t operation) {
