@@ -274,6 +274,15 @@ TEST_CASE("rules on what a snippet cannot say") {
   CHECK_FALSE(fires(k, "PIN001", {.pinned = PinnedRegisters{.first_vgpr = 41, .allowed = {"v_mfma_"}}}));
 }
 
+TEST_CASE("WAIT003: LDS reads have to be complete before a barrier") {
+  const auto body = [](const std::string& between) {
+    return loop("ds_read_b32 v0, v4\n ds_read_b32 v1, v4 offset:512\n s_waitcnt lgkmcnt(0)\n v_add_f32_e32 v5, v0, v0\n" + between +
+                "s_waitcnt lgkmcnt(0)\n v_add_f32_e32 v5, v1, v1");
+  };
+  CHECK(found({"WAIT003", "", ""}, body(""), wide));
+  CHECK_FALSE(found({"WAIT003", "", ""}, body("s_barrier\n"), wide));
+}
+
 TEST_CASE("MFM003 points at the s_nop, LDS002 names its model and joins places") {
   const auto of = [](const char* id, const std::string& body, const Snippet& snippet) {
     const CodeObject object = assemble_kernel(body, "gfx942", snippet);

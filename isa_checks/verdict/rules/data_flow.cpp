@@ -71,7 +71,7 @@ void dat002(const KernelAnalysis& k, FindingSink& sink) {
   if (k.program.blocks.empty()) return;
   const std::size_t entry = k.program.blocks[k.program.entry].begin;
   for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor)) {
-    if (!read.on_all_paths && may_be_excluded(k, read.path)) continue; // compilers leave such paths undefined
+    if (!read.on_all_paths && (read.path.empty() || may_be_excluded(k, read.path))) continue; // compilers leave such paths undefined
     sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}", name_of_registers(read.registers),
                                      read.registers.count == 1 ? "it" : "all of it", read.on_all_paths ? "any path" : "some path"),
               .evidence = {{"registers", static_cast<double>(read.registers.count), "registers"}},

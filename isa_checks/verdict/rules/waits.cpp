@@ -60,6 +60,8 @@ std::optional<LateLoads> late_loads(const KernelAnalysis& k, const WaitPoint& p)
     const CounterUse use = counter_use(k.instruction(i));
     const bool counts = vm ? use.vm : use.lgkm;
     if (counts && use.unordered) return std::nullopt;
+    // Reads of LDS have to be complete before a barrier behind which other waves may write there.
+    if (!vm && k.classes[i] == InstructionClass::barrier) return std::nullopt;
     younger += counts;
     for (std::size_t n = std::max(needed, completed); n < loads; ++n) {
       const RegisterRange data = k.memory.find(p.waits_for[n])->data;
