@@ -215,7 +215,7 @@ TEST_CASE("matrix instructions: shape, time, chains and readers") {
                   "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n"
                   "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n s_nop 6\n v_add_f32_e32 v12, v0, v1");
   REQUIRE(k.matrix.uses.size() == 3);
-  CHECK(k.matrix.uses[0].shape.cycles == 16);
+  CHECK(k.matrix.uses[0].shape.cycles() == 16);
   CHECK(k.matrix.uses[0].shape.operations() == 8192);
   CHECK(k.matrix.uses[0].next_in_chain == 1);
   CHECK_FALSE(k.matrix.uses[1].next_reader);
@@ -241,7 +241,7 @@ TEST_CASE("matrix instructions: shape, time, chains and readers") {
     CAPTURE(c.text);
     const KernelAnalysis one = analysis_of(c.text, c.arch);
     REQUIRE(one.matrix.uses.size() == 1);
-    CHECK(one.matrix.uses[0].shape.cycles == c.cycles);
+    CHECK(one.matrix.uses[0].shape.cycles() == c.cycles);
     CHECK(one.matrix.uses[0].shape.operations() == c.operations);
   }
 }
