@@ -11,10 +11,10 @@ function(kiln_embed_headers var folder)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
 
-# kiln_embed_pages(var folder): a generated source that holds every Markdown page of `folder` as text, by name.
+# kiln_embed_pages(var folder): rule_pages.inc, the pages of `folder` as entries of isa_lint's table of rules.
 function(kiln_embed_pages var folder)
   file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.md)
-  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_pages.cpp)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/rule_pages.inc)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPAGES=${pages}" -P ${PROJECT_SOURCE_DIR}/cmake/embed_pages.cmake

@@ -4,9 +4,10 @@ function(kiln_generator_hash var)
   set(root ${PROJECT_SOURCE_DIR})
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${root}/gen/*.cpp ${root}/gen/*.h ${root}/gen/*.def ${root}/templates/*.h)
   file(GLOB_RECURSE more CONFIGURE_DEPENDS ${root}/isa_checks/*.cpp ${root}/isa_checks/*.h ${root}/runtime/build/* ${root}/runtime/compile/*)
-  list(FILTER more EXCLUDE REGEX "/isa_checks/(cli|exec|input)/") # what these do changes no entry and no verdict
+  list(FILTER more EXCLUDE REGEX "/isa_checks/(cli|exec|input|timing)/|CMakeLists.txt") # what these do changes no entry and no verdict
   list(APPEND files ${more})
   set(output ${CMAKE_CURRENT_BINARY_DIR}/generator_hash.cpp)
+  set_property(GLOBAL PROPERTY KILN_GENERATOR_FILES ${output}.files)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${root} "-DFILES=${files}" -P ${root}/cmake/generator_hash.cmake

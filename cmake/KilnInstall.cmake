@@ -51,6 +51,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake ${CMAKE_CURRENT_BINAR
         DESTINATION ${package})
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})
 
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/../docs/isa_lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/../docs/kiln.1 ${CMAKE_CURRENT_LIST_DIR}/../docs/isa_lint.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 include(KilnKernelCache) # for a build that has Kiln as a subdirectory
 include(KilnPkgConfig)

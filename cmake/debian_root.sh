@@ -4,8 +4,12 @@
 
 recipe=1 # counts up when roots have to be built anew for another reason than their packages
 packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libssl-dev)
-# Taken where the suite has them: for the preset gcc13, and real programs that tests run against.
+# Taken if the suite has them: the preset gcc13, and real programs that tests run against.
 optional_packages=(g++-13 nginx-light slurmd slurmctld slurm-client munge python3-jsonschema)
+# What a command adds to the root when it first needs it (add_packages); LLVM's tools have its version in their names.
+docs_packages=(doxygen)
+format_packages=(clang-format-LLVM)
+tidy_packages=(clang-tidy-LLVM)
 
 # Runs as mmdebstrap's hook, with apt on the root $1 of suite $2: chooses the names that this suite has, and installs.
 # hipRTC and LLVM come into one process, so LLVM has to be the version that the suite's comgr is linked with.
@@ -87,7 +91,7 @@ need_mmdebstrap() {
   { [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; } || die 'mmdebstrap is needed to build the environment' \
     'install the package mmdebstrap (with uidmap when not root), or run ./dev setup once as root'
   say 'installing mmdebstrap on this machine'
-  { apt-get update -o Acquire::Check-Valid-Until=false && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends mmdebstrap; } </dev/null 2>&1 | condense "$log" ||
+  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends mmdebstrap; } </dev/null 2>&1 | condense "$log" ||
     die "mmdebstrap could not be installed; see $log" "$(tail -n 5 "$log")"
 }
 
@@ -141,14 +145,16 @@ remove_tree() { [[ ! -e $1 ]] || rm -rf --one-file-system "$1"; }
 
 # Removes roots of this suite that an older package list named, once nobody runs in them and they were unused for two weeks.
 prune_roots() {
-  local old
+  local old lock
   for old in "$cache/debian-$suite"-*.lock; do
     old=${old%.lock}
-    [[ $old != "$root" && -d $old && $(find "$old.lock" -mtime +14) ]] || continue
-    if flock --nonblock "$old.lock" true; then
+    [[ $old != "$root" && -d $old && ! -L $old && $(find "$old.lock" -mtime +14) ]] || continue
+    exec {lock}>>"$old.lock" # held until the root is gone: nobody can enter it meanwhile
+    if flock --nonblock "$lock"; then
       say "removing $old, unused for two weeks"
       remove_tree "$old"
     fi
+    exec {lock}>&-
   done
 }
 
@@ -166,12 +172,23 @@ find_namespace() {
     "your own ROCm 6.2 or newer with LLVM 20 or newer (here: $lacks)"
 }
 
+# Programs of the root run as the caller, so nobody else may have put them there: the folder $1 has to be the caller's and closed to
+# writers of other users, and no link.
+require_private() {
+  local owner mode
+  [[ ! -L $1 ]] || die "$1 is a symbolic link, and what lies behind it is not trusted" 'remove it, or set XDG_CACHE_HOME to a folder of your own'
+  read -r owner mode < <(stat -c '%u %a' "$1")
+  [[ $owner == "$(id -u)" ]] || die "$1 belongs to user $owner, not to $(id -un)" 'set XDG_CACHE_HOME to a folder of your own'
+  (((8#$mode & 8#022) == 0)) || die "$1 can be written by other users (mode $mode)" "chmod go-w '$1' after a look at what is in it, or remove it"
+}
+
 # Sets `root` and makes sure that it exists. Whoever uses it holds a shared lock on it until its last process has ended.
 # A root is named by its recipe: another package list is another root, and neither disturbs the other's users.
 ensure_root() {
   local lock
   find_namespace
-  mkdir -p "$cache/stage"
+  (umask 022 && mkdir -p "$cache/stage")
+  require_private "$cache"
   root=$cache/debian-$suite-$(sha256sum <<<"$recipe ${packages[*]} ${optional_packages[*]}" | cut -c 1-8)
   exec {lock}>>"$root.lock"
   flock --shared --nonblock "$lock" || { say 'another ./dev is building the environment; waiting for it' && flock --shared "$lock"; }
@@ -180,19 +197,41 @@ ensure_root() {
     [[ -d $root ]] || build_root
     flock --shared "$lock"
   fi
+  require_private "$root"
   touch "$root.lock"
 }
 
+# Adds packages to the root unless they are there: apt resolves and fetches outside, which has the network, and dpkg installs inside.
+add_packages() {
+  local package wanted=() log=$root.log options lock
+  for package in "${@//LLVM/$(<"$root/etc/kiln-llvm")}"; do
+    [[ -e $root/var/lib/dpkg/info/$package.list ]] || wanted+=("$package")
+  done
+  [[ ${#wanted[@]} != 0 ]] || return 0
+  exec {lock}>>"$root.add.lock"
+  flock "$lock"
+  find_mirror
+  say "adding to the environment: ${wanted[*]}"
+  options=(-o Dir="$root" -o Dir::State::status="$root/var/lib/dpkg/status" -o Dir::Etc::Trusted="$keyring" -o Dir::Etc::TrustedParts=/dev/null
+    -o APT::Architecture="$(dpkg --print-architecture)" -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root)
+  { apt-get "${options[@]}" update && apt-get "${options[@]}" install --yes --no-install-recommends --download-only "${wanted[@]}"; } </dev/null 2>&1 |
+    condense "$log" || die "the packages ${wanted[*]} could not be fetched; the whole log is $log" "$(grep -E '^E: ' "$log" | tail -n 5)"
+  (last='' as_root=1 && inside_root DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c 'dpkg -i /var/cache/apt/archives/*.deb && rm -f /var/cache/apt/archives/*.deb') </dev/null 2>&1 |
+    condense "$log" || die "the packages ${wanted[*]} could not be installed; the whole log is $log" "$(tail -n 5 "$log")"
+  exec {lock}>&-
+}
+
 # Runs inside the private mount namespace. The new / is a tmpfs with the root's folders bound into it, so that mount points
-# are never made in the root itself: graft makes the folders on the way to the tree anew and binds their neighbours.
+# are never made in the root itself: graft makes the folders on the way to each of `places` anew and binds their neighbours.
 graft() {
-  local from=$root$1 to=$stage$1 child
+  local from=$root$1 to=$stage$1 child place way=''
   case $1 in /proc | /sys | /dev | /tmp | /run | /root | /home) mkdir "$to" && return ;; esac
+  while IFS= read -r place; do [[ $place/ != "$1"/* || $place == "$1" ]] || way=1; done <<<"$places"
   if [[ -L $from ]]; then
     cp -P "$from" "$to"
   elif [[ ! -d $from ]]; then
     : >"$to" && mount --bind "$from" "$to"
-  elif [[ $1 && $tree/ != "$1"/* ]]; then
+  elif [[ $1 && ! $way ]]; then
     mkdir "$to" && mount --bind "$from" "$to"
   else
     mkdir -p "$to"
@@ -202,33 +241,57 @@ graft() {
   fi
 }
 
+# Binds a file or folder of this machine at its own path.
+show_place() {
+  if [[ -d $1 ]]; then
+    mkdir -p "$stage$1"
+  else
+    mkdir -p "$stage${1%/*}" && : >>"$stage$1"
+  fi
+  mount --rbind "$1" "$stage$1"
+}
+
 # enter USER COMMAND...: USER is UID:GID to become, or empty.
 enter() {
-  local user=$1 folder
+  local user=$1 folder place
   mount -t tmpfs -o mode=755 kiln "$stage"
   graft ''
   for folder in proc sys dev; do mount --rbind "/$folder" "$stage/$folder"; done
-  mkdir -p "$stage$tree" "$stage/ccache"
+  mkdir -p "$stage/ccache"
   chmod 1777 "$stage/tmp"
   [[ ! $user ]] || chown "$user" "$stage/root"
-  mount --rbind "$tree" "$stage$tree"
+  while IFS= read -r place; do show_place "$place"; done <<<"$places"
   mount --rbind "$ccache" "$stage/ccache"
   exec chroot ${user:+"--userspec=$user"} "$stage" /usr/bin/env -i -C "$folder_inside" "${@:2}"
 }
 
-# Runs [VARIABLE=VALUE]... COMMAND... in the root, in the current folder where that is inside the tree.
+# Adds to `places` what a command of the caller's needs to see beside the tree: the current folder, and the files and folders that
+# its arguments name (PATH, --option=PATH), or the folder that shall hold a new file. The system's own folders stay the root's.
+add_places() {
+  local word place
+  for word in "$PWD" "$@"; do
+    place=$(realpath -ms -- "${word#-*=}")
+    [[ $word == */* || -e $word ]] || continue
+    [[ -e $place ]] || place=${place%/*}
+    case $place/ in / | // | /proc/* | /sys/* | /dev/* | /usr/* | /etc/* | /bin/* | /sbin/* | /lib/* | /lib64/*) continue ;; esac
+    [[ ! -e $place || $place/ == "$tree"/* ]] || places+=$'\n'$place
+  done
+  places=$(sort -u <<<"$places") # a folder comes before what lies in it
+}
+
+# Runs [VARIABLE=VALUE]... COMMAND... in the root, in the current folder if that is one of `places` or inside the tree.
 inside_root() {
   local user='' ccache name folder_inside=$tree
   local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  [[ $PWD/ != "$tree"/* ]] || folder_inside=$PWD
+  [[ $PWD/ != "$tree"/* && $'\n'$places$'\n' != *$'\n'$PWD$'\n'* ]] || folder_inside=$PWD
   for name in $(compgen -e); do
     [[ ! $name =~ ^(KILN_.*|AMD_.*|HIP_.*|ROCR_.*|CTEST_.*|[A-Z]*SAN_OPTIONS|NO_COLOR|CLICOLOR_FORCE|TERM|CI)$ ]] || variables+=("$name=${!name}")
   done
   # Root in somebody else's tree works as that somebody, so that no file there changes its owner.
-  [[ $(id -u) != 0 || $(stat -c %u "$tree") == 0 ]] || user=$(stat -c %u:%g "$tree")
+  [[ $(id -u) != 0 || $(stat -c %u "$tree") == 0 || ${as_root:-} ]] || user=$(stat -c %u:%g "$tree")
   ccache=$cache/ccache-${user%:*}
   [[ $user ]] || ccache=$cache/ccache
   [[ -d $ccache ]] || { mkdir -p "$ccache" && chown "${user:-$(id -u)}" "$ccache"; }
-  export root stage="$cache/stage" tree ccache folder_inside
-  $last "${namespace[@]}" bash -euc "$(declare -f graft enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"
+  export root stage="$cache/stage" places ccache folder_inside
+  $last "${namespace[@]}" bash -euc "$(declare -f graft show_place enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"
 }

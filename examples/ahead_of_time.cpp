@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   options.cache.folder.clear(); // nothing but what was shipped
   Jit jit(device, options);
   const LoadedKernel loaded = device.load(jit.compile(catalog_spec("rmsnorm", {.cols = 2048, .dtype = f16})));
-  fmt::print("{} for {} came from a {}\n", loaded.kernel().name(), arch, name(loaded.kernel().origin()));
+  fmt::print("{} for {} came from a {}\n", loaded.kernel().name(), arch, to_string(loaded.kernel().origin()));
   try {
     static_cast<void>(jit.compile(catalog_spec("rmsnorm", {.cols = 4096, .dtype = f16})));
     return 1;

@@ -15,8 +15,8 @@ int main() {
   const BuiltKernel kernel = build_kernel(spec, target("gfx942"));
   const Inputs inputs = random_inputs(spec, /*seed=*/1, {.dynamic_size = 5});
   const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
-  for (const exec::Finding& finding : run.result.findings) fmt::print("{}\n", exec::to_text(finding));
+  for (const exec::Defect& finding : run.result.defects) fmt::print("{}\n", exec::to_text(finding));
   const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs));
-  fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(), wrong ? text(*wrong) : "all values within their bounds");
-  return wrong || !run.result.findings.empty();
+  fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(), wrong ? to_text(*wrong) : "all values within their bounds");
+  return wrong || !run.result.defects.empty();
 }

@@ -5,8 +5,8 @@
 //   act     = quantised SwiGLU of the gate/up projection of q
 //   h       = down projection of act + h
 //
-// Attention, with its output projection, is not Kiln's: random data stands in for what it gives. Every kernel's output is
-// compared with the reference on the inputs that it got, and the end of the chain with the reference chained.
+// Attention and its output projection are left out: random data stands for their result. Each kernel's output is compared with
+// the reference on the same inputs, and the end of the chain with a chain of references.
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
@@ -49,7 +49,7 @@ KernelSpec down_projection(const Target& to) {
   return KernelSpec("down_projection").output("h_out", f16, sum);
 }
 
-// One chain of values by name, either of executed kernels or of the reference.
+// The values of a chain by name: those of executed kernels, or of the reference.
 using Values = std::map<std::string, Tensor>;
 
 Inputs inputs_of(const KernelSpec& spec, const Values& values) {
@@ -58,7 +58,7 @@ Inputs inputs_of(const KernelSpec& spec, const Values& values) {
   return inputs;
 }
 
-// Both chains, a kernel at a time.
+// Runs both chains, one kernel at a time.
 class Layer {
 public:
   explicit Layer(const Target& to) : to_(to) {}
@@ -67,7 +67,7 @@ public:
     executed_.insert_or_assign(name, tensor);
     expected_.insert_or_assign(name, tensor);
   }
-  // What the chains have as `from` is `to` from now on.
+  // Gives a value of both chains another name.
   void rename(const std::string& from, const std::string& to) {
     executed_.insert_or_assign(to, executed_.at(from));
     expected_.insert_or_assign(to, expected_.at(from));
@@ -76,16 +76,16 @@ public:
     const BuiltKernel kernel = build_kernel(spec, to_);
     const Inputs inputs = inputs_of(spec, executed_);
     const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
-    for (const exec::Finding& finding : run.result.findings) fmt::print("{}\n", exec::to_text(finding));
+    for (const exec::Defect& finding : run.result.defects) fmt::print("{}\n", exec::to_text(finding));
     const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(kernel.schedule)));
     fmt::print("  {:<20} {:>7} wave instructions; {}\n", spec.name(), run.result.waves.executed(),
-               wrong ? text(*wrong) : "all values within their bounds");
-    good_ = good_ && run.result.completed && run.result.findings.empty() && !wrong;
+               wrong ? to_text(*wrong) : "all values within their bounds");
+    good_ = good_ && run.result.completed && run.result.defects.empty() && !wrong;
     for (const auto& [name, tensor] : evaluate(spec, inputs_of(spec, expected_))) expected_.insert_or_assign(name, tensor);
     for (const auto& [name, tensor] : run.outputs) executed_.insert_or_assign(name, tensor);
   }
-  // The root mean square of the difference of the chains, relative to that of the values. An fp8 number that rounds the
-  // other way is 1/16 off; many of them average out.
+  // Compares the root mean square of the chains' difference with that of the values. An fp8 number that rounds the other way
+  // is 1/16 off; many of them average out.
   bool close(const std::string& name, double most) {
     double difference = 0, size = 0;
     for (std::int64_t i = 0; i < executed_.at(name).size(); ++i) {

@@ -24,7 +24,7 @@ int main() {
     const Inputs inputs = random_inputs(spec, /*seed=*/1, {.dynamic_size = 3});
     const Outputs outputs{{"y", run_softmax(device, softmax, inputs.tensors.at("x"))}};
     const auto wrong = find_mismatch(outputs, evaluate_bounds(spec, inputs));
-    fmt::print("{}: {}\n", device.description(), wrong ? text(*wrong) : "all values within their bounds");
+    fmt::print("{}: {}\n", device.description(), wrong ? to_text(*wrong) : "all values within their bounds");
     if (wrong) return 1;
 
     // A mistake of the engine that a GPU might not show: a buffer of two rows for a batch of three.

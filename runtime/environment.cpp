@@ -114,7 +114,7 @@ std::filesystem::path private_folder(const std::filesystem::path& temporary) {
 
 } // namespace
 
-std::string_view name(CompilerKind kind) { return kind == CompilerKind::hiprtc ? "hiprtc" : "comgr"; }
+std::string_view to_string(CompilerKind kind) { return kind == CompilerKind::hiprtc ? "hiprtc" : "comgr"; }
 
 std::filesystem::path dump_folder(const Environment& environment) {
   return environment.dump_dir.empty() ? private_folder("/tmp") : environment.dump_dir;
@@ -166,7 +166,7 @@ std::vector<std::string> process_variables(const Environment& environment) {
 std::vector<VariableInfo> describe(const Environment& environment) {
   const auto path = [](const std::string& value) { return value.empty() ? std::string("searched for") : value; };
   return {
-      {"KILN_COMPILER", "hiprtc | comgr", "hiprtc", std::string(name(environment.compiler)),
+      {"KILN_COMPILER", "hiprtc | comgr", "hiprtc", std::string(to_string(environment.compiler)),
        "the library that turns HIP text into a code object"},
       {"KILN_HIPRTC_PATH", "file", std::string(hiprtc_search), path(environment.hiprtc_path), "the hipRTC to load"},
       {"KILN_COMGR_PATH", "file", std::string(comgr_search), path(environment.comgr_path),

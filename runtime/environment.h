@@ -11,7 +11,7 @@
 namespace kiln {
 
 enum class CompilerKind : std::uint8_t { hiprtc, comgr };
-std::string_view name(CompilerKind kind); // "hiprtc", "comgr"
+std::string_view to_string(CompilerKind kind); // "hiprtc", "comgr"
 
 struct Environment {
   CompilerKind compiler = CompilerKind::hiprtc; // KILN_COMPILER

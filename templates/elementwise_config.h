@@ -18,7 +18,7 @@ struct ElementwiseConfig {
 // nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
 constexpr const char* why_invalid(const ElementwiseConfig& c) {
   if (!is_power_of_two(c.vec) || c.vec > 16) return "vec must be 1, 2, 4, 8 or 16";
-  if (c.threads < 64 || c.threads > 1024 || c.threads % 64) return "threads must be a multiple of 64 from 64 to 1024";
+  if (c.threads < wave_size || c.threads > max_workgroup_size || c.threads % wave_size) return "threads must be a multiple of 64 from 64 to 1024";
   if (c.chunks < 1 || c.chunks > 64) return "chunks must be from 1 to 64";
   if (c.ahead < 1 || c.ahead > c.chunks) return "ahead must be from 1 to chunks";
   return nullptr;

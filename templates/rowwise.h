@@ -26,7 +26,7 @@ template <RowwiseConfig config> class Row {
   }
 
 public:
-  // Row (or rows) of this workgroup. A row beyond `rows` is beyond(): leave the kernel then.
+  // The row or rows of this workgroup. Leave the kernel if beyond(): there are only `rows` of them.
   KILN_MEMBER explicit Row(u32 rows) : rows_(rows) {
     const u32 thread = platform::thread_id();
     u32 block = platform::block_x();
@@ -34,14 +34,14 @@ public:
       tile_ = block % config.tiles;
       block /= config.tiles;
     }
-    if constexpr (config.threads_per_row > 64) {
+    if constexpr (config.threads_per_row > wave_size) {
       row_ = block;
-      lane_ = config.exact() ? thread % 64 : thread;
-      wave_ = platform::uniform(thread / 64);
+      lane_ = config.exact() ? thread % wave_size : thread;
+      wave_ = platform::uniform(thread / wave_size);
     } else {
       lane_ = thread % config.threads_per_row;
-      if constexpr (config.threads_per_row == 64) {
-        row_ = block * config.rows_per_block + platform::uniform(thread / 64);
+      if constexpr (config.threads_per_row == wave_size) {
+        row_ = block * config.rows_per_block + platform::uniform(thread / wave_size);
       } else {
         row_ = block * config.rows_per_block;
         row_in_block_ = thread / config.threads_per_row;
@@ -92,7 +92,7 @@ public:
     for (int c = 0; c < ahead; ++c) (rings.refill(at(c)), ...);
   }
 
-  // What one pass computes and a later one needs, chunk by chunk, where config.residency says. `id` tells keeps apart.
+  // What one pass computes and a later one needs, chunk by chunk, in the place of config.residency. `id` tells keeps apart.
   template <class T, int id> struct Kept {
     static constexpr bool in_lds = config.residency == Residency::lds;
     Chunk<T, vec> in_register[in_lds ? 1 : chunks];
@@ -124,7 +124,7 @@ public:
   // Combines accumulators over the row's lanes: `total` of each is the row's result in every lane afterwards.
   // `id` tells the reductions of a kernel apart: each has LDS of its own, so that one barrier does for each.
   template <int id, class... R> KILN_MEMBER void reduce(Accumulator<R>&... accumulators) const {
-    if constexpr (config.threads_per_row <= 64) {
+    if constexpr (config.threads_per_row <= wave_size) {
       ((accumulators.total = across_lanes<R, config.threads_per_row>(accumulators.own())), ...);
     } else {
       constexpr int partials = config.waves_per_row() * 4; // one for each 16 lanes
@@ -151,7 +151,7 @@ public:
 private:
   KILN_MEMBER u32 lane_column() const {
     u32 column = lane_ * vec;
-    if constexpr (config.exact() && config.threads_per_row > 64) column += wave_ * (chunks * stride);
+    if constexpr (config.exact() && config.threads_per_row > wave_size) column += wave_ * (chunks * stride);
     if constexpr (config.tiles > 1) column += tile_ * config.tile_cols();
     return column;
   }
@@ -164,7 +164,7 @@ private:
   template <class T> KILN_MEMBER auto stream(T* tensor, u64 uniform_elements, u32 lane_row_elements) const {
     constexpr u32 size = sizeof(T);
     u32 uniform_columns = 0;
-    if constexpr (config.exact() && config.threads_per_row > 64) uniform_columns += wave_ * (chunks * stride);
+    if constexpr (config.exact() && config.threads_per_row > wave_size) uniform_columns += wave_ * (chunks * stride);
     if constexpr (config.tiles > 1) uniform_columns += tile_ * config.tile_cols();
     Stream<T, vec, stride, centre<T>() * static_cast<int>(sizeof(T)), config.ragged()> result;
     // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.

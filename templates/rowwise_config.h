@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-// Where what a later pass needs again stays: in registers, in LDS, or nowhere (it is read from memory again).
+// What a later pass needs again stays in registers, in LDS, or nowhere: then it is read from memory again.
 enum class Residency { registers, lds, reload };
 
 struct RowwiseConfig {
@@ -17,7 +17,7 @@ struct RowwiseConfig {
   Residency residency = Residency::registers;
 
   constexpr int threads() const { return threads_per_row * rows_per_block; }
-  constexpr int waves_per_row() const { return ceil_div(threads_per_row, 64); }
+  constexpr int waves_per_row() const { return ceil_div(threads_per_row, wave_size); }
   // A chunk is `vec` elements of each lane; a lane has `chunks` of them in its tile.
   constexpr int row_chunks() const { return ceil_div(cols, threads_per_row * vec); }
   constexpr int chunks() const { return row_chunks() / tiles; }
@@ -28,7 +28,7 @@ struct RowwiseConfig {
   constexpr bool exact() const { return tile_cols() * tiles == cols; }
   // Rows end within a lane's elements. Their starts are aligned to elements only, which costs nothing but cache lines.
   constexpr bool ragged() const { return cols % vec != 0; }
-  constexpr int chunk_stride() const { return (exact() && threads_per_row > 64 ? 64 : threads_per_row) * vec; }
+  constexpr int chunk_stride() const { return (exact() && threads_per_row > wave_size ? wave_size : threads_per_row) * vec; }
   constexpr bool unrolled() const { return residency == Residency::registers; }
 
   bool operator==(const RowwiseConfig&) const = default;
@@ -38,10 +38,10 @@ struct RowwiseConfig {
 constexpr const char* why_invalid(const RowwiseConfig& c) {
   if (c.cols < 1 || c.cols > 1 << 24) return "cols must be from 1 to 16777216";
   if (!is_power_of_two(c.vec) || c.vec > 16) return "vec must be 1, 2, 4, 8 or 16";
-  if (!is_power_of_two(c.threads_per_row) || c.threads_per_row > 1024) return "threads_per_row must be a power of two up to 1024";
+  if (!is_power_of_two(c.threads_per_row) || c.threads_per_row > max_workgroup_size) return "threads_per_row must be a power of two up to 1024";
   if (c.rows_per_block < 1) return "rows_per_block must be at least 1";
-  if (c.threads_per_row > 64 && c.rows_per_block > 1) return "rows_per_block must be 1 when a row takes more than one wave";
-  if (c.threads() > 1024 || c.threads() % 64) return "threads_per_row * rows_per_block must be a multiple of 64 up to 1024";
+  if (c.threads_per_row > wave_size && c.rows_per_block > 1) return "rows_per_block must be 1 when a row takes more than one wave";
+  if (c.threads() > max_workgroup_size || c.threads() % wave_size) return "threads_per_row * rows_per_block must be a multiple of 64 up to 1024";
   if (c.tiles < 1 || c.row_chunks() % c.tiles) return "tiles must divide the chunks of a row";
   if (c.ahead < 1 || c.ahead > c.chunks()) return "ahead must be from 1 to the chunks of a lane";
   if (c.residency == Residency::registers && c.chunks() > 64) return "residency registers takes at most 64 chunks a lane";

@@ -24,15 +24,15 @@ public:
   // epilogue(TileChunk, one InRegisters<Part> a product) for every chunk of C that this workgroup finishes.
   template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) {
     if constexpr (config.has_producers()) {
-      // Each kind of waves has its own copy of the rest: where their paths met, so would what they hold in registers.
+      // Each kind of wave has its own copy of the rest. If their paths met, each would need the registers of all.
       GemmSlots<config, A, B>::clear();
-      const u32 wave = platform::uniform(platform::thread_id() / 64);
+      const u32 wave = platform::uniform(platform::thread_id() / wave_size);
       constexpr u32 readers = config.summing_waves(), of_b = config.b_producers;
       if (wave < readers) run_as<GemmReader<config, A, B>>(wave, epilogue, b...);
       else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, epilogue, b...);
       else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, epilogue, b...);
     } else {
-      run_as<GemmRing<config, A, B>>(platform::uniform(platform::thread_id() / 64), epilogue, b...);
+      run_as<GemmRing<config, A, B>>(platform::uniform(platform::thread_id() / wave_size), epilogue, b...);
     }
   }
 
@@ -61,7 +61,7 @@ private:
       if (config.crosses() && left) steps.begin(next, a_, b...); // in flight while this tile is finished
       if (config.crosses() && again) platform::barrier();        // LDS is read no more
       if constexpr (Steps::sums) {
-        platform::settle_sums<config.edge() == 32>();
+        platform::settle_sums<config.edge()>();
         steps.to_lds(lds().tiles[index * config.planes_per_wave()]);
       }
       platform::barrier();
@@ -71,7 +71,7 @@ private:
     }
   }
 
-  // Workgroups go to the XCDs in turn. Renumbered so that one XCD has neighbouring tiles, whose A its L2 then shares.
+  // Workgroups go to the XCDs in turn. Renumbers them, so that one XCD has neighbouring tiles, and its L2 shares their A.
   KILN_DEVICE u32 group_in_order() {
     constexpr u32 each = config.workgroups / xcds, extra = config.workgroups % xcds;
     const u32 xcd = platform::block_x() % xcds, nth = platform::block_x() / xcds;
@@ -141,7 +141,7 @@ private:
     if (platform::thread_id() == 0) *counter = 0;
     if constexpr (config.atomics) {
       each_part([&](int c, int p) KILN_LAMBDA { parts[c][p] = *reinterpret_cast<const Part*>(mine + part_offset(c, p)); });
-      // Here, for lanes that have no use for their part would wait for it in the loop of the next segment.
+      // Waits here: lanes without a part of the tile would otherwise wait in the loop of the next segment.
       platform::await_loads<0>();
       each_part([&](int c, int p) KILN_LAMBDA { *reinterpret_cast<Part*>(mine + part_offset(c, p)) = Part(0); });
       return true;

@@ -36,7 +36,7 @@ struct SkinnyGemmConfig {
   bool direct = false;  // producers load straight into LDS, without registers
   bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
 
-  constexpr int threads() const { return waves * 64; }
+  constexpr int threads() const { return waves * wave_size; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
   constexpr int summing_waves() const { return waves - b_producers - a_producers; }
   constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers(); }
@@ -46,21 +46,21 @@ struct SkinnyGemmConfig {
   // than its neighbour, as MFMA wants it and as preshuffled rows lie.
   constexpr bool row_side_by_side() const { return method == GemmMethod::dot && !preshuffled; }
   constexpr int lanes_per_row() const { return row_side_by_side() ? 16 : method == GemmMethod::matrix32 ? 2 : 4; }
-  constexpr int rows_per_load() const { return 64 / lanes_per_row(); }
+  constexpr int rows_per_load() const { return wave_size / lanes_per_row(); }
   constexpr int b_loads() const { return products * tile_n / rows_per_load() * loads; } // of a lane and step
-  // Of a lane and step, for MFMA; and the steps that a wave that loads A keeps in flight. A comes from a cache, in half of the
-  // time that B takes, or less.
+  // Loads of A of a lane and step, for MFMA; steps that a wave that loads A keeps in flight. A comes from a cache, in at most half the
+  // time that B takes.
   constexpr int a_loads() const { return row_tiles() * loads * (a_bits / b_bits); }
   constexpr int a_ring() const { return a_producers > 0 && ring * b_producers > 2 * a_producers ? ring * b_producers / (2 * a_producers) : 1; }
-  constexpr int slot_bytes() const { return (b_loads() + a_loads()) * 1024; }
+  constexpr int slot_bytes() const { return (b_loads() + a_loads()) * wave_size * 16; }
   constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
   constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
   constexpr int load_k() const { return step_k() / loads; } // elements of a row that a load covers
   constexpr bool packed() const { return b_bits == 4; }     // two weights a byte, with scales and zero points
   constexpr bool block_scaled() const { return group > 0 && !packed(); }
   constexpr int groups() const { return ceil_div(k, group); } // of a row
-  // Unpacked f16 weights are not in the order of k. Either they are put in order, or A's numbers are put into theirs: what is
-  // less work. With rows of A in plenty only matrix instructions touch them then, and so they may lie in AGPRs.
+  // Unpacked f16 weights are not in the order of k. Either they are put in order or A's numbers are put into theirs, whichever are
+  // fewer. If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators.
   constexpr bool unpacks_in_order() const { return packed() && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
   constexpr bool wide_scales() const { return packed() && !k_tail() && load_k() % group == 0 && load_k() / group <= 2 && groups() >= 4; }
@@ -88,8 +88,8 @@ struct SkinnyGemmConfig {
   constexpr long long workspace_bytes() const {
     return !splits() ? 0 : counter_bytes() + 4ll * partial_floats() * (atomics ? tiles() : 2 * workgroups);
   }
-  // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. Where lanes of one row are far
-  // apart, their sums meet there too: each quarter of a wave has a plane.
+  // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. If the lanes of a row are far apart,
+  // their sums meet there too: each quarter of a wave has a plane.
   constexpr int planes_per_wave() const { return method == GemmMethod::dot && preshuffled ? lanes_per_row() : 1; }
   constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }

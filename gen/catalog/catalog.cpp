@@ -42,15 +42,15 @@ void require_options(std::string_view name, bool is_gemm, const CatalogOptions& 
     for (const auto& [what, size, most] : {std::tuple{"m", options.m, 64ll}, std::tuple{"n", options.n, 1ll << 24}, std::tuple{"k", options.k, 1ll << 24}})
       if (size < 1 || size > most) throw UserError(subject, fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     if (!is_float(options.dtype) && options.dtype != i8)
-      throw UserError(subject, fmt::format("dtype is {}", kiln::name(options.dtype)), "use f16, bf16, an fp8 or i8");
+      throw UserError(subject, fmt::format("dtype is {}", to_string(options.dtype)), "use f16, bf16, an fp8 or i8");
     return;
   }
   if (options.cols < 1 || options.cols > max_dim_size)
     throw UserError(subject, fmt::format("cols is {}", options.cols), fmt::format("use 1 to {}", max_dim_size));
   if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
-    throw UserError(subject, fmt::format("dtype is {}", kiln::name(options.dtype)), "use f32, f16 or bf16");
+    throw UserError(subject, fmt::format("dtype is {}", to_string(options.dtype)), "use f32, f16 or bf16");
   if (!is_fp8(options.fp8))
-    throw UserError(subject, fmt::format("fp8 is {}", kiln::name(options.fp8)), "use e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz");
+    throw UserError(subject, fmt::format("fp8 is {}", to_string(options.fp8)), "use e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz");
 }
 
 } // namespace

@@ -54,7 +54,7 @@ KernelSpec gemm_swiglu_quant(const CatalogOptions& options) {
 
 KernelSpec gemm_w8a16(const CatalogOptions& options) {
   if (options.dtype != f16 && options.dtype != bf16)
-    throw UserError("catalogue entry 'gemm_w8a16'", fmt::format("dtype is {}", name(options.dtype)),
+    throw UserError("catalogue entry 'gemm_w8a16'", fmt::format("dtype is {}", to_string(options.dtype)),
                     "use f16 or bf16, the type of a; b is fp8");
   const Expr b = input("b", options.fp8, {options.n, options.k}, layout_of(options));
   return KernelSpec("gemm_w8a16").output("c", options.dtype, matmul_nt(matrix_a(options), b) * input("b_scale", f32, {options.n}));
@@ -62,7 +62,7 @@ KernelSpec gemm_w8a16(const CatalogOptions& options) {
 
 KernelSpec gemm_w4a16(const CatalogOptions& options) {
   if (options.dtype != f16 && options.dtype != bf16)
-    throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("dtype is {}", name(options.dtype)),
+    throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("dtype is {}", to_string(options.dtype)),
                     "use f16 or bf16, the type of a and of the scales; b has 4-bit numbers");
   if (options.k % 2 || options.group < 1)
     throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("k is {} and group {}", options.k, options.group), "use an even k and a multiple of 32");

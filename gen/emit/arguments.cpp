@@ -13,37 +13,40 @@ constexpr int workspace_alignment = 256;
 // What the products read: a, then the matrices b and their scales, each once.
 std::vector<Expr> product_operands(const Plan& plan) {
   std::vector<Expr> operands;
-  if (!plan.gemm) return operands;
   const auto add = [&](const Expr& e) {
     if (std::ranges::none_of(operands, [&](const Expr& known) { return known.same_node(e); })) operands.push_back(e);
   };
-  add(plan.gemm->a);
-  for (const Product& p : plan.gemm->products()) {
+  for (const Product& p : plan.products) {
+    add(p.a);
     add(p.b);
     for (const Expr& scale : p.scales) add(scale);
   }
   return operands;
 }
 
-std::vector<KernelArgument> pointers(const Plan& plan, const ArgumentRules& rules) {
+bool is_scale(const Plan& plan, const Expr& operand) {
+  return std::ranges::any_of(plan.products, [&](const Product& p) {
+    return std::ranges::any_of(p.scales, [&](const Expr& s) { return s.same_node(operand); });
+  });
+}
+
+std::vector<KernelArgument> pointers(const Plan& plan, const Access& access) {
   std::vector<KernelArgument> list;
-  if (plan.gemm) {
-    for (const Expr& matrix : product_operands(plan)) {
-      const bool scale = std::ranges::any_of(plan.gemm->products(), [&](const Product& p) {
-        return std::ranges::any_of(p.scales, [&](const Expr& s) { return s.same_node(matrix); });
-      });
-      list.push_back({.name = matrix->name, .dtype = matrix.dtype(), .tensor = {}, .size = 8, .alignment = scale ? size_bytes(matrix.dtype()) : 16});
-    }
-  }
-  for (const TensorPlan& t : plan.tensors) {
-    if (!t.in_place_of.empty() || (plan.gemm && plan.gemm->split.find(t.name))) continue;
+  for (const Expr& operand : product_operands(plan))
+    list.push_back({.name = operand->name,
+                    .dtype = operand.dtype(),
+                    .tensor = {},
+                    .size = 8,
+                    .alignment = is_scale(plan, operand) ? size_bytes(operand.dtype()) : 16});
+  for (const TensorPlan& t : plan.body.tensors) {
+    if (!t.in_place_of.empty() || find_product(plan.products, t.name)) continue;
     KernelArgument a{.name = t.name,
                      .kind = t.output ? ArgumentKind::output : ArgumentKind::input,
                      .dtype = t.dtype,
                      .tensor = {},
                      .size = 8,
-                     .alignment = t.extent == Extent::element ? rules.access_bytes(t.dtype) : size_bytes(t.dtype)};
-    for (const TensorPlan& o : plan.tensors)
+                     .alignment = t.extent == Extent::element ? access.bytes(t.dtype) : size_bytes(t.dtype)};
+    for (const TensorPlan& o : plan.body.tensors)
       if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.name;
     list.push_back(std::move(a));
   }
@@ -52,23 +55,25 @@ std::vector<KernelArgument> pointers(const Plan& plan, const ArgumentRules& rule
 
 } // namespace
 
-std::vector<KernelArgument> kernel_arguments(const Plan& plan, const ArgumentRules& rules, std::int64_t workspace_bytes) {
-  std::vector<KernelArgument> list = pointers(plan, rules);
+int Access::bytes(DType type) const { return ragged ? size_bytes(type) : std::min(16, vec * size_bytes(type)); }
+
+std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& access, std::int64_t workspace_bytes) {
+  std::vector<KernelArgument> list = pointers(plan, access);
   if (workspace_bytes > 0)
     list.push_back({.name = workspace_name(plan), .kind = ArgumentKind::workspace, .dtype = u8, .tensor = {}, .size = 8,
                     .alignment = workspace_alignment});
-  for (const Expr& s : plan.spec.scalars())
+  for (const Expr& s : plan.body.scalars)
     list.push_back({.name = s->name, .kind = ArgumentKind::scalar, .dtype = s.dtype(), .tensor = {}, .size = 4});
-  for (const Dim& dim : plan.spec.dynamic_dims())
+  for (const Dim& dim : plan.body.dynamic_dims)
     list.push_back({.name = dim.name(), .kind = ArgumentKind::size, .dtype = i32, .tensor = {}, .size = 4});
-  for (const TensorPlan& t : plan.tensors)
+  for (const TensorPlan& t : plan.body.tensors)
     if (t.layout == Layout::strided && t.in_place_of.empty())
       list.push_back({.name = t.name + "_stride",
                       .kind = ArgumentKind::stride,
                       .dtype = i32,
                       .tensor = t.name,
                       .size = 4,
-                      .alignment = t.extent == Extent::element ? rules.stride_multiple : 1});
+                      .alignment = t.extent == Extent::element ? access.stride_multiple() : 1});
   int offset = 0;
   for (KernelArgument& a : list) {
     a.offset = offset;
@@ -94,8 +99,8 @@ std::string parameter_text(const Plan& plan, const std::vector<KernelArgument>& 
     case ArgumentKind::size:
       list.push_back("u32 " + a.name);
       break;
-    case ArgumentKind::stride: // of a first dimension of size 1 it is never used
-      list.push_back((plan.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name);
+    case ArgumentKind::stride: // never used when the first dimension has size 1
+      list.push_back((plan.body.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name);
       break;
     case ArgumentKind::workspace:
       list.push_back("void* __restrict__ " + a.name);
@@ -109,10 +114,10 @@ std::string workspace_name(const Plan& plan) {
   std::string name = "workspace";
   const auto taken = [&](const std::string& n) {
     if (std::ranges::any_of(product_operands(plan), [&](const Expr& e) { return e->name == n; })) return true;
-    return std::ranges::any_of(plan.spec.inputs(), [&](const Expr& e) { return e->name == n; }) ||
-           std::ranges::any_of(plan.spec.scalars(), [&](const Expr& e) { return e->name == n; }) ||
-           std::ranges::any_of(plan.spec.dynamic_dims(), [&](const Dim& d) { return d.name() == n; }) ||
-           std::ranges::any_of(plan.spec.outputs(), [&](const Output& o) { return o.name == n; });
+    return std::ranges::any_of(plan.body.inputs, [&](const Expr& e) { return e->name == n; }) ||
+           std::ranges::any_of(plan.body.scalars, [&](const Expr& e) { return e->name == n; }) ||
+           std::ranges::any_of(plan.body.dynamic_dims, [&](const Dim& d) { return d.name() == n; }) ||
+           std::ranges::any_of(plan.body.outputs, [&](const Output& o) { return o.name == n; });
   };
   while (taken(name)) name = "kiln_" + name;
   return name;

@@ -2,20 +2,24 @@
 #pragma once
 #include "gen/emit/kernel_source.h"
 #include "gen/plan/plan.h"
-#include <functional>
+#include <string>
+#include <vector>
 
 namespace kiln {
 
-struct ArgumentRules {
-  std::function<int(DType)> access_bytes; // the widest access to a tensor of elements: its address is a multiple of that
-  int stride_multiple = 1;                // elements that strides of such tensors are a multiple of
+// How a schedule accesses tensors of elements: `vec` at a time, or single ones when rows end within a vector.
+struct Access {
+  int vec = 1;
+  bool ragged = false;
+  int bytes(DType type) const; // that its address is a multiple of
+  int stride_multiple() const { return ragged ? 1 : vec; } // elements that strides are a multiple of
 };
 
-// Pointers first: the matrices of products, tensors in the order of the plan, the workspace of `workspace_bytes` if any; then
+// Pointers first: the operands of products, tensors in the order of the plan, the workspace of `workspace_bytes` if any; then
 // scalars, run-time sizes and strides.
-std::vector<KernelArgument> kernel_arguments(const Plan& plan, const ArgumentRules& rules, std::int64_t workspace_bytes = 0);
+std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& access, std::int64_t workspace_bytes = 0);
 
-// "workspace", or a longer name where the spec has that itself.
+// "workspace", or a longer name when the spec uses that one itself.
 std::string workspace_name(const Plan& plan);
 
 std::string parameter_text(const Plan& plan, const std::vector<KernelArgument>& arguments);

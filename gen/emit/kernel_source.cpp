@@ -33,7 +33,7 @@ void inline_headers(std::string_view text, std::set<std::string, std::less<>>& d
 
 } // namespace
 
-std::string_view name(ArgumentKind kind) {
+std::string_view to_string(ArgumentKind kind) {
   switch (kind) {
   case ArgumentKind::input:
     return "input";

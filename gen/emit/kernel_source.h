@@ -10,7 +10,7 @@
 namespace kiln {
 
 enum class ArgumentKind : std::uint8_t { input, output, in_place, scalar, size, stride, workspace };
-std::string_view name(ArgumentKind kind);
+std::string_view to_string(ArgumentKind kind);
 
 // One field of the kernel's argument block, in order, at `offset` bytes from its start.
 struct KernelArgument {
@@ -19,7 +19,7 @@ struct KernelArgument {
   DType dtype = f32;        // of a tensor's elements or a scalar; sizes and strides (in elements) are unsigned 32-bit
   std::string tensor = {};  // in_place: the output that shares the input's memory; stride: the tensor it belongs to
   int offset = 0, size = 0; // bytes
-  // Where several rows share a wave (RowwiseConfig::threads_per_row below 64), offsets within a workgroup
+  // If several rows share a wave (RowwiseConfig::threads_per_row below 64), offsets within a workgroup
   // are 32-bit, so rows_per_block * stride * element size must stay below 4 GiB.
   int alignment = 0; // tensors: bytes that its address must be a multiple of; strides: elements that it must be a multiple of
   bool operator==(const KernelArgument&) const = default;

@@ -1,5 +1,6 @@
 // ValueEmitter: operations as device text, with the rewrites that the hardware rewards.
 #include "gen/emit/values.h"
+#include "gen/emit/row_text.h"
 #include "gen/error.h"
 #include <algorithm>
 #include <cmath>
@@ -43,7 +44,7 @@ std::string_view reducer(Op op) {
 
 } // namespace
 
-std::string_view device_type(DType type) { return type == boolean ? "bool" : name(type); }
+std::string_view device_type(DType type) { return type == boolean ? "bool" : to_string(type); }
 
 // One factor of a chain of products: a value, or the sigmoid of a value (from silu(x) = x * sigmoid(x)).
 struct ValueEmitter::Factor {
@@ -51,29 +52,27 @@ struct ValueEmitter::Factor {
   bool sigmoid = false;
 };
 
-ValueEmitter::ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
-                           std::function<RowArguments(const TensorPlan&)> row_arguments)
-    : plan_(plan), target_(target), passes_(passes), row_arguments_(std::move(row_arguments)),
-      feeds_sum_(plan.values.size(), false), accumulators_(static_cast<std::size_t>(plan.passes)) {
-  for (const TensorPlan& t : plan.tensors) user_names_.insert(t.name);
-  for (const Expr& s : plan.spec.scalars()) user_names_.insert(s->name);
-  for (const Dim& d : plan.spec.dynamic_dims()) user_names_.insert(d.name());
-  for (const Value& v : plan.values)
+ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
+    : body_(body), target_(target), passes_(passes), space_(std::move(space)), feeds_sum_(body.values.size(), false),
+      accumulators_(static_cast<std::size_t>(body.passes)) {
+  for (const TensorPlan& t : body.tensors) user_names_.insert(t.name);
+  for (const Expr& s : body.scalars) user_names_.insert(s->name);
+  for (const Dim& d : body.dynamic_dims) user_names_.insert(d.name());
+  for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
       for (const Expr& operand : v.expr.operands())
         if (value(operand).uses == 1) feeds_sum_[static_cast<std::size_t>(index_of(operand))] = true;
 }
 
 std::string ValueEmitter::load_lane_inputs() {
-  const std::string_view space = plan_.family == Family::elementwise ? "flat" : "row";
   std::string text;
   outside_ = &text;
-  for (const Value& v : plan_.values) {
+  for (const Value& v : body_.values) {
     if (v.expr.op() != Op::input || v.extent > Extent::row) continue;
-    const TensorPlan& t = plan_.tensor(v.expr->name);
-    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space, t.name)
-                                                        : fmt::format("row.of_row({})", row_arguments_(t).text());
-    of_kernel_[&v.expr.node()] =
+    const TensorPlan& t = body_.tensor(v.expr->name);
+    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space_, t.name)
+                                                        : fmt::format("row.of_row({})", row_arguments(body_, t).text());
+    known_in_kernel_[&v.expr.node()] =
         line(v.expr.dtype() == boolean ? "bool" : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   outside_ = nullptr;
@@ -84,29 +83,29 @@ PassText ValueEmitter::pass_body(int p) {
   PassText text;
   outside_ = &text.before;
   inside_ = &text.inside;
-  of_pass_.clear();
+  known_in_pass_.clear();
   const Pass& pass = passes_[static_cast<std::size_t>(p)];
-  for (const int index : pass.takes) of_pass_[&plan_.values[static_cast<std::size_t>(index)].expr.node()] = kept_chunk(index);
-  for (const Value& v : plan_.values)
+  for (const int index : pass.takes) known_in_pass_[&body_.values[static_cast<std::size_t>(index)].expr.node()] = kept_chunk(index);
+  for (const Value& v : body_.values)
     if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) {
       const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
       accumulators_[static_cast<std::size_t>(p)].push_back(accumulator);
       text.before += fmt::format("  Accumulator<{}> {};\n", reducer(v.expr.op()), accumulator);
       reduce_in_pass(v.expr);
     }
-  for (const Output& output : plan_.spec.outputs()) {
-    const TensorPlan& t = plan_.tensor(output.name);
+  for (const Output& output : body_.outputs) {
+    const TensorPlan& t = body_.tensor(output.name);
     if (t.extent == Extent::row || value(output.value).level != p) continue;
     if (t.extent == Extent::element)
       text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
     else {
       const std::string number = stored_number(output.value);
-      const RowArguments to = row_arguments_(t);
+      const RowArguments to = row_arguments(body_, t);
       text.inside += fmt::format("    row.store_of_group<{}>(at, {}, {}{});\n", t.group, to.pointer, number, to.rest);
     }
   }
   for (const int index : pass.keeps) {
-    const Expr& expr = plan_.values[static_cast<std::size_t>(index)].expr;
+    const Expr& expr = body_.values[static_cast<std::size_t>(index)].expr;
     text.inside += fmt::format("    {}.put(at, {});\n", fresh(fmt::format("kept{}", index)), chunk(expr));
   }
   inside_ = nullptr;
@@ -119,11 +118,11 @@ std::vector<std::string> ValueEmitter::accumulators(int pass) const { return acc
 std::string ValueEmitter::section_outputs(int level) {
   std::string text;
   outside_ = &text;
-  for (const Output& output : plan_.spec.outputs()) {
-    const TensorPlan& t = plan_.tensor(output.name);
+  for (const Output& output : body_.outputs) {
+    const TensorPlan& t = body_.tensor(output.name);
     if (t.extent != Extent::row || value(output.value).level != level) continue;
     const std::string number = stored_number(output.value);
-    const RowArguments to = row_arguments_(t);
+    const RowArguments to = row_arguments(body_, t);
     text += fmt::format("  row.store_of_row({}, {}{});\n", to.pointer, number, to.rest);
   }
   outside_ = nullptr;
@@ -131,7 +130,7 @@ std::string ValueEmitter::section_outputs(int level) {
 }
 
 std::string ValueEmitter::kept_chunk(int index) const {
-  const Expr& expr = plan_.values[static_cast<std::size_t>(index)].expr;
+  const Expr& expr = body_.values[static_cast<std::size_t>(index)].expr;
   return expr.op() == Op::input ? expr->name : variable(expr);
 }
 
@@ -158,16 +157,16 @@ bool ValueEmitter::is_f16_chunk(const Expr& expr) const { return has_memory_type
 
 std::string ValueEmitter::lane(const Expr& expr) {
   if (expr.op() == Op::constant) return literal(expr->value);
-  auto& known = value(expr).extent > Extent::row ? of_pass_ : of_kernel_;
+  auto& known = value(expr).extent > Extent::row ? known_in_pass_ : known_in_kernel_;
   if (const auto found = known.find(&expr.node()); found != known.end()) return found->second;
   const std::string result = compute_lane(expr);
   return known[&expr.node()] = result;
 }
 
 std::string ValueEmitter::chunk(const Expr& expr) {
-  if (const auto found = of_pass_.find(&expr.node()); found != of_pass_.end()) return found->second;
+  if (const auto found = known_in_pass_.find(&expr.node()); found != known_in_pass_.end()) return found->second;
   const std::string result = compute_chunk(expr);
-  return of_pass_[&expr.node()] = result;
+  return known_in_pass_[&expr.node()] = result;
 }
 
 std::string ValueEmitter::numbers(const Expr& expr) {
@@ -206,8 +205,8 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   switch (info(expr.op()).kind) {
   case OpKind::leaf: {
     if (expr.op() == Op::scalar) return expr.dtype() == f32 ? expr->name : fmt::format("static_cast<f32>({})", expr->name);
-    const TensorPlan& t = plan_.tensor(expr->name); // a group input; the others are loaded at the start
-    const std::string load = fmt::format("row.of_group<{}>(at, {})", t.group, row_arguments_(t).text());
+    const TensorPlan& t = body_.tensor(expr->name); // a group input; the others are loaded at the start
+    const std::string load = fmt::format("row.of_group<{}>(at, {})", t.group, row_arguments(body_, t).text());
     return expr.dtype() == boolean ? line("bool", expr, load + " != 0.0f") : line("f32", expr, load);
   }
   case OpKind::cast: {
@@ -225,7 +224,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::row_reduce: {
     const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
     if (expr.op() != Op::row_mean) return total;
-    return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(plan_.cols))));
+    return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(body_.cols))));
   }
   default:
     return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
@@ -255,7 +254,7 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
   // f16 arithmetic rounds once where f32 arithmetic and the cast round twice, to the same number: 24 >= 2 * 11 + 2 bits.
   const bool packed = expr.dtype() == f16 && value(from).uses == 1 &&
                       (from.op() == Op::add || from.op() == Op::sub || from.op() == Op::mul) &&
-                      is_f16_chunk(from.operands()[0]) && is_f16_chunk(from.operands()[1]) && !of_pass_.contains(&from.node());
+                      is_f16_chunk(from.operands()[0]) && is_f16_chunk(from.operands()[1]) && !known_in_pass_.contains(&from.node());
   if (packed) return line("auto", expr, call(from, {chunk(from.operands()[0]), chunk(from.operands()[1])}));
   if (expr.dtype() == f32) return line("auto", expr, numbers(from));
   return line("auto", expr,
@@ -266,7 +265,7 @@ std::string ValueEmitter::group_reduction(const Expr& expr) {
   const std::string text =
       fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
   if (expr.op() != Op::group_mean) return text;
-  if (plan_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
+  if (body_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
   return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
 }
 
@@ -325,7 +324,7 @@ std::string ValueEmitter::product(const Expr& expr) {
 }
 
 void ValueEmitter::collect_factors(const Expr& expr, bool root, std::vector<Factor>& factors) {
-  const bool opens = root || (!is_lane(expr) && value(expr).uses == 1 && !of_pass_.contains(&expr.node()));
+  const bool opens = root || (!is_lane(expr) && value(expr).uses == 1 && !known_in_pass_.contains(&expr.node()));
   if (opens && expr.op() == Op::mul) {
     for (const Expr& operand : expr.operands()) collect_factors(operand, false, factors);
   } else if (opens && expr.op() == Op::silu && is_f16_chunk(expr.operands()[0])) {

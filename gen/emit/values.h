@@ -1,8 +1,7 @@
 // ValueEmitter: the device text of values, each once where it is first needed.
 #pragma once
 #include "gen/plan/passes.h"
-#include "gen/plan/plan.h"
-#include <functional>
+#include "gen/plan/target.h"
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -17,31 +16,25 @@ struct PassText {
   std::string before, inside;
 };
 
-// How the verbs of Row take a tensor: "x", and behind it ", x_stride" or ", 0" or nothing.
-struct RowArguments {
-  std::string pointer, rest;
-  std::string text() const { return pointer + rest; }
-};
-
 // A value below Extent::element is an f32 (or bool) of the lane. An element value is a chunk: of its memory type when it is
 // an input or a cast, else an f32 vector (or a mask).
 class ValueEmitter {
 public:
-  ValueEmitter(const Plan& plan, const Target& target, const std::vector<Pass>& passes,
-               std::function<RowArguments(const TensorPlan&)> row_arguments);
+  // `space` is the object of the kernel that walks its elements and loads inputs of less: "row", "flat".
+  ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space);
 
   std::string load_lane_inputs(); // loads of scalar and row inputs
   PassText pass_body(int pass);   // adds accumulators that the pass fills
   std::vector<std::string> accumulators(int pass) const;
   std::string section_outputs(int level); // row outputs that can be had once `level` reductions are complete
-  // `base`, or a longer name where the spec has that name itself.
+  // `base`, or a longer name when the spec uses that one itself.
   std::string fresh(std::string base) const;
   std::string kept_chunk(int index) const; // the name, inside a pass, of a value that an earlier pass kept
 
 private:
   struct Factor;
-  const Value& value(const Expr& expr) const { return plan_.value(expr); }
-  int index_of(const Expr& expr) const { return plan_.index.at(&expr.node()); }
+  const Value& value(const Expr& expr) const { return body_.value(expr); }
+  int index_of(const Expr& expr) const { return body_.index.at(&expr.node()); }
   bool is_lane(const Expr& expr) const { return value(expr).extent != Extent::element; }
   bool has_memory_type(const Expr& expr) const; // an element input or cast, or kept so
   bool is_f16_chunk(const Expr& expr) const;
@@ -66,15 +59,15 @@ private:
   void reduce_in_pass(const Expr& reduction);
   std::string line(std::string_view type, const Expr& expr, const std::string& text);
 
-  const Plan& plan_;
+  const Body& body_;
   const Target& target_;
   const std::vector<Pass>& passes_;
-  std::function<RowArguments(const TensorPlan&)> row_arguments_;
+  std::string space_;
   std::set<std::string> user_names_;
   std::vector<bool> feeds_sum_; // of values: a product whose only use is a sum, which the compiler contracts to fma
-  std::unordered_map<const Node*, std::string> of_kernel_, of_pass_; // known values: in the kernel, in this pass
-  std::string* outside_ = nullptr;                                   // where lines of the kernel go
-  std::string* inside_ = nullptr;                                    // where lines of the pass go; null outside passes
+  std::unordered_map<const Node*, std::string> known_in_kernel_, known_in_pass_; // the names of values
+  std::string* outside_ = nullptr; // receives lines of the kernel
+  std::string* inside_ = nullptr;  // receives lines of the pass; null outside passes
   std::vector<std::vector<std::string>> accumulators_;
 };
 

@@ -1,6 +1,5 @@
 // Emission: from a plan and a schedule to HIP text that calls the verbs of templates/.
 #pragma once
-#include "gen/emit/kernel_source.h"
 #include "gen/families/schedule.h"
 
 namespace kiln {

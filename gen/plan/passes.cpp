@@ -14,11 +14,11 @@ void add_once(std::vector<int>& list, int index) {
 
 class Splitter {
 public:
-  Splitter(const Plan& plan, Residency residency)
-      : plan_(plan), residency_(residency), passes_(static_cast<std::size_t>(plan.passes)), first_pass_(plan.values.size(), -1) {}
+  Splitter(const Body& body, BetweenPasses between)
+      : body_(body), between_(between), passes_(static_cast<std::size_t>(body.passes)), first_pass_(body.values.size(), -1) {}
 
   std::vector<Pass> run() {
-    for (int p = 0; p < plan_.passes; ++p) {
+    for (int p = 0; p < body_.passes; ++p) {
       collect_roots(p);
       seen_.clear();
       for (const int root : passes_[static_cast<std::size_t>(p)].roots) visit(root, p);
@@ -27,16 +27,16 @@ public:
   }
 
 private:
-  const Value& value(int index) const { return plan_.values[static_cast<std::size_t>(index)]; }
-  int index_of(const Expr& expr) const { return plan_.index.at(&expr.node()); }
+  const Value& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
+  int index_of(const Expr& expr) const { return body_.index.at(&expr.node()); }
 
   void collect_roots(int p) {
     std::vector<int>& roots = passes_[static_cast<std::size_t>(p)].roots;
-    for (const Value& v : plan_.values)
+    for (const Value& v : body_.values)
       if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) add_once(roots, index_of(v.expr.operands()[0]));
-    for (const Output& output : plan_.spec.outputs()) {
-      const Extent extent = plan_.tensor(output.name).extent;
-      const int level = plan_.value(output.value).level;
+    for (const Output& output : body_.outputs) {
+      const Extent extent = body_.tensor(output.name).extent;
+      const int level = body_.value(output.value).level;
       if (extent != Extent::row && level == p) add_once(roots, index_of(output.value));
     }
   }
@@ -47,7 +47,7 @@ private:
     if (v.extent == Extent::scalar || v.extent == Extent::row) return;
     Pass& pass = passes_[static_cast<std::size_t>(p)];
     int& first = first_pass_[static_cast<std::size_t>(index)];
-    const bool earlier = first >= 0 && first < p && v.extent == Extent::element && residency_ != Residency::reload;
+    const bool earlier = first >= 0 && first < p && v.extent == Extent::element && between_ == BetweenPasses::keep;
     if (earlier && (v.expr.op() == Op::input || should_keep(index))) {
       add_once(pass.takes, index);
       add_once(passes_[static_cast<std::size_t>(first)].keeps, index);
@@ -85,8 +85,8 @@ private:
     for (const Expr& operand : v.expr.operands()) measure(index_of(operand), seen, cost, leaves, leaf_bytes);
   }
 
-  const Plan& plan_;
-  Residency residency_;
+  const Body& body_;
+  BetweenPasses between_;
   std::vector<Pass> passes_;
   std::vector<int> first_pass_; // of each value: the pass that has it first, -1 before
   std::unordered_set<int> seen_;
@@ -94,7 +94,7 @@ private:
 
 } // namespace
 
-std::vector<Pass> split_passes(const Plan& plan, Residency residency) { return Splitter(plan, residency).run(); }
+std::vector<Pass> split_passes(const Body& body, BetweenPasses between) { return Splitter(body, between).run(); }
 
 int chunk_registers(const Value& value, int vec) { return (vec * size_bytes(value.expr.dtype()) + 3) / 4; }
 

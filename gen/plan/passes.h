@@ -1,12 +1,11 @@
-// Passes: for a residency, what each pass over the row reads from memory, takes from an earlier pass, and keeps for a later.
+// Passes: what each pass over the row reads from memory, takes from an earlier pass, and keeps for a later one.
 #pragma once
-#include "gen/plan/plan.h"
-#include "templates/rowwise_config.h"
+#include "gen/plan/body.h"
 #include <vector>
 
 namespace kiln {
 
-// All numbers are indices into Plan::values; each list is in order of first need.
+// All numbers are indices into Body::values; each list is in order of first need.
 struct Pass {
   std::vector<int> roots = {};   // what it is for: operands of row reductions, outputs (their values), by level
   std::vector<int> streams = {}; // inputs that it reads from memory
@@ -14,9 +13,11 @@ struct Pass {
   std::vector<int> keeps = {};   // values that it keeps for later passes
 };
 
-// A value that an earlier pass had is kept unless it is cheap to compute again from what is kept anyway. With
-// Residency::reload nothing is kept, and passes read their inputs again.
-std::vector<Pass> split_passes(const Plan& plan, Residency residency);
+enum class BetweenPasses : std::uint8_t {
+  keep,   // what an earlier pass had is kept, unless it is cheap to compute again from what is kept anyway
+  reload, // nothing is kept: every pass reads its inputs again
+};
+std::vector<Pass> split_passes(const Body& body, BetweenPasses between = BetweenPasses::keep);
 
 // Registers that one lane needs for one chunk of `vec` elements of the value, as memory holds it.
 int chunk_registers(const Value& value, int vec);

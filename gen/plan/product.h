@@ -1,6 +1,8 @@
 // Products: the matrix products of a spec, and what is left of the spec without them, the epilogue.
 #pragma once
-#include "gen/spec/spec.h"
+#include "gen/plan/spec_graph.h"
+#include <span>
+#include <string_view>
 
 namespace kiln {
 
@@ -11,22 +13,22 @@ struct Product {
   std::vector<Expr> scales = {}; // inputs: a_scale and b_scale, or scale and zero of 4-bit numbers
   std::int64_t group = 0;        // elements of k with one scale; 0 without
   std::int64_t first = 0, n = 0;
-  std::string placeholder; // f32 [m, n], a name that the spec has not
+  std::string placeholder; // f32 [m, n], a name that the spec does not use
+  std::int64_t k() const { return a.shape()[1].size(); }
+  int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : 8 * size_bytes(b.dtype()); } // of an element of b
+  bool preshuffled() const { return b->layout == Layout::preshuffled; }
 };
 
+// A spec taken apart: what multiplies, and an elementwise rest.
 struct SplitSpec {
-  KernelSpec epilogue; // the spec with an input in the place of every product
+  KernelSpec epilogue; // the spec with an input in the place of every product; equal subexpressions merged
   std::vector<Product> products;
-  const Product* find(std::string_view placeholder) const;
 };
 
-bool has_product(const KernelSpec& spec);
+// The product that the epilogue's input `placeholder` stands for, or nullptr.
+const Product* find_product(std::span<const Product> products, std::string_view placeholder);
 
 // Equal products are merged. Throws UserError when the spec uses the inputs of a product for anything else.
-SplitSpec split_products(const KernelSpec& spec);
-
-// Throws UserError for products that no kernel computes: more than two, of different A, sizes that are not known or too
-// large
-void require_products(const SplitSpec& split);
+SplitSpec split_products(const SpecGraph& graph);
 
 } // namespace kiln

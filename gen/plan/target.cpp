@@ -12,19 +12,15 @@ constexpr std::string_view archs[] = {"gfx942", "gfx950"};
 
 std::span<const std::string_view> known_archs() { return archs; }
 
-bool Target::has_native(DType type) const { return !is_fp8(type) || is_fnuz(type) == fnuz_; }
+bool Target::has_native(DType type) const { return !is_fp8(type) || is_fnuz(type) == facts_.fnuz_fp8; }
 
 Target target(std::string_view arch) {
   Target t;
   t.arch_ = arch;
-  if (arch == "gfx942") { // MI300X: 8 dies of 38 compute units, 64 KiB LDS
-    t.compute_units_ = 304;
-    t.lds_bytes_ = 64 * 1024;
-    t.fnuz_ = true;
-  } else if (arch == "gfx950") { // MI350X: 8 dies of 32 compute units, 160 KiB LDS
-    t.compute_units_ = 256;
-    t.lds_bytes_ = 160 * 1024;
-    t.fnuz_ = false;
+  if (arch == "gfx942") { // MI300X: 8 dies of 38 compute units
+    t.facts_ = {.compute_units = 304, .lds_bytes = 64 * 1024, .fnuz_fp8 = true, .scaled_mfma = false, .wide_lds_dma = false, .dot2_bf16 = false};
+  } else if (arch == "gfx950") { // MI350X: 8 dies of 32 compute units
+    t.facts_ = {.compute_units = 256, .lds_bytes = 160 * 1024, .fnuz_fp8 = false, .scaled_mfma = true, .wide_lds_dma = true, .dot2_bf16 = true};
   } else {
     throw UserError(fmt::format("target '{}'", arch),
                     arch.find(':') != arch.npos ? "target features do not belong to the architecture's name"
@@ -32,6 +28,10 @@ Target target(std::string_view arch) {
                     fmt::format("use one of {}", fmt::join(archs, ", ")));
   }
   return t;
+}
+
+std::optional<DType> parse_dtype(std::string_view text, const Target& target) {
+  return text == "fp8" ? target.fp8() : parse_dtype(text);
 }
 
 } // namespace kiln

@@ -1,7 +1,6 @@
 // Validation: whether a spec can be meant, and the iteration space that follows from it.
 #include "gen/plan/validate.h"
 #include "gen/error.h"
-#include "gen/spec/graph.h"
 #include "gen/plan/product.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -13,19 +12,19 @@ namespace {
 
 constexpr std::size_t max_nodes = 4096; // of one kernel; far above any that fits in registers
 
-std::string kernel_subject(const KernelSpec& spec) { return fmt::format("kernel '{}'", spec.name()); }
+std::string kernel_subject(const SpecGraph& graph) { return fmt::format("kernel '{}'", graph.spec.name()); }
 
 std::string describe(const Node& leaf) {
-  return fmt::format("{}{}{}", name(leaf.dtype), text(leaf.shape),
+  return fmt::format("{}{}{}", to_string(leaf.dtype), to_text(leaf.shape),
                      leaf.layout == Layout::strided ? " strided" : leaf.layout == Layout::preshuffled ? " preshuffled" : "");
 }
 
 std::string_view role(Op op) { return op == Op::input ? "input" : "scalar"; }
 
-void require_one_meaning_a_name(const KernelSpec& spec) {
+void require_one_meaning_a_name(const SpecGraph& graph) {
   std::map<std::string, Expr> known;
-  std::vector<Expr> leaves = spec.inputs();
-  for (const Expr& scalar : spec.scalars()) leaves.push_back(scalar);
+  std::vector<Expr> leaves = graph.inputs;
+  leaves.insert(leaves.end(), graph.scalars.begin(), graph.scalars.end());
   for (const Expr& leaf : leaves) {
     const auto [other, is_new] = known.try_emplace(leaf->name, leaf);
     if (is_new) continue;
@@ -36,7 +35,7 @@ void require_one_meaning_a_name(const KernelSpec& spec) {
                     "use one declaration, or two names");
   }
   std::set<std::string> outputs;
-  for (const Output& output : spec.outputs()) {
+  for (const Output& output : graph.spec.outputs()) {
     if (!outputs.insert(output.name).second)
       throw UserError(fmt::format("output '{}'", output.name), "two outputs have this name", "rename one of them");
     if (const auto same = known.find(output.name); same != known.end())
@@ -44,7 +43,7 @@ void require_one_meaning_a_name(const KernelSpec& spec) {
                       "rename one of them; an output in the memory of an input says so with in_place_of");
   }
   std::map<std::string, Dim> dims;
-  for (const Dim& dim : spec.dynamic_dims()) {
+  for (const Dim& dim : graph.dynamic_dims) {
     const auto [other, is_new] = dims.try_emplace(dim.name(), dim);
     if (!is_new)
       throw UserError(fmt::format("dimension '{}'", dim.name()),
@@ -56,14 +55,13 @@ void require_one_meaning_a_name(const KernelSpec& spec) {
   }
 }
 
-void require_in_place(const KernelSpec& spec, const Shape& space) {
+void require_in_place(const SpecGraph& graph, const Shape& space) {
   std::set<std::string> taken;
-  for (const Output& output : spec.outputs()) {
+  for (const Output& output : graph.spec.outputs()) {
     if (output.in_place_of.empty()) continue;
     const auto subject = fmt::format("output '{}' in place of '{}'", output.name, output.in_place_of);
-    const auto inputs = spec.inputs();
-    const auto input = std::ranges::find_if(inputs, [&](const Expr& i) { return i->name == output.in_place_of; });
-    if (input == inputs.end())
+    const auto input = std::ranges::find_if(graph.inputs, [&](const Expr& i) { return i->name == output.in_place_of; });
+    if (input == graph.inputs.end())
       throw UserError(subject, fmt::format("'{}' is no input of the kernel", output.in_place_of),
                       "name an input that an output uses");
     if (!taken.insert(output.in_place_of).second)
@@ -71,27 +69,27 @@ void require_in_place(const KernelSpec& spec, const Shape& space) {
     const Shape& shape = output.value.shape();
     if (input->dtype() != output.dtype || input->shape() != shape || (*input)->layout != output.layout)
       throw UserError(subject,
-                      fmt::format("the output is {}{}{}, the input {}", name(output.dtype), text(shape),
+                      fmt::format("the output is {}{}{}, the input {}", to_string(output.dtype), to_text(shape),
                                   output.layout == Layout::strided ? " strided" : "", describe(input->node())),
                       "make type, shape and layout equal, or give the output memory of its own");
     if (shape != space)
       throw UserError(subject,
                       fmt::format("its shape {} is smaller than the kernel's {}, so elements are read by several threads at "
                                   "unknown times",
-                                  text(shape), text(space)),
+                                  to_text(shape), to_text(space)),
                       "give the output memory of its own");
   }
 }
 
 // The operands of reductions span all columns: the sum over a value that already is one a row has no meaning.
-void require_full_columns(const KernelSpec& spec, const Dim& cols) {
-  for (const Expr& expr : nodes_in_order(spec)) {
+void require_full_columns(const SpecGraph& graph, const Dim& cols) {
+  for (const Expr& expr : graph.nodes) {
     const bool reduces = is_reduction(expr.op());
     if (!reduces && expr.op() != Op::ungroup) continue;
     const Shape& full = reduces ? expr.operands()[0].shape() : expr.shape();
     if (!same_size(full.back(), cols))
       throw UserError(fmt::format("operation '{}'", info(expr.op()).name),
-                      fmt::format("it works on {}, but a row of the kernel has {} columns", text(full), cols.text()),
+                      fmt::format("it works on {}, but a row of the kernel has {} columns", to_text(full), cols.text()),
                       "reduce values that have a full row");
   }
 }
@@ -102,46 +100,44 @@ void require_covers(const Output& output, const Shape& space, bool by_rows) {
   const std::ptrdiff_t compared = by_rows ? std::ssize(space) - 1 : std::ssize(space); // [rows, 1] covers by rows
   if (shape.size() != space.size() || !std::equal(space.begin(), space.begin() + compared, shape.begin(), same_size))
     throw UserError(fmt::format("output '{}'", output.name),
-                    fmt::format("its shape {} does not cover the kernel's iteration space {}", text(shape), text(space)),
+                    fmt::format("its shape {} does not cover the kernel's iteration space {}", to_text(shape), to_text(space)),
                     by_rows ? "give it one value a row, a group or an element" : "compute it in a kernel of its own");
   if (output.layout == Layout::strided && shape.size() < 2)
     throw UserError(fmt::format("output '{}'", output.name),
-                    fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
+                    fmt::format("it is strided, but its shape {} has no dimension to step over", to_text(shape)),
                     "use Layout::contiguous");
 }
 
 // Only products read preshuffled rows.
-void require_no_preshuffled(const KernelSpec& spec) {
-  for (const Expr& leaf : spec.inputs())
+void require_no_preshuffled(const SpecGraph& graph) {
+  for (const Expr& leaf : graph.inputs)
     if (leaf->layout == Layout::preshuffled)
       throw UserError(fmt::format("input '{}'", leaf->name), "it is preshuffled, but no product reads it as its operand b", "use Layout::contiguous");
-  for (const Output& output : spec.outputs())
+  for (const Output& output : graph.spec.outputs())
     if (output.layout == Layout::preshuffled)
       throw UserError(fmt::format("output '{}'", output.name), "it is preshuffled", "use Layout::contiguous, and preshuffle() of gen/spec/preshuffle.h");
 }
 
-bool is_group_extent(const Dim& last, const Dim& cols, const std::set<std::int64_t>& groups) {
-  return std::ranges::any_of(groups, [&](std::int64_t group) { return same_size(last, group_count(cols.size(), group)); });
+bool counts_groups(const Dim& last, const Dim& cols, const std::vector<std::int64_t>& group_sizes) {
+  return std::ranges::any_of(group_sizes, [&](std::int64_t group) { return same_size(last, group_count(cols.size(), group)); });
 }
 
 // The last dimension of the iteration space: the largest of all values, which every other is 1 or a group count of.
-Dim columns(const KernelSpec& spec, const std::vector<Expr>& nodes) {
+Dim columns(const SpecGraph& graph) {
   Dim cols = 1;
-  std::set<std::int64_t> groups;
-  for (const Expr& node : nodes) {
-    if (node->group != 0) groups.insert(node->group);
+  for (const Expr& node : graph.nodes) {
     if (node.shape().empty()) continue;
     const Dim& last = node.shape().back();
     if (last.is_dynamic() || (!cols.is_dynamic() && last.size() > cols.size())) cols = last;
   }
-  for (const Expr& node : nodes) {
+  for (const Expr& node : graph.nodes) {
     if (node.shape().empty()) continue;
     const Dim& last = node.shape().back();
     if (same_size(last, 1) || same_size(last, cols)) continue;
-    if (cols.is_dynamic() || !is_group_extent(last, cols, groups))
-      throw UserError(kernel_subject(spec),
+    if (cols.is_dynamic() || !counts_groups(last, cols, graph.group_sizes))
+      throw UserError(kernel_subject(graph),
                       fmt::format("values of shape {} and of {} columns do not belong to one iteration space",
-                                  text(node.shape()), cols.text()),
+                                  to_text(node.shape()), cols.text()),
                       "compute them in two kernels");
   }
   return cols;
@@ -149,69 +145,66 @@ Dim columns(const KernelSpec& spec, const std::vector<Expr>& nodes) {
 
 } // namespace
 
-bool has_reduction(const KernelSpec& spec) {
-  return std::ranges::any_of(nodes_in_order(spec), [](const Expr& node) { return is_reduction(node.op()); });
-}
-
-bool has_group_operation(const KernelSpec& spec) {
-  return std::ranges::any_of(nodes_in_order(spec), [](const Expr& node) { return node->group != 0; });
-}
-
-Shape iteration_space(const KernelSpec& spec) {
-  if (has_product(spec)) return iteration_space(split_products(spec).epilogue);
-  const std::vector<Expr> nodes = nodes_in_order(spec);
-  const Dim cols = columns(spec, nodes);
+Shape iteration_space(const SpecGraph& graph) {
+  if (graph.has_products) return iteration_space(SpecGraph::of_merged(split_products(graph).epilogue));
+  const Dim cols = columns(graph);
   Shape space;
-  for (const Expr& node : nodes) {
+  for (const Expr& node : graph.nodes) {
     Shape shape = node.shape();
     if (!shape.empty() && !same_size(shape.back(), 1)) shape.back() = cols;
     try {
       space = broadcast("kernel", space, shape);
     } catch (const UserError& error) {
-      throw UserError(kernel_subject(spec), error.fact, "compute the outputs in two kernels");
+      throw UserError(kernel_subject(graph), error.fact, "compute the outputs in two kernels");
     }
   }
   return space;
 }
 
-void validate(const KernelSpec& spec) {
-  const auto subject = kernel_subject(spec);
-  if (spec.outputs().empty())
+void require_sound_names(const SpecGraph& graph) {
+  const auto subject = kernel_subject(graph);
+  if (graph.spec.outputs().empty())
     throw UserError(subject, "it has no outputs", "add one: KernelSpec(\"name\").output(\"y\", f16, value)");
-  if (spec.inputs().empty())
-    throw UserError(subject, "its outputs use no input", "compute from at least one input tensor");
-  const std::size_t nodes = nodes_in_order(spec).size();
-  if (nodes > max_nodes)
-    throw UserError(subject, fmt::format("it has {} operations and values", nodes),
+  if (graph.inputs.empty()) throw UserError(subject, "its outputs use no input", "compute from at least one input tensor");
+  if (graph.nodes.size() > max_nodes)
+    throw UserError(subject, fmt::format("it has {} operations and values", graph.nodes.size()),
                     fmt::format("split it: at most {} fit", max_nodes));
-  require_one_meaning_a_name(spec);
-  if (has_product(spec)) return validate(split_products(spec).epilogue);
-  require_no_preshuffled(spec);
-
-  const Shape space = iteration_space(spec);
-  const bool by_rows = has_reduction(spec) || has_group_operation(spec);
-  if (by_rows && space.size() != 2)
-    throw UserError(subject,
-                    fmt::format("it reduces rows, but its iteration space {} has {} dimensions", text(space), space.size()),
-                    "give it two: [rows, cols]");
-  if (by_rows) require_full_columns(spec, space.back());
-  for (const Output& output : spec.outputs()) require_covers(output, space, by_rows);
-  require_in_place(spec, space);
+  require_one_meaning_a_name(graph);
 }
 
-void require_native_types(const KernelSpec& spec, const Target& target) {
+Shape require_sound_shapes(const SpecGraph& graph) {
+  require_no_preshuffled(graph);
+  const Shape space = iteration_space(graph);
+  const bool by_rows = graph.has_reductions || !graph.group_sizes.empty();
+  if (by_rows && space.size() != 2)
+    throw UserError(kernel_subject(graph),
+                    fmt::format("it reduces rows, but its iteration space {} has {} dimensions", to_text(space), space.size()),
+                    "give it two: [rows, cols]");
+  if (by_rows) require_full_columns(graph, space.back());
+  for (const Output& output : graph.spec.outputs()) require_covers(output, space, by_rows);
+  require_in_place(graph, space);
+  return space;
+}
+
+void validate(const KernelSpec& spec) {
+  const SpecGraph graph(spec);
+  require_sound_names(graph);
+  require_sound_shapes(graph.has_products ? SpecGraph::of_merged(split_products(graph).epilogue) : graph);
+}
+
+void require_native_types(const SpecGraph& graph, const Target& target) {
   const auto require = [&](std::string subject, DType type) {
     if (target.has_native(type)) return;
     const bool e4m3 = type == e4m3fn || type == e4m3fnuz;
     const DType native = e4m3 ? target.fp8_e4m3() : target.fp8_e5m2();
     throw UserError(std::move(subject),
-                    fmt::format("{} is not native to {}: it ends at {}, {} at {}", name(type), target.arch(), max_finite(type),
-                                name(native), max_finite(native)),
-                    fmt::format("use {}, or target.fp8_{}()", name(native), e4m3 ? "e4m3" : "e5m2"));
+                    fmt::format("{} is not native to {}: it ends at {}, {} at {}", to_string(type), target.arch(), max_finite(type),
+                                to_string(native), max_finite(native)),
+                    fmt::format("use {}, or target.fp8_{}()", to_string(native), e4m3 ? "e4m3" : "e5m2"));
   };
-  for (const Expr& input : spec.inputs()) require(fmt::format("input '{}'", input->name), input.dtype());
-  for (const Output& output : spec.outputs()) require(fmt::format("output '{}'", output.name), output.dtype);
-  for (const Expr& node : nodes_in_order(spec))
+  for (const Expr& input : graph.inputs) require(fmt::format("input '{}'", input->name), input.dtype());
+  for (const Output& output : graph.spec.outputs()) require(fmt::format("output '{}'", output.name), output.dtype);
+  for (const Expr& node : graph.nodes)
     if (node.op() == Op::cast) require("operation 'cast'", node.dtype());
 }
 

@@ -102,12 +102,12 @@ struct F32Arithmetic {
 void bind_shape(const Expr& input, const Tensor& tensor, std::map<std::string, std::int64_t>& sizes) {
   const auto subject = fmt::format("input '{}'", input->name);
   if (tensor.dtype() != input.dtype())
-    throw UserError(subject, fmt::format("the tensor is {}, the spec says {}", name(tensor.dtype()), name(input.dtype())),
-                    fmt::format("give a tensor of {}", name(input.dtype())));
+    throw UserError(subject, fmt::format("the tensor is {}, the spec says {}", to_string(tensor.dtype()), to_string(input.dtype())),
+                    fmt::format("give a tensor of {}", to_string(input.dtype())));
   const auto misfit = [&](const std::string& fact) {
     throw UserError(subject,
                     fmt::format("the tensor's shape [{}] does not fit {}: {}", fmt::join(tensor.shape(), ", "),
-                                text(input.shape()), fact),
+                                to_text(input.shape()), fact),
                     "give a tensor of the spec's shape");
   };
   if (tensor.shape().size() != input.shape().size()) misfit(fmt::format("it has {} dimensions", tensor.shape().size()));
@@ -134,7 +134,7 @@ std::map<std::string, std::int64_t> dim_sizes(const KernelSpec& spec, const Inpu
     const auto tensor = inputs.tensors.find(input->name);
     if (tensor == inputs.tensors.end())
       throw UserError(fmt::format("input '{}'", input->name), "no tensor was given for it",
-                      fmt::format("give one of {}{}", name(input.dtype()), text(input.shape())));
+                      fmt::format("give one of {}{}", to_string(input.dtype()), to_text(input.shape())));
     bind_shape(input, tensor->second, sizes);
   }
   for (const Expr& scalar : spec.scalars())

@@ -42,9 +42,9 @@ std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inpu
   return result;
 }
 
-std::string text(const Mismatch& mismatch) {
+std::string to_text(const Mismatch& mismatch) {
   return fmt::format("output '{}': element {} is {}, outside {}; {} elements are outside", mismatch.output, mismatch.index,
-                     mismatch.value, text(mismatch.range), mismatch.count);
+                     mismatch.value, to_text(mismatch.range), mismatch.count);
 }
 
 std::optional<Mismatch> find_mismatch(const Outputs& actual, const std::map<std::string, Bounds>& bounds) {
@@ -54,8 +54,8 @@ std::optional<Mismatch> find_mismatch(const Outputs& actual, const std::map<std:
     if (tensor == actual.end()) throw UserError(subject, "it is missing", "give every output of the spec");
     if (tensor->second.dtype() != bound.dtype || tensor->second.shape() != bound.shape)
       throw UserError(subject,
-                      fmt::format("it is {}[{}], the spec says {}[{}]", name(tensor->second.dtype()),
-                                  fmt::join(tensor->second.shape(), ", "), name(bound.dtype), fmt::join(bound.shape, ", ")),
+                      fmt::format("it is {}[{}], the spec says {}[{}]", to_string(tensor->second.dtype()),
+                                  fmt::join(tensor->second.shape(), ", "), to_string(bound.dtype), fmt::join(bound.shape, ", ")),
                       "give a tensor of the spec's type and shape");
     std::optional<Mismatch> mismatch;
     for (std::int64_t i = 0; i < tensor->second.size(); ++i) {

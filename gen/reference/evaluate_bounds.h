@@ -32,7 +32,7 @@ struct Mismatch {
   Range range;
   std::int64_t count; // of all such elements of the output
 };
-std::string text(const Mismatch& mismatch);
+std::string to_text(const Mismatch& mismatch);
 
 // The first output, in the order of their names, with an element outside its range. Throws UserError when an output is
 // missing or has another type or shape.

@@ -114,8 +114,8 @@ Range image(const OpInfo& facts, Range x) {
   }
   include_end(facts, result, x.lo);
   include_end(facts, result, x.hi);
-  // The reciprocal root of minus zero is minus infinity, and a range does not know the sign of its zero.
-  if (accuracy.from_zero && accuracy.curve == Curve::falling && holds(x, 0)) include(result, -infinity);
+  // The reciprocal root of 0 is infinite with the sign of that 0, and a range does not know the sign of its zeros.
+  if (accuracy.from_zero && accuracy.curve == Curve::falling && holds(x, 0)) result = join(result, {-infinity, infinity, false});
   return result;
 }
 
@@ -218,7 +218,7 @@ bool Range::contains(double value) const { return std::isnan(value) ? maybe_nan 
 
 Range join(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), a.maybe_nan || b.maybe_nan}; }
 
-std::string text(const Range& range) {
+std::string to_text(const Range& range) {
   if (!range.has_numbers()) return range.maybe_nan ? "NaN" : "nothing";
   return fmt::format("[{}, {}]{}", range.lo, range.hi, range.maybe_nan ? " or NaN" : "");
 }

@@ -140,7 +140,7 @@ Range scaled_product_range(std::span<const float> a, std::span<const float> b, s
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]), scale = static_cast<double>(scales[i / group]);
     if (std::isnan(product) || std::isnan(scale)) return Range::nan();
-    // Where a part of a group's sum is 0 or of the other sign, an infinite scale makes it NaN.
+    // An infinite scale makes NaN of a partial sum that is 0 or of the other sign.
     if (std::isinf(product) || std::isinf(scale)) return Range::anything();
     sum += product * scale;
     magnitudes += std::fabs(product * scale);

@@ -40,7 +40,7 @@ bool same_size(const Dim& a, const Dim& b) {
   return a.is_dynamic() ? a.name() == b.name() : a.size() == b.size();
 }
 
-std::string text(const Shape& shape) {
+std::string to_text(const Shape& shape) {
   std::string result = "[";
   for (const Dim& dim : shape) {
     if (result.size() > 1) result += ", ";

@@ -35,6 +35,6 @@ inline constexpr std::int64_t max_dim_size = 0x7fffffff; // of any dim: indices 
 inline constexpr int max_rank = 8;
 
 using Shape = std::vector<Dim>;
-std::string text(const Shape& shape); // "[m, 16384]"
+std::string to_text(const Shape& shape); // "[m, 16384]"
 
 } // namespace kiln

@@ -99,7 +99,7 @@ std::uint32_t encode_integer(const Format& f, float value) {
 
 } // namespace
 
-std::string_view name(DType type) { return format(type).name; }
+std::string_view to_string(DType type) { return format(type).name; }
 
 std::optional<DType> parse_dtype(std::string_view text) {
   for (std::size_t i = 0; i < std::size(formats); ++i)

@@ -15,7 +15,7 @@ inline constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, e
                        e4m3fnuz = DType::e4m3fnuz, e5m2 = DType::e5m2, e5m2fnuz = DType::e5m2fnuz, i32 = DType::i32,
                        i8 = DType::i8, u8 = DType::u8, boolean = DType::boolean;
 
-std::string_view name(DType type);                       // "f16", "e4m3fn", "bool", ...
+std::string_view to_string(DType type);                       // "f16", "e4m3fn", "bool", ...
 std::optional<DType> parse_dtype(std::string_view text); // the inverse of name
 std::span<const DType> all_dtypes();                     // in the order of the enumeration
 int size_bytes(DType type);                              // of one element in memory; bool is one byte

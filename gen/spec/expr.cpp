@@ -16,11 +16,11 @@ Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))
 
 void require_shape(const std::string& subject, const Shape& shape) {
   if (shape.size() > static_cast<std::size_t>(max_rank))
-    throw UserError(subject, fmt::format("the shape {} has {} dimensions", text(shape), shape.size()),
+    throw UserError(subject, fmt::format("the shape {} has {} dimensions", to_text(shape), shape.size()),
                     fmt::format("use at most {}", max_rank));
   for (const Dim& dim : shape)
     if (!dim.is_dynamic() && (dim.size() < 1 || dim.size() > max_dim_size))
-      throw UserError(subject, fmt::format("the shape {} has a dimension of {}", text(shape), dim.size()),
+      throw UserError(subject, fmt::format("the shape {} has a dimension of {}", to_text(shape), dim.size()),
                       fmt::format("use sizes from 1 to {}; a size that may be zero at run time is dynamic(\"rows\")",
                                   max_dim_size));
 }
@@ -33,7 +33,7 @@ std::int64_t require_reducible(Op op, const Expr& x) {
   if (x.dtype() == boolean) throw UserError(subject, "its operand is bool", "use cast(f32, ...) to count with 0 and 1");
   const Dim& last = x.shape().back();
   if (last.is_dynamic())
-    throw UserError(subject, fmt::format("the last dimension of {} is known only at launch", text(x.shape())),
+    throw UserError(subject, fmt::format("the last dimension of {} is known only at launch", to_text(x.shape())),
                     "give it a number: kernels are specialised for their columns");
   return last.size();
 }
@@ -83,10 +83,10 @@ Expr input(std::string name, DType type, Shape shape, Layout layout) {
   const auto subject = fmt::format("input '{}'", name);
   require_shape(subject, shape);
   if (layout == Layout::strided && shape.size() < 2)
-    throw UserError(subject, fmt::format("it is strided, but its shape {} has no dimension to step over", text(shape)),
+    throw UserError(subject, fmt::format("it is strided, but its shape {} has no dimension to step over", to_text(shape)),
                     "use Layout::contiguous, or give it two dimensions");
   if (layout == Layout::preshuffled && (shape.size() != 2 || shape[0].is_dynamic()))
-    throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", text(shape)), "give it two dimensions, the rows in number: [n, k]");
+    throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", to_text(shape)), "give it two dimensions, the rows in number: [n, k]");
   return make({.op = Op::input,
                .dtype = type,
                .shape = std::move(shape),
@@ -98,7 +98,7 @@ Expr input(std::string name, DType type, Shape shape, Layout layout) {
 Expr scalar(std::string name, DType type) {
   require_name("scalar", name);
   if (type != f32 && type != i32)
-    throw UserError(fmt::format("scalar '{}'", name), fmt::format("its type is {}", kiln::name(type)), "use f32 or i32");
+    throw UserError(fmt::format("scalar '{}'", name), fmt::format("its type is {}", to_string(type)), "use f32 or i32");
   return make({.op = Op::scalar, .dtype = type, .shape = {}, .operands = {}, .name = std::move(name)});
 }
 
@@ -108,7 +108,7 @@ Expr cast(DType type, Expr x) { return make_cast(type, std::move(x), true); }
 
 Expr cast_nonsaturating(DType type, Expr x) {
   if (!is_fp8(type))
-    throw UserError("operation 'cast_nonsaturating'", fmt::format("{} never saturates or always does", name(type)),
+    throw UserError("operation 'cast_nonsaturating'", fmt::format("{} never saturates or always does", to_string(type)),
                     "use cast, or an fp8 type");
   return make_cast(type, std::move(x), false);
 }
@@ -141,7 +141,7 @@ Expr ungroup(Expr x, std::int64_t group, Dim cols) {
   const std::int64_t groups = group_count(cols.size(), group);
   if (x.shape().empty() || !same_size(x.shape().back(), groups))
     throw UserError("operation 'ungroup'",
-                    fmt::format("its operand has shape {}, but {} columns make {} groups of {}", text(x.shape()), cols.size(),
+                    fmt::format("its operand has shape {}, but {} columns make {} groups of {}", to_text(x.shape()), cols.size(),
                                 groups, group),
                     fmt::format("give it a value whose last dimension is {}", groups));
   Shape shape = x.shape();
@@ -165,8 +165,8 @@ Shape broadcast(std::string_view what, const Shape& a, const Shape& b) {
       mine = other;
     else if (!same_size(mine, other))
       throw UserError(fmt::format("operation '{}'", what),
-                      fmt::format("shapes {} and {} do not broadcast: {} against {} in dimension {} from the right", text(a),
-                                  text(b), a.size() >= b.size() ? mine.text() : other.text(),
+                      fmt::format("shapes {} and {} do not broadcast: {} against {} in dimension {} from the right", to_text(a),
+                                  to_text(b), a.size() >= b.size() ? mine.text() : other.text(),
                                   a.size() >= b.size() ? other.text() : mine.text(), shorter.size() - i),
                       "make the sizes equal, or one of them 1");
   }

@@ -1,4 +1,4 @@
-// Pointwise operations: type rules, broadcasting, and the C++ spelling of each.
+// Pointwise operations: type rules, broadcasting, and the C++ function of each.
 #include "gen/spec/math.h"
 #include "gen/error.h"
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ void require_operand_types(Op op, std::span<const Expr> operands) {
     const bool is_bool = operands[i].dtype() == boolean;
     if (is_bool == wants_bool(facts.kind, i)) continue;
     throw UserError(fmt::format("operation '{}'", facts.name),
-                    fmt::format("operand {} is {}", i + 1, name(operands[i].dtype())),
+                    fmt::format("operand {} is {}", i + 1, to_string(operands[i].dtype())),
                     is_bool ? "use cast(f32, ...) to compute with 0 and 1" : "compare it first, as in x > 0 or ne(x, 0)");
   }
 }
@@ -43,48 +43,10 @@ Expr pointwise(Op op, std::span<const Expr> operands) {
                                                 .operands = {operands.begin(), operands.end()}}));
 }
 
-Expr operator-(const Expr& a) { return make(Op::neg, {a}); }
-Expr operator+(const Expr& a, const Expr& b) { return make(Op::add, {a, b}); }
-Expr operator-(const Expr& a, const Expr& b) { return make(Op::sub, {a, b}); }
-Expr operator*(const Expr& a, const Expr& b) { return make(Op::mul, {a, b}); }
-Expr operator/(const Expr& a, const Expr& b) { return make(Op::div, {a, b}); }
-Expr div_exact(const Expr& a, const Expr& b) { return make(Op::div_exact, {a, b}); }
-Expr abs(const Expr& x) { return make(Op::abs, {x}); }
-Expr min(const Expr& a, const Expr& b) { return make(Op::min, {a, b}); }
-Expr max(const Expr& a, const Expr& b) { return make(Op::max, {a, b}); }
-Expr clamp(const Expr& x, const Expr& low, const Expr& high) { return make(Op::clamp, {x, low, high}); }
-Expr fma(const Expr& a, const Expr& b, const Expr& c) { return make(Op::fma, {a, b, c}); }
-Expr select(const Expr& condition, const Expr& a, const Expr& b) { return make(Op::select, {condition, a, b}); }
-
-Expr operator<(const Expr& a, const Expr& b) { return make(Op::lt, {a, b}); }
-Expr operator<=(const Expr& a, const Expr& b) { return make(Op::le, {a, b}); }
-Expr operator>(const Expr& a, const Expr& b) { return make(Op::gt, {a, b}); }
-Expr operator>=(const Expr& a, const Expr& b) { return make(Op::ge, {a, b}); }
-Expr eq(const Expr& a, const Expr& b) { return make(Op::eq, {a, b}); }
-Expr ne(const Expr& a, const Expr& b) { return make(Op::ne, {a, b}); }
-Expr logical_and(const Expr& a, const Expr& b) { return make(Op::logical_and, {a, b}); }
-Expr logical_or(const Expr& a, const Expr& b) { return make(Op::logical_or, {a, b}); }
-Expr logical_not(const Expr& a) { return make(Op::logical_not, {a}); }
-
-Expr exp(const Expr& x) { return make(Op::exp, {x}); }
-Expr exp2(const Expr& x) { return make(Op::exp2, {x}); }
-Expr log(const Expr& x) { return make(Op::log, {x}); }
-Expr log2(const Expr& x) { return make(Op::log2, {x}); }
-Expr sqrt(const Expr& x) { return make(Op::sqrt, {x}); }
-Expr rsqrt(const Expr& x) { return make(Op::rsqrt, {x}); }
-Expr rcp(const Expr& x) { return make(Op::rcp, {x}); }
-Expr tanh(const Expr& x) { return make(Op::tanh, {x}); }
-Expr erf(const Expr& x) { return make(Op::erf, {x}); }
-Expr sigmoid(const Expr& x) { return make(Op::sigmoid, {x}); }
-Expr silu(const Expr& x) { return make(Op::silu, {x}); }
-Expr gelu(const Expr& x) { return make(Op::gelu, {x}); }
-Expr gelu_tanh(const Expr& x) { return make(Op::gelu_tanh, {x}); }
-Expr relu(const Expr& x) { return make(Op::relu, {x}); }
-Expr softplus(const Expr& x) { return make(Op::softplus, {x}); }
-Expr sin(const Expr& x) { return make(Op::sin, {x}); }
-Expr cos(const Expr& x) { return make(Op::cos, {x}); }
-Expr pow(const Expr& a, const Expr& b) { return make(Op::pow, {a, b}); }
-Expr round(const Expr& x) { return make(Op::round, {x}); }
-Expr floor(const Expr& x) { return make(Op::floor, {x}); }
+#define KILN_DEFINE_1(id) Expr id(const Expr& x) { return make(Op::id, {x}); }
+#define KILN_DEFINE_2(id) Expr id(const Expr& x, const Expr& y) { return make(Op::id, {x, y}); }
+#define KILN_DEFINE_3(id) Expr id(const Expr& x, const Expr& y, const Expr& z) { return make(Op::id, {x, y, z}); }
+#define KILN_OP(id, arity, ...) KILN_DEFINE_##arity(id)
+#include "gen/spec/ops.def"
 
 } // namespace kiln

@@ -8,7 +8,7 @@ namespace kiln {
 namespace {
 
 std::string subject_of(Op op) { return fmt::format("operation '{}'", info(op).name); }
-std::string operand_text(const Expr& e) { return fmt::format("{}{}", name(e.dtype()), text(e.shape())); }
+std::string operand_text(const Expr& e) { return fmt::format("{}{}", to_string(e.dtype()), to_text(e.shape())); }
 
 void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_preshuffled = false) {
   const auto subject = fmt::format("{}, operand {}", subject_of(op), which);
@@ -16,7 +16,7 @@ void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_pr
     throw UserError(subject, fmt::format("it is a '{}', not an input", info(e.op()).name),
                     "compute it in a kernel of its own: a product reads its operands from memory");
   if (e.shape().size() != 2)
-    throw UserError(subject, fmt::format("its shape {} has {} dimensions", text(e.shape()), e.shape().size()),
+    throw UserError(subject, fmt::format("its shape {} has {} dimensions", to_text(e.shape()), e.shape().size()),
                     "give it two: [m, k] or [n, k]");
   if (e->layout == Layout::strided || (e->layout == Layout::preshuffled && !may_be_preshuffled))
     throw UserError(subject, fmt::format("it is {}", e->layout == Layout::strided ? "strided" : "preshuffled"),
@@ -38,7 +38,7 @@ void require_same_k(Op op, const Expr& a, const Expr& b) {
   if (!same_size(a.shape()[1], b.shape()[1]))
     throw UserError(
         subject_of(op),
-        fmt::format("k is {} in a {} and {} in b {}", a.shape()[1].text(), text(a.shape()), b.shape()[1].text(), text(b.shape())),
+        fmt::format("k is {} in a {} and {} in b {}", a.shape()[1].text(), to_text(a.shape()), b.shape()[1].text(), to_text(b.shape())),
         "give both the same last dimension: b is [n, k], not [k, n]");
 }
 
@@ -47,7 +47,7 @@ void require_scale(Op op, std::string_view which, const Expr& e, DType type, con
   require_matrix(op, which, e);
   if (e.dtype() != type || !same_size(e.shape()[0], shape[0]) || !same_size(e.shape()[1], shape[1]))
     throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", operand_text(e), what),
-                    fmt::format("give it {}{}", name(type), text(shape)));
+                    fmt::format("give it {}{}", to_string(type), to_text(shape)));
 }
 
 bool is_16_bit(DType type) { return type == f16 || type == bf16; }
@@ -70,7 +70,7 @@ Expr matmul_nt(Expr a, Expr b) {
   require_matrices(op, a, b);
   require_same_k(op, a, b);
   if (!can_multiply(a.dtype(), b.dtype()))
-    throw UserError(subject_of(op), fmt::format("there is no product of {} and {}", name(a.dtype()), name(b.dtype())),
+    throw UserError(subject_of(op), fmt::format("there is no product of {} and {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use f16 or bf16 with itself, an fp8 or i8; fp8 with fp8 of the same kind; i8 with i8");
   return make_product(op, {std::move(a), std::move(b)}, 0);
 }
@@ -81,14 +81,14 @@ Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale) {
   require_same_k(op, a, b);
   if (!multiply_as_8_bit(a.dtype(), b.dtype()))
     throw UserError(subject_of(op),
-                    fmt::format("there is no block-scaled product of {} and {}", name(a.dtype()), name(b.dtype())),
+                    fmt::format("there is no block-scaled product of {} and {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use fp8 with fp8 of the same kind, or i8 with i8");
   const std::int64_t groups = group_count(a.shape()[1].size(), scale_block);
   require_scale(op, "a_scale", a_scale, f32, {a.shape()[0], groups},
-                fmt::format("a {} has {} groups of {} in each of its rows", text(a.shape()), groups, scale_block));
+                fmt::format("a {} has {} groups of {} in each of its rows", to_text(a.shape()), groups, scale_block));
   const std::int64_t blocks = group_count(b.shape()[0].size(), scale_block);
   require_scale(op, "b_scale", b_scale, f32, {blocks, groups},
-                fmt::format("b {} has {} by {} blocks of {} by {}", text(b.shape()), blocks, groups, scale_block, scale_block));
+                fmt::format("b {} has {} by {} blocks of {} by {}", to_text(b.shape()), blocks, groups, scale_block, scale_block));
   return make_product(op, {std::move(a), std::move(b), std::move(a_scale), std::move(b_scale)}, 0);
 }
 
@@ -97,19 +97,19 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group) {
   require_matrices(op, a, b);
   if (!is_16_bit(a.dtype()) || b.dtype() != u8)
     throw UserError(subject_of(op),
-                    fmt::format("there is no product of {} and 4-bit numbers in {}", name(a.dtype()), name(b.dtype())),
+                    fmt::format("there is no product of {} and 4-bit numbers in {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use f16 or bf16 for a, and u8 for b, with two numbers a byte");
   const std::int64_t k = a.shape()[1].size();
   if (b.shape()[1].size() * 2 != k)
     throw UserError(subject_of(op),
-                    fmt::format("k is {} in a {}, but rows of b {} hold {} numbers", k, text(a.shape()), text(b.shape()),
+                    fmt::format("k is {} in a {}, but rows of b {} hold {} numbers", k, to_text(a.shape()), to_text(b.shape()),
                                 b.shape()[1].size() * 2),
                     "give b the shape [n, k/2]: two numbers a byte");
   if (group < 32 || group % 32 || group > max_dim_size)
     throw UserError(subject_of(op), fmt::format("the group size is {}", group),
                     "use a multiple of 32: a lane reads 32 weights at a time");
   const std::int64_t groups = group_count(k, group);
-  const auto what = fmt::format("b {} has {} groups of {} in each of its rows", text(b.shape()), groups, group);
+  const auto what = fmt::format("b {} has {} groups of {} in each of its rows", to_text(b.shape()), groups, group);
   require_scale(op, "scale", scale, a.dtype(), {b.shape()[0], groups}, what);
   require_scale(op, "zero", zero, u8, {b.shape()[0], groups}, what);
   return make_product(op, {std::move(a), std::move(b), std::move(scale), std::move(zero)}, group);

@@ -1,6 +1,6 @@
 // Op: the registry, generated from gen/spec/ops.def.
 #include "gen/spec/op.h"
-#include <array>
+#include <algorithm>
 #include <cmath>
 
 namespace kiln {
@@ -19,12 +19,6 @@ constexpr Accuracy absolute_error(double bound) { return {.abs_error = bound}; }
     }                                                                                                                  \
   };
 #include "gen/spec/ops.def"
-#undef KILN_OP
-
-constexpr OpInfo structural(std::string_view name, int arity, OpKind kind, Accuracy accuracy, int cost,
-                            std::string_view note) {
-  return {name, arity, kind, "", nullptr, nullptr, accuracy, cost, note};
-}
 
 constexpr std::string_view sum_note = "n terms in any order: (n - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view mean_note = "as the sum, times the rounded 1 / n";
@@ -35,35 +29,22 @@ constexpr std::string_view scaled_product_note =
 constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
 constexpr OpInfo registry[] = {
-    structural("input", 0, OpKind::leaf, exactly(), 0, "exact: every type but i32 converts to f32 without rounding"),
-    structural("scalar", 0, OpKind::leaf, exactly(), 0, "exact"),
-    structural("constant", 0, OpKind::leaf, exactly(), 0, "exact"),
-    structural("cast", 1, OpKind::cast, exactly(), 1, "one rounding to nearest even; see from_f32"),
-    structural("ungroup", 1, OpKind::ungroup, exactly(), 0, "exact"),
-    structural("row_sum", 1, OpKind::row_reduce, exactly(), 1, sum_note),
-    structural("row_mean", 1, OpKind::row_reduce, exactly(), 1, mean_note),
-    structural("row_max", 1, OpKind::row_reduce, exactly(), 1, extreme_note),
-    structural("row_min", 1, OpKind::row_reduce, exactly(), 1, extreme_note),
-    structural("row_absmax", 1, OpKind::row_reduce, exactly(), 1, extreme_note),
-    structural("group_sum", 1, OpKind::group_reduce, exactly(), 1, sum_note),
-    structural("group_mean", 1, OpKind::group_reduce, exactly(), 1, mean_note),
-    structural("group_max", 1, OpKind::group_reduce, exactly(), 1, extreme_note),
-    structural("group_min", 1, OpKind::group_reduce, exactly(), 1, extreme_note),
-    structural("group_absmax", 1, OpKind::group_reduce, exactly(), 1, extreme_note),
-    structural("matmul_nt", 2, OpKind::product, exactly(), 0, product_note),
-    structural("matmul_nt_scaled", 4, OpKind::product, exactly(), 0, scaled_product_note),
-    structural("matmul_nt_w4", 4, OpKind::product, exactly(), 0, product_note),
-    structural("columns", 1, OpKind::columns, exactly(), 0, "exact"),
+#define KILN_STRUCTURAL_OP(id, arity, kind, cost, note)                                                                \
+  OpInfo{#id, arity, OpKind::kind, "", nullptr, nullptr, exactly(), cost, note},
 #define KILN_OP(id, arity, kind, device, reference, accuracy, cost, note)                                              \
   OpInfo{#id, arity, OpKind::kind, device, id##_function::apply<float>, id##_function::apply<double>, accuracy, cost, note},
 #include "gen/spec/ops.def"
-#undef KILN_OP
+};
+
+constexpr Op all[] = {
+#define KILN_STRUCTURAL_OP(id, ...) Op::id,
+#define KILN_OP(id, ...) Op::id,
+#include "gen/spec/ops.def"
 };
 
 constexpr Op pointwise[] = {
 #define KILN_OP(id, ...) Op::id,
 #include "gen/spec/ops.def"
-#undef KILN_OP
 };
 
 } // namespace
@@ -71,11 +52,11 @@ constexpr Op pointwise[] = {
 const OpInfo& info(Op op) { return registry[static_cast<std::size_t>(op)]; }
 
 std::optional<Op> parse_op(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(registry); ++i)
-    if (registry[i].name == name) return static_cast<Op>(i);
-  return {};
+  const auto found = std::ranges::find(registry, name, &OpInfo::name);
+  return found == std::end(registry) ? std::optional<Op>() : static_cast<Op>(found - registry);
 }
 
+std::span<const Op> all_ops() { return all; }
 std::span<const Op> pointwise_ops() { return pointwise; }
 
 bool is_reduction(Op op) { return info(op).kind == OpKind::row_reduce || info(op).kind == OpKind::group_reduce; }

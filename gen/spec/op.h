@@ -1,4 +1,4 @@
-// Op: the operations an Expr can hold, and the registry that says everything about each of them in one line.
+// Op: the operations of gen/spec/ops.def, and the registry that says everything about each of them.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,15 +9,10 @@ namespace kiln {
 
 enum class OpKind : std::uint8_t { leaf, pointwise, compare, logic, select, cast, row_reduce, group_reduce, ungroup, product, columns };
 
-// Pointwise operations come from gen/spec/ops.def, one line an operation; the rest is structural and fixed.
 enum class Op : std::uint8_t {
-  input, scalar, constant, cast, ungroup,
-  row_sum, row_mean, row_max, row_min, row_absmax,
-  group_sum, group_mean, group_max, group_min, group_absmax,
-  matmul_nt, matmul_nt_scaled, matmul_nt_w4, columns,
+#define KILN_STRUCTURAL_OP(id, ...) id,
 #define KILN_OP(id, ...) id,
 #include "gen/spec/ops.def"
-#undef KILN_OP
 };
 
 // How a function of one operand bends: what its range over an interval of operands follows from.
@@ -66,6 +61,7 @@ struct OpInfo {
 };
 const OpInfo& info(Op op);
 std::optional<Op> parse_op(std::string_view name);
-std::span<const Op> pointwise_ops(); // every operation of gen/spec/ops.def, in its order
+std::span<const Op> all_ops();       // in the order of gen/spec/ops.def
+std::span<const Op> pointwise_ops(); // those of KILN_OP
 bool is_reduction(Op op);            // of a row or of a group
 } // namespace kiln

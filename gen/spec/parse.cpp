@@ -1,19 +1,4 @@
-// The text of a KernelSpec, read back. Line ends are spaces; a comment runs from # to the end of its line.
-//
-//   text       = "kernel" name { dim | input | scalar | let | output }
-//   dim        = "dim" name [ "[" [ int ] ".." [ int ] "]" ]            bounds of a run-time size
-//   input      = "input" name ":" type "[" [ extent { "," extent } ] "]" [ "strided" | "preshuffled" ]
-//   scalar     = "scalar" name ":" type
-//   let        = "let" name "=" sum                                     a value that is used by name below
-//   output     = "output" name ":" type "[" ... "]" "=" sum [ "in_place_of" name ] [ "strided" ]
-//   sum        = product { ( "+" | "-" ) product }
-//   product    = unary { ( "*" | "/" ) unary }
-//   unary      = "-" unary | primary
-//   primary    = number | "inf" | "nan" | name | "(" sum ")" | call
-//   call       = operation "(" sum { "," sum } ")" | ( "cast" | "cast_nonsaturating" ) "(" type "," sum ")"
-//              | "matmul_nt" "(" sum "," sum ")" | "matmul_nt_scaled" "(" sum "," sum "," sum "," sum ")"
-//              | "matmul_nt_w4" "(" sum "," sum "," sum "," sum "," int ")" | "columns" "(" sum "," int "," int ")"
-//              | group reduction "(" sum "," int ")" | "ungroup" "(" sum "," int "," int ")"
+// The text of a KernelSpec, read back by recursive descent. docs/guide.md has the grammar; tests/unit/guide.cpp holds it against this.
 #include "gen/error.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/lexer.h"
@@ -34,16 +19,15 @@ constexpr int max_nesting = 200; // of parentheses, calls and signs: the parser 
 
 std::vector<std::string_view> type_names() {
   std::vector<std::string_view> names;
-  for (const DType type : all_dtypes()) names.push_back(name(type));
+  for (const DType type : all_dtypes()) names.push_back(to_string(type));
   return names;
 }
 
 std::vector<std::string_view> operation_names() {
-  std::vector<std::string_view> names = {"cast", "cast_nonsaturating", "ungroup", "matmul_nt", "matmul_nt_scaled", "matmul_nt_w4", "columns"};
-  for (const Op op : {Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::group_sum, Op::group_mean,
-                      Op::group_max, Op::group_min, Op::group_absmax})
-    names.push_back(info(op).name);
-  for (const Op op : pointwise_ops()) names.push_back(info(op).name);
+  std::vector<std::string_view> names;
+  for (const Op op : all_ops())
+    if (info(op).arity > 0) names.push_back(info(op).name);
+  names.push_back("cast_nonsaturating");
   return names;
 }
 
@@ -86,7 +70,7 @@ private:
   }
   void expect(std::string_view text) {
     if (!accept(text))
-      refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "see the grammar of spec texts");
+      refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "docs/guide.md has the grammar");
   }
   Token expect_name(std::string_view what) {
     if (current().kind != Token::Kind::name)
@@ -203,9 +187,9 @@ private:
     const Expr value = sum();
     if (declared != value.shape())
       refuse(shape_token,
-             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, text(declared),
-                         text(value.shape())),
-             fmt::format("write {}{}", name(type), text(value.shape())));
+             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, to_text(declared),
+                         to_text(value.shape())),
+             fmt::format("write {}{}", to_string(type), to_text(value.shape())));
     OutputOptions options;
     if (accept("in_place_of")) options.in_place_of = expect_name("the input's name").text;
     if (accept("strided")) options.layout = Layout::strided;

@@ -36,7 +36,7 @@ public:
     for (const Expr& input : spec_.inputs())
       out_ += fmt::format("input {}: {}{}\n", input->name, type_text(input.dtype(), input.shape()),
                           layout_text(input->layout));
-    for (const Expr& scalar : spec_.scalars()) out_ += fmt::format("scalar {}: {}\n", scalar->name, name(scalar.dtype()));
+    for (const Expr& scalar : spec_.scalars()) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
     for (const Expr& node : nodes_) {
       if (!is_shared(node)) continue;
       const std::string value = expression(node).text;
@@ -60,7 +60,7 @@ private:
   static std::string type_text(DType type, const Shape& shape) {
     std::string dims;
     for (const Dim& dim : shape) dims += (dims.empty() ? "" : ", ") + (dim.is_dynamic() ? dim.name() : dim.text());
-    return fmt::format("{}[{}]", name(type), dims);
+    return fmt::format("{}[{}]", to_string(type), dims);
   }
 
   static std::string_view layout_text(Layout layout) {
@@ -115,7 +115,7 @@ private:
 
   Printed call(const Expr& node) const {
     std::string arguments;
-    if (node.op() == Op::cast) arguments = name(node.dtype());
+    if (node.op() == Op::cast) arguments = to_string(node.dtype());
     for (const Expr& each : node.operands()) arguments += (arguments.empty() ? "" : ", ") + reference(each).text;
     if (node->group != 0) arguments += fmt::format(", {}", node->group);
     if (node.op() == Op::columns) arguments += fmt::format(", {}, {}", node->first, node.shape().back().size());

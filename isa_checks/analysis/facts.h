@@ -11,12 +11,11 @@
 
 namespace kiln::isa {
 
-// From the metadata note; what it lacks comes from the kernel descriptor and, for accumulation registers, from the
-// code.
+// From the metadata note and the kernel descriptor; of registers and LDS the larger, because the descriptor is what is allocated.
 struct Resources {
-  int vgprs = 0;      // in the unified file: architectural (rounded to 4 when there are others) + accumulation
-  int arch_vgprs = 0; // a part of vgprs
-  int agprs = 0;      // the other part
+  int vgprs = 0;      // in the unified file: architectural + accumulation
+  int arch_vgprs = 0; // those before the descriptor's accum_offset
+  int agprs = 0;      // those from there on
   int sgprs = 0;
   int lds_bytes = 0;                    // static, per workgroup
   int scratch_bytes = 0;                // per lane

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 std::string line(std::string_view name, std::string_view value) { return fmt::format("  {:<16} {}\n", name, value); }
 
 std::string memory_name(const MemoryOp& op) {
-  return fmt::format("{}_{}{}", name_of(op.space), name_of(op.direction), op.to_lds ? "_to_lds" : "");
+  return fmt::format("{}_{}{}", to_string(op.space), to_string(op.direction), op.to_lds ? "_to_lds" : "");
 }
 
 std::string histogram_text(std::string_view counter, const WaitHistogram& histogram) {
@@ -49,7 +49,7 @@ std::string to_text(const KernelFacts& facts) {
   text += line("workgroup", fmt::format("{} lanes{}", r.workgroup_size,
                                         r.workgroup_size_known ? "" : " (not said, the most assumed)"));
   std::string limit = fmt::format("{:g} waves per SIMD, {} workgroups per CU, limited by {}", o.waves_per_simd,
-                                  o.workgroups_per_cu, name_of(o.limit));
+                                  o.workgroups_per_cu, to_string(o.limit));
   if (o.next_vgprs > 0)
     limit += fmt::format(" ({} fewer would allow more)", r.vgprs - o.next_vgprs);
   if (o.compiler_waves_per_simd != o.waves_per_simd)
@@ -58,7 +58,7 @@ std::string to_text(const KernelFacts& facts) {
   std::string mix;
   for (std::size_t i = 0; i < facts.classes.size(); ++i)
     if (facts.classes[i] != 0)
-      mix += fmt::format(", {} {}", name_of(static_cast<InstructionClass>(i)), facts.classes[i]);
+      mix += fmt::format(", {} {}", to_string(static_cast<InstructionClass>(i)), facts.classes[i]);
   text += line("instructions", fmt::format("{} in {} bytes{}", facts.instructions, facts.code_bytes, mix));
   if (facts.undecodable != 0)
     text += line("undecodable", fmt::format("{} words", facts.undecodable));
@@ -97,7 +97,7 @@ std::string to_json(const KernelFacts& facts) {
   json["occupancy"] = {{"waves_per_simd", o.waves_per_simd},
                        {"waves_per_cu", o.waves_per_cu},
                        {"workgroups_per_cu", o.workgroups_per_cu},
-                       {"limit", name_of(o.limit)},
+                       {"limit", to_string(o.limit)},
                        {"allocated_vgprs", o.allocated_vgprs},
                        {"allocated_lds_bytes", o.allocated_lds_bytes},
                        {"next_vgprs", o.next_vgprs},
@@ -106,11 +106,11 @@ std::string to_json(const KernelFacts& facts) {
   json["code_bytes"] = facts.code_bytes;
   json["undecodable"] = facts.undecodable;
   for (std::size_t i = 0; i < facts.classes.size(); ++i)
-    json["classes"][std::string(name_of(static_cast<InstructionClass>(i)))] = facts.classes[i];
+    json["classes"][std::string(to_string(static_cast<InstructionClass>(i)))] = facts.classes[i];
   json["memory"] = Json::array();
   for (const auto& [op, count] : facts.memory)
-    json["memory"].push_back({{"space", name_of(op.space)},
-                              {"direction", name_of(op.direction)},
+    json["memory"].push_back({{"space", to_string(op.space)},
+                              {"direction", to_string(op.direction)},
                               {"bytes", op.bytes},
                               {"to_lds", op.to_lds},
                               {"count", count}});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double wave_clocks = 4; // 64 lanes on 16 lanes of a SIMD
 constexpr double quarter_rate = 16;
-constexpr double lanes = 64;
+constexpr double lanes = TargetFacts::wave_size;
 constexpr double simds = 4;
 constexpr double memory_path_bytes = 64; // the vector memory path of a CU, bytes a clock
 
@@ -44,7 +44,7 @@ double nop_states(const Instruction& instruction) {
 
 } // namespace
 
-std::string_view name_of(Pipe pipe) {
+std::string_view to_string(Pipe pipe) {
   static constexpr std::array<std::string_view, pipe_count> names{"salu", "valu", "trans", "matrix", "lds", "vector_memory"};
   return names[static_cast<std::size_t>(pipe)];
 }
@@ -72,8 +72,8 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
   case InstructionClass::trans:
     return {Pipe::trans, quarter_rate, 0};
   case InstructionClass::mfma: {
-    const auto shape = matrix_shape(instruction, target);
-    return {Pipe::matrix, static_cast<double>(shape ? shape->cycles : 4), shape ? static_cast<double>(shape->operations()) : 0};
+    const auto shape = matrix_shape(instruction, operands_of(instruction), target);
+    return {Pipe::matrix, static_cast<double>(shape ? shape->cycles() : clocks_per_pass), shape ? static_cast<double>(shape->operations()) : 0};
   }
   case InstructionClass::vmem_load:
   case InstructionClass::vmem_store:
@@ -131,10 +131,10 @@ std::string to_text(const IssueEstimate& issue, const Program& program) {
   for (const LoopIssue& l : issue.loops) {
     text += fmt::format("  {}:", l.loop == nothing ? "whole kernel, loops ten times a level" : program.loop_name(l.loop));
     for (std::size_t p = 0; p < pipe_count; ++p)
-      if (l.clocks[p] > 0) text += fmt::format(" {} {:g}", name_of(static_cast<Pipe>(p)), l.clocks[p]);
+      if (l.clocks[p] > 0) text += fmt::format(" {} {:g}", to_string(static_cast<Pipe>(p)), l.clocks[p]);
     text += fmt::format(" clocks a CU; {:g} operations, {:g} B, {:.2f} a byte; ", l.operations, l.memory_bytes, l.intensity());
     text += l.memory_bound() ? fmt::format("bound by memory ({:.0f} clocks)\n", l.memory_clocks)
-                             : fmt::format("bound by {} (memory takes {:.0f} clocks)\n", name_of(l.busiest), l.memory_clocks);
+                             : fmt::format("bound by {} (memory takes {:.0f} clocks)\n", to_string(l.busiest), l.memory_clocks);
   }
   return text;
 }
@@ -144,7 +144,7 @@ std::string to_json(const IssueEstimate& issue, const Program&) {
   Json json = Json::array();
   for (const LoopIssue& l : issue.loops) {
     Json clocks;
-    for (std::size_t p = 0; p < pipe_count; ++p) clocks[std::string(name_of(static_cast<Pipe>(p)))] = l.clocks[p];
+    for (std::size_t p = 0; p < pipe_count; ++p) clocks[std::string(to_string(static_cast<Pipe>(p)))] = l.clocks[p];
     json.push_back({{"loop", l.loop == nothing ? Json() : Json(l.loop)},
                     {"clocks", clocks},
                     {"nop_clocks", l.nop_clocks},
@@ -152,7 +152,7 @@ std::string to_json(const IssueEstimate& issue, const Program&) {
                     {"memory_bytes", l.memory_bytes},
                     {"memory_clocks", l.memory_clocks},
                     {"operations_per_byte", l.intensity()},
-                    {"bound", l.memory_bound() ? "memory" : name_of(l.busiest)}});
+                    {"bound", l.memory_bound() ? "memory" : to_string(l.busiest)}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,7 +1,7 @@
 // IssueEstimate: how long each pipe of a compute unit is busy with one repetition of a loop, and the roofline that
 // follows: what bounds the loop, and how far apart the bounds are.
 #pragma once
-#include "isa_checks/decode/matrix_shape.h"
+#include "isa_checks/target/matrix_shape.h"
 #include "isa_checks/analysis/memory_accesses.h"
 #include "isa_checks/decode/program.h"
 #include <array>
@@ -14,7 +14,7 @@ namespace kiln::isa {
 
 enum class Pipe : std::uint8_t { salu, valu, trans, matrix, lds, vector_memory };
 inline constexpr std::size_t pipe_count = 6;
-std::string_view name_of(Pipe pipe); // "vector_memory"
+std::string_view to_string(Pipe pipe); // "vector_memory"
 
 // Clocks for one wave on each of the four SIMDs, one repetition: SIMDs have a scalar and vector pipe each, and share LDS and
 // the vector memory path. Inner loops count as often as the weights say (ten times a level, when nothing else is known).

@@ -35,7 +35,7 @@ KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassemb
   }
   result.occupancy = occupancy_report(object.target(), result.facts.resources);
   result.weights = block_weights(program);
-  result.waits = analyze_waits(program);
+  result.waits = analyse_waits(program);
   result.concurrency = loop_concurrency(result.waits, result.facts.occupancy, object.target());
   result.memory = analyse_memory(program, result.operands, result.uses,
                                  lane_addresses(program, result.operands, kernel, result.facts.resources), object.target());

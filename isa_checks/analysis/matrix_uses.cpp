@@ -2,6 +2,7 @@
 #include "isa_checks/analysis/matrix_uses.h"
 #include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/analysis/readers.h"
+#include "isa_checks/target/hazards.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -34,20 +35,12 @@ const MatrixUse* MatrixAnalysis::find(std::size_t instruction) const {
   return at != uses.end() && at->instruction == instruction ? &*at : nullptr;
 }
 
-int result_wait_states(const MatrixShape& shape, const TargetFacts& target) {
-  const int passes = shape.passes();
-  const bool gfx950 = target.lds_read_banks == 64;
-  if (!shape.xdl && shape.input == "f64") return shape.m == 4 ? 6 : gfx950 ? 19 : 11;
-  if (!shape.xdl) return passes + 2;
-  return passes + 3 + (gfx950 && passes > 2 ? 1 : 0); // 5, 7, 11, 19; on gfx950 5, 8, 12, 20
-}
-
 MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
                               const TargetFacts& target) {
   MatrixAnalysis result;
   for (std::size_t b = 0; b < program.blocks.size(); ++b)
     for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i) {
-      const auto shape = matrix_shape(program.instructions[i], target);
+      const auto shape = matrix_shape(program.instructions[i], operands[i], target);
       if (!shape || uses[i].write_count == 0) continue;
       MatrixUse use{.instruction = i,
                     .loop = program.blocks[b].loop,
@@ -55,7 +48,7 @@ MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands
                     .result = uses[i].write_list[0],
                     .next_in_chain = {},
                     .next_reader = {}};
-      use.states_needed = result_wait_states(*shape, target);
+      use.states_needed = matrix_result_states(*shape, target);
       for (const Reader& reader : readers_of(program, uses, i, use.result, reach).list) {
         const bool chain = accumulates_on(program.instructions[reader.instruction], operands[reader.instruction], use.result);
         auto& nearest = chain ? use.next_in_chain : use.next_reader;
@@ -82,7 +75,7 @@ std::string to_text(const MatrixAnalysis& matrix, const Program& program) {
       nops += use->nop_states;
     }
     const MatrixShape& s = list.front()->shape;
-    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes(), s.cycles,
+    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes, s.cycles(),
                         s.operations());
     if (shortest >= 0) text += fmt::format(", chains with {} instructions between at the least", shortest);
     if (nops > 0) text += fmt::format(", {} wait states in s_nop before readers", nops);
@@ -99,7 +92,7 @@ std::string to_json(const MatrixAnalysis& matrix, const Program& program) {
     json.push_back({{"address", program.instructions[use.instruction].address},
                     {"mnemonic", program.instructions[use.instruction].mnemonic},
                     {"loop", use.loop == nothing ? Json() : Json(use.loop)},
-                    {"passes", use.shape.passes()},
+                    {"passes", use.shape.passes},
                     {"operations", use.shape.operations()},
                     {"next_in_chain", number(use.next_in_chain)},
                     {"next_reader", number(use.next_reader)},

@@ -1,7 +1,6 @@
 // MatrixAnalysis: the matrix instructions of a kernel, how far apart those are that depend on one another, and the wait
 // states that s_nop spends between a result and its reader.
 #pragma once
-#include "isa_checks/decode/matrix_shape.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/decode/program.h"
 #include <optional>
@@ -29,9 +28,6 @@ struct MatrixAnalysis {
   std::vector<MatrixUse> uses; // by address
   const MatrixUse* find(std::size_t instruction) const;
 };
-
-// Wait states between a matrix instruction and a reader that is not its own chain (LLVM, GCNHazardRecognizer.cpp).
-int result_wait_states(const MatrixShape& shape, const TargetFacts& target);
 
 MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
                               const TargetFacts& target);

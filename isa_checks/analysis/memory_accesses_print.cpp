@@ -8,7 +8,7 @@ namespace kiln::isa {
 namespace {
 
 std::string kind_of(const MemoryAccess& a) {
-  std::string text = fmt::format("{}_{} {} B", name_of(a.op.space), name_of(a.op.direction), a.op.bytes);
+  std::string text = fmt::format("{}_{} {} B", to_string(a.op.space), to_string(a.op.direction), a.op.bytes);
   if (a.op.to_lds) text += " to LDS";
   for (const auto& [set, name] : {std::pair(a.sc0, "sc0"), std::pair(a.sc1, "sc1"), std::pair(a.nt, "nt")})
     if (set) text += fmt::format(" {}", name);
@@ -52,8 +52,8 @@ std::string to_json(const MemoryAnalysis& memory, const Program& program) {
   for (const MemoryAccess& a : memory.accesses) {
     Json one{{"address", program.instructions[a.instruction].address},
              {"loop", loop_of(a.loop)},
-             {"space", name_of(a.op.space)},
-             {"direction", name_of(a.op.direction)},
+             {"space", to_string(a.op.space)},
+             {"direction", to_string(a.op.direction)},
              {"bytes", a.op.bytes},
              {"to_lds", a.op.to_lds},
              {"sc0", a.sc0},

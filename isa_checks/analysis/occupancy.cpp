@@ -14,7 +14,7 @@ int divide_up(int value, int by) { return (value + by - 1) / by; }
 
 int waves_by_vgprs(const TargetFacts& target, int vgprs) {
   const int allocated = round_up(sane(vgprs), target.vgpr_granule);
-  return std::min(target.max_waves_per_simd, target.vgprs_per_simd / allocated);
+  return std::min(target.max_waves_per_simd, target.max_vgprs / allocated);
 }
 
 // LLVM's AMDGPUBaseInfo.cpp, getOccupancyWithNumSGPRs for gfx9 (it allows 10 waves up to 80); beyond 100 it gives 7.
@@ -34,7 +34,7 @@ int waves_by_compiler(const TargetFacts& target, const OccupancyInput& input, in
 
 } // namespace
 
-std::string_view name_of(OccupancyLimit limit) {
+std::string_view to_string(OccupancyLimit limit) {
   static constexpr std::array<std::string_view, 4> names{"wave_slots", "vgprs", "sgprs", "lds"};
   return names[static_cast<std::size_t>(limit)];
 }
@@ -67,7 +67,8 @@ Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input) {
   if (result.limit == OccupancyLimit::vgprs)
     for (int count = result.allocated_vgprs - target.vgpr_granule; count > 0 && result.next_vgprs == 0;
          count -= target.vgpr_granule)
-      if (by_waves(waves_by_vgprs(target, count)) > result.workgroups_per_cu)
+      if (std::min({by_waves(waves_by_vgprs(target, count)), slots, result.lds_workgroups, by_waves(result.sgpr_waves)}) >
+          result.workgroups_per_cu)
         result.next_vgprs = count;
   return result;
 }

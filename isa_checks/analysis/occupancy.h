@@ -11,7 +11,7 @@ enum class OccupancyLimit {
   sgprs,
   lds,
 };
-std::string_view name_of(OccupancyLimit limit); // "wave_slots"
+std::string_view to_string(OccupancyLimit limit); // "wave_slots"
 
 // What a kernel asks for. Registers are per wave (per lane for VGPRs, both kinds together), LDS is per workgroup.
 struct OccupancyInput {

@@ -55,7 +55,7 @@ OccupancyReport occupancy_report(const TargetFacts& target, const Resources& res
   report.lds = step_down(target, input, &OccupancyInput::lds_bytes, current);
   report.sgprs = step_down(target, input, &OccupancyInput::sgprs, current);
   if (current > 0) {
-    report.spare_vgprs = spare(target, input, &OccupancyInput::vgprs, target.vgprs_per_simd, current);
+    report.spare_vgprs = spare(target, input, &OccupancyInput::vgprs, target.max_vgprs, current);
     report.spare_lds_bytes = spare(target, input, &OccupancyInput::lds_bytes, target.lds_bytes, current);
   }
   return report;
@@ -63,7 +63,7 @@ OccupancyReport occupancy_report(const TargetFacts& target, const Resources& res
 
 std::string to_text(const OccupancyReport& r) {
   std::string text = fmt::format("  {} waves per SIMD ({} workgroups per CU), limited by {}\n", count_text(r.now.waves_per_simd),
-                                 r.now.workgroups_per_cu, name_of(r.now.limit));
+                                 r.now.workgroups_per_cu, to_string(r.now.limit));
   const auto line = [&](const std::optional<OccupancyStep>& step, std::string_view unit) {
     if (step)
       text += fmt::format("  {} {} fewer give {} waves instead of {}\n", step->fewer, unit, count_text(step->waves_per_simd),
@@ -84,7 +84,7 @@ std::string to_json(const OccupancyReport& r) {
   };
   const Json json{{"waves_per_simd", r.now.waves_per_simd},
                   {"workgroups_per_cu", r.now.workgroups_per_cu},
-                  {"limit", name_of(r.now.limit)},
+                  {"limit", to_string(r.now.limit)},
                   {"vgprs", step(r.vgprs)},
                   {"sgprs", step(r.sgprs)},
                   {"lds", step(r.lds)},

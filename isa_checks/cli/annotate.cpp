@@ -11,7 +11,7 @@ std::string range_text(int least, int most) {
 }
 
 std::string explain_wait(const WaitPoint& point, const Program& program) {
-  std::string text = fmt::format("{}({}): ", name_of(point.counter), point.value);
+  std::string text = fmt::format("{}({}): ", to_string(point.counter), point.value);
   if (point.idle())
     return text + (point.most_outstanding == 0
                        ? "nothing is outstanding"

@@ -17,6 +17,21 @@ double hot_instructions(const ScannedKernel& k) {
   return k.loops.empty() ? k.facts.instructions : sum;
 }
 
+// Instructions of the innermost loops for each unit of their work; 0 when they do none of it.
+double per_work(const ScannedKernel& k, std::uint64_t LoopDigest::*work, double unit) {
+  double instructions = 0, sum = 0;
+  for (const LoopDigest& loop : k.loops)
+    if (loop.innermost && loop.*work > 0) {
+      instructions += loop.instructions;
+      sum += static_cast<double>(loop.*work);
+    }
+  return sum > 0 ? instructions * unit / sum : 0;
+}
+double per_kib(const ScannedKernel& k) { return per_work(k, &LoopDigest::bytes_moved, 1024); }
+double per_operation(const ScannedKernel& k) { return per_work(k, &LoopDigest::matrix_operations, 1e6); }
+// What a kernel does must not decide: more instructions are worse only where neither bytes nor operations tell how much they do.
+double without_work(const ScannedKernel& k) { return per_kib(k) > 0 || per_operation(k) > 0 ? 0 : hot_instructions(k); }
+
 double loop_drains(const ScannedKernel& k) {
   double sum = 0;
   for (const LoopDigest& loop : k.loops)
@@ -59,7 +74,10 @@ constexpr Metric table[] = {
      "spilled scalar registers"},
     {"instructions", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.instructions); },
      "instructions of the kernel"},
-    {"hot_instructions", "", 1, 10, hot_instructions, "instructions of the innermost loops (without loops: of the kernel)"},
+    {"hot_instructions", "", 1, never, hot_instructions, "instructions of the innermost loops (without loops: of the kernel)"},
+    {"instructions_per_kib", "", 1, 10, per_kib, "of innermost loops, for each KiB of device memory that a wave moves"},
+    {"instructions_per_operation", "", 1, 10, per_operation, "of innermost loops, for a million matrix operations"},
+    {"other_hot_instructions", "", 1, 10, without_work, "hot_instructions of kernels for which neither of the two above exists"},
     {"global_width", "B", -1, 0,
      [](const ScannedKernel& k) {
        return mean_width(k.facts, {MemorySpace::global, MemorySpace::buffer, MemorySpace::flat});

@@ -85,9 +85,9 @@ private:
         streams.out << (m.regression ? paint("31", line) : better ? paint("32", line) : line) << '\n';
       }
       for (const Finding& f : c.came)
-        streams.out << paint("31", fmt::format("  ! came: {} {}: {}", f.rule, name_of(f.severity), f.message)) << '\n';
+        streams.out << paint("31", fmt::format("  ! came: {} {}: {}", f.rule, to_string(f.severity), f.message)) << '\n';
       for (const Finding& f : c.went)
-        streams.out << paint("32", fmt::format("    went: {} {}: {}", f.rule, name_of(f.severity), f.message)) << '\n';
+        streams.out << paint("32", fmt::format("    went: {} {}: {}", f.rule, to_string(f.severity), f.message)) << '\n';
     }
     streams.out << fmt::format("{} of {} changed, {} got worse\n", changes.size(), plural(kernels, "kernel"), regressions);
   }
@@ -95,7 +95,7 @@ private:
   static Json rules_of(const std::vector<Finding>& findings) {
     Json list = Json::array();
     for (const Finding& f : findings)
-      list.push_back({{"rule", f.rule}, {"severity", name_of(f.severity)}, {"message", f.message}});
+      list.push_back({{"rule", f.rule}, {"severity", to_string(f.severity)}, {"message", f.message}});
     return list;
   }
 

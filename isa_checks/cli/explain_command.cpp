@@ -20,13 +20,13 @@ class Explain : public Command {
 public:
   Explain()
       : Command("isa_lint explain", "What a rule finds, why it costs and what to try; without RULE, the list of all rules") {
-    app.add_option("rule", rule_, "The rule's id, such as MEM001")->type_name("RULE");
+    app.add_option("rule", rule_, "A rule by id or name, or several by the beginning of their ids: MEM001, mem, narrow-global-access")->type_name("RULE");
   }
 
   int run(Streams& streams) override {
     if (rule_.empty())
       list(streams.out);
-    else if (rule_ == contract_rule)
+    else if (names_rule(rule_, contract_rule))
       streams.out << contract_page;
     else
       explain(streams.out);
@@ -36,19 +36,16 @@ public:
 private:
   static void list(std::ostream& out) {
     for (const Rule& rule : all_rules())
-      out << fmt::format("{:<8} {:<8} {:<4} {}\n", rule.id, name_of(rule.severity), rule.on ? "on" : "off", rule.summary);
+      out << fmt::format("{:<8} {:<8} {:<4} {}\n", rule.id, to_string(rule.severity), rule.on ? "on" : "off", rule.summary);
     out << fmt::format("{:<8} {:<8} {:<4} {}\n", contract_rule, "error", "on", "an expectation of the kernel is not met");
   }
 
   void explain(std::ostream& out) const {
-    const Rule* const rule = find_rule(rule_);
-    if (!rule) throw Error("rule '" + rule_ + "'", "there is no such rule", "isa_lint explain lists them");
-    if (const std::string_view page = rule_page(rule_); !page.empty()) {
-      out << with_line_feed(page);
-      return;
+    std::string_view separator;
+    for (const std::string& id : rules_named(rule_, "isa_lint explain")) {
+      out << separator << with_line_feed(find_rule(id)->page);
+      separator = "\n";
     }
-    out << fmt::format("# {} {}: {}\n\nSeverity {}, {} by default.\n\nWhy: {}\n\nTry: {}\n", rule->id, rule->name, rule->summary,
-                       name_of(rule->severity), rule->on ? "on" : "off", rule->why, rule->advice);
   }
 
   std::string rule_;

@@ -32,7 +32,7 @@ Row row(const KernelFacts& f) {
           fmt::format("{}", r.lds_bytes),
           fmt::format("{}", r.scratch_bytes),
           fmt::format("{:g}", f.occupancy.waves_per_simd),
-          std::string(name_of(f.occupancy.limit)),
+          std::string(to_string(f.occupancy.limit)),
           widths_text(widths(f, {global, buffer, flat}, {load})),
           widths_text(widths(f, {global, buffer, flat}, {store})),
           widths_text(widths(f, {lds}, {load, store}))};

@@ -28,7 +28,7 @@ using MakeReport = std::unique_ptr<ReportWriter> (*)(std::ostream&);
 class Lint : public Command {
 public:
   Lint() : Command("isa_lint", description) {
-    app.add_option("files", files_, "Code objects, bundles, programs, libraries, assembly text, folders")
+    app.add_option("files", files_, "Code objects, bundles, programs, libraries, assembly text, folders; - is standard input")
         ->required()
         ->type_name("FILES");
     add_input_options(app, arguments_);
@@ -36,8 +36,9 @@ public:
     app.add_option("--format", format_, "text (default), json, sarif, html or github")
         ->type_name("FORMAT")
         ->check(CLI::IsMember({"text", "json", "sarif", "html", "github"}));
+    app.add_flag("--statistics", statistics_, "How many findings each rule has, instead of the findings");
     app.add_option("-o,--output", output_, "Write the report to FILE instead of standard output")->type_name("FILE");
-    app.add_option("--write-baseline", write_baseline_, "Write all findings to FILE, for a later --baseline, and end with 0")
+    app.add_option("--write-baseline", write_baseline_, "Write all findings to FILE, for a later --baseline, print the summary alone, and end with 0")
         ->type_name("FILE");
     app.set_version_flag("--version", "isa_lint " KILN_VERSION);
     app.footer(footer);
@@ -80,13 +81,17 @@ private:
   std::unique_ptr<ReportWriter> make(std::ostream& out, bool colour) const {
     const std::map<std::string_view, MakeReport> formats{
         {"json", make_json_report}, {"sarif", make_sarif_report}, {"html", make_html_report}, {"github", make_github_report}};
+    if (statistics_) return make_statistics_report(out);
+    // A baseline of a large collection is written to be silent about it.
+    if (!write_baseline_.empty() && format_.empty()) return make_summary_report(out);
     const auto at = formats.find(format_);
     return at == formats.end() ? make_text_report(out, colour) : at->second(out);
   }
 
   ScanArguments arguments_;
   std::vector<std::string> files_;
-  std::string format_ = "text", output_, write_baseline_;
+  bool statistics_ = false;
+  std::string format_, output_, write_baseline_;
 };
 
 } // namespace

@@ -3,16 +3,17 @@
 #include "isa_checks/error.h"
 #include "isa_checks/object/yaml.h"
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <iterator>
 
 namespace kiln::isa::cli {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view settings_name = ".isa_lint.yaml";
+constexpr std::size_t largest_text = 16 << 20; // bytes; settings, expectations and baselines have kilobytes
 
 // The nearest settings file in the folder of `file` or above; "" when there is none.
 std::string find_settings(const std::string& file) {
@@ -70,18 +71,16 @@ private:
   }
 
   std::vector<std::string> ids(const YamlNode& node, const std::string& key) const {
-    std::vector<std::string> result = read_.texts(node, key);
-    for (const std::string& id : result)
-      if (!find_rule(id)) read_.fail(node, fmt::format("there is no rule '{}'", id), "isa_lint explain lists them");
+    std::vector<std::string> result;
+    for (const std::string& word : read_.texts(node, key))
+      for (std::string& id : rules_named(word, fmt::format("{}:{}", path_, node.line))) result.push_back(std::move(id));
     return result;
   }
 
   void rules(const YamlNode& node) {
     read_.expect(node, YamlNode::Kind::map, "rules");
     for (const auto& [key, value] : node.keys) {
-      if (key == "enable" && value.text == "all")
-        policy_.rules.all = true;
-      else if (key == "enable")
+      if (key == "enable")
         policy_.rules.with = ids(value, key);
       else if (key == "disable")
         policy_.rules.without = ids(value, key);
@@ -105,6 +104,12 @@ private:
         read_.unknown_key(value, key, "first_vgpr or allowed");
   }
 
+  std::string suppressed_rule(const YamlNode& node) const {
+    const std::string word = read_.text(node, "rule");
+    if (word != "*" && !names_rule(word, contract_rule)) rules_named(word, fmt::format("{}:{}", path_, node.line)); // throws
+    return word;
+  }
+
   void suppress(const YamlNode& node) {
     read_.expect(node, YamlNode::Kind::list, "suppress");
     for (const YamlNode& item : node.items) {
@@ -113,7 +118,7 @@ private:
       bool reason = false;
       for (const auto& [key, value] : item.keys) {
         if (key == "rule")
-          entry.rule = read_.text(value, key);
+          entry.rule = suppressed_rule(value);
         else if (key == "kernel")
           entry.kernel = read_.text(value, key);
         else if (key == "arch")
@@ -142,7 +147,15 @@ std::string read_text_file(const std::string& path) {
   std::error_code error;
   if (!file || fs::is_directory(path, error))
     throw Error(path, "it cannot be opened for reading", "check the path and its permissions");
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::string text;
+  std::array<char, 64 * 1024> piece;
+  do {
+    file.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > largest_text)
+      throw Error(path, fmt::format("it has more than {} MiB", largest_text >> 20), "give the file that was meant");
+  } while (file);
+  return text;
 }
 
 Policies::Policies(PolicyOptions options) : options_(std::move(options)) {}

@@ -12,6 +12,8 @@
 
 namespace kiln::isa::cli {
 
+inline constexpr std::string_view contract_rule = "EXPECT"; // of findings about unmet expectations
+
 // What the command line says; an option that was not given is empty and leaves the word to the settings file.
 struct PolicyOptions {
   LintOptions rules = {};                                // `least` is not used

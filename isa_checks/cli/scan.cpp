@@ -2,13 +2,17 @@
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/input/mapped_file.h"
 #include "isa_checks/object/readable_name.h"
+#include "isa_checks/plural.h"
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iostream>
+#include <iterator>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace kiln::isa::cli {
@@ -59,6 +63,11 @@ LoopDigest digest(const KernelAnalysis& a, std::size_t index) {
                     .bytes_a_trip = flight.bytes_a_trip,
                     .least_bytes_in_flight = flight.least_bytes,
                     .drains = flight.drains};
+  const LoopTraffic& traffic = a.memory.loops[index];
+  result.bytes_moved = traffic.loaded + traffic.stored;
+  for (const MatrixUse& use : a.matrix.uses)
+    if (std::ranges::binary_search(loop.blocks, a.program.block_of(use.instruction)))
+      result.matrix_operations += static_cast<std::uint64_t>(use.shape.operations());
   for (const std::size_t block : loop.blocks)
     result.instructions += static_cast<std::uint32_t>(a.program.blocks[block].end - a.program.blocks[block].begin);
   return result;
@@ -82,6 +91,7 @@ public:
     finish(false);
     workers.clear(); // joins
     if (failure_) std::rethrow_exception(failure_);
+    warn_of_unused();
     return totals_;
   }
 
@@ -90,7 +100,7 @@ private:
     std::vector<std::uint64_t> sizes(files.size());
     for (std::size_t i = 0; i < files.size(); ++i) {
       std::error_code error;
-      const auto size = std::filesystem::file_size(files[i], error);
+      const auto size = files[i] == standard_input ? 0 : std::filesystem::file_size(files[i], error);
       sizes[i] = error ? 0 : size;
       all_ += sizes[i];
     }
@@ -105,20 +115,34 @@ private:
   void read_file(const std::string& path, std::uint64_t before) {
     ++totals_.files;
     try {
+      if (path == standard_input) return read_bytes(path, standard_input_bytes(), {});
       MappedFile file(path);
-      const auto policy = policies_.of(path);
-      const auto baseline = policies_.baseline(*policy);
-      InputVisitor visitor;
-      visitor.object = [&](Bytes bytes, const std::string& name) { enqueue(std::move(bytes), name, path, policy, baseline); };
-      visitor.skipped = [&](const std::string& arch) { count_skipped(arch); };
-      visitor.failed = [&](const Error& error) { fail(error); };
-      read_input(file.bytes(), path, options_.input, visitor, [&](std::uint64_t done) {
+      read_bytes(path, file.bytes(), [&](std::uint64_t done) {
         file.done_until(done);
         show(before + done);
       });
     } catch (const Error& error) {
       fail(error);
     }
+  }
+
+  static Bytes standard_input_bytes() {
+    Bytes bytes{std::istreambuf_iterator<char>(std::cin), {}};
+    if (bytes.empty()) throw Error("standard input", "it is empty", "pipe a file of any kind that isa_lint reads into it");
+    return bytes;
+  }
+
+  void read_bytes(const std::string& path, std::span<const std::uint8_t> bytes, const std::function<void(std::uint64_t)>& done) {
+    const auto policy = policies_.of(path);
+    const auto baseline = policies_.baseline(*policy);
+    in_use_.insert(policy);
+    InputVisitor visitor;
+    visitor.object = [&](Bytes object, const std::string& name) { enqueue(std::move(object), name, path, policy, baseline); };
+    visitor.skipped = [&](const std::string& arch) { count_skipped(arch); };
+    visitor.failed = [&](const Error& error) { fail(error); };
+    const bool named = std::ranges::find(options_.paths, path) != options_.paths.end();
+    if (!named) visitor.no_device_code = [&] { ++totals_.host_files; }; // a folder's; the workers do not touch this
+    read_input(bytes, path == standard_input ? "standard input" : path, options_.input, visitor, done);
   }
 
   void count_skipped(const std::string& arch) {
@@ -150,8 +174,8 @@ private:
     std::shared_ptr<Job> job;
     try {
       job = std::make_shared<Job>(Job{load_code_object(std::move(bytes), name), next_job_++, path, policy, baseline});
-    } catch (const UnknownArch& other) {
-      return count_skipped(other.fact.substr(other.fact.find("machine")).substr(0, 12));
+    } catch (const UnknownMachine& other) {
+      return count_skipped(other.machine);
     } catch (const Error& error) {
       return fail(error);
     }
@@ -226,10 +250,11 @@ private:
 
   void judge(const Job& job, const KernelAnalysis& analysis, const SourceLines& lines, ScannedKernel& result) {
     LintOptions rules = job.policy->rules;
-    rules.least = job.policy->severity;
+    if (job.policy->suppressions.empty()) rules.least = job.policy->severity; // else an entry may be for what is below it
     result.findings = lint(analysis, rules);
     for (const KernelExpectations* entry :
          expectations_for(job.policy->expectations, analysis.facts.kernel, analysis.facts.arch)) {
+      mark_used(entry);
       result.contracts.push_back(check_isa(analysis, entry->expectations));
       for (const ExpectationResult& one : result.contracts.back().results)
         if (!one.met) result.findings.insert(result.findings.begin(), contract_finding(result.contracts.back(), one));
@@ -251,13 +276,37 @@ private:
         finding.line = line.line;
       }
     }
-    const std::size_t before = result.findings.size();
     std::erase_if(result.findings, [&](const Finding& finding) {
-      const auto entry = [&](const SuppressionEntry& e) { return matches(e, finding, job.file); };
-      return std::ranges::any_of(job.policy->suppressions, entry) || comments_.allows(finding, kernel_file);
+      bool allowed = comments_.allows(finding, kernel_file);
+      for (const SuppressionEntry& entry : job.policy->suppressions)
+        if (matches(entry, finding, job.file)) {
+          allowed = true;
+          mark_used(&entry);
+        }
+      result.suppressed += allowed && finding.severity >= job.policy->severity;
+      return allowed || finding.severity < job.policy->severity;
     });
-    remove_known(result.findings, *job.baseline);
-    result.suppressed = before - result.findings.size();
+    result.suppressed += remove_known(result.findings, *job.baseline);
+  }
+
+  void mark_used(const void* entry) {
+    const std::lock_guard lock(mutex_);
+    used_.insert(entry);
+  }
+
+  // Says which suppressions and expectations of the settings did nothing. A run that leaves out kernels or rules cannot know.
+  void warn_of_unused() {
+    const LintOptions& rules = options_.policy.rules;
+    if (!options_.lint || !options_.kernels.empty() || !options_.input.archs.empty() || !rules.only.empty() || !rules.without.empty()) return;
+    for (const auto& policy : in_use_) {
+      for (const SuppressionEntry& e : policy->suppressions)
+        if (!used_.contains(&e))
+          totals_.warnings.push_back(fmt::format("a suppression matched nothing: rule {}, kernel {}, arch {}, file {}", e.rule, e.kernel, e.arch, e.file));
+      for (const KernelExpectations& e : policy->expectations)
+        if (!used_.contains(&e))
+          totals_.warnings.push_back(fmt::format("expectations for kernel '{}', arch '{}' matched none of {}", e.kernel, e.arch,
+                                                 plural(totals_.kernels, "kernel")));
+    }
   }
 
   // Hands on what is next in order; the thread that completes the next one hands on all that waited for it.
@@ -284,6 +333,7 @@ private:
   const ScanOptions& options_;
   const ScanSink& sink_;
   Policies policies_; // the reading thread's
+  std::set<std::shared_ptr<const Policy>> in_use_; // the reading thread's
   SourceComments comments_;
   std::uint64_t all_ = 0;      // bytes of all files
   std::uint64_t next_job_ = 0; // the reading thread's
@@ -295,6 +345,7 @@ private:
   std::uint64_t in_flight_ = 0, next_sequence_ = 0, next_delivery_ = 0;
   std::map<std::uint64_t, std::optional<ScannedKernel>> waiting_;
   std::exception_ptr failure_; // a bug or lack of memory in a worker
+  std::set<const void*> used_; // suppressions and expectations that matched
   ScanTotals totals_;
 };
 
@@ -310,8 +361,8 @@ Finding contract_finding(const IsaReport& report, const ExpectationResult& resul
   finding.arch = report.arch;
   finding.message = fmt::format("{} is expected to be {} and is {}{}", result.name, result.expected, result.found,
                                 result.evidence.empty() ? "" : fmt::format(" ({})", fmt::join(result.evidence, "; ")));
-  finding.why = "the kernel's expectations say what its code has to look like";
-  finding.advice = "look at what changed since the expectation was met, or change the expectation";
+  finding.why = contract_why;
+  finding.advice = contract_advice;
   return finding;
 }
 

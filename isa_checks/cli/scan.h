@@ -29,6 +29,7 @@ struct LoopDigest {
   bool innermost = false;
   std::uint32_t instructions = 0, loads = 0;
   std::uint32_t bytes_a_trip = 0, least_bytes_in_flight = 0, drains = 0; // of a wave
+  std::uint64_t bytes_moved = 0, matrix_operations = 0; // of a wave and trip: loaded from and stored to device memory; of MFMA
 };
 
 struct ScannedKernel {
@@ -45,6 +46,8 @@ struct ScannedKernel {
 struct ScanTotals {
   std::size_t files = 0, objects = 0, kernels = 0, findings = 0, errors = 0, suppressed = 0;
   std::map<std::string, std::size_t> skipped;    // architecture -> code objects
+  std::size_t host_files = 0;                    // in folders, without device code
+  std::vector<std::string> warnings;             // settings that had no effect
   std::uint64_t code_bytes = 0, undecodable = 0; // of kernels; words
   std::uint64_t largest_object = 0;              // bytes
 };
@@ -61,8 +64,10 @@ struct ScanSink {
 // Throws Error when the paths or settings cannot be read at all.
 ScanTotals scan(const ScanOptions& options, const ScanSink& sink);
 
-// An unmet contract as a finding of the rule "EXPECT".
-inline constexpr std::string_view contract_rule = "EXPECT";
+// An unmet contract as a finding of contract_rule.
+inline constexpr std::string_view contract_why = "The kernel's expectations say what its code has to look like.";
+inline constexpr std::string_view contract_advice =
+    "Look at what changed since the expectation was met, or change the expectation.";
 Finding contract_finding(const IsaReport& report, const ExpectationResult& result);
 
 } // namespace kiln::isa::cli

@@ -9,9 +9,12 @@
 namespace kiln::isa::cli {
 namespace {
 
-void check_rules(const std::vector<std::string>& ids) {
-  for (const std::string& id : ids)
-    if (!find_rule(id) && id != "all") throw Error("rule '" + id + "'", "there is no such rule", "isa_lint explain lists them");
+// The rules that the words of an option name.
+std::vector<std::string> ids_of(const std::vector<std::string>& words, const std::string& option) {
+  std::vector<std::string> ids;
+  for (const std::string& word : words)
+    for (std::string& id : rules_named(word, option)) ids.push_back(std::move(id));
+  return ids;
 }
 
 std::string skipped_line(const ScanTotals& totals) {
@@ -35,12 +38,12 @@ void add_input_options(CLI::App& app, ScanArguments& a) {
 }
 
 void add_rule_options(CLI::App& app, ScanArguments& a) {
-  app.add_option("--rule", a.rules, "Switch a rule on that is off by default; 'all' for every one")
-      ->type_name("ID")
+  app.add_option("--rule", a.rules, "Switch a rule on that is off by default: by id, beginning of an id (MEM), name or glob; 'all' for every one")
+      ->type_name("RULE")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--no-rule", a.no_rules, "Switch a rule off")->type_name("ID")->delimiter(',')->allow_extra_args(false);
-  app.add_option("--only", a.only, "These rules and no others")->type_name("ID")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--no-rule", a.no_rules, "Switch a rule off")->type_name("RULE")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--only", a.only, "These rules and no others")->type_name("RULE")->delimiter(',')->allow_extra_args(false);
   app.add_option("--severity", a.severity, "Report findings of at least this severity: error, warning (default) or info")
       ->type_name("LEVEL");
   app.add_option("--expect", a.expect, "Check kernels against the expectations in FILE (YAML or JSON)")->type_name("FILE");
@@ -52,13 +55,15 @@ void add_rule_options(CLI::App& app, ScanArguments& a) {
 
 ScanOptions to_scan(const ScanArguments& a, std::vector<std::string> paths) {
   for (const std::string& arch : a.archs) target_facts(arch); // throws for an unknown one
-  for (const auto* ids : {&a.rules, &a.no_rules, &a.only}) check_rules(*ids);
   ScanOptions options{.paths = std::move(paths), .kernels = a.kernels, .threads = a.threads};
   options.input.archs = a.archs;
   if (a.archs.size() == 1) options.input.assembly_arch = a.archs.front();
   PolicyOptions& policy = options.policy;
-  policy.rules = {.only = a.only, .with = a.rules, .without = a.no_rules};
-  policy.rules.all = std::erase(policy.rules.with, "all") > 0;
+  std::vector<std::string> with = a.rules;
+  policy.rules.all = std::erase(with, "all") > 0; // besides what a settings file disables
+  policy.rules.only = ids_of(a.only, "--only");
+  policy.rules.with = ids_of(with, "--rule");
+  policy.rules.without = ids_of(a.no_rules, "--no-rule");
   if (!a.severity.empty()) {
     policy.severity = severity_of(a.severity);
     if (!policy.severity) throw Error("--severity", "there is no severity '" + a.severity + "'", "use error, warning or info");
@@ -88,6 +93,8 @@ ScanTotals scan_with_progress(const ScanOptions& options, ScanSink sink, Streams
   const ScanTotals totals = scan(options, sink);
   progress.clear();
   if (!totals.skipped.empty()) streams.err << printable(skipped_line(totals)) << '\n';
+  if (totals.host_files > 0) streams.err << fmt::format("skipped {} without device code\n", plural(totals.host_files, "host file"));
+  for (const std::string& warning : totals.warnings) streams.err << "warning: " << printable(warning) << '\n';
   if (totals.kernels == 0 && totals.errors == 0)
     throw Error("kernels",
                 fmt::format("none was found in {} of {}", plural(totals.objects, "code object"), plural(totals.files, "file")),

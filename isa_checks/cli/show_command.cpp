@@ -105,7 +105,7 @@ private:
   void add_finding(const Finding& f, int column) {
     const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
     text_ +=
-        fmt::format("{:{}}{}\n", "", column, paint_(colour, fmt::format("! {} {}: {}", f.rule, name_of(f.severity), f.message)));
+        fmt::format("{:{}}{}\n", "", column, paint_(colour, fmt::format("! {} {}: {}", f.rule, to_string(f.severity), f.message)));
     text_ += fmt::format("{:{}}  try: {}\n", "", column, f.advice);
   }
 

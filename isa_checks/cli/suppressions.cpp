@@ -2,6 +2,7 @@
 #include "isa_checks/cli/suppressions.h"
 #include "isa_checks/error.h"
 #include "isa_checks/verdict/expectations_file.h"
+#include "isa_checks/verdict/rule.h"
 #include "isa_checks/object/yaml.h"
 #include <algorithm>
 #include <array>
@@ -35,7 +36,7 @@ bool names(const std::set<std::string, std::less<>>& rules, std::string_view id)
 } // namespace
 
 bool matches(const SuppressionEntry& entry, const Finding& finding, const std::string& file) {
-  return matches_glob(entry.rule, finding.rule) && matches_glob(entry.kernel, finding.kernel) &&
+  return names_rule(entry.rule, finding.rule) && matches_glob(entry.kernel, finding.kernel) &&
          matches_glob(entry.arch, finding.arch) &&
          (matches_glob(entry.file, file) || matches_glob(entry.file, std::filesystem::path(file).filename().string()));
 }

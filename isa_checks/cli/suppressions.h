@@ -12,7 +12,7 @@
 
 namespace kiln::isa::cli {
 
-// An entry of a settings file. Globs as in fnmatch(3); all of them have to match.
+// An entry of a settings file: a word that names rules (names_rule), and globs as in fnmatch(3); all of them have to match.
 struct SuppressionEntry {
   std::string rule = "*", kernel = "*", arch = "*", file = "*"; // `file`: the input's path or its last part
 };

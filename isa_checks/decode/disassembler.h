@@ -12,7 +12,7 @@
 
 namespace kiln::isa {
 
-// Where control goes after an instruction.
+// How control goes on after an instruction.
 enum class Flow : std::uint8_t {
   next,     // to the following instruction
   jump,     // to branch_target only

@@ -1,5 +1,6 @@
 // Classification by mnemonic tables: LLVM's public MC API has no such flags. Written for gfx90a, gfx942 and gfx950.
 #include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/counter_use.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -184,30 +185,30 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
     return std::nullopt;
   std::uint16_t operand;
   std::memcpy(&operand, instruction.bytes.data(), sizeof operand);
-  const int vmcnt = (operand & 15) | (operand >> 14 << 4), expcnt = (operand >> 4) & 7, lgkmcnt = (operand >> 8) & 15;
+  const auto [vmcnt, expcnt, lgkmcnt] = wait_fields(operand);
   WaitCounts counts;
-  if (vmcnt != 63)
+  if (vmcnt != TargetFacts::max_vmcnt)
     counts.vmcnt = vmcnt;
-  if (expcnt != 7)
+  if (expcnt != TargetFacts::max_expcnt)
     counts.expcnt = expcnt;
-  if (lgkmcnt != 15)
+  if (lgkmcnt != TargetFacts::max_lgkmcnt)
     counts.lgkmcnt = lgkmcnt;
   return counts;
 }
 
-std::string_view name_of(InstructionClass c) {
+std::string_view to_string(InstructionClass c) {
   static constexpr std::array<Text, instruction_class_count> names{
       "valu",       "trans",       "packed", "dot",    "mfma", "salu", "smem",    "vmem_load",
       "vmem_store", "vmem_atomic", "lds",    "branch", "wait", "nop",  "barrier", "other"};
   return names[static_cast<std::size_t>(c)];
 }
 
-std::string_view name_of(MemorySpace space) {
+std::string_view to_string(MemorySpace space) {
   static constexpr std::array<Text, 6> names{"global", "flat", "scratch", "buffer", "lds", "scalar"};
   return names[static_cast<std::size_t>(space)];
 }
 
-std::string_view name_of(MemoryDirection direction) {
+std::string_view to_string(MemoryDirection direction) {
   static constexpr std::array<Text, 3> names{"load", "store", "atomic"};
   return names[static_cast<std::size_t>(direction)];
 }

@@ -29,15 +29,15 @@ enum class InstructionClass : std::uint8_t {
 inline constexpr std::size_t instruction_class_count = static_cast<std::size_t>(InstructionClass::other) + 1;
 
 InstructionClass classify(const Instruction& instruction);
-std::string_view name_of(InstructionClass c); // "vmem_load"
+std::string_view to_string(InstructionClass c); // "vmem_load"
 
 // The mnemonic without its encoding suffix: "v_add_f32_e32" -> "v_add_f32".
 std::string_view base_mnemonic(std::string_view mnemonic);
 
 enum class MemorySpace : std::uint8_t { global, flat, scratch, buffer, lds, scalar };
 enum class MemoryDirection : std::uint8_t { load, store, atomic };
-std::string_view name_of(MemorySpace space);
-std::string_view name_of(MemoryDirection direction);
+std::string_view to_string(MemorySpace space);
+std::string_view to_string(MemoryDirection direction);
 
 // One lane's part of a memory instruction (for scalar ones: the wave's).
 struct MemoryOp {

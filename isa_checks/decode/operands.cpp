@@ -24,7 +24,7 @@ std::optional<std::uint16_t> small_number(Text digits) {
 }
 
 // "7" or "[4:7]" behind the letter of a register file.
-std::optional<RegisterRange> indexed(Text text, std::uint16_t file, std::uint16_t size) {
+std::optional<RegisterRange> indexed(Text text, std::uint16_t file, int size) {
   std::uint16_t first = 0, last = 0;
   if (text.starts_with('[') && text.ends_with(']')) {
     text = text.substr(1, text.size() - 2);
@@ -62,8 +62,8 @@ std::optional<RegisterRange> parse_register(Text text) {
                                     {"scc", {reg::scc, 1}}};
   if (text.size() < 2) return std::nullopt;
   const Text rest = text.substr(1);
-  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::vgpr, 256);
-  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::agpr, 256);
+  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::vgpr, TargetFacts::max_arch_vgprs);
+  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::agpr, TargetFacts::max_arch_vgprs);
   if (text[0] == 's' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::sgpr, 102);
   for (const Named& n : named)
     if (n.name == text) return n.range;
@@ -232,11 +232,9 @@ std::optional<std::int64_t> Operands::value(Text name) const {
   return std::nullopt;
 }
 
-bool RegisterUse::reads_any(RegisterRange range) const {
-  return std::any_of(reads().begin(), reads().end(), [range](RegisterRange r) { return r.overlaps(range); });
-}
-bool RegisterUse::writes_any(RegisterRange range) const {
-  return std::any_of(writes().begin(), writes().end(), [range](RegisterRange r) { return r.overlaps(range); });
+std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Operands& operands, const TargetFacts& target) {
+  const auto format = [&](Text name) { return static_cast<int>(operands.value(name).value_or(0)); };
+  return matrix_shape(Text(instruction.mnemonic), target, {format("cbsz"), format("blgp")});
 }
 
 Operands operands_of(const Instruction& instruction) {

@@ -1,6 +1,8 @@
 // Operands: an instruction's operands from its printed text, and the registers that it reads and writes.
 #pragma once
 #include "isa_checks/decode/disassembler.h"
+#include "isa_checks/target/matrix_shape.h"
+#include "isa_checks/target/registers.h"
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -8,21 +10,6 @@
 #include <string_view>
 
 namespace kiln::isa {
-
-// One numbering for all registers of a wave.
-namespace reg {
-inline constexpr std::uint16_t vgpr = 0, agpr = 256, sgpr = 512; // the first of each file
-inline constexpr std::uint16_t vcc = sgpr + 106, m0 = sgpr + 124, exec = sgpr + 126, scc = sgpr + 128;
-inline constexpr std::uint16_t flat_scratch = sgpr + 102, count = sgpr + 129;
-} // namespace reg
-
-struct RegisterRange {
-  std::uint16_t first = 0;
-  std::uint16_t count = 0;
-  bool vector() const { return first < reg::sgpr; } // architectural or accumulation
-  bool overlaps(RegisterRange other) const { return first < other.first + other.count && other.first < first + count; }
-  bool operator==(const RegisterRange&) const = default;
-};
 
 struct Operand {
   enum class Kind : std::uint8_t { registers, number, off, other } kind = Kind::other;
@@ -47,18 +34,11 @@ struct Operands {
   std::optional<std::int64_t> value(std::string_view name) const;
 };
 
-struct RegisterUse {
-  std::array<RegisterRange, 3> write_list;
-  std::array<RegisterRange, 8> read_list;
-  std::uint8_t write_count = 0, read_count = 0;
-  std::span<const RegisterRange> writes() const { return {write_list.data(), write_count}; }
-  std::span<const RegisterRange> reads() const { return {read_list.data(), read_count}; }
-  bool reads_any(RegisterRange range) const;
-  bool writes_any(RegisterRange range) const;
-};
-
 // Valid as long as the instruction.
 Operands operands_of(const Instruction& instruction);
+
+// As of the mnemonic (target/matrix_shape.h), with the operand formats that the modifiers name.
+std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Operands& operands, const TargetFacts& target);
 
 // Registers that the text names, and the implicit ones of comparisons, saveexec and carry instructions. A register of which
 // an instruction keeps a part (accumulation in place, halves, lanes that DPP leaves alone) counts as read too. EXEC is

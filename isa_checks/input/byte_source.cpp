@@ -3,6 +3,7 @@
 #include "isa_checks/error.h"
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
@@ -12,16 +13,29 @@
 namespace kiln::isa {
 namespace {
 
+// Far above what code objects compress to (20 times, with their padding), and low enough that small files ask for little.
+constexpr std::uint64_t most_ratio = 256, always_allowed = 4 << 20; // bytes out for each byte in; bytes
 // 128 MiB, what zstd itself takes without being asked, and what clang's long-distance matching uses at most.
 constexpr int largest_zstd_window_log = 27;
+
+// What a stream may decompress to; nothing more is read of it, or kept for it.
+std::uint64_t most_output(std::size_t compressed) { return std::max(always_allowed, most_ratio * compressed); }
 
 [[noreturn]] void damaged(const std::string& name, std::string_view method, std::string_view reason) {
   throw Error(name, fmt::format("its {} stream is damaged: {}", method, reason), "rebuild it, or check that it was copied whole");
 }
 
+void check_output(std::uint64_t bytes, std::uint64_t compressed, const std::string& name) {
+  if (bytes > most_output(compressed))
+    throw Error(name,
+                fmt::format("its {} compressed bytes become more than {}, at most {} times as many or {} MiB are read", compressed,
+                            most_output(compressed), most_ratio, always_allowed >> 20),
+                "decompress it with clang-offload-bundler");
+}
+
 class ZlibSource : public Decompressor {
 public:
-  ZlibSource(std::span<const std::uint8_t> compressed, std::string name) : name_(std::move(name)), rest_(compressed) {
+  ZlibSource(std::span<const std::uint8_t> compressed, std::string name) : name_(std::move(name)), rest_(compressed), compressed_(compressed.size()) {
     if (inflateInit(&stream_) != Z_OK) throw std::bad_alloc();
   }
   ~ZlibSource() override { inflateEnd(&stream_); }
@@ -43,6 +57,7 @@ public:
       if (status == Z_BUF_ERROR) damaged(name_, "zlib", "it ends early");
       if (status != Z_OK && !ended_) damaged(name_, "zlib", stream_.msg ? stream_.msg : "inflate refuses it");
     }
+    check_output(produced_ += done, compressed_, name_);
     return done;
   }
   std::uint64_t consumed() const override { return consumed_; }
@@ -50,7 +65,7 @@ public:
 private:
   std::string name_;
   std::span<const std::uint8_t> rest_;
-  std::uint64_t consumed_ = 0;
+  std::uint64_t compressed_, produced_ = 0, consumed_ = 0;
   z_stream stream_{};
   bool ended_ = false;
 };
@@ -60,7 +75,8 @@ public:
   ZstdSource(std::span<const std::uint8_t> compressed, std::string name)
       : name_(std::move(name)), in_{compressed.data(), compressed.size(), 0}, stream_(ZSTD_createDStream()) {
     if (!stream_) throw std::bad_alloc();
-    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, largest_zstd_window_log);
+    const int needed = static_cast<int>(std::bit_width(most_output(compressed.size()) - 1));
+    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, std::min(needed, largest_zstd_window_log));
   }
 
   std::size_t read(std::span<std::uint8_t> to) override {
@@ -72,6 +88,7 @@ public:
       ended_ = status == 0; // the frame is complete and flushed
       if (!ended_ && in_.pos == before_in && out.pos == before_out) damaged(name_, "zstd", "it ends early");
     }
+    check_output(produced_ += out.pos, in_.size, name_);
     return out.pos;
   }
   std::uint64_t consumed() const override { return in_.pos; }
@@ -82,6 +99,7 @@ private:
   };
   std::string name_;
   ZSTD_inBuffer in_;
+  std::uint64_t produced_ = 0;
   std::unique_ptr<ZSTD_DStream, Free> stream_;
   bool ended_ = false;
 };

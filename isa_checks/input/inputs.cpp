@@ -84,6 +84,7 @@ private:
 
   void host(View bytes, const std::string& name, const std::function<void(std::uint64_t)>& done) {
     const std::vector<FileRange> ranges = find_device_code(bytes, name);
+    if (ranges.empty() && visitor_.no_device_code) return visitor_.no_device_code();
     if (ranges.empty())
       throw Error(name, "it is a host program or library without device code (it has no section .hip_fatbin)",
                   "give one that was built from HIP, or a code object");
@@ -130,6 +131,7 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
 }
 
 void add_path(const std::string& path, std::vector<std::string>& files) {
+  if (path == standard_input) return files.push_back(path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) throw Error(path, "there is no such file or folder", "check the path");

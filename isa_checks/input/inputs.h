@@ -19,6 +19,8 @@ struct InputOptions {
 
 // Called in the order of the files. None of these may throw Error but to end the whole.
 struct InputVisitor {
+  // A host program or library without device code; when empty, such an input is told to `failed`.
+  std::function<void()> no_device_code = {};
   // An AMDGPU ELF file in memory; `name` says where it came from ("libx.so, bundle 3, gfx942").
   std::function<void(Bytes bytes, const std::string& name)> object;
   // A code object that was passed over: of another architecture ("gfx1100"), as a bundle's entry says.
@@ -33,7 +35,10 @@ struct InputVisitor {
 void read_input(std::span<const std::uint8_t> bytes, const std::string& name, const InputOptions& options,
                 const InputVisitor& visitor, const std::function<void(std::uint64_t)>& done = {});
 
-// Files as they are; folders as the sorted files under them that look like input by their first bytes or end in .s.
+// What stands for standard input among paths.
+inline constexpr std::string_view standard_input = "-";
+
+// Files and "-" as they are; folders as the sorted files under them that look like input by their first bytes or end in .s.
 // `failed` is told of a path that does not exist, and of a folder that cannot be read or holds nothing to read; the other
 // paths follow. Without it, the first of them is thrown.
 std::vector<std::string> expand_paths(const std::vector<std::string>& paths,

@@ -1,6 +1,7 @@
 // Building a CodeObject from the parsed ELF image.
 #include "isa_checks/object/code_object.h"
 #include "isa_checks/error.h"
+#include "isa_checks/object/machine_name.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -9,11 +10,14 @@
 #include <iterator>
 #include <llvm/BinaryFormat/ELF.h>
 #include <map>
+#include <set>
 
 namespace kiln::isa {
 namespace {
 
 namespace elf = llvm::ELF;
+
+constexpr std::uint64_t most_name_bytes = 4; // of all kernels together, for each byte of the file
 
 const TargetFacts& checked_target(const ElfImage& image, const std::string& name) {
   const std::uint32_t machine = image.flags & elf::EF_AMDGPU_MACH;
@@ -24,8 +28,10 @@ const TargetFacts& checked_target(const ElfImage& image, const std::string& name
                 "give a code object built for amdgcn-amd-amdhsa");
   if (const TargetFacts* facts = find_target_by_machine(machine))
     return *facts;
-  throw UnknownArch(name, fmt::format("its ELF flags name machine {:#04x}, which is not in the target table", machine),
-                    fmt::format("give a code object for one of {}", known_target_names()));
+  UnknownMachine error(name, fmt::format("it is for {}, which is not in the target table", machine_name(machine)),
+                       fmt::format("give a code object for one of {}", known_target_names()));
+  error.machine = machine_name(machine);
+  throw error;
 }
 
 // Notes are (name size, description size, type, name, description), each part padded to 4 bytes.
@@ -71,9 +77,8 @@ public:
   }
 
   std::vector<Kernel> run() {
-    for (const ElfSymbol& symbol : image_.symbols)
-      if (symbol.name.size() > 3 && symbol.name.ends_with(".kd") && symbol.section != elf::SHN_UNDEF)
-        kernels_.push_back(from_descriptor(symbol));
+    const std::vector<const ElfSymbol*> descriptors = descriptors_in();
+    for (const ElfSymbol* symbol : descriptors) kernels_.push_back(from_descriptor(*symbol));
     std::sort(kernels_.begin(), kernels_.end(), [](const Kernel& a, const Kernel& b) {
       return std::pair(a.section, a.entry) < std::pair(b.section, b.entry);
     });
@@ -84,8 +89,27 @@ public:
   }
 
 private:
+  // Each name once, so that each entry of the note is copied once. Names may overlap in the string table: together they have to
+  // stay a small multiple of the file, because each is copied.
+  std::vector<const ElfSymbol*> descriptors_in() const {
+    std::vector<const ElfSymbol*> result;
+    std::set<std::string_view> names;
+    std::uint64_t bytes = 0;
+    for (const ElfSymbol& symbol : image_.symbols) {
+      if (symbol.name.size() <= 3 || !symbol.name.ends_with(".kd") || symbol.section == elf::SHN_UNDEF) continue;
+      if (!names.insert(symbol.name).second) fail(symbol.name.substr(0, symbol.name.size() - 3), "has several descriptors");
+      bytes += symbol.name.size();
+      result.push_back(&symbol);
+    }
+    const std::uint64_t most = most_name_bytes * image_.bytes->size();
+    if (bytes > most)
+      throw Error(name_, fmt::format("the names of its {} kernels have {} bytes, at most {} are read", result.size(), bytes, most),
+                  "rebuild it, or check that it was copied whole");
+    return result;
+  }
+
   [[noreturn]] void fail(std::string_view kernel, std::string fact) const {
-    throw Error(name_, fmt::format("kernel '{}' {}", kernel, fact), "rebuild it, or check that it was copied whole");
+    throw Error(name_, fmt::format("kernel '{}' {}", kernel.substr(0, 256), fact), "rebuild it, or check that it was copied whole");
   }
 
   Kernel from_descriptor(const ElfSymbol& symbol) const {

@@ -1,5 +1,6 @@
 // CodeObject: an AMDGPU ELF file (.co, .hsaco, .o) as a list of kernels with code, descriptor and metadata.
 #pragma once
+#include "isa_checks/error.h"
 #include "isa_checks/object/elf_image.h"
 #include "isa_checks/object/kernel_descriptor.h"
 #include "isa_checks/object/metadata.h"
@@ -22,6 +23,12 @@ struct Kernel {
   std::uint64_t descriptor_address = 0;
   KernelDescriptor descriptor;
   std::optional<KernelMetadata> metadata; // absent when the note has no entry for it
+};
+
+// A well-formed code object for `machine` ("gfx1100"), which the target table does not know: a tool may count and skip it.
+struct UnknownMachine : UnknownArch {
+  using UnknownArch::UnknownArch;
+  std::string machine = {};
 };
 
 // Immutable; copies share the file's bytes, into which every span and string_view points.
@@ -49,7 +56,7 @@ private:
 };
 
 // A kernel is a symbol NAME.kd of 64 bytes whose entry lies in a section of code. Throws Error for malformed bytes, and
-// UnknownArch for an architecture that is not in the target table. `name` is the subject of errors.
+// UnknownMachine for an architecture that is not in the target table. `name` is the subject of errors.
 CodeObject load_code_object(Bytes bytes, std::string name = "code object");
 CodeObject load_code_object_file(const std::string& path);
 

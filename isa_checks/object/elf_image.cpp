@@ -1,6 +1,7 @@
 // Parsing an AMDGPU ELF file. Offsets and sizes are compared by subtraction, so that no sum can wrap.
 #include "isa_checks/object/elf_image.h"
 #include "isa_checks/error.h"
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <llvm/BinaryFormat/ELF.h>
@@ -103,7 +104,10 @@ private:
       image_.sections[i].name = text_at(image_.sections[header_.e_shstrndx].bytes, names[i]);
   }
 
+  // The ELF specification allows one table of each kind. More could name the same bytes over and over.
   void read_symbols(std::uint32_t type) {
+    const auto count = std::ranges::count(image_.sections, type, &ElfSection::type);
+    if (count > 1) fail(fmt::format("it has {} symbol tables of type {}, at most 1 is allowed", count, type));
     for (unsigned index = 0; index < image_.sections.size(); ++index) {
       const ElfSection& table = image_.sections[index];
       if (table.type != type)

@@ -45,8 +45,9 @@ struct Metadata {
   std::vector<KernelMetadata> kernels;
 };
 
-// `document` is the note's description. Unknown keys are passed over; a known key of the wrong kind counts as missing.
-// Throws Error when it is not MessagePack, or nests deeper than 32 levels.
+// `document` is the note's description. Unknown keys are passed over; a known key of the wrong kind counts as missing, and so
+// does an argument without size or kind, and a kernel without name and symbol. Takes at most 128 bytes of memory for each byte of
+// the note. Throws Error when it is not MessagePack, or nests deeper than 32 levels.
 Metadata parse_metadata(std::span<const std::uint8_t> document, const std::string& subject);
 
 } // namespace kiln::isa

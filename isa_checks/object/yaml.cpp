@@ -94,7 +94,7 @@ private:
   yaml::Stream stream_;
 };
 
-std::string_view name_of(YamlNode::Kind kind) {
+std::string_view to_string(YamlNode::Kind kind) {
   return std::array<std::string_view, 4>{"empty", "a value", "a list", "a map"}[static_cast<std::size_t>(kind)];
 }
 
@@ -113,7 +113,7 @@ void YamlReader::fail(const YamlNode& at, std::string fact, std::string remedy) 
 
 void YamlReader::expect(const YamlNode& node, YamlNode::Kind kind, std::string_view what) const {
   if (node.kind != kind)
-    fail(node, fmt::format("'{}' is {}", what, name_of(node.kind)), fmt::format("write {} there", name_of(kind)));
+    fail(node, fmt::format("'{}' is {}", what, to_string(node.kind)), fmt::format("write {} there", to_string(kind)));
 }
 
 bool YamlReader::boolean(const YamlNode& node, std::string_view what) const {

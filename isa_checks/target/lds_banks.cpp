@@ -12,7 +12,7 @@ using u64 = std::uint64_t;
 
 constexpr u64 span(int first, int count) { return ((count == 64 ? 0ULL : 1ULL << count) - 1) << first; }
 
-// HARDWARE.md section 3: sets from AMD's CK documentation (gfx942) and HipKittens' measurements (gfx950); widths that
+// docs/hardware.md, "LDS banks": sets from AMD's CK documentation (gfx942) and HipKittens' measurements (gfx950); widths that
 // nobody has published follow the 32-lane or 16-lane halves of older parts.
 std::array<u64, 8> read128_gfx942() {
   std::array<u64, 8> groups{};
@@ -75,6 +75,12 @@ BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<cons
     for (int first = 0; first < 64; first += size) add(span(first, size));
   }
   return result;
+}
+
+std::string_view lds_bank_source(int read_banks, bool store, int bytes) {
+  if (bytes == 16 && (store || read_banks == 32)) return "documented"; // Composable Kernel, lds_bank_conflicts.rst
+  const bool measured = read_banks == 64 && (bytes == 8 || (!store && (bytes == 12 || bytes == 16)));
+  return measured ? "measured" : "assumed"; // HipKittens, analysis/paper_experiments/phases
 }
 
 } // namespace kiln::isa

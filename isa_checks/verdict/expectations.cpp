@@ -46,7 +46,7 @@ public:
       const Occupancy& o = facts_.occupancy;
       add({"min_waves_per_simd",
            fmt::format(">= {:g}", *e.min_waves_per_simd),
-           fmt::format("{:g}, limited by {}", o.waves_per_simd, name_of(o.limit)),
+           fmt::format("{:g}, limited by {}", o.waves_per_simd, to_string(o.limit)),
            o.waves_per_simd >= *e.min_waves_per_simd,
            {}});
     }
@@ -97,7 +97,7 @@ public:
     if (!e.max_loop_drains && !e.min_bytes_in_flight)
       return;
     in_loops_with_ = e.in_loops_with;
-    const WaitAnalysis waits = analyze_waits(p_);
+    const WaitAnalysis waits = analyse_waits(p_);
     if (!waits.complete) {
       const std::string found = "not analysed: the flow graph exceeds the work budget";
       if (e.max_loop_drains)

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 3> severity_names{"info", "warning", "err
 
 } // namespace
 
-std::string_view name_of(Severity severity) { return severity_names[static_cast<std::size_t>(severity)]; }
+std::string_view to_string(Severity severity) { return severity_names[static_cast<std::size_t>(severity)]; }
 
 std::optional<Severity> severity_of(std::string_view name) {
   for (std::size_t i = 0; i < severity_names.size(); ++i)
@@ -20,13 +20,14 @@ std::optional<Severity> severity_of(std::string_view name) {
 }
 
 std::string to_text(const Finding& f) {
-  std::string text = fmt::format("{} {} {} ({})", f.rule, name_of(f.severity), f.kernel, f.arch);
+  std::string text = fmt::format("{} {} {} ({})", f.rule, to_string(f.severity), f.kernel, f.arch);
   if (f.address) text += fmt::format(" at {:#x}", *f.address);
   if (!f.file.empty()) text += fmt::format(", {}:{}", f.file, f.line);
   text += fmt::format(": {}\n", f.message);
   if (!f.instruction.empty())
     text += fmt::format("    {}{}\n", f.instruction, f.others.empty() ? "" : fmt::format("    (and {} more)", f.others.size()));
   if (!f.loop.empty()) text += fmt::format("  in:  {}\n", f.loop);
+  for (const std::string& step : f.path) text += fmt::format("  path: {}\n", step);
   text += fmt::format("  why: {}\n  try: {}\n", f.why, f.advice);
   return text;
 }
@@ -38,7 +39,7 @@ std::string to_json(const std::vector<Finding>& findings) {
     Json evidence = Json::object();
     for (const Evidence& e : f.evidence) evidence[e.name] = {{"value", e.value}, {"unit", e.unit}};
     json.push_back({{"rule", f.rule},
-                    {"severity", name_of(f.severity)},
+                    {"severity", to_string(f.severity)},
                     {"kernel", f.kernel},
                     {"arch", f.arch},
                     {"address", f.address ? Json(*f.address) : Json()},
@@ -49,6 +50,7 @@ std::string to_json(const std::vector<Finding>& findings) {
                     {"loop", f.loop},
                     {"message", f.message},
                     {"evidence", evidence},
+                    {"path", f.path},
                     {"why", f.why},
                     {"advice", f.advice}});
   }

@@ -10,7 +10,7 @@ namespace kiln::isa {
 
 // error: wrong or far too slow, fails a build by default; warning: costs time; info: worth knowing.
 enum class Severity : std::uint8_t { info, warning, error };
-std::string_view name_of(Severity severity);                // "warning"
+std::string_view to_string(Severity severity);                // "warning"
 std::optional<Severity> severity_of(std::string_view name); // nothing for a name that is none of the three
 
 struct Evidence {
@@ -33,6 +33,7 @@ struct Finding {
   std::string loop;                  // "loop 0 (0x140 to 0x1b8)"; "" outside of loops
   std::string message;               // one sentence: the fact, with numbers
   std::vector<Evidence> evidence;    // the same numbers, named
+  std::vector<std::string> path;     // of a finding about an order of execution: its steps, "0x140 global_load_dword v0, ..."
   std::string why;                   // why it costs
   std::string advice;                // what to try
   bool operator==(const Finding&) const = default;

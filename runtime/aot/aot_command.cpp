@@ -1,6 +1,7 @@
 // The options of `kiln aot`, what they do, and what is printed.
 #include "runtime/aot/aot_command.h"
 #include "gen/error.h"
+#include "isa_checks/plural.h"
 #include "runtime/aot/aot.h"
 #include "runtime/aot/build_scripts.h"
 #include "runtime/stopwatch.h"
@@ -125,7 +126,7 @@ void print_text(const AotReport& report, bool dry_run) {
     if (r.status == AotStatus::failed || r.status == AotStatus::rejected)
       fmt::print(stderr, "{}: {} {}: {}\n", to_string(r.status), r.title, r.arch, r.error);
   }
-  fmt::print("{} kernels: {} compiled, {} cached, {} missing, {} rejected, {} failed; {:.1f} s\n", report.results.size(),
+  fmt::print("{}: {} compiled, {} cached, {} missing, {} rejected, {} failed; {:.1f} s\n", isa::plural(report.results.size(), "kernel"),
              report.count(AotStatus::compiled), report.count(AotStatus::cached), report.count(AotStatus::missing),
              report.count(AotStatus::rejected), report.count(AotStatus::failed), report.seconds);
 }

@@ -106,7 +106,7 @@ std::int64_t integer(const Line& line, const std::string& name, const std::strin
 
 DType dtype(const Line& line, const std::string& name, const std::string& value) {
   if (const std::optional<DType> type = parse_dtype(value)) return *type;
-  fail(line, fmt::format("{} is \"{}\", which is no type", name, value), "use a type such as f16, bf16, f32, e4m3fn or e4m3fnuz");
+  fail(line, fmt::format("{} is \"{}\", which is no type", name, value), "use a type such as f16, bf16, f32, e4m3fn, e4m3fnuz, or fp8 for the architecture's own");
 }
 
 bool boolean(const Line& line, const std::string& name, const std::string& value) {
@@ -197,10 +197,13 @@ void expand(const Line& line, const std::filesystem::path& folder, const std::ve
     for (const std::string& arch : for_archs) {
       if (std::ranges::find(archs, arch) == archs.end()) continue; // of a manifest for more than is asked for now
       const Target gpu = target(arch);
+      Combination values = combination;
+      for (auto& [name, value] : values)
+        if (value == "fp8") value = to_string(gpu.fp8());
       const KernelSpec spec = line.json.contains("catalog")
-                                  ? catalog_kernel(line, text_of(line, "catalog", line.json.at("catalog")), combination, gpu)
-                                  : parse_spec(filled_in(line, text, combination));
-      kernels.push_back(aot_kernel(title_of(spec.name(), combination), spec, gpu, strings_of(line, "set"), options));
+                                  ? catalog_kernel(line, text_of(line, "catalog", line.json.at("catalog")), values, gpu)
+                                  : parse_spec(filled_in(line, text, values));
+      kernels.push_back(aot_kernel(title_of(spec.name(), values), spec, gpu, strings_of(line, "set"), options));
     }
 }
 

@@ -22,7 +22,7 @@ struct AotKernel {
 //   {"spec": TEXT}  or  {"spec_file": FILE}   with any further names, each of which stands for $NAME in the text
 // and with "set": ["vec=4", ...] and "arch": ["gfx942", ...] if it should not be for all of `archs`. Every value may be a list,
 // and a number may be a range {"from": A, "to": B, "step": S} or {"from": A, "to": B, "times": F}; all combinations are meant.
-// Equal kernels are compiled once. FILE is relative to `folder`.
+// The value "fp8" stands for the architecture's own e4m3. Equal kernels are compiled once. FILE is relative to `folder`.
 // A line that was cut off while it was written (by a Jit that records; or the last one, without its line break) is skipped, which
 // `log` is told. Throws UserError, which names the line as "NAME line N".
 std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& name, const std::filesystem::path& folder,

@@ -1,6 +1,7 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
 #include "runtime/build/build_kernel.h"
 #include "gen/families/emit.h"
+#include "gen/families/common/family.h"
 #include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
 #include "runtime/stopwatch.h"
@@ -27,12 +28,11 @@ std::string first_broken(const isa::IsaReport& report) {
   return "nothing";
 }
 
+// `tried` has at least one schedule, as candidates() always have.
 std::string rejection_text(const std::string& kernel, const std::string& arch, const std::vector<RejectedSchedule>& tried) {
   std::string text = fmt::format("kernel '{}' for {}: no schedule keeps its ISA contract", kernel, arch);
   for (const RejectedSchedule& r : tried) text += fmt::format("\n  {}\n    {}", to_text(r.schedule), first_broken(r.report));
-  const bool product = !tried.empty() && tried.front().schedule.family == Family::skinny_gemm;
-  return text + (product ? "\nsplit the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16"
-                         : "\nsplit the kernel, or lower vec with --set vec=...");
+  return text + fmt::format("\n{}", tried.front().schedule.family->remedy);
 }
 
 } // namespace

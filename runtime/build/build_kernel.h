@@ -1,7 +1,6 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
 #pragma once
 #include "gen/error.h"
-#include "gen/plan/plan.h"
 #include "gen/families/schedule.h"
 #include "isa_checks/verdict/expectations.h"
 #include "isa_checks/analysis/facts.h"

@@ -1,13 +1,11 @@
-// The ISA contract of a generated kernel: what its plan and schedule promise about the code that comes out.
+// The ISA contract of a generated kernel: the promises of its schedule, as check_isa takes them.
 #pragma once
 #include "gen/families/schedule.h"
 #include "isa_checks/verdict/expectations.h"
 
 namespace kiln {
 
-// No scratch, no spills, LDS as planned, registers for at least four waves a SIMD, all loads of full tensors as wide as the
-// schedule's vector, packed fp8 conversion, and none of the slow forms that Kiln's templates avoid: flat addressing,
-// cross-lane traffic through LDS, IEEE division where the spec did not ask for it.
+// What the schedule's family promises (gen/families/common/promises.h), and for every kernel no scratch and no spills.
 isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Target& target);
 
 } // namespace kiln

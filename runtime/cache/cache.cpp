@@ -33,7 +33,7 @@ CacheOptions cache_options(const Environment& environment) {
   return options;
 }
 
-std::string_view name(Origin origin) {
+std::string_view to_string(Origin origin) {
   switch (origin) {
   case Origin::memory:
     return "memory";

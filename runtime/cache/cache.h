@@ -29,7 +29,7 @@ struct CacheOptions {
 CacheOptions cache_options(const Environment& environment);
 
 enum class Origin { memory, folder, layer, remote, compiled };
-std::string_view name(Origin origin);
+std::string_view to_string(Origin origin);
 
 struct Found {
   CachedKernel kernel;

@@ -24,7 +24,7 @@ std::string stamp(const std::string& path) {
 }
 
 std::filesystem::path note_path(const std::filesystem::path& folder, const Environment& environment) {
-  const std::string settings = fmt::format("{}\n{}\n{}\n{}\n{}", name(environment.compiler), environment.hiprtc_path,
+  const std::string settings = fmt::format("{}\n{}\n{}\n{}\n{}", to_string(environment.compiler), environment.hiprtc_path,
                                            environment.comgr_path, environment.library_path, stamp(loader_cache));
   return folder / ("compiler-" + sha256(settings).substr(0, 16));
 }

@@ -79,14 +79,14 @@ Launch launch_of(const Json& json) {
 
 Json argument_json(const KernelArgument& argument) {
   const auto& [argument_name, kind, dtype, tensor, offset, size, alignment] = argument;
-  return {{"name", argument_name}, {"kind", name(kind)}, {"dtype", name(dtype)},  {"tensor", tensor},
+  return {{"name", argument_name}, {"kind", to_string(kind)}, {"dtype", to_string(dtype)},  {"tensor", tensor},
           {"offset", offset},      {"size", size},       {"alignment", alignment}};
 }
 
 ArgumentKind kind_of(const std::string& word) {
   using enum ArgumentKind;
   for (const ArgumentKind kind : {input, output, in_place, scalar, size, stride, workspace})
-    if (name(kind) == word) return kind;
+    if (to_string(kind) == word) return kind;
   throw CorruptEntry(fmt::format("\"{}\" is no kind of argument", word));
 }
 

@@ -6,6 +6,7 @@
 #include "gen/families/schedule.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
+#include "runtime/launch/interface.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,7 +40,7 @@ Artifact parse_artifact(const std::string& word) {
 
 Production produce(const KernelSpec& spec, const Target& target, std::span<const Artifact> wanted,
                    const std::vector<std::string>& overrides, const CompileOptions& options) {
-  Production production{.kernel = spec.name(), .arch = target.arch(), .compiler = {}, .emitted = {}};
+  Production production{.kernel = spec.name(), .arch = target.arch(), .compiler = {}, .emitted = {}, .interface = {}};
   const auto last = std::ranges::max(wanted);
   const auto add = [&](Artifact artifact, std::string bytes, nlohmann::ordered_json json) {
     if (std::ranges::find(wanted, artifact) == wanted.end()) return;
@@ -58,13 +59,18 @@ Production produce(const KernelSpec& spec, const Target& target, std::span<const
   if (last < Artifact::object) {
     const Schedule schedule = with_overrides(choose_schedule(plan, target), overrides, plan, target);
     add_text(Artifact::schedule, to_text(schedule));
-    if (last == Artifact::source) add_text(Artifact::source, self_contained(emit_source(plan, schedule, target)));
+    if (last == Artifact::source) {
+      const KernelSource source = emit_source(plan, schedule, target);
+      production.interface = nlohmann::ordered_json::parse(to_json(interface_of(source)));
+      add_text(Artifact::source, self_contained(source));
+    }
     return production;
   }
 
   const BuiltKernel built = build_kernel(spec, target, options, overrides);
   production.compile_ms = built.times.library;
   production.compiler = built.object.compiler;
+  production.interface = nlohmann::ordered_json::parse(to_json(interface_of(built.source)));
   add_text(Artifact::schedule, to_text(built.schedule));
   add_text(Artifact::source, self_contained(built.source));
   add(Artifact::object, {built.object.bytes.begin(), built.object.bytes.end()}, built.object.bytes.size());

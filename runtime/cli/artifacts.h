@@ -29,6 +29,7 @@ struct Production {
   double compile_ms = 0; // 0 when nothing was compiled
   std::string compiler;
   std::vector<Emitted> emitted;
+  nlohmann::ordered_json interface; // from the source on: what a program needs to launch the object, see KernelInterface
 };
 
 Production produce(const KernelSpec& spec, const Target& target, std::span<const Artifact> wanted,

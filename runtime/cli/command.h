@@ -23,5 +23,6 @@ Command make_cache(CLI::App& root);
 Command make_aot(CLI::App& root);
 Command make_bench(CLI::App& root);
 Command make_doctor(CLI::App& root);
+Command make_predict(CLI::App& root);
 
 } // namespace kiln::cli

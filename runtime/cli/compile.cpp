@@ -39,6 +39,7 @@ void print_json(const Request& request, const std::vector<Production>& productio
       entry["compiler"] = production.compiler;
       entry["compile_ms"] = production.compile_ms;
     }
+    if (!production.interface.is_null()) entry["interface"] = production.interface;
     for (const Emitted& emitted : production.emitted) {
       const std::string& word = words[static_cast<std::size_t>(emitted.artifact)];
       entry[word] = emitted.json;
@@ -99,7 +100,7 @@ Command make_compile(CLI::App& root) {
       ->delimiter(',');
   app->add_option("-o,--output", request->folder, "Folder to write files to, KERNEL.ARCH.ENDING");
   app->add_flag("--werror", request->werror, "Compiler warnings are errors");
-  app->add_flag("--json", request->json, "Print one JSON document");
+  app->add_flag("--json", request->json, "Print one JSON document; with source, object or later it says how to launch the kernel too");
   return {app, [request] { return run(*request); }};
 }
 

@@ -94,7 +94,7 @@ Tensor tensor_of_file(const Expr& input, const std::vector<std::int64_t>& shape,
   if (bytes.size() != tensor.data().size()) {
     throw UserError(file,
                     fmt::format("it has {} bytes, but '{}' of {} [{}] takes {}", bytes.size(), input->name,
-                                name(input.dtype()), fmt::join(shape, ", "), tensor.data().size()),
+                                to_string(input.dtype()), fmt::join(shape, ", "), tensor.data().size()),
                     "give raw elements in row-major order, no header");
   }
   std::memcpy(tensor.data().data(), bytes.data(), bytes.size());
@@ -169,7 +169,7 @@ void print_json(const Outputs& outputs) {
   nlohmann::ordered_json json;
   for (const auto& [output, tensor] : outputs) {
     const Statistics s = statistics_of(tensor);
-    json[output] = {{"dtype", name(tensor.dtype())},
+    json[output] = {{"dtype", to_string(tensor.dtype())},
                     {"shape", tensor.shape()},
                     {"min", s.min},
                     {"max", s.max},
@@ -189,7 +189,7 @@ void print_text(const Outputs& outputs) {
   const auto number = [](double value) { return fmt::format("{:.6g}", value); };
   for (const auto& [output, tensor] : outputs) {
     const Statistics s = statistics_of(tensor);
-    table.rows.push_back({output, std::string(name(tensor.dtype())),
+    table.rows.push_back({output, std::string(to_string(tensor.dtype())),
                           fmt::format("[{}]", fmt::join(tensor.shape(), ", ")), number(s.min), number(s.max),
                           number(s.mean), number(s.rms), std::to_string(s.nan), std::to_string(s.infinite),
                           std::to_string(s.zero)});

@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "runtime/cli/output.h"
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,10 +16,10 @@ bool in_catalog(const std::string& name) {
   return std::ranges::any_of(catalog(), [&](const CatalogEntry& entry) { return entry.name == name; });
 }
 
-DType dtype_option(const std::string& option, const std::string& word) {
-  if (const std::optional<DType> type = parse_dtype(word)) return *type;
-  std::vector<std::string_view> names;
-  for (const DType type : all_dtypes()) names.push_back(name(type));
+DType dtype_option(const std::string& option, const std::string& word, const Target& target) {
+  if (const std::optional<DType> type = parse_dtype(word, target)) return *type;
+  std::vector<std::string_view> names{"fp8"};
+  for (const DType type : all_dtypes()) names.push_back(to_string(type));
   throw UserError(option, fmt::format("\"{}\" is no type", word), fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
@@ -29,8 +30,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   if (choice.m) options.m = *choice.m;
   if (choice.n) options.n = *choice.n;
   if (choice.k) options.k = *choice.k;
-  if (choice.dtype) options.dtype = dtype_option("--dtype", *choice.dtype);
-  options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8) : target.fp8();
+  if (choice.dtype) options.dtype = dtype_option("--dtype", *choice.dtype, target);
+  options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8, target) : target.fp8();
   options.dynamic_scale = choice.dynamic_scale;
   options.in_place = choice.in_place;
   options.preshuffled = choice.preshuffled;
@@ -59,7 +60,7 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("--m", choice.m, "The most rows of a, of gemm entries (16)");
   app.add_option("--n", choice.n, "Rows of b, of gemm entries (4096)");
   app.add_option("--k", choice.k, "Columns of a and b, of gemm entries (4096)");
-  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also an fp8 or i8");
+  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also i8 or an fp8 type; fp8 is the target's own");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
   app.add_option("--group", choice.group, "Elements a scale, of group_quant, group_dequant and gemm_w4a16 (128)");
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
@@ -73,6 +74,25 @@ KernelSpec chosen_spec(const KernelChoice& choice, const Target& target) {
   if (choice.kernel.find_first_of("/.") != std::string::npos) // no name of the catalogue has these
     throw UserError(fmt::format("file '{}'", choice.kernel), "there is none", "name a file with the text of a spec, or an entry of kiln list");
   return catalog_spec(choice.kernel, catalog_options(choice, target));
+}
+
+std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& settings, const KernelSpec& spec) {
+  std::map<std::string, std::int64_t> sizes;
+  for (const std::string& setting : settings) {
+    const auto subject = fmt::format("--size {}", setting);
+    const std::size_t equals = setting.find('=');
+    std::int64_t size = 0;
+    const char* const end = setting.data() + setting.size();
+    if (equals == std::string::npos) throw UserError(subject, "it has no '='", "write NAME=SIZE, as in m=8");
+    if (const auto [stop, error] = std::from_chars(setting.data() + equals + 1, end, size); error != std::errc{} || stop != end)
+      throw UserError(subject, fmt::format("'{}' is no whole number", setting.substr(equals + 1)), "write NAME=SIZE, as in m=8");
+    std::vector<std::string> names;
+    for (const Dim& dim : spec.dynamic_dims()) names.push_back(dim.name());
+    if (std::ranges::find(names, setting.substr(0, equals)) == names.end())
+      throw UserError(subject, fmt::format("'{}' has no such run-time size", spec.name()), fmt::format("use one of {}", fmt::join(names, ", ")));
+    sizes[setting.substr(0, equals)] = size;
+  }
+  return sizes;
 }
 
 } // namespace kiln::cli

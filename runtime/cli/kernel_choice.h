@@ -3,8 +3,10 @@
 #include "gen/spec/spec.h"
 #include "gen/plan/target.h"
 #include <CLI/CLI.hpp>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kiln::cli {
 
@@ -20,5 +22,8 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice);
 // The spec; fp8 of a catalogue entry is the native one of `target` unless asked otherwise.
 // Throws UserError: no such entry or file, options beside a file (which says everything itself), malformed text.
 KernelSpec chosen_spec(const KernelChoice& choice, const Target& target);
+
+// NAME=SIZE settings of run-time sizes of the spec. Throws UserError for malformed ones and for names that it does not have.
+std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& settings, const KernelSpec& spec);
 
 } // namespace kiln::cli

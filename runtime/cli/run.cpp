@@ -49,7 +49,7 @@ Comparison compare(const std::string& name, const Tensor& actual, const Tensor& 
   const Outputs one{{name, actual}};
   if (const auto mismatch = find_mismatch(one, {{name, bounds}})) {
     c.outside = mismatch->count;
-    c.first_outside = text(*mismatch);
+    c.first_outside = to_text(*mismatch);
   }
   return c;
 }
@@ -80,7 +80,7 @@ nlohmann::ordered_json json_of(const std::vector<Comparison>& comparisons) {
 
 int exit_code(const exec::ExecResult& result, const std::vector<Comparison>& comparisons) {
   const bool equal = std::ranges::all_of(comparisons, [](const Comparison& c) { return c.outside == 0; });
-  return result.completed && result.findings.empty() && equal ? ok : kernel_failed;
+  return result.completed && result.defects.empty() && equal ? ok : kernel_failed;
 }
 
 exec::ExecOptions exec_options(const Request& request) {
@@ -88,25 +88,6 @@ exec::ExecOptions exec_options(const Request& request) {
   options.seed = request.seed;
   options.threads = request.threads;
   return options;
-}
-
-std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& settings, const KernelSpec& spec) {
-  std::map<std::string, std::int64_t> sizes;
-  for (const std::string& setting : settings) {
-    const auto subject = fmt::format("--size {}", setting);
-    const std::size_t equals = setting.find('=');
-    std::int64_t size = 0;
-    const char* const end = setting.data() + setting.size();
-    if (equals == std::string::npos) throw UserError(subject, "it has no '='", "write NAME=SIZE, as in m=8");
-    if (const auto [stop, error] = std::from_chars(setting.data() + equals + 1, end, size); error != std::errc{} || stop != end)
-      throw UserError(subject, fmt::format("'{}' is no whole number", setting.substr(equals + 1)), "write NAME=SIZE, as in m=8");
-    std::vector<std::string> names;
-    for (const Dim& dim : spec.dynamic_dims()) names.push_back(dim.name());
-    if (std::ranges::find(names, setting.substr(0, equals)) == names.end())
-      throw UserError(subject, fmt::format("'{}' has no such run-time size", spec.name()), fmt::format("use one of {}", fmt::join(names, ", ")));
-    sizes[setting.substr(0, equals)] = size;
-  }
-  return sizes;
 }
 
 int run_spec(const Request& request) {

@@ -51,9 +51,15 @@ Argument parse_argument(const std::string& text, exec::Memory& memory) {
     std::string file = text.substr(colon + 1);
     return buffer(memory, file, {}, bytes, file);
   }
+  if (text.starts_with("zeros:")) {
+    const auto bytes = parse<std::uint64_t>(text, value("zeros:"));
+    if (bytes > largest_buffer)
+      throw UserError("--arg " + text, fmt::format("{} bytes are more than {}", bytes, largest_buffer), "give a smaller buffer");
+    return buffer(memory, text, {}, bytes, {});
+  }
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-    throw UserError("--arg " + text, "it is none of the kinds of arguments", "write NAME=FILE, i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
+    throw UserError("--arg " + text, "it is none of the kinds of arguments", "write NAME=FILE, zeros:BYTES, i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
   const std::string file = text.substr(equals + 1), contents = read_file(file);
   return buffer(memory, text.substr(0, equals), contents, contents.size(), file);
 }
@@ -97,20 +103,27 @@ exec::Grid grid_of(const ObjectRun& request) {
 
 } // namespace
 
-exec::ExecResult run_object(const ObjectRun& request, const exec::ExecOptions& options) {
-  const exec::Grid grid = grid_of(request);
-  const isa::CodeObject object = isa::load_code_object_file(request.object);
-  const isa::Kernel& kernel = object.kernel(request.kernel);
-  exec::Memory memory;
+ObjectLaunch prepare_object(const ObjectRun& request) {
+  ObjectLaunch launch;
+  launch.grid = grid_of(request);
+  launch.object = isa::load_code_object_file(request.object);
+  launch.kernel = request.kernel;
+  const isa::Kernel& kernel = launch.object.kernel(request.kernel);
   std::vector<Argument> arguments;
-  for (const std::string& text : request.arguments) arguments.push_back(parse_argument(text, memory));
-  const std::vector<std::byte> block = argument_block(kernel, arguments);
-  exec::ExecResult result = exec::execute(object, request.kernel, grid, block, memory, options);
+  for (const std::string& text : request.arguments) arguments.push_back(parse_argument(text, launch.memory));
+  launch.arguments = argument_block(kernel, arguments);
+  for (const Argument& a : arguments)
+    if (!a.file.empty()) launch.files.emplace_back(a.bits, a.file);
+  return launch;
+}
+
+exec::ExecResult run_object(const ObjectRun& request, const exec::ExecOptions& options) {
+  ObjectLaunch launch = prepare_object(request);
+  exec::ExecResult result = exec::execute(launch.object, launch.kernel, launch.grid, launch.arguments, launch.memory, options);
   if (!result.completed) return result;
-  for (const Argument& a : arguments) {
-    if (a.file.empty()) continue;
-    const std::span<const std::byte> bytes = memory.bytes(a.bits);
-    write_file(a.file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  for (const auto& [address, file] : launch.files) {
+    const std::span<const std::byte> bytes = launch.memory.bytes(address);
+    write_file(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   return result;
 }

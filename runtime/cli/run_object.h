@@ -3,6 +3,7 @@
 #include "isa_checks/exec/run/execute.h"
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kiln::cli {
@@ -14,6 +15,18 @@ struct ObjectRun {
   std::uint32_t dynamic_lds = 0;      // bytes
   std::vector<std::string> arguments; // in order: NAME=FILE, i32:N, i64:N, f32:X, out:BYTES:FILE
 };
+
+// A launch that is ready to be executed.
+struct ObjectLaunch {
+  isa::CodeObject object;
+  std::string kernel;
+  exec::Grid grid;
+  exec::Memory memory;
+  std::vector<std::byte> arguments;
+  std::vector<std::pair<std::uint64_t, std::string>> files; // buffers by address, and where they go at the end
+};
+// Throws as run_object does.
+ObjectLaunch prepare_object(const ObjectRun& request);
 
 // Buffers of NAME=FILE and out: are written back to their files, unless the kernel did not complete. Throws UserError for an
 // argument that cannot be meant or that does not fit the kernel's metadata, isa::Error for an object or kernel that is not there.

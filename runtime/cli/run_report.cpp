@@ -78,8 +78,8 @@ std::string text_of_memory(const Summary& s) {
 
 std::string to_text(const exec::ExecResult& result) {
   std::string text;
-  for (const exec::Finding& finding : result.findings) text += fmt::format("finding: {}\n", exec::to_text(finding));
-  if (result.findings.empty()) text += "findings: none\n";
+  for (const exec::Defect& finding : result.defects) text += fmt::format("finding: {}\n", exec::to_text(finding));
+  if (result.defects.empty()) text += "findings: none\n";
   if (!result.completed) text += "the run did not complete\n";
   const Summary s = summary_of(result);
   const exec::WaveTotals& waves = result.waves;
@@ -96,7 +96,7 @@ std::string to_text(const exec::ExecResult& result) {
 
 nlohmann::ordered_json to_json(const exec::ExecResult& result) {
   nlohmann::ordered_json json{{"completed", result.completed}, {"findings", nlohmann::ordered_json::array()}};
-  for (const exec::Finding& f : result.findings)
+  for (const exec::Defect& f : result.defects)
     json["findings"].push_back({{"kind", to_string(f.kind)},
                                 {"address", f.instruction},
                                 {"instruction", f.text},

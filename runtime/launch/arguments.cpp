@@ -40,7 +40,7 @@ std::int64_t DeviceTensor::bytes() const {
 }
 
 std::string to_text(const DeviceTensor& tensor) {
-  return fmt::format("{}[{}] at {}", name(tensor.dtype), fmt::join(tensor.shape, ", "), fmt::ptr(tensor.data));
+  return fmt::format("{}[{}] at {}", to_string(tensor.dtype), fmt::join(tensor.shape, ", "), fmt::ptr(tensor.data));
 }
 
 } // namespace kiln

@@ -78,7 +78,7 @@ private:
     if (tensor == nullptr) tensor = partner;
     if (tensor == nullptr)
       throw UserError(subject(rule.name).text(), "it is missing",
-                      fmt::format("give a DeviceTensor of {}{}", name(rule.dtype), text(rule.shape)));
+                      fmt::format("give a DeviceTensor of {}{}", to_string(rule.dtype), to_text(rule.shape)));
     return *tensor;
   }
 
@@ -111,7 +111,7 @@ private:
     if (given != nullptr)
       if (const auto* number = std::get_if<double>(&given->value)) return *number;
     throw UserError(subject(argument.name).text(), given == nullptr ? "it is missing" : "it is a number, and a tensor is given",
-                    fmt::format("give a number ({})", name(argument.dtype)));
+                    fmt::format("give a number ({})", to_string(argument.dtype)));
   }
 
   std::uint64_t size_bits(const KernelArgument& argument) {

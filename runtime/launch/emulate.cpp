@@ -37,7 +37,7 @@ public:
       const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
       const exec::Grid grid{.workgroups = {blocks, 1, 1},
                             .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
-      for (int i = 0; i < launches && done.result.findings.empty(); ++i)
+      for (int i = 0; i < launches && done.result.defects.empty(); ++i)
         done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
     } else {
       done.result.completed = true;
@@ -149,10 +149,8 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
 }
 
 BoundsOptions bounds_options(const Schedule& schedule) {
-  // A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
-  const RowwiseConfig& config = schedule.rowwise;
-  if (schedule.family == Family::skinny_gemm) return {}; // the order inside a matrix instruction is not public
-  return {.addition_depth = schedule.family == Family::rowwise ? config.chunks() * config.vec + 16 : 0};
+  const auto depth = addition_depth(schedule);
+  return depth ? BoundsOptions{.addition_depth = *depth} : BoundsOptions{};
 }
 
 } // namespace kiln

@@ -41,9 +41,9 @@ struct Sandbox {
     how.max_instructions = options.max_instructions;
     how.measure = false;
     const exec::ExecResult result = exec::execute(*launch.object, launch.kernel, launch.grid, launch.arguments, memory, how);
-    if (result.completed && result.findings.empty()) return;
+    if (result.completed && result.defects.empty()) return;
     std::vector<std::string> findings;
-    for (const exec::Finding& finding : result.findings) findings.push_back(exec::to_text(finding));
+    for (const exec::Defect& finding : result.defects) findings.push_back(exec::to_text(finding));
     throw ExecutionError(launch.kernel, std::move(findings));
   }
   // Runs all that wait. A launch with findings ends it: what came after may rest on its results.

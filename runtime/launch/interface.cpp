@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json argument_json(const KernelArgument& a) {
-  Json json{{"name", a.name},     {"kind", name(a.kind)}, {"dtype", name(a.dtype)},
+  Json json{{"name", a.name},     {"kind", to_string(a.kind)}, {"dtype", to_string(a.dtype)},
             {"offset", a.offset}, {"size", a.size},       {"alignment", a.alignment}};
   if (!a.tensor.empty()) json["tensor"] = a.tensor;
   return json;

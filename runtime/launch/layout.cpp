@@ -80,7 +80,7 @@ void check_block(const Kernel& kernel, const KernelSpec& spec, std::uint32_t seg
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const KernelArgument& a = arguments[i];
     const auto refuse = [&](const std::string& fact) { disagree(kernel, fmt::format("argument {} is {}: {}", i, a.name, fact)); };
-    if (!is_of(spec, arguments, a)) refuse(fmt::format("its spec has no such {}", name(a.kind)));
+    if (!is_of(spec, arguments, a)) refuse(fmt::format("its spec has no such {}", to_string(a.kind)));
     if (std::ranges::count(arguments, a.name, &KernelArgument::name) != 1) refuse("another one has that name");
     const int bytes = is_pointer(a.kind) ? 8 : 4;
     if (a.size != bytes) refuse(fmt::format("it has {} bytes instead of {}", a.size, bytes));

@@ -1,6 +1,7 @@
 // TensorRule: types, shapes, strides, addresses.
 #include "runtime/launch/tensor_rule.h"
 #include "gen/error.h"
+#include "templates/common/config.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +11,6 @@ namespace kiln {
 namespace {
 
 constexpr auto reach_of_offsets = std::int64_t{1} << 32; // bytes: see KernelArgument::alignment
-constexpr int wave_size = 64;
 
 TensorRule rule_of(const KernelSpec& spec, const std::vector<Expr>& inputs, const KernelArgument& argument) {
   TensorRule rule{.name = argument.name, .partner = argument.tensor};
@@ -75,13 +75,13 @@ std::int64_t RuntimeSizes::of(const std::string& dim) const {
 
 void check_meaning(const ArgumentSubject& subject, const TensorRule& rule, const DeviceTensor& tensor, RuntimeSizes& sizes) {
   if (tensor.dtype != rule.dtype)
-    throw UserError(subject.text(), fmt::format("it is {}, and the kernel takes {}", name(tensor.dtype), name(rule.dtype)),
+    throw UserError(subject.text(), fmt::format("it is {}, and the kernel takes {}", to_string(tensor.dtype), to_string(rule.dtype)),
                     is_fp8(tensor.dtype) && is_fp8(rule.dtype)
                         ? "the fp8 flavours are different numbers: convert the tensor, or build the spec for its type"
                         : "give a tensor of that type, or build the spec for this one");
   if (tensor.shape.size() != rule.shape.size())
     throw UserError(subject.text(),
-                    fmt::format("its shape is [{}], and the kernel takes {}", fmt::join(tensor.shape, ", "), text(rule.shape)),
+                    fmt::format("its shape is [{}], and the kernel takes {}", fmt::join(tensor.shape, ", "), to_text(rule.shape)),
                     "give it that many dimensions");
   for (std::size_t i = 0; i < rule.shape.size(); ++i) {
     const Dim& dim = rule.shape[i];

@@ -64,7 +64,7 @@ Message request_message(const KernelRequest& request) {
   const auto flag = [](bool on) { return std::string(on ? "1" : ""); };
   Message message{request.spec,
                   request.arch,
-                  std::string(name(e.compiler)),
+                  std::string(to_string(e.compiler)),
                   e.hiprtc_path,
                   e.comgr_path,
                   e.dump_dir.string(),
@@ -82,7 +82,7 @@ KernelRequest request_of(const Message& message) {
   require_parts(message, fixed_parts);
   KernelRequest request{.spec = message[0], .arch = message[1], .overrides = {}, .options = {}};
   Environment& e = request.options.environment;
-  e.compiler = message[2] == name(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
+  e.compiler = message[2] == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
   e.hiprtc_path = message[3];
   e.comgr_path = message[4];
   e.dump_dir = message[5];

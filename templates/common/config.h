@@ -1,9 +1,18 @@
-// What configs share between the host's generator and the device: small integer arithmetic, no std.
+// What configs share between the host's generator and the device: sizes that both architectures have, integer arithmetic; no std.
 #pragma once
 
 namespace kiln {
 
+// Shared by gfx942 and gfx950. Sources: LLVM's AMDGPUBaseInfo.cpp (namespace IsaInfo). tests/compile/target_tables.cpp compares them
+// with isa_checks' target table.
+inline constexpr int wave_size = 64;            // lanes
+inline constexpr int max_workgroup_size = 1024; // work-items: 16 waves
+inline constexpr int simds_per_cu = 4;
+inline constexpr int max_vgprs = 512;           // for each lane of a SIMD, VGPRs and AGPRs together; its waves share them
+
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+// VGPRs and AGPRs of each wave when the `waves` of a workgroup are spread over the SIMDs of a CU.
+constexpr int vgprs_of_wave(int waves) { return max_vgprs / ceil_div(waves, simds_per_cu); }
 constexpr bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
 } // namespace kiln

@@ -40,9 +40,9 @@ template <class T, class V> KILN_DEVICE V saturate(V x) {
   constexpr f32 max = Fp8<T>::max;
   const V clamped = map([](f32 v) { return platform::median(v, -max, max); }, x); // NaN gives -max
   if constexpr (Fp8<T>::has_infinity) {
-    return map([](f32 v, f32 c) { return __builtin_fabsf(v) < __builtin_inff() ? c : v; }, x, clamped);
+    return map([](f32 v, f32 c) { return platform::abs(v) < platform::infinity ? c : v; }, x, clamped);
   } else {
-    return __builtin_elementwise_fma(x, splat_like<V>(0.0f), clamped); // x * 0 is NaN for NaN and infinity, else 0
+    return platform::fma(x, splat_like<V>(0.0f), clamped); // x * 0 is NaN for NaN and infinity, else 0
   }
 }
 
@@ -73,7 +73,7 @@ template <class T, int N> KILN_DEVICE Vec<f32, N> unpack_fp8(Bytes<T, N> bytes) 
 #pragma unroll
   for (int i = 0; i < N; i += 2) {
     const u32 word = bytes.word[i / 4];
-    platform::f32x2 pair;
+    Vec<f32, 2> pair;
     if constexpr (Fp8<T>::e4m3) pair = i % 4 ? platform::unpack_e4m3<true>(word) : platform::unpack_e4m3<false>(word);
     else pair = i % 4 ? platform::unpack_e5m2<true>(word) : platform::unpack_e5m2<false>(word);
     x[i] = pair.x;
@@ -87,10 +87,10 @@ template <class T> KILN_DEVICE i32 to_integer(f32 x) {
   constexpr f32 low = __is_same(T, u8) ? 0.0f : __is_same(T, i8) ? -128.0f : -2147483648.0f;
   constexpr f32 high = __is_same(T, u8) ? 255.0f : __is_same(T, i8) ? 127.0f : 2147483520.0f;
   if constexpr (__is_same(T, i32)) {
-    const i32 result = static_cast<i32>(platform::median(__builtin_rintf(x), low, high));
+    const i32 result = static_cast<i32>(platform::median(platform::round_to_even(x), low, high));
     return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : result;
   } else {
-    return x != x ? 0 : static_cast<i32>(platform::median(__builtin_rintf(x), low, high));
+    return x != x ? 0 : static_cast<i32>(platform::median(platform::round_to_even(x), low, high));
   }
 }
 
@@ -115,9 +115,9 @@ template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x);
 
 // Memory elements (or f32 values) to f32.
 template <class To, class T, int N> KILN_DEVICE Vec<f32, N> to(Bytes<T, N> bytes) { return bytes_to_f32(bytes); }
-template <class To, int N> KILN_DEVICE auto to(Vec<f16, N> x) { return __builtin_convertvector(x, Vec<To, N>); }
-template <class To, int N> KILN_DEVICE auto to(Vec<bf16, N> x) { return __builtin_convertvector(x, Vec<To, N>); }
-template <class To, int N> KILN_DEVICE auto to(Vec<i32, N> x) { return __builtin_convertvector(x, Vec<To, N>); }
+template <class To, int N> KILN_DEVICE auto to(Vec<f16, N> x) { return convert<Vec<To, N>>(x); }
+template <class To, int N> KILN_DEVICE auto to(Vec<bf16, N> x) { return convert<Vec<To, N>>(x); }
+template <class To, int N> KILN_DEVICE auto to(Vec<i32, N> x) { return convert<Vec<To, N>>(x); }
 template <class To, int N> KILN_DEVICE auto to(Mask<N> m) {
   if constexpr (__is_same(To, f32)) {
     return map([](bool b) { return b ? 1.0f : 0.0f; }, m);
@@ -145,7 +145,7 @@ template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x) {
     for (int i = 0; i < N; ++i) bytes.word[i / 4] |= (static_cast<u32>(detail::to_integer<To>(x[i])) & 0xff) << (8 * (i % 4));
     return bytes;
   } else {
-    return __builtin_convertvector(x, Vec<To, N>);
+    return convert<Vec<To, N>>(x);
   }
 }
 template <class To, int N> KILN_DEVICE auto to_nonsaturating(Vec<f32, N> x) { return detail::pack_fp8<To, N>(x); }

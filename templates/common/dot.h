@@ -12,18 +12,18 @@ template <class T> using DotOperand = typename DotOperandOf<T, has_dot<T>>::type
 
 template <class T> KILN_DEVICE DotOperand<T> dot_operand(u32 word) {
   if constexpr (has_dot<T>) return word;
-  else return to<f32>(__builtin_bit_cast(Chunk<T, 4 / static_cast<int>(sizeof(T))>, word));
+  else return to<f32>(bit_cast<Chunk<T, 4 / static_cast<int>(sizeof(T))>>(word));
 }
 
 // sum + a . b. Sums of i8 are exact within a word only: they are f32 then.
 template <class T, class X, class Y> KILN_DEVICE f32 add_dot(X a, Y b, f32 sum) {
   if constexpr (__is_same(T, i8)) {
-    return sum + static_cast<f32>(__builtin_amdgcn_sdot4(static_cast<i32>(a), static_cast<i32>(b), 0, false));
+    return sum + static_cast<f32>(platform::dot4(a, b, 0));
   } else if constexpr (has_dot<T>) {
-    return platform::dot2(__builtin_bit_cast(Vec<T, 2>, a), __builtin_bit_cast(Vec<T, 2>, b), sum);
+    return platform::dot2(bit_cast<Vec<T, 2>>(a), bit_cast<Vec<T, 2>>(b), sum);
   } else {
 #pragma unroll
-    for (int i = 0; i < 4 / static_cast<int>(sizeof(T)); ++i) sum = __builtin_fmaf(a[i], b[i], sum);
+    for (int i = 0; i < 4 / static_cast<int>(sizeof(T)); ++i) sum = platform::fma(a[i], b[i], sum);
     return sum;
   }
 }

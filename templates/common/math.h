@@ -20,23 +20,23 @@ template <class C, class A, class B> KILN_DEVICE auto select(C c, A a, B b) {
 }
 
 template <class A> KILN_DEVICE A neg(A a) { return -a; }
-template <class A> KILN_DEVICE A abs(A a) { return __builtin_elementwise_abs(a); }
+template <class A> KILN_DEVICE A abs(A a) { return platform::abs(a); }
 // IEEE minNum and maxNum: a NaN loses against a number.
-template <class A, class B> KILN_DEVICE auto min(A a, B b) { return map([](f32 x, f32 y) { return __builtin_fminf(x, y); }, a, b); }
-template <class A, class B> KILN_DEVICE auto max(A a, B b) { return map([](f32 x, f32 y) { return __builtin_fmaxf(x, y); }, a, b); }
+template <class A, class B> KILN_DEVICE auto min(A a, B b) { return map([](f32 x, f32 y) { return platform::min(x, y); }, a, b); }
+template <class A, class B> KILN_DEVICE auto max(A a, B b) { return map([](f32 x, f32 y) { return platform::max(x, y); }, a, b); }
 // min(max(x, low), high); NaN becomes low.
 template <class A, class B, class C> KILN_DEVICE auto clamp(A x, B low, C high) {
-  return map([](f32 v, f32 l, f32 h) { return __builtin_fminf(__builtin_fmaxf(v, l), h); }, x, low, high);
+  return map([](f32 v, f32 l, f32 h) { return platform::min(platform::max(v, l), h); }, x, low, high);
 }
 template <class A, class B, class C> KILN_DEVICE auto fma(A a, B b, C c) {
   constexpr int n = common_width<A, B, C>();
-  if constexpr (n == 0) return __builtin_fmaf(a, b, c);
-  else return __builtin_elementwise_fma(Vec<f32, n>(a), Vec<f32, n>(b), Vec<f32, n>(c));
+  if constexpr (n == 0) return platform::fma(a, b, c);
+  else return platform::fma(Vec<f32, n>(a), Vec<f32, n>(b), Vec<f32, n>(c));
 }
 // f16 * f16 or f16 * f32, exactly as the f32 product, in one instruction that converts for free.
 template <class A, class B> KILN_DEVICE auto mixed_product(A a, B b) {
   const f32 zero = platform::opaque_negative_zero();
-  return map([zero](auto x, auto y) { return __builtin_fmaf(static_cast<f32>(x), static_cast<f32>(y), zero); }, a, b);
+  return map([zero](auto x, auto y) { return platform::fma(static_cast<f32>(x), static_cast<f32>(y), zero); }, a, b);
 }
 
 // One instruction each: 1 ulp; results below 2^-126 are flushed to 0.
@@ -45,8 +45,8 @@ template <class A> KILN_DEVICE auto log2(A a) { return map([](f32 x) { return pl
 template <class A> KILN_DEVICE auto sqrt(A a) { return map([](f32 x) { return platform::sqrt(x); }, a); }
 template <class A> KILN_DEVICE auto rsqrt(A a) { return map([](f32 x) { return platform::rsqrt(x); }, a); }
 template <class A> KILN_DEVICE auto rcp(A a) { return map([](f32 x) { return platform::rcp(x); }, a); }
-template <class A> KILN_DEVICE auto floor(A a) { return map([](f32 x) { return __builtin_floorf(x); }, a); }
-template <class A> KILN_DEVICE auto round(A a) { return map([](f32 x) { return __builtin_rintf(x); }, a); }
+template <class A> KILN_DEVICE auto floor(A a) { return map([](f32 x) { return platform::floor(x); }, a); }
+template <class A> KILN_DEVICE auto round(A a) { return map([](f32 x) { return platform::round_to_even(x); }, a); }
 
 template <class A, class B> KILN_DEVICE auto div(A a, B b) { return a * rcp(b); }
 template <class A, class B> KILN_DEVICE auto div_exact(A a, B b) { return map([](f32 x, f32 y) { return x / y; }, a, b); }
@@ -71,7 +71,7 @@ template <class A> KILN_DEVICE auto erf(A a) {
   const auto tail = ((((t * 1.061405429f - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
   const auto magnitude = 1.0f - tail * exp2(x * x * -log2_e);
   // By bits: LLVM 21 cannot select a copysign whose result is rounded to bf16.
-  return map([](f32 m, f32 x) { return __builtin_bit_cast(f32, __builtin_bit_cast(u32, m) | (__builtin_bit_cast(u32, x) & 0x80000000u)); },
+  return map([](f32 m, f32 x) { return bit_cast<f32>(bit_cast<u32>(m) | (bit_cast<u32>(x) & 0x80000000u)); },
              magnitude, a);
 }
 template <class A> KILN_DEVICE auto gelu(A a) { return a * 0.5f * (erf(a * 0.707106781f) + 1.0f); }

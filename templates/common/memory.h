@@ -35,7 +35,7 @@ KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_
 #pragma unroll
   for (int i = 0; i < bytes / piece; ++i) pieces.at[i] = reinterpret_cast<const Place*>(address + i * piece)->value;
   if constexpr (sizeof(Chunk<T, N>) == bytes) {
-    return __builtin_bit_cast(Chunk<T, N>, pieces);
+    return bit_cast<Chunk<T, N>>(pieces);
   } else { // fewer than four bytes in a register
     Chunk<T, N> chunk{};
 #pragma unroll
@@ -52,7 +52,7 @@ KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chun
   using Place = detail::Place<piece, alignment>;
   struct Pieces { W at[bytes / piece]; } pieces;
   if constexpr (sizeof(Chunk<T, N>) == bytes) {
-    pieces = __builtin_bit_cast(Pieces, chunk);
+    pieces = KILN_BIT_CAST(Pieces, chunk);
   } else {
 #pragma unroll
     for (int i = 0; i < bytes / piece; ++i) pieces.at[i] = static_cast<W>(chunk.word[i * piece / 4] >> (8 * (i * piece % 4)));

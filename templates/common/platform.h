@@ -1,5 +1,6 @@
 // The one place that spells compiler builtins: attributes, ids, wave operations and single instructions.
 #pragma once
+#include "common/config.h"
 
 // hipRTC's own header, when it is in place, defines these already.
 #ifndef __global__
@@ -14,10 +15,12 @@
 #define KILN_DEVICE static inline __attribute__((device, always_inline, unused))
 #define KILN_MEMBER inline __attribute__((device, always_inline))
 #define KILN_LAMBDA __attribute__((always_inline))
+// bit_cast for a struct: as the result of a function, LLVM moves its parts in another order.
+#define KILN_BIT_CAST(To, x) __builtin_bit_cast(To, x)
 // A kernel of exactly `threads` work-items a workgroup.
 #define KILN_KERNEL(threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads)))
-// Of its kernel: at most 256 registers, as for two waves a SIMD. LLVM then leaves the results of matrix instructions in VGPRs;
-// in AGPRs, other instructions need a copy of each.
+// Gives a kernel at most 256 registers, as for two waves a SIMD. LLVM then leaves the results of matrix instructions in VGPRs; other
+// instructions need a copy of what is in AGPRs.
 #define KILN_VGPRS_ONLY __attribute__((amdgpu_waves_per_eu(2)))
 
 namespace kiln {
@@ -32,8 +35,9 @@ using u8 = unsigned char;
 using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
+template <class T, int N> using Vec = T __attribute__((ext_vector_type(N))); // N elements that one lane holds
 
-// Four 8-bit floats in memory; what they mean is in convert.h.
+// 8-bit floats in memory, one of each kind; what they mean is in convert.h.
 struct e4m3fn { u8 bits; };
 struct e4m3fnuz { u8 bits; };
 struct e5m2 { u8 bits; };
@@ -41,26 +45,34 @@ struct e5m2fnuz { u8 bits; };
 // Two 4-bit numbers, the first in the low half; what they mean is in skinny_gemm/scales.h.
 struct u4x2 { u8 bits; };
 
-inline constexpr int wave_size = 64;
+// What the target has, by the names of gen/plan/target.h and isa_checks/target/target_table.h.
+#if defined(__gfx950__)
+inline constexpr bool has_ocp_fp8 = true;             // fp8 is e4m3fn and e5m2; else e4m3fnuz and e5m2fnuz
+inline constexpr bool has_doubled_mfma = true;        // shapes of twice the k in the same passes: 16x16x32 f16
+inline constexpr bool has_scaled_mfma = true;         // 16x16x128 and 32x32x64 f8f6f4
+inline constexpr bool has_native_bf16_convert = true; // v_cvt_pk_bf16_f32
+inline constexpr bool has_dot2_bf16 = true;           // v_dot2_f32_bf16
+inline constexpr bool has_permlane_swap = true;       // v_permlane16_swap_b32, v_permlane32_swap_b32
+inline constexpr bool has_wide_lds_dma = true;        // global_load_lds_dwordx4
+#else
+inline constexpr bool has_ocp_fp8 = false, has_doubled_mfma = false, has_scaled_mfma = false, has_native_bf16_convert = false;
+inline constexpr bool has_dot2_bf16 = false, has_permlane_swap = false, has_wide_lds_dma = false;
+#endif
 inline constexpr int xcds = 8; // of MI300X and MI350X in their usual partition: workgroups go to them in turn
 
-#if defined(__gfx950__)
-inline constexpr bool has_ocp_fp8 = true;
-inline constexpr bool has_dot2_bf16 = true;
-inline constexpr bool has_permlane_swap = true;
-inline constexpr bool has_wide_fp8_mfma = true; // 16x16x128 and 32x32x64 f8f6f4
-inline constexpr bool has_cvt_pk_bf16 = true;
-inline constexpr bool has_direct_to_lds = true; // of 128 bits a lane
-#else
-inline constexpr bool has_ocp_fp8 = false;
-inline constexpr bool has_dot2_bf16 = false;
-inline constexpr bool has_permlane_swap = false;
-inline constexpr bool has_wide_fp8_mfma = false;
-inline constexpr bool has_cvt_pk_bf16 = false;
-inline constexpr bool has_direct_to_lds = false; // of 32 bits only
-#endif
+// The same bits as another type; the same numbers as a vector of another element type.
+template <class To, class From> KILN_DEVICE constexpr To bit_cast(From x) { return __builtin_bit_cast(To, x); }
+template <class To, class From> KILN_DEVICE To convert(From x) { return __builtin_convertvector(x, To); }
 
 namespace platform {
+
+inline constexpr f32 infinity = __builtin_inff();
+template <class V> KILN_DEVICE V abs(V x) { return __builtin_elementwise_abs(x); }
+template <class V> KILN_DEVICE V fma(V a, V b, V c) { return __builtin_elementwise_fma(a, b, c); }
+KILN_DEVICE f32 min(f32 a, f32 b) { return __builtin_fminf(a, b); } // IEEE minNum: NaN loses against a number
+KILN_DEVICE f32 max(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
+KILN_DEVICE f32 floor(f32 x) { return __builtin_floorf(x); }
+KILN_DEVICE f32 round_to_even(f32 x) { return __builtin_rintf(x); }
 
 KILN_DEVICE u32 thread_id() { return __builtin_amdgcn_workitem_id_x(); }
 KILN_DEVICE u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
@@ -97,7 +109,7 @@ template <bool beside_direct_loads> KILN_DEVICE u32 read_flag(const u32* flag) {
   return uniform(value);
 }
 template <bool beside_direct_loads> KILN_DEVICE void raise_flag(u32* flag, u32 value) {
-  if (thread_id() % 64) return;
+  if (thread_id() % wave_size) return;
   if constexpr (beside_direct_loads) asm volatile("ds_write_b32 %0, %1" : : "v"(lds_address(flag)), "v"(value) : "memory");
   else __hip_atomic_store(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
 }
@@ -110,17 +122,20 @@ KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 
 
 // Nothing moves across it at compile time.
 KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
-// Between the last matrix instruction and what reads its result or reuses its registers. That takes up to 11 wait states on
-// gfx942 and 12 on gfx950 behind 8 passes (16 x 16), 19 and 20 behind 16 (32 x 32). LLVM 21 leaves less where paths of different
-// lengths lead from the one to the other: it looks at one of them.
-template <bool large_tiles> KILN_DEVICE void settle_sums() {
+// Wait states that software leaves between a matrix instruction of `passes` passes (of 4 clocks) and an instruction that reads or
+// overwrites its result: LLVM's GCNHazardRecognizer.cpp, GFX940_XDL_N_PassWriteVgprVALUMemExpReadWaitStates and GFX950's. 8 passes
+// and more; tests/compile/target_tables.cpp compares them with isa_checks' table.
+constexpr int matrix_wait_states(int passes) { return passes + (has_doubled_mfma ? 4 : 3); }
+template <int states> KILN_DEVICE void wait_states() { // s_nop N is N + 1 of them, up to 16
+  asm volatile("s_nop %0" : : "n"(states - 1));
+}
+// Stands between the last matrix instruction and what reads its result or reuses its registers. LLVM 21 leaves too few wait states
+// if paths of different lengths lead from the one to the other: it looks at one of them. The longest instructions have 8 passes for
+// 16 x 16 tiles and 16 passes for 32 x 32.
+template <int edge> KILN_DEVICE void settle_sums() {
   schedule_barrier();
-#if defined(__gfx950__)
-  asm volatile("s_nop 11");
-#else
-  asm volatile("s_nop 10");
-#endif
-  if constexpr (large_tiles) asm volatile("s_nop 7");
+  wait_states<matrix_wait_states(8)>();
+  if constexpr (edge == 32) wait_states<matrix_wait_states(16) - matrix_wait_states(8)>();
   schedule_barrier();
 }
 // Adds to a number in global memory for the whole device.
@@ -128,28 +143,28 @@ KILN_DEVICE void add_for_device(f32* to, f32 value) {
   __builtin_amdgcn_global_atomic_fadd_f32((__attribute__((address_space(1))) f32*)to, value);
 }
 
-// Keeps what is computed from an offset behind this place. An offset that is widened to 64 bits before a loop is added to
-// its base as a vector of 64 bits there; widened beside the access, it is part of the access.
+// Keeps what is computed from an offset behind this place. If LLVM widens an offset to 64 bits before a loop, it adds it to its base
+// there, in VGPRs; widened beside the access, it is part of the access.
 KILN_DEVICE void stay_here(u32& offset) { asm volatile("" : "+v"(offset)); }
-// 16 bytes at base + offset; streamed: that nobody needs again.
+// Loads 16 bytes at base + offset; streamed: bytes that nobody needs again.
 using u32x4 = u32 __attribute__((ext_vector_type(4)));
 KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }
 KILN_DEVICE u32x4 load_streamed(const char* base, u32 offset) {
   return __builtin_nontemporal_load(reinterpret_cast<const u32x4*>(base + offset));
 }
 #if defined(__gfx950__)
-// 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
+// Loads 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
 // The base is hidden from the compiler, which otherwise adds constant parts of it to the lanes' offsets, as 64-bit numbers.
-template <bool streamed> KILN_DEVICE void load_to_lds(const char* base, u32 offset, u32x4 (&to)[64]) {
+template <bool streamed> KILN_DEVICE void load_to_lds(const char* base, u32 offset, u32x4 (&to)[wave_size]) {
   using Global = const __attribute__((address_space(1))) void;
   using Local = __attribute__((address_space(3))) void;
   asm("" : "+s"(base));
   __builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 16, 0, streamed ? 2 : 0);
 }
 #else
-template <bool streamed> void load_to_lds(const char* base, u32 offset, u32x4 (&to)[64]) = delete;
+template <bool streamed> void load_to_lds(const char* base, u32 offset, u32x4 (&to)[wave_size]) = delete;
 #endif
-// Until at most `left` loads of this wave are in flight: what direct loads to LDS need, whose landing no register shows.
+// Waits until at most `left` loads of this wave are in flight. Direct loads to LDS need it: no register shows their arrival.
 template <int left> KILN_DEVICE void await_loads() {
   schedule_barrier();
   __builtin_amdgcn_s_waitcnt((left & 15) | (left >> 4) << 14 | 0x0f70); // vmcnt; the other counters at their largest
@@ -169,8 +184,8 @@ KILN_DEVICE u32 opaque(u32 value) {
   asm("" : "+s"(value));
   return value;
 }
-// A value in registers that the compiler forgets the origin of: it then holds the value itself, not a wider form of it
-// that it was computed from or will be converted to.
+// A value whose origin the compiler forgets: it then holds the value itself, not a wider form of it that it was computed from or will
+// be converted to.
 template <class T> KILN_DEVICE T opaque_registers(T value) {
   if constexpr (sizeof(T) == 4) {
     u32 bits = __builtin_bit_cast(u32, value);
@@ -202,11 +217,11 @@ template <Dpp control> KILN_DEVICE f32 dpp(f32 value) {
 }
 
 KILN_DEVICE u32 lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
-#if defined(__gfx950__)
-// Rows of 16 lanes (distance 16) or halves of 32 (distance 32) exchanged: {even row's value, odd row's value} in both.
+// Exchanges rows of 16 lanes (distance 16) or halves of 32 (distance 32): {even row's value, odd row's value} in both.
 struct Halves {
   f32 even, odd;
 };
+#if defined(__gfx950__)
 template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
   const u32 bits = __builtin_bit_cast(u32, value);
   const auto both = distance == 16 ? __builtin_amdgcn_permlane16_swap(bits, bits, false, false)
@@ -215,6 +230,8 @@ template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
   const u32 even = both[0], odd = both[1];
   return {__builtin_bit_cast(f32, even), __builtin_bit_cast(f32, odd)};
 }
+#else
+template <int distance> Halves swap_halves(f32 value) = delete;
 #endif
 
 // Single instructions. Bounds as documented for the instruction: 1 ulp, results below 2^-126 are flushed to 0.
@@ -229,15 +246,18 @@ KILN_DEVICE f32 cos_turns(f32 x) { return __builtin_amdgcn_cosf(x); }
 KILN_DEVICE f32 fract(f32 x) { return __builtin_amdgcn_fractf(x); }
 KILN_DEVICE f32 median(f32 a, f32 b, f32 c) { return __builtin_amdgcn_fmed3f(a, b, c); }
 
-using f16x2 = f16 __attribute__((ext_vector_type(2)));
-using bf16x2 = bf16 __attribute__((ext_vector_type(2)));
-using f32x2 = f32 __attribute__((ext_vector_type(2)));
-// a.x * b.x + a.y * b.y + c in f32.
-KILN_DEVICE f32 dot2(f16x2 a, f16x2 b, f32 c) { return __builtin_amdgcn_fdot2(a, b, c, false); }
+// a.x * b.x + a.y * b.y + c in f32; dot4 of four bytes, in i32.
+KILN_DEVICE f32 dot2(Vec<f16, 2> a, Vec<f16, 2> b, f32 c) { return __builtin_amdgcn_fdot2(a, b, c, false); }
 #if defined(__gfx950__)
-KILN_DEVICE f32 dot2(bf16x2 a, bf16x2 b, f32 c) { return __builtin_amdgcn_fdot2_f32_bf16(a, b, c, false); }
+KILN_DEVICE f32 dot2(Vec<bf16, 2> a, Vec<bf16, 2> b, f32 c) { return __builtin_amdgcn_fdot2_f32_bf16(a, b, c, false); }
 #endif
+KILN_DEVICE i32 dot4(u32 a, u32 b, i32 c) { return __builtin_amdgcn_sdot4(static_cast<i32>(a), static_cast<i32>(b), c, false); }
 
+// Bytes of the eight in {high, low}, chosen by the bytes of `which`: 0 is the lowest of `low`.
+inline constexpr u32 lower_halves = 0x05040100, upper_halves = 0x07060302; // the 16-bit halves of `high` and of `low`
+KILN_DEVICE u32 permute_bytes(u32 high, u32 low, u32 which) { return __builtin_amdgcn_perm(high, low, which); }
+// Two f32 to two f16, rounded toward zero.
+KILN_DEVICE u32 pack_f16(f32 a, f32 b) { return __builtin_bit_cast(u32, __builtin_amdgcn_cvt_pkrtz(a, b)); }
 // Two f32 to two fp8 bytes in the low or high half of `old`, and back. The bytes are of the target's own flavour.
 template <bool high> KILN_DEVICE u32 pack_e4m3(f32 a, f32 b, u32 old) {
   return static_cast<u32>(__builtin_amdgcn_cvt_pk_fp8_f32(a, b, static_cast<int>(old), high));
@@ -245,11 +265,82 @@ template <bool high> KILN_DEVICE u32 pack_e4m3(f32 a, f32 b, u32 old) {
 template <bool high> KILN_DEVICE u32 pack_e5m2(f32 a, f32 b, u32 old) {
   return static_cast<u32>(__builtin_amdgcn_cvt_pk_bf8_f32(a, b, static_cast<int>(old), high));
 }
-template <bool high> KILN_DEVICE f32x2 unpack_e4m3(u32 bytes) {
+template <bool high> KILN_DEVICE Vec<f32, 2> unpack_e4m3(u32 bytes) {
   return __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(bytes), high);
 }
-template <bool high> KILN_DEVICE f32x2 unpack_e5m2(u32 bytes) {
+template <bool high> KILN_DEVICE Vec<f32, 2> unpack_e5m2(u32 bytes) {
   return __builtin_amdgcn_cvt_pk_f32_bf8(static_cast<int>(bytes), high);
+}
+
+
+// Matrix instructions: sums + X * Y^T over k, for `edge` (16 or 32) rows of each. What lane holds what: common/matrix.h.
+template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> KILN_DEVICE S mfma_fp8(i64 x, i64 y, S sums) {
+  if constexpr (edge == 16) {
+    if constexpr (x_is_e4m3 && y_is_e4m3) return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(x, y, sums, 0, 0, 0);
+    else if constexpr (x_is_e4m3) return __builtin_amdgcn_mfma_f32_16x16x32_fp8_bf8(x, y, sums, 0, 0, 0);
+    else if constexpr (y_is_e4m3) return __builtin_amdgcn_mfma_f32_16x16x32_bf8_fp8(x, y, sums, 0, 0, 0);
+    else return __builtin_amdgcn_mfma_f32_16x16x32_bf8_bf8(x, y, sums, 0, 0, 0);
+  } else {
+    if constexpr (x_is_e4m3 && y_is_e4m3) return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(x, y, sums, 0, 0, 0);
+    else if constexpr (x_is_e4m3) return __builtin_amdgcn_mfma_f32_32x32x16_fp8_bf8(x, y, sums, 0, 0, 0);
+    else if constexpr (y_is_e4m3) return __builtin_amdgcn_mfma_f32_32x32x16_bf8_fp8(x, y, sums, 0, 0, 0);
+    else return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(x, y, sums, 0, 0, 0);
+  }
+}
+#if defined(__gfx950__)
+inline constexpr int mfma_bytes = 16; // of an operand that a lane holds, of the instructions below
+template <int edge, class S> KILN_DEVICE S mfma(Vec<f16, 8> x, Vec<f16, 8> y, S sums) {
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_f32_16x16x32_f16(x, y, sums, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_f32_32x32x16_f16(x, y, sums, 0, 0, 0);
+}
+template <int edge, class S> KILN_DEVICE S mfma(Vec<bf16, 8> x, Vec<bf16, 8> y, S sums) {
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_f32_16x16x32_bf16(x, y, sums, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_f32_32x32x16_bf16(x, y, sums, 0, 0, 0);
+}
+template <int edge, class S> KILN_DEVICE S mfma(Vec<i8, 16> x, Vec<i8, 16> y, S sums) {
+  const auto words_x = bit_cast<Vec<i32, 4>>(x), words_y = bit_cast<Vec<i32, 4>>(y);
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_i32_16x16x64_i8(words_x, words_y, sums, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_i32_32x32x32_i8(words_x, words_y, sums, 0, 0, 0);
+}
+// fp8 in 32 bytes a lane; the scales of the instruction are not used.
+template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> KILN_DEVICE S mfma_wide_fp8(Vec<i32, 8> x, Vec<i32, 8> y, S sums) {
+  constexpr int x_format = x_is_e4m3 ? 0 : 1, y_format = y_is_e4m3 ? 0 : 1; // cbsz and blgp
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(x, y, sums, x_format, y_format, 0, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(x, y, sums, x_format, y_format, 0, 0, 0, 0);
+}
+#else
+inline constexpr int mfma_bytes = 8;
+template <int edge, class S> KILN_DEVICE S mfma(Vec<f16, 4> x, Vec<f16, 4> y, S sums) {
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_f32_16x16x16f16(x, y, sums, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_f32_32x32x8f16(x, y, sums, 0, 0, 0);
+}
+template <int edge, class S> KILN_DEVICE S mfma(Vec<bf16, 4> x, Vec<bf16, 4> y, S sums) {
+  const auto bits_x = bit_cast<Vec<short, 4>>(x), bits_y = bit_cast<Vec<short, 4>>(y);
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(bits_x, bits_y, sums, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(bits_x, bits_y, sums, 0, 0, 0);
+}
+template <int edge, class S> KILN_DEVICE S mfma(Vec<i8, 8> x, Vec<i8, 8> y, S sums) {
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_i32_16x16x32_i8(bit_cast<i64>(x), bit_cast<i64>(y), sums, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_i32_32x32x16_i8(bit_cast<i64>(x), bit_cast<i64>(y), sums, 0, 0, 0);
+}
+template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> S mfma_wide_fp8(Vec<i32, 8> x, Vec<i32, 8> y, S sums) = delete;
+#endif
+
+// Sparse ones, of 16 x 16: x has two of every four elements along k, and `pairs` says which.
+KILN_DEVICE Vec<f32, 4> smfmac(Vec<f16, 4> x, Vec<f16, 8> y, Vec<f32, 4> sums, int pairs) {
+  return __builtin_amdgcn_smfmac_f32_16x16x32_f16(x, y, sums, pairs, 0, 0);
+}
+KILN_DEVICE Vec<f32, 4> smfmac(Vec<bf16, 4> x, Vec<bf16, 8> y, Vec<f32, 4> sums, int pairs) {
+  return __builtin_amdgcn_smfmac_f32_16x16x32_bf16(bit_cast<Vec<short, 4>>(x), bit_cast<Vec<short, 8>>(y), sums, pairs, 0, 0);
+}
+KILN_DEVICE Vec<i32, 4> smfmac(Vec<i8, 8> x, Vec<i8, 16> y, Vec<i32, 4> sums, int pairs) {
+  return __builtin_amdgcn_smfmac_i32_16x16x64_i8(bit_cast<Vec<i32, 2>>(x), bit_cast<Vec<i32, 4>>(y), sums, pairs, 0, 0);
+}
+template <bool x_is_e4m3, bool y_is_e4m3> KILN_DEVICE Vec<f32, 4> smfmac_fp8(Vec<i32, 2> x, Vec<i32, 4> y, Vec<f32, 4> sums, int pairs) {
+  if constexpr (x_is_e4m3 && y_is_e4m3) return __builtin_amdgcn_smfmac_f32_16x16x64_fp8_fp8(x, y, sums, pairs, 0, 0);
+  else if constexpr (x_is_e4m3) return __builtin_amdgcn_smfmac_f32_16x16x64_fp8_bf8(x, y, sums, pairs, 0, 0);
+  else if constexpr (y_is_e4m3) return __builtin_amdgcn_smfmac_f32_16x16x64_bf8_fp8(x, y, sums, pairs, 0, 0);
+  else return __builtin_amdgcn_smfmac_f32_16x16x64_bf8_bf8(x, y, sums, pairs, 0, 0);
 }
 
 } // namespace platform

@@ -10,34 +10,32 @@ struct SumOf {
 };
 // IEEE maxNum and minNum: NaN loses against a number.
 struct MaxOf {
-  static constexpr f32 identity = -__builtin_inff();
-  KILN_DEVICE f32 combine(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
+  static constexpr f32 identity = -platform::infinity;
+  KILN_DEVICE f32 combine(f32 a, f32 b) { return platform::max(a, b); }
 };
 struct MinOf {
-  static constexpr f32 identity = __builtin_inff();
-  KILN_DEVICE f32 combine(f32 a, f32 b) { return __builtin_fminf(a, b); }
+  static constexpr f32 identity = platform::infinity;
+  KILN_DEVICE f32 combine(f32 a, f32 b) { return platform::min(a, b); }
 };
 struct AbsMaxOf {
   static constexpr f32 identity = 0.0f;
-  KILN_DEVICE f32 combine(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
+  KILN_DEVICE f32 combine(f32 a, f32 b) { return platform::max(a, b); }
 };
 
 namespace detail {
 
 // Both lanes of a pair at distance `distance` (16 or 32) get combine(own, other's).
 template <class R, int distance> KILN_DEVICE f32 combine_halves(f32 v) {
-#if defined(__gfx950__)
-  const auto [own, other] = platform::swap_halves<distance>(v);
-  return R::combine(own, other);
-#else
-  if constexpr (distance == 32) {
+  if constexpr (has_permlane_swap) {
+    const auto [own, other] = platform::swap_halves<distance>(v);
+    return R::combine(own, other);
+  } else if constexpr (distance == 32) {
     return R::combine(platform::read_lane(v, 0), platform::read_lane(v, 32)); // all lanes of a half are alike by now
   } else {
     const f32 low = R::combine(platform::read_lane(v, 0), platform::read_lane(v, 16));
     const f32 high = R::combine(platform::read_lane(v, 32), platform::read_lane(v, 48));
     return platform::lane_id() & 32 ? high : low;
   }
-#endif
 }
 
 // `x` with `other` where the lane has no element.
@@ -64,18 +62,18 @@ template <class R, int lanes> KILN_DEVICE f32 across_lanes(f32 v) {
 
 // One lane's part of a reduction. Two partial results when elements come in pairs, for packed arithmetic.
 template <class R> struct Accumulator {
-  platform::f32x2 partial = {R::identity, R::identity};
+  Vec<f32, 2> partial = {R::identity, R::identity};
   f32 total = R::identity; // after Row::reduce
 
   template <int N> KILN_MEMBER void add(At at, Vec<f32, N> x) {
-    if constexpr (__is_same(R, AbsMaxOf)) x = __builtin_elementwise_abs(x);
+    if constexpr (__is_same(R, AbsMaxOf)) x = platform::abs(x);
     x = detail::existing(at, x, R::identity);
     if constexpr (N == 1) {
       partial.x = R::combine(partial.x, x[0]);
     } else {
 #pragma unroll
       for (int i = 0; i < N; i += 2) {
-        if constexpr (__is_same(R, SumOf)) partial += platform::f32x2{x[i], x[i + 1]};
+        if constexpr (__is_same(R, SumOf)) partial += Vec<f32, 2>{x[i], x[i + 1]};
         else partial.x = R::combine(R::combine(partial.x, x[i]), x[i + 1]); // v_max3_f32, v_min3_f32
       }
     }

@@ -1,10 +1,8 @@
-// Vectors of N elements that one lane holds: Vec for what the machine computes with, Chunk for what lies in memory.
+// Values of N elements that one lane holds: Chunk and Mask beside Vec, and map over them.
 #pragma once
 #include "common/platform.h"
 
 namespace kiln {
-
-template <class T, int N> using Vec = T __attribute__((ext_vector_type(N)));
 
 // N one-byte elements, four to a register.
 template <class T, int N> struct Bytes {
@@ -21,8 +19,8 @@ template <bool first, class X, class Y> struct EitherOf { using type = X; };
 template <class X, class Y> struct EitherOf<false, X, Y> { using type = Y; };
 template <bool first, class X, class Y> using Either = typename EitherOf<first, X, Y>::type;
 
-// N truth values. As numbers, for clang passes a struct of one bool as i1 and stores it through memory; that they are
-// comparisons, lane masks, the optimiser sees all the same.
+// N truth values, as numbers: clang passes a struct of one bool as i1 and stores it through memory. The optimiser still sees
+// comparisons, and keeps them as lane masks.
 template <int N> struct Mask {
   u32 at[N];
 };

@@ -9,20 +9,20 @@
 // registers on. 16 bytes a lane without gaps have no bank conflicts, neither for ds_write_b128 nor for ds_read_b128, and it is
 // the one layout that direct loads can make.
 #pragma once
+#include "skinny_gemm/matrix_sums.h"
 #include "skinny_gemm/segment.h"
-#include "skinny_gemm/sums.h"
 
 namespace kiln {
 
 // The slots, their flags, and a wave's way through them.
 template <SkinnyGemmConfig config, class A, class B> struct GemmSlots {
-  static_assert(!config.direct || has_direct_to_lds, "this target has no 128-bit loads to LDS");
+  static_assert(!config.direct || has_wide_lds_dma, "this target has no 128-bit loads to LDS");
   using Operands = GemmOperands<without_producers(config), A, B>;
   static constexpr int b_loads = config.b_loads(), a_loads = config.a_loads();
   static constexpr u32 slots = config.slots;
 
   struct Lds {
-    Word16 words[slots][b_loads + a_loads][64];
+    Word16 words[slots][b_loads + a_loads][wave_size];
     u32 b[slots], a[slots], free[slots];
   };
   static KILN_MEMBER Lds& lds() {
@@ -133,7 +133,7 @@ private:
     auto& memory = Slots::lds();
     Slots::await(memory.free[at_.slot], at_.turn);
 #pragma unroll
-    for (int n = 0; n < loads; ++n) memory.words[at_.slot][first + n][platform::thread_id() % 64] = words_[place][n];
+    for (int n = 0; n < loads; ++n) memory.words[at_.slot][first + n][platform::thread_id() % wave_size] = words_[place][n];
     platform::release_lds();
     raise();
   }
@@ -227,9 +227,9 @@ public:
       Slots::await(memory.b[at_.slot], at_.turn + 1);
       Slots::await(memory.a[at_.slot], at_.turn + 1);
       GemmSlot<multiplied, A, B> slot;
-      Slots::template each_load<true>([&](int n, int p, int i, int u) KILN_LAMBDA { slot.b[p][i][u] = memory.words[at_.slot][n][platform::thread_id() % 64]; });
+      Slots::template each_load<true>([&](int n, int p, int i, int u) KILN_LAMBDA { slot.b[p][i][u] = memory.words[at_.slot][n][platform::thread_id() % wave_size]; });
       Slots::template each_load<false>([&](int n, int i, int w, int u) KILN_LAMBDA {
-        slot.a[i][u * Operands::ratio + w] = memory.words[at_.slot][Slots::b_loads + n][platform::thread_id() % 64];
+        slot.a[i][u * Operands::ratio + w] = memory.words[at_.slot][Slots::b_loads + n][platform::thread_id() % wave_size];
       });
       platform::release_lds();
       platform::raise_flag<false>(&memory.free[at_.slot], at_.turn + 1);

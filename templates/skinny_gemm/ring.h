@@ -1,7 +1,9 @@
 // GemmRing: every wave loads its own steps, keeps a ring of them in flight in registers, and multiplies them.
 #pragma once
+#include "skinny_gemm/dot_sums.h"
+#include "skinny_gemm/matrix_sums.h"
 #include "skinny_gemm/segment.h"
-#include "skinny_gemm/sums.h"
+#include "skinny_gemm/sparse_sums.h"
 #include "skinny_gemm/turn_scales.h"
 
 namespace kiln {
@@ -33,7 +35,7 @@ public:
       scales_.load(operands_.scales, 0);
       platform::schedule_barrier();
     }
-    // One path where scales were loaded just now: the compiler would move those loads behind a branch.
+    // No branch behind loads of scales: LLVM would move those loads behind it.
     if (!partial_turns || (!config.wide_scales() && count_ >= config.ring)) {
       load_turn(0);
     } else {
@@ -41,8 +43,8 @@ public:
     }
   }
 
-  // A slot is multiplied first and reloaded then, with barriers for the scheduler between: this alone keeps the ring in
-  // flight. Where the last turn is not whole, the loads in the place of missing steps read the last step again, from a cache.
+  // Multiplies a slot first and then reloads it, with barriers for LLVM's scheduler between: no other order keeps the whole ring in
+  // flight. If the last turn is not whole, loads in place of the missing steps read the last step again, from a cache.
   KILN_MEMBER void accumulate() {
     sums_.clear();
     u32 left = count_;
@@ -107,7 +109,7 @@ private:
     operands_.advance(config.ring);
     left_in_tile_ -= config.ring;
   }
-  // The scales of this turn, where they are loaded for a whole turn; and the loads of the next one's, before those of its steps.
+  // Takes the scales of this turn, if they are loaded for whole turns, and then loads those of the next one, before its steps.
   KILN_MEMBER void take_scales(bool more) {
     if constexpr (config.wide_scales()) {
       scales_.take(operands_.scales);
@@ -120,8 +122,8 @@ private:
     if constexpr (config.wide_scales()) scales_.give(ring_[slot].scales, slot);
     sums_.add(ring_[slot]);
   }
-  // In the last turn. Only the last step may reach beyond the end of k: in the turns before, copies of what is cut off would
-  // double the ring's registers. One step after the other where groups are summed for themselves, for the same reason.
+  // Adds a step of the last turn. Only the last step may reach beyond the end of k: zeroing in the turns before would need copies that
+  // double the ring's registers. With scales of blocks, barriers keep one step after the other for the same reason.
   KILN_MEMBER void add_last(int slot, bool may_end) {
     if constexpr (config.k_tail())
       if (may_end && left_in_tile_ == static_cast<u32>(slot) + 1) ring_[slot].cut(operands_, slot);

@@ -43,9 +43,9 @@ template <SkinnyGemmConfig config> struct GroupPosition {
   u32 at = 0;      // step of the tile, the same in all lanes
   u32 lane_k = 0;  // the lane's first element of k in a load
 
-  // In groups, of the fixed part.
+  // The lane's fixed part, in groups.
   KILN_MEMBER u32 lane_part() const { return groups_in_step ? lane_k / group : 0; }
-  // Of load `u` of the step that is `step` after the current one.
+  // The group of load `u`, `step` steps after the current one.
   KILN_MEMBER GroupIndex index(u32 step, int u) const {
     if constexpr (steps_in_group) return {group == step_k ? static_cast<u64>(at) + step : (at + step) / (group / step_k), 0};
     if constexpr (lane_fixed) return {static_cast<u64>(at) * (step_k / group) + step * (step_k / group) + u * config.load_k() / group, 0};
@@ -54,9 +54,9 @@ template <SkinnyGemmConfig config> struct GroupPosition {
   }
 };
 
-// One load of a scale or a zero point, whose row starts at `row` bytes from `base`. The row is opaque, or scalar loads would
-// be made where all lanes have the same: those return in any order, and every wait for one is a wait for all.
-// What is narrower than a register stays so until it is used: widened here, it is waited for at the end of a loop.
+// Loads a scale or a zero point, whose row starts at `row` bytes from `base`. The row is opaque: if all lanes had the same visible
+// one, LLVM would make scalar loads. Those return in any order, so that a wait for one is a wait for all.
+// A type narrower than a register stays narrow until it is used: a conversion here would wait at the end of a loop.
 template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index) {
   platform::stay_here(row);
   const char* const uniform = base + index.uniform * sizeof(T);
@@ -75,7 +75,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
   u32 a_row[rows], b_row = 0;
 
   KILN_MEMBER void start(u32 m, const f32* a_scale, u32 lane_k) {
-    const u32 lane = platform::thread_id() % 64;
+    const u32 lane = platform::thread_id() % wave_size;
     a = reinterpret_cast<const char*>(a_scale);
     position.lane_k = lane_k;
 #pragma unroll
@@ -174,8 +174,8 @@ struct NoScales {
 template <SkinnyGemmConfig config>
 using GemmScales = Either<config.packed(), PackedScales<config>, Either<config.block_scaled(), BlockScales<config>, NoScales>>;
 
-// `x` in both registers of a pair. Packed f32 arithmetic takes one register for both halves too, but names the pair, and what
-// is being loaded into the other register of it is then waited for.
+// `x` in both registers of a pair. Packed f32 arithmetic can take one register for both halves, but its operand is a pair: it would
+// wait for a load into the other register.
 KILN_DEVICE Vec<f32, 2> pair_of(f32 x) { return platform::opaque_registers(Vec<f32, 2>(x)); }
 template <class V> KILN_DEVICE V all_of(f32 x) {
   const Vec<f32, 2> pair = pair_of(x);
@@ -193,7 +193,7 @@ template <class A, bool in_order> KILN_DEVICE Word16 unpack4(u32 word, u16 scale
   Word16 result;
   if constexpr (__is_same(A, f16)) {
     // 0x6400 is 1024 in f16, whose unit is 1: with q in the lowest bits it is 1024 + q, and 1024 + 16 q with q 4 bits higher.
-    const f16 one = __builtin_bit_cast(f16, scale), low = __builtin_bit_cast(f16, static_cast<u16>(0x6400 | zero));
+    const f16 one = bit_cast<f16>(scale), low = bit_cast<f16>(static_cast<u16>(0x6400 | zero));
     const f16 high = low - f16(960); // 64 + zero, exact as all of these
     // One instruction takes the bits and sets the exponent, if both constants are in registers, of which one may be scalar.
     const u32 even_bits = platform::opaque(0x000f000fu), odd_bits = platform::opaque(0x00f000f0u);
@@ -201,41 +201,41 @@ template <class A, bool in_order> KILN_DEVICE Word16 unpack4(u32 word, u16 scale
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const u32 pairs = i == 0 ? word : word >> 8;
-      const auto even = __builtin_bit_cast(Halves, (pairs & even_bits) | exponent) - Halves(low);
-      const auto odd = __builtin_elementwise_fma(__builtin_bit_cast(Halves, (pairs & odd_bits) | exponent), Halves(f16(0.0625f)), -Halves(high));
-      result[2 * i] = __builtin_bit_cast(u32, even * Halves(one));
-      result[2 * i + 1] = __builtin_bit_cast(u32, odd * Halves(one));
+      const auto even = bit_cast<Halves>((pairs & even_bits) | exponent) - Halves(low);
+      const auto odd = platform::fma(bit_cast<Halves>((pairs & odd_bits) | exponent), Halves(f16(0.0625f)), -Halves(high));
+      result[2 * i] = bit_cast<u32>(even * Halves(one));
+      result[2 * i + 1] = bit_cast<u32>(odd * Halves(one));
     }
     if constexpr (in_order) {
       const Word16 mixed = result;
 #pragma unroll
       for (int i = 0; i < 4; ++i) // first the low halves of two registers each, then the high ones
-        result[i] = __builtin_amdgcn_perm(mixed[2 * (i % 2) + 1], mixed[2 * (i % 2)], i < 2 ? 0x05040100u : 0x07060302u);
+        result[i] = platform::permute_bytes(mixed[2 * (i % 2) + 1], mixed[2 * (i % 2)], i < 2 ? platform::lower_halves : platform::upper_halves);
     }
   } else {
     static_assert(__is_same(A, bf16));
     const u32 bytes[2] = {word & 0x0f0f0f0fu, word >> 4 & 0x0f0f0f0fu};
-    const Vec<f32, 2> one = pair_of(__builtin_bit_cast(f32, static_cast<u32>(scale) << 16)), none = pair_of(static_cast<f32>(zero));
+    const Vec<f32, 2> one = pair_of(bit_cast<f32>(static_cast<u32>(scale) << 16)), none = pair_of(static_cast<f32>(zero));
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const Vec<f32, 2> q = {static_cast<f32>(bytes[0] >> (8 * i) & 0xff), static_cast<f32>(bytes[1] >> (8 * i) & 0xff)};
       const Vec<f32, 2> x = (q - none) * one;
-      if constexpr (has_cvt_pk_bf16) {
-        result[i] = __builtin_bit_cast(u32, __builtin_convertvector(x, Vec<bf16, 2>));
+      if constexpr (has_native_bf16_convert) {
+        result[i] = bit_cast<u32>(convert<Vec<bf16, 2>>(x));
       } else { // to nearest even. NaN stays: its lower half is 0, as that of the scale it comes from
         const f32 x0 = x[0], x1 = x[1];
-        const u32 low = __builtin_bit_cast(u32, x0), high = __builtin_bit_cast(u32, x1);
-        result[i] = __builtin_amdgcn_perm(high + 0x7fff + (high >> 16 & 1), low + 0x7fff + (low >> 16 & 1), 0x07060302u);
+        const u32 low = bit_cast<u32>(x0), high = bit_cast<u32>(x1);
+        result[i] = platform::permute_bytes(high + 0x7fff + (high >> 16 & 1), low + 0x7fff + (low >> 16 & 1), platform::upper_halves);
       }
     }
   }
   return result;
 }
-// Eight numbers of A in the order of unpack4's where that puts none.
+// Eight numbers of A in the order that unpack4 gives weights when not `in_order`.
 template <class A> KILN_DEVICE Word16 in_order_of_unpacked(Word16 a) {
   if constexpr (!__is_same(A, f16)) return a;
-  return {__builtin_amdgcn_perm(a[2], a[0], 0x05040100u), __builtin_amdgcn_perm(a[2], a[0], 0x07060302u),
-          __builtin_amdgcn_perm(a[3], a[1], 0x05040100u), __builtin_amdgcn_perm(a[3], a[1], 0x07060302u)};
+  return {platform::permute_bytes(a[2], a[0], platform::lower_halves), platform::permute_bytes(a[2], a[0], platform::upper_halves),
+          platform::permute_bytes(a[3], a[1], platform::lower_halves), platform::permute_bytes(a[3], a[1], platform::upper_halves)};
 }
 
 } // namespace kiln

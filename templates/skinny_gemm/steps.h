@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-// Where B's bytes of 16 k elements meet 16-bit A: B's word as `ratio` words of A's type, exactly. `part` counts 8 elements.
+// Converts a word of 8-bit B, 16 elements of k, to two words of A's 16-bit type, exactly. `part` is 0 or 1: 8 elements each.
 template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
   static_assert(sizeof(A) == 2 && sizeof(B) == 1);
   const Bytes<B, 8> eight = {{word[2 * part], word[2 * part + 1]}};
@@ -15,20 +15,20 @@ template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
   if constexpr (__is_same(A, f16)) {
     Word16 result;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) result[i] = __builtin_bit_cast(u32, __builtin_amdgcn_cvt_pkrtz(numbers[2 * i], numbers[2 * i + 1]));
+    for (int i = 0; i < 4; ++i) result[i] = platform::pack_f16(numbers[2 * i], numbers[2 * i + 1]);
     return result;
   } else { // every fp8 and i8 number is a bf16: its upper half as it is
     Word16 result;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
-      result[i] = __builtin_amdgcn_perm(__builtin_bit_cast(u32, high), __builtin_bit_cast(u32, low), 0x07060302u);
+      result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
     }
     return result;
   }
 }
 
-// Where the loads of a lane are: uniform addresses that move along k, and the lane's offsets from them.
+// Addresses of a lane's loads: uniform ones that move along k, and the lane's offsets from them.
 template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int lanes = config.lanes_per_row();
   using Multiplied = Either<sizeof(A) == sizeof(B), B, A>; // what B's elements are when they are multiplied
@@ -46,7 +46,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
 
   // The lane's rows of A, of which `m` exist; the others read the last one.
   KILN_MEMBER void start(u32 m, const f32* a_scale) {
-    const u32 lane = platform::thread_id() % 64;
+    const u32 lane = platform::thread_id() % wave_size;
 #pragma unroll
     for (int i = 0; i < a_rows; ++i) {
       u32 row = static_cast<u32>(i); // dot: all lanes have the same
@@ -66,7 +66,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
     ((b[p++] = detail::values_of(matrices) + first), ...);
     if constexpr (tail) lane_k = k + lane_bytes();
     const auto row_of = [tile](int i) KILN_LAMBDA {
-      const u32 lane = platform::thread_id() % 64;
+      const u32 lane = platform::thread_id() % wave_size;
       const u32 row = i * config.rows_per_load() + (config.row_side_by_side() ? lane / lanes : lane % config.rows_per_load());
       if constexpr (!config.n_tail()) return row;
       const u32 rows = config.n - tile * config.tile_n;
@@ -93,7 +93,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
     }
   }
 
-  // Weights are read once, by one workgroup: nothing is gained from keeping them in a cache.
+  // Streamed: one workgroup reads each weight once, so that a cache gains nothing by keeping it.
   KILN_MEMBER Word16 load_b(int product, int row, u32 step, int u) {
     const Place at = place_of_b(product, row, step, u);
     return platform::load_streamed(at.base, at.offset);
@@ -122,7 +122,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
 private:
   KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + u * lanes * 16; }
   KILN_DEVICE u32 lane_bytes() {
-    const u32 lane = platform::thread_id() % 64;
+    const u32 lane = platform::thread_id() % wave_size;
     return (config.row_side_by_side() ? lane % lanes : lane / config.rows_per_load()) * 16;
   }
   KILN_MEMBER u32 clamped_k(u32 step, int u) const {
@@ -163,7 +163,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
     if constexpr (config.packed() && !config.unpacks_in_order()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
     else return a[row][u * Operands::ratio + w];
   }
-  // Zero what lies beyond the end of the rows, in both: the bytes that were read instead may be NaN.
+  // Zeroes what lies beyond the end of the rows, in A and in B: the bytes that were read instead may be NaN.
   KILN_MEMBER void cut(const Operands& from, u32 step) {
 #pragma unroll
     for (int u = 0; u < config.loads; ++u) {

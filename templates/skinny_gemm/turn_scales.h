@@ -1,9 +1,10 @@
 // Scales of 4-bit weights, four groups of k a load: what a lane needs of them for a turn of the ring, and for the next one.
 //
 // The steps of a wave are consecutive, and so are the scales of a row: a load of 8 bytes has the scales of four groups, one of
-// 4 bytes their zero points. The next turn's are loaded before the first of its steps, and so are there when that is: moving
-// them to where they are used waits for nothing that is still needed in flight.
+// 4 bytes their zero points. A turn's scales are loaded before its first step and arrive before it: taking them waits for no load that
+// should stay in flight.
 #pragma once
+#include "common/loops.h"
 #include "common/memory.h"
 #include "skinny_gemm/scales.h"
 
@@ -16,7 +17,7 @@ template <SkinnyGemmConfig config> class TurnScales {
 public:
   // For the turn that starts `step` steps after the current one. Beyond the end of a row its last four groups are read.
   KILN_MEMBER void load(Operands& from, u32 step) {
-    each([&](int p, int i, int q) KILN_LAMBDA {
+    for_each<config.products, Operands::rows, quads>([&](int p, int i, int q) KILN_LAMBDA {
       const u32 first = clamped(wanted(from, step, q));
       platform::stay_here(from.scale_row[i]);
       platform::stay_here(from.zero_row[i]);
@@ -27,10 +28,10 @@ public:
   }
   // The loaded ones become those of the current turn, the one that `from` is at: the lane's first group lowest.
   KILN_MEMBER void take(const Operands& from) {
-    each([&](int p, int i, int q) KILN_LAMBDA {
+    for_each<config.products, Operands::rows, quads>([&](int p, int i, int q) KILN_LAMBDA {
       const u32 first = wanted(from, 0, q), skipped = first - clamped(first) + (per_load > 1 ? from.position.lane_part() : 0);
       const Four& four = next_[p][i][q];
-      scale_[p][i][q] = __builtin_bit_cast(u64, four.scale) >> (skipped * 16 & 63);
+      scale_[p][i][q] = bit_cast<u64>(four.scale) >> (skipped * 16 & 63);
       zero_[p][i][q] = four.zero >> (skipped * 8 & 31);
     });
   }
@@ -56,14 +57,6 @@ private:
   };
   KILN_DEVICE u32 wanted(const Operands& from, u32 step, int quad) { return (from.position.at + step) * (config.loads * per_load) + quad * 4; }
   KILN_DEVICE u32 clamped(u32 group) { return group < config.groups() - 4u ? group : config.groups() - 4u; }
-  template <class F> KILN_DEVICE void each(F f) {
-#pragma unroll
-    for (int p = 0; p < config.products; ++p)
-#pragma unroll
-      for (int i = 0; i < Operands::rows; ++i)
-#pragma unroll
-        for (int q = 0; q < quads; ++q) f(p, i, q);
-  }
 
   Four next_[config.products][Operands::rows][quads];
   u64 scale_[config.products][Operands::rows][quads];

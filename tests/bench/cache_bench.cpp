@@ -42,7 +42,7 @@ int child(const std::filesystem::path& folder) {
   Jit jit(gpu, std::move(o));
   const Kernel kernel = jit.compile(spec);
   const double us = watch.milliseconds() * 1000;
-  fmt::print("{} {} {}\n", us, name(kernel.origin()), kernel.code_object().size());
+  fmt::print("{} {} {}\n", us, to_string(kernel.origin()), kernel.code_object().size());
   return 0;
 }
 

@@ -55,7 +55,7 @@ isa::CodeObject assembled(const std::string& arch, const std::string& body) {
 }
 
 void require_clean(const exec::ExecResult& r) {
-  if (!r.findings.empty()) throw isa::Error("benchmark", exec::to_text(r.findings.front()), "mend the kernel or the sanitiser");
+  if (!r.defects.empty()) throw isa::Error("benchmark", exec::to_text(r.defects.front()), "mend the kernel or the sanitiser");
 }
 
 // f32 arithmetic as of a norm: fma, products, conversions, comparisons, integer addresses, one load and one store in 25.

@@ -5,7 +5,7 @@
 // --scales only reads the loops of products with scales of groups.
 #include "gen/catalog/catalog.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/families/gemm_schedule.h"
+#include "gen/families/schedule.h"
 #include "gen/reference/random_spec.h"
 #include "isa_checks/analysis/waits/waits.h"
 #include "runtime/build/build_kernel.h"
@@ -49,9 +49,9 @@ bool multiplies(const isa::Instruction& i) {
 
 // The steady loop: innermost, loads and multiplies.
 void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) {
-  const SkinnyGemmConfig& c = built.schedule.gemm;
+  const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
   const isa::Program program = program_of(built.object);
-  const isa::WaitAnalysis waits = isa::analyze_waits(program);
+  const isa::WaitAnalysis waits = isa::analyse_waits(program);
   const double waves = c.waves * workgroups_a_cu;
   figures.peak_kib = figures.least_kib = c.ring * c.b_loads() * waves;
   for (const isa::LoopFlight& flight : waits.loops) {
@@ -79,13 +79,13 @@ void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) 
 Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m, const Target& to, bool check) {
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = m});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0, .measure = false});
-  if (!run.result.completed || !run.result.findings.empty())
+  if (!run.result.completed || !run.result.defects.empty())
     throw Error(fmt::format("{}: {}", to_text(spec),
-                            run.result.findings.empty() ? "did not complete" : exec::to_text(run.result.findings.front())));
+                            run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
   if (check)
     if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
-      throw Error(text(*wrong));
-  const SkinnyGemmConfig& c = built.schedule.gemm;
+      throw Error(to_text(*wrong));
+  const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
   Figures figures;
   figures.instructions = static_cast<double>(run.result.waves.executed()) / (static_cast<double>(c.n) * c.row_bytes() / 16384);
   read_loop(built, (c.workgroups + to.compute_units() - 1) / to.compute_units(), figures);
@@ -141,9 +141,9 @@ void compare_methods(const CompileOptions& options) {
         const BuiltKernel built = build_kernel(spec, to, options, method.settings);
         const EmulatedRun run =
             emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
-        if (!run.result.completed || !run.result.findings.empty())
+        if (!run.result.completed || !run.result.defects.empty())
           throw Error(fmt::format("{}: it did not run cleanly", to_text(built.schedule)));
-        const SkinnyGemmConfig& c = built.schedule.gemm;
+        const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
         const double units = static_cast<double>(c.n) * c.row_bytes() / 16384;
         std::map<exec::InstClass, double> counts = without_polls(built, run);
         double all = 0;
@@ -151,7 +151,7 @@ void compare_methods(const CompileOptions& options) {
         const auto count = [&](exec::InstClass cls) { return fmt::format("{:.0f}", counts[cls] / units); };
         const int loading = c.has_producers() ? c.b_producers : c.waves;
         table.rows.push_back(
-            {std::to_string(m), std::string(name(c.method)), fmt::format("{:.0f}", all / units), count(exec::InstClass::matrix),
+            {std::to_string(m), std::string(to_string(c.method)), fmt::format("{:.0f}", all / units), count(exec::InstClass::matrix),
              count(exec::InstClass::valu), count(exec::InstClass::lds), std::to_string(c.ring * c.b_loads() * loading),
              std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
              fmt::format("tile_n={} waves={} loads={} ring={} workgroups={}", c.tile_n, c.waves, c.loads, c.ring, c.workgroups)});
@@ -186,10 +186,10 @@ void print_scaled(const CompileOptions& options) {
           const KernelSpec spec =
               catalog_spec(entry.name, {.dtype = entry.type, .fp8 = to.fp8(), .group = entry.group, .m = m, .n = n, .k = 4096});
           const BuiltKernel built = build_kernel(spec, to, options);
-          const SkinnyGemmConfig& c = built.schedule.gemm;
+          const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
           Figures f;
           read_loop(built, 1, f);
-          table.rows.push_back({fmt::format("{} {}", entry.name, name(entry.type)), std::to_string(entry.group),
+          table.rows.push_back({fmt::format("{} {}", entry.name, to_string(entry.type)), std::to_string(entry.group),
                                 std::to_string(n), std::to_string(m), fmt::format("{:.0f}", f.in_loop),
                                 fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.2f}", f.narrow),
                                 fmt::format("{:.1f} %", 100 * gemm_balance(c, to)),
@@ -228,7 +228,7 @@ int main(int argc, char** argv) try {
         const KernelSpec spec = catalog_spec("gemm", {.dtype = to.fp8(), .fp8 = to.fp8(), .m = m, .n = shape.n, .k = shape.k});
         const BuiltKernel built = build_kernel(spec, to, options);
         const Figures f = measure(spec, built, m, to, check);
-        const SkinnyGemmConfig& c = built.schedule.gemm;
+        const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
         const double busy = gemm_balance(c, to);
         const bool counted = m <= 8; // the bounds on instructions are for these
         const bool met = (!counted || (f.instructions <= most_instructions && f.in_loop <= most_in_loop)) && busy >= least_busy &&
@@ -238,7 +238,7 @@ int main(int argc, char** argv) try {
                               fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
                               std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
                               std::to_string(built.facts.resources.vgpr_spills),
-                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", name(c.method), c.tile_n,
+                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", to_string(c.method), c.tile_n,
                                           c.waves, c.loads, c.ring, c.workgroups, met ? "" : "  MISSED")});
       }
       fmt::print("{}", to_text(table));

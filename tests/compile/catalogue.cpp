@@ -11,7 +11,7 @@ namespace {
 void compile_one(const CatalogEntry& entry, std::string_view arch, DType dtype, std::int64_t cols) {
   CAPTURE(entry.name);
   CAPTURE(arch);
-  CAPTURE(name(dtype));
+  CAPTURE(to_string(dtype));
   CompileOptions options;
   options.environment = process_environment();
   options.warnings_as_errors = true;
@@ -21,7 +21,7 @@ void compile_one(const CatalogEntry& entry, std::string_view arch, DType dtype, 
     CHECK(built.facts.resources.scratch_bytes == 0);
     CHECK(built.facts.resources.vgpr_spills == 0);
     CHECK(built.facts.undecodable == 0);
-    CHECK(built.facts.resources.workgroup_size == built.schedule.threads());
+    CHECK(built.facts.resources.workgroup_size == built.source.launch.threads);
   } catch (const Error& error) {
     FAIL_CHECK(error.what()); // and on to the next one
   }

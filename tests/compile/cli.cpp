@@ -57,6 +57,9 @@ TEST_CASE("compile emits every value on the way, for both architectures") {
     CHECK_FALSE(kernel["schedule"].get<std::string>().empty());
     CHECK(kernel["report"].dump().find("scratch") != std::string::npos);
     CHECK(kernel["compile_ms"].get<double>() > 0);
+    CHECK(kernel["interface"]["arguments"][0]["name"] == "x"); // enough for another program to launch the object
+    CHECK(kernel["interface"]["grid"]["threads"] == kernel["facts"]["resources"]["workgroup_size"]);
+    CHECK(kernel["interface"]["workspace"]["bytes"] == 0);
   }
   CHECK(json[0]["arch"] != json[1]["arch"]);
 }
@@ -116,7 +119,13 @@ TEST_CASE("overrides of the schedule reach the kernel") {
   CHECK(size_with("--set threads_per_row=512,ahead=1") == 512);
 }
 
-TEST_CASE("demo compiles both kernels for both architectures and leaves their files") {
+TEST_CASE("--dtype fp8 is the architecture's own e4m3") {
+  const nlohmann::json json = json_of(kiln::test::kiln("compile gemm --n 64 --k 512 --dtype fp8 --arch gfx942,gfx950 --emit spec --json"));
+  CHECK(json[0]["spec"].get<std::string>().find("e4m3fnuz") != std::string::npos);
+  CHECK(json[1]["spec"].get<std::string>().find("e4m3fn[") != std::string::npos);
+}
+
+TEST_CASE("demo compiles, executes, compares and counts both kernels for both architectures, and leaves their files") {
   const kiln::test::Scratch scratch;
   const CliResult result = kiln::test::kiln("demo -o " + scratch.path.string());
   CHECK(result.err == "");
@@ -130,5 +139,7 @@ TEST_CASE("demo compiles both kernels for both architectures and leaves their fi
       }
     }
   }
+  CHECK(result.out.find("as the reference") != std::string::npos);
+  CHECK(result.out.find("Triton, 4 warps") != std::string::npos);
   CHECK(result.out.find(scratch.path.string()) != std::string::npos);
 }

@@ -27,7 +27,7 @@ bool mentions(const std::string& text, std::string_view part) { return text.find
 TEST_CASE("each compiler makes a code object of each architecture") {
   for (const CompilerKind kind : {CompilerKind::hiprtc, CompilerKind::comgr}) {
     for (const std::string_view arch : known_archs()) {
-      CAPTURE(name(kind));
+      CAPTURE(to_string(kind));
       CAPTURE(arch);
       const CodeObject object = compile(test::scale_kernel("scale", std::string(arch)), target(arch), with(kind));
       const isa::CodeObject code = parsed(object);
@@ -35,7 +35,7 @@ TEST_CASE("each compiler makes a code object of each architecture") {
       CHECK_FALSE(code.relocatable());
       REQUIRE(code.find("scale") != nullptr);
       CHECK(code.kernel("scale").code.size() >= 16);
-      CHECK(object.compiler.starts_with(name(kind)));
+      CHECK(object.compiler.starts_with(to_string(kind)));
       CHECK(mentions(object.compiler, "libamd_comgr") != mentions(object.compiler, "libhiprtc"));
       CHECK_FALSE(mentions(object.compiler, "no-build-id"));
       CHECK(object.llvm.starts_with("clang version "));
@@ -89,7 +89,7 @@ TEST_CASE("warnings are collected, and are errors when asked") {
       test::with_text(test::scale_kernel("unused", arch),
                       "extern \"C\" __attribute__((global)) void unused(int* x) { int dead = 1; *x = 2; }\n");
   for (const CompilerKind kind : {CompilerKind::hiprtc, CompilerKind::comgr}) {
-    CAPTURE(name(kind));
+    CAPTURE(to_string(kind));
     CompileOptions options = with(kind);
     CHECK_NOTHROW(compile(source, target(arch), options));
     options.warnings_as_errors = true;

@@ -1,5 +1,4 @@
-// What the command line says to wrong input: one line with subject, fact and remedy, and exit code 2; 1 when a kernel
-// failed.
+// The command line answers wrong input with one line of subject, fact and remedy and exit code 2; 1 when a kernel failed.
 #include "tests/compile/run_cli.h"
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The KILN_* variables: what they set, and what a wrong value is told.
+// Every KILN_* variable reaches its field, and a wrong value is refused with what is allowed.
 #include "gen/error.h"
 #include "runtime/environment.h"
 #include <doctest/doctest.h>

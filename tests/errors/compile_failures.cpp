@@ -1,4 +1,4 @@
-// What the compilers' errors say: a missing library, a text that does not compile, a dump that cannot be written.
+// A compiler that fails says why: a missing library, a text that does not compile, a dump that cannot be written.
 #include "gen/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/dump.h"
@@ -85,7 +85,7 @@ TEST_CASE("a text that does not compile leaves its log, source and command") {
   const KernelSource source =
       test::with_text(test::scale_kernel("broken", arch), "extern \"C\" void broken() { return nonsense; }\n");
   for (const CompilerKind kind : {CompilerKind::hiprtc, CompilerKind::comgr}) {
-    CAPTURE(name(kind));
+    CAPTURE(to_string(kind));
     const EnvironmentError error = failure(source, options_for(kind, scratch.path));
     CHECK(error.subject == "kernel broken");
     CHECK(mentions(error.fact, arch));

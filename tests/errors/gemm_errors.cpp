@@ -1,4 +1,4 @@
-// What wrong matrix products are answered with.
+// Plain matrix products that cannot be: operands, columns, plans and schedules are refused with subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
 #include "gen/families/emit.h"

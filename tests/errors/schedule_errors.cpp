@@ -1,4 +1,4 @@
-// What planning and scheduling refuse: subject, fact and remedy.
+// Plans and schedules that cannot be are refused with subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
 #include "gen/families/emit.h"
@@ -49,11 +49,12 @@ TEST_CASE("configs that cannot be") {
   refuse({"threads_per_row=256", "rows_per_block=1", "vec=1", "ahead=1", "tiles=2"}, "a row's lanes must be in one workgroup");
   // The last field of what plan and config disagree on.
   Schedule wrong = with(spec, {});
-  wrong.rowwise.cols = 4104;
+  std::get<RowwiseConfig>(wrong.config).cols = 4104;
   const Plan plan = make_plan(spec, gfx942);
   expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "cols is 4104, the plan has 4096",
                     "leave cols");
-  wrong.family = Family::elementwise;
+  const Expr x = input("x", f16, {dynamic("rows"), 4096});
+  wrong = with(KernelSpec("copy").output("y", f16, x), {});
   expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "it is elementwise, the plan is rowwise",
                     "for this plan");
 }

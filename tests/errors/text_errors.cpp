@@ -1,4 +1,4 @@
-// What can be wrong in the text of a spec: every error names line and column.
+// Every mistake in the text of a spec is reported with its line and column, and no text crashes the parser.
 #include "expect.h"
 #include "gen/reference/random.h"
 #include "gen/reference/random_spec.h"

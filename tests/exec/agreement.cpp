@@ -56,7 +56,7 @@ WaitAgreement compare_waits(const isa::Program& program, const isa::WaitAnalysis
     result.exact += point.least_outstanding == point.most_outstanding;
     if (point.least_outstanding > least || most > point.most_outstanding)
       result.wrong.push_back(fmt::format("{} {:#x} {}: {} to {} operations of {} were outstanding, the analysis says {} to {}",
-                                         program.kernel, address, ran->text, least, most, name_of(point.counter),
+                                         program.kernel, address, ran->text, least, most, to_string(point.counter),
                                          point.least_outstanding, point.most_outstanding));
   }
   return result;
@@ -65,7 +65,7 @@ WaitAgreement compare_waits(const isa::Program& program, const isa::WaitAnalysis
 WaitAgreement compare_waits(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run) {
   isa::Disassembler disassembler(object.target());
   const isa::Program program = isa::build_program(object.kernel(kernel), disassembler);
-  return compare_waits(program, isa::analyze_waits(program), run);
+  return compare_waits(program, isa::analyse_waits(program), run);
 }
 
 std::optional<std::string> first_disagreement(const isa::CodeObject& object, std::string_view kernel, const exec::ExecResult& run) {

@@ -249,7 +249,7 @@ TEST_CASE("v_trig_preop_f64 gives the bits of 2 / pi, 53 at a time") {
   const LaneResult r = run({.body = "v_mov_b32 v10, 0\n v_mov_b32 v11, 1.0\n v_trig_preop_f64 v[64:65], v[10:11], 0\n v_trig_preop_f64 v[66:67], v[10:11], 1\n v_trig_preop_f64 v[68:69], v[10:11], 2\n"
                                     "v_mov_b32 v11, 0x44b00000\n v_trig_preop_f64 v[70:71], v[10:11], 0",
                             .results = 8});
-  REQUIRE(r.run.findings.empty());
+  REQUIRE(r.run.defects.empty());
   const auto piece = [&](std::size_t k) { return as_double(r.v[2 * k][0] | u64{r.v[2 * k + 1][0]} << 32); };
   const long double sum = static_cast<long double>(piece(0)) + piece(1) + piece(2), want = 2 / 3.14159265358979323846264338327950288L;
   CHECK(std::fabs(sum - want) <= std::ldexp(1.0L, -63));

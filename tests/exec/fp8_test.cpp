@@ -39,7 +39,7 @@ TEST_CASE("fp8 instructions: every f16 value, to nearest and stochastically, sat
         for (int k = 0; k < inputs_a_run; ++k) in.push_back(floats([&](int i) { return static_cast<float>(input(first, k, static_cast<std::size_t>(i))); }));
         for (int k = 0; k < inputs_a_run; ++k) in.push_back(each_lane([&](int i) { return seed(first, k, static_cast<std::size_t>(i)); }));
         const LaneResult r = run({.body = body, .inputs = in, .results = 4 * inputs_a_run, .arch = arch});
-        REQUIRE(r.run.findings.empty());
+        REQUIRE(r.run.defects.empty());
         for (int k = 0; k < inputs_a_run; ++k)
           for (std::size_t i = 0; i < 64; ++i) {
             const double x = input(first, k, i);
@@ -72,7 +72,7 @@ TEST_CASE("fp8 instructions: all 256 codes, in every byte, alone and in pairs") 
       for (int b = 0; b < 4; ++b) body += fmt::format("v_cvt_f32_fp8_sdwa v{}, v1 src0_sel:BYTE_{}\n v_cvt_f32_bf8_sdwa v{}, v1 src0_sel:BYTE_{}\n", 64 + b, b, 68 + b, b);
       body += "v_cvt_pk_f32_fp8 v[72:73], v1\n v_cvt_pk_f32_fp8_sdwa v[74:75], v1 src0_sel:WORD_1\n v_cvt_pk_f32_bf8 v[76:77], v1\n v_cvt_pk_f32_bf8_sdwa v[78:79], v1 src0_sel:WORD_1\n";
       const LaneResult r = run({.body = body, .inputs = {codes}, .results = 16, .arch = fnuz ? "gfx942" : "gfx950"});
-      REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+      REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
       for (std::size_t i = 0; i < 64; ++i)
         for (std::size_t n = 0; n < 16; ++n, ++cases) {
           const bool is_bf8 = n % 8 >= 4; // four bytes alone, then the same four in two pairs

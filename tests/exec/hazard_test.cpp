@@ -109,7 +109,7 @@ std::string wait_states(int n) {
   return n > 0 ? text + fmt::format("  s_nop {}\n", n - 1) : text;
 }
 
-std::vector<Finding> hazards(const std::string& first, const std::string& second, int states, const char* arch) {
+std::vector<Defect> hazards(const std::string& first, const std::string& second, int states, const char* arch) {
   const std::string body = "  s_nop 15\n  s_nop 15\n  " + first + "\n" + wait_states(states) + "  " + second +
                            "\n  s_nop 15\n  s_nop 15\n  s_waitcnt vmcnt(0) lgkmcnt(0)\n  s_mov_b64 exec, -1\n";
   auto found = run({.body = body,
@@ -120,8 +120,8 @@ std::vector<Finding> hazards(const std::string& first, const std::string& second
                     .arch = arch,
                     .check_hazards = true},
                    {.check_waits = false, .check_undefined = false})
-                   .run.findings;
-  std::erase_if(found, [](const Finding& f) { return f.kind != FindingKind::hazard; });
+                   .run.defects;
+  std::erase_if(found, [](const Defect& f) { return f.kind != DefectKind::hazard; });
   return found;
 }
 
@@ -167,6 +167,14 @@ TEST_CASE("hazards: a matrix result that another one overwrote since does not co
   CHECK(hazards(first + "\n" + second, third, 0, "gfx942").empty());
   CHECK(hazards(first, third, 0, "gfx942").size() == 1);
   CHECK(hazards(first + "\n" + second, "v_mov_b32 v60, v1", 0, "gfx942").size() == 1); // v1 is still the first one's
+}
+
+TEST_CASE("hazards: a matrix instruction issues after the passes of the one before") {
+  const std::string first = "v_mfma_f32_16x16x16_f16 v[0:3], v[40:41], v[44:45], 0", reader = "v_mov_b32 v60, v1";
+  const std::string other = "\n  v_mfma_f32_16x16x16_f16 v[4:7], v[40:41], v[44:45], 0"; // issues 4 states after the first
+  CHECK(hazards(first + other, reader, 3, "gfx942").empty()); // 4 + 3 of 7
+  CHECK(hazards(first + other, reader, 2, "gfx942").size() == 1);
+  CHECK(hazards(first + other + other, reader, 0, "gfx942").empty()); // 8 of 7
 }
 
 TEST_CASE("hazards: wait states are counted along the path that is taken, and other instructions count too") {

@@ -68,7 +68,7 @@ int check_vector(std::span<const VectorCase> cases, const std::vector<Pairs>& se
     for (const Pairs& set : sets) {
       const std::vector<Lanes64> in = inputs_of(set);
       const LaneResult r = run({.body = body, .inputs = in, .results = static_cast<int>(2 * some.size()), .arch = arch});
-      REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+      REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
       for (std::size_t k = 0; k < some.size(); ++k)
         for (std::size_t lane = 0; lane < 64; ++lane, ++checked) {
           const auto v = lane_inputs(in, lane);
@@ -99,7 +99,7 @@ int check_scalar(std::span<const ScalarCase> cases, const std::vector<Pairs>& se
     for (const Pairs& set : sets) {
       const std::vector<Lanes64> in = inputs_of(set);
       const LaneResult r = run({.body = body, .inputs = in, .results = static_cast<int>(3 * some.size()), .arch = arch});
-      REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+      REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
       for (std::size_t k = 0; k < some.size(); ++k)
         for (std::size_t lane = 0; lane < 64; ++lane, ++checked) {
           const auto v = lane_inputs(in, lane);

@@ -37,7 +37,7 @@ std::optional<kiln::isa::CodeObject> compile(const std::string& name, const std:
 
 void require_clean(const ExecResult& r) {
   CHECK(r.completed);
-  for (const Finding& f : r.findings) FAIL_CHECK(to_text(f));
+  for (const Defect& f : r.defects) FAIL_CHECK(to_text(f));
 }
 
 // The wait analysis says of the kernel what the run counted.

@@ -93,7 +93,7 @@ TEST_CASE("LDS atomics: every operation, width and form") {
         body += fmt::format("{} {}v20, {}{}\n", name, returns ? reg(66) + ", " : "", reg(10), c.two ? ", " + reg(12) : "");
         body += "s_mov_b64 exec, -1\n s_waitcnt lgkmcnt(0)\n ds_read_b64 v[64:65], v20\n s_waitcnt lgkmcnt(0)";
         const LaneResult r = run({.body = body, .inputs = in, .results = 4, .lds_bytes = 512});
-        REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+        REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
         for (std::size_t i = 0; i < 64; ++i, ++cases) {
           const bool on = i < 24 || i >= 28;
           const u64 old = x[0][i], want = on ? c.now(c.bits == 64 ? old : old & 0xffffffffU, x[1][i], x[2][i]) : old;
@@ -121,7 +121,7 @@ TEST_CASE("LDS: exchanges at two addresses, in units of one and of 64") {
                                      "ds_read_b32 v68, v20 offset:{}\n ds_read_b32 v69, v20 offset:{}\n s_waitcnt lgkmcnt(0)",
                                      4 * words, width, words == 1 ? "v30" : "v[30:31]", first, width, words == 1 ? "v30" : "v[30:31]", second, name, pairs, far ? 2 : 65, first, second);
       const LaneResult r = run({.body = body, .inputs = {a, b}, .results = 6, .lds_bytes = 4096});
-      REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+      REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
       for (std::size_t i = 0; i < 64; ++i) {
         for (std::size_t w = 0; w < static_cast<std::size_t>(2 * words); ++w) CHECK(r.v[w][i] == (words == 2 && w % 2 == 1 ? 78U : 77U));
         CHECK(r.v[4][i] == a[i]);
@@ -136,7 +136,7 @@ TEST_CASE("LDS: addresses from M0 and the lane, and counting of lanes") {
                            "s_waitcnt lgkmcnt(0)\n ds_append v67 offset:4\n s_mov_b64 exec, -1\n s_waitcnt lgkmcnt(0)\n ds_read_b32 v68, v20\n s_waitcnt lgkmcnt(0)";
   const Lanes64 in = each_lane([](int i) { return static_cast<u32>(i * i + 3); });
   const LaneResult r = run({.body = body, .inputs = {in}, .results = 5, .lds_bytes = 1024});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   CHECK(r.v[0] == in);
   CHECK(r.v[1] == in);
   for (std::size_t i = 0; i < 64; ++i) {
@@ -158,7 +158,7 @@ TEST_CASE("gfx950: transposing reads give each lane a column of its sixteen lane
     const std::string body = fmt::format("v_sub_u32 v20, 63, v0\n v_lshlrev_b32 v20, 4, v20\n v_mov_b32 v10, v1\n v_mov_b32 v11, v2\n {}ds_write_b64 v20, v[10:11] offset:32\n {}s_waitcnt lgkmcnt(0)\n {} {}, v20 offset:32\n s_waitcnt lgkmcnt(0)",
                                          words == 3 ? "v_mov_b32 v12, v3\n " : "", words == 3 ? "ds_write_b32 v20, v12 offset:40\n " : "", name, words == 3 ? "v[64:66]" : "v[64:65]");
     const LaneResult r = run({.body = body, .inputs = in, .results = words, .lds_bytes = 2048, .arch = "gfx950"});
-    REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+    REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
     const auto bits = [&](const std::vector<Lanes64>& v, int lane, int at) {
       u32 x = 0;
       for (int b = 0; b < width; ++b) x |= (v[static_cast<std::size_t>((at + b) / 32)][static_cast<std::size_t>(lane)] >> ((at + b) % 32) & 1U) << b;

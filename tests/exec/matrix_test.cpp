@@ -108,7 +108,7 @@ Product multiply(const std::string& name, const Shape& s, const Source& a, const
                       span(file, 64, results), suffix);
   for (int r = 0; r < results && accumulation; ++r) body += fmt::format("v_accvgpr_read_b32 v{}, a{}\n", 64 + r, 64 + r);
   const LaneResult r = run({.body = body, .inputs = in, .results = results, .accumulation = accumulation, .arch = arch});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   return {r.v, results};
 }
 double result(const Product& p, const Packing& type, int reg, int lane) {
@@ -206,7 +206,7 @@ TEST_CASE("MFMA: CBSZ and ABID share blocks of A, BLGP exchanges lanes of B") {
 TEST_CASE("MFMA: xf32 keeps ten bits, to nearest even; f64 negates by BLGP; C may be a constant") {
   const auto first = [](const std::string& body, int results) {
     const LaneResult r = run({.body = body + "\n s_nop 15", .results = results});
-    REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+    REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
     return r.v;
   };
   const std::string ones = "v_mov_b32 v10, 1.0\n v_mov_b32 v11, 0\n";

@@ -11,8 +11,8 @@ namespace {
 
 using u32 = std::uint32_t;
 const Lanes64 lane_ids = each_lane([](int i) { return static_cast<u32>(i); });
-bool has(const ExecResult& r, FindingKind kind) {
-  for (const Finding& f : r.findings)
+bool has(const ExecResult& r, DefectKind kind) {
+  for (const Defect& f : r.defects)
     if (f.kind == kind) return true;
   return false;
 }
@@ -31,7 +31,7 @@ TEST_CASE("LDS: every width round-trips, at any lane order") {
     std::vector<Lanes64> in{lane_ids}; // v1; wide data must start at an even register
     for (int w = 0; w < words; ++w) in.push_back(each_lane([=](int i) { return static_cast<u32>(1000 * w + i * 7); }));
     const LaneResult r = run({.body = body, .inputs = in, .results = words, .lds_bytes = 1024});
-    CHECK(r.run.findings.empty());
+    CHECK(r.run.defects.empty());
     for (std::size_t w = 0; w < static_cast<std::size_t>(words); ++w)
       for (std::size_t i = 0; i < 64; ++i) CHECK(r.v[w][i] == in[w + 1][63 - i]);
   }
@@ -96,7 +96,7 @@ TEST_CASE("device memory: widths, offsets, signs, d16") {
                            "global_load_sbyte v64, v20, s[4:5] offset:1\n global_load_ushort v65, v[22:23], off offset:2\n"
                            "global_load_short_d16_hi v66, v20, s[4:5]\n flat_load_dword v67, v[22:23]\n s_waitcnt vmcnt(0) lgkmcnt(0)";
   const LaneResult r = run({.body = body, .inputs = {in}, .results = 4});
-  CHECK(r.run.findings.empty());
+  CHECK(r.run.defects.empty());
   for (std::size_t i = 0; i < 64; ++i) {
     CHECK(r.v[0][i] == static_cast<u32>(static_cast<int>(static_cast<signed char>(in[i] >> 8))));
     CHECK(r.v[1][i] == in[i] >> 16);
@@ -145,16 +145,16 @@ TEST_CASE("device atomics between workgroups add up, on several threads") {
 
 TEST_CASE("accesses outside every allocation are findings with lane and neighbour") {
   const LaneResult r = run({.body = "v_lshlrev_b32 v20, 2, v0\n v_add_u32 v20, 4, v20\n global_load_dword v64, v20, s[4:5]\n s_waitcnt vmcnt(0)", .inputs = {lane_ids}});
-  REQUIRE(r.run.findings.size() == 1);
-  const Finding& f = r.run.findings[0];
-  CHECK(f.kind == FindingKind::out_of_bounds);
+  REQUIRE(r.run.defects.size() == 1);
+  const Defect& f = r.run.defects[0];
+  CHECK(f.kind == DefectKind::out_of_bounds);
   CHECK(f.lane == 63);
   CHECK(f.text.starts_with("global_load_dword"));
   CHECK(f.message.find("0 bytes past the end of in (256 bytes)") != std::string::npos);
   for (std::size_t i = 0; i < 63; ++i) CHECK(r.v[0][i] == i + 1);
-  CHECK(has(run({.body = "v_mov_b32 v20, 64\n v_mov_b32 v64, 0\n ds_write_b32 v20, v64\n s_waitcnt lgkmcnt(0)", .lds_bytes = 64}).run, FindingKind::out_of_bounds));
-  CHECK(has(run({.body = "v_mov_b32 v20, 0\n v_mov_b32 v64, 0\n global_store_dword v20, v64, s[0:1]\n s_waitcnt vmcnt(0)"}).run, FindingKind::read_only_store));
-  CHECK(has(run({.body = "v_mov_b32 v20, 2\n v_mov_b32 v64, 0\n global_atomic_add v20, v64, s[6:7]\n s_waitcnt vmcnt(0)"}).run, FindingKind::misaligned));
+  CHECK(has(run({.body = "v_mov_b32 v20, 64\n v_mov_b32 v64, 0\n ds_write_b32 v20, v64\n s_waitcnt lgkmcnt(0)", .lds_bytes = 64}).run, DefectKind::out_of_bounds));
+  CHECK(has(run({.body = "v_mov_b32 v20, 0\n v_mov_b32 v64, 0\n global_store_dword v20, v64, s[0:1]\n s_waitcnt vmcnt(0)"}).run, DefectKind::read_only_store));
+  CHECK(has(run({.body = "v_mov_b32 v20, 2\n v_mov_b32 v64, 0\n global_atomic_add v20, v64, s[6:7]\n s_waitcnt vmcnt(0)"}).run, DefectKind::misaligned));
 }
 
 TEST_CASE("buffers: raw and structured ranges, out-of-range lanes read 0 and do not store") {
@@ -166,7 +166,7 @@ TEST_CASE("buffers: raw and structured ranges, out-of-range lanes read 0 and do 
                                  "s_mov_b32 s20, s6\n s_mov_b32 s21, s7\n s_mov_b32 s22, 1024\n buffer_store_dword v1, v20, s[20:23], 0 offen offset:1000\n s_waitcnt vmcnt(0)\n"
                                  "v_mov_b32 v67, 0";
   const LaneResult r = run({.body = body, .inputs = {lane_ids}, .results = 5 - 1});
-  CHECK(r.run.findings.empty());
+  CHECK(r.run.defects.empty());
   for (u32 i = 0; i < 64; ++i) {
     CHECK(r.v[0][i] == (i < 24 ? i + 1 : 0));
     CHECK(r.v[1][i] == (i < 23 ? i + 2 : 0));
@@ -178,7 +178,7 @@ TEST_CASE("buffers: a stride without an index counts bytes; the lane's id as the
   const std::string descriptor = "s_mov_b32 s20, s4\n s_or_b32 s21, s5, 0x80000\n s_mov_b32 s22, 100\n s_mov_b32 s23, 0x00020000\n v_lshlrev_b32 v20, 2, v0\n";
   const LaneResult r = run({.body = descriptor + "buffer_load_dword v64, v20, s[20:23], 0 offen\n s_mov_b32 s22, 20\n s_mov_b32 s23, 0x800000\n buffer_load_dword v65, off, s[20:23], 0 offset:4\n s_waitcnt vmcnt(0)",
                             .inputs = {lane_ids}, .results = 2});
-  REQUIRE(r.run.findings.empty());
+  REQUIRE(r.run.defects.empty());
   for (u32 i = 0; i < 64; ++i) {
     CHECK(r.v[0][i] == (i < 25 ? i : 0));
     CHECK(r.v[1][i] == (i < 20 ? 2 * i + 1 : 0));
@@ -192,7 +192,7 @@ TEST_CASE("buffers: swizzled records") {
                                         "v_lshlrev_b32 v20, 2, v0\n global_load_dword v64, v20, s[6:7]\n global_load_dword v65, v20, s[6:7] offset:256\n buffer_load_ubyte v66, v0, s[20:23], 0 idxen offset:8\n v_sub_u32 v21, 63, v0\n"
                                         "buffer_load_dwordx2 v[68:69], v21, s[20:23], 0 idxen offset:4\n v_mov_b32 v67, 0\n s_waitcnt vmcnt(0)";
   const LaneResult r = run({.body = body, .results = 6});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   for (u32 i = 0; i < 64; ++i) {
     const auto stored = [](u32 at) { return at / 32 * 32 + at % 8 * 4 + at / 8 % 4; }; // which word was put there
     CHECK(r.v[0][i] == stored(i));

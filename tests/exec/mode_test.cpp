@@ -34,7 +34,7 @@ TEST_CASE("MODE: f32 sums, products and fused products in every rounding and den
       for (const Pairs& set : pairs_of(interesting_floats(), 2, rounding * 4 + denormals)) {
         const Lanes64 third = each_lane([&](int i) { return set.b[static_cast<std::size_t>((i + 7) % 64)]; });
         const LaneResult r = run({.body = body, .inputs = {set.a, set.b, third}, .results = 7});
-        REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+        REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
         for (std::size_t i = 0; i < 64; ++i) {
           const float a = flushed(as_float(set.a[i]), in), b = flushed(as_float(set.b[i]), in), c = flushed(as_float(third[i]), in);
           const auto same = [&](std::size_t k, float want) {
@@ -105,7 +105,7 @@ TEST_CASE("MODE: f16, alone and packed, in every rounding and denormal mode, sat
         const Lanes64 third = each_lane([&](int i) { return set.b[static_cast<std::size_t>((i + 5) % 64)]; });
         const Lanes64 single = floats([&](int i) { return std::ldexp(static_cast<float>(i * 37 % 64) + 0.37F, i % 40 - 26) * (i % 2 == 0 ? 1.0F : -1.0F); });
         const LaneResult r = run({.body = body, .inputs = {set.a, set.b, third, single}, .results = 5});
-        REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+        REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
         const auto source = [&](u32 h) { return half_value(flush_half(h & 0xffffU, in)); };
         const auto check = [&](u32 got, double exact, const char* what) {
           const u32 want = flush_half(round_half(exact, d, saturate), out);
@@ -135,7 +135,7 @@ TEST_CASE("MODE: parts of the register are written and read alone") {
                                     "s_getreg_b32 s41, hwreg(HW_REG_MODE, 0, 8)\n s_getreg_b32 s43, hwreg(HW_REG_MODE, 4, 2)\n s_nop 1\n"
                                     "v_mov_b32 v64, s40\n v_mov_b32 v65, s41\n v_mov_b32 v66, s43\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0xf0",
                             .results = 3});
-  REQUIRE(r.run.findings.empty());
+  REQUIRE(r.run.defects.empty());
   CHECK(r.v[0][0] == 0xfc);
   CHECK(r.v[1][0] == 0xac); // bits 6 to 4 are 010 now
   CHECK(r.v[2][0] == 2);

@@ -145,7 +145,7 @@ TEST_CASE("fp8 instructions: flavour of the architecture, halves and bytes of th
                              "v_cvt_pk_f32_fp8 v[66:67], v64\n v_cvt_f32_bf8_sdwa v68, v65 src0_sel:BYTE_3\n s_mov_b32 s20, 0\n"
                              "v_mov_b32 v69, 0x11223344\n v_cvt_sr_fp8_f32 v69, v1, s20 op_sel:[0,0,0,1]";
     const LaneResult r = run({.body = body, .inputs = {a, b}, .results = 6, .arch = arch});
-    REQUIRE(r.run.findings.empty());
+    REQUIRE(r.run.defects.empty());
     for (std::size_t i = 0; i < 64; ++i) {
       const u32 lo = encode_small(fp8, as_float(a[i]), Rounding::nearest_even, false), hi = encode_small(fp8, as_float(b[i]), Rounding::nearest_even, false);
       CHECK(r.v[0][i] == (0xffff0000U | hi << 8 | lo));

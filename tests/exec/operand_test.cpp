@@ -16,14 +16,14 @@ const Lanes64 words = each_lane([](int i) { return 0x80a17f31U * static_cast<u32
 
 u32 one(const std::string& body, const char* arch = "gfx942") {
   const LaneResult r = run({.body = body, .inputs = {words}, .scalars = {0x12345678, 5, 0xffffffff}, .arch = arch});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   return r.v[0][5];
 }
 
 // v64 = v1 moved by a DPP control over a register of all ones.
 Lanes64 moved(const std::string& control) {
   const LaneResult r = run({.body = "v_mov_b32 v64, -1\n s_nop 1\n v_mov_b32_dpp v64, v1 " + control, .inputs = {ids}});
-  REQUIRE(r.run.findings.empty());
+  REQUIRE(r.run.defects.empty());
   return r.v[0];
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("gfx950: row swaps exchange odd rows of one register with even rows of
 TEST_CASE("accumulation registers: written, moved, read under EXEC") {
   const LaneResult r = run({.body = "v_accvgpr_write_b32 a5, v1\n v_accvgpr_write_b32 a6, 7\n s_mov_b64 exec, 0xff00\n s_nop 4\n v_accvgpr_mov_b32 a6, a5\n s_mov_b64 exec, -1\n s_nop 4\n v_accvgpr_read_b32 v64, a6\n v_accvgpr_read_b32 v65, a5",
                             .inputs = {words}, .results = 2, .accumulation = true});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   for (std::size_t i = 0; i < 64; ++i) CHECK(r.v[0][i] == (i >= 8 && i < 16 ? words[i] : 7U));
   CHECK(r.v[1] == words);
 }

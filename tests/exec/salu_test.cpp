@@ -21,7 +21,7 @@ Scalars scalar(const std::string& instruction, std::vector<u32> inputs, bool scc
   const std::string body = fmt::format("s_mov_b64 s[40:41], 0\n s_cmp_eq_u32 0, {}\n {}\n s_cselect_b32 s42, 1, 0\n v_mov_b32 v64, s40\n v_mov_b32 v65, s41\n v_mov_b32 v66, s42",
                                        scc ? 0 : 1, instruction);
   const LaneResult r = run({.body = body, .scalars = std::move(inputs), .results = 3});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   return {r.v[0][0], r.v[1][0], r.v[2][0] != 0};
 }
 
@@ -114,16 +114,16 @@ TEST_CASE("conditional moves and single bits leave the rest of the destination a
 TEST_CASE("calls and returns by address") {
   const std::string doubling = "s_branch over\nfunction:\n s_lshl_b32 s40, s40, 1\n s_setpc_b64 s[50:51]\nover:\n s_mov_b32 s40, 3\n";
   const LaneResult near = run({.body = doubling + "s_call_b64 s[50:51], function\n s_add_u32 s40, s40, 1\n s_call_b64 s[50:51], function\n v_mov_b32 v64, s40"});
-  CHECK(near.run.findings.empty());
+  CHECK(near.run.defects.empty());
   CHECK(near.v[0][0] == 14);
   // s_getpc_b64 gives the address of the instruction after it.
   const LaneResult far = run({.body = doubling + "s_getpc_b64 s[52:53]\nhere:\n s_add_u32 s52, s52, function-here\n s_addc_u32 s53, s53, -1\n s_swappc_b64 s[50:51], s[52:53]\n v_mov_b32 v64, s40"});
-  CHECK(far.run.findings.empty());
+  CHECK(far.run.defects.empty());
   CHECK(far.v[0][0] == 6);
   const LaneResult lost = run({.body = "s_mov_b64 s[50:51], 2\n v_mov_b32 v64, 0\n s_setpc_b64 s[50:51]"});
   CHECK_FALSE(lost.run.completed);
-  REQUIRE(lost.run.findings.size() == 1);
-  CHECK(lost.run.findings[0].message.find("branches to 0x2") != std::string::npos);
+  REQUIRE(lost.run.defects.size() == 1);
+  CHECK(lost.run.defects[0].message.find("branches to 0x2") != std::string::npos);
 }
 
 TEST_CASE("branches and loops; an endless one is stopped and shows where it stands") {
@@ -131,17 +131,17 @@ TEST_CASE("branches and loops; an endless one is stopped and shows where it stan
   CHECK(loop.v[0][0] == 5050);
   const LaneResult endless = run({.body = "stay:\n s_nop 0\n s_branch stay"}, {.max_instructions = 1000});
   CHECK_FALSE(endless.run.completed);
-  REQUIRE(endless.run.findings.size() == 1);
-  CHECK(endless.run.findings[0].kind == FindingKind::instruction_limit);
-  CHECK(endless.run.findings[0].message.find("the limit is 1000: wave 0 at 0x") != std::string::npos);
+  REQUIRE(endless.run.defects.size() == 1);
+  CHECK(endless.run.defects[0].kind == DefectKind::instruction_limit);
+  CHECK(endless.run.defects[0].message.find("the limit is 1000: wave 0 at 0x") != std::string::npos);
 }
 
 TEST_CASE("an instruction that is not modelled stops the run with its name") {
   const LaneResult r = run({.body = "v_mov_b32 v64, 0\n s_sendmsg sendmsg(MSG_INTERRUPT)"});
   CHECK_FALSE(r.run.completed);
-  REQUIRE(r.run.findings.size() == 1);
-  CHECK(r.run.findings[0].kind == FindingKind::not_modelled);
-  CHECK(r.run.findings[0].text.starts_with("s_sendmsg"));
+  REQUIRE(r.run.defects.size() == 1);
+  CHECK(r.run.defects[0].kind == DefectKind::not_modelled);
+  CHECK(r.run.defects[0].text.starts_with("s_sendmsg"));
 }
 
 TEST_CASE("waves of a workgroup meet at barriers, whatever the seed") {
@@ -168,7 +168,7 @@ TEST_CASE("waves of a workgroup meet at barriers, whatever the seed") {
     grid.workgroup_size = {256, 1, 1};
     const ExecResult r = execute(object, "k", grid, std::as_bytes(std::span(arguments)), memory, {.seed = seed});
     CHECK(r.completed);
-    CHECK(r.findings.empty());
+    CHECK(r.defects.empty());
     CHECK(r.waves.waves == 4);
     CHECK(r.waves.executed(InstClass::barrier) == 4);
     CHECK(r.waves.executed(InstClass::lds) == 8);

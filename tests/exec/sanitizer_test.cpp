@@ -10,12 +10,12 @@ namespace {
 
 const Lanes64 ids = each_lane([](int i) { return static_cast<std::uint32_t>(i); });
 
-std::vector<Finding> findings_of(const std::string& body, const char* arch = "gfx942") {
-  return run({.body = body, .inputs = {ids}, .scalars = {1}, .lds_bytes = 256, .arch = arch}).run.findings;
+std::vector<Defect> findings_of(const std::string& body, const char* arch = "gfx942") {
+  return run({.body = body, .inputs = {ids}, .scalars = {1}, .lds_bytes = 256, .arch = arch}).run.defects;
 }
 bool caught(const std::string& body) {
   const auto f = findings_of(body);
-  return f.size() == 1 && f[0].kind == FindingKind::uninitialised;
+  return f.size() == 1 && f[0].kind == DefectKind::uninitialised;
 }
 bool silent(const std::string& body, const char* arch = "gfx942") {
   const auto f = findings_of(body, arch);
@@ -79,10 +79,10 @@ TEST_CASE("the finding names the lane and register") {
 
 TEST_CASE("LDS exchanged between waves needs a barrier") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    CHECK(exchange("s_barrier", seed).findings.empty());
+    CHECK(exchange("s_barrier", seed).defects.empty());
     const ExecResult r = exchange("s_nop 0", seed);
     bool race = false;
-    for (const Finding& f : r.findings) race = race || f.kind == FindingKind::lds_race;
+    for (const Defect& f : r.defects) race = race || f.kind == DefectKind::lds_race;
     CHECK(race);
   }
 }
@@ -129,7 +129,7 @@ done:)",
     grid.workgroup_size = {256, 1, 1};
     const ExecResult r = execute(object, "k", grid, std::as_bytes(std::span(arguments)), memory, {.seed = seed});
     // The first write is by every wave to one dword: a race, at one instruction, and the only one.
-    for (const Finding& f : r.findings) CHECK_MESSAGE(f.text.find("offset:1024") != std::string::npos, to_text(f));
+    for (const Defect& f : r.defects) CHECK_MESSAGE(f.text.find("offset:1024") != std::string::npos, to_text(f));
     const auto* words = reinterpret_cast<const std::uint32_t*>(memory.bytes(out).data());
     for (std::uint32_t i = 0; i < 256; ++i) CHECK(words[i] == i);
   }

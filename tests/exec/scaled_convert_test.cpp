@@ -92,7 +92,7 @@ int check(const Conversion& c, u32 op_sel, u32 scale_kind) {
   }
   CAPTURE(body);
   const LaneResult r = run({.body = body + "\n s_nop 1", .inputs = inputs, .results = out_words, .arch = "gfx950"});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   const bool narrow = to.bits() < from.bits();
   const int in_at = in_bits == 8 ? static_cast<int>(8 * (op_sel & 3)) : in_bits == 16 ? static_cast<int>(16 * (op_sel & 1)) : 0;
   const int out_at = out_bits == 8 ? static_cast<int>(8 * (op_sel >> 2 & 3)) : out_bits == 16 ? static_cast<int>(16 * (op_sel >> 3)) : 0;
@@ -165,7 +165,7 @@ TEST_CASE("stochastic rounding to f16 and bf16, in either half") {
     const LaneResult r = run({.body = "v_mov_b32 v64, -1\n v_mov_b32 v65, -1\n v_cvt_sr_f16_f32 v64, v1, v2\n v_cvt_sr_f16_f32 v64, -v1, v2 op_sel:[0,0,1]\n"
                                       "v_cvt_sr_bf16_f32 v65, v1, v2\n v_cvt_sr_bf16_f32 v65, |v1|, v2 op_sel:[0,0,1]\n s_nop 1",
                               .inputs = {x, seeds}, .results = 2, .arch = "gfx950"});
-    REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+    REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
     for (std::size_t i = 0; i < 64; ++i) {
       const double v = f32_reference.value(x[i]);
       const auto same = [&](u32 got, double value, const ReferenceFormat& f) {

@@ -103,7 +103,7 @@ int check(int side, int k, int a_format, int b_format, bool scaled, bool accumul
   for (int r = 0; r < results && accumulation; ++r) body += fmt::format("v_accvgpr_read_b32 v{}, a{}\n", 64 + r, 64 + r);
   CAPTURE(body);
   const LaneResult r = run({.body = body, .inputs = in, .results = results, .accumulation = accumulation, .arch = "gfx950"});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   int cases = 0;
   for (int reg = 0; reg < results; ++reg)
     for (int lane = 0; lane < 64; ++lane, ++cases) {
@@ -135,7 +135,7 @@ TEST_CASE("MFMA f8f6f4: scales from scalar registers and constants, and the NaN 
                                                   "v_mfma_scale_f32_16x16x128_f8f6f4 v[64:67], v[100:103], v[100:103], 1.0, {}, {} {} cbsz:4 blgp:4\n s_nop 15",
                                                   a, b, suffix),
                               .results = 4, .arch = "gfx950"});
-    REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+    REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
     for (const Lanes64& reg : r.v)
       for (const u32 word : reg) CHECK(same_float(word, r.v[0][0]));
     return as_float(r.v[0][0]);

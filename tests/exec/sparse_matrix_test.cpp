@@ -74,7 +74,7 @@ void check(const std::string& kind, int side, int k, const Packing& a, const Pac
   body += fmt::format("{} v[64:{}], v[128:{}], v[144:{}], v160{}\n s_nop 7\n s_nop 7\n", name, 63 + results, 127 + words / 2, 143 + words,
                       abid != 0 ? fmt::format(" abid:{}", abid) : explicit_set ? " cbsz:1 abid:1" : "");
   const LaneResult r = run({.body = body, .inputs = in, .results = results, .arch = arch});
-  REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   for (int reg = 0; reg < results; ++reg)
     for (int lane = 0; lane < 64; ++lane) {
       const int i = side == 32 ? 8 * (reg / 4) + 4 * (lane / 32) + reg % 4 : 4 * (lane / 16) + reg, j = lane % side;

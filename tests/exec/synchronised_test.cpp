@@ -143,11 +143,11 @@ struct Edit {
   const char *kernel, *part;
   int nth;
   const char* replacement;
-  FindingKind finds;
+  DefectKind finds;
 };
 
-bool finds(const ExecResult& r, FindingKind kind) {
-  for (const Finding& f : r.findings)
+bool finds(const ExecResult& r, DefectKind kind) {
+  for (const Defect& f : r.defects)
     if (f.kind == kind) return true;
   return false;
 }
@@ -170,7 +170,7 @@ TEST_CASE("clang's kernels: silent and right whatever the interleaving") {
         CAPTURE(seed);
         const Run r = run_kernel(object, c.kernel, static_cast<std::uint64_t>(seed), 1 + seed % 2);
         CHECK(r.result.completed);
-        for (const Finding& f : r.result.findings) FAIL_CHECK(to_text(f));
+        for (const Defect& f : r.result.defects) FAIL_CHECK(to_text(f));
         if (c.expected) CHECK(r.out == expected);
         if (seed <= 2) agreement.add(kiln::testing::compare_waits(object, c.kernel, r.result));
       }
@@ -182,23 +182,23 @@ TEST_CASE("clang's kernels: silent and right whatever the interleaving") {
 
 TEST_CASE("clang's kernels with one line of assembly changed are caught") {
   constexpr Edit edits[] = {
-      {"reverse", "s_barrier", 0, "", FindingKind::lds_race},
-      {"reverse", "s_waitcnt vmcnt(0)", 0, "", FindingKind::unwaited_register},
-      {"reverse", "s_waitcnt lgkmcnt(0)", 0, "", FindingKind::unwaited_register}, // of scalar loads
-      {"reverse", "s_waitcnt lgkmcnt(0)", 1, "", FindingKind::lds_race},          // of LDS, before the barrier
-      {"reverse", "s_waitcnt lgkmcnt(0)", 2, "", FindingKind::unwaited_register}, // of LDS, before its use
-      {"reverse", "ds_read_b32 v4, v4", 0, "ds_read_b32 v4, v4 offset:8188", FindingKind::out_of_bounds},
-      {"reverse", "ds_read_b32 v4, v4", 0, "ds_read_b32 v4, v4 offset:1024", FindingKind::uninitialised},
-      {"reverse", "ds_write_b32 v0, v1", 0, "", FindingKind::uninitialised},
-      {"reverse", "v_lshl_or_b32 v2, s2, 8, v0", 0, "v_lshl_or_b32 v2, s2, 11, v0", FindingKind::out_of_bounds},
-      {"tree_sum", "s_barrier", 1, "", FindingKind::lds_race},
-      {"scan", "s_barrier", 1, "", FindingKind::lds_race},
-      {"histogram16", "s_barrier", 0, "", FindingKind::lds_race},
-      {"histogram16", "s_barrier", 1, "", FindingKind::lds_race},
-      {"direct_then_barrier", "s_waitcnt vmcnt(0)", 0, "", FindingKind::lds_race},
-      {"direct_own", "s_waitcnt vmcnt(0)", 0, "", FindingKind::unwaited_lds},
-      {"matrix_pipeline", "s_barrier", 3, "", FindingKind::lds_race},
-      {"split_sum", "s_barrier", 0, "", FindingKind::lds_race},
+      {"reverse", "s_barrier", 0, "", DefectKind::lds_race},
+      {"reverse", "s_waitcnt vmcnt(0)", 0, "", DefectKind::unwaited_register},
+      {"reverse", "s_waitcnt lgkmcnt(0)", 0, "", DefectKind::unwaited_register}, // of scalar loads
+      {"reverse", "s_waitcnt lgkmcnt(0)", 1, "", DefectKind::lds_race},          // of LDS, before the barrier
+      {"reverse", "s_waitcnt lgkmcnt(0)", 2, "", DefectKind::unwaited_register}, // of LDS, before its use
+      {"reverse", "ds_read_b32 v4, v4", 0, "ds_read_b32 v4, v4 offset:8188", DefectKind::out_of_bounds},
+      {"reverse", "ds_read_b32 v4, v4", 0, "ds_read_b32 v4, v4 offset:1024", DefectKind::uninitialised},
+      {"reverse", "ds_write_b32 v0, v1", 0, "", DefectKind::uninitialised},
+      {"reverse", "v_lshl_or_b32 v2, s2, 8, v0", 0, "v_lshl_or_b32 v2, s2, 11, v0", DefectKind::out_of_bounds},
+      {"tree_sum", "s_barrier", 1, "", DefectKind::lds_race},
+      {"scan", "s_barrier", 1, "", DefectKind::lds_race},
+      {"histogram16", "s_barrier", 0, "", DefectKind::lds_race},
+      {"histogram16", "s_barrier", 1, "", DefectKind::lds_race},
+      {"direct_then_barrier", "s_waitcnt vmcnt(0)", 0, "", DefectKind::lds_race},
+      {"direct_own", "s_waitcnt vmcnt(0)", 0, "", DefectKind::unwaited_lds},
+      {"matrix_pipeline", "s_barrier", 3, "", DefectKind::lds_race},
+      {"split_sum", "s_barrier", 0, "", DefectKind::lds_race},
   };
   for (const char* arch : {"gfx942", "gfx950"}) {
     const auto assembly = assembly_of("synchronised", arch);
@@ -229,7 +229,7 @@ TEST_CASE("without an s_nop that clang put into a kernel") {
         CAPTURE(kernel);
         CAPTURE(nth);
         CAPTURE(std::string(arch));
-        CHECK(finds(run_kernel(object_of(changed, arch), kernel, 1).result, FindingKind::hazard));
+        CHECK(finds(run_kernel(object_of(changed, arch), kernel, 1).result, DefectKind::hazard));
         ++taken_out;
       }
     }
@@ -245,7 +245,7 @@ TEST_CASE("a ring that direct-to-LDS loads fill, without the waits before its fl
     while (lines_with(*assembly, "direct_ring", "vmcnt") != 0) assembly = without_line(*assembly, "direct_ring", "vmcnt");
     const auto object = object_of(*assembly, arch);
     for (std::uint64_t seed = 1; seed <= 10; ++seed)
-      CHECK(finds(run_kernel(object, "direct_ring", seed).result, FindingKind::lds_race));
+      CHECK(finds(run_kernel(object, "direct_ring", seed).result, DefectKind::lds_race));
   }
 }
 
@@ -263,8 +263,8 @@ TEST_CASE("a queue without the consumer's test of its flag, or without the produ
           CAPTURE(seed);
           // A producer that does not wait may be done before the consumer begins, which then waits for ever.
           const Run r = run_kernel(object, kernel, seed);
-          const bool late = missing == std::string("-DNO_PRODUCER_TEST") && finds(r.result, FindingKind::deadlock);
-          CHECK((late || finds(r.result, FindingKind::lds_race)));
+          const bool late = missing == std::string("-DNO_PRODUCER_TEST") && finds(r.result, DefectKind::deadlock);
+          CHECK((late || finds(r.result, DefectKind::lds_race)));
         }
     }
 }
@@ -278,9 +278,9 @@ TEST_CASE("waves and workgroups that wait for what does not happen are a deadloc
       CAPTURE(std::string(kernel));
       const Run r = run_kernel(object, kernel, 1, host_threads, 200'000'000);
       CHECK_FALSE(r.result.completed);
-      REQUIRE(finds(r.result, FindingKind::deadlock));
-      CHECK(r.result.findings.back().message.find("4 of 4 workgroups were started") != std::string::npos);
-      CHECK(r.result.findings.back().message.find("wave 0 ") != std::string::npos);
+      REQUIRE(finds(r.result, DefectKind::deadlock));
+      CHECK(r.result.defects.back().message.find("4 of 4 workgroups were started") != std::string::npos);
+      CHECK(r.result.defects.back().message.find("wave 0 ") != std::string::npos);
     }
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("findings name the source line when there is one") {
   if (!assembly) return;
   const auto object = object_of(without_line(*assembly, "reverse", "s_barrier"), "gfx942");
   const Run r = run_kernel(object, "reverse", 1);
-  REQUIRE(finds(r.result, FindingKind::lds_race));
-  CHECK(r.result.findings[0].source.starts_with("synchronised.hip:"));
-  CHECK(to_text(r.result.findings[0]).find(" synchronised.hip:") != std::string::npos);
+  REQUIRE(finds(r.result, DefectKind::lds_race));
+  CHECK(r.result.defects[0].source.starts_with("synchronised.hip:"));
+  CHECK(to_text(r.result.defects[0]).find(" synchronised.hip:") != std::string::npos);
 }

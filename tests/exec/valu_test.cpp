@@ -25,7 +25,7 @@ void check(const std::string& name, int operands, const std::vector<Pairs>& sets
     const Lanes64 c = each_lane([&](int i) { return set.a[static_cast<std::size_t>((i + 1) % 64)]; });
     const std::string body = name + (operands == 1 ? " v64, v1" : operands == 2 ? " v64, v1, v2" : " v64, v1, v2, v3") + suffix;
     const LaneResult r = run({.body = body, .inputs = {set.a, set.b, c}, .arch = arch});
-    REQUIRE_MESSAGE(r.run.findings.empty(), to_text(r.run.findings.empty() ? Finding{} : r.run.findings[0]));
+    REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
     for (std::size_t i = 0; i < 64; ++i) {
       const u32 want = expected(set.a[i], set.b[i], c[i]);
       CHECK_MESSAGE(same(r.v[0][i], want), fmt::format("{}: {:#x} {:#x} {:#x} gave {:#x}, not {:#x}", name, set.a[i], set.b[i], c[i], r.v[0][i], want));

@@ -11,12 +11,12 @@ namespace {
 
 const Lanes64 zeros{};
 
-std::vector<Finding> findings_of(const std::string& body) {
-  return run({.body = body, .inputs = {zeros}, .scalars = {1}, .lds_bytes = 256}, {.check_undefined = false}).run.findings;
+std::vector<Defect> findings_of(const std::string& body) {
+  return run({.body = body, .inputs = {zeros}, .scalars = {1}, .lds_bytes = 256}, {.check_undefined = false}).run.defects;
 }
 bool trips(const std::string& body) {
   const auto f = findings_of(body);
-  return f.size() == 1 && f[0].kind == FindingKind::unwaited_register;
+  return f.size() == 1 && f[0].kind == DefectKind::unwaited_register;
 }
 bool silent(const std::string& body) { return findings_of(body).empty(); }
 
@@ -80,7 +80,7 @@ TEST_CASE("LDS and scalar loads share a counter; scalar loads return in any orde
 TEST_CASE("wide destinations and the address of the load are named") {
   const auto f = findings_of("v_mov_b32 v20, 0\n global_load_dwordx4 v[64:67], v20, s[6:7] offset:-16\n s_waitcnt vmcnt(1)\n v_mov_b32 v70, v66\n s_waitcnt vmcnt(0)");
   REQUIRE(f.size() == 2); // the load lies before the allocation as well
-  CHECK(f[1].kind == FindingKind::unwaited_register);
+  CHECK(f[1].kind == DefectKind::unwaited_register);
   CHECK(f[1].message.find("reads v66 while the load at 0x") == 0);
 }
 

@@ -77,11 +77,11 @@ Point random_point(std::uint64_t seed) {
 }
 
 // Methods other than the chosen one that take the point.
-std::vector<std::string> other_methods(const GemmPlan& gemm) {
+std::vector<std::string> other_methods(const SkinnyGemmConfig& c) {
   std::vector<std::string> result{"method=matrix32"};
-  if (gemm.rows <= 8) result.emplace_back("method=sparse");
-  if (gemm.rows <= 4) result.emplace_back("method=dot");
-  if (gemm.group == 0 && !gemm.preshuffled && gemm.b_bits != 4) result.emplace_back("method=producers");
+  if (c.rows <= 8) result.emplace_back("method=sparse");
+  if (c.rows <= 4) result.emplace_back("method=dot");
+  if (c.group == 0 && !c.preshuffled && !c.packed()) result.emplace_back("method=producers");
   return result;
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("every schedule that is offered for a product keeps its contract") {
         FAIL_CHECK(std::string(error.what()));
       }
     }
-    for (const std::string& method : other_methods(*plan.gemm)) {
+    for (const std::string& method : other_methods(planned_config(plan, point.to))) {
       INFO("seed ", seed, " ", point.to.arch(), " ", method, "\n", to_text(point.spec));
       try {
         shortened += build_kernel(point.spec, point.to, options, {method}).rejected.size();

@@ -1,6 +1,5 @@
 // Compiled code: row_norm, whose assembly clang made from tests/isa/row_norm.hip. Counts were taken by hand from that.
 #include "isa_checks/decode/assembler.h"
-#include "isa_checks/analysis/executed.h"
 #include "isa_checks/verdict/expectations.h"
 #include "tests/isa/linked.h"
 #include <doctest/doctest.h>
@@ -52,7 +51,7 @@ TEST_CASE("row_norm: facts") {
     }
 }
 
-TEST_CASE("row_norm: loops and executed instructions") {
+TEST_CASE("row_norm: loops") {
   for (std::string_view arch : {"gfx942", "gfx950"}) {
     CAPTURE(arch);
     const CodeObject object = row_norm(arch, true);
@@ -65,17 +64,6 @@ TEST_CASE("row_norm: loops and executed instructions") {
       CHECK(loop.depth == 1);
       CHECK(loop.blocks.size() == 1);
     }
-    const std::uint64_t last_loop = arch == "gfx942" ? 34 : 26;
-    for (const std::uint64_t trips : {1, 8, 100}) {
-      const Executed all = executed_estimate(program, std::vector<std::uint64_t>{trips, 64, trips});
-      CHECK(all.instructions == 12 + 9 + 28 * trips + 1 + 7 + 10 * 64 + 2 + 23 + last_loop * trips + 1);
-      CHECK(all.memory.at({MemorySpace::global, MemoryDirection::load, 16, false}) == 2 * trips);
-      CHECK(all.count(InstructionClass::lds) == 65);
-      CHECK_FALSE(all.approximate);
-    }
-    // A wave whose lanes have no chunk skips the first and the last loop.
-    const Executed least = executed_estimate(program, std::vector<std::uint64_t>{8, 64, 8}, PathChoice::shortest);
-    CHECK(least.instructions == 12 + 7 + 10 * 64 + 2 + 1);
   }
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("rules that have nothing to say") {
   CHECK(report.results[0].name == "no_findings HAZ002");
   CHECK(report.results[0].found == "1");
   REQUIRE(report.results[0].evidence.size() == 1);
-  CHECK(report.results[0].evidence[0].starts_with("0xc: v_accvgpr_read_b32 v4, a0: a matrix result is read"));
+  CHECK(report.results[0].evidence[0].starts_with("0xc: v_accvgpr_read_b32 v4, a0: reads what a matrix instruction writes"));
   CHECK(report_of_rules("  s_nop 0", {.max_instructions = 2, .no_findings = {"HAZ002"}}).met());
   CHECK_THROWS_WITH_AS(report_of_rules("", {.no_findings = {"HAZ999"}}), doctest::Contains("HAZ999"), Error);
   CHECK_THROWS_WITH_AS(report_of("", {.no_findings = {"HAZ002"}}), doctest::Contains("rules need a KernelAnalysis"), Error);

@@ -1,4 +1,4 @@
-// Occupancy: every boundary of HARDWARE.md section 2, on both architectures.
+// Occupancy: every boundary of the table in docs/hardware.md, on both architectures.
 #include "isa_checks/analysis/occupancy.h"
 #include <doctest/doctest.h>
 #include <fstream>

@@ -10,16 +10,16 @@ using namespace kiln::isa::testing;
 
 namespace {
 
-struct Analyzed {
+struct Analysed {
   Program program;
   WaitAnalysis waits;
 };
 
-Analyzed analyze(std::string_view body, std::string_view arch = "gfx942") {
+Analysed analyse(std::string_view body, std::string_view arch = "gfx942") {
   const CodeObject object = assemble_kernel(body, arch);
   Disassembler disassembler(object.target());
-  Analyzed result{build_program(object.kernel("k"), disassembler), {}};
-  result.waits = analyze_waits(result.program);
+  Analysed result{build_program(object.kernel("k"), disassembler), {}};
+  result.waits = analyse_waits(result.program);
   return result;
 }
 
@@ -44,7 +44,7 @@ std::string loads(int count) {
 
 TEST_CASE("in order: a wait completes the oldest") {
   const auto [program, waits] =
-      analyze(loads(3) + "  global_store_dword v4, v0, s[2:3]\n  s_nop 0\n  s_waitcnt vmcnt(2)\n  s_waitcnt vmcnt(1)\n "
+      analyse(loads(3) + "  global_store_dword v4, v0, s[2:3]\n  s_nop 0\n  s_waitcnt vmcnt(2)\n  s_waitcnt vmcnt(1)\n "
                          " s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(0)");
   REQUIRE(waits.points.size() == 4);
   check_point(waits.points[0], {4, 4}, {0, 1}, 3); // instruction 1, then 2, 3, 4 before the wait at 5
@@ -58,7 +58,7 @@ TEST_CASE("in order: a wait completes the oldest") {
 }
 
 TEST_CASE("vmcnt and lgkmcnt are two queues; LDS in order, lane exchange included") {
-  const auto [program, waits] = analyze(loads(1) + "  ds_read_b128 v[0:3], v4\n  ds_bpermute_b32 v0, v1, v2\n  "
+  const auto [program, waits] = analyse(loads(1) + "  ds_read_b128 v[0:3], v4\n  ds_bpermute_b32 v0, v1, v2\n  "
                                                    "s_waitcnt vmcnt(0) lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
   REQUIRE(waits.points.size() == 3);
   CHECK(waits.points[0].counter == WaitCounter::vmcnt);
@@ -70,17 +70,17 @@ TEST_CASE("vmcnt and lgkmcnt are two queues; LDS in order, lane exchange include
 
 TEST_CASE("scalar loads and flat complete in any order") {
   const auto scalar =
-      analyze("  s_load_dword s4, s[2:3], 0x0\n  ds_read_b32 v0, v1\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
+      analyse("  s_load_dword s4, s[2:3], 0x0\n  ds_read_b32 v0, v1\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
   check_point(scalar.waits.points[0], {2, 2}, {0, 1}, 0); // either may be what completes
   check_point(scalar.waits.points[1], {1, 1}, {0, 1}, 1); // and either what is left
-  const auto flat = analyze("  flat_load_dword v0, v[2:3]\n  s_waitcnt vmcnt(0)\n  s_waitcnt lgkmcnt(0)");
+  const auto flat = analyse("  flat_load_dword v0, v[2:3]\n  s_waitcnt vmcnt(0)\n  s_waitcnt lgkmcnt(0)");
   check_point(flat.waits.points[0], {1, 1}, {0}, 0);
   check_point(flat.waits.points[1], {1, 1}, {0}, 1);
 }
 
 TEST_CASE("invalidations are not counted, write-backs are") {
   const auto [program, waits] =
-      analyze("  buffer_inv sc1\n  s_waitcnt vmcnt(0)\n  buffer_wbl2 sc1\n  s_waitcnt vmcnt(0)");
+      analyse("  buffer_inv sc1\n  s_waitcnt vmcnt(0)\n  buffer_wbl2 sc1\n  s_waitcnt vmcnt(0)");
   CHECK(waits.points[0].idle());
   check_point(waits.points[1], {1, 1}, {2}, 0);
 }
@@ -88,7 +88,7 @@ TEST_CASE("invalidations are not counted, write-backs are") {
 TEST_CASE("GDS operations count in lgkmcnt and expcnt; other memory operations do not count in expcnt") {
   for (const char* arch : {"gfx90a", "gfx942", "gfx950"}) {
     const auto [program, waits] =
-        analyze("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n" + loads(1) +
+        analyse("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n" + loads(1) +
                     "  ds_read_b32 v9, v8\n  s_load_dword s4, s[2:3], 0x0\n"
                     "  s_waitcnt expcnt(1)\n  s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)\n  s_waitcnt expcnt(0)",
                 arch);
@@ -112,22 +112,22 @@ TEST_CASE("GDS operations count in lgkmcnt and expcnt; other memory operations d
 }
 
 TEST_CASE("LDS and GDS are each in order, and in any order with each other") {
-  const auto gds = analyze("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
+  const auto gds = analyse("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
   check_point(gds.waits.points[0], {2, 2}, {0}, 1);
   check_point(gds.waits.points[1], {1, 1}, {1}, 1);
-  const auto both = analyze("  ds_read_b32 v9, v8\n  ds_gws_init v0 gds\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)\n"
+  const auto both = analyse("  ds_read_b32 v9, v8\n  ds_gws_init v0 gds\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)\n"
                             "  ds_read_b32 v9, v8\n  ds_read_b32 v7, v8\n  s_waitcnt lgkmcnt(1)");
   check_point(both.waits.points[0], {2, 2}, {0, 1}, 0);
   check_point(both.waits.points[1], {1, 1}, {0, 1}, 1);
   check_point(both.waits.points[2], {2, 2}, {4}, 1); // once all are gone, the mixture is forgotten
-  const auto joined = analyze("  s_cbranch_scc0 other\n  ds_read_b32 v9, v8\n  ds_read_b32 v7, v8\n  s_branch join\n"
+  const auto joined = analyse("  s_cbranch_scc0 other\n  ds_read_b32 v9, v8\n  ds_read_b32 v7, v8\n  s_branch join\n"
                               "other:\n  ds_gws_init v0 gds\n  ds_gws_init v2 gds\njoin:\n  s_waitcnt lgkmcnt(1)");
   check_point(joined.waits.points[0], {2, 2}, {1, 2, 4, 5}, 0); // which path it was is not followed
 }
 
 TEST_CASE("expcnt where paths meet") {
   const auto [program, waits] =
-      analyze("  ds_gws_init v0 gds\n  s_cbranch_scc0 join\n  ds_gws_barrier v2 gds\n  ds_gws_barrier v2 gds\n"
+      analyse("  ds_gws_init v0 gds\n  s_cbranch_scc0 join\n  ds_gws_barrier v2 gds\n  ds_gws_barrier v2 gds\n"
               "join:\n  s_waitcnt expcnt(1)\n  s_waitcnt expcnt(0)");
   REQUIRE(waits.points.size() == 2);
   check_point(waits.points[0], {1, 3}, {0, 2}, 1);
@@ -136,7 +136,7 @@ TEST_CASE("expcnt where paths meet") {
 
 TEST_CASE("expcnt round a loop, and where it saturates") {
   const auto [program, waits] =
-      analyze("  ds_gws_init v0 gds\nloop:\n  ds_gws_barrier v2 gds\n  s_waitcnt expcnt(1)\n  v_mov_b32 v0, 0\n"
+      analyse("  ds_gws_init v0 gds\nloop:\n  ds_gws_barrier v2 gds\n  s_waitcnt expcnt(1)\n  v_mov_b32 v0, 0\n"
               "  s_cbranch_scc1 loop\n  s_waitcnt expcnt(0)");
   REQUIRE(waits.points.size() == 2);
   CHECK(waits.points[0].loop == 0);
@@ -144,7 +144,7 @@ TEST_CASE("expcnt round a loop, and where it saturates") {
   check_point(waits.points[1], {1, 1}, {1}, 3);
   std::string many;
   for (int i = 0; i < 9; ++i) many += "  ds_gws_init v0 gds\n";
-  const auto full = analyze(many + "  s_waitcnt expcnt(6)\n  s_waitcnt expcnt(0)");
+  const auto full = analyse(many + "  s_waitcnt expcnt(6)\n  s_waitcnt expcnt(0)");
   check_point(full.waits.points[0], {7, 7}, {2}, 6);
   check_point(full.waits.points[1], {6, 6}, {3, 4, 5, 6, 7, 8}, 1);
   const auto counts = outstanding_counts(full.program);
@@ -154,13 +154,13 @@ TEST_CASE("expcnt round a loop, and where it saturates") {
 }
 
 TEST_CASE("images of gfx90a count in vmcnt") {
-  const auto [program, waits] = analyze("  image_load v[0:3], v[0:1], s[0:7] dmask:0xf\n  s_waitcnt vmcnt(0)", "gfx90a");
+  const auto [program, waits] = analyse("  image_load v[0:3], v[0:1], s[0:7] dmask:0xf\n  s_waitcnt vmcnt(0)", "gfx90a");
   check_point(waits.points[0], {1, 1}, {0}, 0);
 }
 
 TEST_CASE("paths that meet") {
   const auto [program, waits] =
-      analyze(loads(1) + "  s_cbranch_scc0 join\n" + loads(2) + "join:\n  s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(0)");
+      analyse(loads(1) + "  s_cbranch_scc0 join\n" + loads(2) + "join:\n  s_waitcnt vmcnt(1)\n  s_waitcnt vmcnt(0)");
   REQUIRE(waits.points.size() == 2);
   check_point(waits.points[0], {1, 3}, {0, 2}, 1); // on the long path: the first load, and the first of the branch
   check_point(waits.points[1], {1, 1}, {0, 3}, 1);
@@ -169,18 +169,18 @@ TEST_CASE("paths that meet") {
 TEST_CASE("of two distances to the same operation the shorter is told") {
   for (const char* branch : {"s_cbranch_scc0", "s_cbranch_scc1"}) { // in either order of the blocks' visits
     const auto [program, waits] =
-        analyze(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
+        analyse(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
                 " far\n  s_branch join\nfar:\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
     REQUIRE(waits.points.size() == 1);
     check_point(waits.points[0], {1, 1}, {0}, 3);
-    const auto other = analyze(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
+    const auto other = analyse(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
                                " join\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
     check_point(other.waits.points[0], {1, 1}, {0}, 2);
   }
 }
 
 TEST_CASE("a counter saturates") {
-  const auto [program, waits] = analyze(loads(70) + "  s_waitcnt vmcnt(62)\n  s_waitcnt vmcnt(0)");
+  const auto [program, waits] = analyse(loads(70) + "  s_waitcnt vmcnt(62)\n  s_waitcnt vmcnt(0)");
   CHECK(waits.points[0].most_outstanding == 63);
   CHECK(waits.points[0].waits_for == Indices{7}); // the 63 youngest are 7 to 69
   CHECK(waits.points[1].most_outstanding == 62);
@@ -188,7 +188,7 @@ TEST_CASE("a counter saturates") {
 
 TEST_CASE("a loop that drains keeps nothing in flight") {
   const auto [program, waits] =
-      analyze("loop:\n" + loads(2) + "  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v0, v1\n  s_cbranch_scc1 loop");
+      analyse("loop:\n" + loads(2) + "  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v0, v1\n  s_cbranch_scc1 loop");
   REQUIRE(waits.loops.size() == 1);
   CHECK(waits.points[0].loop == 0);
   CHECK(waits.loops[0].loads == 2);
@@ -203,7 +203,7 @@ TEST_CASE("a ring of slots keeps all but one load in flight") {
   for (int slot = 0; slot < 8; ++slot)
     ring += "  s_waitcnt vmcnt(7)\n  v_add_f32_e32 v0, v0, v1\n" + loads(1);
   ring += "  s_cbranch_scc1 loop";
-  const auto [program, waits] = analyze(ring);
+  const auto [program, waits] = analyse(ring);
   REQUIRE(waits.points.size() == 8);
   for (std::size_t slot = 0; slot < 8; ++slot) {
     // Waits for what the prologue or the trip before loaded into the same slot.
@@ -219,7 +219,7 @@ TEST_CASE("a ring of slots keeps all but one load in flight") {
 TEST_CASE("the settled state of a loop forgets what came before it") {
   // 20 loads before; each trip loads one and leaves one: the 20 are gone after the first wait.
   const auto [program, waits] =
-      analyze(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
+      analyse(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
   CHECK(waits.points[0].most_outstanding == 21); // the first trip
   CHECK(waits.points[0].least_outstanding == 2); // the others
   CHECK(waits.loops[0].most_bytes == 2 * 1024);
@@ -227,7 +227,7 @@ TEST_CASE("the settled state of a loop forgets what came before it") {
 }
 
 TEST_CASE("stores and LDS DMA in a loop") {
-  const auto [program, waits] = analyze("loop:\n  global_load_lds_dword v0, s[2:3]\n  global_store_dwordx4 v4, v[0:3], "
+  const auto [program, waits] = analyse("loop:\n  global_load_lds_dword v0, s[2:3]\n  global_store_dwordx4 v4, v[0:3], "
                                         "s[2:3]\n  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
   CHECK(waits.loops[0].loads == 1);
   CHECK(waits.loops[0].bytes_a_trip == 256);
@@ -236,7 +236,7 @@ TEST_CASE("stores and LDS DMA in a loop") {
 }
 
 TEST_CASE("nested loops: the outer one counts the inner one's loads") {
-  const auto [program, waits] = analyze("outer:\n" + loads(1) + "inner:\n" + loads(1) +
+  const auto [program, waits] = analyse("outer:\n" + loads(1) + "inner:\n" + loads(1) +
                                         "  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 inner\n  s_cbranch_vccz outer");
   REQUIRE(waits.loops.size() == 2);
   CHECK(waits.loops[0].loads == 2);
@@ -248,7 +248,7 @@ TEST_CASE("nested loops: the outer one counts the inner one's loads") {
 
 TEST_CASE("a call completes everything, and is said") {
   const auto [program, waits] =
-      analyze(loads(2) + "  ds_gws_init v0 gds\n  s_swappc_b64 s[30:31], s[4:5]\n  s_waitcnt vmcnt(0) expcnt(0)");
+      analyse(loads(2) + "  ds_gws_init v0 gds\n  s_swappc_b64 s[30:31], s[4:5]\n  s_waitcnt vmcnt(0) expcnt(0)");
   CHECK(waits.approximate);
   REQUIRE(waits.points.size() == 2);
   CHECK(waits.points[0].idle());
@@ -257,7 +257,7 @@ TEST_CASE("a call completes everything, and is said") {
 
 TEST_CASE("waits that nothing reaches are left out; text and JSON") {
   const auto [program, waits] =
-      analyze(loads(1) + "  s_branch done\n  s_waitcnt vmcnt(0)\ndone:\n  s_waitcnt vmcnt(0)\nloop:\n" + loads(1) +
+      analyse(loads(1) + "  s_branch done\n  s_waitcnt vmcnt(0)\ndone:\n  s_waitcnt vmcnt(0)\nloop:\n" + loads(1) +
               "  s_cbranch_scc1 loop");
   REQUIRE(waits.points.size() == 1);
   const std::string text = to_text(waits, program);
@@ -281,7 +281,7 @@ TEST_CASE("a hostile flow graph ends quickly and says that it was not analysed")
     body += "  s_cbranch_scc0 b" + std::to_string((b * 997 + 13) % blocks) + "\n  s_waitcnt lgkmcnt(7)\n";
   }
   const std::clock_t start = std::clock(); // processor time: others may use the machine
-  const auto [program, waits] = analyze(body);
+  const auto [program, waits] = analyse(body);
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 10); // it takes about one second
   CHECK_FALSE(waits.complete);
   CHECK(waits.points.empty());

@@ -43,7 +43,7 @@ void check(const Device& device, const KernelSpec& spec, std::int64_t size, int 
   Outputs actual;
   for (const auto& [name, tensor] : outputs) actual.emplace(name, device.download(tensor));
   const auto wrong = find_mismatch(actual, evaluate_bounds(spec, inputs));
-  CHECK_MESSAGE(!wrong, (wrong ? text(*wrong) : std::string()));
+  CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : std::string()));
 }
 
 } // namespace

@@ -111,7 +111,7 @@ TEST_CASE("rules on and off, kernels and architectures chosen") {
   CHECK(isa_lint({file, "--only", "SPL001"}).exit_code == 1);
   CHECK(isa_lint({file, "--kernel", "fi*"}).exit_code == 1);
   check_refused({file, "--kernel", "second"}, "none was found");
-  check_refused({file, "--rule", "XYZ001"}, "there is no such rule");
+  check_refused({file, "--rule", "XYZ001"}, "'XYZ001' names none of the ");
   check_refused({file, "--arch", "gfx1100"}, "not in the target table");
   check_refused({file, "--severity", "fatal"}, "there is no severity 'fatal'");
   check_refused({file, "--format", "xml"}, "--format");
@@ -249,7 +249,7 @@ TEST_CASE("explain: a rule, all of them, none") {
   CHECK(has(list.out, "SPL001   error    on"));
   CHECK(has(isa_lint({"explain", "SPL001"}).out, "SPL001"));
   CHECK(has(isa_lint({"explain", "EXPECT"}).out, "expectation"));
-  check_refused({"explain", "SPL999"}, "there is no such rule; isa_lint explain lists them");
+  check_refused({"explain", "SPL999"}, "'SPL999' names none of the ");
 }
 
 TEST_CASE("facts: a table, every fact, JSON lines") {
@@ -305,9 +305,9 @@ TEST_CASE("diff: nothing, worse, better, thresholds, kernels that came and went"
   CHECK(better.exit_code == 0);
   CHECK(has(better.out, "went: SPL001 error"));
   CHECK(isa_lint({"diff", before, after, "--only", "SPL002", "--threshold", "scratch_bytes=off,global_width=off"}).exit_code ==
-        1); // hot_instructions
+        1); // other_hot_instructions
   CHECK(
-      isa_lint({"diff", before, after, "--only", "SPL002", "--threshold", "scratch_bytes=off,hot_instructions=1000"}).exit_code ==
+      isa_lint({"diff", before, after, "--only", "SPL002", "--threshold", "scratch_bytes=off,other_hot_instructions=1000"}).exit_code ==
       0);
   const Result renamed =
       isa_lint({"diff", folder.at("old"), folder.write("other/k.s", plain_text("gfx942", "second", "  s_nop 0\n")), "--json"});
@@ -334,4 +334,81 @@ TEST_CASE("threads change neither findings nor their order") {
   CHECK(one.out == eight.out);
   CHECK(has(one.out, "in 24 kernels of 1 file"));
   CHECK(one.out.find("kernel_2\n") < one.out.find("kernel_10\n"));
+}
+
+TEST_CASE("rules by beginning, name and glob, in any case") {
+  const Folder folder;
+  const std::string file = folder.write("k.s", scratch_text());
+  const std::string by_id = isa_lint({file, "--only", "SPL001"}).out;
+  CHECK(has(by_id, "SPL001"));
+  for (const char* word : {"spl001", "scratch-memory", "Scratch-*", "SPL00[1]"}) CHECK(isa_lint({file, "--only", word}).out == by_id);
+  CHECK(isa_lint({file, "--only", "SPL"}).out == isa_lint({file, "--only", "SPL*"}).out);
+  CHECK_FALSE(has(isa_lint({file, "--no-rule", "spl"}).out, "SPL"));
+  const std::string pages = isa_lint({"explain", "dat"}).out;
+  for (const char* id : {"# DAT001", "# DAT002", "# DAT003", "# DAT004"}) CHECK(has(pages, id));
+}
+
+TEST_CASE("--statistics counts, --write-baseline is short") {
+  const Folder folder;
+  const std::string file = folder.write("k.s", scratch_text());
+  const Result counted = isa_lint({file, "--only", "SPL001", "--statistics"});
+  CHECK(counted.exit_code == 1);
+  CHECK(has(counted.out, "        1         1         2  error    SPL001   scratch memory is used"));
+  const Result written = isa_lint({file, "--only", "SPL001", "--write-baseline", folder.at("base.json")});
+  CHECK(written.exit_code == 0);
+  CHECK(written.out == "1 finding (1 error) in 1 kernel of 1 file\n");
+}
+
+TEST_CASE("settings that match nothing are warned about, those that match are not") {
+  const Folder folder;
+  folder.write("k.s", scratch_text());
+  folder.write("expect.yaml", "kernels:\n  - {kernel: 'k', max_vgprs: 512}\n  - {kernel: 'gone_*', max_vgprs: 512}\n");
+  folder.write(".isa_lint.yaml", "expect: expect.yaml\nsuppress:\n  - {rule: spl001, reason: known}\n  - {rule: MEM, kernel: nobody, reason: old}\n");
+  const Result r = isa_lint({folder.path.string()});
+  CHECK(has(r.err, "warning: a suppression matched nothing: rule MEM, kernel nobody, arch *, file *\n"));
+  CHECK(has(r.err, "warning: expectations for kernel 'gone_*', arch '*' matched none of 1 kernel\n"));
+  CHECK_FALSE(has(r.err, "rule spl001"));
+  CHECK_FALSE(has(r.err, "kernel 'k'"));
+  CHECK_FALSE(has(isa_lint({folder.path.string(), "--kernel", "k"}).err, "warning")); // which cannot know
+  check_refused({folder.write("other/k.s", scratch_text()), "--settings", folder.write("bad.yaml", "suppress:\n  - {rule: XYZ, reason: r}\n")},
+                "'XYZ' names none of the ");
+}
+
+TEST_CASE("standard input, host programs and other architectures in folders") {
+  const Folder folder;
+  const std::string object = folder.write("k.co", plain_object("gfx942"));
+  const auto piped = [&](const std::string& command) { return std::system((command + " > " + folder.at("out") + " 2> " + folder.at("err")).c_str()); };
+  CHECK(WEXITSTATUS(piped(std::string(ISA_LINT) + " - --no-settings < " + object)) == 1);
+  CHECK(has(contents(folder.at("out")), "in 1 kernel of 1 file"));
+  CHECK(has(contents(folder.at("out")), "gfx942, standard input"));
+  CHECK(WEXITSTATUS(piped(std::string(ISA_LINT) + " - < /dev/null")) == 2);
+  folder.write("program.so", host_file({{".text", kiln::isa::Bytes(16, 0)}}));
+  auto other = plain_object("gfx942");
+  other[48] = 0x41; // e_flags: gfx1100
+  folder.write("other.co", other);
+  const Result r = isa_lint({folder.path.string(), "--severity", "info"});
+  CHECK(r.exit_code == 1);
+  CHECK(has(r.err, "skipped code objects of other architectures: 1 gfx1100\n"));
+  CHECK(has(r.err, "skipped 1 host file without device code\n"));
+  CHECK_FALSE(has(r.err, "error"));
+  CHECK(isa_lint({folder.at("program.so")}).exit_code == 2); // named by itself, it is an error
+}
+
+TEST_CASE("diff compares what is done: float4 instead of float is no regression") {
+  const Folder folder;
+  const auto loop = [](const std::string& load, const std::string& more) {
+    return plain_text("gfx942", "k",
+                      "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\nagain:\n  " + load + " v[4:7], v0, s[4:5]\n  s_waitcnt vmcnt(0)\n" + more +
+                          "  s_sub_u32 s6, s6, 1\n  s_cbranch_scc0 again\n");
+  };
+  std::string adds;
+  for (int i = 0; i < 4; ++i) adds += "  v_add_f32_e32 v8, v8, v" + std::to_string(4 + i) + "\n";
+  std::string narrow = loop("global_load_dword", "  v_add_f32_e32 v8, v8, v4\n");
+  narrow.replace(narrow.find("v[4:7]"), 6, "v4");
+  const std::string before = folder.write("old/k.s", narrow), after = folder.write("new/k.s", loop("global_load_dwordx4", adds));
+  const Result r = isa_lint({"diff", before, after, "--only", "SPL001"});
+  CHECK(r.exit_code == 0); // more instructions, fewer for each byte
+  CHECK(has(r.out, "hot_instructions"));
+  CHECK(has(r.out, "  instructions_per_kib"));
+  CHECK(isa_lint({"diff", after, before, "--only", "SPL001", "--threshold", "global_width=off,bytes_in_flight=off"}).exit_code == 1);
 }

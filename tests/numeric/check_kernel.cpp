@@ -1,4 +1,4 @@
-// check_kernel: what the numeric tests share.
+// check_kernel: a spec is built, executed on the CPU model and compared with its bounds.
 #include "tests/numeric/check_kernel.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulate.h"
@@ -27,11 +27,11 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   run.measure = compares_everything();
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
-  if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
+  if (!done.result.defects.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.defects.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
   if (const std::string wrong = disagreement_if_asked(built.object, done.result); !wrong.empty()) return fmt::format("{}\n{}", wrong, where);
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-  if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", text(*mismatch), where);
+  if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", to_text(*mismatch), where);
   return {};
 }
 

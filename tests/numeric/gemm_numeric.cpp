@@ -41,7 +41,7 @@ TEST_CASE("every type and method of a product") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     for (const Types t : types_of(to)) {
-      CAPTURE(fmt::format("{} {} x {}", arch, name(t.a), name(t.b)));
+      CAPTURE(fmt::format("{} {} x {}", arch, to_string(t.a), to_string(t.b)));
       check(plain(t, 16, 96, 512), to, 1, 13);
       check(plain(t, 8, 100, 400), to, 2, 5, {"method=sparse", "loads=1"});
       check(plain(t, 4, 80, 1040), to, 3, 3, {"method=dot", "tile_n=16", "ring=2", "loads=1"});
@@ -114,7 +114,7 @@ TEST_CASE("the same bits whatever the interleaving") {
     std::optional<Outputs> first;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       const EmulatedRun done = emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()});
-      CHECK(done.result.findings.empty());
+      CHECK(done.result.defects.empty());
       CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
       if (!first) first = done.outputs;
       for (std::int64_t i = 0; i < first->at("c").size(); ++i) REQUIRE(done.outputs.at("c").bits(i) == first->at("c").bits(i));
@@ -130,7 +130,7 @@ TEST_CASE("weights of more than 4 GiB") {
     CompileOptions compile;
     compile.environment = process_environment();
     const BuiltKernel built = build_kernel(plain({to.fp8(), to.fp8()}, m, n, k), to, compile);
-    const SkinnyGemmConfig& c = built.schedule.gemm;
+    const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
     REQUIRE(c.steps() / c.workgroups > 2 * c.steps_per_tile()); // so that the last workgroup has whole tiles
     Random random(1);
     exec::Memory memory;
@@ -159,7 +159,7 @@ TEST_CASE("weights of more than 4 GiB") {
     const exec::ExecResult run = exec::execute(
         file, built.object.name,
         {.workgroups = {1, 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(c.threads()), 1, 1}, .first = {last, 0, 0}}, arguments, memory, {.threads = 1, .measure = false});
-    CHECK_MESSAGE(run.findings.empty(), (run.findings.empty() ? "" : exec::to_text(run.findings.front())));
+    CHECK_MESSAGE(run.defects.empty(), (run.defects.empty() ? "" : exec::to_text(run.defects.front())));
     REQUIRE(run.completed);
     const auto number = [&](std::uint64_t address, std::int64_t index) {
       return static_cast<double>(to_f32(to.fp8(), static_cast<std::uint32_t>(memory.bytes(address)[static_cast<std::size_t>(index)])));

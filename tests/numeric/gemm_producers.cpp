@@ -1,7 +1,7 @@
-// Skinny GEMMs with waves that only load: every type, awkward m, n and k, interleavings, and what the race detector says when
-// the waves do not wait for one another.
+// Skinny GEMMs with waves that only load compute what the reference says: every type, awkward m, n and k, interleavings; and the race
+// detector sees when the waves do not wait for one another.
 #include "gen/error.h"
-#include "gen/families/gemm_schedule.h"
+#include "gen/families/schedule.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulate.h"
@@ -36,7 +36,7 @@ BuiltKernel built(const KernelSpec& spec, const Target& to, const Settings& sett
 }
 
 // The findings of a kernel whose text, headers included, has `from` replaced by `to_text`.
-std::vector<exec::Finding> findings_after(const KernelSpec& spec, const Target& to, const std::string& from,
+std::vector<exec::Defect> findings_after(const KernelSpec& spec, const Target& to, const std::string& from,
                                           const std::string& to_text) {
   BuiltKernel kernel = built(spec, to, {"method=producers", "workgroups=2"});
   KernelSource source = kernel.source;
@@ -49,15 +49,15 @@ std::vector<exec::Finding> findings_after(const KernelSpec& spec, const Target& 
   compile.environment = process_environment();
   const CodeObject object = kiln::compile(source, to, compile);
   const Inputs inputs = random_inputs(spec, 3, {.dynamic_size = 8});
-  std::vector<exec::Finding> found;
+  std::vector<exec::Defect> found;
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
-    for (const exec::Finding& f : emulate(spec, source, object, inputs, {.seed = seed, .measure = false}).result.findings)
+    for (const exec::Defect& f : emulate(spec, source, object, inputs, {.seed = seed, .measure = false}).result.defects)
       found.push_back(f);
   return found;
 }
 
-bool has(const std::vector<exec::Finding>& findings, exec::FindingKind kind) {
-  return std::ranges::count(findings, kind, &exec::Finding::kind) > 0;
+bool has(const std::vector<exec::Defect>& findings, exec::DefectKind kind) {
+  return std::ranges::count(findings, kind, &exec::Defect::kind) > 0;
 }
 
 } // namespace
@@ -117,7 +117,7 @@ TEST_CASE("producers: twenty interleavings give the same bits") {
       const EmulatedRun done = emulate(spec, kernel.source, kernel.object, inputs, {.seed = seed, .measure = testing::compares_everything()});
       REQUIRE(done.result.completed);
       CHECK(testing::disagreement_if_asked(kernel.object, done.result) == "");
-      CHECK_MESSAGE(done.result.findings.empty(), exec::to_text(done.result.findings.front()));
+      CHECK_MESSAGE(done.result.defects.empty(), exec::to_text(done.result.defects.front()));
       if (!first) first = done.outputs;
       for (std::int64_t i = 0; i < first->at("c").size(); ++i) REQUIRE(done.outputs.at("c").bits(i) == first->at("c").bits(i));
     }
@@ -134,11 +134,11 @@ TEST_CASE("producers: waves that do not wait for one another race") {
     CHECK(
         has(findings_after(spec, to, "GemmSlot<multiplied, A, B> slot;",
                            "GemmSlot<multiplied, A, B> slot; platform::raise_flag<false>(&memory.free[at_.slot], at_.turn + 1);"),
-            exec::FindingKind::lds_race));
+            exec::DefectKind::lds_race));
     // The reader does not wait for B.
-    CHECK(has(findings_after(spec, to, "Slots::await(memory.b[at_.slot], at_.turn + 1);", ""), exec::FindingKind::lds_race));
-    if (to.has_direct_to_lds()) // a slot is declared full while its loads are in flight
-      CHECK(has(findings_after(spec, to, "platform::await_loads<(ring - 1) * loads>();", ""), exec::FindingKind::lds_race));
+    CHECK(has(findings_after(spec, to, "Slots::await(memory.b[at_.slot], at_.turn + 1);", ""), exec::DefectKind::lds_race));
+    if (to.has_wide_lds_dma()) // a slot is declared full while its loads are in flight
+      CHECK(has(findings_after(spec, to, "platform::await_loads<(ring - 1) * loads>();", ""), exec::DefectKind::lds_race));
   }
 }
 

@@ -118,13 +118,13 @@ Case case_of(const Point& p, std::uint64_t number) {
                                                                                                          : 64,
                                                                         p.m + random.between(1, 7));
   Case result{spec_of(p.types, dynamic("m", 1, bound), n, k, shuffle ? Layout::preshuffled : Layout::contiguous),
-              {fmt::format("method={}", name(p.method))},
+              {fmt::format("method={}", to_string(p.method))},
               p.m};
   if (!p.columns && random.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps
     const Plan plan = make_plan(result.spec, p.to);
     const Schedule chosen = with_overrides(candidates(plan, p.to).front(), result.settings, plan, p.to);
     result.settings.push_back(
-        fmt::format("workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), chosen.gemm.steps())));
+        fmt::format("workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), std::get<SkinnyGemmConfig>(chosen.config).steps())));
   }
   return result;
 }
@@ -142,12 +142,12 @@ std::string run(const Point& point, std::uint64_t number) {
     options.seed = seed;
     options.measure = !first && testing::compares_everything();
     const EmulatedRun done = emulate(c.spec, built.source, built.object, inputs, options);
-    if (!done.result.findings.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.findings.front()), where);
+    if (!done.result.defects.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.defects.front()), where);
     if (!done.result.completed) return "did not complete: " + where;
     if (!first) {
       first = done.outputs;
       if (const auto wrong = find_mismatch(*first, evaluate_bounds(c.spec, inputs, bounds_options(built.schedule))))
-        return fmt::format("{}\n{}", text(*wrong), where);
+        return fmt::format("{}\n{}", to_text(*wrong), where);
       if (const auto wrong = testing::disagreement_if_asked(built.object, done.result); !wrong.empty())
         return fmt::format("{}\n{}", wrong, where);
       continue;
@@ -175,11 +175,11 @@ TEST_CASE("every method, type and m, under several interleavings") {
     try {
       wrong = run(point, number);
     } catch (const Error& error) {
-      wrong = fmt::format("point {} {} {} x {} m {}: {}", number, point.to.arch(), name(point.types.a), name(point.types.b),
+      wrong = fmt::format("point {} {} {} x {} m {}: {}", number, point.to.arch(), to_string(point.types.a), to_string(point.types.b),
                           point.m, error.what());
     }
     CHECK_MESSAGE(wrong.empty(), wrong);
-    ++ran[name(point.method)];
+    ++ran[to_string(point.method)];
   }
   std::string text;
   for (const auto& [method, times] : ran) text += fmt::format(", {} {}", method, times);

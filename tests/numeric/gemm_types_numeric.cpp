@@ -87,7 +87,7 @@ TEST_CASE("weights of 4 bits: types, groups, methods, tails") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     for (const DType type : {f16, bf16}) {
-      CAPTURE(fmt::format("{} {}", arch, name(type)));
+      CAPTURE(fmt::format("{} {}", arch, to_string(type)));
       check(packed(type, 16, 77, 1056, 128), to, 1, 13); // tails of n, of k and of groups
       check(packed(type, 8, 64, 512, 32), to, 2, 8);
       check(packed(type, 3, 33, 480, 96), to, 3, 3); // groups that steps do not divide
@@ -143,7 +143,7 @@ TEST_CASE("32x32 matrix instructions") {
                                              {bf16, bf16}, {i8, i8}, {f16, e4}, {bf16, i8}};
     std::uint64_t seed = 60;
     for (const auto& [a, b] : types) {
-      CAPTURE(fmt::format("{} {} x {}", arch, name(a), name(b)));
+      CAPTURE(fmt::format("{} {} x {}", arch, to_string(a), to_string(b)));
       check(plain(a, b, 40, 100, 400), to, ++seed, 33, {"method=matrix32", "loads=1", "ring=2"});
     }
     CAPTURE(arch);
@@ -186,20 +186,20 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
   CompileOptions compile;
   compile.environment = process_environment();
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
-  REQUIRE(built.schedule.gemm.splits());
+  REQUIRE(std::get<SkinnyGemmConfig>(built.schedule.config).splits());
   const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   std::vector<std::vector<std::uint32_t>> results;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const EmulatedRun done = emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()}, 3);
-    CHECK(done.result.findings.empty());
+    CHECK(done.result.defects.empty());
     CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
     CHECK(done.result.completed);
     const auto wrong = find_mismatch(done.outputs, bounds);
-    CHECK_MESSAGE(!wrong, (wrong ? text(*wrong) : ""));
+    CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : ""));
     REQUIRE(done.workspace.size() == static_cast<std::size_t>(built.source.workspace_bytes));
     const std::span workspace(done.workspace);
-    CHECK(std::ranges::all_of(workspace.first(zeros_needed(built.schedule.gemm)), [](std::byte b) { return b == std::byte{0}; }));
+    CHECK(std::ranges::all_of(workspace.first(zeros_needed(std::get<SkinnyGemmConfig>(built.schedule.config))), [](std::byte b) { return b == std::byte{0}; }));
     results.emplace_back();
     const Tensor& c = done.outputs.at("c");
     for (std::int64_t i = 0; i < c.size(); ++i) results.back().push_back(c.bits(i));

@@ -14,7 +14,7 @@ namespace {
 void check_reference_within(const KernelSpec& spec, const Inputs& inputs) {
   const auto mismatch = find_mismatch(evaluate(spec, inputs), evaluate_bounds(spec, inputs));
   INFO(to_text(spec));
-  REQUIRE_MESSAGE(!mismatch, text(*mismatch));
+  REQUIRE_MESSAGE(!mismatch, to_text(*mismatch));
 }
 
 } // namespace

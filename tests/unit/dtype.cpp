@@ -39,7 +39,7 @@ constexpr float inf = std::numeric_limits<float>::infinity();
 
 TEST_CASE("every finite pattern has its defined value and comes back from it") {
   for (const Definition& d : definitions) {
-    CAPTURE(name(d.type));
+    CAPTURE(to_string(d.type));
     int wrong_value = 0, wrong_trip = 0;
     for (std::uint32_t bits = 0; bits <= d.largest; ++bits) {
       const double value = defined_value(d, bits);
@@ -58,7 +58,7 @@ TEST_CASE("every finite pattern has its defined value and comes back from it") {
 
 TEST_CASE("every other pattern is infinity or NaN, as its format says") {
   for (const Definition& d : definitions) {
-    CAPTURE(name(d.type));
+    CAPTURE(to_string(d.type));
     const std::uint32_t infinity = d.largest + 1;
     for (std::uint32_t bits = d.largest + 1; bits < sign_of(d); ++bits)
       for (const std::uint32_t pattern : {bits, bits | sign_of(d)}) {
@@ -77,7 +77,7 @@ TEST_CASE("every other pattern is infinity or NaN, as its format says") {
 
 TEST_CASE("between neighbours the nearer is taken, and in the middle the even one") {
   for (const Definition& d : definitions) {
-    CAPTURE(name(d.type));
+    CAPTURE(to_string(d.type));
     int wrong = 0;
     for (std::uint32_t bits = 0; bits < d.largest; ++bits) {
       const auto middle = static_cast<float>((defined_value(d, bits) + defined_value(d, bits + 1)) / 2);
@@ -94,7 +94,7 @@ TEST_CASE("between neighbours the nearer is taken, and in the middle the even on
 
 TEST_CASE("overflow") {
   for (const Definition& d : definitions) {
-    CAPTURE(name(d.type));
+    CAPTURE(to_string(d.type));
     const bool is_8_bit = d.bits == 8;
     const double step = defined_value(d, d.largest) - defined_value(d, d.largest - 1);
     const auto largest = static_cast<float>(max_finite(d.type));
@@ -170,8 +170,8 @@ TEST_CASE("f32 keeps its bits") {
 TEST_CASE("names go both ways") {
   std::vector<std::string_view> names;
   for (const DType type : all_dtypes()) {
-    CHECK(parse_dtype(name(type)) == type);
-    names.push_back(name(type));
+    CHECK(parse_dtype(to_string(type)) == type);
+    names.push_back(to_string(type));
   }
   CHECK(names == std::vector<std::string_view>{"f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "i32", "i8", "u8", "bool"});
   CHECK(!parse_dtype("fp8"));

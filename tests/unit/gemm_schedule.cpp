@@ -1,5 +1,6 @@
 // The order of a skinny GEMM's schedules: bytes of A against balance, balance before bytes in flight.
-#include "gen/families/gemm_schedule.h"
+#include "gen/families/schedule.h"
+#include "gen/families/skinny_gemm/register_model.h"
 #include "gen/spec/math.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -10,7 +11,7 @@ namespace {
 
 std::vector<SkinnyGemmConfig> configs_of(const KernelSpec& spec, const Target& to) {
   std::vector<SkinnyGemmConfig> result;
-  for (const Schedule& schedule : candidates(make_plan(spec, to), to)) result.push_back(schedule.gemm);
+  for (const Schedule& schedule : candidates(make_plan(spec, to), to)) result.push_back(std::get<SkinnyGemmConfig>(schedule.config));
   return result;
 }
 
@@ -27,7 +28,6 @@ std::vector<SkinnyGemmConfig> eight_bits(const Target& to, std::int64_t m, std::
 }
 
 double a_for_b(const SkinnyGemmConfig& c) { return static_cast<double>(gemm_a_loads(c)) / c.b_loads(); }
-int behind_a_wait(const SkinnyGemmConfig& c) { return (c.ring - 1) * c.b_loads() * c.waves; } // KiB
 
 } // namespace
 
@@ -64,7 +64,7 @@ TEST_CASE("a tile that reads A less often does not come first if the CUs that it
   CHECK(gemm_balance(configs.front(), gfx950) > 0.7);
 }
 
-TEST_CASE("where A is little, balance comes first") {
+TEST_CASE("if A is little, balance comes first") {
   const Target gfx942 = target("gfx942");
   const auto configs = four_bits(gfx942, 16, 4096, 128);
   CHECK(configs.front().tile_n == 16);
@@ -78,5 +78,5 @@ TEST_CASE("a ring of two comes first if it keeps as much in flight as longer one
   const auto configs = four_bits(target("gfx950"), 64, 14336, 128);
   REQUIRE(configs.size() > 1);
   CHECK(configs.front().ring == 2);
-  for (const SkinnyGemmConfig& c : configs) CHECK(behind_a_wait(configs.front()) >= behind_a_wait(c));
+  for (const SkinnyGemmConfig& c : configs) CHECK(kib_behind_a_wait(configs.front()) >= kib_behind_a_wait(c));
 }

@@ -30,7 +30,7 @@ TEST_CASE("scales of blocks belong to 128 rows of b and 128 elements of k") {
       CHECK(range.contains(outputs.at("c").at(row * 130 + column)));
       CHECK(range.hi - range.lo < 1e-3 * (1 + std::fabs(sum)));
     }
-  inputs.tensors.at("sb").set(0, INFINITY); // of rows 0 to 127 of b: infinite or, where signs differ, NaN
+  inputs.tensors.at("sb").set(0, INFINITY); // of rows 0 to 127 of b: infinite, or NaN if signs differ
   const auto infinite = evaluate_bounds(spec, inputs);
   CHECK(infinite.at("c").ranges[0].contains(NAN));
   CHECK(!infinite.at("c").ranges[129].contains(NAN));

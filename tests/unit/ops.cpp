@@ -1,10 +1,11 @@
-// Every pointwise operation: its reference at edge values, its C++ spelling, its entry in the registry.
-#include "gen/reference/evaluate.h"
+// Every operation of ops.def: its references at edge operands, its C++ function, its entry in the registry.
+#include "gen/reference/range.h"
 #include "gen/spec/math.h"
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
-#include <set>
+#include <span>
 #include <vector>
 
 using namespace kiln;
@@ -63,10 +64,27 @@ const std::vector<Case> cases = {
     {Op::floor, -0.5f, 0, 0, -1}, {Op::floor, 2.9f, 0, 0, 2}, {Op::floor, -inf, 0, 0, -inf},
 };
 
+// Every operand that an operation of this arity can trip over. Operations that take truth values have 0 and 1 among them.
+std::vector<std::array<float, 3>> edge_operands(const OpInfo& facts) {
+  constexpr float edges[] = {0, -0.0f, 1, -1, 0.5f, -2.5f, 87, -104, denormal, -0x1p-126f, largest, -largest, inf, -inf, nan_value};
+  constexpr float truths[] = {0, 1};
+  std::vector<std::array<float, 3>> tuples = {{}};
+  for (int operand = 0; operand < facts.arity; ++operand) {
+    const bool truth = facts.kind == OpKind::logic || (facts.kind == OpKind::select && operand == 0);
+    std::vector<std::array<float, 3>> longer;
+    for (std::array<float, 3> tuple : tuples)
+      for (const float edge : truth ? std::span<const float>(truths) : edges) {
+        tuple[static_cast<std::size_t>(operand)] = edge;
+        longer.push_back(tuple);
+      }
+    tuples = std::move(longer);
+  }
+  return tuples;
+}
+
 } // namespace
 
-TEST_CASE("references at edge values") {
-  std::set<Op> tested;
+TEST_CASE("references at known values") {
   for (const Case& each : cases) {
     CAPTURE(info(each.op).name);
     CAPTURE(each.a);
@@ -76,9 +94,38 @@ TEST_CASE("references at edge values") {
       CHECK(std::isnan(result));
     else
       CHECK(result == each.expected);
-    tested.insert(each.op);
   }
-  for (const Op op : pointwise_ops()) CHECK_MESSAGE(tested.contains(op), "no case for " << info(op).name);
+}
+
+TEST_CASE("at every edge operand the reference lies in the range that the accuracy and the curve of ops.def give") {
+  for (const Op op : pointwise_ops()) {
+    const OpInfo& facts = info(op);
+    for (const auto& [a, b, c] : edge_operands(facts)) {
+      if (op == Op::clamp && !(b <= c)) continue; // the order of the limits is the caller's promise
+      const Range operands[] = {Range::exactly(static_cast<double>(a)), Range::exactly(static_cast<double>(b)), Range::exactly(static_cast<double>(c))};
+      const Range range = pointwise_range(op, std::span(operands, static_cast<std::size_t>(facts.arity)));
+      const float reference = facts.reference(a, b, c);
+      if (!range.contains(static_cast<double>(reference)))
+        FAIL_CHECK(facts.name << " of " << a << ", " << b << ", " << c << ": " << reference << " is outside " << to_text(range));
+    }
+  }
+}
+
+// A curve that is declared wrongly ("rising" of a function that turns) leaves an edge between the ends outside.
+TEST_CASE("a range of operands from edge to edge holds the reference of every edge between") {
+  for (const Op op : pointwise_ops()) {
+    const OpInfo& facts = info(op);
+    if (facts.arity != 1) continue;
+    for (const auto& low : edge_operands(facts))
+      for (const auto& high : edge_operands(facts)) {
+        if (!(low[0] <= high[0])) continue;
+        const Range operand[] = {{static_cast<double>(low[0]), static_cast<double>(high[0]), false}};
+        const Range range = pointwise_range(op, operand);
+        for (const auto& x : edge_operands(facts))
+          if (low[0] <= x[0] && x[0] <= high[0] && !range.contains(static_cast<double>(facts.reference(x[0], 0, 0))))
+            FAIL_CHECK(facts.name << " of " << x[0] << " is outside " << to_text(range) << ", that of " << to_text(operand[0]));
+      }
+  }
 }
 
 TEST_CASE("the registry's entries are complete") {
@@ -99,29 +146,35 @@ TEST_CASE("the registry's entries are complete") {
   CHECK(parse_op("row_mean") == Op::row_mean);
 }
 
-TEST_CASE("the C++ spelling of every operation builds that operation") {
-  const Expr x = input("x", f16, {4}), y = input("y", f32, {4}), z = input("z", f32, {4});
-  const Expr p = x < y, q = y < z;
-  const std::vector<std::pair<Op, Expr>> spelled = {
-      {Op::add, x + y}, {Op::sub, x - y}, {Op::mul, x * y}, {Op::div, x / y}, {Op::div_exact, div_exact(x, y)}, {Op::neg, -x}, {Op::abs, abs(x)},
-      {Op::min, min(x, y)}, {Op::max, max(x, y)}, {Op::clamp, clamp(x, y, z)}, {Op::fma, fma(x, y, z)}, {Op::select, select(p, x, y)}, {Op::lt, x < y},
-      {Op::le, x <= y}, {Op::gt, x > y}, {Op::ge, x >= y}, {Op::eq, eq(x, y)}, {Op::ne, ne(x, y)}, {Op::logical_and, logical_and(p, q)},
-      {Op::logical_or, logical_or(p, q)}, {Op::logical_not, logical_not(p)}, {Op::exp, exp(x)}, {Op::exp2, exp2(x)}, {Op::log, log(x)}, {Op::log2, log2(x)},
-      {Op::sqrt, sqrt(x)}, {Op::rsqrt, rsqrt(x)}, {Op::rcp, rcp(x)}, {Op::tanh, tanh(x)}, {Op::erf, erf(x)}, {Op::sigmoid, sigmoid(x)}, {Op::silu, silu(x)},
-      {Op::gelu, gelu(x)}, {Op::gelu_tanh, gelu_tanh(x)}, {Op::relu, relu(x)}, {Op::softplus, softplus(x)}, {Op::sin, sin(x)}, {Op::cos, cos(x)},
-      {Op::pow, pow(x, y)}, {Op::round, round(x)}, {Op::floor, floor(x)}};
-  CHECK(spelled.size() == pointwise_ops().size());
-  const Expr operands[] = {x, y, z};
-  for (std::size_t i = 0; i < spelled.size(); ++i) {
-    const auto& [op, expr] = spelled[i];
+TEST_CASE("the C++ function of every operation builds that operation") {
+  const Expr x = input("x", f16, {4}), y = input("y", f32, {4}), z = input("z", f32, {4}), p = x < y, q = y < z;
+  const Expr numbers[] = {x, y, z}, truths[] = {p, q, p}, choice[] = {p, x, y};
+  const auto check = [&](Op op, const auto& function) {
+    const OpInfo& facts = info(op);
+    CAPTURE(facts.name);
+    const auto& operands = facts.kind == OpKind::logic ? truths : facts.kind == OpKind::select ? choice : numbers;
+    const Expr built = function(operands);
+    CHECK(built.op() == op);
+    CHECK(built.dtype() == (facts.kind == OpKind::compare || facts.kind == OpKind::logic ? boolean : f32));
+    REQUIRE(static_cast<int>(built.operands().size()) == facts.arity);
+    for (std::size_t i = 0; i < built.operands().size(); ++i) CHECK(built.operands()[i].same_node(operands[i]));
+  };
+#define KILN_CALL_1(id) id(of[0])
+#define KILN_CALL_2(id) id(of[0], of[1])
+#define KILN_CALL_3(id) id(of[0], of[1], of[2])
+#define KILN_OP(id, arity, ...) check(Op::id, [](const Expr(&of)[3]) { return KILN_CALL_##arity(id); });
+#include "gen/spec/ops.def"
+}
+
+TEST_CASE("operators are operations") {
+  const Expr x = input("x", f16, {4}), y = input("y", f32, {4});
+  const std::pair<Op, Expr> spelled[] = {{Op::add, x + y}, {Op::sub, x - y}, {Op::mul, x * y}, {Op::div, x / y}, {Op::neg, -x},
+                                         {Op::lt, x < y}, {Op::le, x <= y}, {Op::gt, x > y}, {Op::ge, x >= y}};
+  for (const auto& [op, expr] : spelled) {
     CAPTURE(info(op).name);
-    CHECK(op == pointwise_ops()[i]);
     CHECK(expr.op() == op);
-    CHECK(static_cast<int>(expr.operands().size()) == info(op).arity);
-    const OpKind kind = info(op).kind;
-    CHECK(expr.dtype() == (kind == OpKind::compare || kind == OpKind::logic ? boolean : f32));
-    if (kind != OpKind::logic && kind != OpKind::select)
-      for (std::size_t k = 0; k < expr.operands().size(); ++k) CHECK(expr.operands()[k].same_node(operands[k]));
+    CHECK(expr.operands()[0].same_node(x));
+    if (op != Op::neg) CHECK(expr.operands()[1].same_node(y));
   }
 }
 

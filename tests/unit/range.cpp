@@ -73,7 +73,7 @@ TEST_CASE("the range of every operation holds its reference at every operand") {
       // The order of clamp's limits is the caller's promise.
       if (op == Op::clamp && !(x[1] <= x[2])) continue;
       if (!result.contains(static_cast<double>(reference)))
-        FAIL("of " << x[0] << ", " << x[1] << ", " << x[2] << ": " << reference << " is outside " << text(result));
+        FAIL("of " << x[0] << ", " << x[1] << ", " << x[2] << ": " << reference << " is outside " << to_text(result));
     }
   }
 }

@@ -71,10 +71,10 @@ TEST_CASE("iteration spaces") {
   CHECK(iteration_space(KernelSpec("k").output("m", f32, group_max(x, 128))) == Shape{rows, 1024});
   const Expr weight = input("w", f16, {7, 1, 5}), other = input("o", f16, {3, 1});
   CHECK(iteration_space(KernelSpec("k").output("y", f32, weight * other)) == Shape{7, 3, 5});
-  CHECK(has_reduction(KernelSpec("k").output("m", f32, row_max(x))));
-  CHECK(!has_reduction(KernelSpec("k").output("y", f32, weight * other)));
-  CHECK(has_group_operation(catalog_spec("group_dequant", {})));
-  CHECK(!has_reduction(catalog_spec("group_dequant", {})));
+  CHECK(SpecGraph(KernelSpec("k").output("m", f32, row_max(x))).has_reductions);
+  CHECK(!SpecGraph(KernelSpec("k").output("y", f32, weight * other)).has_reductions);
+  CHECK(SpecGraph(catalog_spec("group_dequant", {})).group_sizes == std::vector<std::int64_t>{128});
+  CHECK(!SpecGraph(catalog_spec("group_dequant", {})).has_reductions);
 }
 
 TEST_CASE("a chain too long for recursion is walked all the same") {
@@ -93,8 +93,8 @@ TEST_CASE("dims print with their bounds and compare by name") {
   CHECK(same_size(dynamic("m", 1, 16), dynamic("m")));
   CHECK(!same_size(dynamic("m"), dynamic("n")));
   CHECK(!same_size(dynamic("m"), 5));
-  CHECK(text(Shape{rows, 4}) == "[rows, 4]");
-  CHECK(text(Shape{}) == "[]");
+  CHECK(to_text(Shape{rows, 4}) == "[rows, 4]");
+  CHECK(to_text(Shape{}) == "[]");
 }
 
 TEST_CASE("targets") {
@@ -103,6 +103,10 @@ TEST_CASE("targets") {
   CHECK(target("gfx942").fp8_e5m2() == e5m2fnuz);
   CHECK(target("gfx942").lds_bytes() == 65536);
   CHECK(target("gfx950").lds_bytes() == 163840);
+  CHECK(parse_dtype("fp8", target("gfx942")) == e4m3fnuz);
+  CHECK(parse_dtype("fp8", target("gfx950")) == e4m3fn);
+  CHECK(parse_dtype("bf16", target("gfx950")) == bf16);
+  CHECK(!parse_dtype("fp9", target("gfx950")));
   CHECK(target("gfx950").has_native(f16));
   CHECK(target("gfx950").has_native(e5m2));
   CHECK(!target("gfx950").has_native(e5m2fnuz));

@@ -21,33 +21,43 @@ std::uint32_t bits_below(std::uint32_t count, int from) {
 // v0 at the entry: ids packed ten bits each (AMDGPUUsage, "Initial Kernel Execution State"). What the waves of a workgroup
 // differ in is the unknown base.
 Maybe workitem_id(const Kernel& kernel, const Resources& resources) {
+  constexpr std::uint32_t lanes = TargetFacts::wave_size, most = TargetFacts::max_workgroup_size;
   LaneValue v;
-  for (std::uint32_t i = 0; i < 64; ++i) v.lane[i] = i;
+  for (std::uint32_t i = 0; i < lanes; ++i) v.lane[i] = i;
   const auto& size = kernel.metadata ? kernel.metadata->required_workgroup_size : std::nullopt;
   const std::uint32_t x = size ? (*size)[0] : static_cast<std::uint32_t>(resources.workgroup_size);
-  if (x == 0 || x > 1024 || (!size && kernel.descriptor.workitem_id != 0)) return std::nullopt;
+  if (x == 0 || x > most || (!size && kernel.descriptor.workitem_id != 0)) return std::nullopt;
   const std::uint32_t y = size ? (*size)[1] : 1, z = size ? (*size)[2] : 1;
-  if (y == 0 || z == 0 || y > 1024 || z > 1024) return std::nullopt;
+  if (y == 0 || z == 0 || y > most || z > most) return std::nullopt;
   const bool has_y = kernel.descriptor.workitem_id >= 1, has_z = kernel.descriptor.workitem_id >= 2;
   const std::uint32_t outer = (has_y ? bits_below(y, 0) << 10 : 0) | (has_z ? bits_below(z, 0) << 20 : 0);
-  if (x % 64 == 0 || y * z == 1) { // a wave lies within one row
-    v.mask = bits_below(x, 6) | outer;
+  if (x % lanes == 0 || y * z == 1) { // a wave lies within one row
+    v.mask = bits_below(x, std::countr_zero(lanes)) | outer;
     return v;
   }
-  if (64 % x != 0 || (z != 1 && y % (64 / x) != 0)) return std::nullopt;
-  for (std::uint32_t i = 0; i < 64; ++i) v.lane[i] = i % x | (has_y ? (i / x) << 10 : 0);
-  v.mask = outer & ~((64 / x - 1) << 10);
+  if (lanes % x != 0 || (z != 1 && y % (lanes / x) != 0)) return std::nullopt;
+  for (std::uint32_t i = 0; i < lanes; ++i) v.lane[i] = i % x | (has_y ? (i / x) << 10 : 0);
+  v.mask = outer & ~((lanes / x - 1) << 10);
   return v;
+}
+
+// v0 of one wave, where waves follow each other along x; nothing for other layouts.
+Maybe workitem_id(const Kernel& kernel, const Resources& resources, std::uint32_t wave) {
+  const Maybe any = workitem_id(kernel, resources);
+  const std::uint32_t first = wave * static_cast<std::uint32_t>(LaneValue{}.lane.size());
+  return any && (first & ~any->mask) == 0 && kernel.descriptor.workitem_id == 0 ? add(LaneValue{any->lane, 0}, constant_value(first))
+                                                                                 : std::nullopt;
 }
 
 class Follower {
 public:
-  Follower(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources)
+  Follower(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources,
+           std::optional<std::uint32_t> wave)
       : p_(program), operands_(operands), in_(program.blocks.size()) {
     for (const Instruction& instruction : program.instructions) steps_.push_back(lane_step_of(instruction));
     if (p_.blocks.empty()) return;
     LaneState start;
-    if (const auto id = workitem_id(kernel, resources)) start.set(reg::vgpr, values_.number(*id));
+    if (const auto id = wave ? workitem_id(kernel, resources, *wave) : workitem_id(kernel, resources)) start.set(reg::vgpr, values_.number(*id));
     const LaneValue full = constant_value(~std::uint32_t{0});
     start.set(reg::exec, values_.number(full));
     start.set(reg::exec + 1, values_.number(full));
@@ -148,8 +158,8 @@ const LaneAddress* LaneAddresses::find(std::size_t instruction) const {
 }
 
 LaneAddresses lane_addresses(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel,
-                             const Resources& resources) {
-  return Follower(program, operands, kernel, resources).run();
+                             const Resources& resources, std::optional<std::uint32_t> wave) {
+  return Follower(program, operands, kernel, resources, wave).run();
 }
 
 } // namespace kiln::isa

@@ -184,7 +184,7 @@ Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
     if (!a || !b || !a->known() || !b->known())
       return a && b && a->uniform() && b->uniform() ? Maybe(uniform_value()) : std::nullopt;
     LaneValue v;
-    for (std::size_t i = 0; i < 64; ++i)
+    for (std::size_t i = 0; i < v.lane.size(); ++i)
       v.lane[i] = op == LaneOp::umin ? std::min(a->lane[i], b->lane[i]) : std::max(a->lane[i], b->lane[i]);
     return v;
   }
@@ -192,7 +192,7 @@ Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
   case LaneOp::mbcnt_hi: {
     if (!a || a->constant() != ~u32{0}) return std::nullopt;
     LaneValue below; // lanes below this one, in its half of the wave
-    for (u32 i = 0; i < 64; ++i) below.lane[i] = op == LaneOp::mbcnt_lo ? std::min(i, 32U) : std::max(i, 32U) - 32;
+    for (u32 i = 0; i < below.lane.size(); ++i) below.lane[i] = op == LaneOp::mbcnt_lo ? std::min(i, 32U) : std::max(i, 32U) - 32;
     return both(below, b, add);
   }
   default:
@@ -302,7 +302,7 @@ private:
     if (!a || !b || !zero->known() || !one->known()) return std::nullopt;
     const std::uint64_t mask = std::uint64_t{*b} << 32 | *a;
     LaneValue v;
-    for (std::size_t i = 0; i < 64; ++i) v.lane[i] = (mask >> i & 1U) != 0 ? one->lane[i] : zero->lane[i];
+    for (std::size_t i = 0; i < v.lane.size(); ++i) v.lane[i] = (mask >> i & 1U) != 0 ? one->lane[i] : zero->lane[i];
     return v;
   }
 
@@ -329,7 +329,7 @@ private:
     if (a && b && on && a->known() && b->known() && (is_signed || m.find("_u32") != Text::npos)) {
       std::uint64_t mask = 0;
       bool fine = true;
-      for (std::size_t i = 0; i < 64; ++i) {
+      for (std::size_t i = 0; i < a->lane.size(); ++i) {
         const auto holds = compare_lane(relation, is_signed, a->lane[i], b->lane[i]);
         fine = fine && holds.has_value();
         mask |= std::uint64_t{holds.value_or(false)} << i;

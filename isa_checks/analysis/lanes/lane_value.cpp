@@ -14,7 +14,7 @@ u32 sum_mask(u32 a, u32 b) { return (a & b) == 0 ? a | b : from_bit(std::countr_
 
 template <class F> LaneValue each(const LaneValue& a, const LaneValue& b, u32 mask, F f) {
   LaneValue result;
-  for (std::size_t i = 0; i < 64; ++i) result.lane[i] = f(a.lane[i], b.lane[i]);
+  for (std::size_t i = 0; i < result.lane.size(); ++i) result.lane[i] = f(a.lane[i], b.lane[i]);
   result.mask = mask;
   return result;
 }

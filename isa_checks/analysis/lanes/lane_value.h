@@ -1,5 +1,6 @@
 // LaneValue: what is known of a register over the 64 lanes of a wave, and arithmetic on it.
 #pragma once
+#include "isa_checks/target/target_table.h"
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace kiln::isa {
 // Lane i holds base + lane[i] modulo 2^32, where base is the same in all lanes and has no bits outside of `mask`; nothing
 // else is known of it. With an empty mask base is 0: the value is known. A scalar register is the same in all lanes.
 struct LaneValue {
-  std::array<std::uint32_t, 64> lane{};
+  std::array<std::uint32_t, TargetFacts::wave_size> lane{};
   std::uint32_t mask = 0;
 
   bool known() const { return mask == 0; }

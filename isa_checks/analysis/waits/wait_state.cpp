@@ -38,39 +38,6 @@ void issue_on(CounterQueue& queue, std::uint32_t instruction, const CounterUse& 
 
 } // namespace
 
-CounterUse counter_use(const Instruction& instruction) {
-  CounterUse use;
-  const std::string_view m = instruction.mnemonic;
-  switch (classify(instruction)) {
-  case InstructionClass::vmem_load:
-  case InstructionClass::vmem_store:
-  case InstructionClass::vmem_atomic: {
-    const auto op = memory_op(instruction);
-    use.vm = true;
-    use.lgkm = use.unordered = op->space == MemorySpace::flat; // AMDGPUUsage: flat may report out of order in both
-    if (op->direction == MemoryDirection::load && op->space != MemorySpace::scratch)
-      use.load_bytes = static_cast<std::uint16_t>(op->bytes);
-    break;
-  }
-  case InstructionClass::smem:
-    use.lgkm = use.unordered = true;
-    break;
-  case InstructionClass::lds:
-    use.lgkm = true;
-    break;
-  default:
-    // A write-back is waited for; invalidations are not counted (LLVM, SIInsertWaitcnts.cpp). Images: gfx90a.
-    use.vm = m.starts_with("buffer_wb") || m.starts_with("image_");
-    use.gds = m.starts_with("ds_gws");
-    if (use.gds) {
-      use.lgkm = use.exp = true;
-      break;
-    }
-    use.lgkm = use.unordered = m.starts_with("s_sendmsg");
-  }
-  return use;
-}
-
 void WaitState::issue(std::uint32_t instruction, const CounterUse& use) {
   const std::array<bool, wait_counter_count> counts{use.vm, use.lgkm, use.exp};
   for (std::size_t i = 0; i < queues.size(); ++i)

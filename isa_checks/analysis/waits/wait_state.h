@@ -2,20 +2,12 @@
 // analysis.
 #pragma once
 #include "isa_checks/analysis/waits/waits.h"
+#include "isa_checks/decode/counter_use.h"
 #include <array>
 #include <cstdint>
 #include <vector>
 
 namespace kiln::isa {
-
-// What an instruction adds to the counters; decided once for each instruction.
-struct CounterUse {
-  bool vm = false, lgkm = false, exp = false;
-  bool unordered = false;       // completes in any order with others of its counters
-  bool gds = false;             // completes in any order with those that are not GDS operations
-  std::uint16_t load_bytes = 0; // per lane, of a load from device memory
-};
-CounterUse counter_use(const Instruction& instruction);
 
 // One place of a queue: the operations that may stand there, and when the youngest of them was issued. Its distance is `clock`
 // of the state minus `born`.

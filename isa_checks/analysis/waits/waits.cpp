@@ -10,16 +10,16 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::uint32_t lanes = 64;
+constexpr std::uint32_t lanes = TargetFacts::wave_size;
 // A loop's state settles when the counters' queues are full at the latest.
 constexpr int most_rounds = 64;
 // Of the whole analysis: instructions walked, and places of queues joined or shifted. A matrix product of 1,100
 // instructions with nested rings of loads takes 9 million; 100 million take about half a second.
 constexpr std::int64_t work_budget = 100'000'000;
 
-class Analyzer {
+class Analyser {
 public:
-  explicit Analyzer(const Program& program) : p_(program), in_(program.blocks.size()) {
+  explicit Analyser(const Program& program) : p_(program), in_(program.blocks.size()) {
     uses_.reserve(program.instructions.size());
     for (const Instruction& instruction : program.instructions)
       uses_.push_back(counter_use(instruction));
@@ -303,13 +303,13 @@ private:
 
 } // namespace
 
-std::string_view name_of(WaitCounter counter) {
+std::string_view to_string(WaitCounter counter) {
   constexpr std::array<std::string_view, wait_counter_count> names{"vmcnt", "lgkmcnt", "expcnt"};
   return names[static_cast<std::size_t>(counter)];
 }
 
-WaitAnalysis analyze_waits(const Program& program) { return Analyzer(program).run(); }
+WaitAnalysis analyse_waits(const Program& program) { return Analyser(program).run(); }
 
-std::vector<OutstandingCounts> outstanding_counts(const Program& program) { return Analyzer(program).counts(); }
+std::vector<OutstandingCounts> outstanding_counts(const Program& program) { return Analyser(program).counts(); }
 
 } // namespace kiln::isa

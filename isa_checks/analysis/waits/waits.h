@@ -17,8 +17,9 @@ enum class WaitCounter : std::uint8_t {
   expcnt,  // GDS operations that have yet to read their registers, in order
 };
 inline constexpr std::size_t wait_counter_count = 3;
-inline constexpr std::array<int, wait_counter_count> counter_capacity{63, 15, 7}; // by WaitCounter; s_waitcnt's fields
-std::string_view name_of(WaitCounter counter);
+inline constexpr std::array<int, wait_counter_count> counter_capacity{
+    TargetFacts::max_vmcnt, TargetFacts::max_lgkmcnt, TargetFacts::max_expcnt}; // by WaitCounter
+std::string_view to_string(WaitCounter counter);
 
 // One counter of one s_waitcnt. Outstanding means: not yet waited for; it may have completed by itself.
 struct WaitPoint {
@@ -64,7 +65,7 @@ struct WaitAnalysis {
 // address GDS (llvm-mc refuses both). That ds_gws_* count in lgkmcnt and in expcnt is from LLVM's SIInsertWaitcnts.cpp
 // (GDS_ACCESS, GDS_GPR_LOCK).
 // Ends within about two seconds whatever the flow graph: see WaitAnalysis::complete.
-WaitAnalysis analyze_waits(const Program& program);
+WaitAnalysis analyse_waits(const Program& program);
 
 // Operations outstanding before an instruction, over all paths to it.
 struct OutstandingCounts {

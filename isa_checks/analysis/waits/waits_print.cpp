@@ -12,7 +12,7 @@ std::string to_text(const WaitAnalysis& waits, const Program& program) {
   if (!waits.complete)
     text += "  not analysed: the flow graph exceeds the work budget\n";
   for (const WaitPoint& point : waits.points) {
-    text += fmt::format("  {:#x} {}({}): ", program.instructions[point.instruction].address, name_of(point.counter),
+    text += fmt::format("  {:#x} {}({}): ", program.instructions[point.instruction].address, to_string(point.counter),
                         point.value);
     if (point.idle()) {
       text += "waits for nothing\n";
@@ -47,7 +47,7 @@ std::string to_json(const WaitAnalysis& waits, const Program& program) {
     for (const std::size_t i : point.waits_for)
       awaited.push_back(address(i));
     json["waits"].push_back({{"address", address(point.instruction)},
-                             {"counter", name_of(point.counter)},
+                             {"counter", to_string(point.counter)},
                              {"value", point.value},
                              {"least_outstanding", point.least_outstanding},
                              {"most_outstanding", point.most_outstanding},

@@ -24,6 +24,9 @@ public:
 
 // For people: findings as they come, the reasons of a rule once, a summary.
 std::unique_ptr<ReportWriter> make_text_report(std::ostream& out, bool colour);
+// For people: a line for each rule that found something, and a summary; or the summary alone.
+std::unique_ptr<ReportWriter> make_statistics_report(std::ostream& out);
+std::unique_ptr<ReportWriter> make_summary_report(std::ostream& out);
 // One object: kernels (facts, contracts, findings), errors, summary.
 std::unique_ptr<ReportWriter> make_json_report(std::ostream& out);
 // SARIF 2.1.0, one run.

@@ -28,13 +28,13 @@ Json occupancy_json(const KernelAnalysis& a) {
   const int waves_a_workgroup = std::max(1, (a.facts.resources.workgroup_size + t.wave_size - 1) / t.wave_size);
   const double lds_waves = std::min<double>(t.max_waves_per_simd, double(o.lds_workgroups) * waves_a_workgroup / t.simds_per_cu);
   return {{"waves", o.waves_per_simd},
-          {"limit", name_of(o.limit)},
+          {"limit", to_string(o.limit)},
           {"max", t.max_waves_per_simd},
           {"vgpr_waves", o.vgpr_waves},
           {"sgpr_waves", o.sgpr_waves},
           {"lds_waves", lds_waves},
           {"next_vgprs", o.next_vgprs},
-          {"vgprs_total", t.vgprs_per_simd},
+          {"vgprs_total", t.max_vgprs},
           {"allocated_vgprs", o.allocated_vgprs},
           {"lds_total", t.lds_bytes},
           {"allocated_lds", o.allocated_lds_bytes},
@@ -46,7 +46,7 @@ Json occupancy_json(const KernelAnalysis& a) {
 // Clocks of each pipe for one repetition of a loop, and of memory at the chip's bandwidth.
 Json issue_json(const LoopIssue& issue) {
   Json clocks = Json::object();
-  for (std::size_t p = 0; p < pipe_count; ++p) clocks[std::string(name_of(static_cast<Pipe>(p)))] = issue.clocks[p];
+  for (std::size_t p = 0; p < pipe_count; ++p) clocks[std::string(to_string(static_cast<Pipe>(p)))] = issue.clocks[p];
   return {{"clocks", clocks},
           {"nops", issue.nop_clocks},
           {"memory", issue.memory_clocks},
@@ -92,7 +92,7 @@ Json code_json(const KernelAnalysis& a, const std::string& file) {
     const bool sourced = !a.lines.empty() && a.lines[i].known() && a.lines[i].file != file; // assembly text is its own source
     Json row{instruction.address,
              instruction.text,
-             name_of(classify(instruction)),
+             to_string(classify(instruction)),
              b.loop == nothing ? 0 : a.program.loops[b.loop].depth,
              b.begin == i ? static_cast<int>(block) : -1,
              range_text(o.least_vm, o.most_vm),
@@ -111,7 +111,7 @@ Json waits_json(const KernelAnalysis& a) {
   Json list = Json::array();
   for (const WaitPoint& p : a.waits.points)
     list.push_back({{"at", p.instruction},
-                    {"counter", name_of(p.counter)},
+                    {"counter", to_string(p.counter)},
                     {"value", p.value},
                     {"most", p.most_outstanding},
                     {"for", p.waits_for},
@@ -123,10 +123,10 @@ Json waits_json(const KernelAnalysis& a) {
 Json mix_json(const KernelFacts& f) {
   Json classes = Json::object(), memory = Json::array();
   for (std::size_t c = 0; c < f.classes.size(); ++c)
-    if (f.classes[c] > 0) classes[std::string(name_of(static_cast<InstructionClass>(c)))] = f.classes[c];
+    if (f.classes[c] > 0) classes[std::string(to_string(static_cast<InstructionClass>(c)))] = f.classes[c];
   for (const auto& [op, count] : f.memory)
-    memory.push_back({{"space", name_of(op.space)},
-                      {"direction", name_of(op.direction)},
+    memory.push_back({{"space", to_string(op.space)},
+                      {"direction", to_string(op.direction)},
                       {"bytes", op.bytes},
                       {"to_lds", op.to_lds},
                       {"count", count}});
@@ -145,7 +145,7 @@ public:
     for (std::size_t i = 0; i < by_instruction.size(); ++i)
       for (const Finding* f : by_instruction[i])
         findings.push_back({{"rule", f->rule},
-                            {"severity", name_of(f->severity)},
+                            {"severity", to_string(f->severity)},
                             {"at", i < a.program.instructions.size() ? Json(i) : Json()},
                             {"place", f->file.empty() ? "" : fmt::format("{}:{}", f->file, f->line)},
                             {"loop", f->loop},

@@ -25,26 +25,28 @@ std::string_view level(Severity severity) {
   return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
 }
 
-Json rule_json(std::string_view id, std::string_view name, std::string_view summary, std::string_view why,
-               std::string_view advice, Severity severity, bool on) {
-  Json rule{{"id", id},
-            {"name", name},
-            {"shortDescription", {{"text", summary}}},
-            {"fullDescription", {{"text", why}}},
-            {"help", {{"text", advice}}},
-            {"defaultConfiguration", {{"enabled", on}, {"level", level(severity)}}}};
-  if (const std::string_view page = rule_page(id); !page.empty()) rule["help"]["markdown"] = page;
-  return rule;
+Json rule_json(const Rule& rule) {
+  Json json{{"id", rule.id},
+            {"name", rule.name},
+            {"shortDescription", {{"text", rule.summary}}},
+            {"fullDescription", {{"text", rule.why}}},
+            {"help", {{"text", rule.advice}}},
+            {"defaultConfiguration", {{"enabled", rule.on}, {"level", level(rule.severity)}}}};
+  if (!rule.page.empty()) json["help"]["markdown"] = rule.page;
+  return json;
 }
 
 Json driver() {
   Json rules = Json::array();
-  for (const Rule& rule : all_rules())
-    rules.push_back(rule_json(rule.id, rule.name, rule.summary, rule.why, rule.advice, rule.severity, rule.on));
-  rules.push_back(rule_json(contract_rule, "unmet-expectation", "an expectation of the kernel is not met",
-                            "the kernel's expectations say what its code has to look like",
-                            "look at what changed since the expectation was met, or change the expectation", Severity::error,
-                            true));
+  for (const Rule& rule : all_rules()) rules.push_back(rule_json(rule));
+  rules.push_back(rule_json({.id = contract_rule,
+                             .name = "unmet-expectation",
+                             .severity = Severity::error,
+                             .on = true,
+                             .summary = "an expectation of the kernel is not met",
+                             .why = contract_why,
+                             .advice = contract_advice,
+                             .page = {}}));
   return {{"name", "isa_lint"}, {"semanticVersion", KILN_VERSION}, {"rules", rules}};
 }
 

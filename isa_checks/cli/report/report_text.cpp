@@ -34,12 +34,13 @@ private:
 
   std::string text(const Finding& f) {
     const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
-    std::string text = fmt::format("  {} {}: {}\n", paint(colour, name_of(f.severity)), paint("1", f.rule), printable(f.message));
+    std::string text = fmt::format("  {} {}: {}\n", paint(colour, to_string(f.severity)), paint("1", f.rule), printable(f.message));
     std::string place;
     if (f.address) place = fmt::format("{:#x} {}", *f.address, f.instruction);
     if (!f.others.empty()) place += fmt::format(", and {} more", f.others.size());
     if (!place.empty()) text += fmt::format("      at:  {}\n", place);
     if (!f.loop.empty()) text += fmt::format("      in:  {}\n", f.loop);
+    for (const std::string& step : f.path) text += fmt::format("      path: {}\n", printable(step));
     if (!f.file.empty()) text += fmt::format("      src: {}:{}\n", printable(f.file), f.line);
     if (explained_.insert(f.rule).second) text += fmt::format("      why: {}\n      try: {}\n", f.why, f.advice);
     return text;

@@ -1,6 +1,6 @@
 // buffer_ instructions: addresses through a resource descriptor, with its range check.
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include <algorithm>
 
@@ -33,7 +33,7 @@ u64 buffer_offset(const Descriptor& d, u64 index, u64 offset) {
 
 // Lanes whose access is in range; the others read 0 and do not store. The number of records counts bytes when there is no stride or
 // the instruction no index, else records. `first` is the byte of the access that this part of it starts at.
-void buffer_addresses(Wave& wave, const Inst& inst, const MemoryOp& op, u32 first, LaneAddresses& at, u64& out_of_range) {
+void buffer_addresses(Wave& wave, const Inst& inst, const LaneAccess& op, u32 first, WaveAddresses& at, u64& out_of_range) {
   const Fields& f = inst.fields;
   const Descriptor d = read_descriptor(wave, f.saddr);
   const u32 scalar = read_scalar_code(wave, f.soffset);
@@ -54,7 +54,7 @@ void buffer_addresses(Wave& wave, const Inst& inst, const MemoryOp& op, u32 firs
   at.mask &= ~out_of_range;
 }
 
-void zero_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, u64 lanes) {
+void zero_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u64 lanes) {
   for (int w = 0; w < std::max(op.bytes / 4, 1); ++w) {
     u32* const to = wave.lanes(static_cast<std::uint16_t>(inst.dst.reg + w));
     for (u64 m = lanes; m != 0; m &= m - 1) {
@@ -65,7 +65,7 @@ void zero_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, u64 lanes) {
 }
 
 // Moves op.bytes a lane, from byte `first` of what the instruction accesses on.
-void move_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, u32 first, LaneAddresses& at) {
+void move_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u32 first, WaveAddresses& at) {
   u64 out_of_range = 0;
   buffer_addresses(wave, inst, op, first, at, out_of_range);
   count_lines(wave, inst, op, at);
@@ -78,13 +78,13 @@ void move_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, u32 first, Lan
 }
 
 // Words of a swizzled buffer do not lie side by side: each is moved alone.
-void move_words(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAddresses& at) {
+void move_words(Wave& wave, const Inst& inst, const LaneAccess& op, WaveAddresses& at) {
   if (op.atomic != Atomic::none || op.to_lds) throw Stop("an atomic or direct-to-LDS access of several words of a swizzled buffer, which the executor does not model");
   Inst part = inst;
-  MemoryOp word = op;
+  LaneAccess word = op;
   word.bytes = 4;
   for (u32 w = 0; w < op.bytes / 4U; ++w) {
-    LaneAddresses words;
+    WaveAddresses words;
     part.dst.reg = static_cast<std::uint16_t>(inst.dst.reg + w);
     part.src[1].reg = static_cast<std::uint16_t>(inst.src[1].reg + w);
     move_lanes(wave, part, word, 4 * w, words);
@@ -93,44 +93,44 @@ void move_words(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAddresses&
 }
 
 void access(Wave& wave, const Inst& inst) {
-  MemoryOp op = *inst.op->memory;
+  LaneAccess op = *inst.op->memory;
   op.to_lds = inst.fields.lds;
-  LaneAddresses at;
+  WaveAddresses at;
   if (op.bytes > element_bytes && read_descriptor(wave, inst.fields.saddr).swizzled) move_words(wave, inst, op, at);
   else move_lanes(wave, inst, op, 0, at);
   note_in_flight(wave, inst, op, at);
 }
 
-template <MemoryOp op> inline constexpr MemoryOp stored = op;
-template <MemoryOp op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, InstClass::vmem, &stored<op>}; }
+template <LaneAccess op> inline constexpr LaneAccess stored = op;
+template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, InstClass::vmem, &stored<op>}; }
 
 #define KILN_ATOMIC(name, operation)                                                                                           \
-  line<MemoryOp{.bytes = 4, .atomic = Atomic::operation}>("buffer_atomic_" name),                                              \
-      line<MemoryOp{.bytes = 8, .atomic = Atomic::operation}>("buffer_atomic_" name "_x2")
+  line<LaneAccess{.bytes = 4, .atomic = Atomic::operation}>("buffer_atomic_" name),                                              \
+      line<LaneAccess{.bytes = 8, .atomic = Atomic::operation}>("buffer_atomic_" name "_x2")
 
 constexpr Semantics table[] = {
-    line<MemoryOp{.bytes = 1}>("buffer_load_ubyte"),
-    line<MemoryOp{.bytes = 1, .sign = true}>("buffer_load_sbyte"),
-    line<MemoryOp{.bytes = 2}>("buffer_load_ushort"),
-    line<MemoryOp{.bytes = 2, .sign = true}>("buffer_load_sshort"),
-    line<MemoryOp{.bytes = 4}>("buffer_load_dword"),
-    line<MemoryOp{.bytes = 8}>("buffer_load_dwordx2"),
-    line<MemoryOp{.bytes = 12}>("buffer_load_dwordx3"),
-    line<MemoryOp{.bytes = 16}>("buffer_load_dwordx4"),
-    line<MemoryOp{.bytes = 1, .half = 1}>("buffer_load_ubyte_d16"),
-    line<MemoryOp{.bytes = 1, .half = 2}>("buffer_load_ubyte_d16_hi"),
-    line<MemoryOp{.bytes = 1, .sign = true, .half = 1}>("buffer_load_sbyte_d16"),
-    line<MemoryOp{.bytes = 1, .sign = true, .half = 2}>("buffer_load_sbyte_d16_hi"),
-    line<MemoryOp{.bytes = 2, .half = 1}>("buffer_load_short_d16"),
-    line<MemoryOp{.bytes = 2, .half = 2}>("buffer_load_short_d16_hi"),
-    line<MemoryOp{.bytes = 1, .store = true}>("buffer_store_byte"),
-    line<MemoryOp{.bytes = 1, .store = true, .half = 2}>("buffer_store_byte_d16_hi"),
-    line<MemoryOp{.bytes = 2, .store = true}>("buffer_store_short"),
-    line<MemoryOp{.bytes = 2, .store = true, .half = 2}>("buffer_store_short_d16_hi"),
-    line<MemoryOp{.bytes = 4, .store = true}>("buffer_store_dword"),
-    line<MemoryOp{.bytes = 8, .store = true}>("buffer_store_dwordx2"),
-    line<MemoryOp{.bytes = 12, .store = true}>("buffer_store_dwordx3"),
-    line<MemoryOp{.bytes = 16, .store = true}>("buffer_store_dwordx4"),
+    line<LaneAccess{.bytes = 1}>("buffer_load_ubyte"),
+    line<LaneAccess{.bytes = 1, .sign = true}>("buffer_load_sbyte"),
+    line<LaneAccess{.bytes = 2}>("buffer_load_ushort"),
+    line<LaneAccess{.bytes = 2, .sign = true}>("buffer_load_sshort"),
+    line<LaneAccess{.bytes = 4}>("buffer_load_dword"),
+    line<LaneAccess{.bytes = 8}>("buffer_load_dwordx2"),
+    line<LaneAccess{.bytes = 12}>("buffer_load_dwordx3"),
+    line<LaneAccess{.bytes = 16}>("buffer_load_dwordx4"),
+    line<LaneAccess{.bytes = 1, .half = 1}>("buffer_load_ubyte_d16"),
+    line<LaneAccess{.bytes = 1, .half = 2}>("buffer_load_ubyte_d16_hi"),
+    line<LaneAccess{.bytes = 1, .sign = true, .half = 1}>("buffer_load_sbyte_d16"),
+    line<LaneAccess{.bytes = 1, .sign = true, .half = 2}>("buffer_load_sbyte_d16_hi"),
+    line<LaneAccess{.bytes = 2, .half = 1}>("buffer_load_short_d16"),
+    line<LaneAccess{.bytes = 2, .half = 2}>("buffer_load_short_d16_hi"),
+    line<LaneAccess{.bytes = 1, .store = true}>("buffer_store_byte"),
+    line<LaneAccess{.bytes = 1, .store = true, .half = 2}>("buffer_store_byte_d16_hi"),
+    line<LaneAccess{.bytes = 2, .store = true}>("buffer_store_short"),
+    line<LaneAccess{.bytes = 2, .store = true, .half = 2}>("buffer_store_short_d16_hi"),
+    line<LaneAccess{.bytes = 4, .store = true}>("buffer_store_dword"),
+    line<LaneAccess{.bytes = 8, .store = true}>("buffer_store_dwordx2"),
+    line<LaneAccess{.bytes = 12, .store = true}>("buffer_store_dwordx3"),
+    line<LaneAccess{.bytes = 16, .store = true}>("buffer_store_dwordx4"),
     KILN_ATOMIC("swap", swap),
     KILN_ATOMIC("cmpswap", cmpswap),
     KILN_ATOMIC("add", add),
@@ -144,16 +144,16 @@ constexpr Semantics table[] = {
     KILN_ATOMIC("xor", bit_xor),
     KILN_ATOMIC("inc", inc),
     KILN_ATOMIC("dec", dec),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::add_f32}>("buffer_atomic_add_f32"),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::pk_add_f16}>("buffer_atomic_pk_add_f16"),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::pk_add_bf16}>("buffer_atomic_pk_add_bf16"),
-    line<MemoryOp{.bytes = 8, .atomic = Atomic::add_f64}>("buffer_atomic_add_f64"),
-    line<MemoryOp{.bytes = 8, .atomic = Atomic::min_f64}>("buffer_atomic_min_f64"),
-    line<MemoryOp{.bytes = 8, .atomic = Atomic::max_f64}>("buffer_atomic_max_f64"),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::add_f32}>("buffer_atomic_add_f32"),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::pk_add_f16}>("buffer_atomic_pk_add_f16"),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::pk_add_bf16}>("buffer_atomic_pk_add_bf16"),
+    line<LaneAccess{.bytes = 8, .atomic = Atomic::add_f64}>("buffer_atomic_add_f64"),
+    line<LaneAccess{.bytes = 8, .atomic = Atomic::min_f64}>("buffer_atomic_min_f64"),
+    line<LaneAccess{.bytes = 8, .atomic = Atomic::max_f64}>("buffer_atomic_max_f64"),
 };
 
 } // namespace
 
-Table buffer_table() { return table; }
+SemanticsTable buffer_table() { return table; }
 
 } // namespace kiln::exec

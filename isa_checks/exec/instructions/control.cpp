@@ -1,5 +1,5 @@
 // Branches, barriers, waits, mode and hardware registers.
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wait_counts.h"
@@ -37,7 +37,6 @@ bool exec_zero(const Wave& w) { return w.exec() == 0; }
 bool exec_nonzero(const Wave& w) { return w.exec() != 0; }
 
 void wait_counts(Wave& wave, const Inst& inst) {
-  const u32 k = inst.fields.simm16;
   if (wave.in_flight == nullptr) return;
   if (wave.counters != nullptr) {
     InstCounters& c = wave.counters[wave.pc];
@@ -46,12 +45,12 @@ void wait_counts(Wave& wave, const Inst& inst) {
     c.in_flight_peak = std::max(c.in_flight_peak, bytes);
     c.note_outstanding(wave.in_flight->outstanding_vm(), wave.in_flight->outstanding_lgkm());
   }
-  wave.in_flight->wait((k & 0xfU) | (k >> 10 & 0x30U), k >> 8 & 0xfU);
+  wave.in_flight->wait(isa::wait_fields(inst.fields.simm16));
 }
 
 // Cache control moves nothing here, but some of it has to be waited for (LLVM, SIInsertWaitcnts.cpp; buffer_inv has not).
-template <InFlight::Counter counter> void control_cache(Wave& wave, const Inst& inst) {
-  if (wave.in_flight != nullptr) wave.in_flight->issue(counter, {}, {}, inst.address);
+void control_cache(Wave& wave, const Inst& inst) {
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {});
 }
 
 void get_pc(Wave& wave, const Inst& inst) { wave.set_pair(inst.fields.dst, wave.code_base + inst.address + 4); }
@@ -139,12 +138,12 @@ constexpr Semantics table[] = {
     line("s_incperflevel", nothing, InstClass::other),
     line("s_decperflevel", nothing, InstClass::other),
     line("s_icache_inv", nothing, InstClass::other),
-    line("s_dcache_inv", control_cache<InFlight::scalar_memory>, InstClass::other),
-    line("s_dcache_wb", control_cache<InFlight::scalar_memory>, InstClass::other),
-    line("s_dcache_inv_vol", control_cache<InFlight::scalar_memory>, InstClass::other),
-    line("s_dcache_wb_vol", control_cache<InFlight::scalar_memory>, InstClass::other),
+    line("s_dcache_inv", control_cache, InstClass::other),
+    line("s_dcache_wb", control_cache, InstClass::other),
+    line("s_dcache_inv_vol", control_cache, InstClass::other),
+    line("s_dcache_wb_vol", control_cache, InstClass::other),
     line("buffer_inv", nothing, InstClass::other),
-    line("buffer_wbl2", control_cache<InFlight::vector_memory>, InstClass::other),
+    line("buffer_wbl2", control_cache, InstClass::other),
     line("s_trap", trap, InstClass::other),
     far_branch("s_setpc_b64", set_pc, Type::none),
     far_branch("s_swappc_b64", swap_pc, Type::u64),
@@ -158,10 +157,6 @@ constexpr Semantics table[] = {
 } // namespace
 
 const Semantics& not_modelled_semantics() { return unknown; }
-Table control_table() { return table; }
-
-Stop::Stop(const char* met) : std::runtime_error(met) {}
-Stop::Stop(const std::string& met) : std::runtime_error(met) {}
-Stop::~Stop() = default;
+SemanticsTable control_table() { return table; }
 
 } // namespace kiln::exec

@@ -1,10 +1,11 @@
 // Loads, stores and atomics of a wave's lanes on the memory sandbox, with bounds, alignment and line counts.
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>
 #include <array>
@@ -19,25 +20,25 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-void report(Wave& wave, const Inst& inst, FindingKind kind, int lane, std::string message) {
-  wave.findings->report(kind, inst.address, [&] {
-    Finding f{kind, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
+void report(Wave& wave, const Inst& inst, DefectKind kind, int lane, std::string message) {
+  wave.defects->report(kind, inst.address, [&] {
+    Defect f{kind, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
 }
 
-// Where the bytes of one access live on the host; null, and a finding, when they are not all in one allocation.
+// The host address of the bytes of one access; null, and a defect, when they are not all in one allocation.
 std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, bool store) {
   Allocation* const a = wave.memory->find(address);
   if (a == nullptr || address + bytes > a->end()) {
-    report(wave, inst, FindingKind::out_of_bounds, lane,
+    report(wave, inst, DefectKind::out_of_bounds, lane,
            fmt::format("{} of {} bytes at {:#x}, {}", store ? "store" : "load", bytes, address,
                        wave.memory->describe(a == nullptr ? address : a->end())));
     return nullptr;
   }
   if (store && !a->writable) {
-    report(wave, inst, FindingKind::read_only_store, lane,
+    report(wave, inst, DefectKind::read_only_store, lane,
            fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
     return nullptr;
   }
@@ -52,7 +53,7 @@ struct Window {
   std::byte* operator()(u64 address) const { return host + (address - first); }
 };
 
-Window common_window(Wave& wave, const LaneAddresses& at, unsigned bytes, bool store) {
+Window common_window(Wave& wave, const WaveAddresses& at, unsigned bytes, bool store) {
   u64 low = ~0ULL, high = 0;
   for (int i = 0; i < lane_count; ++i)
     if (active(at.mask, i)) {
@@ -71,7 +72,7 @@ template <class F> void for_each_lane(u64 mask, F f) {
     for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
 }
 
-void place(u32& reg, u32 value, const MemoryOp& op) {
+void place(u32& reg, u32 value, const LaneAccess& op) {
   if (op.bytes == 1) value = op.sign ? static_cast<u32>(static_cast<std::int8_t>(value)) : value & 0xffU;
   if (op.bytes == 2) value = op.sign ? static_cast<u32>(static_cast<std::int16_t>(value)) : value & 0xffffU;
   if (op.half == 1) value = (reg & 0xffff0000U) | (value & 0xffffU);
@@ -79,14 +80,14 @@ void place(u32& reg, u32 value, const MemoryOp& op) {
   reg = value;
 }
 
-template <int words> void load_words(const Window& window, u32* to, const LaneAddresses& at) {
+template <int words> void load_words(const Window& window, u32* to, const WaveAddresses& at) {
   for_each_lane(at.mask, [&](int i) {
     u32 value[words];
     std::memcpy(value, window(at.lane[i]), sizeof value);
     for (int w = 0; w < words; ++w) to[w * lane_count + i] = value[w];
   });
 }
-template <int words> void store_words(const Window& window, const u32* from, const LaneAddresses& at) {
+template <int words> void store_words(const Window& window, const u32* from, const WaveAddresses& at) {
   for_each_lane(at.mask, [&](int i) {
     u32 value[words];
     for (int w = 0; w < words; ++w) value[w] = from[w * lane_count + i];
@@ -94,7 +95,7 @@ template <int words> void store_words(const Window& window, const u32* from, con
   });
 }
 
-void load_one(const std::byte* from, u32* to, int lane, const MemoryOp& op) {
+void load_one(const std::byte* from, u32* to, int lane, const LaneAccess& op) {
   u32 value[4] = {};
   if (from != nullptr) std::memcpy(value, from, op.bytes);
   place(to[lane], value[0], op);
@@ -103,7 +104,7 @@ void load_one(const std::byte* from, u32* to, int lane, const MemoryOp& op) {
 
 } // namespace
 
-void load_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+void load_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   if (at.mask == 0) return;
   u32* const to = wave.lanes(inst.dst.reg);
   const Window window = common_window(wave, at, op.bytes, false);
@@ -129,7 +130,7 @@ void load_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddr
   }
 }
 
-void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+void store_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   if (at.mask == 0) return;
   ++wave.effects;
   const u32* const from = wave.lanes(inst.src[1].reg);
@@ -162,7 +163,7 @@ void store_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
   }
 }
 
-void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+void atomic_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   const u32* const data = wave.lanes(inst.src[1].reg);
   u32* const to = inst.fields.sc0 ? wave.lanes(inst.dst.reg) : nullptr; // sc0: return the old value
   const auto word = [](const u32* row, int i, int bytes) {
@@ -174,7 +175,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
     u64 old = 0;
     const bool aligned = at.lane[i] % op.bytes == 0;
     if (!aligned)
-      report(wave, inst, FindingKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
+      report(wave, inst, DefectKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
     std::byte* const host = aligned ? host_bytes(wave, inst, at.lane[i], op.bytes, i, true) : nullptr;
     const u64 first = word(data, i, op.bytes),
               second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
@@ -197,15 +198,14 @@ void atomic_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAd
 }
 
 // The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes a lane in order.
-void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
-  // 16 bits of M0 reach what gfx942 has. How many gfx950 reads is not public: its 160 KiB need 18, and public kernels load there.
-  const u64 base = (wave.s[code::m0] & (wave.lds_banks == 64 ? 0x3ffffU : 0xffffU)) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));
+void load_to_lds(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  const u64 base = (wave.s[code::m0] & ((1U << wave.target->lds_dma_base_bits) - 1)) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));
   for_each_lane(at.mask, [&](int i) {
     const std::byte* const from = host_bytes(wave, inst, at.lane[i], op.bytes, i, false);
     const unsigned step = std::max<unsigned>(op.bytes, 4);
     const u64 to = base + static_cast<u64>(i) * step;
     if (to >= wave.group->lds.size() || to + step > wave.group->lds.size()) { // a negative offset wraps around
-      report(wave, inst, FindingKind::out_of_bounds, i,
+      report(wave, inst, DefectKind::out_of_bounds, i,
              fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
       return;
     }
@@ -217,20 +217,19 @@ void load_to_lds(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAdd
   });
 }
 
-void note_in_flight(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   const Fields& f = inst.fields;
   const bool to_lds = op.to_lds, returns = op.atomic == Atomic::none ? !op.store && !to_lds : f.sc0;
   const bool shared = op.atomic != Atomic::none || ((f.sc0 || f.sc1) && !op.store); // what another workgroup may change meanwhile
   if (shared && at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
   if (wave.in_flight == nullptr) return;
-  const Range filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
+  const RegisterSpan filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
   const bool loads = op.atomic == Atomic::none && !op.store;
-  const bool flat = f.format == Format::flat && f.segment == 0;
-  wave.in_flight->issue(flat ? InFlight::flat : InFlight::vector_memory, filled, {}, inst.address,
-                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
+  wave.in_flight->issue(inst, filled, {}, {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
 }
 
-void count_lines(Wave& wave, const Inst&, const MemoryOp& op, const LaneAddresses& at) {
+void count_lines(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  if (wave.observer != nullptr) wave.observer->access(wave, inst, op, at);
   if (wave.counters == nullptr) return;
   InstCounters& c = wave.counters[wave.pc];
   c.bytes += static_cast<u64>(std::popcount(at.mask)) * op.bytes;

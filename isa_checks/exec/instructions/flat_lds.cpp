@@ -1,5 +1,6 @@
 // flat_ instructions whose addresses stand for LDS.
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/instructions/device_access.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include <bit>
 #include <cstring>
@@ -11,12 +12,12 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// The bytes of one access; null, and a finding, when they are not all inside the workgroup's allocation.
+// The bytes of one access; null, and a defect, when they are not all inside the workgroup's allocation.
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
-  wave.findings->report(FindingKind::out_of_bounds, inst.address, [&] {
-    Finding f{FindingKind::out_of_bounds,
+  wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
+    Defect f{DefectKind::out_of_bounds,
               inst.address,
               inst.text,
               {},
@@ -33,7 +34,7 @@ u64 word(const u32* row, int lane, int bytes) {
   return bytes == 8 ? row[lane] | static_cast<u64>(row[lane_count + lane]) << 32 : row[lane];
 }
 
-void load_one(const std::byte* from, u32* to, int lane, const MemoryOp& op) {
+void load_one(const std::byte* from, u32* to, int lane, const LaneAccess& op) {
   u32 value[4] = {};
   if (from != nullptr) std::memcpy(value, from, op.bytes);
   if (op.sign && op.bytes == 1) value[0] = static_cast<u32>(static_cast<std::int8_t>(value[0]));
@@ -44,14 +45,14 @@ void load_one(const std::byte* from, u32* to, int lane, const MemoryOp& op) {
   for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + lane] = value[w];
 }
 
-void store_one(std::byte* to, const u32* from, int lane, const MemoryOp& op) {
+void store_one(std::byte* to, const u32* from, int lane, const LaneAccess& op) {
   u32 value[4] = {};
   value[0] = op.half == 2 ? from[lane] >> 16 : from[lane];
   for (int w = 1; w < op.bytes / 4; ++w) value[w] = from[w * lane_count + lane];
   if (to != nullptr) std::memcpy(to, value, op.bytes);
 }
 
-void atomic_one(Wave& wave, const Inst& inst, const MemoryOp& op, std::byte* host, int lane) {
+void atomic_one(Wave& wave, const Inst& inst, const LaneAccess& op, std::byte* host, int lane) {
   const u32* const data = wave.lanes(inst.src[1].reg);
   u64 old = 0;
   if (host != nullptr) {
@@ -69,7 +70,7 @@ void atomic_one(Wave& wave, const Inst& inst, const MemoryOp& op, std::byte* hos
 
 } // namespace
 
-void flat_lds_access(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+void flat_lds_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   const bool atomic = op.atomic != Atomic::none;
   if (atomic)
     track_lds_atomic(wave, inst, op, at);

@@ -4,7 +4,7 @@
 // set (sources 0, 1, 2, destination). Lane reads and writes, memory and matrix instructions are not indexed. s_movrels and s_movreld
 // add M0 to the number of their scalar source or destination.
 #include "isa_checks/exec/instructions/gpr_index.h"
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include "isa_checks/exec/instructions/tables.h"
@@ -43,9 +43,9 @@ void run_checked(Wave& wave, Inst& actual) {
 constexpr std::uint32_t scalar_registers = 102;
 template <bool wide, bool source> void move_relative(Wave& wave, const Inst& inst) {
   Inst actual = inst;
-  Operand& moved = source ? actual.src[0] : actual.dst;
+  InstOperand& moved = source ? actual.src[0] : actual.dst;
   const u32 reg = moved.reg + wave.s[code::m0];
-  if (moved.kind != Operand::scalar || reg + (wide ? 2U : 1U) > scalar_registers || (wide && reg % 2 != 0))
+  if (moved.kind != InstOperand::scalar || reg + (wide ? 2U : 1U) > scalar_registers || (wide && reg % 2 != 0))
     throw Stop(fmt::format("s{} plus M0 {:#x} is no {}", moved.reg, wave.s[code::m0], wide ? "pair of scalar registers" : "scalar register"));
   moved.reg = static_cast<std::uint16_t>(reg);
   actual.op = find_semantics(wide ? "s_mov_b64" : "s_mov_b32", false, false);
@@ -79,8 +79,8 @@ constexpr Semantics table[] = {
     relative("s_movreld_b64", move_relative<true, false>, Type::u64),
 };
 
-void move(const Wave& wave, Operand& o, u32 by) {
-  if (o.kind != Operand::vector || o.reg >= 256) return;
+void move(const Wave& wave, InstOperand& o, u32 by) {
+  if (o.kind != InstOperand::vector || o.reg >= first_accumulator) return;
   if (o.reg + by + static_cast<u32>(registers(o.type)) > wave.arch_count)
     throw Stop(fmt::format("indexed register v{} is beyond the {} that there are", o.reg + by, wave.arch_count));
   o.reg = static_cast<std::uint16_t>(o.reg + by);
@@ -124,6 +124,6 @@ void prepare_index_mode(std::vector<Inst>& program) {
   }
 }
 
-Table gpr_index_table() { return table; }
+SemanticsTable gpr_index_table() { return table; }
 
 } // namespace kiln::exec

@@ -1,11 +1,11 @@
 // ds_ instructions: LDS reads, writes and atomics, and the lane exchanges that use its crossbar.
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/instructions/lds_banks.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// The LDS bytes of one access; null, and a finding, when they are not all inside the workgroup's allocation.
+// The LDS bytes of one access; null, and a defect, when they are not all inside the workgroup's allocation.
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
-  wave.findings->report(FindingKind::out_of_bounds, inst.address, [&] {
-    Finding f{FindingKind::out_of_bounds, inst.address, inst.text, {}, wave.index, lane,
+  wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
+    Defect f{DefectKind::out_of_bounds, inst.address, inst.text, {}, wave.index, lane,
               fmt::format("{} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
@@ -40,16 +40,16 @@ template <class F> void for_each_lane(u64 mask, F f) {
 
 void issue_lds(Wave& wave, const Inst& inst, int registers) {
   if (wave.in_flight != nullptr)
-    wave.in_flight->issue(InFlight::lds, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {}, inst.address);
+    wave.in_flight->issue(inst, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {});
 }
 
-void lds_addresses(Wave& wave, const Inst& inst, u32 offset, LaneAddresses& at) {
+void lds_addresses(Wave& wave, const Inst& inst, u32 offset, WaveAddresses& at) {
   const u32* const base = wave.lanes(inst.src[0].reg);
   at.mask = wave.exec();
   for (int i = 0; i < lane_count; ++i) at.lane[i] = static_cast<u64>(base[i]) + offset;
 }
 
-void read_lds_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+void read_lds_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
   track_lds_read(wave, inst, op, at, reg);
   u32* const to = wave.lanes(reg);
   for_each_lane(at.mask, [&](int i) {
@@ -66,7 +66,7 @@ void read_lds_lanes(Wave& wave, const Inst& inst, const MemoryOp& op, const Lane
 
 namespace {
 
-void write_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+void write_at(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
   track_lds_write(wave, inst, op, at, reg);
   const u32* const from = wave.lanes(reg);
   for_each_lane(at.mask, [&](int i) {
@@ -78,8 +78,8 @@ void write_at(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddres
 }
 
 void read(Wave& wave, const Inst& inst) {
-  const MemoryOp& op = *inst.op->memory;
-  LaneAddresses at;
+  const LaneAccess& op = *inst.op->memory;
+  WaveAddresses at;
   lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
   read_lds_lanes(wave, inst, op, at, inst.dst.reg);
@@ -87,8 +87,8 @@ void read(Wave& wave, const Inst& inst) {
 }
 
 void write(Wave& wave, const Inst& inst) {
-  const MemoryOp& op = *inst.op->memory;
-  LaneAddresses at;
+  const LaneAccess& op = *inst.op->memory;
+  WaveAddresses at;
   lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
   write_at(wave, inst, op, at, inst.src[1].reg);
@@ -97,8 +97,8 @@ void write(Wave& wave, const Inst& inst) {
 
 // read2 and write2: two values a lane, at offset0 and offset1 in units of the op's pair_stride.
 void read_pair(Wave& wave, const Inst& inst) {
-  const MemoryOp& op = *inst.op->memory;
-  LaneAddresses at[2];
+  const LaneAccess& op = *inst.op->memory;
+  WaveAddresses at[2];
   lds_addresses(wave, inst, inst.fields.offset0 * u32{op.pair_stride} * op.bytes, at[0]);
   lds_addresses(wave, inst, inst.fields.offset1 * u32{op.pair_stride} * op.bytes, at[1]);
   const int words = op.bytes / 4;
@@ -110,9 +110,9 @@ void read_pair(Wave& wave, const Inst& inst) {
 }
 
 void write_pair(Wave& wave, const Inst& inst) {
-  const MemoryOp& op = *inst.op->memory;
+  const LaneAccess& op = *inst.op->memory;
   for (int k = 0; k < 2; ++k) {
-    LaneAddresses at;
+    WaveAddresses at;
     lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
     count_banks(wave, op, at);
     write_at(wave, inst, op, at, inst.src[static_cast<std::size_t>(1 + k)].reg);
@@ -121,8 +121,8 @@ void write_pair(Wave& wave, const Inst& inst) {
 }
 
 void atomic(Wave& wave, const Inst& inst) {
-  const MemoryOp& op = *inst.op->memory;
-  LaneAddresses at;
+  const LaneAccess& op = *inst.op->memory;
+  WaveAddresses at;
   lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
   track_lds_atomic(wave, inst, op, at);
@@ -134,7 +134,7 @@ void atomic(Wave& wave, const Inst& inst) {
     u64 old = 0;
     if (std::byte* host = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) {
       std::memcpy(&old, host, op.bytes);
-      // Of two data registers the second is the new value (ds_cmpst: the first is what to compare with).
+      // With two data registers the second is the new value; ds_cmpst compares with the first.
       const bool two = takes_two(op.atomic);
       const u64 first = value(data, i), other = two ? value(second, i) : 0;
       const u64 now = two ? apply_atomic(op.atomic, op.bytes, old, other, first) : apply_atomic(op.atomic, op.bytes, old, first, 0);
@@ -155,11 +155,11 @@ void mark_lanes_written(const Wave& wave, std::uint16_t reg) {
 
 // ds_wrxchg2: two exchanges a lane, at offset0 and offset1.
 void exchange_pair(Wave& wave, const Inst& inst) {
-  const MemoryOp& op = *inst.op->memory;
+  const LaneAccess& op = *inst.op->memory;
   const int words = op.bytes / 4;
   u32 old[4][lane_count] = {}; // the destination may be a source too
   for (int k = 0; k < 2; ++k) {
-    LaneAddresses at;
+    WaveAddresses at;
     lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
     count_banks(wave, op, at);
     track_lds_atomic(wave, inst, op, at);
@@ -181,19 +181,19 @@ void exchange_pair(Wave& wave, const Inst& inst) {
 }
 
 // Each lane's word of an array at M0 + offset.
-void lane_addresses(const Wave& wave, const Inst& inst, LaneAddresses& at) {
+void lane_addresses(const Wave& wave, const Inst& inst, WaveAddresses& at) {
   at.mask = wave.exec();
   for (u32 i = 0; i < lane_count; ++i) at.lane[i] = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset) + 4 * i;
 }
 void read_by_lane(Wave& wave, const Inst& inst) {
-  LaneAddresses at;
+  WaveAddresses at;
   lane_addresses(wave, inst, at);
   count_banks(wave, *inst.op->memory, at);
   read_lds_lanes(wave, inst, *inst.op->memory, at, inst.dst.reg);
   issue_lds(wave, inst, 1);
 }
 void write_by_lane(Wave& wave, const Inst& inst) {
-  LaneAddresses at;
+  WaveAddresses at;
   lane_addresses(wave, inst, at);
   count_banks(wave, *inst.op->memory, at);
   write_at(wave, inst, *inst.op->memory, at, inst.src[1].reg);
@@ -204,7 +204,7 @@ void write_by_lane(Wave& wave, const Inst& inst) {
 // all lanes get the old value.
 template <bool adds> void count_lanes(Wave& wave, const Inst& inst) {
   const u64 exec = wave.exec();
-  LaneAddresses at;
+  WaveAddresses at;
   at.mask = exec & (~exec + 1); // the first active lane
   const u64 address = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset);
   for (u64& lane : at.lane) lane = address;
@@ -274,52 +274,52 @@ void swizzle(Wave& wave, const Inst& inst) {
 
 void nothing(Wave& wave, const Inst& inst) { issue_lds(wave, inst, 0); }
 
-template <MemoryOp op> inline constexpr MemoryOp stored = op;
-template <MemoryOp op> constexpr Semantics line(std::string_view name, Handler handler) {
+template <LaneAccess op> inline constexpr LaneAccess stored = op;
+template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler) {
   return {name, handler, {}, InstClass::lds, &stored<op>};
 }
 
 #define KILN_LDS_ATOMIC(name, rtn, width, size, operation)                                                                     \
-  line<MemoryOp{.bytes = size, .atomic = Atomic::operation}>("ds_" name "_" width, atomic),                                    \
-      line<MemoryOp{.bytes = size, .atomic = Atomic::operation, .returns = true}>("ds_" rtn "_" width, atomic)
+  line<LaneAccess{.bytes = size, .atomic = Atomic::operation}>("ds_" name "_" width, atomic),                                    \
+      line<LaneAccess{.bytes = size, .atomic = Atomic::operation, .returns = true}>("ds_" rtn "_" width, atomic)
 #define KILN_LDS_ATOMICS(name, type, operation)                                                                                \
   KILN_LDS_ATOMIC(name, name "_rtn", type "32", 4, operation), KILN_LDS_ATOMIC(name, name "_rtn", type "64", 8, operation)
 
 constexpr Semantics table[] = {
-    line<MemoryOp{.bytes = 1}>("ds_read_u8", read),
-    line<MemoryOp{.bytes = 1, .sign = true}>("ds_read_i8", read),
-    line<MemoryOp{.bytes = 2}>("ds_read_u16", read),
-    line<MemoryOp{.bytes = 2, .sign = true}>("ds_read_i16", read),
-    line<MemoryOp{.bytes = 1, .half = 1}>("ds_read_u8_d16", read),
-    line<MemoryOp{.bytes = 1, .half = 2}>("ds_read_u8_d16_hi", read),
-    line<MemoryOp{.bytes = 1, .sign = true, .half = 1}>("ds_read_i8_d16", read),
-    line<MemoryOp{.bytes = 1, .sign = true, .half = 2}>("ds_read_i8_d16_hi", read),
-    line<MemoryOp{.bytes = 2, .half = 1}>("ds_read_u16_d16", read),
-    line<MemoryOp{.bytes = 2, .half = 2}>("ds_read_u16_d16_hi", read),
-    line<MemoryOp{.bytes = 4}>("ds_read_b32", read),
-    line<MemoryOp{.bytes = 8}>("ds_read_b64", read),
-    line<MemoryOp{.bytes = 12}>("ds_read_b96", read),
-    line<MemoryOp{.bytes = 16}>("ds_read_b128", read),
-    line<MemoryOp{.bytes = 1, .store = true}>("ds_write_b8", write),
-    line<MemoryOp{.bytes = 1, .store = true, .half = 2}>("ds_write_b8_d16_hi", write),
-    line<MemoryOp{.bytes = 2, .store = true}>("ds_write_b16", write),
-    line<MemoryOp{.bytes = 2, .store = true, .half = 2}>("ds_write_b16_d16_hi", write),
-    line<MemoryOp{.bytes = 4, .store = true}>("ds_write_b32", write),
-    line<MemoryOp{.bytes = 8, .store = true}>("ds_write_b64", write),
-    line<MemoryOp{.bytes = 12, .store = true}>("ds_write_b96", write),
-    line<MemoryOp{.bytes = 16, .store = true}>("ds_write_b128", write),
-    line<MemoryOp{.bytes = 4, .pair_stride = 1}>("ds_read2_b32", read_pair),
-    line<MemoryOp{.bytes = 8, .pair_stride = 1}>("ds_read2_b64", read_pair),
-    line<MemoryOp{.bytes = 4, .pair_stride = 64}>("ds_read2st64_b32", read_pair),
-    line<MemoryOp{.bytes = 8, .pair_stride = 64}>("ds_read2st64_b64", read_pair),
-    line<MemoryOp{.bytes = 4, .store = true, .pair_stride = 1}>("ds_write2_b32", write_pair),
-    line<MemoryOp{.bytes = 8, .store = true, .pair_stride = 1}>("ds_write2_b64", write_pair),
-    line<MemoryOp{.bytes = 4, .store = true, .pair_stride = 64}>("ds_write2st64_b32", write_pair),
-    line<MemoryOp{.bytes = 8, .store = true, .pair_stride = 64}>("ds_write2st64_b64", write_pair),
-    line<MemoryOp{}>("ds_bpermute_b32", bpermute),
-    line<MemoryOp{}>("ds_permute_b32", permute),
-    line<MemoryOp{}>("ds_swizzle_b32", swizzle),
-    line<MemoryOp{}>("ds_nop", nothing),
+    line<LaneAccess{.bytes = 1}>("ds_read_u8", read),
+    line<LaneAccess{.bytes = 1, .sign = true}>("ds_read_i8", read),
+    line<LaneAccess{.bytes = 2}>("ds_read_u16", read),
+    line<LaneAccess{.bytes = 2, .sign = true}>("ds_read_i16", read),
+    line<LaneAccess{.bytes = 1, .half = 1}>("ds_read_u8_d16", read),
+    line<LaneAccess{.bytes = 1, .half = 2}>("ds_read_u8_d16_hi", read),
+    line<LaneAccess{.bytes = 1, .sign = true, .half = 1}>("ds_read_i8_d16", read),
+    line<LaneAccess{.bytes = 1, .sign = true, .half = 2}>("ds_read_i8_d16_hi", read),
+    line<LaneAccess{.bytes = 2, .half = 1}>("ds_read_u16_d16", read),
+    line<LaneAccess{.bytes = 2, .half = 2}>("ds_read_u16_d16_hi", read),
+    line<LaneAccess{.bytes = 4}>("ds_read_b32", read),
+    line<LaneAccess{.bytes = 8}>("ds_read_b64", read),
+    line<LaneAccess{.bytes = 12}>("ds_read_b96", read),
+    line<LaneAccess{.bytes = 16}>("ds_read_b128", read),
+    line<LaneAccess{.bytes = 1, .store = true}>("ds_write_b8", write),
+    line<LaneAccess{.bytes = 1, .store = true, .half = 2}>("ds_write_b8_d16_hi", write),
+    line<LaneAccess{.bytes = 2, .store = true}>("ds_write_b16", write),
+    line<LaneAccess{.bytes = 2, .store = true, .half = 2}>("ds_write_b16_d16_hi", write),
+    line<LaneAccess{.bytes = 4, .store = true}>("ds_write_b32", write),
+    line<LaneAccess{.bytes = 8, .store = true}>("ds_write_b64", write),
+    line<LaneAccess{.bytes = 12, .store = true}>("ds_write_b96", write),
+    line<LaneAccess{.bytes = 16, .store = true}>("ds_write_b128", write),
+    line<LaneAccess{.bytes = 4, .pair_stride = 1}>("ds_read2_b32", read_pair),
+    line<LaneAccess{.bytes = 8, .pair_stride = 1}>("ds_read2_b64", read_pair),
+    line<LaneAccess{.bytes = 4, .pair_stride = 64}>("ds_read2st64_b32", read_pair),
+    line<LaneAccess{.bytes = 8, .pair_stride = 64}>("ds_read2st64_b64", read_pair),
+    line<LaneAccess{.bytes = 4, .store = true, .pair_stride = 1}>("ds_write2_b32", write_pair),
+    line<LaneAccess{.bytes = 8, .store = true, .pair_stride = 1}>("ds_write2_b64", write_pair),
+    line<LaneAccess{.bytes = 4, .store = true, .pair_stride = 64}>("ds_write2st64_b32", write_pair),
+    line<LaneAccess{.bytes = 8, .store = true, .pair_stride = 64}>("ds_write2st64_b64", write_pair),
+    line<LaneAccess{}>("ds_bpermute_b32", bpermute),
+    line<LaneAccess{}>("ds_permute_b32", permute),
+    line<LaneAccess{}>("ds_swizzle_b32", swizzle),
+    line<LaneAccess{}>("ds_nop", nothing),
     KILN_LDS_ATOMICS("add", "u", add),
     KILN_LDS_ATOMICS("sub", "u", sub),
     KILN_LDS_ATOMICS("rsub", "u", rsub),
@@ -333,20 +333,20 @@ constexpr Semantics table[] = {
     KILN_LDS_ATOMICS("or", "b", bit_or),
     KILN_LDS_ATOMICS("xor", "b", bit_xor),
     KILN_LDS_ATOMICS("cmpst", "b", cmpswap),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b32", atomic),
-    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b64", atomic),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b32", atomic),
+    line<LaneAccess{.bytes = 8, .atomic = Atomic::swap, .returns = true}>("ds_wrxchg_rtn_b64", atomic),
     KILN_LDS_ATOMICS("mskor", "b", masked_or),
     KILN_LDS_ATOMIC("cmpst", "cmpst_rtn", "f32", 4, cmpswap_f32),
     KILN_LDS_ATOMIC("cmpst", "cmpst_rtn", "f64", 8, cmpswap_f64),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::wrap, .returns = true}>("ds_wrap_rtn_b32", atomic),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b32", exchange_pair),
-    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b64", exchange_pair),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b32", exchange_pair),
-    line<MemoryOp{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b64", exchange_pair),
-    line<MemoryOp{.bytes = 4}>("ds_read_addtid_b32", read_by_lane),
-    line<MemoryOp{.bytes = 4, .store = true}>("ds_write_addtid_b32", write_by_lane),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::add, .returns = true}>("ds_append", count_lanes<true>),
-    line<MemoryOp{.bytes = 4, .atomic = Atomic::sub, .returns = true}>("ds_consume", count_lanes<false>),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::wrap, .returns = true}>("ds_wrap_rtn_b32", atomic),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b32", exchange_pair),
+    line<LaneAccess{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b64", exchange_pair),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b32", exchange_pair),
+    line<LaneAccess{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b64", exchange_pair),
+    line<LaneAccess{.bytes = 4}>("ds_read_addtid_b32", read_by_lane),
+    line<LaneAccess{.bytes = 4, .store = true}>("ds_write_addtid_b32", write_by_lane),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::add, .returns = true}>("ds_append", count_lanes<true>),
+    line<LaneAccess{.bytes = 4, .atomic = Atomic::sub, .returns = true}>("ds_consume", count_lanes<false>),
     KILN_LDS_ATOMIC("add", "add_rtn", "f32", 4, add_f32),
     KILN_LDS_ATOMIC("min", "min_rtn", "f32", 4, min_f32),
     KILN_LDS_ATOMIC("max", "max_rtn", "f32", 4, max_f32),
@@ -359,6 +359,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table lds_table() { return table; }
+SemanticsTable lds_table() { return table; }
 
 } // namespace kiln::exec

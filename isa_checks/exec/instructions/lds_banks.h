@@ -5,6 +5,6 @@
 namespace kiln::exec {
 
 // Adds bytes, bank passes needed, and passes without conflicts, to the counters of the instruction being executed.
-void count_banks(Wave& wave, const MemoryOp& op, const LaneAddresses& at);
+void count_banks(Wave& wave, const LaneAccess& op, const WaveAddresses& at);
 
 } // namespace kiln::exec

@@ -2,7 +2,7 @@
 // one column of the block. Rows are 16 elements: for 16-bit elements four lanes hold a row and the block has 4 rows, for 8 bits
 // two lanes and 8 rows, for 4 and 6 bits one lane and 16 rows (the manual's "MFMA transpose load from LDS", and the maps that
 // public kernels use).
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/instructions/lds_banks.h"
@@ -59,8 +59,8 @@ template <int words, int width> void transpose_shadow(RegisterShadow& shadow, st
 
 template <int words, int width> void read(Wave& wave, const Inst& inst) {
   if (wave.exec() != all_lanes) throw Stop("a transposing read with lanes switched off: what those then read is not public");
-  const MemoryOp& op = *inst.op->memory;
-  LaneAddresses at;
+  const LaneAccess& op = *inst.op->memory;
+  WaveAddresses at;
   lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
   count_banks(wave, op, at);
   read_lds_lanes(wave, inst, op, at, inst.dst.reg);
@@ -72,7 +72,7 @@ template <int words, int width> void read(Wave& wave, const Inst& inst) {
   issue_lds(wave, inst, words);
 }
 
-template <int words> inline constexpr MemoryOp operation{.bytes = 4 * words};
+template <int words> inline constexpr LaneAccess operation{.bytes = 4 * words};
 template <int words, int width> constexpr Semantics line(std::string_view name) {
   return {name, &read<words, width>, {}, InstClass::lds, &operation<words>};
 }
@@ -86,6 +86,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table lds_transpose_table() { return table; }
+SemanticsTable lds_transpose_table() { return table; }
 
 } // namespace kiln::exec

@@ -3,7 +3,7 @@
 // The order in which the hardware adds the products of one element is not public. The model adds them to C exactly in double
 // (each product of elements up to f16 is exact there) and rounds once to f32; f64 is a chain of fused multiply-adds over k;
 // integers wrap.
-#include "isa_checks/exec/machine/matrix.h"
+#include "isa_checks/exec/instructions/matrix_places.h"
 #include "isa_checks/exec/machine/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
@@ -62,17 +62,17 @@ int b_lane(int lane, int blgp) {
   }
 }
 
-// Where element (i, kk) of a block of A lies, and likewise of B: a group of m lanes holds `per_lane` columns of one block.
+// The place of element (i, kk) of a block of A, and likewise of B: a group of m lanes holds `per_lane` columns of one block.
 struct SourcePlace {
   int lane, element;
 };
-SourcePlace source_place(const MatrixShape& s, int side, int block, int i, int kk) {
+SourcePlace source_place(const MatrixLayout& s, int side, int block, int i, int kk) {
   if (s.accumulator == Element::f64 && s.m == 4) return {i + 4 * block + 16 * kk, 0};
   const int group = s.blocks > 1 ? block : kk / s.per_lane();
   return {i + side * group, kk % s.per_lane()};
 }
 
-template <class T> void accumulate(const MatrixShape& s, const T (&a)[largest_side][largest_k], const T (&b)[largest_k][largest_side],
+template <class T> void accumulate(const MatrixLayout& s, const T (&a)[largest_side][largest_k], const T (&b)[largest_k][largest_side],
                                    T (&sum)[largest_side][largest_side]) {
   for (int i = 0; i < s.m; ++i)
     for (int kk = 0; kk < s.k; ++kk)
@@ -83,12 +83,12 @@ template <class T> void accumulate(const MatrixShape& s, const T (&a)[largest_si
 }
 
 template <bool fnuz> void mfma(Wave& wave, const Inst& inst) {
-  const MatrixShape& s = *inst.op->matrix;
+  const MatrixLayout& s = *inst.op->matrix;
   const Fields& f = inst.fields;
   const bool negates = s.accumulator == Element::f64; // BLGP negates A, B, C there
   const u32* const a = wave.lanes(inst.src[0].reg);
   const u32* const b = wave.lanes(inst.src[1].reg);
-  const u32* const c = inst.src[2].kind == Operand::vector ? wave.lanes(inst.src[2].reg) : nullptr;
+  const u32* const c = inst.src[2].kind == InstOperand::vector ? wave.lanes(inst.src[2].reg) : nullptr;
   thread_local double left[largest_side][largest_k], right[largest_k][largest_side], sum[largest_side][largest_side];
   thread_local std::vector<u32> result;
   result.assign(static_cast<std::size_t>(s.result_registers() * lane_count), 0);
@@ -120,7 +120,7 @@ template <bool fnuz> void mfma(Wave& wave, const Inst& inst) {
 // Lanes hold adjacent groups of A. B is in parts of 16 bytes a lane (gfx950's doubled k has two), adjacent over the lanes of a part;
 // one-hot probes of a gfx950 that others published show this for 16x16, and the model takes it for 32x32 too.
 template <bool fnuz> void smfmac(Wave& wave, const Inst& inst) {
-  const MatrixShape& s = *inst.op->matrix;
+  const MatrixLayout& s = *inst.op->matrix;
   const u32* const a = wave.lanes(inst.src[0].reg);
   const u32* const b = wave.lanes(inst.src[1].reg);
   const u32* const index = wave.lanes(inst.src[2].reg);
@@ -153,8 +153,8 @@ template <bool fnuz> void smfmac(Wave& wave, const Inst& inst) {
   std::memcpy(wave.lanes(inst.dst.reg), result.data(), result.size() * sizeof(u32)); // whatever EXEC says
 }
 
-template <MatrixShape s> inline constexpr MatrixShape stored = s;
-template <bool fnuz, MatrixShape s> constexpr Semantics line(std::string_view name) {
+template <MatrixLayout s> inline constexpr MatrixLayout stored = s;
+template <bool fnuz, MatrixLayout s> constexpr Semantics line(std::string_view name) {
   Semantics entry{name, &mfma<fnuz>, {}, InstClass::matrix};
   entry.matrix = &stored<s>;
   return entry;
@@ -162,13 +162,13 @@ template <bool fnuz, MatrixShape s> constexpr Semantics line(std::string_view na
 
 template <bool fnuz, int m, int k, int blocks, Element type, Element accumulator = Element::f32, Element second = type>
 constexpr Semantics square(std::string_view name) {
-  return line<fnuz, MatrixShape{m, m, k, blocks, type, second, accumulator}>(name);
+  return line<fnuz, MatrixLayout{m, m, k, blocks, type, second, accumulator}>(name);
 }
 
 template <bool fnuz, int m, int k, Element type, Element accumulator = Element::f32, Element second = type>
 constexpr Semantics sparse(std::string_view name) {
   Semantics entry{name, &smfmac<fnuz>, {}, InstClass::matrix};
-  entry.matrix = &stored<MatrixShape{m, m, k, 1, type, second, accumulator, true}>;
+  entry.matrix = &stored<MatrixLayout{m, m, k, 1, type, second, accumulator, true}>;
   return entry;
 }
 
@@ -244,13 +244,13 @@ constexpr Semantics table_of[] = {
 
 } // namespace
 
-ResultPlace result_place(const MatrixShape& s, int block, int i, int j) {
+ResultPlace result_place(const MatrixLayout& s, int block, int i, int j) {
   if (s.accumulator == Element::f64) return s.m == 16 ? ResultPlace{j + 16 * (i % 4), i / 4} : ResultPlace{j + 4 * block + 16 * i, 0};
   if (s.m == 32) return {j + 32 * (i / 4 % 2), 16 * block + 4 * (i / 8) + i % 4};
   if (s.m == 16) return {j + 16 * (i / 4), 4 * block + i % 4};
   return {j + 4 * block, i};
 }
-void store_result(const MatrixShape& s, std::vector<u32>& result, ResultPlace at, double value) {
+void store_result(const MatrixLayout& s, std::vector<u32>& result, ResultPlace at, double value) {
   const auto word = [&](int reg) -> u32& { return result[static_cast<std::size_t>(reg * lane_count + at.lane)]; };
   if (s.accumulator == Element::f64) {
     word(2 * at.reg) = static_cast<u32>(as_bits(value));
@@ -262,7 +262,7 @@ void store_result(const MatrixShape& s, std::vector<u32>& result, ResultPlace at
   }
 }
 
-double addend(const MatrixShape& s, const Inst& inst, const u32* c, ResultPlace at) {
+double addend(const MatrixLayout& s, const Inst& inst, const u32* c, ResultPlace at) {
   if (c == nullptr) {
     if (s.accumulator == Element::f64) return as_double(inst.src[2].value);
     const u32 bits = static_cast<u32>(inst.src[2].value);
@@ -272,23 +272,7 @@ double addend(const MatrixShape& s, const Inst& inst, const u32* c, ResultPlace 
   return element(c, at.lane, at.reg, s.accumulator, false);
 }
 
-int MatrixShape::element_bits(Element e) const {
-  switch (e) {
-  case Element::f64: return 64;
-  case Element::f32:
-  case Element::xf32: return 32;
-  case Element::f16:
-  case Element::bf16: return 16;
-  default: return 8;
-  }
-}
-
-int matrix_source_registers(const MatrixShape& shape, const Fields& fields, int operand) {
-  if (shape.named_formats) return named_format_registers(operand == 0 ? fields.cbsz : fields.blgp);
-  return operand == 0 ? shape.a_registers() : shape.source_registers();
-}
-
-Table matrix_table(bool fnuz) {
+SemanticsTable matrix_table(bool fnuz) {
   if (fnuz) return table_of<true>;
   return table_of<false>;
 }

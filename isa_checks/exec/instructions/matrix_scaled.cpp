@@ -5,8 +5,8 @@
 // Formats of 8 bits: 16 adjacent ones from 16 (l / m) on, and 16 more k / 2 further (AMD's blog on matrix cores of CDNA3 and
 // CDNA4; public kernels agree). A lane's scale byte belongs to the 32 elements from 32 (l / m) on of that row or column. The
 // scales are applied exactly, then the sum is formed as in matrix.cpp.
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/matrix.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/instructions/matrix_places.h"
 #include "isa_checks/exec/machine/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
@@ -21,15 +21,14 @@ namespace {
 
 using u32 = std::uint32_t;
 
-constexpr int format_count = 5, block_k = 32; // elements that share a scale
-constexpr SmallFloat formats[format_count] = {e4m3fn_format, e5m2_format, e2m3_format, e3m2_format, e2m1_format};
+constexpr int block_k = 32; // elements that share a scale
 
 using Values = std::array<double, 256>;
 const Values& values_of(int format) {
   static const auto tables = [] {
-    std::array<Values, format_count> t{};
-    for (std::size_t f = 0; f < format_count; ++f)
-      for (u32 c = 0; c < 1U << formats[f].width(); ++c) t[f][c] = static_cast<double>(decode_small(formats[f], c));
+    std::array<Values, named_format_count> t{};
+    for (std::size_t f = 0; f < named_format_count; ++f)
+      for (u32 c = 0; c < 1U << named_formats[f].width(); ++c) t[f][c] = static_cast<double>(decode_small(named_formats[f], c));
     return t;
   }();
   return tables[static_cast<std::size_t>(format)];
@@ -43,7 +42,7 @@ u32 code_at(const u32* registers, int lane, int e, int bits) {
   return static_cast<u32>(both >> shift) & ((1U << bits) - 1);
 }
 
-int column_of(const MatrixShape& s, int bits, int lane, int e) {
+int column_of(const MatrixLayout& s, int bits, int lane, int e) {
   const int group = lane / s.m;
   return bits == 8 ? e / 16 * (s.k / 2) + 16 * group + e % 16 : 32 * group + e;
 }
@@ -56,26 +55,26 @@ double scale_value(u32 byte) {
 constexpr int largest_side = 32, largest_k = 128, largest_blocks = largest_k / block_k;
 
 // The scale of every row and block of k; operand 0 is A, 1 is B. Without scale words all are 1.
-void read_scales(Wave& wave, const Inst& inst, const MatrixShape& s, int operand, double (&scale)[largest_blocks][largest_side]) {
+void read_scales(Wave& wave, const Inst& inst, const MatrixLayout& s, int operand, double (&scale)[largest_blocks][largest_side]) {
   if (!has_scales(inst.fields)) {
     for (auto& row : scale) std::fill(std::begin(row), std::end(row), 1.0);
     return;
   }
   // The byte of the scale word: op_sel has its low bit, op_sel_hi its high bit.
   const u32 byte = (inst.fields.prefix[0] >> (11 + operand) & 1U) | (inst.fields.prefix[1] >> (27 + operand) & 1U) << 1;
-  const Operand& from = inst.src[static_cast<std::size_t>(3 + operand)];
-  const u32* const lanes = from.kind == Operand::vector ? wave.lanes(from.reg) : nullptr;
+  const InstOperand& from = inst.src[static_cast<std::size_t>(3 + operand)];
+  const u32* const lanes = from.kind == InstOperand::vector ? wave.lanes(from.reg) : nullptr;
   const u32 same = lanes == nullptr ? static_cast<u32>(read_scalar(wave, from)) : 0;
   for (int lane = 0; lane < lane_count; ++lane)
     scale[lane / s.m][lane % s.m] = scale_value((lanes == nullptr ? same : lanes[lane]) >> (8 * byte) & 0xffU);
 }
 
 // `put(row, k)` is where an element of the operand goes.
-template <class Put> void read_source(Wave& wave, const Inst& inst, const MatrixShape& s, int operand, Put put) {
+template <class Put> void read_source(Wave& wave, const Inst& inst, const MatrixLayout& s, int operand, Put put) {
   const int format = operand == 0 ? inst.fields.cbsz : inst.fields.blgp;
-  if (format >= format_count) throw Stop(fmt::format("element format {} of operand {}: the formats are 0 to {}", format, operand, format_count - 1));
+  if (format >= named_format_count) throw Stop(fmt::format("element format {} of operand {}: the formats are 0 to {}", format, operand, named_format_count - 1));
   const Values& values = values_of(format);
-  const int bits = formats[format].width();
+  const int bits = named_formats[format].width();
   const u32* const registers = wave.lanes(inst.src[static_cast<std::size_t>(operand)].reg);
   double scale[largest_blocks][largest_side];
   read_scales(wave, inst, s, operand, scale);
@@ -87,12 +86,12 @@ template <class Put> void read_source(Wave& wave, const Inst& inst, const Matrix
 }
 
 void mfma_formats(Wave& wave, const Inst& inst) {
-  const MatrixShape& s = *inst.op->matrix;
+  const MatrixLayout& s = *inst.op->matrix;
   thread_local double left[largest_side][largest_k], right[largest_k][largest_side];
   thread_local std::vector<u32> result;
   read_source(wave, inst, s, 0, [&](int row, int kk) -> double& { return left[row][kk]; });
   read_source(wave, inst, s, 1, [&](int column, int kk) -> double& { return right[kk][column]; });
-  const u32* const c = inst.src[2].kind == Operand::vector ? wave.lanes(inst.src[2].reg) : nullptr;
+  const u32* const c = inst.src[2].kind == InstOperand::vector ? wave.lanes(inst.src[2].reg) : nullptr;
   result.assign(static_cast<std::size_t>(s.result_registers() * lane_count), 0);
   for (int i = 0; i < s.m; ++i) {
     double sum[largest_side];
@@ -104,10 +103,10 @@ void mfma_formats(Wave& wave, const Inst& inst) {
   std::memcpy(wave.lanes(inst.dst.reg), result.data(), result.size() * sizeof(u32)); // whatever EXEC says
 }
 
-template <MatrixShape s> inline constexpr MatrixShape stored = s;
+template <MatrixLayout s> inline constexpr MatrixLayout stored = s;
 template <int m, int k> constexpr Semantics line(std::string_view name) {
   Semantics entry{name, &mfma_formats, {}, InstClass::matrix};
-  entry.matrix = &stored<MatrixShape{m, m, k, 1, Element::fp8, Element::fp8, Element::f32, false, true}>;
+  entry.matrix = &stored<MatrixLayout{m, m, k, 1, Element::fp8, Element::fp8, Element::f32, false, true}>;
   return entry;
 }
 
@@ -120,9 +119,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-// 32 elements a lane. Formats that do not exist count as the widest; executing them stops the run.
-int named_format_registers(int format) { return format < format_count ? formats[format].width() : 8; }
-
-Table scaled_matrix_table() { return table; }
+SemanticsTable scaled_matrix_table() { return table; }
 
 } // namespace kiln::exec

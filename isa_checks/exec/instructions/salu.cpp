@@ -1,4 +1,4 @@
-// Scalar arithmetic, logic, comparisons and bit operations. Table lines work as in lanes.h: a `bool& scc` parameter gives the
+// Scalar arithmetic, logic, comparisons and bit operations. SemanticsTable lines work as in lanes.h: a `bool& scc` parameter gives the
 // function the condition code; a void result writes nothing else.
 #include "isa_checks/exec/machine/float_ops.h"
 #include "isa_checks/exec/instructions/tables.h"
@@ -270,8 +270,8 @@ constexpr Semantics compares[] = {
 
 } // namespace
 
-Table scalar_arithmetic_table() { return arithmetic; }
-Table scalar_bits_table() { return bits; }
-Table scalar_compare_table() { return compares; }
+SemanticsTable scalar_arithmetic_table() { return arithmetic; }
+SemanticsTable scalar_bits_table() { return bits; }
+SemanticsTable scalar_compare_table() { return compares; }
 
 } // namespace kiln::exec

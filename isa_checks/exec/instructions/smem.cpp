@@ -1,8 +1,9 @@
 // Scalar memory instructions.
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/memory.h"
 #include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include "isa_checks/exec/machine/wave.h"
@@ -18,9 +19,9 @@ std::uint64_t offset_of(const Wave& wave, const Fields& f) {
   return offset;
 }
 
-void report(Wave& wave, const Inst& inst, FindingKind kind, std::string message) {
-  wave.findings->report(kind, inst.address, [&] {
-    Finding f{kind, inst.address, inst.text, {}, wave.index, -1, std::move(message)};
+void report(Wave& wave, const Inst& inst, DefectKind kind, std::string message) {
+  wave.defects->report(kind, inst.address, [&] {
+    Defect f{kind, inst.address, inst.text, {}, wave.index, -1, std::move(message)};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
@@ -29,19 +30,20 @@ void report(Wave& wave, const Inst& inst, FindingKind kind, std::string message)
 void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) {
   const Fields& f = inst.fields;
   if ((address & 3U) != 0)
-    report(wave, inst, FindingKind::misaligned, fmt::format("scalar load from {:#x}, no multiple of 4", address));
+    report(wave, inst, DefectKind::misaligned, fmt::format("scalar load from {:#x}, no multiple of 4", address));
   address &= ~3ULL;
+  if (wave.observer != nullptr) wave.observer->access_scalar(wave, inst, address, static_cast<std::uint32_t>(count) * 4);
   const Allocation* const a = wave.memory->find(address);
   const auto bytes = static_cast<std::uint64_t>(count) * 4;
   if (a == nullptr || address + bytes > a->end()) {
-    report(wave, inst, FindingKind::out_of_bounds,
+    report(wave, inst, DefectKind::out_of_bounds,
            fmt::format("scalar load of {} bytes at {}", bytes, wave.memory->describe(a == nullptr ? address : a->end())));
     std::memset(&wave.s[f.dst], 0, bytes);
   } else {
     std::memcpy(&wave.s[f.dst], a->bytes.data() + (address - a->address), bytes);
   }
   if (wave.in_flight != nullptr)
-    wave.in_flight->issue(InFlight::scalar_memory, {}, {f.dst, static_cast<std::uint8_t>(count)}, inst.address);
+    wave.in_flight->issue(inst, {}, {f.dst, static_cast<std::uint8_t>(count)});
 }
 
 template <int count> void load(Wave& wave, const Inst& inst) {
@@ -66,15 +68,15 @@ template <int count> void buffer_load(Wave& wave, const Inst& inst) {
     wave.s[inst.fields.dst + i] = word;
   }
   if (wave.in_flight != nullptr)
-    wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, count}, inst.address);
+    wave.in_flight->issue(inst, {}, {inst.fields.dst, count});
 }
 
 void read_clock(Wave& wave, const Inst& inst) {
   wave.set_pair(inst.fields.dst, wave.clock);
-  if (wave.in_flight != nullptr) wave.in_flight->issue(InFlight::scalar_memory, {}, {inst.fields.dst, 2}, inst.address);
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {inst.fields.dst, 2});
 }
 
-template <int count> inline constexpr MemoryOp words{.bytes = static_cast<std::uint8_t>(4 * count)};
+template <int count> inline constexpr LaneAccess words{.bytes = static_cast<std::uint8_t>(4 * count)};
 template <int count> constexpr Semantics line(std::string_view name, Handler handler) {
   return {name, handler, {}, InstClass::smem, &words<count>};
 }
@@ -96,6 +98,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table scalar_memory_table() { return table; }
+SemanticsTable scalar_memory_table() { return table; }
 
 } // namespace kiln::exec

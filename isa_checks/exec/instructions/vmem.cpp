@@ -1,6 +1,6 @@
 // flat_, global_ and scratch_ instructions: addresses, and the table of what each moves.
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include <bit>
 
@@ -13,7 +13,7 @@ using u64 = std::uint64_t;
 constexpr std::uint16_t no_saddr = 0x7f;
 
 // global_: 64-bit vector address, or scalar base plus 32-bit vector offset. flat_: 64-bit vector address.
-void device_addresses(Wave& wave, const Inst& inst, LaneAddresses& at) {
+void device_addresses(Wave& wave, const Inst& inst, WaveAddresses& at) {
   const Fields& f = inst.fields;
   const u64 offset = static_cast<u64>(static_cast<std::int64_t>(f.offset));
   const u32* const low = wave.lanes(inst.src[0].reg);
@@ -27,7 +27,7 @@ void device_addresses(Wave& wave, const Inst& inst, LaneAddresses& at) {
 }
 
 // scratch_: an offset into the lane's private memory, from a scalar register, a vector register, or both.
-void scratch_addresses(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAddresses& at) {
+void scratch_addresses(Wave& wave, const Inst& inst, const LaneAccess& op, WaveAddresses& at) {
   const Fields& f = inst.fields;
   const u32* const vector = f.offen ? wave.lanes(inst.src[0].reg) : nullptr;
   const u32 scalar = f.saddr != no_saddr ? read_scalar_code(wave, f.saddr) : 0;
@@ -40,7 +40,7 @@ void scratch_addresses(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAdd
   }
 }
 
-void device_access(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+void device_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   count_lines(wave, inst, op, at);
   if (op.to_lds)
     load_to_lds(wave, inst, op, at);
@@ -53,8 +53,8 @@ void device_access(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneA
 }
 
 // Flat addresses of the two apertures stand for LDS and for the lane's private memory. Takes those lanes out of `at`.
-void apertures(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAddresses& at) {
-  LaneAddresses lds;
+void apertures(Wave& wave, const Inst& inst, const LaneAccess& op, WaveAddresses& at) {
+  WaveAddresses lds;
   for (u64 m = at.mask; m != 0; m &= m - 1) {
     const int i = std::countr_zero(m);
     const u64 aperture = at.lane[i] >> 32 << 32, offset = at.lane[i] & 0xffffffffU;
@@ -71,8 +71,8 @@ void apertures(Wave& wave, const Inst& inst, const MemoryOp& op, LaneAddresses& 
 }
 
 void access(Wave& wave, const Inst& inst) {
-  const MemoryOp& op = *inst.op->memory;
-  LaneAddresses at;
+  const LaneAccess& op = *inst.op->memory;
+  WaveAddresses at;
   if (inst.fields.segment == 1)
     scratch_addresses(wave, inst, op, at);
   else
@@ -83,15 +83,15 @@ void access(Wave& wave, const Inst& inst) {
   note_in_flight(wave, inst, op, at);
 }
 
-template <MemoryOp op> inline constexpr MemoryOp stored = op;
-template <MemoryOp op> constexpr Semantics line(std::string_view name) {
+template <LaneAccess op> inline constexpr LaneAccess stored = op;
+template <LaneAccess op> constexpr Semantics line(std::string_view name) {
   return {name, &access, {}, InstClass::vmem, &stored<op>};
 }
 
 // One operation under its three prefixes.
 #define KILN_VMEM(name, ...)                                                                                                     \
-  line<MemoryOp{__VA_ARGS__}>("global_" name), line<MemoryOp{__VA_ARGS__}>("flat_" name),                                        \
-      line<MemoryOp{__VA_ARGS__}>("scratch_" name)
+  line<LaneAccess{__VA_ARGS__}>("global_" name), line<LaneAccess{__VA_ARGS__}>("flat_" name),                                        \
+      line<LaneAccess{__VA_ARGS__}>("scratch_" name)
 #define KILN_ATOMIC(name, operation)                                                                                             \
   KILN_VMEM("atomic_" name, .bytes = 4, .atomic = Atomic::operation),                                                            \
       KILN_VMEM("atomic_" name "_x2", .bytes = 8, .atomic = Atomic::operation)
@@ -119,13 +119,13 @@ constexpr Semantics table[] = {
     KILN_VMEM("store_dwordx2", .bytes = 8, .store = true),
     KILN_VMEM("store_dwordx3", .bytes = 12, .store = true),
     KILN_VMEM("store_dwordx4", .bytes = 16, .store = true),
-    line<MemoryOp{.bytes = 1, .to_lds = true}>("global_load_lds_ubyte"),
-    line<MemoryOp{.bytes = 1, .sign = true, .to_lds = true}>("global_load_lds_sbyte"),
-    line<MemoryOp{.bytes = 2, .to_lds = true}>("global_load_lds_ushort"),
-    line<MemoryOp{.bytes = 2, .sign = true, .to_lds = true}>("global_load_lds_sshort"),
-    line<MemoryOp{.bytes = 4, .to_lds = true}>("global_load_lds_dword"),
-    line<MemoryOp{.bytes = 12, .to_lds = true}>("global_load_lds_dwordx3"),
-    line<MemoryOp{.bytes = 16, .to_lds = true}>("global_load_lds_dwordx4"),
+    line<LaneAccess{.bytes = 1, .to_lds = true}>("global_load_lds_ubyte"),
+    line<LaneAccess{.bytes = 1, .sign = true, .to_lds = true}>("global_load_lds_sbyte"),
+    line<LaneAccess{.bytes = 2, .to_lds = true}>("global_load_lds_ushort"),
+    line<LaneAccess{.bytes = 2, .sign = true, .to_lds = true}>("global_load_lds_sshort"),
+    line<LaneAccess{.bytes = 4, .to_lds = true}>("global_load_lds_dword"),
+    line<LaneAccess{.bytes = 12, .to_lds = true}>("global_load_lds_dwordx3"),
+    line<LaneAccess{.bytes = 16, .to_lds = true}>("global_load_lds_dwordx4"),
     KILN_ATOMIC("swap", swap),
     KILN_ATOMIC("cmpswap", cmpswap),
     KILN_ATOMIC("add", add),
@@ -149,6 +149,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-Table global_table() { return table; }
+SemanticsTable global_table() { return table; }
 
 } // namespace kiln::exec

@@ -11,8 +11,9 @@ enum class Format : std::uint8_t {
   sop1, sop2, sopk, sopc, sopp, smem, vop1, vop2, vopc, vop3, vop3p, mai, ds, flat, mubuf, mtbuf, unknown
 };
 
-// Operand numbers as the encoding has them: 0-127 scalar registers, 128-254 constants, 255 literal, 256-511 vector registers.
+// InstOperand numbers as the encoding has them: 0-127 scalar registers, 128-254 constants, 255 literal, 256-511 vector registers.
 namespace code {
+inline constexpr std::uint16_t scalar_registers = 128; // lower numbers are registers
 inline constexpr std::uint16_t flat_scratch = 102, vcc = 106, m0 = 124, exec = 126, zero = 128;
 inline constexpr std::uint16_t vccz = 251, execz = 252, scc = 253, literal = 255, vgpr = 256;
 } // namespace code

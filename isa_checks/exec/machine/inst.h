@@ -1,6 +1,8 @@
 // One pre-decoded instruction: a handler and everything it needs, and the table entry that gave the handler.
 #pragma once
+#include "isa_checks/decode/counter_use.h"
 #include "isa_checks/exec/machine/encoding.h"
+#include "isa_checks/target/target_table.h"
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,8 +14,8 @@ namespace kiln::exec {
 
 struct Wave;
 struct Inst;
-struct MemoryOp;
-struct MatrixShape;
+struct LaneAccess;
+struct MatrixLayout;
 using Handler = void (*)(Wave&, const Inst&);
 
 // What an instruction counts as.
@@ -54,14 +56,17 @@ struct Semantics {
   Handler handler = nullptr;
   Signature signature{};
   InstClass cls = InstClass::valu;
-  const MemoryOp* memory = nullptr; // of the memory families: what it moves
-  const MatrixShape* matrix = nullptr;
+  const LaneAccess* memory = nullptr; // of the memory families: what it moves
+  const MatrixLayout* matrix = nullptr;
 };
 
-struct Operand {
+// Number of a0; v0 is 0.
+inline constexpr std::uint16_t first_accumulator = isa::TargetFacts::max_arch_vgprs;
+
+struct InstOperand {
   enum Kind : std::uint8_t { none, vector, scalar, constant } kind = none;
   Type type = Type::none;
-  std::uint16_t reg = 0;        // vector: 0-255 architectural, 256-511 accumulation; scalar: operand number
+  std::uint16_t reg = 0;        // vector: architectural, from first_accumulator on accumulation; scalar: operand number
   std::uint64_t value = 0;      // constant
   bool plain = true;            // no modifier, no selection, no lane permutation
   bool neg = false, abs = false;          // packed types: of the low half
@@ -72,7 +77,7 @@ struct Operand {
   std::uint8_t select = 6;
 };
 
-struct Range {
+struct RegisterSpan {
   std::uint16_t first = 0;
   std::uint8_t count = 0;
 };
@@ -81,8 +86,8 @@ struct Inst {
   Handler handler = nullptr;
   const Semantics* op = nullptr;
   std::uint64_t address = 0;
-  std::array<Operand, 5> src{};
-  Operand dst{};
+  std::array<InstOperand, 5> src{};
+  InstOperand dst{};
   std::uint16_t sdst = code::vcc;
   std::uint8_t source_count = 0;
   bool clamp = false;
@@ -96,12 +101,13 @@ struct Inst {
   std::vector<std::int8_t> dpp_source;
   std::uint64_t dpp_lanes = ~0ULL;
   // Registers read and written, for the sanitisers.
-  std::array<Range, 6> vector_reads{};
-  std::array<Range, 4> scalar_reads{};
-  std::array<Range, 2> vector_writes{};
-  Range scalar_write{};
+  std::array<RegisterSpan, 6> vector_reads{};
+  std::array<RegisterSpan, 4> scalar_reads{};
+  std::array<RegisterSpan, 2> vector_writes{};
+  RegisterSpan scalar_write{};
   bool ignores_exec = false;    // reads or writes lanes that EXEC switches off
   bool pure = false;            // its only effects are on registers, so that it may be run again
+  isa::CounterUse counts;       // the wait counters that it counts in
   std::string text;             // as disassembled
 };
 

@@ -11,10 +11,10 @@ struct InstCounters {
   std::uint64_t bytes = 0;                     // moved, over active lanes (memory instructions)
   std::uint64_t lines64 = 0, lines128 = 0;     // distinct 64-byte and 128-byte lines that each execution touched, summed
   std::uint64_t lds_cycles = 0, lds_ideal = 0; // bank passes needed, and needed without conflicts
-  // Of s_waitcnt: bytes that the wave's loads from device memory had in flight when it was reached; summed, and the most.
+  // At an s_waitcnt: bytes that the wave's loads from device memory had in flight; summed over all times, and the most.
   std::uint64_t in_flight = 0, in_flight_peak = 0;
-  // Of s_waitcnt: operations that the wave had outstanding (issued and not waited for) when it was reached, at most 63 of
-  // vmcnt and 15 of lgkmcnt; the least and the most over all times. Of other instructions, and never executed: least > most.
+  // At an s_waitcnt: operations that the wave had outstanding (issued and not waited for), at most 63 of vmcnt and 15 of
+  // lgkmcnt; the least and the most over all times. Other instructions, and those never executed, keep least > most.
   std::uint8_t least_vm = 255, most_vm = 0, least_lgkm = 255, most_lgkm = 0;
   void note_outstanding(int vm, int lgkm);
   void add(const InstCounters& other);

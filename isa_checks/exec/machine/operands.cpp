@@ -1,8 +1,10 @@
-// Reading vector operands with their modifiers and writing results back under the execution mask.
+// Reading operands, vector ones with their modifiers, and writing results back under the execution mask.
 #include "isa_checks/exec/machine/clones.h"
 #include "isa_checks/exec/machine/lanes.h"
+#include "isa_checks/exec/machine/stop.h"
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace kiln::exec {
 namespace {
@@ -10,8 +12,8 @@ namespace {
 void broadcast(std::uint32_t* row, std::uint32_t value) { std::fill(row, row + lane_count, value); }
 
 // The value of an operand before lane permutation and modifiers.
-const std::uint32_t* raw(Wave& wave, const Operand& operand, Buffer& buffer) {
-  if (operand.kind == Operand::vector) return wave.lanes(operand.reg);
+const std::uint32_t* raw(Wave& wave, const InstOperand& operand, Buffer& buffer) {
+  if (operand.kind == InstOperand::vector) return wave.lanes(operand.reg);
   const std::uint64_t value = read_scalar(wave, operand);
   if (operand.type == Type::mask) {
     for (int i = 0; i < lane_count; ++i) buffer.word[0][i] = static_cast<std::uint32_t>((value >> i) & 1U);
@@ -48,7 +50,7 @@ std::uint32_t change_sign(std::uint32_t value, std::uint32_t sign, bool abs, boo
 }
 
 // Each half of a packed 16-bit operand comes from the half that op_sel or op_sel_hi names.
-std::uint32_t packed16(std::uint32_t value, const Operand& o) {
+std::uint32_t packed16(std::uint32_t value, const InstOperand& o) {
   std::uint32_t lo = o.take_high ? value >> 16 : value & 0xffffU;
   std::uint32_t hi = o.high_takes_high ? value >> 16 : value & 0xffffU;
   if (o.type == Type::f16x2) {
@@ -58,7 +60,7 @@ std::uint32_t packed16(std::uint32_t value, const Operand& o) {
   return lo | hi << 16;
 }
 
-void packed32(const std::uint32_t* in, std::uint32_t* lo_out, std::uint32_t* hi_out, const Operand& o) {
+void packed32(const std::uint32_t* in, std::uint32_t* lo_out, std::uint32_t* hi_out, const InstOperand& o) {
   const std::uint32_t sign = o.type == Type::f32x2 ? 0x80000000U : 0;
   for (int i = 0; i < lane_count; ++i) {
     const std::uint32_t lo = in[i + (o.take_high ? lane_count : 0)], hi = in[i + (o.high_takes_high ? lane_count : 0)];
@@ -68,7 +70,7 @@ void packed32(const std::uint32_t* in, std::uint32_t* lo_out, std::uint32_t* hi_
 }
 
 // v_fma_mix: op_sel_hi says that the source is a half, op_sel which one; neg_hi means absolute value.
-std::uint32_t mixed(std::uint32_t value, const Operand& o) {
+std::uint32_t mixed(std::uint32_t value, const InstOperand& o) {
   if (o.high_takes_high)
     value = as_bits(to_float(Half{static_cast<std::uint16_t>(o.take_high ? value >> 16 : value)}));
   return change_sign(value, 0x80000000U, o.neg_hi, o.neg);
@@ -83,7 +85,7 @@ std::uint32_t sign_of(Type type) {
   }
 }
 
-KILN_CLONES void modify(const std::uint32_t* in, Buffer& out, const Operand& o) {
+KILN_CLONES void modify(const std::uint32_t* in, Buffer& out, const InstOperand& o) {
   std::uint32_t* const to = out.word[0];
   if (o.type == Type::f64 || o.type == Type::u64 || o.type == Type::i64) {
     for (int i = 0; i < lane_count; ++i) {
@@ -182,7 +184,7 @@ KILN_CLONES void blend(Wave& wave, std::uint64_t mask, const std::uint32_t* from
 } // namespace
 
 const std::uint32_t* fetch(Wave& wave, const Inst& inst, int k, Buffer& buffer) {
-  const Operand& operand = inst.src[static_cast<std::size_t>(k)];
+  const InstOperand& operand = inst.src[static_cast<std::size_t>(k)];
   if (operand.plain) return raw(wave, operand, buffer);
   Buffer other;
   const std::uint32_t* in = raw(wave, operand, other);
@@ -225,6 +227,30 @@ KILN_CLONES void commit_mask(Wave& wave, const Inst& inst, const std::uint32_t* 
   mask &= wave.exec();
   wave.set_pair(inst.sdst, mask);
   if (inst.writes_exec) wave.set_pair(code::exec, mask);
+}
+
+std::uint32_t read_scalar_code(const Wave& wave, std::uint16_t number) {
+  if (number < code::scalar_registers) return wave.s[number];
+  if (number <= 192) return number - code::zero;
+  if (number <= 208) return 192U - number;
+  switch (number) {
+  case code::vccz: return wave.pair(code::vcc) == 0 ? 1 : 0;
+  case code::execz: return wave.exec() == 0 ? 1 : 0;
+  case code::scc: return wave.scc ? 1 : 0;
+  default: throw Stop(fmt::format("reads scalar operand {}, which the executor does not model", number));
+  }
+}
+
+std::uint64_t read_scalar(const Wave& wave, const InstOperand& operand) {
+  if (operand.kind == InstOperand::constant) return operand.value;
+  const std::uint16_t number = operand.reg;
+  const bool wide = registers(operand.type) == 2;
+  if (number < 127 && wide) return wave.pair(number);
+  if (number == 235 || number == 237) { // where the shared and private apertures begin; the upper half is all that is set
+    const std::uint64_t base = number == 235 ? shared_aperture : private_aperture;
+    return wide ? base : base >> 32;
+  }
+  return read_scalar_code(wave, number);
 }
 
 } // namespace kiln::exec

@@ -6,36 +6,27 @@ namespace kiln::exec {
 
 void InFlight::mark(const Event& event, int change) {
   for (int i = 0; i < event.vector.count; ++i) {
-    auto& count = vector_count_[(event.vector.first + static_cast<std::size_t>(i)) & 511U];
+    auto& count = vector_count_[(event.vector.first + static_cast<std::size_t>(i)) % vector_count_.size()];
     count = static_cast<std::uint8_t>(count + change);
   }
   for (int i = 0; i < event.scalar.count; ++i) {
-    auto& count = scalar_count_[(event.scalar.first + static_cast<std::size_t>(i)) & 127U];
+    auto& count = scalar_count_[(event.scalar.first + static_cast<std::size_t>(i)) % scalar_count_.size()];
     count = static_cast<std::uint8_t>(count + change);
   }
   pending_ += change;
 }
 
-void InFlight::issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect) {
-  const Event event{vector, scalar, address, now_, effect};
+void InFlight::issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar, Effect effect) {
+  const Event event{vector, scalar, inst.address, now_, effect};
   loaded_bytes_ += effect.loaded_bytes;
-  constexpr int vector_limit = 63, lds_limit = 15; // the hardware counters stall there
-  if (counter == vector_memory || counter == flat) outstanding_vm_ = std::min(outstanding_vm_ + 1, vector_limit);
-  if (counter != vector_memory) outstanding_lgkm_ = std::min(outstanding_lgkm_ + 1, lds_limit);
-  switch (counter) {
-  case vector_memory:
-    vector_memory_.push_back(event);
-    break;
-  case lds:
-    lds_.push_back(event);
-    break;
-  case scalar_memory:
-    scalar_.push_back(event);
-    break;
-  case flat:
-    flat_.push_back(event);
-    break;
-  }
+  constexpr int vector_limit = isa::TargetFacts::max_vmcnt, lds_limit = isa::TargetFacts::max_lgkmcnt; // the hardware stalls there
+  const isa::CounterUse& counts = inst.counts;
+  if (counts.vm) outstanding_vm_ = std::min(outstanding_vm_ + 1, vector_limit);
+  if (counts.lgkm) outstanding_lgkm_ = std::min(outstanding_lgkm_ + 1, lds_limit);
+  if (counts.vm && counts.lgkm) flat_.push_back(event);
+  else if (counts.vm) vector_memory_.push_back(event);
+  else if (counts.unordered) scalar_.push_back(event);
+  else lds_.push_back(event);
   mark(event, 1);
   while (vector_memory_.size() > static_cast<std::size_t>(vector_limit)) {
     retire(vector_memory_.front());
@@ -53,9 +44,10 @@ void InFlight::retire(const Event& event) {
   if (event.effect.to_lds) to_lds_done_ = event.time;
 }
 
-void InFlight::wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt) {
-  outstanding_vm_ = std::min(outstanding_vm_, static_cast<int>(vmcnt));
-  outstanding_lgkm_ = std::min(outstanding_lgkm_, static_cast<int>(lgkmcnt));
+void InFlight::wait(isa::WaitFields counts) {
+  outstanding_vm_ = std::min(outstanding_vm_, counts.vmcnt);
+  outstanding_lgkm_ = std::min(outstanding_lgkm_, counts.lgkmcnt);
+  const auto vmcnt = static_cast<std::size_t>(counts.vmcnt), lgkmcnt = static_cast<std::size_t>(counts.lgkmcnt);
   while (vector_memory_.size() > vmcnt) {
     retire(vector_memory_.front());
     vector_memory_.pop_front();
@@ -83,19 +75,19 @@ std::uint32_t InFlight::lds_done_until() const {
   return done;
 }
 
-bool InFlight::vector_pending(Range range) const {
+bool InFlight::vector_pending(RegisterSpan range) const {
   for (int i = 0; i < range.count; ++i)
-    if (vector_count_[(range.first + static_cast<std::size_t>(i)) & 511U] != 0) return true;
+    if (vector_count_[(range.first + static_cast<std::size_t>(i)) % vector_count_.size()] != 0) return true;
   return false;
 }
-bool InFlight::scalar_pending(Range range) const {
+bool InFlight::scalar_pending(RegisterSpan range) const {
   for (int i = 0; i < range.count; ++i)
-    if (scalar_count_[(range.first + static_cast<std::size_t>(i)) & 127U] != 0) return true;
+    if (scalar_count_[(range.first + static_cast<std::size_t>(i)) % scalar_count_.size()] != 0) return true;
   return false;
 }
 
-std::uint64_t InFlight::filler(Range vector, Range scalar) const {
-  const auto overlap = [](Range a, Range b) { return a.first < b.first + b.count && b.first < a.first + a.count; };
+std::uint64_t InFlight::filler(RegisterSpan vector, RegisterSpan scalar) const {
+  const auto overlap = [](RegisterSpan a, RegisterSpan b) { return a.first < b.first + b.count && b.first < a.first + a.count; };
   const auto search = [&](const auto& events) -> std::uint64_t {
     for (const Event& e : events)
       if (overlap(e.vector, vector) || overlap(e.scalar, scalar)) return e.address;

@@ -10,30 +10,26 @@ namespace kiln::exec {
 
 class InFlight {
 public:
-  enum Counter : std::uint8_t { vector_memory, lds, scalar_memory, flat };
-
   // What an operation does beyond its registers.
   struct Effect {
     std::uint32_t loaded_bytes = 0; // of device memory, over all lanes
     bool to_lds = false;            // a direct-to-LDS load
   };
 
-  // An operation that fills `vector` and `scalar` registers (either may be empty), issued by the instruction at `address`.
-  void issue(Counter counter, Range vector, Range scalar, std::uint64_t address, Effect effect);
-  void issue(Counter counter, Range vector, Range scalar, std::uint64_t address) {
-    issue(counter, vector, scalar, address, Effect{});
-  }
+  // The operation of an instruction, which fills `vector` and `scalar` registers (either may be empty).
+  void issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar, Effect effect);
+  void issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar) { issue(inst, vector, scalar, Effect{}); }
 
   // s_waitcnt. Vector memory and LDS each return in order, so all but the newest `count` have arrived. Scalar loads return
   // in any order, and not in order with LDS: they have surely arrived only at 0. Flat operations count in both, and have
   // arrived when each has been waited for down to 0.
-  void wait(std::uint32_t vmcnt, std::uint32_t lgkmcnt);
+  void wait(isa::WaitFields counts);
 
   bool any() const { return pending_ != 0; }
-  bool vector_pending(Range range) const;
-  bool scalar_pending(Range range) const;
+  bool vector_pending(RegisterSpan range) const;
+  bool scalar_pending(RegisterSpan range) const;
   // The instruction that fills the first pending register of a range, for messages.
-  std::uint64_t filler(Range vector, Range scalar) const;
+  std::uint64_t filler(RegisterSpan vector, RegisterSpan scalar) const;
 
   std::uint64_t loaded_bytes() const { return loaded_bytes_; } // of all loads in flight
   // Operations that nothing has waited for: the most that the counters may read. Completing by itself is not modelled.
@@ -49,7 +45,7 @@ public:
 
 private:
   struct Event {
-    Range vector, scalar;
+    RegisterSpan vector, scalar;
     std::uint64_t address;
     std::uint32_t time;
     Effect effect;
@@ -61,8 +57,8 @@ private:
 
   std::deque<Event> vector_memory_, lds_;
   std::vector<Event> scalar_, flat_;
-  std::array<std::uint8_t, 512> vector_count_{};
-  std::array<std::uint8_t, 128> scalar_count_{};
+  std::array<std::uint8_t, isa::TargetFacts::max_vgprs> vector_count_{};
+  std::array<std::uint8_t, code::scalar_registers> scalar_count_{};
   std::uint64_t loaded_bytes_ = 0;
   std::uint32_t now_ = 0, to_lds_done_ = 0; // the latter: when the latest direct-to-LDS load that has arrived was issued
   int pending_ = 0;

@@ -11,15 +11,16 @@
 namespace kiln::exec {
 
 class Memory;
-class Findings;
+class Defects;
 class InFlight;
 class LdsShadow;
 struct RegisterShadow;
 struct InstCounters;
 class HazardWindow;
+class Observer;
 enum class FlagUse : std::uint8_t;
 
-inline constexpr int lane_count = 64;
+inline constexpr int lane_count = isa::TargetFacts::wave_size;
 inline constexpr std::uint64_t all_lanes = ~0ULL;
 // Flat addresses that stand for LDS and for private memory.
 inline constexpr std::uint64_t shared_aperture = 0x0001'0000'0000'0000ULL, private_aperture = 0x0002'0000'0000'0000ULL;
@@ -41,7 +42,7 @@ struct Wave {
   // Vector registers: the architectural ones, then the accumulation registers.
   std::unique_ptr<Lanes[]> vector;
   std::uint16_t arch_count = 0, acc_count = 0;
-  static constexpr int scalar_count = 144; // the 128 that have numbers, and slack for a wide operand at the end
+  static constexpr int scalar_count = code::scalar_registers + 16; // and slack for a wide operand at the end
   std::uint32_t s[scalar_count] = {};      // by operand number: s0.., VCC 106, M0 124, EXEC 126
   bool scc = false;
   std::uint32_t mode = 0;
@@ -54,15 +55,16 @@ struct Wave {
 
   Workgroup* group = nullptr;
   Memory* memory = nullptr;
-  Findings* findings = nullptr;
+  Defects* defects = nullptr;
   InFlight* in_flight = nullptr;     // null: waits are not checked
   RegisterShadow* shadow = nullptr;  // null: unwritten values are not followed
   HazardWindow* hazards = nullptr;   // null: wait states are not checked
   const FlagUse* flag_uses = nullptr; // by instruction index; null: nothing is known
   InstCounters* counters = nullptr;  // by instruction index; null: off
+  Observer* observer = nullptr;      // null: nobody looks
   std::span<const Inst> program;
   std::uint64_t code_base = 0;       // device address of the code object's address 0
-  int lds_banks = 32;                // that reads see
+  const isa::TargetFacts* target = nullptr;
   std::uint64_t clock = 0;           // what s_memtime reads; advances with every instruction of the workgroup
 
   // What tells a wave that waits for others from one that works: reads of one place again and again, and what others can see.
@@ -79,7 +81,7 @@ struct Wave {
   Lanes expanded{};
 
   std::uint32_t* lanes(std::uint16_t reg) {
-    return vector[reg < 256 ? reg : reg - 256U + arch_count].lane;
+    return vector[reg < first_accumulator ? reg : reg - first_accumulator + arch_count].lane;
   }
   std::uint64_t pair(int reg) const { return s[reg] | static_cast<std::uint64_t>(s[reg + 1]) << 32; }
   void set_pair(int reg, std::uint64_t value) {
@@ -92,7 +94,7 @@ struct Wave {
 inline bool active(std::uint64_t mask, int lane) { return ((mask >> lane) & 1U) != 0; }
 
 // The value of a scalar operand (register, special or constant), 32 or 64 bits by its type.
-std::uint64_t read_scalar(const Wave& wave, const Operand& operand);
+std::uint64_t read_scalar(const Wave& wave, const InstOperand& operand);
 std::uint32_t read_scalar_code(const Wave& wave, std::uint16_t number);
 
 } // namespace kiln::exec

@@ -32,7 +32,7 @@ struct Progress {
 };
 constexpr u64 thread_is_done = ~0ULL;
 
-// One host thread's share: its own workgroups, findings and counters.
+// One host thread's share: its own workgroups, defects and counters.
 class Worker {
 public:
   Worker(const RunContext& context, Progress& progress, std::size_t thread)
@@ -41,7 +41,7 @@ public:
   }
   void run();
 
-  Findings findings;
+  Defects defects;
   WaveTotals totals;
   const std::vector<InstCounters>& counters() const { return counters_; }
 
@@ -69,7 +69,7 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
       --progress_.slots;
       return nullptr;
     }
-    group = std::make_unique<WorkgroupRun>(context_, findings, context_.options.measure ? counters_.data() : nullptr, slot);
+    group = std::make_unique<WorkgroupRun>(context_, defects, context_.options.measure ? counters_.data() : nullptr, slot);
   } else {
     group = std::move(free_.back());
     free_.pop_back();
@@ -79,11 +79,13 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
     free_.push_back(std::move(group));
     return nullptr;
   }
-  const auto& size = context_.launch.grid.workgroups;
-  const auto& first = context_.launch.grid.first;
-  group->start({first[0] + static_cast<std::uint32_t>(n % size[0]), first[1] + static_cast<std::uint32_t>(n / size[0] % size[1]),
-                first[2] + static_cast<std::uint32_t>(n / size[0] / size[1])},
-               n);
+  const Grid& grid = context_.dispatch.grid;
+  const auto& size = grid.workgroups;
+  const auto& first = grid.first;
+  const u64 number = grid.only.empty() ? n : grid.only[n];
+  group->start({first[0] + static_cast<std::uint32_t>(number % size[0]), first[1] + static_cast<std::uint32_t>(number / size[0] % size[1]),
+                first[2] + static_cast<std::uint32_t>(number / size[0] / size[1])},
+               number);
   return group;
 }
 
@@ -132,7 +134,7 @@ void Worker::run() {
     waiting_.push_back(std::move(group));
     if (is_hopeless())
       waiting_.front()->stop_with(
-          FindingKind::deadlock,
+          DefectKind::deadlock,
           fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were "
                       "started, the device has room for {} at once: ",
                       std::min(progress_.next.load(), progress_.groups), progress_.groups, progress_.resident));
@@ -151,13 +153,13 @@ int resident_workgroups(const isa::CodeObject& object, const isa::Kernel& kernel
                                        .workgroup_size = static_cast<int>(items)});
   const u64 fits = static_cast<u64>(std::max(o.workgroups_per_cu, 1)) * static_cast<u64>(object.target().compute_units);
   constexpr u64 most_private_memory = 256U << 20;
-  const u64 each = u64{kernel.descriptor.private_segment_bytes} * ((items + 63) / 64) * 64;
+  const u64 each = u64{kernel.descriptor.private_segment_bytes} * ((items + lane_count - 1) / lane_count) * lane_count;
   const u64 affordable = each == 0 ? fits : most_private_memory / each;
   const u64 groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
   return static_cast<int>(std::max<u64>(std::min({fits, affordable, groups}), static_cast<u64>(threads)));
 }
 
-bool has_direct_loads(const Program& program) {
+bool has_direct_loads(const ExecProgram& program) {
   return std::ranges::any_of(program.instructions,
                              [](const Inst& i) { return i.op->memory != nullptr && (i.op->memory->to_lds || i.fields.lds); });
 }
@@ -174,19 +176,19 @@ void run_workers(std::vector<std::unique_ptr<Worker>>& workers) {
 ExecResult execute(const isa::CodeObject& object, std::string_view name, const Grid& grid, std::span<const std::byte> arguments,
                    Memory& memory, const ExecOptions& options) {
   const isa::Kernel& kernel = object.kernel(name);
-  const Program program = predecode(object, kernel);
+  const ExecProgram program = predecode(object, kernel);
   const std::size_t before = memory.allocations().size();
-  const u64 groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
+  const u64 groups = grid.only.empty() ? u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] : grid.only.size();
   const u64 wanted = options.threads > 0 ? static_cast<u64>(options.threads) : std::max(1U, std::thread::hardware_concurrency());
   const int threads = static_cast<int>(std::clamp<u64>(groups, 1, wanted));
   Progress progress(static_cast<std::size_t>(threads));
   progress.groups = groups;
   progress.resident = resident_workgroups(object, kernel, grid, threads);
-  const Launch launch = prepare_launch(object, kernel, program, grid, arguments, memory, progress.resident);
+  const Dispatch dispatch = prepare_dispatch(object, kernel, program, grid, arguments, memory, progress.resident);
 
   std::atomic<bool> stop = false;
-  RunContext context{program, launch, options, memory, {}, {}, has_direct_loads(program), stop};
-  if (options.check_hazards) context.hazards = hazard_traits(program.instructions, object.target());
+  RunContext context{program, dispatch, options, memory, {}, {}, has_direct_loads(program), stop};
+  if (options.check_hazards) context.hazards = program.hazards;
   context.flag_uses = find_flag_reads(program.instructions);
   std::vector<std::unique_ptr<Worker>> workers;
   for (int t = 0; t < threads; ++t) workers.push_back(std::make_unique<Worker>(context, progress, workers.size()));
@@ -194,15 +196,15 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   memory.release_after(before);
 
   ExecResult result;
-  Findings findings;
+  Defects defects;
   std::vector<InstCounters> counters(program.instructions.size());
   for (const auto& worker : workers) {
-    findings.merge(worker->findings);
+    defects.merge(worker->defects);
     result.waves.add(worker->totals);
     for (std::size_t i = 0; i < counters.size(); ++i) counters[i].add(worker->counters()[i]);
   }
-  result.findings = findings.list();
-  add_source_lines(object, kernel, result.findings);
+  result.defects = defects.list();
+  add_source_lines(object, kernel, result.defects);
   result.completed = !stop;
   if (options.measure)
     for (std::size_t i = 0; i < counters.size(); ++i) {

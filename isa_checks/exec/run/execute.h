@@ -1,7 +1,7 @@
 // execute: runs a kernel of a code object on the CPU, lane for lane, on a sandbox of device memory.
 #pragma once
 #include "isa_checks/object/code_object.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
 #include <array>
@@ -14,11 +14,15 @@
 
 namespace kiln::exec {
 
+class Observer;
+
 struct Grid {
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
   std::array<std::uint32_t, 3> workgroup_size{64, 1, 1}; // work items
   std::uint32_t dynamic_lds = 0;                         // bytes beyond the kernel's static LDS
   std::array<std::uint32_t, 3> first{0, 0, 0};           // id of the first workgroup, to run a part of a larger grid
+  // To run some workgroups of the grid only, in this order: their numbers, x fastest. Empty: all of them.
+  std::span<const std::uint32_t> only{};
 };
 
 struct ExecOptions {
@@ -30,9 +34,11 @@ struct ExecOptions {
   bool check_races = true;                      // LDS bytes that two waves access with nothing that orders them
   bool check_hazards = true;                    // wait states that software has to leave between instructions
   bool measure = true;                          // count per instruction; class counts are always there
+  Observer* observer = nullptr;                 // with one thread: is told every instruction and access
+  bool skip_products = false;                   // matrix instructions leave their result registers as they are
 };
 
-// Of the waves of a run: the counts by class of the wave that executed least and most, and the sum over all.
+// Instructions by class: the sum over the waves of a run, and the waves that executed least and most.
 struct WaveTotals {
   std::uint64_t waves = 0;
   ClassCounts total{}, least{}, most{};
@@ -55,13 +61,13 @@ struct InstructionProfile {
 
 struct ExecResult {
   bool completed = false;        // every wave reached its end
-  std::vector<Finding> findings; // out-of-bounds and stop reasons always; the others as options say
+  std::vector<Defect> defects; // out-of-bounds and stop reasons always; the others as options say
   WaveTotals waves;
   std::vector<InstructionProfile> instructions; // empty unless options.measure
 };
 
 // `arguments` are the kernel's explicit arguments, laid out as its metadata says; hidden ones are filled in. Throws isa::Error
-// for a kernel that is not there, or arguments or a grid that do not fit it; what the kernel does wrong is a finding.
+// for a kernel that is not there, or arguments or a grid that do not fit it; what the kernel does wrong is a defect.
 ExecResult execute(const isa::CodeObject& object, std::string_view kernel, const Grid& grid, std::span<const std::byte> arguments,
                    Memory& memory, const ExecOptions& options = {});
 

@@ -1,7 +1,8 @@
 // Pre-decoding: from fields and a table entry to an Inst with its operands, modifiers and register ranges.
 #include "isa_checks/exec/run/program.h"
+#include "isa_checks/decode/hazard_traits.h"
 #include "isa_checks/decode/disassembler.h"
-#include "isa_checks/exec/machine/control.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/instructions/gpr_index.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
@@ -26,7 +27,7 @@ constexpr double inline_floats[] = {0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0, 
 
 // An inline constant as the operand's type reads it; 64-bit types take floats as doubles, 16-bit types as halves.
 std::uint64_t inline_constant(std::uint16_t number, Type type) {
-  if (number <= 192) return number - 128U;
+  if (number <= 192) return number - code::zero;
   if (number <= 208) return static_cast<std::uint64_t>(-static_cast<std::int64_t>(number - 192U));
   const double value = inline_floats[number - 240U];
   switch (type) {
@@ -48,26 +49,26 @@ std::uint64_t literal_constant(std::uint32_t literal, Type type) {
   return literal;
 }
 
-Operand make_operand(const Fields& f, std::uint16_t number, Type type, bool acc = false) {
-  Operand o;
+InstOperand make_operand(const Fields& f, std::uint16_t number, Type type, bool acc = false) {
+  InstOperand o;
   o.type = type;
   if (number >= code::vgpr) {
-    o.kind = Operand::vector;
-    o.reg = static_cast<std::uint16_t>(number - code::vgpr + (acc ? 256 : 0));
+    o.kind = InstOperand::vector;
+    o.reg = static_cast<std::uint16_t>(number - code::vgpr + (acc ? first_accumulator : 0));
   } else if (number == code::literal) {
-    o.kind = Operand::constant;
+    o.kind = InstOperand::constant;
     o.value = literal_constant(f.literal, type);
   } else if ((number >= 128 && number <= 208) || (number >= 240 && number <= 248)) {
-    o.kind = Operand::constant;
+    o.kind = InstOperand::constant;
     o.value = inline_constant(number, type);
   } else {
-    o.kind = Operand::scalar;
+    o.kind = InstOperand::scalar;
     o.reg = number;
   }
   return o;
 }
 
-void apply_modifiers(Operand& o, const Inst& inst, int k) {
+void apply_modifiers(InstOperand& o, const Inst& inst, int k) {
   const Fields& f = inst.fields;
   const Signature& s = inst.op->signature;
   const auto bit = [k](std::uint8_t bits) { return (bits >> k & 1U) != 0; };
@@ -134,18 +135,18 @@ void prepare_dpp(Inst& inst) {
 void scalar_operands(Inst& inst) {
   const Fields& f = inst.fields;
   const Signature& s = inst.op->signature;
-  inst.dst = {.kind = Operand::scalar, .type = s.result, .reg = f.dst};
+  inst.dst = {.kind = InstOperand::scalar, .type = s.result, .reg = f.dst};
   if (f.format == Format::sopk) {
     const bool zero_extended = inst.op->name.ends_with("_u32");
     const auto k = static_cast<std::int16_t>(f.simm16);
-    inst.src[0] = {.kind = Operand::scalar, .type = Type::u32, .reg = f.dst};
-    inst.src[1] = {.kind = Operand::constant, .type = Type::u32,
+    inst.src[0] = {.kind = InstOperand::scalar, .type = Type::u32, .reg = f.dst};
+    inst.src[1] = {.kind = InstOperand::constant, .type = Type::u32,
                    .value = zero_extended ? f.simm16 : static_cast<std::uint64_t>(static_cast<std::int64_t>(k))};
     return;
   }
   for (std::size_t k = 0; k < s.source_count; ++k) {
     const bool kept = s.accumulates && k + 1U == s.source_count; // what the destination held
-    inst.src[k] = kept ? Operand{.kind = Operand::scalar, .type = s.source[k], .reg = f.dst} : make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
+    inst.src[k] = kept ? InstOperand{.kind = InstOperand::scalar, .type = s.source[k], .reg = f.dst} : make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
   }
 }
 
@@ -156,8 +157,8 @@ void vector_operands(Inst& inst) {
   const bool acc_source = name == "v_accvgpr_read_b32" || name == "v_accvgpr_mov_b32";
   const bool acc_result = name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32";
   prepare_dpp(inst);
-  inst.dst = {.kind = s.scalar_result ? Operand::scalar : Operand::vector, .type = s.result,
-              .reg = static_cast<std::uint16_t>(f.dst + (acc_result ? 256 : 0))};
+  inst.dst = {.kind = s.scalar_result ? InstOperand::scalar : InstOperand::vector, .type = s.result,
+              .reg = static_cast<std::uint16_t>(f.dst + (acc_result ? first_accumulator : 0))};
   if (s.result == Type::mask) inst.dst = {};
   const bool vop3 = f.format == Format::vop3;
   inst.sdst = s.result == Type::mask && vop3 ? f.dst : vop3 || f.sdwa.present ? f.sdst : code::vcc;
@@ -167,9 +168,9 @@ void vector_operands(Inst& inst) {
     const auto at = static_cast<std::size_t>(k);
     const Type type = s.source[at];
     if (s.accumulates && k == s.source_count - 1)
-      inst.src[at] = {.kind = Operand::vector, .type = type, .reg = f.dst};
+      inst.src[at] = {.kind = InstOperand::vector, .type = type, .reg = f.dst};
     else if (type == Type::mask)
-      inst.src[at] = {.kind = Operand::scalar, .type = type, .reg = vop3 && k < 3 ? f.src[k] : code::vcc};
+      inst.src[at] = {.kind = InstOperand::scalar, .type = type, .reg = vop3 && k < 3 ? f.src[k] : code::vcc};
     else
       inst.src[at] = make_operand(f, f.src[k], type, acc_source);
     if (!(s.accumulates && k == s.source_count - 1)) apply_modifiers(inst.src[at], inst, k);
@@ -188,32 +189,33 @@ void matrix_operands(Inst& inst) {
   const Type type = accumulator == Element::f64 ? Type::f64 : accumulator == Element::i8 ? Type::u32 : Type::f32;
   for (int k = 0; k < 2; ++k) inst.src[static_cast<std::size_t>(k)] = make_operand(f, f.src[k], type, (f.acc_src >> k & 1) != 0);
   inst.src[2] = make_operand(f, f.src[2], type, f.acc_cd && !inst.op->matrix->sparse); // the indices of A are never in accumulation registers
-  inst.dst = {.kind = Operand::vector, .type = type, .reg = static_cast<std::uint16_t>(f.dst + (f.acc_cd ? 256 : 0))};
+  inst.dst = {.kind = InstOperand::vector, .type = type, .reg = static_cast<std::uint16_t>(f.dst + (f.acc_cd ? first_accumulator : 0))};
   if (!has_scales(f)) return;
   inst.src[3] = make_operand(f, f.prefix[1] & 0x1ffU, Type::u32);
   inst.src[4] = make_operand(f, f.prefix[1] >> 9 & 0x1ffU, Type::u32);
 }
 
-std::uint16_t data_register(const Fields& f, std::uint16_t reg) { return static_cast<std::uint16_t>(reg + (f.acc ? 256 : 0)); }
+std::uint16_t data_register(const Fields& f, std::uint16_t reg) { return static_cast<std::uint16_t>(reg + (f.acc ? first_accumulator : 0)); }
 
 void memory_operands(Inst& inst) {
   const Fields& f = inst.fields;
-  inst.src[0] = {.kind = Operand::vector, .type = Type::u32, .reg = f.src[0]};
-  inst.src[1] = {.kind = Operand::vector, .type = Type::u32, .reg = data_register(f, f.src[1])};
-  inst.src[2] = {.kind = Operand::vector, .type = Type::u32, .reg = data_register(f, f.src[2])};
-  inst.dst = {.kind = Operand::vector, .type = Type::u32, .reg = data_register(f, f.dst)};
+  inst.src[0] = {.kind = InstOperand::vector, .type = Type::u32, .reg = f.src[0]};
+  inst.src[1] = {.kind = InstOperand::vector, .type = Type::u32, .reg = data_register(f, f.src[1])};
+  inst.src[2] = {.kind = InstOperand::vector, .type = Type::u32, .reg = data_register(f, f.src[2])};
+  inst.dst = {.kind = InstOperand::vector, .type = Type::u32, .reg = data_register(f, f.dst)};
 }
 
 Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   Inst inst;
   inst.address = from.address;
   inst.text = from.text;
+  inst.counts = isa::counter_use(from);
   std::uint32_t words[4] = {};
   std::memcpy(words, from.bytes.data(), from.size);
   const std::string_view name = isa::base_mnemonic(from.mnemonic);
   inst.fields = decode_fields({words, from.size / 4}, name);
   const bool integer_clamp = inst.fields.clamp;
-  inst.op = from.valid ? find_semantics(name, integer_clamp, target.fp8_is_fnuz) : nullptr;
+  inst.op = from.valid ? find_semantics(name, integer_clamp, target.fp8 == isa::Fp8Format::fnuz) : nullptr;
   if (inst.op == nullptr || inst.fields.format == Format::unknown) {
     inst.op = &not_modelled_semantics();
     inst.handler = inst.op->handler;
@@ -227,8 +229,8 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   inst.source_count = inst.op->signature.source_count;
   set_ranges(inst);
   // Damaged code may name a scalar destination that does not exist; compilers and assemblers do not.
-  const bool scalar_result = inst.dst.kind == Operand::scalar && inst.op->signature.result != Type::none;
-  if ((scalar_result && inst.dst.reg >= 128) || (inst.scalar_write.count != 0 && inst.scalar_write.first >= 128)) {
+  const bool scalar_result = inst.dst.kind == InstOperand::scalar && inst.op->signature.result != Type::none;
+  if ((scalar_result && inst.dst.reg >= code::scalar_registers) || (inst.scalar_write.count != 0 && inst.scalar_write.first >= code::scalar_registers)) {
     inst.op = &not_modelled_semantics();
     inst.handler = inst.op->handler;
   }
@@ -237,13 +239,13 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
 
 } // namespace
 
-std::uint32_t Program::index_of(std::uint64_t address) const {
+std::uint32_t ExecProgram::index_of(std::uint64_t address) const {
   const std::uint64_t word = (address - first_address) / 4;
   return address < first_address || word >= index_of_word.size() ? ~0U : index_of_word[word];
 }
 
-Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
-  Program program;
+ExecProgram predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
+  ExecProgram program;
   program.target = &object.target();
   program.first_address = kernel.entry;
   isa::Disassembler disassembler(object.target());
@@ -252,8 +254,12 @@ Program predecode(const isa::CodeObject& object, const isa::Kernel& kernel) {
   for (const isa::Instruction& i : decoded) {
     program.index_of_word[(i.address - kernel.entry) / 4] = static_cast<std::uint32_t>(program.instructions.size());
     program.instructions.push_back(make_inst(i, object.target()));
+    const isa::Operands operands = isa::operands_of(i);
+    program.hazards.push_back(isa::hazard_traits(i, operands, isa::register_use(i, operands), object.target()));
   }
   prepare_index_mode(program.instructions);
+  for (std::size_t k = 0; k < decoded.size(); ++k) // in index mode registers are known only when the instruction runs
+    if (program.instructions[k].handler != program.instructions[k].op->handler) program.hazards[k] = {};
   for (std::size_t k = 0; k < decoded.size(); ++k)
     if (decoded[k].branch_target) program.instructions[k].target = program.index_of(*decoded[k].branch_target);
   return program;

@@ -1,7 +1,8 @@
 // The waves of a workgroup, interleaved by a seeded scheduler.
 #include "isa_checks/exec/run/workgroup_run.h"
-#include "isa_checks/exec/machine/control.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include <bit>
 #include <cstring>
@@ -17,12 +18,12 @@ constexpr u64 longest_slice = 128;                              // instructions 
 
 } // namespace
 
-WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCounters* counters, int slot)
-    : context_(context), findings_(findings), slot_(slot) {
-  const Launch& launch = context.launch;
+WorkgroupRun::WorkgroupRun(const RunContext& context, Defects& defects, InstCounters* counters, int slot)
+    : context_(context), defects_(defects), slot_(slot) {
+  const Dispatch& dispatch = context.dispatch;
   const ExecOptions& options = context.options;
-  const bool accumulation = launch.kernel->descriptor.vgprs > launch.kernel->descriptor.accum_offset;
-  const auto waves = static_cast<std::size_t>(launch.waves);
+  const bool accumulation = dispatch.kernel->descriptor.vgprs > dispatch.kernel->descriptor.accum_offset;
+  const auto waves = static_cast<std::size_t>(dispatch.waves);
   waves_.resize(waves);
   if (options.check_waits || options.check_races || options.measure) in_flight_.resize(waves);
   if (options.check_undefined) shadows_.resize(waves);
@@ -35,26 +36,27 @@ WorkgroupRun::WorkgroupRun(const RunContext& context, Findings& findings, InstCo
     w.vector = std::make_unique<Lanes[]>(static_cast<std::size_t>(w.arch_count + vector_file + register_slack));
     w.group = &group_;
     w.memory = &context.memory;
-    w.findings = &findings;
+    w.defects = &defects;
     w.counters = counters;
+    w.observer = options.observer;
     w.in_flight = in_flight_.empty() ? nullptr : &in_flight_[i];
     w.shadow = shadows_.empty() ? nullptr : &shadows_[i];
     w.hazards = hazards_.empty() ? nullptr : &hazards_[i];
     w.flag_uses = context.flag_uses.data();
     w.program = context.program.instructions;
-    w.lds_banks = context.program.target->lds_read_banks;
+    w.target = context.program.target;
   }
 }
 
 void WorkgroupRun::start(const std::array<std::uint32_t, 3>& id, u64 number) {
-  const Launch& launch = context_.launch;
+  const Dispatch& dispatch = context_.dispatch;
   const ExecOptions& options = context_.options;
   std::copy(id.begin(), id.end(), group_.id);
   random_ = {((options.seed * 0x9e3779b97f4a7c15ULL) ^ ((number + 1) * 0xbf58476d1ce4e5b9ULL)) | 1U};
-  group_.lds.assign(launch.lds_bytes, static_cast<std::byte>(random_.next() & 0xffU));
+  group_.lds.assign(dispatch.lds_bytes, static_cast<std::byte>(random_.next() & 0xffU));
   group_.lds_shadow = options.check_undefined || options.check_races ? &lds_shadow_ : nullptr;
   if (group_.lds_shadow != nullptr)
-    lds_shadow_.reset(group_.lds.size(), launch.waves, options.check_races, context_.direct_loads);
+    lds_shadow_.reset(group_.lds.size(), dispatch.waves, options.check_races, context_.direct_loads);
   counts_.assign(waves_.size(), {});
   barriers_ = 0;
   for (std::size_t i = 0; i < waves_.size(); ++i) {
@@ -63,24 +65,24 @@ void WorkgroupRun::start(const std::array<std::uint32_t, 3>& id, u64 number) {
     wave.polled = {};
     if (wave.in_flight != nullptr) *wave.in_flight = {};
     if (wave.hazards != nullptr) wave.hazards->reset();
-    const int scalars = start_wave(launch, wave, slot_ * launch.waves + wave.index, random_.next());
+    const int scalars = start_wave(dispatch, wave, slot_ * dispatch.waves + wave.index, random_.next());
     if (wave.shadow != nullptr) wave.shadow->reset(scalars);
   }
 }
 
-void WorkgroupRun::stop_at(FindingKind kind, const Wave& wave, std::string message) {
+void WorkgroupRun::stop_at(DefectKind kind, const Wave& wave, std::string message) {
   context_.stop = true;
   const auto& program = context_.program.instructions;
   const bool inside = wave.pc < program.size();
   const std::uint64_t address = inside ? program[wave.pc].address : 0;
-  findings_.report(kind, address, [&] {
-    Finding f{kind, address, inside ? program[wave.pc].text : "", {}, wave.index, -1, std::move(message)};
+  defects_.report(kind, address, [&] {
+    Defect f{kind, address, inside ? program[wave.pc].text : "", {}, wave.index, -1, std::move(message)};
     std::memcpy(f.workgroup, group_.id, sizeof f.workgroup);
     return f;
   });
 }
 
-void WorkgroupRun::stop_with(FindingKind kind, const std::string& message) {
+void WorkgroupRun::stop_with(DefectKind kind, const std::string& message) {
   for (const Wave& wave : waves_)
     if (wave.state != WaveState::ended) return stop_at(kind, wave, message + positions());
 }
@@ -100,7 +102,7 @@ std::string WorkgroupRun::positions() const {
 template <bool checked> void WorkgroupRun::run_instructions(Wave& wave, ClassCounts& counts, u64 length) {
   const Inst* const program = context_.program.instructions.data();
   const auto count = static_cast<std::uint32_t>(context_.program.instructions.size());
-  const bool check_registers = context_.options.check_waits;
+  const bool check_registers = context_.options.check_waits, skip_products = context_.options.skip_products;
   while (length-- != 0 && wave.state == WaveState::running) {
     if (wave.next >= count) throw Stop("runs past the end of the kernel's code");
     wave.pc = wave.next;
@@ -121,6 +123,8 @@ template <bool checked> void WorkgroupRun::run_instructions(Wave& wave, ClassCou
       c.lanes += static_cast<u64>(std::popcount(wave.exec()));
     }
     ++counts[static_cast<std::size_t>(inst.op->cls)];
+    if (wave.observer != nullptr) wave.observer->execute(wave, inst);
+    if (inst.op->cls == InstClass::matrix && skip_products) continue;
     if constexpr (checked)
       if (wave.shadow != nullptr) {
         run_tracked(wave, inst);
@@ -139,11 +143,11 @@ void WorkgroupRun::run_slice(std::size_t chosen, u64 length) {
     else
       run_instructions<false>(wave, counts_[chosen], length);
     if (wave.executed > options.max_instructions)
-      stop_at(FindingKind::instruction_limit, wave,
+      stop_at(DefectKind::instruction_limit, wave,
               fmt::format("a wave executed {} instructions, the limit is {}: {}", wave.executed, options.max_instructions,
                           positions()));
   } catch (const Stop& stop) {
-    stop_at(FindingKind::not_modelled, wave, stop.what());
+    stop_at(DefectKind::not_modelled, wave, stop.what());
   }
 }
 

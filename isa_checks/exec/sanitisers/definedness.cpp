@@ -1,6 +1,6 @@
 // Following unwritten values through instructions.
 #include "isa_checks/exec/sanitisers/definedness.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/memory_ops.h"
 #include <bit>
@@ -17,8 +17,8 @@ constexpr int fillings = 3;
 constexpr std::uint8_t filling[fillings] = {0x00, 0xff, 0x5a};
 
 void report(Wave& wave, const Inst& inst, int lane, std::string message) {
-  wave.findings->report(FindingKind::uninitialised, inst.address, [&] {
-    Finding f{FindingKind::uninitialised, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
+  wave.defects->report(DefectKind::uninitialised, inst.address, [&] {
+    Defect f{DefectKind::uninitialised, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
@@ -29,9 +29,9 @@ u64 lanes_of(const Wave& wave, const Inst& inst) { return inst.ignores_exec ? al
 bool sources_undefined(const Wave& wave, const Inst& inst) {
   const RegisterShadow& shadow = *wave.shadow;
   const u64 lanes = lanes_of(wave, inst);
-  for (const Range& r : inst.vector_reads)
+  for (const RegisterSpan& r : inst.vector_reads)
     if (r.count != 0 && (shadow.undefined_lanes(r) & lanes) != 0) return true;
-  for (const Range& r : inst.scalar_reads)
+  for (const RegisterSpan& r : inst.scalar_reads)
     if (r.count != 0 && shadow.scalar_undefined(r)) return true;
   return inst.op->cls == InstClass::salu && shadow.scc;
 }
@@ -44,9 +44,9 @@ struct Snapshot {
   std::uint32_t next;
 
   template <class F> static void for_each_register(const Inst& inst, F f) {
-    for (const Range& r : inst.vector_reads)
+    for (const RegisterSpan& r : inst.vector_reads)
       for (int i = 0; i < r.count; ++i) f(static_cast<std::uint16_t>(r.first + i));
-    for (const Range& r : inst.vector_writes)
+    for (const RegisterSpan& r : inst.vector_writes)
       for (int i = 0; i < r.count; ++i) f(static_cast<std::uint16_t>(r.first + i));
   }
   void save(Wave& wave, const Inst& inst) {
@@ -68,7 +68,7 @@ struct Snapshot {
 // Puts `fill` into every unwritten byte of the sources.
 void fill_undefined(Wave& wave, const Inst& inst, std::uint8_t fill) {
   const RegisterShadow& shadow = *wave.shadow;
-  for (const Range& r : inst.vector_reads)
+  for (const RegisterSpan& r : inst.vector_reads)
     for (int k = 0; k < r.count; ++k) {
       const auto reg = static_cast<std::uint16_t>(r.first + k);
       u32* const lanes = wave.lanes(reg);
@@ -79,10 +79,10 @@ void fill_undefined(Wave& wave, const Inst& inst, std::uint8_t fill) {
         }
     }
   const u32 word = fill * 0x01010101U;
-  for (const Range& r : inst.scalar_reads)
+  for (const RegisterSpan& r : inst.scalar_reads)
     for (int k = 0; k < r.count; ++k) {
-      const u32 undefined = shadow.scalar[(r.first + static_cast<std::size_t>(k)) & 127U];
-      u32& value = wave.s[(r.first + k) & 127];
+      const u32 undefined = shadow.scalar[(r.first + static_cast<std::size_t>(k)) % code::scalar_registers];
+      u32& value = wave.s[(r.first + k) % code::scalar_registers];
       value = (value & ~undefined) | (word & undefined);
     }
   if (shadow.scc) wave.scc = (fill & 1U) != 0;
@@ -96,7 +96,7 @@ struct Outcome {
 
 Outcome outcome(Wave& wave, const Inst& inst) {
   Outcome o;
-  for (const Range& r : inst.vector_writes)
+  for (const RegisterSpan& r : inst.vector_writes)
     for (int i = 0; i < r.count; ++i) o.vector.push_back(*reinterpret_cast<Lanes*>(wave.lanes(static_cast<std::uint16_t>(r.first + i))));
   std::memcpy(o.s, wave.s, sizeof o.s);
   o.scc = wave.scc;
@@ -107,7 +107,7 @@ Outcome outcome(Wave& wave, const Inst& inst) {
 void compare(Wave& wave, const Inst& inst, const Outcome (&runs)[fillings], u64 written) {
   RegisterShadow& shadow = *wave.shadow;
   std::size_t at = 0;
-  for (const Range& r : inst.vector_writes)
+  for (const RegisterSpan& r : inst.vector_writes)
     for (int i = 0; i < r.count; ++i, ++at) {
       auto& bytes = shadow.vector[static_cast<std::size_t>(r.first + i)];
       for (u64 m = written; m != 0; m &= m - 1) {
@@ -120,7 +120,7 @@ void compare(Wave& wave, const Inst& inst, const Outcome (&runs)[fillings], u64 
       }
     }
   const auto scalar = [&](int reg) { return (runs[0].s[reg] ^ runs[1].s[reg]) | (runs[0].s[reg] ^ runs[2].s[reg]); };
-  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) & 127U] = scalar(inst.scalar_write.first + k);
+  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = scalar(inst.scalar_write.first + k);
   shadow.scc = runs[0].scc != runs[1].scc;
   if ((scalar(code::exec) | scalar(code::exec + 1)) != 0) {
     report(wave, inst, -1, "EXEC is set from a value that was never written");
@@ -152,25 +152,25 @@ void run_differential(Wave& wave, const Inst& inst) {
 void mark_written(Wave& wave, const Inst& inst, u64 lanes) {
   RegisterShadow& shadow = *wave.shadow;
   const int half = inst.op->memory != nullptr ? inst.op->memory->half : 0;
-  for (const Range& r : inst.vector_writes)
+  for (const RegisterSpan& r : inst.vector_writes)
     for (int i = 0; i < r.count; ++i) {
       auto& bytes = shadow.vector[static_cast<std::size_t>(r.first + i)];
       for (std::size_t b = 0; b < 4; ++b)
         if (half == 0 || (b >= 2) == (half == 2)) bytes[b] &= ~lanes;
     }
-  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) & 127U] = 0;
+  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = 0;
 }
 
-std::string name_of(Range r) { return fmt::format("{}{}", r.first < 256 ? 'v' : 'a', r.first & 255); }
+std::string name_of(RegisterSpan r) { return fmt::format("{}{}", r.first < first_accumulator ? 'v' : 'a', r.first % first_accumulator); }
 
 // Addresses, and what goes to device memory, must be written. The first vector range of a memory operation is its address.
 void check_memory(Wave& wave, const Inst& inst) {
   const RegisterShadow& shadow = *wave.shadow;
   const u64 exec = wave.exec();
-  for (const Range& r : inst.scalar_reads)
+  for (const RegisterSpan& r : inst.scalar_reads)
     if (r.count != 0 && shadow.scalar_undefined(r)) report(wave, inst, -1, fmt::format("the address comes from s{}, which was never written", r.first));
   for (std::size_t k = 0; k < inst.vector_reads.size(); ++k) {
-    const Range r = inst.vector_reads[k];
+    const RegisterSpan r = inst.vector_reads[k];
     const bool address = r.count != 0 && inst.fields.format != Format::smem && r.first == inst.src[0].reg && k == 0;
     const bool to_lds = inst.fields.format == Format::ds && inst.op->memory->atomic == Atomic::none; // followed through LDS instead
     const bool kept = inst.op->memory != nullptr && inst.op->memory->half != 0 && !inst.op->memory->store && r.first == inst.dst.reg;
@@ -210,7 +210,7 @@ void RegisterShadow::reset(int scalars) {
   scc = true;
 }
 
-std::uint64_t RegisterShadow::undefined_lanes(Range range) const {
+std::uint64_t RegisterShadow::undefined_lanes(RegisterSpan range) const {
   u64 lanes = 0;
   for (int i = 0; i < range.count; ++i) {
     const auto& b = vector[static_cast<std::size_t>(range.first + i)];
@@ -218,9 +218,9 @@ std::uint64_t RegisterShadow::undefined_lanes(Range range) const {
   }
   return lanes;
 }
-bool RegisterShadow::scalar_undefined(Range range) const {
+bool RegisterShadow::scalar_undefined(RegisterSpan range) const {
   u32 bits = 0;
-  for (int i = 0; i < range.count; ++i) bits |= scalar[(range.first + static_cast<std::size_t>(i)) & 127U];
+  for (int i = 0; i < range.count; ++i) bits |= scalar[(range.first + static_cast<std::size_t>(i)) % code::scalar_registers];
   return bits != 0;
 }
 

@@ -10,15 +10,15 @@ namespace kiln::exec {
 
 // A set bit means: never written. Vector registers by byte and lane, scalar registers by bit.
 struct RegisterShadow {
-  static constexpr int vector_registers = 512 + 32;
+  static constexpr int vector_registers = isa::TargetFacts::max_vgprs + 32;
   std::vector<std::array<std::uint64_t, 4>> vector{vector_registers};
-  std::array<std::uint32_t, 128> scalar{};
+  std::array<std::uint32_t, code::scalar_registers> scalar{};
   bool scc = false;
 
   // As at the start of a wave: v0 and the first `scalars` scalar registers hold something, EXEC too.
   void reset(int scalars);
-  std::uint64_t undefined_lanes(Range range) const;
-  bool scalar_undefined(Range range) const;
+  std::uint64_t undefined_lanes(RegisterSpan range) const;
+  bool scalar_undefined(RegisterSpan range) const;
 };
 
 // Runs the instruction's handler, following definedness. A result byte counts as written when no choice of the unwritten

@@ -14,8 +14,8 @@ constexpr std::uint32_t rotated_distance = 64; // of a loop's read from the same
 
 // Registers that depend on the value.
 struct Dependent {
-  std::bitset<512> vector;
-  std::bitset<128> scalar;
+  std::bitset<isa::TargetFacts::max_vgprs> vector;
+  std::bitset<code::scalar_registers> scalar;
   bool scc = false;
   bool any() const { return scc || vector.any() || scalar.any(); }
   bool operator==(const Dependent&) const = default;
@@ -28,12 +28,12 @@ struct Dependent {
   }
 };
 
-template <std::size_t n> bool touches(const std::bitset<n>& set, Range r) {
+template <std::size_t n> bool touches(const std::bitset<n>& set, RegisterSpan r) {
   for (int i = 0; i < r.count; ++i)
     if (set[(r.first + static_cast<std::size_t>(i)) % n]) return true;
   return false;
 }
-template <std::size_t n> void assign(std::bitset<n>& set, Range r, bool value) {
+template <std::size_t n> void assign(std::bitset<n>& set, RegisterSpan r, bool value) {
   for (int i = 0; i < r.count; ++i) set[(r.first + static_cast<std::size_t>(i)) % n] = value;
 }
 
@@ -64,7 +64,7 @@ public:
 
   FlagUse run() {
     Dependent start;
-    for (const Range& r : program_[read_].vector_writes) assign(start.vector, r, true);
+    for (const RegisterSpan& r : program_[read_].vector_writes) assign(start.vector, r, true);
     reach(read_ + 1, start);
     for (std::size_t visits = 0; !work_.empty() && visits < most_visits && use_ != FlagUse::polls; ++visits) {
       const std::uint32_t at = work_.back();
@@ -113,10 +113,10 @@ private:
     const Inst& inst = program_[at];
     if (inst.op->cls == InstClass::branch) return branch(at, inst, state);
     bool dependent = reads_scc(inst.op->name) && state.scc;
-    for (const Range& r : inst.vector_reads) dependent = dependent || touches(state.vector, r);
-    for (const Range& r : inst.scalar_reads) dependent = dependent || touches(state.scalar, r);
+    for (const RegisterSpan& r : inst.vector_reads) dependent = dependent || touches(state.vector, r);
+    for (const RegisterSpan& r : inst.scalar_reads) dependent = dependent || touches(state.scalar, r);
     dependent = dependent && passes_on(inst);
-    for (const Range& r : inst.vector_writes) assign(state.vector, r, dependent);
+    for (const RegisterSpan& r : inst.vector_writes) assign(state.vector, r, dependent);
     assign(state.scalar, inst.scalar_write, dependent);
     if (is_compare_or_logic(inst)) state.scc = dependent;
     const bool sets_exec = inst.writes_exec || inst.op->name.find("saveexec") != std::string_view::npos ||

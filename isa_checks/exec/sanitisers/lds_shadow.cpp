@@ -1,6 +1,6 @@
 // Race detection between the waves of a workgroup.
 #include "isa_checks/exec/sanitisers/lds_shadow.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>
 #include <cstring>
@@ -103,8 +103,8 @@ template <class F> void LdsShadow::for_each_cell(std::uint64_t address, unsigned
 void LdsShadow::report(const Accessor& a, const char* what, std::uint32_t time, std::uint8_t other, const char* other_what,
                        std::uint64_t address) {
   const bool own_load = other == a.self + direct_loads_of;
-  const FindingKind kind = own_load ? FindingKind::unwaited_lds : FindingKind::lds_race;
-  a.wave.findings->report(kind, a.inst.address, [&] {
+  const DefectKind kind = own_load ? DefectKind::unwaited_lds : DefectKind::lds_race;
+  a.wave.defects->report(kind, a.inst.address, [&] {
     const bool issued_before = other >= max_waves && time <= clocks_[a.self][other % max_waves];
     std::string message =
         own_load ? fmt::format("{} LDS byte {} while the wave's own direct-to-LDS load to it is in flight", what, address)
@@ -112,7 +112,7 @@ void LdsShadow::report(const Accessor& a, const char* what, std::uint32_t time, 
                                other >= direct_loads_of ? "a direct-to-LDS load of " : "", other % max_waves, other_what,
                                issued_before ? "earlier, but did not wait for before it let this wave go on"
                                              : "with nothing that orders the two");
-    Finding f{kind, a.inst.address, a.inst.text, {}, a.wave.index, a.lane, std::move(message)};
+    Defect f{kind, a.inst.address, a.inst.text, {}, a.wave.index, a.lane, std::move(message)};
     std::memcpy(f.workgroup, a.wave.group->id, sizeof f.workgroup);
     return f;
   });

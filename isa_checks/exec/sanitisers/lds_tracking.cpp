@@ -1,7 +1,7 @@
 // Definedness through LDS, and the calls of the race detector.
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/sanitisers/lds_shadow.h"
 #include <array>
 #include <bit>
@@ -23,7 +23,7 @@ void mark(RegisterShadow& shadow, std::uint16_t reg, int byte, int lane, bool un
 }
 
 // A read that waits for another wave: the value is polled, or it is one dword or two for all lanes and decides where to go.
-bool reads_flag(const Wave& wave, const MemoryOp& op, const LaneAddresses& at) {
+bool reads_flag(const Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
   const FlagUse use = wave.flag_uses == nullptr ? FlagUse::none : wave.flag_uses[wave.pc];
   if (use != FlagUse::decides) return use == FlagUse::polls;
   if (op.bytes != 4 && op.bytes != 8) return false;
@@ -34,7 +34,7 @@ bool reads_flag(const Wave& wave, const MemoryOp& op, const LaneAddresses& at) {
 }
 
 // Whole dwords: which lanes' bytes were never written, for each byte of the registers.
-void define_words(RegisterShadow& shadow, const LdsShadow& lds, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+void define_words(RegisterShadow& shadow, const LdsShadow& lds, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
   std::array<std::array<u64, 4>, 4> undefined{};
   const auto note = [&](int i, int b, u64 address) {
     if (address < lds.undefined.size() && lds.undefined[address] != 0)
@@ -58,7 +58,7 @@ void define_words(RegisterShadow& shadow, const LdsShadow& lds, const MemoryOp& 
 
 } // namespace
 
-void track_lds_read(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+void track_lds_read(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
   LdsShadow* const lds = wave.group->lds_shadow;
   if (lds == nullptr) return;
   const bool flag = reads_flag(wave, op, at);
@@ -79,7 +79,7 @@ void track_lds_read(Wave& wave, const Inst& inst, const MemoryOp& op, const Lane
   });
 }
 
-void track_lds_write(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at, std::uint16_t reg) {
+void track_lds_write(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
   LdsShadow* const lds = wave.group->lds_shadow;
   if (lds == nullptr) return;
   ++wave.effects;
@@ -95,7 +95,7 @@ void track_lds_write(Wave& wave, const Inst& inst, const MemoryOp& op, const Lan
   });
 }
 
-void track_lds_atomic(Wave& wave, const Inst& inst, const MemoryOp& op, const LaneAddresses& at) {
+void track_lds_atomic(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   LdsShadow* const lds = wave.group->lds_shadow;
   if (lds == nullptr) return;
   const bool guards = wave.flag_uses != nullptr && wave.flag_uses[wave.pc] == FlagUse::polls;
@@ -112,8 +112,8 @@ void track_lds_atomic(Wave& wave, const Inst& inst, const MemoryOp& op, const La
     }
     if (wave.shadow == nullptr) return;
     if (undefined && op.atomic != Atomic::swap)
-      wave.findings->report(FindingKind::uninitialised, inst.address, [&] {
-        Finding f{FindingKind::uninitialised,
+      wave.defects->report(DefectKind::uninitialised, inst.address, [&] {
+        Defect f{DefectKind::uninitialised,
                   inst.address,
                   inst.text,
                   {},

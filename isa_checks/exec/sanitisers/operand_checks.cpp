@@ -1,6 +1,6 @@
 // Register ranges of every instruction, and the check that loads have been waited for.
 #include "isa_checks/exec/sanitisers/operand_checks.h"
-#include "isa_checks/exec/machine/findings.h"
+#include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
 #include "isa_checks/exec/machine/wait_counts.h"
@@ -18,11 +18,11 @@ struct Collector {
     if (count > 0 && vectors < inst.vector_reads.size()) inst.vector_reads[vectors++] = {reg, static_cast<std::uint8_t>(count)};
   }
   void scalar(std::uint16_t reg, int count) {
-    if (reg < 128 && scalars < inst.scalar_reads.size()) inst.scalar_reads[scalars++] = {reg, static_cast<std::uint8_t>(count)};
+    if (reg < code::scalar_registers && scalars < inst.scalar_reads.size()) inst.scalar_reads[scalars++] = {reg, static_cast<std::uint8_t>(count)};
   }
 };
 
-void memory_ranges(Inst& inst, const MemoryOp& op) {
+void memory_ranges(Inst& inst, const LaneAccess& op) {
   Collector reads{inst};
   const Fields& f = inst.fields;
   const int words = std::max(op.bytes / 4, 1);
@@ -71,21 +71,21 @@ bool keeps_destination(const Inst& inst) {
          inst.op->name == "v_writelane_b32" || s.keeps_rest;
 }
 
-void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, Range vector, Range scalar) {
-  wave.findings->report(FindingKind::unwaited_register, inst.address, [&] {
-    Finding f{FindingKind::unwaited_register, inst.address, inst.text, {}, wave.index, -1,
+void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, RegisterSpan vector, RegisterSpan scalar) {
+  wave.defects->report(DefectKind::unwaited_register, inst.address, [&] {
+    Defect f{DefectKind::unwaited_register, inst.address, inst.text, {}, wave.index, -1,
               fmt::format("{} {} while the load at {:#x} that fills it is in flight", what, which, wave.in_flight->filler(vector, scalar))};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
 }
 
-std::string vector_name(Range r) {
-  const char letter = r.first < 256 ? 'v' : 'a';
-  const int first = r.first & 255;
+std::string vector_name(RegisterSpan r) {
+  const char letter = r.first < first_accumulator ? 'v' : 'a';
+  const int first = r.first % first_accumulator;
   return r.count == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + r.count - 1);
 }
-std::string scalar_name(Range r) { return r.count == 1 ? fmt::format("s{}", r.first) : fmt::format("s[{}:{}]", r.first, r.first + r.count - 1); }
+std::string scalar_name(RegisterSpan r) { return r.count == 1 ? fmt::format("s{}", r.first) : fmt::format("s[{}:{}]", r.first, r.first + r.count - 1); }
 
 } // namespace
 
@@ -104,23 +104,23 @@ void set_ranges(Inst& inst) {
     return;
   }
   if (inst.fields.format == Format::mubuf) return; // buffer_inv, buffer_wbl2: their register fields mean nothing
-  if (const MatrixShape* shape = inst.op->matrix) {
+  if (const MatrixLayout* shape = inst.op->matrix) {
     for (int k = 0; k < 2; ++k) reads.vector(inst.src[static_cast<std::size_t>(k)].reg, matrix_source_registers(*shape, inst.fields, k));
-    for (const Operand& scale : {inst.src[3], inst.src[4]}) {
-      if (scale.kind == Operand::vector) reads.vector(scale.reg, 1);
-      if (scale.kind == Operand::scalar) reads.scalar(scale.reg, 1);
+    for (const InstOperand& scale : {inst.src[3], inst.src[4]}) {
+      if (scale.kind == InstOperand::vector) reads.vector(scale.reg, 1);
+      if (scale.kind == InstOperand::scalar) reads.scalar(scale.reg, 1);
     }
-    if (inst.src[2].kind == Operand::vector) reads.vector(inst.src[2].reg, shape->sparse ? 1 : shape->result_registers());
+    if (inst.src[2].kind == InstOperand::vector) reads.vector(inst.src[2].reg, shape->sparse ? 1 : shape->result_registers());
     if (shape->sparse) reads.vector(inst.dst.reg, shape->result_registers());
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(shape->result_registers())};
   }
   for (std::size_t k = 0; k < s.source_count; ++k) {
-    const Operand& o = inst.src[k];
+    const InstOperand& o = inst.src[k];
     if (inst.fields.format == Format::sopk && k == 0 && inst.op->name == "s_movk_i32") continue;
-    if (o.kind == Operand::vector) reads.vector(o.reg, registers(o.type));
-    if (o.kind == Operand::scalar) reads.scalar(o.reg, registers(o.type));
+    if (o.kind == InstOperand::vector) reads.vector(o.reg, registers(o.type));
+    if (o.kind == InstOperand::scalar) reads.scalar(o.reg, registers(o.type));
   }
-  if (inst.dst.kind == Operand::vector && inst.op->matrix == nullptr) {
+  if (inst.dst.kind == InstOperand::vector && inst.op->matrix == nullptr) {
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
     if (keeps_destination(inst)) reads.vector(inst.dst.reg, 1);
   }
@@ -132,7 +132,7 @@ void set_ranges(Inst& inst) {
   inst.ignores_exec = name == "v_readlane_b32" || name == "v_writelane_b32" || inst.op->cls == InstClass::matrix;
   const InstClass cls = inst.op->cls;
   inst.pure = cls == InstClass::valu || cls == InstClass::trans || cls == InstClass::salu || cls == InstClass::matrix;
-  if (inst.dst.kind == Operand::scalar && inst.dst.reg < 128)
+  if (inst.dst.kind == InstOperand::scalar && inst.dst.reg < code::scalar_registers)
     inst.scalar_write = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
   if (s.carry_out || s.result == Type::mask) inst.scalar_write = {inst.sdst, 2};
 }
@@ -141,15 +141,15 @@ void check_waits(Wave& wave, const Inst& inst) {
   const InFlight& in_flight = *wave.in_flight;
   if (!in_flight.any()) return;
   const bool partial_load = inst.op->memory != nullptr && inst.op->memory->half != 0; // the halves of a register arrive in order
-  for (const Range& r : inst.vector_reads)
+  for (const RegisterSpan& r : inst.vector_reads)
     if (r.count != 0 && in_flight.vector_pending(r) && !(partial_load && r.first == inst.dst.reg)) report(wave, inst, "reads", vector_name(r), r, {});
-  for (const Range& r : inst.scalar_reads)
+  for (const RegisterSpan& r : inst.scalar_reads)
     if (r.count != 0 && in_flight.scalar_pending(r)) report(wave, inst, "reads", scalar_name(r), {}, r);
   // A load into a register that an earlier load of the same counter fills returns after it, in order.
   const bool load = inst.op->memory != nullptr;
-  for (const Range& r : inst.vector_writes)
+  for (const RegisterSpan& r : inst.vector_writes)
     if (!load && r.count != 0 && in_flight.vector_pending(r)) report(wave, inst, "overwrites", vector_name(r), r, {});
-  if (const Range r = inst.scalar_write; r.count != 0 && in_flight.scalar_pending(r))
+  if (const RegisterSpan r = inst.scalar_write; r.count != 0 && in_flight.scalar_pending(r))
     report(wave, inst, "overwrites", scalar_name(r), {}, r);
 }
 

@@ -6,6 +6,27 @@
 
 namespace kiln::isa::rules {
 
+namespace {
+
+constexpr std::size_t soon = 8; // instructions behind a barrier
+
+// Some of `registers` are read or written by one of the next `count` instructions from `i` on, on some path.
+bool touched_soon(const KernelAnalysis& k, std::size_t i, std::size_t count, const std::vector<RegisterRange>& registers) {
+  for (const std::size_t end = k.program.blocks[k.program.block_of(i)].end; count > 0; ++i, --count) {
+    for (const RegisterRange r : registers)
+      if (k.uses[i].reads_any(r) || k.uses[i].writes_any(r)) return true;
+    if (i + 1 == end) {
+      const auto& next = k.program.blocks[k.program.block_of(i)].successors;
+      return std::any_of(next.begin(), next.end(), [&](std::size_t block) {
+        return count > 1 && touched_soon(k, k.program.blocks[block].begin, count - 1, registers);
+      });
+    }
+  }
+  return false;
+}
+
+} // namespace
+
 void sync001(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
     const std::size_t next = p.instruction + 1;
@@ -17,9 +38,13 @@ void sync001(const KernelAnalysis& k, FindingSink& sink) {
       return a && a->op.direction == MemoryDirection::load && !a->op.to_lds;
     });
     if (!only_loads) continue; // stores and LDS DMA are what other waves may wait for
+    std::vector<RegisterRange> loaded;
+    for (const std::size_t i : p.waits_for) loaded.push_back(k.memory.find(i)->data);
+    if (touched_soon(k, next, soon + 1, loaded)) continue; // the wait would stand behind the barrier, and cost as much
     sink.add({.message = fmt::format("waits for all of {} before a barrier that orders LDS", plural(p.waits_for.size(), "load")),
               .evidence = {{"loads", number(p.waits_for.size()), "instructions"}},
-              .instructions = {p.instruction, next}});
+              .instructions = {p.instruction, next},
+              .cause = "drain"});
   }
 }
 
@@ -34,7 +59,8 @@ void sync002(const KernelAnalysis& k, FindingSink& sink) {
         sink.add({.message =
                       fmt::format("no memory is accessed between this barrier and the one at {:#x}", k.instruction(last).address),
                   .evidence = {{"instructions_between", number(i - last - 1), "instructions"}},
-                  .instructions = {i, last}});
+                  .instructions = {i, last},
+                  .cause = "barriers"});
       last = i;
     }
   }

@@ -26,7 +26,7 @@ void cvt001(const KernelAnalysis& k, FindingSink& sink) {
       }
   }
   if (found.empty()) return;
-  const bool native = k.target->lds_read_banks == 64;
+  const bool native = k.target->native_bf16_convert;
   sink.add({.message = fmt::format("{} to bf16 in integer arithmetic, 5 instructions or more each{}",
                                    plural(found.size(), "rounding"), native ? "; this target has v_cvt_pk_bf16_f32" : ""),
             .evidence = {{"roundings", number(found.size()), ""}},

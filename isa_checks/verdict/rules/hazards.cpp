@@ -1,52 +1,103 @@
 // HAZ001, HAZ002, HAZ003: wait states between instructions, and LDS that is read too early.
-#include "isa_checks/verdict/rules/hazard_table.h"
+#include "isa_checks/decode/hazard_traits.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
+#include <span>
+#include <tuple>
+#include <vector>
 
 namespace kiln::isa::rules {
 namespace {
 
-// Looks back from `consumer` over all predecessors for a producer that is too close; the first one found.
 struct TooClose {
-  std::size_t producer;
-  int states, needed;
-  std::string_view what;
+  std::size_t producer = 0;
+  int states = 0; // between the two
+  Hazard hazard;
 };
-// `made` is hazards_made of every instruction.
-std::optional<TooClose> too_close(const KernelAnalysis& k, std::size_t consumer, std::size_t block_of_it, const std::vector<std::uint8_t>& made) {
-  const std::uint8_t met = hazards_met(k, consumer);
-  if (met == 0) return std::nullopt;
-  const int reach = k.matrix.uses.empty() ? most_states_without_matrix : most_hazard_states;
-  struct Step {
-    std::size_t block, end; // looks at instructions [begin of block, end), last first
-    int states;
-  };
-  std::vector<Step> work; // of paths that leave the consumer's block
-  std::set<std::pair<std::size_t, int>> seen;
-  for (std::optional<Step> next = Step{block_of_it, consumer, 0}; next;) {
-    auto [block, i, states] = *next;
-    bool far = false;
-    while (i > k.program.blocks[block].begin && !far) {
-      --i;
-      if ((made[i] & met) != 0)
-        if (const auto hazard = hazard_between(k, i, consumer); hazard && states < hazard->states) return TooClose{i, states, hazard->states, hazard->name};
-      states += std::max(1, nop_states(k, i));
-      far = states >= reach;
-    }
-    if (!far)
-      for (const std::size_t before : k.program.blocks[block].predecessors)
-        if (seen.insert({before, states}).second) work.push_back({before, k.program.blocks[before].end, states});
-    next.reset();
-    if (!work.empty()) {
-      next = work.back();
-      work.pop_back();
-    }
+
+// A way back from an instruction, within one block and on to its predecessors.
+struct WayBack {
+  std::size_t block = 0, end = 0; // looks at instructions [begin of block, end), last first
+  int distance = 0;               // wait states from the issue of the instruction at `end` to that of the consumer
+  int matrix_distance = -1;       // likewise of the latest matrix instruction; -1: none on the way
+  std::vector<const HazardTraits*> matrices = {};  // on the way
+  std::vector<std::span<const std::size_t>> awaited = {}; // what waits for 0 on the way wait for
+};
+
+// Looks back from one instruction over all predecessors for another that is too close. Ends where so much time has passed that
+// no hazard is left: by wait states, by the passes of matrix instructions that had to be issued between (as target/hazards.h's
+// IssueClock), or by a wait for a memory operation that was issued between, which takes longer than any hazard.
+class LookBack {
+public:
+  explicit LookBack(const KernelAnalysis& k) : k_(k), reach_(k.matrix.uses.empty() ? most_states_without_matrix : most_hazard_states) {
+    traits_.reserve(k.program.instructions.size());
+    for (std::size_t i = 0; i < k.program.instructions.size(); ++i)
+      traits_.push_back(hazard_traits(k.instruction(i), k.operands[i], k.uses[i], *k.target));
   }
-  return std::nullopt;
+  const HazardTraits& traits(std::size_t i) const { return traits_[i]; }
+
+  std::optional<TooClose> from(std::size_t consumer, std::size_t block) const {
+    const HazardTraits& second = traits_[consumer];
+    if (second.consumes == 0) return std::nullopt;
+    std::set<std::tuple<std::size_t, int, int>> seen;
+    std::vector<WayBack> work{{.block = block, .end = consumer, .matrix_distance = second.passes != 0 ? 0 : -1}};
+    while (!work.empty()) {
+      WayBack way = std::move(work.back());
+      work.pop_back();
+      if (const auto found = follow(way, second)) return found;
+      if (way.distance >= reach_) continue;
+      for (const std::size_t before : k_.program.blocks[way.block].predecessors)
+        if (seen.insert({before, way.distance, way.matrix_distance}).second) {
+          work.push_back(way);
+          work.back().block = before;
+          work.back().end = k_.program.blocks[before].end;
+        }
+    }
+    return std::nullopt;
+  }
+
+private:
+  std::optional<TooClose> follow(WayBack& way, const HazardTraits& second) const {
+    for (std::size_t i = way.end; i > k_.program.blocks[way.block].begin && way.distance < reach_;) {
+      const HazardTraits& first = traits_[--i];
+      way.distance += first.states;
+      if (first.passes != 0 && way.matrix_distance >= 0) way.distance = std::max(way.distance, way.matrix_distance + first.passes);
+      if ((first.produces & second.consumes) != 0 && !(first.passes != 0 && result_overwritten(first, second, way.matrices))) {
+        const Hazard hazard = hazard_between(first, second, *k_.target, HazardEvidence::table);
+        if (const int between = way.distance - first.states; between < hazard.states) return TooClose{i, between, hazard};
+      }
+      if (first.passes != 0) {
+        way.matrix_distance = way.distance;
+        way.matrices.push_back(&first);
+      }
+      if (k_.classes[i] == InstructionClass::wait) note_wait(way, i);
+      if (is_awaited(way, i)) way.distance = reach_;
+    }
+    return std::nullopt;
+  }
+
+  void note_wait(WayBack& way, std::size_t wait) const {
+    const auto& points = k_.waits.points;
+    auto p = std::lower_bound(points.begin(), points.end(), wait, [](const WaitPoint& x, std::size_t i) { return x.instruction < i; });
+    for (; p != points.end() && p->instruction == wait; ++p)
+      if (p->value == 0) way.awaited.push_back(p->waits_for);
+  }
+  static bool is_awaited(const WayBack& way, std::size_t i) {
+    return std::any_of(way.awaited.begin(), way.awaited.end(), [i](auto list) { return std::binary_search(list.begin(), list.end(), i); });
+  }
+
+  const KernelAnalysis& k_;
+  const int reach_; // wait states
+  std::vector<HazardTraits> traits_; // by instruction
+};
+
+Severity severity_of(HazardEvidence evidence) {
+  return evidence == HazardEvidence::agreed ? Severity::error : Severity::warning;
 }
 
 bool waits_for(const KernelAnalysis& k, std::size_t wait, std::size_t operation) {
@@ -96,18 +147,18 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void haz002(const KernelAnalysis& k, FindingSink& sink) {
-  std::vector<std::uint8_t> made(k.program.instructions.size());
-  for (std::size_t i = 0; i < made.size(); ++i) made[i] = hazards_made(k, i);
+  const LookBack look(k);
   std::size_t block = 0;
   for (const std::size_t i : all_instructions(k)) {
     while (k.program.blocks[block].end <= i) ++block;
-    if (const auto found = too_close(k, i, block, made))
-      sink.add({.message = fmt::format("{}: {} after {:#x} {}, {} needed", found->what,
+    if (const auto found = look.from(i, block))
+      sink.add({.message = fmt::format("{} {} after {:#x} {}, {} needed", found->hazard.what,
                                        plural(static_cast<std::size_t>(found->states), "wait state"),
-                                       k.instruction(found->producer).address, k.mnemonic(found->producer), found->needed),
+                                       k.instruction(found->producer).address, k.mnemonic(found->producer), found->hazard.states),
                 .evidence = {{"states", static_cast<double>(found->states), "wait states"},
-                             {"needed", static_cast<double>(found->needed), "wait states"}},
-                .instructions = {i, found->producer}});
+                             {"needed", static_cast<double>(found->hazard.states), "wait states"}},
+                .instructions = {i, found->producer},
+                .severity = severity_of(found->hazard.evidence)});
   }
 }
 

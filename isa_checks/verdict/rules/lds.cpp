@@ -51,19 +51,25 @@ void lds002(const KernelAnalysis& k, FindingSink& sink) {
   for (const MemoryAccess& a : k.memory.accesses) {
     if (!a.banks || a.banks->needed < 2 * a.banks->ideal || a.banks->ideal == 0) continue;
     const std::uint32_t extra = a.banks->needed - a.banks->ideal;
-    sink.add({.message = fmt::format("{}-way bank conflict: {} passes where {} would do{}", a.banks->worst, a.banks->needed,
-                                     a.banks->ideal, a.lanes_known ? "" : " (all lanes taken to be on)"),
+    const auto m = k.mnemonic(a.instruction);
+    const int width = m.starts_with("ds_read2") || m.starts_with("ds_write2") ? a.op.bytes / 2 : a.op.bytes; // two accesses
+    const std::string_view source =
+        lds_bank_source(k.target->lds_read_banks, a.op.direction == MemoryDirection::store, width);
+    const bool little = a.loop == nothing && extra < 16;
+    sink.add({.message = fmt::format("{}-way bank conflict of {} B a lane: {} passes where {} would do, by {} banks{}", a.banks->worst,
+                                     width, a.banks->needed, a.banks->ideal, source, a.lanes_known ? "" : " (all lanes taken to be on)"),
               .evidence = {{"passes", static_cast<double>(a.banks->needed), "cycles"},
                            {"ideal", static_cast<double>(a.banks->ideal), "cycles"},
                            {"extra", static_cast<double>(extra), "cycles"},
                            {"worst", static_cast<double>(a.banks->worst), ""}},
               .instructions = {a.instruction},
-              .severity = a.loop == nothing && extra < 16 ? std::optional(Severity::info) : std::nullopt});
+              .severity = little || source == "assumed" ? std::optional(Severity::info) : std::nullopt,
+              .cause = fmt::format("{} {} {}", m, a.banks->worst, a.banks->needed)});
   }
 }
 
 void lds003(const KernelAnalysis& k, FindingSink& sink) {
-  if (k.target->lds_read_banks != 64) return; // gfx950 has the transposing reads
+  if (!k.target->lds_transpose_reads) return;
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions in_loop = k.instructions_of(loop);
     if (named(k, in_loop, "v_mfma_").empty()) continue;

@@ -19,10 +19,13 @@ Instructions with_literal(const KernelAnalysis& k, const Instructions& list, std
   return where(list, [&](std::size_t i) { return has_literal(k, i, bits); });
 }
 
-// Where what costs some instructions costs most: in loops, or anywhere when there are no loops.
+// Instructions of the innermost loops; of the whole kernel when it has no loops.
 Instructions hot_instructions(const KernelAnalysis& k) {
   if (k.program.loops.empty()) return all_instructions(k);
-  return where(all_instructions(k), [&](std::size_t i) { return k.loop_of(i) != nothing; });
+  return where(all_instructions(k), [&](std::size_t i) {
+    const std::size_t loop = k.loop_of(i);
+    return loop != nothing && k.is_innermost(loop);
+  });
 }
 
 // Two instructions of one name, one after the other, that a packed one could be: registers 2n and 2n + 1.
@@ -78,7 +81,7 @@ void mth002(const KernelAnalysis& k, FindingSink& sink) {
   if (found.empty()) return;
   const Instructions high = named(k, hot, "v_mul_hi_u32");
   sink.add({.message = fmt::format("{} by numbers that are not known when compiling{}", plural(found.size(), "integer division"),
-                                   k.program.loops.empty() ? "" : ", in loops"),
+                                   k.program.loops.empty() ? "" : ", in innermost loops"),
             .evidence = {{"divisions", number(found.size()), ""}, {"v_mul_hi_u32", number(high.size()), "instructions"}},
             .instructions = found});
 }

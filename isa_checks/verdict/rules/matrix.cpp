@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 
 namespace kiln::isa::rules {
 
@@ -40,21 +41,24 @@ void mfm002(const KernelAnalysis& k, FindingSink& sink) {
 
 void mfm003(const KernelAnalysis& k, FindingSink& sink) {
   constexpr int many = 4; // wait states
-  std::map<std::size_t, std::pair<Instructions, int>> loops;
+  struct Stall {
+    std::set<std::size_t> nops; // several results may wait in one s_nop
+    int states = 0;
+  };
+  std::map<std::size_t, Stall> loops;
   for (const MatrixUse& use : k.matrix.uses)
     if (use.loop != nothing && use.nop_states >= many) {
-      auto& [list, states] = loops[use.loop];
-      list.push_back(use.instruction);
-      list.push_back(use.reader);
-      states = std::max(states, use.nop_states);
+      Stall& stall = loops[use.loop];
+      for (std::size_t i = use.instruction + 1; i < use.reader; ++i)
+        if (nop_states(k, i) > 0) stall.nops.insert(i);
+      stall.states = std::max(stall.states, use.nop_states);
     }
-  for (const auto& [loop, found] : loops)
+  for (const auto& [loop, stall] : loops)
     sink.add({.message = fmt::format("{} in s_nop until a matrix result may be read ({})",
-                                     plural(static_cast<std::size_t>(found.second), "wait state"),
-                                     plural(found.first.size() / 2, "place")),
-              .evidence = {{"states", static_cast<double>(found.second), "wait states"},
-                           {"places", number(found.first.size() / 2), ""}},
-              .instructions = found.first,
+                                     plural(static_cast<std::size_t>(stall.states), "wait state"),
+                                     plural(stall.nops.size(), "s_nop")),
+              .evidence = {{"states", static_cast<double>(stall.states), "wait states"}, {"nops", number(stall.nops.size()), ""}},
+              .instructions = Instructions(stall.nops.begin(), stall.nops.end()),
               .loop = loop});
 }
 
@@ -71,7 +75,7 @@ void mfm004(const KernelAnalysis& k, FindingSink& sink) {
     for (const MatrixUse* use : uses) list.push_back(use->instruction);
     sink.add({.message = fmt::format("all {} accumulate onto the same registers", plural(list.size(), "matrix operation")),
               .evidence = {{"instructions", number(list.size()), "instructions"},
-                           {"clocks", static_cast<double>(uses[0]->shape.cycles), "cycles"}},
+                           {"clocks", static_cast<double>(uses[0]->shape.cycles()), "cycles"}},
               .instructions = list,
               .loop = loop});
   }

@@ -11,14 +11,13 @@ namespace {
 
 constexpr int widest = 16; // bytes a lane
 
-bool has_wide_dma(const KernelAnalysis& k) { return k.target->lds_read_banks == 64; } // gfx950: 12 and 16 bytes a lane
 
 // Loads, or stores, of one innermost loop: a finding when at least half of those that every repetition executes are narrow
 // (of all, when none is executed every time).
 void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, MemoryDirection direction) {
   const auto wanted = [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
-    return a && is_device(a->op) && a->op.direction == direction && (!a->op.to_lds || has_wide_dma(k));
+    return a && is_device(a->op) && a->op.direction == direction && (!a->op.to_lds || k.target->wide_lds_dma);
   };
   Instructions all = where(steady_instructions(k, loop), wanted);
   if (all.empty()) all = where(k.instructions_of(loop), wanted);
@@ -34,6 +33,11 @@ void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, Memory
                          {"narrowest", static_cast<double>(least), "B"}},
             .instructions = found,
             .loop = loop});
+}
+
+// sc1 alone is agent scope, sc0 alone workgroup scope (AMDGPUUsage, "Memory Model gfx942").
+bool of_system_scope(const KernelAnalysis& k, const MemoryAccess& a) {
+  return k.operands[a.instruction].has("scc") || (a.sc0 && a.sc1);
 }
 
 // Loads of one block, width and base that lie side by side.
@@ -68,9 +72,9 @@ void mem002(const KernelAnalysis& k, FindingSink& sink) {
 void mem006(const KernelAnalysis& k, FindingSink& sink) {
   Instructions found;
   for (const MemoryAccess& a : k.memory.accesses)
-    if (is_device(a.op) && a.op.direction != MemoryDirection::atomic && a.sc1) found.push_back(a.instruction);
+    if (is_device(a.op) && a.op.direction != MemoryDirection::atomic && of_system_scope(k, a)) found.push_back(a.instruction);
   if (found.empty()) return;
-  sink.add({.message = fmt::format("{} of system scope (sc1)", plural(found.size(), "load or store", "loads or stores")),
+  sink.add({.message = fmt::format("{} of system scope (sc0 sc1; scc on gfx90a)", plural(found.size(), "load or store", "loads or stores")),
             .evidence = {{"accesses", number(found.size()), "instructions"}},
             .instructions = found});
 }
@@ -129,7 +133,7 @@ void mem011(const KernelAnalysis& k, FindingSink& sink) {
     const Instructions staged = where(k.instructions_of(loop), [&](std::size_t i) {
       const MemoryAccess* a = k.memory.find(i);
       if (!a || !is_device(a->op) || a->op.direction != MemoryDirection::load || a->op.to_lds || a->data.count == 0) return false;
-      const bool possible = a->op.bytes == 4 || (has_wide_dma(k) && (a->op.bytes == 12 || a->op.bytes == 16));
+      const bool possible = a->op.bytes == 4 || (k.target->wide_lds_dma && (a->op.bytes == 12 || a->op.bytes == 16));
       if (!possible) return false;
       const Readers readers = readers_of(k.program, k.uses, i, a->data);
       return readers.complete && !readers.list.empty() &&

@@ -1,6 +1,7 @@
-// Completing findings.
+// Completing findings, and joining those of one cause.
 #include "isa_checks/verdict/rules/sink.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace kiln::isa {
 
@@ -12,6 +13,7 @@ void FindingSink::add(Claim claim) {
   f.arch = kernel_.facts.arch;
   f.message = std::move(claim.message);
   f.evidence = std::move(claim.evidence);
+  f.path = std::move(claim.path);
   f.why = rule_->why;
   f.advice = rule_->advice;
   if (!claim.instructions.empty()) {
@@ -21,7 +23,6 @@ void FindingSink::add(Claim claim) {
     f.instruction = instruction.text;
     for (const std::size_t other : claim.instructions)
       if (other != first) f.others.push_back(kernel_.program.instructions[other].address);
-    std::sort(f.others.begin(), f.others.end());
     if (!kernel_.lines.empty() && kernel_.lines[first].known()) {
       f.file = kernel_.lines[first].file;
       f.line = kernel_.lines[first].line;
@@ -29,7 +30,32 @@ void FindingSink::add(Claim claim) {
     if (claim.loop == nothing) claim.loop = kernel_.loop_of(first);
   }
   if (claim.loop != nothing) f.loop = kernel_.program.loop_name(claim.loop);
+  if (!claim.cause.empty()) {
+    const auto [group, is_new] =
+        groups_.try_emplace(fmt::format("{} {} {} {}", f.rule, claim.loop, static_cast<int>(f.severity), claim.cause), findings_.size(), 0U);
+    ++group->second.places;
+    if (!is_new) {
+      Finding& known = findings_[group->second.finding];
+      if (f.address) known.others.push_back(*f.address);
+      known.others.insert(known.others.end(), f.others.begin(), f.others.end());
+      return;
+    }
+  }
   findings_.push_back(std::move(f));
+}
+
+std::vector<Finding> FindingSink::take() {
+  for (const auto& [key, group] : groups_) {
+    if (group.places == 1) continue;
+    Finding& f = findings_[group.finding];
+    f.message += fmt::format("; {} such places{}", group.places, f.loop.empty() ? "" : " in the loop");
+    f.evidence.push_back({"places", static_cast<double>(group.places), ""});
+  }
+  for (Finding& f : findings_) {
+    std::ranges::sort(f.others);
+    f.others.erase(std::ranges::unique(f.others).begin(), f.others.end());
+  }
+  return std::move(findings_);
 }
 
 } // namespace kiln::isa

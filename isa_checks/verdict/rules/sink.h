@@ -3,6 +3,7 @@
 #include "isa_checks/analysis/kernel_analysis.h"
 #include "isa_checks/verdict/lint.h"
 #include "isa_checks/verdict/rule.h"
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@ struct Claim {
   std::vector<std::size_t> instructions = {}; // by index; the first is the finding's place, the rest are `others`
   std::size_t loop = nothing;                 // nothing: the innermost around the first instruction
   std::optional<Severity> severity = {};      // when it is not the rule's
+  // Claims of one rule, loop, severity and cause become one finding: the first of them, with the places of all. "": never.
+  std::string cause = {};
+  std::vector<std::string> path = {}; // see Finding
 };
 
 class FindingSink {
@@ -25,13 +29,18 @@ public:
   const LintOptions& options() const { return options_; }
   void begin(const Rule& rule) { rule_ = &rule; }
   void add(Claim claim);
-  std::vector<Finding> take() { return std::move(findings_); }
+  std::vector<Finding> take();
 
 private:
   const KernelAnalysis& kernel_;
   const LintOptions& options_;
   const Rule* rule_ = nullptr;
   std::vector<Finding> findings_;
+  struct Group {
+    std::size_t finding; // index
+    std::size_t places;  // claims in it
+  };
+  std::map<std::string, Group> groups_; // by rule, loop, severity and cause
 };
 
 } // namespace kiln::isa

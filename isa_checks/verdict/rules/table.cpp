@@ -1,370 +1,69 @@
-// The table of rules: their words, and which function each is.
+// The table of rules: each line of rules.def joined with its page. The pages are embedded at build time (cmake/embed_pages.cmake).
 #include "isa_checks/verdict/rule.h"
 #include "isa_checks/verdict/rules/rules.h"
+#include "isa_checks/error.h"
+#include "isa_checks/verdict/expectations_file.h"
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <iterator>
 
 namespace kiln::isa {
 namespace {
 
 using enum Severity;
 
-// clang-format off: an entry is its words
-constexpr Rule table[] = {
-    {.id = "MEM001", .name = "narrow-global-access", .severity = warning, .on = true,
-     .summary = "narrow accesses of device memory in a hot loop",
-     .why = "a vector memory instruction moves 64 times its width: narrow ones take up to four times the issue slots,"
-            " counter places and address arithmetic for the same bytes",
-     .advice = "vector types (float4, uint4, ext_vector_type), __builtin_assume_aligned, more elements a thread, "
-               "__restrict__; on gfx950 the LDS transfers of 16 B",
-     .check = rules::mem001},
-    {.id = "MEM002", .name = "flat-access", .severity = warning, .on = true,
-     .summary = "flat instructions instead of global or LDS ones",
-     .why = "flat counts in vmcnt and lgkmcnt and may return out of order with both, so that every use waits for "
-            "everything; it has no scalar base and a shorter offset",
-     .advice = "keep pointers as kernel arguments instead of loading them from memory, __restrict__, cast to "
-               "address_space(1), no selection between LDS and global pointers, no volatile through generic pointers",
-     .check = rules::mem002},
-    {.id = "MEM003", .name = "uncoalesced-access", .severity = warning, .on = true,
-     .summary = "the lanes of a wave lie on far more cache lines than their bytes need",
-     .why = "caches and memory move lines of 128 B: what the lanes do not use of a line is moved for nothing, and "
-            "each line is a request of its own",
-     .advice = "swap the index order so that neighbouring lanes read neighbouring data, transpose through LDS, vectorise"
-               " along the contiguous dimension",
-     .check = rules::mem003},
-    {.id = "MEM004", .name = "vector-address-arithmetic", .severity = info, .on = false,
-     .summary = "64-bit vector addresses that a loop computes",
-     .why = "the form with a scalar base needs one register and no 64-bit addition an access",
-     .advice = "index with unsigned 32-bit offsets from a uniform base, raw buffer loads, several immediate offsets from"
-               " one address",
-     .check = rules::mem004},
-    {.id = "MEM005", .name = "address-overhead", .severity = info, .on = false,
-     .summary = "two or more address instructions for each memory access",
-     .why = "the vector ALU that computes addresses is the one that does the work",
-     .advice = "unsigned 32-bit indices, pointers that advance by a constant, immediate offsets (13 bits, signed), "
-               "buffer instructions with a scalar offset",
-     .check = rules::mem005},
-    {.id = "MEM006", .name = "system-scope-access", .severity = warning, .on = true,
-     .summary = "loads or stores of system scope",
-     .why = "sc1 makes an access pass by caches that other devices do not see: volatile and system-scope atomics do "
-            "that",
-     .advice = "remove volatile; atomics of agent or workgroup scope (__hip_atomic_load with __HIP_MEMORY_SCOPE_AGENT)",
-     .check = rules::mem006},
-    {.id = "MEM008", .name = "power-of-two-stride", .severity = info, .on = false,
-     .summary = "lanes lie a multiple of 512 B apart",
-     .why = "addresses so far apart fall on few memory channels, and on few translations of the TLB",
-     .advice = "pad the leading dimension by 128 B, or change the order of tiles",
-     .check = rules::mem008},
-    {.id = "MEM009", .name = "scalar-load-in-loop", .severity = info, .on = false,
-     .summary = "scalar loads in a hot loop",
-     .why = "scalar loads return in any order, so their use waits for lgkmcnt(0) and thereby for all of LDS",
-     .advice = "load uniform values before the loop, several with one s_load_dwordx16, or one repetition ahead",
-     .check = rules::mem009},
-    {.id = "MEM010", .name = "adjacent-narrow-loads", .severity = warning, .on = true,
-     .summary = "neighbouring narrow loads that could be one wide load",
-     .why = "each load takes an issue slot and a counter place; without __restrict__ the compiler often waits for "
-            "each alone",
-     .advice = "__restrict__, vector types, alignas(16), memcpy of a struct whose alignment is known",
-     .check = rules::mem010},
-    {.id = "MEM011", .name = "staging-through-registers", .severity = info, .on = false,
-     .summary = "data goes through registers to LDS unchanged",
-     .why = "a transfer straight to LDS needs no vector registers and no LDS store",
-     .advice = "__builtin_amdgcn_global_load_lds or raw_ptr_buffer_load_lds, 16 B at once on gfx950",
-     .check = rules::mem011},
-    {.id = "LDS001", .name = "mergeable-lds-access", .severity = info, .on = false,
-     .summary = "neighbouring LDS accesses that could be one",
-     .why = "an LDS instruction of 4 B a lane reaches half of the peak, one of 16 B 80 % (ROCm profiler "
-            "documentation)",
-     .advice = "vector types in __shared__, alignas(16), a layout that is contiguous along what one lane reads",
-     .check = rules::lds001},
-    {.id = "LDS002", .name = "lds-bank-conflict", .severity = warning, .on = true,
-     .summary = "lanes of one service group meet in the same bank",
-     .why = "conflicting lanes are served one after the other: a four-way conflict leaves a quarter of the bandwidth",
-     .advice = "pad rows (and look at the write side too), or XOR the row into the column; a pad that cures gfx942's 32 "
-               "banks may leave conflicts on gfx950's 64",
-     .check = rules::lds002},
-    {.id = "LDS003", .name = "transposing-reads-by-hand", .severity = info, .on = false,
-     .summary = "16-bit or 8-bit LDS reads beside matrix operations",
-     .why = "gfx950 has LDS reads that transpose: ds_read_b64_tr_b16, _b8 and _b4, ds_read_b96_tr_b6",
-     .advice = "__builtin_amdgcn_ds_read_tr16_b64 and its relatives",
-     .check = rules::lds003},
-    {.id = "WAIT001", .name = "no-load-in-flight", .severity = warning, .on = true,
-     .summary = "no load is in flight when the next repetition begins",
-     .why = "each repetition then pays the whole latency of memory, which only other waves can hide",
-     .advice = "load the next tile before computing this one, unroll by two with alternating registers, num_stages=2 in "
-               "Triton, transfers to LDS with a late wait",
-     .check = rules::wait001},
-    {.id = "WAIT002", .name = "load-used-at-once", .severity = warning, .on = true,
-     .summary = "a load is waited for within four instructions",
-     .why = "a load of device memory takes hundreds of cycles, and these instructions none of them",
-     .advice = "issue all loads of a repetition first, move independent arithmetic between, load ahead",
-     .check = rules::wait002},
-    {.id = "WAIT003", .name = "over-strict-wait", .severity = warning, .on = true,
-     .summary = "a wait completes more than is used before the next one",
-     .why = "the surplus loads would have had longer to arrive (triton issue 6310: vmcnt(0) where 3, 2, 1, 0 were "
-            "expected)",
-     .advice = "issue loads in the order of their use, do not mix buffer, global and flat in one pipeline, give alias "
-               "scopes to transfers to LDS",
-     .check = rules::wait003},
-    {.id = "WAIT004", .name = "counter-saturation", .severity = info, .on = false,
-     .summary = "as many operations outstanding as the counter counts",
-     .why = "vmcnt has 6 bits and lgkmcnt 4: beyond 63 and 15 the wave stalls at issue",
-     .advice = "wider accesses, or a burst in two parts",
-     .check = rules::wait004},
-    {.id = "WAIT005", .name = "prefetch-defeated-by-copy", .severity = warning, .on = true,
-     .summary = "prefetched data is copied within the same repetition",
-     .why = "the copy must wait for the load, so that nothing is in flight when the next repetition begins",
-     .advice = "unroll by two and alternate two sets of registers, or index an array with what is constant after "
-               "unrolling",
-     .check = rules::wait005},
-    {.id = "WAIT006", .name = "lds-read-used-at-once", .severity = info, .on = false,
-     .summary = "an LDS read is waited for within two instructions",
-     .why = "LDS takes tens of cycles (2 to 64 in LLVM's model of 4 each)",
-     .advice = "issue the reads for the next matrix operation before the current one",
-     .check = rules::wait006},
-    {.id = "WAIT007", .name = "scalar-wait-in-loop", .severity = info, .on = false,
-     .summary = "a loop waits for its own scalar loads",
-     .why = "scalar loads are only complete at lgkmcnt(0), which waits for LDS too",
-     .advice = "load before the loop, or one repetition ahead",
-     .check = rules::wait007},
-    {.id = "SYNC001", .name = "drain-before-barrier", .severity = warning, .on = true,
-     .summary = "all loads are waited for before a barrier in a loop",
-     .why = "a barrier orders LDS: loads into registers need not be complete for it (triton pull request 10626 gained"
-            " 1.8 to 8 % by one barrier less a repetition)",
-     .advice = "fences of workgroup scope for LDS only (__builtin_amdgcn_fence(..., \"workgroup\", \"local\")), the raw "
-               "barrier builtin, loads issued after the exchange",
-     .check = rules::sync001},
-    {.id = "SYNC002", .name = "barriers-without-access-between", .severity = info, .on = false,
-     .summary = "two barriers with no access of memory between",
-     .why = "the second meeting of all waves orders nothing",
-     .advice = "merge the barriers",
-     .check = rules::sync002},
-    {.id = "SYNC003", .name = "barrier-in-single-wave", .severity = info, .on = true,
-     .summary = "a barrier in a workgroup of one wave",
-     .why = "one wave has nobody to wait for",
-     .advice = "__launch_bounds__(64), with which the compiler removes barriers",
-     .check = rules::sync003},
-    {.id = "SPL001", .name = "scratch-memory", .severity = error, .on = true,
-     .summary = "scratch memory is used",
-     .why = "memory of one lane goes through the vector cache path and, at 64 lanes a wave, soon beyond the caches",
-     .advice = "unroll loops so that arrays are indexed by constants, keep fewer values live, state launch bounds, or "
-               "index LDS instead",
-     .check = rules::spl001},
-    {.id = "SPL002", .name = "vgpr-spills", .severity = error, .on = true,
-     .summary = "vector registers are spilled to scratch memory",
-     .why = "each spill is a store and a load of 256 bytes a wave through the vector memory path",
-     .advice = "state the workgroup size (__launch_bounds__), ask for fewer waves (amdgpu_waves_per_eu), use smaller "
-               "tiles",
-     .check = rules::spl002},
-    {.id = "SPL003", .name = "sgpr-spills", .severity = warning, .on = true,
-     .summary = "scalar registers are kept in lanes of vector registers",
-     .why = "each is a vector instruction there and back, with wait states before its use",
-     .advice = "fewer uniform values alive at once, structs by pointer, less unrolling",
-     .check = rules::spl003},
-    {.id = "SPL004", .name = "accumulation-register-copies", .severity = info, .on = false,
-     .summary = "more copies to and from accumulation registers than matrix operations",
-     .why = "the file is unified since gfx90a: such copies are spills to the other half",
-     .advice = "lower the register pressure, amdgpu-agpr-alloc, accumulate in ordinary vector registers",
-     .check = rules::spl004},
-    {.id = "SPL005", .name = "dynamic-stack", .severity = warning, .on = true,
-     .summary = "the stack has no fixed size",
-     .why = "recursion or indirect calls: scratch is sized for the worst case, and nothing was inlined",
-     .advice = "remove recursion and function pointers, or force inlining",
-     .check = rules::spl005},
-    {.id = "OCC001", .name = "vgprs-above-boundary", .severity = warning, .on = true,
-     .summary = "a few vector registers less would give another wave",
-     .why = "registers come in granules of 8: the last few cost a whole wave of each SIMD",
-     .advice = "amdgpu_waves_per_eu or Triton's waves_per_eu, recompute instead of keeping, unroll less",
-     .check = rules::occ001},
-    {.id = "OCC002", .name = "lds-limits-occupancy", .severity = warning, .on = true,
-     .summary = "LDS allows fewer waves than the registers do",
-     .why = "the waves that would hide latency have no place on the CU",
-     .advice = "smaller tiles, buffers that share space, fewer stages, a larger workgroup on the same tile",
-     .check = rules::occ002},
-    {.id = "OCC003", .name = "many-sgprs", .severity = info, .on = false,
-     .summary = "more than 100 scalar registers",
-     .why = "LLVM counts 7 waves per SIMD above 100; whether the hardware does has not been confirmed",
-     .advice = "fewer uniform values",
-     .check = rules::occ003},
-    {.id = "LCH001", .name = "default-workgroup-bound", .severity = info, .on = false,
-     .summary = "the workgroup size is not bounded",
-     .why = "without a bound the compiler assumes 1024 lanes: at most 128 VGPRs, and no barrier can be removed",
-     .advice = "__launch_bounds__(256) or amdgpu_flat_work_group_size",
-     .check = rules::lch001},
-    {.id = "LCH002", .name = "bound-costs-registers", .severity = warning, .on = true,
-     .summary = "the bound of 1024 lanes costs registers",
-     .why = "up to 1024 lanes the kernel may have 128 VGPRs, and spills the rest",
-     .advice = "__launch_bounds__ with the size that is launched",
-     .check = rules::lch002},
-    {.id = "LCH003", .name = "non-uniform-workgroups", .severity = info, .on = false,
-     .summary = "whole workgroups are not promised",
-     .why = "partial workgroups need the remainders from hidden arguments",
-     .advice = "compile without -fno-offload-uniform-block",
-     .check = rules::lch003},
-    {.id = "LCH004", .name = "hidden-arguments", .severity = info, .on = false,
-     .summary = "hidden kernel arguments are loaded",
-     .why = "block and grid sizes from memory are loads and arithmetic where a constant would do; hostcall and heap "
-            "come from printf, assert and malloc",
-     .advice = "the workgroup size as a template argument, __launch_bounds__ and a constant, no printf or assert in "
-               "release kernels",
-     .check = rules::lch004},
-    {.id = "LCH005", .name = "dead-arguments", .severity = info, .on = false,
-     .summary = "kernel arguments that nothing reads",
-     .why = "an interface that has rotted, and often a bug: a stride that is ignored",
-     .advice = "drop the argument, or use it",
-     .check = rules::lch005},
-    {.id = "LCH006", .name = "xnack-any", .severity = info, .on = false,
-     .summary = "built for any XNACK setting",
-     .why = "code that may be restarted after a page fault needs more wait states and registers",
-     .advice = "--offload-arch=gfx942:xnack-",
-     .check = rules::lch006},
-    {.id = "MTH001", .name = "exact-division", .severity = info, .on = true,
-     .summary = "f32 division to the last bit",
-     .why = "about 10 vector instructions with wait states, where v_rcp_f32 and a multiplication are two",
-     .advice = "-fno-hip-fp32-correctly-rounded-divide-sqrt, __fdividef, multiplication by a reciprocal",
-     .check = rules::mth001},
-    {.id = "MTH002", .name = "integer-division", .severity = warning, .on = true,
-     .summary = "integer division by a number that is not known",
-     .why = "about 20 vector instructions for 32 bits, 100 or more for 64",
-     .advice = "constexpr divisors, powers of two and masks, a multiplication by a magic number that the host computes, "
-               "32 instead of 64 bits",
-     .check = rules::mth002},
-    {.id = "MTH003", .name = "f64-in-f32-kernel", .severity = warning, .on = true,
-     .summary = "f64 arithmetic between f32 values",
-     .why = "mostly a literal without f: each operation becomes two conversions and an f64 instruction of two "
-            "registers",
-     .advice = "0.1f instead of 0.1, -cl-single-precision-constant",
-     .check = rules::mth003},
-    {.id = "MTH004", .name = "accurate-functions", .severity = info, .on = true,
-     .summary = "the accurate expansion of exp, log or sqrt",
-     .why = "expf is about 13 instructions, logf 12, sqrtf 14; the hardware's own v_exp_f32, v_log_f32 and v_sqrt_f32"
-            " are one each",
-     .advice = "__expf, __builtin_amdgcn_exp2f with log2(e) folded into a factor, -ffast-math or -fapprox-func",
-     .check = rules::mth004},
-    {.id = "MTH005", .name = "unpacked-f32", .severity = info, .on = false,
-     .summary = "pairs of f32 operations that one packed one does",
-     .why = "v_pk_add_f32, v_pk_mul_f32 and v_pk_fma_f32 do two an instruction",
-     .advice = "float2 or ext_vector_type(2) arithmetic, the SLP vectoriser",
-     .check = rules::mth005},
-    {.id = "MTH006", .name = "scalar-f16", .severity = info, .on = false,
-     .summary = "pairs of f16 operations that one packed one does",
-     .why = "v_pk_add_f16, v_pk_mul_f16 and v_pk_fma_f16 do two an instruction; there is no packed bf16 arithmetic",
-     .advice = "_Float16 ext_vector_type(2), __half2",
-     .check = rules::mth006},
-    {.id = "CVT001", .name = "software-bf16-rounding", .severity = info, .on = true,
-     .summary = "rounding to bf16 in integer arithmetic",
-     .why = "5 to 6 instructions a value; gfx950 has v_cvt_pk_bf16_f32 for two",
-     .advice = "gfx950: build for it and use the compiler's own conversion; gfx942: truncate where that is allowed, or "
-               "keep f32 longer",
-     .check = rules::cvt001},
-    {.id = "CVT002", .name = "single-fp8-conversions", .severity = info, .on = true,
-     .summary = "fp8 conversions of one value at a time",
-     .why = "the packed conversions take or give two values, and choose the half of a register",
-     .advice = "convert four values at a time: __builtin_amdgcn_cvt_pk_fp8_f32, cvt_pk_f32_fp8",
-     .check = rules::cvt002},
-    {.id = "CVT003", .name = "f16-converted-for-fma", .severity = info, .on = false,
-     .summary = "f16 values converted for fused multiply-adds only",
-     .why = "v_fma_mix_f32 reads f16 itself, v_dot2_f32_f16 two at a time",
-     .advice = "__builtin_amdgcn_fdot2; write a * b + c so that contraction can form v_fma_mix_f32",
-     .check = rules::cvt003},
-    {.id = "MFM001", .name = "half-rate-matrix", .severity = warning, .on = true,
-     .summary = "matrix instructions of gfx942's shapes on gfx950",
-     .why = "gfx950's shapes have twice the k in the same cycles",
-     .advice = "the shapes of doubled k, v_mfma_*_f8f6f4 for fp8; tiles to match",
-     .check = rules::mfm001},
-    {.id = "MFM002", .name = "f32-matrix-of-f16-data", .severity = info, .on = true,
-     .summary = "f32 matrix operations on values that were f16",
-     .why = "256 operations a clock and CU instead of 2048, and they share the vector ALU's multipliers",
-     .advice = "the f16 or bf16 matrix instructions on the unconverted values",
-     .check = rules::mfm002},
-    {.id = "MFM003", .name = "matrix-result-read-early", .severity = warning, .on = true,
-     .summary = "s_nop until a matrix result may be read, in a loop",
-     .why = "the wave stands still for the matrix unit's latency, and its SIMD with it when no other wave is ready",
-     .advice = "independent matrix or vector instructions between a result and its first reader",
-     .check = rules::mfm003},
-    {.id = "MFM004", .name = "single-accumulator", .severity = info, .on = true,
-     .summary = "all matrix operations of a loop accumulate onto the same registers",
-     .why = "each waits for the one before, and address and LDS work has nothing to hide behind",
-     .advice = "two to four independent accumulators: split k, or tile m or n",
-     .check = rules::mfm004},
-    {.id = "MFM005", .name = "multiply-adds-without-matrix", .severity = info, .on = false,
-     .summary = "many multiply-adds a load on the vector ALU",
-     .why = "the vector ALU does 256 f32 operations a clock and CU, the matrix unit 2048 in f16",
-     .advice = "matrix instructions, v_dot2_f32_f16",
-     .check = rules::mfm005},
-    {.id = "CF001", .name = "divergent-loop-exit", .severity = info, .on = false,
-     .summary = "lanes leave a loop one by one",
-     .why = "the wave repeats until its slowest lane has left",
-     .advice = "bounds that are the same for the wave (readfirstlane), long rows split over lanes",
-     .check = rules::cf001},
-    {.id = "CF002", .name = "waterfall-loop", .severity = warning, .on = true,
-     .summary = "a loop over the different values of a register",
-     .why = "an instruction that needs a scalar operand is repeated for each different value that lanes hold, up to "
-            "64 times",
-     .advice = "make the descriptor or index uniform, use global instead of buffer instructions",
-     .check = rules::cf002},
-    {.id = "CF003", .name = "divergent-branch-in-loop", .severity = info, .on = false,
-     .summary = "branches in a hot loop that lanes may take differently",
-     .why = "both sides are executed one after the other",
-     .advice = "v_cndmask through selection instead of branches, hoist, specialise",
-     .check = rules::cf003},
-    {.id = "CF004", .name = "call-in-loop", .severity = warning, .on = true,
-     .summary = "function calls in a loop",
-     .why = "a call drains all counters, saves registers by convention, and gives the kernel the largest need of all "
-            "callees",
-     .advice = "__forceinline__",
-     .check = rules::cf004},
-    {.id = "CF005", .name = "loop-exceeds-instruction-cache", .severity = info, .on = true,
-     .summary = "a loop larger than the instruction cache",
-     .why = "64 KiB (32 on gfx90a) serve two CUs: a larger loop is fetched from L2 in every repetition",
-     .advice = "unroll less, fewer specialised paths",
-     .check = rules::cf005},
-    {.id = "ATM001", .name = "unused-atomic-result", .severity = warning, .on = true,
-     .summary = "an atomic returns a value that nobody uses",
-     .why = "the returning form keeps a counter place and a register until the value is there",
-     .advice = "ignore the result of a relaxed atomic, so that the compiler takes the form without one",
-     .check = rules::atm001},
-    {.id = "ATM002", .name = "system-scope-atomic", .severity = warning, .on = true,
-     .summary = "atomics of system scope",
-     .why = "sc1 makes the operation coherent with other devices, beyond the L2 cache",
-     .advice = "__hip_atomic_fetch_add(..., __HIP_MEMORY_SCOPE_AGENT), unsafeAtomicAdd",
-     .check = rules::atm002},
-    {.id = "ATM003", .name = "compare-and-swap-loop", .severity = warning, .on = true,
-     .summary = "a compare-and-swap in a loop",
-     .why = "under contention most attempts are in vain; gfx90a and later add f32, f64 and packed f16 natively",
-     .advice = "native atomics (-munsafe-fp-atomics, unsafeAtomicAdd), or reduce within the workgroup first",
-     .check = rules::atm003},
-    {.id = "HAZ001", .name = "nop-density", .severity = info, .on = false,
-     .summary = "many wait states in a hot loop",
-     .why = "each is an issue slot in which this wave does nothing",
-     .advice = "independent instructions between; build for xnack-",
-     .check = rules::haz001},
-    {.id = "HAZ002", .name = "missing-wait-states", .severity = error, .on = true,
-     .summary = "wait states that the hardware needs are missing",
-     .why = "the hardware does not check these: the second instruction reads what was there before",
-     .advice = "s_nop or independent instructions between; compilers insert them, hand-written code and inline assembly "
-               "must",
-     .check = rules::haz002},
-    {.id = "HAZ003", .name = "lds-read-during-transfer", .severity = info, .on = false,
-     .summary = "LDS may be read while a transfer to it is in flight",
-     .why = "a transfer to LDS is counted by vmcnt, which LDS reads do not wait for",
-     .advice = "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\") and a barrier, or a wait for vmcnt",
-     .check = rules::haz003},
-    {.id = "PIN001", .name = "pinned-register-written", .severity = error, .on = true,
-     .summary = "a register that is kept for hand-written parts is written",
-     .why = "tiles that were placed in registers by hand are overwritten without any diagnostic",
-     .advice = "raise the compiler's register budget (amdgpu_num_vgpr), add the registers to the clobbers of inline "
-               "assembly",
-     .check = rules::pin001},
+constexpr Rule pages[] = {
+#include "rule_pages.inc"
 };
-// clang-format on
+
+constexpr char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+// The page of the rule that rules.def calls `name`. Does not compile when docs/rules has none.
+consteval Rule rule_of(std::string_view name, decltype(Rule::check) check) {
+  for (Rule rule : pages)
+    if (std::ranges::equal(rule.id, name, {}, {}, upper)) {
+      rule.check = check;
+      return rule;
+    }
+  throw "a rule of rules.def has no page in docs/rules";
+}
+
+constexpr Rule table[] = {
+#define KILN_RULE(name) rule_of(#name, rules::name),
+#include "isa_checks/verdict/rules/rules.def"
+#undef KILN_RULE
+};
+static_assert(std::size(table) == std::size(pages), "a page in docs/rules has no rule in rules.def");
 
 } // namespace
 
 std::span<const Rule> all_rules() { return table; }
 
 const Rule* find_rule(std::string_view id) {
+  const Rule* const rule = std::ranges::find(table, id, &Rule::id);
+  return rule == std::end(table) ? nullptr : rule;
+}
+
+bool names_rule(std::string_view word, std::string_view id) {
+  const auto lower = [](std::string_view text) {
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+  };
+  const std::string wanted = lower(word), own = lower(id);
+  const Rule* const rule = find_rule(id);
+  return !wanted.empty() && (own.starts_with(wanted) || matches_glob(wanted, own) || (rule && matches_glob(wanted, std::string(rule->name))));
+}
+
+std::vector<std::string> rules_named(std::string_view word, const std::string& what) {
+  std::vector<std::string> ids;
   for (const Rule& rule : table)
-    if (rule.id == id) return &rule;
-  return nullptr;
+    if (word == "all" || names_rule(word, rule.id)) ids.emplace_back(rule.id);
+  if (ids.empty())
+    throw Error(what, fmt::format("'{}' names none of the {} rules", word, std::size(table)),
+                "write an id, the beginning of one, or a name; isa_lint explain lists them");
+  return ids;
 }
 
 } // namespace kiln::isa

@@ -1,14 +1,17 @@
 // WAIT001 to WAIT007: what loops wait for, and when.
 #include "isa_checks/analysis/readers.h"
+#include "isa_checks/analysis/waits/wait_state.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 namespace kiln::isa::rules {
 namespace {
 
-constexpr int short_distance = 4; // instructions
+constexpr int short_distance = 4;   // instructions
+constexpr int hiding_distance = 64; // instructions between load and wait that hide a good part of a load's latency
 
 bool loads_device(const KernelAnalysis& k, std::size_t i) {
   const MemoryAccess* a = k.memory.find(i);
@@ -25,31 +28,63 @@ std::string place(const KernelAnalysis& k, std::size_t i) {
   return fmt::format("{:#x} {}", k.instruction(i).address, k.mnemonic(i));
 }
 
-// WAIT003: all that the wait completes lies before it in its block and comes in order; returns how many of them are used
-// before the next wait, barrier or end of the block. Nothing when that cannot be told.
-std::optional<std::size_t> needed_before_next_stop(const KernelAnalysis& k, const WaitPoint& p) {
+// All that a wait completes is loads into registers that were issued in its block and come in order.
+bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
   const Block& block = k.program.blocks[k.program.block_of(p.instruction)];
-  const bool exact =
-      p.least_outstanding == p.most_outstanding && p.waits_for.size() == static_cast<std::size_t>(p.most_outstanding - p.value);
-  if (!exact || p.waits_for.size() < 2) return std::nullopt;
-  for (const std::size_t i : p.waits_for) {
-    const bool vm = p.counter == WaitCounter::vmcnt;
+  if (p.least_outstanding != p.most_outstanding || p.waits_for.size() != static_cast<std::size_t>(p.most_outstanding - p.value))
+    return false;
+  return std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
     if (i < block.begin || i >= p.instruction || !a || a->op.to_lds || a->data.count == 0 ||
         a->op.direction != MemoryDirection::load)
-      return std::nullopt;
-    if (vm ? a->op.space != MemorySpace::global && a->op.space != MemorySpace::buffer : a->op.space != MemorySpace::lds)
-      return std::nullopt;
-  }
-  std::size_t needed = 0;
+      return false;
+    const bool device = a->op.space == MemorySpace::global || a->op.space == MemorySpace::buffer;
+    return p.counter == WaitCounter::vmcnt ? device : a->op.space == MemorySpace::lds;
+  });
+}
+
+struct LateLoads {
+  std::size_t needed;     // the first so many loads are used (read or overwritten) before a later wait would complete them
+  std::size_t later_wait; // the instruction that completes the last of the others
+};
+
+// Follows the block behind a wait as if the wait had not completed its loads. Nothing when the block ends before later waits of
+// the same counter complete all that was not used: what comes after the block may use them.
+std::optional<LateLoads> late_loads(const KernelAnalysis& k, const WaitPoint& p) {
+  const Block& block = k.program.blocks[k.program.block_of(p.instruction)];
+  const bool vm = p.counter == WaitCounter::vmcnt;
+  const std::size_t loads = p.waits_for.size();
+  std::size_t younger = static_cast<std::size_t>(p.value); // operations in flight that were issued after the loads
+  std::size_t needed = 0, completed = 0;                   // loads, from the oldest; the latter by later waits
   for (std::size_t i = p.instruction + 1; i < block.end; ++i) {
-    if (k.classes[i] == InstructionClass::barrier || wait_counts(k.instruction(i))) return needed;
-    for (std::size_t n = needed; n < p.waits_for.size(); ++n) {
+    const CounterUse use = counter_use(k.instruction(i));
+    const bool counts = vm ? use.vm : use.lgkm;
+    if (counts && use.unordered) return std::nullopt;
+    // Reads of LDS have to be complete before a barrier behind which other waves may write there.
+    if (!vm && k.classes[i] == InstructionClass::barrier) return std::nullopt;
+    younger += counts;
+    for (std::size_t n = std::max(needed, completed); n < loads; ++n) {
       const RegisterRange data = k.memory.find(p.waits_for[n])->data;
       if (k.uses[i].reads_any(data) || k.uses[i].writes_any(data)) needed = n + 1;
     }
+    const auto wait = wait_counts(k.instruction(i));
+    const auto value = !wait ? std::nullopt : vm ? wait->vmcnt : wait->lgkmcnt;
+    if (!value) continue;
+    const auto left = static_cast<std::size_t>(*value); // the youngest so many stay in flight
+    completed = std::max(completed, loads - std::min(loads, left > younger ? left - younger : 0));
+    if (completed == loads) return LateLoads{needed, i};
   }
-  return std::nullopt; // the block ends: what comes after may use the rest
+  return std::nullopt;
+}
+
+// Fewest instructions from a load of the loop to a wait in the loop that completes it; the most that there may be when none does.
+int shortest_wait(const KernelAnalysis& k, std::size_t loop) {
+  int shortest = std::numeric_limits<int>::max();
+  for (const WaitPoint& p : k.waits.points)
+    if (p.counter == WaitCounter::vmcnt && p.shortest_distance >= 0 && inside(k, p.instruction, loop) &&
+        std::any_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) { return loads_device(k, i) && inside(k, i, loop); }))
+      shortest = std::min(shortest, p.shortest_distance);
+  return shortest;
 }
 
 } // namespace
@@ -58,10 +93,13 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
   if (!k.waits.complete) return;
   for (const std::size_t loop : innermost_loops(k)) {
     const LoopFlight& flight = k.waits.loops[loop];
-    if (flight.loads == 0 || flight.most_back_bytes > 0) continue;
+    const int distance = shortest_wait(k, loop);
+    if (flight.loads == 0 || flight.most_back_bytes > 0 || distance >= hiding_distance) continue;
     sink.add(
-        {.message = fmt::format("{} a repetition, none in flight when the next repetition begins", plural(flight.loads, "load")),
-         .evidence = {{"loads", static_cast<double>(flight.loads), "instructions"},
+        {.message = fmt::format("{} a repetition, waited for within {}, none in flight when the next repetition begins",
+                                plural(flight.loads, "load"), plural(static_cast<std::size_t>(distance), "instruction")),
+         .evidence = {{"distance", static_cast<double>(distance), "instructions"},
+                      {"loads", static_cast<double>(flight.loads), "instructions"},
                       {"bytes_a_trip", static_cast<double>(flight.bytes_a_trip), "B"},
                       {"most_bytes_in_flight", static_cast<double>(flight.most_bytes), "B"}},
          .instructions = where(k.instructions_of(loop), [&](std::size_t i) { return loads_device(k, i); }),
@@ -98,14 +136,16 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
 
 void wait003(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
-    if (p.loop == nothing) continue;
-    const auto needed = needed_before_next_stop(k, p);
-    if (!needed || *needed == 0 || *needed == p.waits_for.size()) continue;
-    const std::size_t enough = static_cast<std::size_t>(p.value) + p.waits_for.size() - *needed;
-    sink.add({.message = fmt::format("waits for {}({}) where {}({}) would do: {} of {} loads are used before the next wait",
-                                     name_of(p.counter), p.value, name_of(p.counter), enough, *needed, p.waits_for.size()),
+    if (p.loop == nothing || p.waits_for.size() < 2 || !completes_own_loads(k, p)) continue;
+    const auto late = late_loads(k, p);
+    if (!late || late->needed == 0 || late->needed == p.waits_for.size()) continue;
+    const std::size_t enough = static_cast<std::size_t>(p.value) + p.waits_for.size() - late->needed;
+    sink.add({.message = fmt::format("waits for {0}({1}) where {0}({2}) would do: {3} of {4} loads are used before the wait at {5:#x}",
+                                     to_string(p.counter), p.value, enough, late->needed, p.waits_for.size(),
+                                     k.instruction(late->later_wait).address),
               .evidence = {{"value", static_cast<double>(p.value), ""}, {"enough", number(enough), ""}},
-              .instructions = {p.instruction}});
+              .instructions = {p.instruction},
+              .cause = fmt::format("{} {} {}", to_string(p.counter), p.value, enough)});
   }
 }
 
@@ -114,14 +154,17 @@ void wait004(const KernelAnalysis& k, FindingSink& sink) {
     const int most = counter_capacity[static_cast<std::size_t>(p.counter)];
     if (p.most_outstanding < most || p.least_outstanding < most) continue;
     sink.add({.message = fmt::format("{} operations are outstanding before this wait, as many as {} counts: earlier ones stalled",
-                                     most, name_of(p.counter)),
+                                     most, to_string(p.counter)),
               .evidence = {{"outstanding", static_cast<double>(most), "instructions"}},
-              .instructions = {p.instruction}});
+              .instructions = {p.instruction},
+              .cause = "saturated"});
   }
 }
 
 void wait005(const KernelAnalysis& k, FindingSink& sink) {
+  if (!k.waits.complete) return;
   for (const std::size_t loop : innermost_loops(k)) {
+    if (k.waits.loops[loop].most_back_bytes > 0) continue; // the copy defeats nothing
     Instructions copied;
     for (const std::size_t i : k.instructions_of(loop)) {
       if (!loads_device(k, i)) continue;
@@ -157,7 +200,8 @@ void wait006(const KernelAnalysis& k, FindingSink& sink) {
     sink.add({.message = fmt::format("waits for {}, issued {} before", place(k, *read),
                                      plural(p.instruction - *read - 1, "instruction")),
               .evidence = {{"distance", static_cast<double>(p.instruction - *read - 1), "instructions"}},
-              .instructions = {p.instruction, *read}});
+              .instructions = {p.instruction, *read},
+              .cause = "lds"});
   }
 }
 
@@ -170,7 +214,8 @@ void wait007(const KernelAnalysis& k, FindingSink& sink) {
     sink.add({.message = fmt::format("waits for {} of the loop, and with {} for all of LDS", plural(scalar.size(), "scalar load"),
                                      scalar.size() == 1 ? "it" : "them"),
               .evidence = {{"loads", number(scalar.size()), "instructions"}},
-              .instructions = {p.instruction, scalar.front()}});
+              .instructions = {p.instruction, scalar.front()},
+              .cause = "scalar"});
   }
 }
 

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     const KernelSpec own = KernelSpec("scaled_quant").output("q", gpu.fp8(), x / scale);
     for (const KernelSpec& spec : {catalog_spec("softmax", {.cols = 1024}), own}) {
       const Kernel kernel = jit.compile(spec);
-      std::cout << kernel.name() << " from a " << name(kernel.origin()) << ", " << kernel.code_object().size() << " bytes\n";
+      std::cout << kernel.name() << " from a " << to_string(kernel.origin()) << ", " << kernel.code_object().size() << " bytes\n";
     }
     jit.compile(catalog_spec("softmax", {.cols = 2048}));
   } catch (const CacheMiss& miss) {

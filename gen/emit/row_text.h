@@ -1,0 +1,24 @@
+// Row text: how emitted kernels address tensors of a body that is laid out in rows.
+#pragma once
+#include "gen/plan/body.h"
+#include <span>
+#include <string>
+
+namespace kiln {
+
+// How the verbs of Row take a tensor: "x", and behind it ", x_stride" or ", 0" or nothing. For a tensor that varies with some
+// outer dims only, the pointer is "x + (offset of this row)".
+struct RowArguments {
+  std::string pointer, rest;
+  std::string text() const { return pointer + rest; }
+};
+RowArguments row_arguments(const Body& body, const TensorPlan& tensor);
+
+std::string row_stream(const Body& body, const TensorPlan& tensor); // "row.full(x)", "row.columns(x)"
+
+std::string size_text(std::span<const Shape> dims); // their product: "rows * 32u"
+
+// The variable for the index in entry `d` of outer_dims.
+std::string outer_index(const Body& body, std::size_t d);
+
+} // namespace kiln

@@ -1,0 +1,32 @@
+// Elementwise: one flat run of elements. Every tensor has the full shape and is contiguous, or is one value for all.
+#pragma once
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
+#include "templates/elementwise_config.h"
+
+namespace kiln {
+
+template <MaybeConst<ElementwiseConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
+  visit(Field{"vec"}, c.vec);
+  visit(Field{"threads"}, c.threads);
+  visit(Field{"chunks"}, c.chunks);
+  visit(Field{"ahead"}, c.ahead);
+  visit(Field{.name = "exact", .settable = false}, c.exact);
+}
+
+struct Elementwise {
+  using Config = ElementwiseConfig;
+  static constexpr std::string_view name = "elementwise";
+  static constexpr std::string_view remedy = "split the kernel, or lower vec with --set vec=...";
+
+  static bool takes(const AnalysedSpec& spec);
+  static void lay_out(AnalysedSpec& spec);
+  static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
+  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
+  static Promises promises(const Plan& plan, const Config& config, const Target& target);
+  static std::optional<std::int64_t> addition_depth(const Config& config);
+};
+
+} // namespace kiln

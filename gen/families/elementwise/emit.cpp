@@ -1,0 +1,47 @@
+// Elementwise: the text of flat kernels.
+#include "gen/emit/values.h"
+#include "gen/families/elementwise/elementwise.h"
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+std::string kernel_body(const Body& body, const Target& target) {
+  const std::vector<Pass> passes = split_passes(body);
+  ValueEmitter values(body, target, passes, "flat");
+  std::string elements = "static_cast<u64>(1u)";
+  for (const Shape& dims : body.outer_dims)
+    for (const Dim& dim : dims) elements += dim.is_dynamic() ? " * " + dim.name() : fmt::format(" * {}u", dim.size());
+  std::string text = fmt::format("  const Flat<config> flat({});\n", elements);
+  text += values.load_lane_inputs();
+  for (const TensorPlan& t : body.tensors)
+    if (t.output)
+      text += fmt::format("  const auto {} = flat.full({});\n", values.fresh("to_" + t.name),
+                          t.in_place_of.empty() ? t.name : t.in_place_of);
+  std::vector<std::string> parameters, sources;
+  for (const int index : passes.front().streams) {
+    const std::string& input = body.values[static_cast<std::size_t>(index)].expr->name;
+    parameters.push_back("auto " + input);
+    sources.push_back(fmt::format("flat.full({})", input));
+  }
+  const PassText pass = values.pass_body(0);
+  text += pass.before;
+  text += fmt::format("  flat.pass([&](auto at{}{}) KILN_LAMBDA {{\n{}  }}{}{});\n", parameters.empty() ? "" : ", ",
+                      fmt::join(parameters, ", "), pass.inside, sources.empty() ? "" : ", ", fmt::join(sources, ", "));
+  return text;
+}
+
+} // namespace
+
+KernelSource Elementwise::emit(const Plan& plan, const Config& c, const Target& target) {
+  return assemble(plan, target,
+                  {.door = std::string(name),
+                   .config = config_text(c, "ElementwiseConfig"),
+                   .threads = "config.threads",
+                   .body = kernel_body(plan.body, target),
+                   .access = {.vec = c.vec},
+                   .threads_per_block = c.threads,
+                   .units_per_block = c.tile()});
+}
+
+} // namespace kiln

@@ -1,0 +1,73 @@
+// Entry: a family's definition as a Family. For the registry, and for tests that bring a family of their own.
+#pragma once
+#include "gen/families/common/fields.h"
+#include "gen/families/schedule.h"
+#include <algorithm>
+
+namespace kiln {
+namespace entry {
+
+template <FamilyDefinition F> const typename F::Config& config_of(const Schedule& schedule) {
+  const auto* const config = std::get_if<typename F::Config>(&schedule.config);
+  if (config == nullptr) throw InternalError(fmt::format("a schedule of family {} with another family's config", F::name));
+  return *config;
+}
+
+template <FamilyDefinition F> std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
+  std::vector<Schedule> result;
+  for (Candidate<typename F::Config>& c : F::candidates(plan, target))
+    result.push_back({.family = plan.family, .config = std::move(c.config), .why = std::move(c.why)});
+  return result;
+}
+
+template <FamilyDefinition F> std::vector<Schedule> fallbacks(const Schedule& first, std::span<const Setting> settings) {
+  std::vector<Schedule> result;
+  if constexpr (requires { F::fallbacks(config_of<F>(first)); }) {
+    if (std::ranges::find(settings, F::falls_back_by, &Setting::field) != settings.end()) return result;
+    for (Candidate<typename F::Config>& c : F::fallbacks(config_of<F>(first)))
+      result.push_back({.family = first.family,
+                        .config = std::move(c.config),
+                        .why = fmt::format("{}; {}, as what was better broke the ISA contract", first.why, c.why)});
+  }
+  return result;
+}
+
+template <FamilyDefinition F>
+void set(Schedule& schedule, std::span<const Setting> settings, const Plan& plan, const Target& target) {
+  auto config = config_of<F>(schedule);
+  std::vector<Setting> in_order(settings.begin(), settings.end());
+  if constexpr (requires { F::sets_others; })
+    std::ranges::stable_partition(in_order, [](const Setting& s) { return s.field == F::sets_others; });
+  for (const Setting& setting : in_order) {
+    set_field(config, F::name, setting);
+    if constexpr (requires { F::after_setting(config, setting.field, plan, target); })
+      F::after_setting(config, setting.field, plan, target);
+  }
+  schedule.config = config;
+}
+
+template <FamilyDefinition F> consteval Family make_entry() {
+  static_assert(named_fields<typename F::Config>() == member_count<typename F::Config>(), "for_each_field names every member of a config");
+  return {
+      .name = F::name,
+      .remedy = F::remedy,
+      .takes = [](const AnalysedSpec& spec) { return F::takes(spec); },
+      .lay_out = [](AnalysedSpec& spec) { F::lay_out(spec); },
+      .candidates = candidates<F>,
+      .fallbacks = fallbacks<F>,
+      .set = set<F>,
+      .require_valid = [](const Schedule& s, const Plan& plan,
+                          const Target& target) { F::require_valid(config_of<F>(s), plan, target); },
+      .emit = [](const Plan& plan, const Schedule& s, const Target& target) { return F::emit(plan, config_of<F>(s), target); },
+      .promises = [](const Plan& plan, const Schedule& s,
+                     const Target& target) { return F::promises(plan, config_of<F>(s), target); },
+      .addition_depth = [](const Schedule& s) { return F::addition_depth(config_of<F>(s)); },
+      .fields_text = [](const Schedule& s) { return fields_text(config_of<F>(s)); },
+  };
+}
+
+} // namespace entry
+
+template <FamilyDefinition F> inline constexpr Family family_entry = entry::make_entry<F>();
+
+} // namespace kiln

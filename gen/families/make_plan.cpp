@@ -1,0 +1,67 @@
+// make_plan: the choice of a family, and the text of a plan.
+#include "gen/families/make_plan.h"
+#include "gen/error.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+std::string tensor_text(const TensorPlan& tensor) {
+  std::string text = fmt::format("{:<7} {:<16} {:<8} {}", tensor.output ? "output" : "input", tensor.name, to_string(tensor.dtype),
+                                 to_string(tensor.extent));
+  if (tensor.group) text += fmt::format(" of {}", tensor.group);
+  if (tensor.extent == Extent::element && !tensor.covers_rows()) text += ", the same for some rows";
+  if (tensor.layout == Layout::strided) text += ", strided";
+  if (!tensor.in_place_of.empty()) text += fmt::format(", in place of {}", tensor.in_place_of);
+  return text;
+}
+
+std::string product_text(const Product& p) {
+  return fmt::format("{:<15} {} {} x {} {}{}, {} from {}, k {}{}", p.placeholder, to_string(p.a.dtype()), p.a->name,
+                     p.b_bits() == 4 ? "4-bit" : to_string(p.b.dtype()), p.b->name, p.preshuffled() ? " preshuffled" : "", p.n,
+                     p.first, p.k(), p.group ? fmt::format(", scales of groups of {}", p.group) : "");
+}
+
+std::string value_text(const Body& body, const Value& value) {
+  std::vector<std::string> operands;
+  for (const Expr& operand : value.expr.operands()) operands.push_back(fmt::format("%{}", body.index.at(&operand.node())));
+  std::string what{info(value.expr.op()).name};
+  if (!value.expr->name.empty()) what += " " + value.expr->name;
+  if (value.expr.op() == Op::constant) what += fmt::format(" {}", value.expr->value);
+  return fmt::format("{:<8} {:<8} level {}  {}({})", to_string(value.extent), to_string(value.expr.dtype()), value.level, what,
+                     fmt::join(operands, ", "));
+}
+
+} // namespace
+
+Plan make_plan(const KernelSpec& spec, const Target& target, std::span<const Family> families) {
+  Plan plan{analyse(spec, target)};
+  const auto taker = std::ranges::find_if(families, [&](const Family& family) { return family.takes(plan); });
+  if (taker == families.end())
+    throw UserError(fmt::format("kernel '{}'", spec.name()), "no family of kernels computes it", "split it into kernels of the catalogue's kinds");
+  taker->lay_out(plan);
+  plan.family = &*taker;
+  return plan;
+}
+
+std::string to_text(const Plan& plan) {
+  const Body& body = plan.body;
+  std::vector<std::string> space;
+  for (const Shape& dims : body.outer_dims) {
+    std::vector<std::string> factors;
+    for (const Dim& dim : dims) factors.push_back(dim.text());
+    space.push_back(fmt::format("{}", fmt::join(factors, " * ")));
+  }
+  if (body.cols) space.push_back(fmt::format("{}", body.cols));
+  std::string text = fmt::format("plan {}: {} over [{}], {} pass{}\n", plan.spec.name(), plan.family->name, fmt::join(space, ", "),
+                                 body.passes, body.passes == 1 ? "" : "es");
+  for (const Product& p : plan.products) text += fmt::format("  product {}\n", product_text(p));
+  for (const TensorPlan& tensor : body.tensors)
+    if (!find_product(plan.products, tensor.name)) text += fmt::format("  {}\n", tensor_text(tensor));
+  for (std::size_t i = 0; i < body.values.size(); ++i) text += fmt::format("  %{:<3} {}\n", i, value_text(body, body.values[i]));
+  return text;
+}
+
+} // namespace kiln

@@ -1,0 +1,110 @@
+// Rowwise: the text of kernels that walk rows, in passes with reductions between them.
+#include "gen/emit/row_text.h"
+#include "gen/emit/values.h"
+#include "gen/families/rowwise/rowwise.h"
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+class RowEmitter {
+public:
+  RowEmitter(const Body& body, const RowwiseConfig& config, const Target& target)
+      : body_(body), config_(config), target_(target), passes_(rowwise_passes(body, config.residency)) {}
+
+  std::string kernel_body() {
+    ValueEmitter values(body_, target_, passes_, "row");
+    std::string text = fmt::format("  const Row<config> row({});\n", size_text(body_.outer_dims));
+    if (config_.rows_per_block > 1) text += "  if (row.beyond()) return;\n";
+    if (body_.general_rows()) text += outer_indices(values);
+    text += values.load_lane_inputs();
+    for (const Output& output : body_.outputs)
+      if (const TensorPlan& t = body_.tensor(output.name); t.extent == Extent::element)
+        text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body_, t));
+    text += rings(values, 0);
+    int reductions = 0;
+    for (int p = 0; p < body_.passes; ++p) {
+      const auto& pass = passes_[static_cast<std::size_t>(p)];
+      text += values.section_outputs(p);
+      if (!pass.roots.empty()) text += pass_text(values, p);
+      std::vector<std::string> accumulators = values.accumulators(p);
+      if (p + 1 < body_.passes) text += rings(values, p + 1);
+      if (!accumulators.empty()) text += fmt::format("  row.reduce<{}>({});\n", reductions++, fmt::join(accumulators, ", "));
+    }
+    return text + values.section_outputs(body_.passes);
+  }
+
+private:
+  const Value& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
+
+  std::string outer_indices(const ValueEmitter& values) const {
+    std::string text, rest = "row.index()";
+    for (std::size_t d = body_.outer_dims.size(); d-- > 0;) {
+      const std::string size = size_text({&body_.outer_dims[d], 1});
+      const std::string index = outer_index(body_, d), above = values.fresh(fmt::format("above{}", d));
+      text += d ? fmt::format("  [[maybe_unused]] const u32 {0} = {2} % ({3}), {1} = {2} / ({3});\n", index, above, rest, size)
+                : fmt::format("  [[maybe_unused]] const u32 {} = {};\n", index, rest);
+      rest = above;
+    }
+    return text;
+  }
+
+  // Rings for what pass p reads, with their first loads: issued before the reduction of the pass before is waited for.
+  std::string rings(const ValueEmitter& values, int p) const {
+    std::string text;
+    std::vector<std::string> names;
+    for (const int index : passes_[static_cast<std::size_t>(p)].streams) {
+      const TensorPlan& t = body_.tensor(value(index).expr->name);
+      names.push_back(ring_name(values, t, p));
+      text += fmt::format("  auto {} = row.ring({});\n", names.back(), row_stream(body_, t));
+    }
+    if (!names.empty()) text += fmt::format("  row.fetch({});\n", fmt::join(names, ", "));
+    return text;
+  }
+  std::string ring_name(const ValueEmitter& values, const TensorPlan& t, int p) const {
+    return values.fresh(p == 0 ? fmt::format("from_{}", t.name) : fmt::format("from_{}_{}", t.name, p));
+  }
+
+  std::string pass_text(ValueEmitter& values, int p) {
+    const Pass& pass = passes_[static_cast<std::size_t>(p)];
+    std::vector<std::string> parameters, sources;
+    for (const int index : pass.streams) {
+      const TensorPlan& t = body_.tensor(value(index).expr->name);
+      parameters.push_back("auto " + t.name);
+      sources.push_back(ring_name(values, t, p));
+    }
+    for (const int index : pass.takes) {
+      parameters.push_back("auto " + values.kept_chunk(index));
+      sources.push_back(values.fresh(fmt::format("kept{}", index)));
+    }
+    const PassText body = values.pass_body(p);
+    std::string text = body.before;
+    for (const int index : pass.keeps)
+      text += fmt::format("  auto {} = row.keep<{}, {}>();\n", values.fresh(fmt::format("kept{}", index)),
+                          device_type(value(index).expr.dtype()), index);
+    text += fmt::format("  row.pass([&](At at{}{}) KILN_LAMBDA {{\n{}  }}{}{});\n", parameters.empty() ? "" : ", ",
+                        fmt::join(parameters, ", "), body.inside, sources.empty() ? "" : ", ", fmt::join(sources, ", "));
+    return text;
+  }
+
+  const Body& body_;
+  const RowwiseConfig& config_;
+  const Target& target_;
+  std::vector<Pass> passes_;
+};
+
+} // namespace
+
+KernelSource Rowwise::emit(const Plan& plan, const Config& c, const Target& target) {
+  return assemble(plan, target,
+                  {.door = std::string(name),
+                   .config = config_text(c, "RowwiseConfig"),
+                   .threads = "config.threads()",
+                   .body = RowEmitter(plan.body, c, target).kernel_body(),
+                   .access = {.vec = c.vec, .ragged = c.ragged()},
+                   .threads_per_block = c.threads(),
+                   .units_per_block = c.rows_per_block,
+                   .blocks_per_unit = c.tiles});
+}
+
+} // namespace kiln

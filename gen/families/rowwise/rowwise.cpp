@@ -1,0 +1,195 @@
+// Rowwise: the estimate that chooses schedules of rows, what is valid, and what they promise.
+#include "gen/families/rowwise/rowwise.h"
+#include "gen/error.h"
+#include "gen/families/common/streams.h"
+#include <algorithm>
+#include <bit>
+
+namespace kiln {
+namespace {
+
+constexpr int vgprs_for_other = 28;  // addresses, temporaries of one chunk beside vec * 2, reductions
+constexpr int vgprs_for_ragged = 16; // masks and element addresses of the last chunk
+constexpr int vgprs_in_flight = 64;  // for loads in flight: 16 KiB a wave
+constexpr int elements_a_lane = 64;  // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
+constexpr int unrolled_chunks = 32;  // code stays far below the 64 KiB instruction cache
+constexpr int loop_ahead = 4;       // chunks in flight in a loop over chunks
+
+int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
+int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
+
+// The largest vector that divides the columns, so that rows start aligned. If that is less than half of what one access
+// moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
+int choose_vec(const Body& body, int largest_group) {
+  int preferred = std::max(preferred_vec(body), largest_group / 64); // a group lies within a wave
+  if (body.smallest_group()) preferred = std::min<int>(preferred, static_cast<int>(body.smallest_group()));
+  const int natural = std::min(preferred, largest_power_of_two_in(body.cols));
+  if (largest_group > 64 * natural) return preferred;
+  return body.cols <= 64 * natural || natural * 2 >= preferred ? natural : preferred;
+}
+
+int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
+  int registers = 0;
+  for (const Pass& pass : passes)
+    for (const int index : pass.keeps) registers += chunk_registers(body.values[static_cast<std::size_t>(index)], vec);
+  return registers;
+}
+
+int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
+  const int kept = c.residency == Residency::lds ? c.chunks() * c.threads() * kept_dwords_a_chunk * 4 : 0;
+  return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
+}
+
+// The residencies that fit, first that which moves least.
+std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, const Target& target) {
+  std::vector<RowwiseConfig> result;
+  const auto passes = split_passes(body);
+  const int kept = kept_registers(body, passes, c.vec), stream = widest_stream(body, passes, c.vec);
+  const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
+  c.residency = Residency::registers;
+  const int limit = std::min(vgprs_of_four_waves, vgprs_of_wave(c.threads() / wave_size));
+  const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_for_other + (c.ragged() ? vgprs_for_ragged : 0);
+  for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
+  const bool fits = fixed + stream * c.ahead <= limit;
+  if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
+  c.ahead = std::min(loop_ahead, c.chunks());
+  for (const Residency residency : {Residency::lds, Residency::reload}) {
+    c.residency = residency;
+    if (residency == Residency::lds && (kept == 0 || lds_of(c, kept) > target.lds_bytes())) continue;
+    result.push_back(c);
+  }
+  return result;
+}
+
+std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
+  const int cols = static_cast<int>(body.cols);
+  int group = 1; // the largest, which must lie within a row's lanes and within a wave
+  for (const Value& v : body.values) group = std::max(group, static_cast<int>(v.expr->group));
+  const int vec = choose_vec(body, group);
+  const int group_lanes = std::max(1, group / vec), lanes = ceil_div(cols, vec);
+  RowwiseConfig base{.cols = cols, .vec = vec};
+  std::vector<RowwiseConfig> result;
+  const auto add = [&](RowwiseConfig c) {
+    for (const RowwiseConfig& r : with_residencies(c, body, target)) result.push_back(r);
+  };
+  if (lanes <= 64 && !body.general_rows()) {
+    base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
+    base.rows_per_block = std::max(1, 256 / base.threads_per_row);
+    add(base);
+  } else if (body.passes == 1 &&
+             body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
+    base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, 256);
+    base.rows_per_block = base.threads_per_row == 64 ? 4 : 1;
+    const int row_chunks = base.row_chunks();
+    int chunks = 4;
+    while (row_chunks % chunks) --chunks;
+    base.tiles = row_chunks / chunks;
+    add(base);
+  } else {
+    // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU.
+    int threads = lanes <= 4 * 64 ? 64 : 256;
+    while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks))
+      threads *= 2;
+    for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
+      base.threads_per_row = threads;
+      base.rows_per_block = threads == 64 ? 4 : 1;
+      add(base);
+    }
+    // Rows that stay on the chip beat rows that are read again, whatever the number of threads.
+    std::ranges::stable_sort(result, {}, [](const RowwiseConfig& c) { return static_cast<int>(c.residency); });
+  }
+  return result;
+}
+
+std::string why(const RowwiseConfig& c, const Body& body) {
+  std::string text =
+      fmt::format("{} columns in {} chunks of {} for each of {} lanes", c.cols, c.chunks(), c.vec, c.threads_per_row);
+  if (c.tiles > 1) text += fmt::format(", {} workgroups a row", c.tiles);
+  if (c.rows_per_block > 1) text += fmt::format(", {} rows a workgroup", c.rows_per_block);
+  if (body.passes > 1 && c.residency == Residency::registers) text += ", the row stays in registers";
+  if (body.passes > 1 && c.residency == Residency::lds) text += ", the row is too large for registers and stays in LDS";
+  if (body.passes > 1 && c.residency == Residency::reload) text += ", the row is too large to stay on the chip and is read again";
+  return text;
+}
+
+// An output may overwrite an input only if no later pass reads that again.
+void require_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
+  const Body& body = plan.body;
+  const std::vector<Pass> passes = rowwise_passes(body, c.residency);
+  for (const TensorPlan& output : body.tensors) {
+    if (output.in_place_of.empty()) continue;
+    const int written = body.value(std::ranges::find(body.outputs, output.name, &Output::name)->value).level;
+    for (std::size_t p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
+      for (const int index : passes[p].streams)
+        if (body.values[static_cast<std::size_t>(index)].expr->name == output.in_place_of)
+          reject_schedule(plan,
+                          fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
+                                      output.name, output.in_place_of, p, written),
+                          "give the output memory of its own, or use a residency that keeps the row on the chip");
+  }
+}
+
+} // namespace
+
+std::vector<Pass> rowwise_passes(const Body& body, Residency residency) {
+  return split_passes(body, residency == Residency::reload ? BetweenPasses::reload : BetweenPasses::keep);
+}
+
+int lds_bytes(const Body& body, const RowwiseConfig& c) {
+  return lds_of(c, kept_registers(body, rowwise_passes(body, c.residency), c.vec));
+}
+
+bool Rowwise::takes(const AnalysedSpec& spec) { return spec.products.empty(); }
+
+void Rowwise::lay_out(AnalysedSpec& spec) {
+  const std::int64_t smallest = spec.body.smallest_group();
+  for (const std::int64_t group : spec.body.group_sizes)
+    if (group > 64 * smallest)
+      throw UserError(fmt::format("kernel '{}'", spec.spec.name()), fmt::format("it has groups of {} and of {}", smallest, group),
+                      "use sizes whose ratio is at most 64, the lanes of a wave, or two kernels");
+  lay_out_rows(spec.body);
+}
+
+std::vector<Candidate<RowwiseConfig>> Rowwise::candidates(const Plan& plan, const Target& target) {
+  std::vector<Candidate<Config>> result;
+  for (const Config& c : configs(plan.body, target)) result.push_back({c, why(c, plan.body)});
+  return result;
+}
+
+void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& target) {
+  const Body& body = plan.body;
+  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+  if (c.cols != body.cols)
+    reject_schedule(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, body.cols), "leave cols as it is");
+  if (body.passes > 1 && c.tiles > 1)
+    reject_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows", c.tiles),
+           "use tiles=1: a row's lanes must be in one workgroup");
+  if (body.general_rows() && c.threads_per_row < 64)
+    reject_schedule(plan, fmt::format("threads_per_row is {}, but the plan broadcasts over some outer dimensions only", c.threads_per_row),
+           "use at least 64: rows must be whole waves");
+  for (const Value& v : body.values) {
+    const int group = static_cast<int>(v.expr->group);
+    if (group && (group < c.vec || group / c.vec > std::min(64, c.threads_per_row)))
+      reject_schedule(plan,
+             fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row),
+                         c.vec),
+             "choose vec and threads_per_row so that it does");
+  }
+  const int lds = lds_bytes(body, c);
+  if (lds > target.lds_bytes())
+    reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
+           "use residency=reload");
+  require_in_place_reads(plan, c);
+}
+
+Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {
+  const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.ahead);
+  Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c.residency), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
+  p.max_lds_bytes = lds_bytes(plan.body, c);
+  return p;
+}
+
+// A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
+std::optional<std::int64_t> Rowwise::addition_depth(const Config& c) { return c.chunks() * c.vec + 16; }
+
+} // namespace kiln

@@ -1,0 +1,46 @@
+// Rowwise: [rows, cols] with row reductions, broadcasts over rows or columns, groups, or leading strides.
+#pragma once
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
+#include "gen/plan/passes.h"
+#include "templates/rowwise_config.h"
+
+namespace kiln {
+
+template <> struct EnumText<Residency> {
+  static constexpr std::string_view type = "Residency";
+  static constexpr std::pair<Residency, std::string_view> words[] = {
+      {Residency::registers, "registers"}, {Residency::lds, "lds"}, {Residency::reload, "reload"}};
+};
+
+template <MaybeConst<RowwiseConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
+  visit(Field{.name = "cols", .settable = false}, c.cols);
+  visit(Field{"vec"}, c.vec);
+  visit(Field{"threads_per_row"}, c.threads_per_row);
+  visit(Field{"rows_per_block"}, c.rows_per_block);
+  visit(Field{"tiles"}, c.tiles);
+  visit(Field{"ahead"}, c.ahead);
+  visit(Field{"residency"}, c.residency);
+}
+
+struct Rowwise {
+  using Config = RowwiseConfig;
+  static constexpr std::string_view name = "rowwise";
+  static constexpr std::string_view remedy = "split the kernel, or lower vec with --set vec=...";
+
+  static bool takes(const AnalysedSpec& spec);
+  static void lay_out(AnalysedSpec& spec);
+  static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
+  static Promises promises(const Plan& plan, const Config& config, const Target& target);
+  static std::optional<std::int64_t> addition_depth(const Config& config);
+};
+
+// The passes over a row that stays where `residency` says.
+std::vector<Pass> rowwise_passes(const Body& body, Residency residency);
+
+// LDS bytes of a workgroup: kept values and reductions. An upper bound, at most 4 KiB above what the kernel takes.
+int lds_bytes(const Body& body, const RowwiseConfig& config);
+
+} // namespace kiln

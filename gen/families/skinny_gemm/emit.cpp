@@ -1,0 +1,77 @@
+// SkinnyGemm: the text of a kernel. The product is a verb, the epilogue its argument.
+#include "gen/emit/row_text.h"
+#include "gen/emit/values.h"
+#include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
+#include <fmt/ranges.h>
+
+namespace kiln {
+namespace {
+
+// The address of row `rows` of a matrix.
+std::string moved(const Expr& matrix, std::int64_t rows) {
+  const std::int64_t elements = rows * matrix.shape()[1].size();
+  return rows == 0 ? matrix->name : fmt::format("{} + {}ull", matrix->name, elements);
+}
+
+// The matrix b of a product from its first row on, with its scales.
+std::string weights_text(const Product& p) {
+  const std::string b = moved(p.b, p.first);
+  if (p.op == Op::matmul_nt_scaled)
+    return fmt::format("BlockScaled<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales[1], p.first / scale_block));
+  if (p.op == Op::matmul_nt_w4)
+    return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first), moved(p.scales[1], p.first));
+  return b;
+}
+
+std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const Target& target) {
+  const Body& body = plan.body;
+  const std::vector<Pass> passes = split_passes(body);
+  ValueEmitter values(body, target, passes, "row");
+  const std::string gemm_name = values.fresh("gemm");
+  const Product& first = plan.products.front();
+  const Dim& m = first.a.shape()[0];
+  std::string text = fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{});\n", device_type(first.a.dtype()),
+                                 first.b_bits() == 4 ? "u4x2" : device_type(first.b.dtype()), gemm_name, first.a->name,
+                                 m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
+                                 config.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr",
+                                 first.op == Op::matmul_nt_scaled ? ", " + first.scales[0]->name : "");
+  std::vector<std::string> products, matrices, parameters, sources;
+  for (const Product& p : plan.products) {
+    products.push_back("auto kiln_" + p.placeholder);
+    matrices.push_back(weights_text(p));
+  }
+  text += fmt::format("  {}.run([&](const auto& row, {}) KILN_LAMBDA {{\n", gemm_name, fmt::join(products, ", "));
+  text += values.load_lane_inputs();
+  for (const TensorPlan& t : body.tensors)
+    if (t.output) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
+  const Pass& pass = passes.front();
+  for (const int index : pass.streams) {
+    const std::string& input = body.values[static_cast<std::size_t>(index)].expr->name;
+    parameters.push_back("auto " + input);
+    sources.push_back(find_product(plan.products, input) ? "kiln_" + input : row_stream(body, body.tensor(input)));
+  }
+  const PassText pass_text = values.pass_body(0);
+  text += pass_text.before;
+  text += fmt::format("  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n", fmt::join(parameters, ", "), pass_text.inside,
+                      fmt::join(sources, ", "));
+  return text + fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
+}
+
+} // namespace
+
+KernelSource SkinnyGemm::emit(const Plan& plan, const Config& c, const Target& target) {
+  return assemble(plan, target,
+                  {.door = std::string(name),
+                   .config = config_text(c, "SkinnyGemmConfig"),
+                   .threads = "config.threads()",
+                   .attributes = gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : "",
+                   .body = kernel_body(plan, c, target),
+                   .access = {.vec = c.vec, .ragged = c.ragged()},
+                   .threads_per_block = c.threads(),
+                   .units_per_block = c.rows,
+                   .blocks_per_unit = c.workgroups,
+                   .workspace_bytes = c.workspace_bytes()});
+}
+
+} // namespace kiln

@@ -1,0 +1,108 @@
+// Fitting: the ring, vector, workgroups and producers of a skinny GEMM, and what another method makes of them.
+#include "gen/families/skinny_gemm/fitting.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
+#include "gen/families/skinny_gemm/register_model.h"
+#include <algorithm>
+#include <bit>
+
+namespace kiln {
+namespace {
+
+// HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; nearly four times that hides jitter.
+constexpr int kib_in_flight_per_cu = 64;
+constexpr int kib_for_producers = 96; // in direct loads, which take no registers
+
+// Whether vmcnt, which counts to 63, can tell that one step has arrived while the others are in flight.
+bool fits_counter(const SkinnyGemmConfig& c) {
+  if (!c.packed()) return c.ring * c.b_loads() <= 60;
+  const int scales = gemm_scale_loads(c), others = c.wide_scales() ? scales : scales - scales / c.ring;
+  return (c.ring - 1) * (c.b_loads() + gemm_a_loads(c)) + others <= 62 && c.ring * c.b_loads() <= 60;
+}
+
+// Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.
+long long wave_steps(const SkinnyGemmConfig& c) {
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.ring - 1) / c.ring;
+  return std::min(steps, (turns + c.waves - 1) / c.waves * c.ring);
+}
+
+// Slots in LDS. Direct loads need all that is in flight, and one more for every wave that reads; loads through registers need
+// one for each wave and one to fill.
+int wanted_slots(const SkinnyGemmConfig& c) {
+  const int most = std::max({c.b_producers, c.a_producers, c.summing_waves()});
+  return c.direct ? std::max(c.ring * c.b_producers + c.summing_waves(), most) : most + 1;
+}
+
+// Half of the waves load B; the widest tile and the longest ring whose slots fit, with at least two steps in flight a wave.
+// If many rows of wide elements fill LDS: one load a step, then fewer waves.
+SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
+  c.method = GemmMethod::producers;
+  c.direct = target.has_wide_lds_dma();
+  const auto fits = [&] {
+    c.slots = wanted_slots(c);
+    return why_invalid(c) == nullptr && c.lds_bytes() <= target.lds_bytes() && producers_fit_registers(c);
+  };
+  const int workgroups = c.workgroups, widest = std::max(16, std::min(c.tile_n, 64 / c.products));
+  for (c.waves = 8; c.waves >= 4; c.waves /= 2)
+    for (c.loads = 2; c.loads >= 1; c.loads /= 2) // 2: 128 bytes of a row of B, a cache line, by one wave
+      for (c.tile_n = widest; c.tile_n >= 16; c.tile_n /= 2) {
+        c.b_producers = c.waves / 2;
+        c.workgroups = static_cast<int>(std::min<long long>(workgroups, c.steps()));
+        for (c.a_producers = 1; c.a_producers < c.waves - c.b_producers; ++c.a_producers)
+          for (c.ring = kib_for_producers / (c.b_producers * c.b_loads()); c.ring >= 2; --c.ring)
+            if (fits()) return c;
+      }
+  c.waves = 4;
+  c.b_producers = c.loads = c.ring = c.a_producers = 1;
+  c.tile_n = 16;
+  c.slots = wanted_slots(c);
+  return c; // fits or not: require_valid says why
+}
+
+} // namespace
+
+SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
+  const int loads = (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads(); // with one workgroup a CU
+  const int least = std::max({1, loads, (kib_enough_behind_a_wait / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
+  const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.ring <= 16; };
+  SkinnyGemmConfig best = c;
+  best.ring = 0;
+  for (c.ring = least; fits(); ++c.ring)
+    if (best.ring == 0 || wave_steps(c) < wave_steps(best)) best = c;
+  for (c.ring = least; best.ring == 0; --c.ring)
+    if (fits() || c.ring == 1) best = c;
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups;
+  best.ring = static_cast<int>(std::min<long long>(best.ring, (steps + c.waves - 1) / c.waves));
+  return best;
+}
+
+SkinnyGemmConfig with_vec(SkinnyGemmConfig c) {
+  const auto each = static_cast<unsigned>(std::max(1, c.rows * c.tile_n / c.threads()));
+  c.vec = std::min(8, static_cast<int>(std::bit_floor(each)));
+  while (c.n % c.vec) c.vec /= 2;
+  return c;
+}
+
+SkinnyGemmConfig with_workgroups(SkinnyGemmConfig c, const Target& target) {
+  c.workgroups = static_cast<int>(std::clamp<long long>(c.steps() / c.waves, 1, target.compute_units()));
+  return c;
+}
+
+SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target& target) {
+  if (method == GemmMethod::producers) return with_producers(c, target);
+  c.method = method;
+  if (method == GemmMethod::matrix) return c;
+  if (method == GemmMethod::dot) c.loads = 1; // four rows of B by four lanes each: more registers go into the ring
+  const int widest = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
+  for (c.tile_n = widest;; c.tile_n /= 2) {
+    SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target)));
+    const bool narrowest = c.tile_n <= c.rows_per_load() || c.tile_n <= 16;
+    if (!narrowest && (!fits_registers(fitted) || fitted.lds_bytes() > target.lds_bytes())) continue;
+    while (fitted.lds_bytes() > target.lds_bytes() && fitted.waves > 1) { // holds the sums of each wave
+      fitted.waves /= 2;
+      fitted = with_vec(with_ring(with_workgroups(fitted, target)));
+    }
+    return fitted;
+  }
+}
+
+} // namespace kiln

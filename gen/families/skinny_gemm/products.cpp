@@ -1,0 +1,112 @@
+// Products that skinny GEMM computes, and the part of its config that follows from them.
+#include "gen/error.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
+#include <utility>
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t max_rows = 64; // as why_invalid of SkinnyGemmConfig
+constexpr std::int64_t max_size = 1 << 24;  // the same
+constexpr std::size_t max_products = 2;
+
+std::string operand_text(const Expr& e) { return fmt::format("{}{}", to_string(e.dtype()), to_text(e.shape())); }
+
+// Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
+void require_first_column(const Product& p) {
+  const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b->name);
+  const std::int64_t multiple = p.op == Op::matmul_nt_scaled ? scale_block : p.preshuffled() ? 16 : 1;
+  if (p.first % multiple)
+    throw UserError(subject, fmt::format("it begins at column {}, inside of {}", p.first, multiple == 16 ? "16 preshuffled rows" : "a block of 128 rows with one scale"),
+                    fmt::format("begin at a multiple of {}", multiple));
+}
+
+// The products share A, and their matrices are of one kind.
+void require_alike(const AnalysedSpec& spec) {
+  const auto subject = fmt::format("kernel '{}'", spec.spec.name());
+  if (spec.products.size() > max_products)
+    throw UserError(subject, fmt::format("it has {} matrix products", spec.products.size()),
+                    fmt::format("use at most {}, which share their rows of a", max_products));
+  const Product& first = spec.products.front();
+  for (const Product& p : spec.products) {
+    if (!p.a.same_node(first.a))
+      throw UserError(subject, fmt::format("its products read '{}' and '{}'", first.a->name, p.a->name),
+                      "multiply one a by both, or use two kernels");
+    if (p.n != first.n)
+      throw UserError(subject, fmt::format("its products have {} and {} columns", first.n, p.n), "give them the same, or use two kernels");
+    if (p.op != first.op || p.group != first.group || p.b->layout != first.b->layout)
+      throw UserError(subject, fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
+                      "give both matrices one kind of weights");
+    if (p.op == Op::matmul_nt_scaled && !p.scales[0].same_node(first.scales[0]))
+      throw UserError(subject, fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
+                      "use one a_scale for both");
+    if (p.b.dtype() != first.b.dtype())
+      throw UserError(subject, fmt::format("its products multiply by {} and by {}", operand_text(first.b), operand_text(p.b)),
+                      "give both matrices one type");
+  }
+}
+
+void require_sizes(const AnalysedSpec& spec) {
+  const auto subject = fmt::format("kernel '{}'", spec.spec.name());
+  const Product& first = spec.products.front();
+  const Dim& m = first.a.shape()[0];
+  const std::string rows = fmt::format("rows of '{}'", first.a->name);
+  if (m.is_dynamic() && !m.max())
+    throw UserError(rows, fmt::format("'{}' has no upper bound", m.name()),
+                    fmt::format("declare it as dynamic(\"{0}\", 1, 16), or dim {0}[1..16]; at most {1}", m.name(), max_rows));
+  const std::int64_t most = m.is_dynamic() ? *m.max() : m.size();
+  if (most < 1 || most > max_rows)
+    throw UserError(rows, fmt::format("there may be {}", most),
+                    fmt::format("use 1 to {}: a skinny product; larger ones are another kernel's work", max_rows));
+  const std::int64_t k = first.k();
+  for (const auto& [what, size] : {std::pair{"n", first.n}, std::pair{"k", k}})
+    if (size > max_size) throw UserError(subject, fmt::format("{} is {}", what, size), fmt::format("use at most {}", max_size));
+  for (const auto& [e, bits] : {std::pair{first.a, 8 * size_bytes(first.a.dtype())}, std::pair{first.b, first.b_bits()}}) {
+    const std::int64_t natural = 128 / bits;
+    if (k % natural)
+      throw UserError(fmt::format("operand '{}' of {}", e->name, info(first.op).name),
+                      fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, bits == 4 ? "4-bit numbers" : to_string(e.dtype())),
+                      fmt::format("pad k to {}, a multiple of {}, with zeros", (k + natural - 1) / natural * natural, natural));
+  }
+  for (const Product& p : spec.products) require_first_column(p);
+}
+
+void require_pointwise_epilogue(const AnalysedSpec& spec) {
+  for (const Value& value : spec.body.values)
+    if (const Op op = value.expr.op(); is_reduction(op) || op == Op::ungroup)
+      throw UserError(fmt::format("operation '{}'", info(op).name), "it stands in the epilogue of a matrix product",
+                      "reduce rows in a kernel of their own: a workgroup has a part of a row only");
+}
+
+} // namespace
+
+bool SkinnyGemm::takes(const AnalysedSpec& spec) { return !spec.products.empty(); }
+
+void SkinnyGemm::lay_out(AnalysedSpec& spec) {
+  require_alike(spec);
+  require_sizes(spec);
+  require_pointwise_epilogue(spec);
+  lay_out_rows(spec.body);
+  if (spec.body.outer_dims.size() > 1 || spec.body.space.size() != 2)
+    throw UserError(fmt::format("kernel '{}'", spec.spec.name()), "its epilogue has more than two dimensions",
+                    "give every operand [m, n], [n], [m, 1] or []");
+}
+
+SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
+  const Product& first = plan.products.front();
+  const Dim& m = first.a.shape()[0];
+  SkinnyGemmConfig c{.rows = static_cast<int>(m.is_dynamic() ? *m.max() : m.size()),
+                     .n = static_cast<int>(first.n),
+                     .k = static_cast<int>(first.k()),
+                     .a_bits = size_bytes(first.a.dtype()) * 8,
+                     .b_bits = first.b_bits(),
+                     .group = static_cast<int>(first.group),
+                     .preshuffled = first.preshuffled(),
+                     .products = static_cast<int>(plan.products.size())};
+  // One instruction takes 128 bytes of k; a block with a scale has as many.
+  const bool wide = target.has_scaled_mfma() && is_fp8(first.a.dtype()) && is_fp8(first.b.dtype());
+  if (wide || c.block_scaled()) c.loads = 2;
+  return c;
+}
+
+} // namespace kiln

@@ -1,0 +1,61 @@
+// SkinnyGemm: what its schedules promise about the ISA.
+#include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+std::uint32_t count(int value) { return static_cast<std::uint32_t>(value); }
+
+// Accesses to LDS of method producers: words that the waves that load pass on, and as exceptions flags and sums.
+PromisedWidths producers_lds(const SkinnyGemmConfig& c) {
+  // If a row ends within the only step, words of A that lie beyond its end need not be read.
+  const int used = std::min(c.loads, ceil_div(c.row_bytes(), c.step_bytes() / c.loads));
+  const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
+  return {.min_bytes = 16,
+          .exceptions = count(sums + 8 * (c.ring + c.a_ring() + 4)),
+          .at_least = count(c.b_loads() + c.a_loads() / c.loads * used)};
+}
+
+void promise_producers(Promises& p, const SkinnyGemmConfig& c) {
+  const char* const fills = c.direct ? "global_load_lds_dwordx4" : "ds_write_b128";
+  p.required = {"v_mfma_", "ds_read_b128", "s_sleep", fills};
+  p.global_loads.at_least = count(c.b_loads()); // the rest of the ring may be issued by a loop
+  p.lds = producers_lds(c);
+  // The waves that load keep all of their ring but one step in flight. A tile that is loaded at once has no loop.
+  if (c.steps_per_tile() <= std::max(c.ring * c.b_producers, c.a_ring() * c.a_producers)) return;
+  p.in_loops_with = fills;
+  if (c.ring > 1 && c.a_ring() > 1) p.max_loop_drains = 0;
+  p.min_bytes_in_flight = count(std::min((c.ring - 1) * c.b_loads(), (c.a_ring() - 1) * c.a_loads()) * 1024);
+}
+
+void promise_ring(Promises& p, const SkinnyGemmConfig& c) {
+  const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
+  if (c.method != GemmMethod::dot) p.required.emplace_back(multiplies);
+  // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.
+  p.in_loops_with = multiplies;
+  if (c.ring > 1) p.max_loop_drains = 0;
+  p.min_bytes_in_flight = count((c.ring - 1) * c.b_loads() * 1024);
+}
+
+} // namespace
+
+Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) {
+  // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave.
+  Promises p{.max_vgprs = vgprs_of_wave(c.waves), .max_lds_bytes = c.lds_bytes()};
+  // Weights and activations come 16 bytes at a time. The epilogue's operands and partial sums come as the chunks of C do, and
+  // scales by the element: the code loads a ring in at most eight places, which are the first turn, the next ones and the last
+  // but one, twice each as tiles follow each other, and twice as a turn may be partial.
+  const int epilogue = c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8);
+  p.global_loads = {.min_bytes = 16, .exceptions = count(epilogue + 8 * gemm_scale_loads(c)), .at_least = count(c.ring * c.b_loads())};
+  // LLVM 21 at times leaves one wait state too few between a matrix instruction and the reads of its result behind a branch.
+  p.no_findings = {"HAZ002"};
+  if (c.has_producers())
+    promise_producers(p, c);
+  else
+    promise_ring(p, c);
+  return p;
+}
+
+} // namespace kiln

@@ -1,0 +1,72 @@
+// Register model of skinny GEMM: LLVM's limits, and what configs need.
+#include "gen/families/skinny_gemm/register_model.h"
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+constexpr int vgprs_a_load = 4; // 16 bytes
+
+// Limits on VGPRs of a lane, of the 256 that an instruction can name.
+constexpr int most_in_all = 224;              // ring and accumulators; the rest is for addresses and the epilogue
+constexpr int most_loaded = 216;              // by the ring: 220 were copied
+constexpr int most_with_group_sums = 192;     // ring, scales and accumulators, if the VALU adds the sums of groups: 206 spilled
+constexpr int most_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
+
+// Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
+int scale_vgprs(const SkinnyGemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
+
+int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c); }
+
+int accumulator_vgprs(const SkinnyGemmConfig& c) {
+  const int each = c.is_matrix() ? c.edge() * c.edge() / 64 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
+  const int tiles = c.products * c.tile_n / c.rows_per_load();
+  // Block scales: the sums of a group of up to four tiles wait to be scaled and added. With many rows they lie in AGPRs.
+  const bool adds_later = c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1;
+  const int groups = adds_later ? std::min(tiles, 4) * 4 + c.products * 2 : 0;
+  return tiles * each + groups;
+}
+
+// The ring's loads, and with a tail of k a copy of one step, in which what lies beyond the end is zeroed.
+int loaded_vgprs(const SkinnyGemmConfig& c) {
+  return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load;
+}
+
+// Masks of a tail of k, with 4-bit weights in tiles of 64 x 64 and short rings, spilled one or two SGPRs.
+bool spills_masks(const SkinnyGemmConfig& c) {
+  return c.packed() && c.k_tail() && c.method == GemmMethod::matrix && c.row_tiles() * c.products * c.tile_n >= 4 * 64;
+}
+
+} // namespace
+
+int gemm_a_loads(const SkinnyGemmConfig& c) {
+  const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
+  return rows * c.loads * (c.a_bits / c.b_bits);
+}
+
+int gemm_scale_loads(const SkinnyGemmConfig& c) {
+  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
+  if (c.packed()) return c.ring * 2 * c.b_loads();                         // a scale and a zero point
+  if (!c.block_scaled()) return 0;
+  const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
+  return c.ring * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
+}
+
+bool fits_registers(const SkinnyGemmConfig& c) {
+  if (spills_masks(c)) return false;
+  // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
+  if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= most_beside_accumulators;
+  if (c.block_scaled()) return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= most_with_group_sums;
+  return ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all && loaded_vgprs(c) <= most_loaded;
+}
+
+bool producers_fit_registers(const SkinnyGemmConfig& c) {
+  return c.ring * c.b_loads() * vgprs_a_load + accumulator_vgprs(c) <= most_in_all;
+}
+
+bool gemm_without_agprs(const SkinnyGemmConfig& c) {
+  return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 &&
+         ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all;
+}
+
+} // namespace kiln

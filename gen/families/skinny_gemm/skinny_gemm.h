@@ -1,0 +1,75 @@
+// SkinnyGemm: few rows times one or two matrices, and a pointwise epilogue.
+#pragma once
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
+#include "templates/skinny_gemm_config.h"
+
+namespace kiln {
+
+template <> struct EnumText<GemmMethod> {
+  static constexpr std::string_view type = "GemmMethod";
+  static constexpr std::pair<GemmMethod, std::string_view> words[] = {{GemmMethod::matrix, "matrix"},
+                                                                      {GemmMethod::matrix32, "matrix32"},
+                                                                      {GemmMethod::sparse, "sparse"},
+                                                                      {GemmMethod::dot, "dot"},
+                                                                      {GemmMethod::producers, "producers"}};
+};
+
+template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
+  const bool producers = c.has_producers();
+  visit(Field{.name = "rows", .settable = false}, c.rows);
+  visit(Field{.name = "n", .settable = false}, c.n);
+  visit(Field{.name = "k", .settable = false}, c.k);
+  visit(Field{.name = "a_bits", .settable = false}, c.a_bits);
+  visit(Field{.name = "b_bits", .settable = false}, c.b_bits);
+  visit(Field{.name = "group", .settable = false, .shown = c.group != 0}, c.group);
+  visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
+  visit(Field{"method"}, c.method);
+  visit(Field{.name = "products", .settable = false}, c.products);
+  visit(Field{.name = "tile_n", .begins_line = true}, c.tile_n);
+  visit(Field{"waves"}, c.waves);
+  visit(Field{"loads"}, c.loads);
+  visit(Field{"ring"}, c.ring);
+  visit(Field{"workgroups"}, c.workgroups);
+  visit(Field{"vec"}, c.vec);
+  visit(Field{.name = "b_producers", .shown = producers, .begins_line = true}, c.b_producers);
+  visit(Field{.name = "a_producers", .shown = producers}, c.a_producers);
+  visit(Field{.name = "slots", .shown = producers}, c.slots);
+  visit(Field{.name = "direct", .shown = producers}, c.direct);
+  visit(Field{"atomics"}, c.atomics);
+}
+
+struct SkinnyGemm {
+  using Config = SkinnyGemmConfig;
+  static constexpr std::string_view name = "skinny_gemm";
+  static constexpr std::string_view remedy =
+      "split the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16";
+  static constexpr std::string_view sets_others = "method";
+  static constexpr std::string_view falls_back_by = "ring";
+
+  static bool takes(const AnalysedSpec& spec);
+  static void lay_out(AnalysedSpec& spec);
+  static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static std::vector<Candidate<Config>> fallbacks(const Config& first);
+  static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
+  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
+  static Promises promises(const Plan& plan, const Config& config, const Target& target);
+  static std::optional<std::int64_t> addition_depth(const Config& config);
+};
+
+// The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step.
+SkinnyGemmConfig planned_config(const Plan& plan, const Target& target);
+
+// The config with another method, and what that asks of other fields: tile, ring, workgroups and so on, as the chosen schedule
+// has them for method matrix. It may be invalid for the plan (rows over the method's limit): require_valid says why.
+SkinnyGemmConfig with_method(SkinnyGemmConfig config, GemmMethod method, const Target& target);
+
+// The share of the target's CUs that are busy all the time if every step takes as long as another: steps over CUs times the
+// steps of the CU that has most. Workgroups are dealt out evenly.
+double gemm_balance(const SkinnyGemmConfig& config, const Target& target);
+
+// KiB of weights that a workgroup keeps in flight after it has waited for the oldest step.
+int kib_behind_a_wait(const SkinnyGemmConfig& config);
+
+} // namespace kiln

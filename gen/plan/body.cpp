@@ -1,0 +1,215 @@
+// Body: the extent and level of every value, and how outer dims of the space merge.
+#include "gen/plan/body.h"
+#include "gen/error.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+bool is_one(const Dim& dim) { return same_size(dim, 1); }
+bool is_row_reduction(Op op) { return info(op).kind == OpKind::row_reduce; }
+bool is_group_reduction(Op op) { return info(op).kind == OpKind::group_reduce; }
+
+class BodyBuilder {
+public:
+  BodyBuilder(const SpecGraph& graph, Shape space)
+      : graph_(graph), body_{.kernel = graph.spec.name(),
+                             .outputs = graph.spec.outputs(),
+                             .inputs = graph.inputs,
+                             .scalars = graph.scalars,
+                             .dynamic_dims = graph.dynamic_dims,
+                             .group_sizes = graph.group_sizes,
+                             .space = std::move(space)} {
+    if (body_.space.empty()) body_.space = {1};
+  }
+
+  Body run() {
+    for (const Expr& input : body_.inputs) add_input(input);
+    for (const Expr& node : graph_.nodes) add_value(node);
+    for (const Output& output : body_.outputs) add_output(output);
+    for (const Value& value : body_.values)
+      body_.passes = std::max(body_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
+    return std::move(body_);
+  }
+
+private:
+  const Dim& cols() const { return body_.space.back(); }
+
+  // For each outer dim of the space, whether `shape` varies with it.
+  std::vector<bool> outer_of(const Shape& shape) const {
+    std::vector<bool> varies(body_.space.size() - 1, false);
+    for (std::size_t i = 1; i < shape.size(); ++i) // from the right, behind the last
+      varies[body_.space.size() - 1 - i] = !is_one(shape[shape.size() - 1 - i]);
+    return varies;
+  }
+  std::int64_t group_of(const std::string& subject, const Dim& last) const {
+    for (const std::int64_t group : body_.group_sizes)
+      if (!cols().is_dynamic() && same_size(last, group_count(cols().size(), group))) return group;
+    throw UserError(subject, fmt::format("its last dimension is {}, the kernel's columns are {}", last.text(), cols().text()),
+                    "give it the columns, 1, or the number of groups of an ungroup");
+  }
+
+  void add_input(const Expr& input) {
+    TensorPlan tensor{.name = input->name,
+                      .dtype = input.dtype(),
+                      .outer = outer_of(input.shape()),
+                      .layout = input->layout,
+                      .in_place_of = {}};
+    const Shape& shape = input.shape();
+    const bool any_outer = std::ranges::find(tensor.outer, true) != tensor.outer.end();
+    if (std::ranges::all_of(shape, is_one) && !(is_one(cols()) && any_outer)) {
+      tensor.extent = Extent::scalar;
+    } else if (same_size(shape.back(), cols())) {
+      tensor.extent = Extent::element;
+    } else if (is_one(shape.back())) {
+      tensor.extent = Extent::row;
+    } else {
+      tensor.extent = Extent::group;
+      tensor.group = group_of("input '" + input->name + "'", shape.back());
+    }
+    body_.tensors.push_back(std::move(tensor));
+  }
+
+  void add_value(const Expr& node) {
+    Value value{.expr = node};
+    for (const Expr& operand : node.operands()) {
+      Value& from = body_.values[static_cast<std::size_t>(body_.index.at(&operand.node()))];
+      ++from.uses;
+      value.extent = std::max(value.extent, from.extent);
+      value.level = std::max(value.level, from.level);
+      if (from.group) value.group = value.group ? std::min(value.group, from.group) : from.group;
+    }
+    if (node.op() == Op::input) {
+      const TensorPlan& tensor = body_.tensor(node->name);
+      value.extent = tensor.extent;
+      value.group = tensor.group;
+    } else if (is_row_reduction(node.op())) {
+      value.extent = Extent::row;
+      value.group = 0;
+      ++value.level;
+    } else if (is_group_reduction(node.op())) {
+      value.extent = Extent::group;
+      value.group = node->group;
+    }
+    if (value.extent == Extent::element) value.group = 0;
+    body_.index[&node.node()] = static_cast<int>(body_.values.size());
+    body_.values.push_back(std::move(value));
+  }
+
+  void add_output(const Output& output) {
+    Value& value = body_.values[static_cast<std::size_t>(body_.index.at(&output.value.node()))];
+    ++value.uses;
+    const Shape& shape = output.value.shape();
+    TensorPlan tensor{.name = output.name,
+                      .dtype = output.dtype,
+                      .outer = outer_of(shape),
+                      .layout = output.layout,
+                      .output = true,
+                      .in_place_of = output.in_place_of};
+    const bool has_cols = !shape.empty() && same_size(shape.back(), cols());
+    if (value.extent == Extent::group && !has_cols) {
+      tensor.extent = Extent::group;
+      tensor.group = value.group;
+    } else if (value.extent <= Extent::row && (!has_cols || is_one(cols()))) {
+      tensor.extent = Extent::row;
+    } else {
+      tensor.extent = Extent::element;
+    }
+    body_.tensors.push_back(std::move(tensor));
+  }
+
+  const SpecGraph& graph_;
+  Body body_;
+};
+
+bool covers_outer(const Body& body, const TensorPlan& tensor) {
+  for (std::size_t i = 0; i + 1 < body.space.size(); ++i)
+    if (!tensor.outer[i] && !is_one(body.space[i])) return false;
+  return true;
+}
+
+// The space's dim that each tensor's leading stride belongs to, which is the tensor's first one; the space's rank without a stride.
+std::vector<std::size_t> leading_dims(const Body& body) {
+  std::vector<std::size_t> leading(body.tensors.size(), body.space.size());
+  const auto note = [&](const std::string& tensor_name, const Shape& shape) {
+    for (std::size_t t = 0; t < body.tensors.size(); ++t)
+      if (body.tensors[t].name == tensor_name && body.tensors[t].layout == Layout::strided)
+        leading[t] = body.space.size() - shape.size();
+  };
+  for (const Expr& input : body.inputs) note(input->name, input.shape());
+  for (const Output& output : body.outputs) note(output.name, output.value.shape());
+  return leading;
+}
+
+// Merges outer dims that every tensor treats alike; of a flat body all dims. The dims that strides belong to stay alone.
+void merge_outer_dims(Body& body, bool flat) {
+  std::vector<std::vector<bool>> outer(body.tensors.size());
+  const std::vector<std::size_t> leading = leading_dims(body);
+  const auto alone = [&](std::size_t d) { return std::ranges::find(leading, d) != leading.end(); };
+  const std::size_t dims = flat ? body.space.size() : body.space.size() - 1;
+  std::size_t previous = 0;
+  for (std::size_t d = 0; d < dims; ++d) {
+    if (is_one(body.space[d])) continue;
+    const auto alike = [&](const TensorPlan& t) { return t.outer[previous] == t.outer[d]; };
+    const bool merges = flat || (!alone(d) && !alone(previous) && std::ranges::all_of(body.tensors, alike));
+    if (!body.outer_dims.empty() && merges) {
+      body.outer_dims.back().push_back(body.space[d]);
+    } else {
+      body.outer_dims.push_back({body.space[d]});
+      for (std::size_t t = 0; t < outer.size(); ++t) {
+        outer[t].push_back(flat || body.tensors[t].outer[d]);
+        if (leading[t] == d) body.tensors[t].stride_dim = static_cast<int>(body.outer_dims.size()) - 1;
+      }
+    }
+    previous = d;
+  }
+  for (std::size_t t = 0; t < outer.size(); ++t) body.tensors[t].outer = std::move(outer[t]);
+}
+
+} // namespace
+
+std::string_view to_string(Extent extent) {
+  switch (extent) {
+  case Extent::scalar: return "scalar";
+  case Extent::row: return "row";
+  case Extent::group: return "group";
+  case Extent::element: return "element";
+  }
+  throw InternalError("unknown Extent");
+}
+
+bool TensorPlan::covers_rows() const { return std::ranges::find(outer, false) == outer.end(); }
+
+const TensorPlan& Body::tensor(std::string_view tensor_name) const {
+  for (const TensorPlan& tensor : tensors)
+    if (tensor.name == tensor_name) return tensor;
+  throw InternalError(fmt::format("no tensor '{}' in the plan", tensor_name));
+}
+
+std::int64_t Body::smallest_group() const { return group_sizes.empty() ? 0 : std::ranges::min(group_sizes); }
+
+Body make_body(const SpecGraph& graph, Shape space) { return BodyBuilder(graph, std::move(space)).run(); }
+
+bool can_be_flat(const Body& body) {
+  if (!body.group_sizes.empty()) return false;
+  const auto is_flat = [&](const TensorPlan& t) {
+    const bool full = t.extent == Extent::element && covers_outer(body, t);
+    return (full && t.layout == Layout::contiguous) || (t.extent == Extent::scalar && !t.output);
+  };
+  return std::ranges::all_of(body.values, [](const Value& v) { return v.level == 0; }) && std::ranges::all_of(body.tensors, is_flat);
+}
+
+void lay_out_flat(Body& body) { merge_outer_dims(body, true); }
+
+void lay_out_rows(Body& body) {
+  const Dim& cols = body.space.back();
+  if (cols.is_dynamic())
+    throw UserError(fmt::format("kernel '{}'", body.kernel),
+                    fmt::format("its columns '{}' are known only at launch, and it reduces or broadcasts over them", cols.name()),
+                    "give the last dimension a number: kernels are specialised for their columns");
+  body.cols = cols.size();
+  merge_outer_dims(body, false);
+}
+
+} // namespace kiln

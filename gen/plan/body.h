@@ -1,0 +1,72 @@
+// Body: the values that a kernel computes over its iteration space, and where its tensors lie in that space.
+#pragma once
+#include "gen/plan/spec_graph.h"
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace kiln {
+
+// What a value varies with. Within `group` elements of a row a group value is the same; a value with extent below
+// `element` is one number a lane, an `element` value is a vector of them.
+enum class Extent : std::uint8_t { scalar, row, group, element };
+std::string_view to_string(Extent extent);
+
+struct Value {
+  Expr expr;
+  Extent extent = Extent::scalar;
+  // Row reductions that must be complete before it can be computed, counted in sequence: 0 for what depends on inputs
+  // only, 1 for what needs a reduction of such, ... A value of level n with extent `element` is computed in pass n.
+  int level = 0;
+  std::int64_t group = 0; // Extent::group: elements of a row within which it is the same
+  int uses = 0;           // operands and outputs that refer to it
+};
+
+// How an input or output lies in the iteration space.
+struct TensorPlan {
+  std::string name = {};
+  DType dtype = f32;
+  Extent extent = Extent::element;
+  std::int64_t group = 0;       // for Extent::group
+  std::vector<bool> outer = {}; // for each entry of Body::outer_dims: whether the tensor varies with it
+  Layout layout = Layout::contiguous;
+  int stride_dim = -1; // strided: the entry of Body::outer_dims that its stride belongs to
+  bool output = false;
+  std::string in_place_of = {}; // outputs
+  bool covers_rows() const;     // varies with all of them
+};
+
+struct Body {
+  std::string kernel; // its name
+  std::vector<Output> outputs = {};
+  std::vector<Expr> inputs = {}, scalars = {};     // in order of first use
+  std::vector<Dim> dynamic_dims = {};
+  std::vector<std::int64_t> group_sizes = {};      // of group operations, each once
+  Shape space = {};                                // the iteration space, at least one dimension
+  std::vector<Value> values = {};                  // operands before users
+  std::vector<TensorPlan> tensors = {};            // inputs in order of first use, then outputs
+  std::unordered_map<const Node*, int> index = {}; // of values
+  int passes = 1;                                  // over the row: one more than the reductions in sequence
+  // Set by the family that computes it. Outer dims of the space, merged if every tensor treats them alike; each entry lists the
+  // dims of the spec that it stands for. A flat body has one entry, all dims, and cols 0.
+  std::vector<Shape> outer_dims = {};
+  std::int64_t cols = 0;
+
+  const Value& value(const Expr& expr) const { return values[static_cast<std::size_t>(index.at(&expr.node()))]; }
+  const TensorPlan& tensor(std::string_view name) const;
+  bool general_rows() const { return outer_dims.size() > 1; } // some tensor varies with some outer dims only
+  std::int64_t smallest_group() const;                         // 0 without groups
+};
+
+// The body of a spec without products, whose shapes gave `space`; outer_dims and cols are not set.
+Body make_body(const SpecGraph& graph, Shape space);
+
+// Whether every tensor has the full shape and is contiguous, or is one value for all, and nothing is reduced.
+bool can_be_flat(const Body& body);
+
+void lay_out_flat(Body& body); // one flat run of elements
+// [rows, cols]. Throws UserError when the number of columns is known only at launch.
+void lay_out_rows(Body& body);
+
+} // namespace kiln

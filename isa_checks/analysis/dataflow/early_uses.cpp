@@ -1,0 +1,142 @@
+// Following each operation forward until a wait completes it or something uses its registers.
+#include "isa_checks/analysis/dataflow/early_uses.h"
+#include "isa_checks/analysis/waits/wait_state.h"
+#include <algorithm>
+
+namespace kiln::isa {
+namespace {
+
+// How operations complete; those of one order complete in the order of their issue.
+enum class Order : std::uint8_t { none, vector_memory, lds, scalar, flat };
+
+Order order_of(const Instruction& instruction) {
+  const CounterUse use = counter_use(instruction);
+  if (use.vm) return use.lgkm ? Order::flat : Order::vector_memory;
+  if (!use.lgkm || use.gds) return Order::none;
+  if (!use.unordered) return Order::lds;
+  return classify(instruction) == InstructionClass::smem ? Order::scalar : Order::none;
+}
+
+struct Step {
+  Order order;
+  std::optional<WaitCounts> wait;
+};
+
+class Finder {
+public:
+  Finder(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), search_(program) {
+    for (const Instruction& instruction : program.instructions) steps_.push_back({order_of(instruction), wait_counts(instruction)});
+  }
+
+  EarlyUses run() {
+    EarlyUses result;
+    for (const Block& block : p_.blocks)
+      if (block.reachable)
+        for (std::size_t i = block.begin; i < block.end && !search_.exhausted(); ++i)
+          if (steps_[i].order != Order::none && uses_[i].write_count > 0) follow(i, result.list);
+    if (search_.exhausted()) return {.list = {}, .complete = false};
+    return result;
+  }
+
+private:
+  // The state counts operations of the same order that were issued since; of flat operations, bits say what was waited for.
+  void follow(std::size_t operation, std::vector<EarlyUse>& list) {
+    const Order order = steps_[operation].order;
+    EarlyUse found{.operation = operation, .path = {}};
+    found.path = search_.run(operation, 0, [&](std::size_t i, unsigned& state) {
+      const Step& step = steps_[i];
+      if (step.wait) return completes(order, *step.wait, state) ? FlowStep::stop : FlowStep::go_on;
+      const bool in_order = step.order == order && (order == Order::vector_memory || order == Order::lds);
+      for (const RegisterRange result : uses_[operation].writes()) {
+        const bool writes = uses_[i].writes_any(result);
+        const bool keeps_half = writes && p_.instructions[i].mnemonic.find("d16") != std::string::npos;
+        const bool reads = uses_[i].reads_any(result) && !(in_order && keeps_half);
+        if (!writes && !reads) continue;
+        if (!reads && p_.instructions[i].text == p_.instructions[operation].text && p_.block_of(i) == p_.block_of(operation))
+          return FlowStep::stop; // the same load again: both bring the same
+        if (!reads && in_order) return FlowStep::stop; // the register is the later one's from here on
+        found.use = i;
+        found.overwrites = !reads;
+        found.counter = order == Order::vector_memory || (order == Order::flat && (state & 1U) == 0) ? WaitCounter::vmcnt : WaitCounter::lgkmcnt;
+        return FlowStep::found;
+      }
+      if (in_order && ++state >= capacity(order)) return FlowStep::stop; // the hardware stalls until the oldest is complete
+      return FlowStep::go_on;
+    });
+    if (!found.path.empty()) list.push_back(std::move(found));
+  }
+
+  static unsigned capacity(Order order) {
+    return static_cast<unsigned>(counter_capacity[static_cast<std::size_t>(order == Order::lds ? WaitCounter::lgkmcnt : WaitCounter::vmcnt)]);
+  }
+
+  static bool completes(Order order, const WaitCounts& wait, unsigned& state) {
+    const auto down_to = [](const std::optional<int>& count, unsigned younger) {
+      return count && static_cast<unsigned>(*count) <= younger;
+    };
+    switch (order) {
+    case Order::vector_memory:
+      return down_to(wait.vmcnt, state);
+    case Order::lds:
+      return down_to(wait.lgkmcnt, state);
+    case Order::scalar:
+      return down_to(wait.lgkmcnt, 0);
+    default:
+      state |= (down_to(wait.vmcnt, 0) ? 1U : 0U) | (down_to(wait.lgkmcnt, 0) ? 2U : 0U);
+      return state == 3;
+    }
+  }
+
+  const Program& p_;
+  const std::vector<RegisterUse>& uses_;
+  FlowSearch search_;
+  std::vector<Step> steps_;
+};
+
+bool vector_alu(InstructionClass c) {
+  return c == InstructionClass::valu || c == InstructionClass::trans || c == InstructionClass::packed || c == InstructionClass::dot ||
+         c == InstructionClass::mfma;
+}
+
+bool wide_store(const MemoryAccess& access, const Operands& operands) {
+  if (access.op.direction != MemoryDirection::store || access.op.space == MemorySpace::lds || access.op.bytes <= 8) return false;
+  const Operand& last = operands[operands.count - 1U];
+  const bool scalar_offset = last.is(Operand::Kind::registers) && !last.registers.vector();
+  return access.data.count > 2 && !(access.op.space == MemorySpace::buffer && scalar_offset);
+}
+
+} // namespace
+
+EarlyUses early_uses(const Program& program, const std::vector<RegisterUse>& uses) { return Finder(program, uses).run(); }
+
+EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+                           const MemoryAnalysis& memory, int states) {
+  FlowSearch search(program);
+  EarlyUses result;
+  const auto follow = [&](std::size_t store, RegisterRange data, bool gds) {
+    EarlyUse found{.operation = store, .counter = WaitCounter::expcnt, .overwrites = true, .path = {}};
+    found.path = search.run(store, 0, [&](std::size_t i, unsigned& passed) {
+      const Instruction& instruction = program.instructions[i];
+      const auto wait = wait_counts(instruction);
+      if (gds && wait && wait->expcnt == 0) return FlowStep::stop;
+      const InstructionClass c = classify(instruction);
+      if (uses[i].writes_any(data) && (gds || vector_alu(c))) {
+        found.use = i;
+        return FlowStep::found;
+      }
+      if (!gds) passed += c == InstructionClass::nop && operands[i].count > 0 ? static_cast<unsigned>(operands[i][0].number & 15U) + 1 : 1;
+      return !gds && passed >= static_cast<unsigned>(states) ? FlowStep::stop : FlowStep::go_on;
+    });
+    if (!found.path.empty()) result.list.push_back(std::move(found));
+  };
+  for (const MemoryAccess& access : memory.accesses)
+    if (wide_store(access, operands[access.instruction])) follow(access.instruction, access.data, false);
+  for (std::size_t i = 0; i < program.instructions.size(); ++i)
+    if (program.instructions[i].mnemonic.starts_with("ds_gws"))
+      for (const RegisterRange data : uses[i].reads())
+        if (data.vector()) follow(i, data, true);
+  if (search.exhausted()) return {.list = {}, .complete = false};
+  return result;
+}
+
+} // namespace kiln::isa

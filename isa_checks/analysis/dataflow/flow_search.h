@@ -1,0 +1,77 @@
+// FlowSearch: walks the flow graph forward from one instruction until something happens, and keeps the way there. Internal to the
+// data-flow analyses.
+#pragma once
+#include "isa_checks/decode/program.h"
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace kiln::isa {
+
+enum class FlowStep : std::uint8_t { go_on, stop, found };
+
+// The blocks that a path goes through, the first one holding where it begins.
+using FlowPath = std::vector<std::size_t>;
+
+class FlowSearch {
+public:
+  // `budget`: instructions looked at in all runs together. Hostile code ends there; real kernels stay far below.
+  explicit FlowSearch(const Program& program, std::int64_t budget = 50'000'000)
+      : p_(program), budget_(budget), seen_(program.blocks.size(), 0) {}
+
+  bool exhausted() const { return budget_ <= 0; }
+
+  // Calls step(instruction, state) for what follows `start`, nearest blocks first. `state`, from 0 to 63, belongs to the path; step
+  // may change it. A block is entered again only with a state below all those with which it was entered before: smaller states
+  // must be able to find whatever larger ones can. Returns the path to what was found, or an empty one.
+  template <class Step> FlowPath run(std::size_t start, unsigned state, Step step) {
+    items_.assign(1, {p_.block_of(start), state, none});
+    FlowPath path;
+    for (std::size_t at = 0; at < items_.size() && path.empty() && !exhausted(); ++at) {
+      const std::size_t begin = at == 0 ? start + 1 : p_.blocks[items_[at].block].begin;
+      path = walk(at, begin, step);
+    }
+    for (const Item& item : items_) seen_[item.block] = 0;
+    return path;
+  }
+
+private:
+  static constexpr std::size_t none = nothing;
+  struct Item {
+    std::size_t block;
+    unsigned state;
+    std::size_t from; // item
+  };
+
+  template <class Step> FlowPath walk(std::size_t at, std::size_t i, Step& step) {
+    unsigned state = items_[at].state;
+    const Block& block = p_.blocks[items_[at].block];
+    for (; i < block.end; ++i) {
+      --budget_;
+      const Flow flow = p_.instructions[i].flow;
+      const FlowStep verdict = step(i, state);
+      if (verdict == FlowStep::found) return path_to(at);
+      if (verdict == FlowStep::stop || flow == Flow::call || flow == Flow::indirect) return {};
+    }
+    for (const std::size_t to : block.successors) {
+      std::uint64_t& seen = seen_[to];
+      if (seen != 0 && static_cast<unsigned>(std::countr_zero(seen)) <= state) continue;
+      seen |= std::uint64_t{1} << state;
+      items_.push_back({to, state, at});
+    }
+    return {};
+  }
+
+  FlowPath path_to(std::size_t at) const {
+    FlowPath path;
+    for (; at != none; at = items_[at].from) path.insert(path.begin(), items_[at].block);
+    return path;
+  }
+
+  const Program& p_;
+  std::int64_t budget_;
+  std::vector<std::uint64_t> seen_; // by block: the states with which it was entered
+  std::vector<Item> items_;
+};
+
+} // namespace kiln::isa

@@ -1,0 +1,25 @@
+// Loads, stores and atomics of vector memory, done for the lanes of a wave.
+#pragma once
+#include "isa_checks/exec/machine/memory_ops.h"
+
+namespace kiln::exec {
+
+// Device memory through the sandbox. Reports what lies outside, or is not writable, and goes on: loads give 0 there.
+void load_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
+void store_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
+void atomic_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
+void load_to_lds(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
+
+// The old value becomes the result; `data` and `compare` hold op.bytes bytes.
+std::uint64_t apply_atomic(Atomic atomic, std::uint8_t bytes, std::uint64_t old, std::uint64_t data, std::uint64_t compare);
+
+// A load, store or atomic on LDS through flat addresses that stand for it; `at` holds LDS bytes.
+void flat_lds_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
+
+// What is in flight after a vector memory instruction, and whether it may be a wave's waiting for others.
+void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
+
+// Counts the lines and bytes of one access.
+void count_lines(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
+
+} // namespace kiln::exec

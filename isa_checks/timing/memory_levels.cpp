@@ -1,0 +1,246 @@
+// Loads and stores on their way through L1, L2, MALL and HBM.
+#include "isa_checks/timing/memory_levels.h"
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::timing {
+namespace {
+
+constexpr std::size_t ways = 4;
+constexpr double least_cycles = 4; // that the addresses of 64 lanes take
+
+} // namespace
+
+std::string_view to_string(CacheState state) {
+  return state == CacheState::cold ? "cold" : state == CacheState::mall ? "mall" : "l2";
+}
+
+std::string_view to_string(Resource resource) {
+  static constexpr std::array<std::string_view, resource_count> names{
+      "vector instructions", "matrix instructions", "LDS", "L1", "a CU's path from L2", "L2", "MALL", "HBM"};
+  return names[static_cast<std::size_t>(resource)];
+}
+
+void BusyTime::add(Resource resource, double from, double cycles) {
+  std::vector<double>& s = slices_[static_cast<std::size_t>(resource)];
+  while (cycles > 0) {
+    const auto at = static_cast<std::size_t>(from / slice);
+    if (s.size() <= at) s.resize(at + 1);
+    const double here = std::min(cycles, (static_cast<double>(at) + 1) * slice - from);
+    s[at] += here;
+    from = (static_cast<double>(at) + 1) * slice;
+    cycles -= std::max(here, 1e-9);
+  }
+}
+
+double BusyTime::between(Resource resource, double from, double to) const {
+  const std::vector<double>& s = slices(resource);
+  double sum = 0;
+  for (auto i = static_cast<std::size_t>(from / slice); i < s.size() && static_cast<double>(i) * slice < to; ++i) sum += s[i];
+  return sum;
+}
+
+L2::L2(const Chip& chip) : lines_(static_cast<std::size_t>(chip.l2_bytes) / static_cast<std::size_t>(chip.line_bytes)), sets_(lines_.size() / ways) {}
+
+double* L2::find(std::uint64_t line) {
+  Line* const set = &lines_[line % sets_ * ways];
+  for (std::size_t w = 0; w < ways; ++w)
+    if (set[w].line == line) {
+      set[w].used = ++clock_;
+      return &set[w].ready;
+    }
+  return nullptr;
+}
+
+double L2::put(std::uint64_t line, double ready, double dirty_bytes) {
+  Line* const set = &lines_[line % sets_ * ways];
+  Line* oldest = set;
+  for (std::size_t w = 0; w < ways; ++w) {
+    if (set[w].line == line) {
+      set[w].used = ++clock_;
+      set[w].dirty = std::min(128.0, set[w].dirty + dirty_bytes);
+      return 0;
+    }
+    if (set[w].used < oldest->used) oldest = &set[w];
+  }
+  const double leaves = oldest->dirty;
+  *oldest = {line, ++clock_, ready, dirty_bytes};
+  return leaves;
+}
+
+double L2::clean() {
+  double bytes = 0;
+  for (Line& l : lines_) {
+    bytes += l.dirty;
+    l.dirty = 0;
+    l.ready = 0;
+  }
+  return bytes;
+}
+
+MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus,
+                           BusyTime& busy)
+    : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds),
+      cu_share_(static_cast<double>(active_xcds) / chip.cus), busy_(busy),
+      from_hbm_(state == CacheState::cold || record.footprint > chip.mall_bytes), cus_(static_cast<std::size_t>(cus)), l2_lines_(chip) {
+  const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes a cycle
+  l2_rate_ = rate(chip.l2_tbs, chip.xcds);
+  mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
+  hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
+  write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
+  shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
+  const auto lines = static_cast<std::size_t>(chip.l1_bytes / chip.line_bytes);
+  for (Cu& c : cus_) {
+    c.lines.assign(lines, {~0ULL, 0});
+    c.oldest.assign(lines / ways, 0);
+  }
+}
+
+// The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has its share of the buffers that
+// workgroups do not share, further on than the one that it is like.
+std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const {
+  for (const Buffer& b : record_.buffers)
+    if (line >= b.first_line && line < b.end_line) {
+      const bool own = number != like.number && b.sharing() < 1.5;
+      const double share = own ? b.touched / record_.workgroups : 0; // lines of a workgroup
+      return {line + static_cast<std::uint64_t>(share * (number - like.number)), std::min<double>(xcds_, b.sharing())};
+    }
+  return {line, 1};
+}
+
+double* MemoryLevels::find_in_l1(Cu& cu, std::uint64_t key) {
+  const std::size_t set = key % (cu.lines.size() / ways) * ways;
+  for (std::size_t w = 0; w < ways; ++w)
+    if (cu.lines[set + w].first == key) return &cu.lines[set + w].second;
+  return nullptr;
+}
+void MemoryLevels::put_in_l1(Cu& cu, std::uint64_t key, double ready) {
+  const std::size_t set = key % (cu.lines.size() / ways);
+  std::uint8_t& way = cu.oldest[set];
+  cu.lines[set * ways + way] = {key, ready};
+  way = static_cast<std::uint8_t>((way + 1) % ways);
+}
+
+// Latency grows with the bytes in flight, and the queue of a level holds back what it has no rate for.
+double MemoryLevels::far_load(double now, const Miss& miss) {
+  while (!arrivals_.empty() && arrivals_.top().first <= now) {
+    in_flight_ -= arrivals_.top().second;
+    arrivals_.pop();
+  }
+  const double per_cu = (in_flight_ + miss.bytes) * cu_share_;
+  const bool hbm = from_hbm_;
+  const double base = hbm ? chip_.hbm_latency_ns : chip_.mall_latency_ns;
+  const double extra = hbm ? chip_.hbm_ns_per_byte * std::max(0.0, per_cu - chip_.hbm_free_bytes)
+                           : chip_.mall_ns_per_byte * std::max(0.0, per_cu - chip_.mall_free_bytes);
+  double ready = now + (base + extra) * chip_.clock_ghz * what_if_.far_latency;
+  busy_.add(Resource::mall, std::max(now, mall_.free), miss.bytes / mall_rate_);
+  double served = mall_.serve(now, miss.bytes / mall_rate_);
+  if (hbm) {
+    busy_.add(Resource::hbm, std::max(now, hbm_.free), miss.from_hbm / hbm_rate_);
+    served = std::max(served, hbm_.serve(now, miss.from_hbm / hbm_rate_));
+  }
+  ready = std::max(ready, served + chip_.l2_latency_cycles);
+  in_flight_ += miss.bytes;
+  traffic_.in_flight += miss.bytes * (ready - now);
+  arrivals_.emplace(ready, miss.bytes);
+  traffic_.mall += miss.bytes - (hbm ? miss.from_hbm : 0);
+  traffic_.hbm += hbm ? miss.from_hbm : 0;
+  const auto at = static_cast<std::size_t>(ready / BusyTime::slice);
+  if (far_bytes_.size() <= at) far_bytes_.resize(at + 1);
+  far_bytes_[at] += miss.bytes;
+  return ready;
+}
+
+double MemoryLevels::load(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
+  Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
+  const double line_bytes = chip_.line_bytes;
+  const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle, access.bytes / chip_.l1_bytes_per_cycle});
+  busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
+  const double tagged = cu.l1.serve(now, path);
+  double ready = tagged - path + chip_.l1_latency_cycles + path;
+  std::array<std::uint64_t, 128> missed;
+  std::size_t misses = 0, fills = 0;
+  Miss miss;
+  for (std::size_t i = 0; i < access.lines; ++i) {
+    const auto [key, sharers] = key_of(like.lines[access.first + i], like, number);
+    if (const double* at = find_in_l1(cu, key)) {
+      ready = std::max(ready, *at);
+      traffic_.l1 += line_bytes;
+      continue;
+    }
+    ++fills;
+    if (const double* at = l2_lines_.find(key)) {
+      ready = std::max(ready, *at);
+      put_in_l1(cu, key, std::max(*at, now + chip_.l2_latency_cycles));
+      continue;
+    }
+    missed[misses++ % missed.size()] = key;
+    miss.bytes += line_bytes; // whole lines: the other half comes along
+    miss.from_hbm += line_bytes / sharers;
+  }
+  if (fills == 0) return ready;
+  const double fill_bytes = static_cast<double>(fills) * line_bytes;
+  busy_.add(Resource::fill, std::max(tagged, cu.fill.free), fill_bytes / chip_.fill_bytes_per_cycle);
+  busy_.add(Resource::l2, std::max(tagged, l2_.free), fill_bytes / l2_rate_);
+  const double filled = cu.fill.serve(tagged, fill_bytes / chip_.fill_bytes_per_cycle);
+  const double served = std::max(filled, l2_.serve(tagged, fill_bytes / l2_rate_));
+  ready = std::max(ready, served + chip_.l2_latency_cycles);
+  if (misses != 0) {
+    const double arrived = far_load(tagged, miss);
+    ready = std::max(ready, arrived + (served - tagged));
+    traffic_.l2 += fill_bytes - static_cast<double>(misses) * line_bytes;
+  } else {
+    traffic_.l2 += fill_bytes;
+  }
+  double leaves = 0;
+  for (std::size_t i = 0; i < std::min(misses, missed.size()); ++i) {
+    leaves += l2_lines_.put(missed[i], ready, 0);
+    put_in_l1(cu, missed[i], ready);
+  }
+  write_back(tagged, leaves); // queues are served in order of time: not when the line arrives
+  return ready;
+}
+
+double MemoryLevels::store(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
+  Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
+  const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle});
+  busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
+  const double sent = cu.l1.serve(now, path), bytes = access.halves * 64.0;
+  busy_.add(Resource::l2, std::max(sent, l2_.free), access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
+  const double taken = l2_.serve(sent, access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
+  traffic_.written += bytes;
+  const double dirty = access.lines == 0 ? 0 : bytes / access.lines;
+  double leaves = 0;
+  for (std::size_t i = 0; i < access.lines; ++i) leaves += l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken, dirty);
+  return std::max(now + chip_.store_ack_cycles, std::max(taken, write_back(sent, leaves)) - path + chip_.store_ack_cycles);
+}
+
+// What leaves L2 for memory; returns when it has left.
+double MemoryLevels::write_back(double now, double bytes) {
+  if (bytes == 0) return now;
+  // Reads and writes share the way to memory: a copy is no faster than reading alone.
+  Queue& queue = from_hbm_ ? hbm_ : mall_;
+  busy_.add(from_hbm_ ? Resource::hbm : Resource::mall, std::max(now, queue.free), bytes / shared_write_rate_);
+  return std::max(queue.serve(now, bytes / shared_write_rate_), write_.serve(now, bytes / write_rate_));
+}
+
+void MemoryLevels::warm(const std::deque<std::uint32_t>& workgroups) {
+  for (const std::uint32_t number : workgroups) {
+    const Workgroup& like = record_.like(number);
+    for (const std::uint64_t line : like.lines) l2_lines_.put(key_of(line, like, number).first, 0, 0);
+  }
+}
+
+double MemoryLevels::atomic(double now, int cu_number, const Access& access) {
+  Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
+  const double sent = cu.l1.serve(now, std::max(least_cycles, static_cast<double>(access.halves)));
+  const double bytes = access.halves * 64.0;
+  const double served = mall_.serve(sent, bytes / mall_rate_);
+  traffic_.written += bytes;
+  return std::max(sent + chip_.atomic_ns * chip_.clock_ghz * what_if_.exit, served);
+}
+
+// At the end of a kernel what L2 holds for other XCDs to read is written to memory.
+double MemoryLevels::drained(double now) { return std::max(write_.free, write_back(now, l2_lines_.clean())); }
+
+} // namespace kiln::timing

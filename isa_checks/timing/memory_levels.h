@@ -1,0 +1,127 @@
+// MemoryLevels: the memory that the CUs of one XCD see: L1 of each, their L2, and the XCD's share of MALL and HBM, as queues.
+#pragma once
+#include "isa_checks/timing/chips.h"
+#include "isa_checks/timing/record.h"
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace kiln::timing {
+
+// Where the data of a launch lies before it.
+enum class CacheState : std::uint8_t { cold, mall, l2 };
+std::string_view to_string(CacheState state);
+
+// What the model calls a resource; each is busy or not, and the busiest one bounds a phase.
+enum class Resource : std::uint8_t { valu, matrix, lds, l1, fill, l2, mall, hbm };
+inline constexpr std::size_t resource_count = 8;
+std::string_view to_string(Resource resource);
+
+// Busy time of each resource by slice of time.
+class BusyTime {
+public:
+  static constexpr double slice = 128; // cycles
+  void add(Resource resource, double from, double cycles);
+  double between(Resource resource, double from, double to) const; // cycles
+  const std::vector<double>& slices(Resource resource) const { return slices_[static_cast<std::size_t>(resource)]; }
+
+private:
+  std::array<std::vector<double>, resource_count> slices_;
+};
+
+// Serves in order of arrival.
+struct Queue {
+  double free = 0; // when it has served all so far
+  double serve(double now, double cycles) {
+    free = (now > free ? now : free) + cycles;
+    return free;
+  }
+};
+
+// Changes to a chip that a what-if asks for.
+struct WhatIf {
+  double far_latency = 1;  // factors: of latency from MALL and HBM, with what depends on bytes in flight
+  double issue = 1;        // of the time that instructions take
+  double bandwidth = 1;    // of MALL and HBM
+  double lds = 1;          // of LDS passes
+  double exit = 1;         // of release, acquire and atomics
+};
+
+// The L2 of an XCD: least recently used lines leave a set. A line may still be on its way, and may have bytes that memory lacks.
+class L2 {
+public:
+  explicit L2(const Chip& chip);
+  // When the line is there; null when it has to be fetched.
+  double* find(std::uint64_t line);
+  // Returns the bytes that have to be written to memory because they leave.
+  double put(std::uint64_t line, double ready, double dirty_bytes);
+  double clean(); // writes everything back; returns the bytes
+
+private:
+  struct Line {
+    std::uint64_t line = ~0ULL, used = 0;
+    double ready = 0, dirty = 0;
+  };
+  static constexpr std::size_t ways = 16;
+  std::vector<Line> lines_;
+  std::size_t sets_;
+  std::uint64_t clock_ = 0;
+};
+
+class MemoryLevels {
+public:
+  MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus, BusyTime& busy);
+
+  // When the data of a load are there, that CU `cu` issues at cycle `now` for workgroup `group` recorded as `like`.
+  double load(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
+  double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number); // when it is acknowledged
+  double atomic(double now, int cu, const Access& access);
+
+  // As an earlier launch of these workgroups, in this order, leaves L2 behind.
+  void warm(const std::deque<std::uint32_t>& workgroups);
+  double drained(double now); // when all that was written has left L2, after the last wave ended at `now`
+  struct Traffic {
+    double l1 = 0, l2 = 0, mall = 0, hbm = 0, written = 0; // bytes, by the level that gave them
+    double in_flight = 0; // bytes beyond L2, times the cycles that they were on their way
+  };
+  const Traffic& traffic() const { return traffic_; }
+  const std::vector<double>& far_bytes() const { return far_bytes_; } // by BusyTime::slice
+  bool from_hbm() const { return from_hbm_; } // where lines are found that L2 does not have: HBM, or MALL
+
+private:
+  struct Cu {
+    Queue l1, fill, out;
+    std::vector<std::pair<std::uint64_t, double>> lines; // L1: 4 ways a set
+    std::vector<std::uint8_t> oldest;
+  };
+  struct Miss {
+    double bytes = 0, from_hbm = 0; // of one access beyond L2; the part that HBM gives
+  };
+  std::pair<std::uint64_t, double> key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const;
+  double* find_in_l1(Cu& cu, std::uint64_t key);
+  void put_in_l1(Cu& cu, std::uint64_t key, double ready);
+  double far_load(double now, const Miss& miss);
+  double write_back(double now, double bytes);
+
+  const Chip& chip_;
+  const Record& record_;
+  WhatIf what_if_;
+  int xcds_; // that work
+  double cu_share_; // CUs of the chip that one simulated byte in flight is spread over
+  BusyTime& busy_;
+  bool from_hbm_;
+  std::vector<Cu> cus_;
+  L2 l2_lines_;
+  Queue l2_, mall_, hbm_, write_;
+  double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes a cycle, of this XCD
+  double in_flight_ = 0;                               // bytes beyond L2
+  std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals_;
+  Traffic traffic_;
+  std::vector<double> far_bytes_;
+};
+
+} // namespace kiln::timing

@@ -1,0 +1,90 @@
+// From simulations to a prediction.
+#include "isa_checks/timing/predict.h"
+#include "isa_checks/error.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::timing {
+namespace {
+
+constexpr double bounding = 0.6; // a resource that is busy for less than this share of a phase does not bound it
+
+// Busy shares: of CUs' own resources per CU, of shared ones as they are.
+std::pair<Resource, double> busiest(const Simulation& s, double from, double to) {
+  std::pair<Resource, double> best{Resource::valu, 0};
+  if (to <= from) return best;
+  for (std::size_t r = 0; r < resource_count; ++r) {
+    const auto resource = static_cast<Resource>(r);
+    const double units = resource == Resource::valu || resource == Resource::matrix ? 4.0 * s.cus
+                         : resource <= Resource::fill                              ? s.cus
+                                                                                   : 1.0;
+    const double share = std::min(1.0, s.busy.between(resource, from, to) / units / (to - from));
+    if (share > best.second) best = {resource, share};
+  }
+  return best;
+}
+
+Phase phase(std::string name, const Simulation& s, const Chip& chip, double from, double to, double fixed_ns) {
+  const auto [resource, share] = busiest(s, from, to);
+  Phase p;
+  p.name = std::move(name);
+  p.microseconds = ((to - from) / chip.clock_ghz + fixed_ns) / 1e3;
+  p.busy = share;
+  p.bound_by = fixed_ns > (to - from) / chip.clock_ghz ? "the launch itself" : share >= bounding ? std::string(to_string(resource)) : "latency";
+  return p;
+}
+
+std::vector<Change> changes(const Record& record, const Chip& chip, const PredictOptions& options) {
+  struct Named {
+    const char* what;
+    WhatIf change;
+  };
+  const Named all[] = {{"twice the bytes in flight (half the latency of MALL and HBM)", {.far_latency = 0.5}},
+                       {"instructions in half the time", {.issue = 0.5}},
+                       {"LDS passes in half the time", {.lds = 0.5}},
+                       {"atomics, releases and acquires for nothing", {.exit = 0}},
+                       {"twice the rate of MALL and HBM", {.bandwidth = 2}}};
+  std::vector<Change> result;
+  for (const Named& n : all) {
+    const Simulation s = simulate(record, chip, {.cache = options.cache, .what_if = n.change});
+    result.push_back({n.what, s.nanoseconds / 1e3});
+  }
+  std::ranges::stable_sort(result, {}, &Change::microseconds);
+  return result;
+}
+
+} // namespace
+
+double band_of(double microseconds) { return microseconds < 40 ? 0.2 : 0.3; }
+
+void check_fits(const isa::CodeObject& object, const Chip& chip) {
+  if (object.target().arch == chip.arch) return;
+  std::string fitting;
+  for (const Chip& c : chips())
+    if (c.arch == object.target().arch) fitting += fmt::format("{}{}", fitting.empty() ? "" : ", ", c.name);
+  throw isa::Error("chip " + std::string(chip.name), fmt::format("it is {}, the object is for {}", chip.arch, object.target().arch),
+                   fitting.empty() ? "compile the kernel for " + std::string(chip.arch) : "use one of " + fitting);
+}
+
+Prediction predict(const Record& record, const Chip& chip, const PredictOptions& options) {
+  Prediction p;
+  p.kernel = record.kernel;
+  p.chip = &chip;
+  p.cache = options.cache;
+  p.simulation = simulate(record, chip, {.cache = options.cache, .spans = options.spans});
+  const Simulation& s = p.simulation;
+  p.microseconds = s.nanoseconds / 1e3;
+  p.low = p.microseconds * (1 - band_of(p.microseconds));
+  p.high = p.microseconds * (1 + band_of(p.microseconds));
+  p.bytes = record.footprint;
+  p.rate_tbs = p.bytes / s.nanoseconds / 1e3;
+  p.share_of_peak = p.rate_tbs / chip.peak_tbs;
+  p.flops = record.flops;
+  p.workgroups = record.workgroups;
+  p.phases = {phase("start", s, chip, 0, s.first_data, chip.floor_ns), phase("stream", s, chip, s.first_data, s.last_data, 0),
+              phase("exit", s, chip, s.last_data, s.cycles, 0)};
+  if (options.changes) p.changes = changes(record, chip, options);
+  return p;
+}
+
+} // namespace kiln::timing

@@ -1,0 +1,56 @@
+// predict: microseconds of a launch on a chip, with a band, where the time goes, and what a change would give.
+#pragma once
+#include "isa_checks/timing/simulate.h"
+#include <string>
+#include <vector>
+
+namespace kiln::timing {
+
+// A part of the time: until data arrive, while they do, and after.
+struct Phase {
+  std::string name;      // "start", "stream", "exit"
+  double microseconds = 0;
+  std::string bound_by{};  // a resource that is busy most of the time, or "latency"
+  double busy = 0;       // share of the time that that resource is busy
+};
+
+struct Change {
+  std::string what;      // "twice the bytes in flight"
+  double microseconds = 0; // that the launch would take
+};
+
+struct Prediction {
+  std::string kernel;
+  const Chip* chip = nullptr;
+  CacheState cache{};
+  double microseconds = 0, low = 0, high = 0; // low, high: the band, from the errors on what was measured (docs/timing.md)
+  double bytes = 0;          // distinct ones that the launch touches
+  double rate_tbs = 0;       // bytes / time
+  double share_of_peak = 0;  // of the data sheet's memory rate
+  double flops = 0;          // of matrix instructions
+  std::uint32_t workgroups = 0;
+  std::vector<Phase> phases;
+  std::vector<Change> changes; // the most useful one first
+  Simulation simulation;       // of one XCD
+};
+
+struct PredictOptions {
+  CacheState cache = CacheState::cold;
+  bool changes = true; // run again for what-ifs
+  bool spans = false;  // keep a timeline of one CU
+};
+
+// The band's half width, relative: the 90th percentile of the errors on what was measured, for a launch of this size.
+double band_of(double microseconds);
+
+// The record is of an object that check_fits lets pass for the chip.
+Prediction predict(const Record& record, const Chip& chip, const PredictOptions& options);
+
+// Throws isa::Error when the object is not for the chip.
+void check_fits(const isa::CodeObject& object, const Chip& chip);
+
+std::string to_text(const Prediction& prediction);
+std::string to_json(const Prediction& prediction);
+std::string to_html(const Prediction& prediction); // with the timeline when the prediction has spans
+
+} // namespace kiln::timing

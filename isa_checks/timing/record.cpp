@@ -1,0 +1,202 @@
+// Choosing the workgroups to execute, and what their records say of the whole launch.
+#include "isa_checks/timing/record.h"
+#include "isa_checks/analysis/issue.h"
+#include "isa_checks/analysis/occupancy.h"
+#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/operands.h"
+#include "isa_checks/error.h"
+#include "isa_checks/timing/recorder.h"
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace kiln::timing {
+namespace {
+
+using std::uint32_t;
+using std::uint64_t;
+
+constexpr uint64_t affordable_steps = 3'000'000; // of one record: about a second of the executor
+constexpr uint32_t sampled_workgroups = 24;      // of a launch that is too large, at least
+
+Action action_of(const isa::Instruction& i) {
+  const std::string_view m = i.mnemonic;
+  if (m.starts_with("s_endpgm")) return Action::end;
+  if (m == "buffer_wbl2") return Action::release;
+  if (m == "buffer_inv") return Action::acquire;
+  switch (isa::classify(i)) {
+  case isa::InstructionClass::valu:
+  case isa::InstructionClass::packed:
+  case isa::InstructionClass::dot: return Action::valu;
+  case isa::InstructionClass::trans: return Action::trans;
+  case isa::InstructionClass::mfma: return Action::matrix;
+  case isa::InstructionClass::salu: return Action::salu;
+  case isa::InstructionClass::smem: return Action::scalar_load;
+  case isa::InstructionClass::vmem_load: return Action::load;
+  case isa::InstructionClass::vmem_store: return Action::store;
+  case isa::InstructionClass::vmem_atomic: return Action::atomic;
+  case isa::InstructionClass::lds: return Action::lds;
+  case isa::InstructionClass::branch: return Action::branch;
+  case isa::InstructionClass::wait: return Action::wait;
+  case isa::InstructionClass::nop: return Action::nop;
+  case isa::InstructionClass::barrier: return Action::barrier;
+  case isa::InstructionClass::other: return Action::other;
+  }
+  return Action::other;
+}
+
+Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
+  Code c;
+  c.address = i.address;
+  c.action = action_of(i);
+  c.text = i.text;
+  if (c.action == Action::nop) {
+    int states = 0;
+    const std::string_view text = i.operands();
+    std::from_chars(text.data(), text.data() + text.size(), states);
+    c.cycles = static_cast<float>(i.mnemonic == "s_sleep" ? 64 * states : 4 * (states + 1));
+  } else if (c.action == Action::valu || c.action == Action::trans || c.action == Action::matrix) {
+    c.cycles = static_cast<float>(isa::instruction_cost(i, nullptr, target).clocks);
+  }
+  if (const auto op = isa::memory_op(i)) c.to_lds = op->to_lds;
+  c.returns = c.action == Action::atomic && i.text.find(" sc0") != std::string::npos;
+  if (const auto w = isa::wait_counts(i)) {
+    c.vmcnt = static_cast<std::uint8_t>(w->vmcnt.value_or(63));
+    c.lgkmcnt = static_cast<std::uint8_t>(w->lgkmcnt.value_or(15));
+  }
+  return c;
+}
+
+// A first workgroup says what one costs. All of them if that is affordable; else the first ones, which start together, some spread
+// over the grid, and the last one.
+std::vector<uint32_t> choose(uint32_t workgroups, uint64_t steps_of_one) {
+  std::vector<uint32_t> chosen;
+  const auto affordable = static_cast<uint32_t>(std::clamp<uint64_t>(affordable_steps / std::max<uint64_t>(steps_of_one, 1), 1, workgroups));
+  if (affordable == workgroups) {
+    chosen.resize(workgroups);
+    std::iota(chosen.begin(), chosen.end(), 0U);
+    return chosen;
+  }
+  const uint32_t count = std::min({affordable, sampled_workgroups, workgroups});
+  for (uint32_t i = 0; i < count; ++i) chosen.push_back(i < count / 2 ? i : static_cast<uint32_t>(uint64_t{i} * (workgroups - 1) / std::max(count - 1, 1U)));
+  std::ranges::sort(chosen);
+  chosen.erase(std::ranges::unique(chosen).begin(), chosen.end());
+  return chosen;
+}
+
+std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kernel, exec::Grid grid, std::span<const std::byte> arguments,
+                           exec::Memory& memory, std::span<const uint32_t> only, int waves, std::vector<Code>& code) {
+  Recorder recorder(waves, grid);
+  grid.only = only;
+  exec::ExecOptions options;
+  options.check_waits = options.check_undefined = options.check_races = options.check_hazards = options.measure = false;
+  options.observer = &recorder;
+  options.skip_products = true;
+  const exec::ExecResult result = exec::execute(object, kernel, grid, arguments, memory, options);
+  if (!result.completed || !result.defects.empty())
+    throw isa::Error(fmt::format("kernel {}", kernel), "its execution does not end well: " + (result.defects.empty() ? "" : exec::to_text(result.defects.front())),
+                     "run it with `kiln run` and mend what that finds");
+  for (const uint32_t pc : recorder.polled()) code[pc].polls = true;
+  return recorder.take();
+}
+
+// Brings back what a run may have left behind that changes the next one: counters and flags, which lie in small buffers.
+class Restore {
+public:
+  explicit Restore(exec::Memory& memory) : memory_(memory) {
+    for (const exec::Allocation& a : memory.allocations())
+      if (a.writable && a.bytes.size() <= largest) saved_.emplace_back(a.address, a.bytes);
+  }
+  void operator()() const {
+    for (const auto& [address, bytes] : saved_) std::ranges::copy(bytes, memory_.bytes(address).begin());
+  }
+
+private:
+  static constexpr std::size_t largest = 32U << 20;
+  exec::Memory& memory_;
+  std::vector<std::pair<uint64_t, std::vector<std::byte>>> saved_;
+};
+
+// Lines that workgroups ask for, by buffer; what was not recorded is taken to be like what was.
+std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
+  std::vector<Buffer> buffers;
+  for (const exec::Allocation& a : memory.allocations())
+    if (!a.bytes.empty()) buffers.push_back({.name = a.name, .first_line = a.address / 128, .end_line = (a.end() + 127) / 128});
+  std::vector<std::vector<bool>> seen(buffers.size());
+  for (std::size_t b = 0; b < buffers.size(); ++b) seen[b].resize(buffers[b].end_line - buffers[b].first_line);
+  const double scale = static_cast<double>(r.workgroups) / static_cast<double>(r.recorded.size());
+  for (const Workgroup& w : r.recorded) {
+    std::vector<uint64_t> lines = w.lines;
+    std::ranges::sort(lines);
+    lines.erase(std::ranges::unique(lines).begin(), lines.end());
+    std::size_t b = 0;
+    for (const uint64_t line : lines) {
+      while (b < buffers.size() && line >= buffers[b].end_line) ++b;
+      if (b == buffers.size()) break;
+      if (line < buffers[b].first_line) continue;
+      buffers[b].asked += 1;
+      if (const auto at = line - buffers[b].first_line; !seen[b][at]) {
+        seen[b][at] = true;
+        buffers[b].touched += 1;
+      }
+    }
+  }
+  for (Buffer& b : buffers) {
+    b.asked *= scale;
+    b.touched = std::min({b.touched * scale, b.asked, static_cast<double>(b.end_line - b.first_line)});
+  }
+  std::erase_if(buffers, [](const Buffer& b) { return b.asked == 0; });
+  return buffers;
+}
+
+double matrix_flops(const Record& r, const std::vector<isa::Instruction>& instructions, const isa::TargetFacts& target) {
+  std::vector<double> of(r.code.size(), 0);
+  for (std::size_t i = 0; i < instructions.size(); ++i)
+    if (const auto shape = isa::matrix_shape(instructions[i], isa::operands_of(instructions[i]), target)) of[i] = static_cast<double>(shape->operations());
+  double sum = 0;
+  for (const Workgroup& w : r.recorded)
+    for (const auto& steps : w.waves)
+      for (const Step& s : steps) sum += of[s.code];
+  return sum * r.workgroups / static_cast<double>(r.recorded.size());
+}
+
+} // namespace
+
+const Workgroup& Record::like(uint32_t number) const {
+  const auto after = std::ranges::upper_bound(recorded, number, {}, &Workgroup::number);
+  return after == recorded.begin() ? *after : *std::prev(after);
+}
+
+Record record(const isa::CodeObject& object, std::string_view name, const exec::Grid& grid, std::span<const std::byte> arguments,
+              exec::Memory& memory) {
+  const isa::Kernel& kernel = object.kernel(name);
+  const isa::TargetFacts& target = object.target();
+  const std::vector<isa::Instruction> instructions = isa::Disassembler(target).decode(kernel);
+  Record r;
+  r.kernel = name;
+  for (const isa::Instruction& i : instructions) r.code.push_back(code_of(i, target));
+  const uint32_t items = grid.workgroup_size[0] * grid.workgroup_size[1] * grid.workgroup_size[2];
+  r.workgroups = grid.workgroups[0] * grid.workgroups[1] * grid.workgroups[2];
+  if (r.workgroups == 0) throw isa::Error(fmt::format("kernel {}", name), "a launch of no workgroups", "give sizes of 1 or more");
+  r.waves = static_cast<int>((items + 63) / 64);
+  const auto lds = static_cast<int>(kernel.descriptor.group_segment_bytes + grid.dynamic_lds);
+  r.workgroups_per_cu = isa::occupancy(target, {.vgprs = static_cast<int>(kernel.descriptor.vgprs), .sgprs = 0, .lds_bytes = lds,
+                                                .workgroup_size = static_cast<int>(items)}).workgroups_per_cu;
+  if (r.workgroups_per_cu == 0)
+    throw isa::Error(fmt::format("kernel {}", name), fmt::format("no CU has room for a workgroup of {} work items and {} bytes of LDS", items, lds),
+                     "launch fewer work items or less LDS");
+  const uint32_t first = 0;
+  const Restore restore(memory);
+  r.recorded = run(object, name, grid, arguments, memory, {&first, 1}, r.waves, r.code);
+  if (const auto chosen = choose(r.workgroups, r.recorded.front().steps()); chosen.size() > 1) {
+    restore();
+    r.recorded = run(object, name, grid, arguments, memory, chosen, r.waves, r.code);
+  }
+  r.buffers = count_buffers(r, memory);
+  for (const Buffer& b : r.buffers) r.footprint += 128 * b.touched;
+  r.flops = matrix_flops(r, instructions, target);
+  return r;
+}
+
+} // namespace kiln::timing

@@ -1,0 +1,83 @@
+// Record: what the executor saw of a launch, as the simulation needs it: for each wave its instructions in order, with the
+// lines of memory that they touch, and the waves that they wait for.
+#pragma once
+#include "isa_checks/exec/run/execute.h"
+#include "isa_checks/object/code_object.h"
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kiln::timing {
+
+// What the simulation does with an instruction.
+enum class Action : std::uint8_t { valu, trans, matrix, salu, scalar_load, load, store, atomic, lds, release, acquire, wait, barrier, nop, branch, end, other };
+
+// One instruction of the kernel.
+struct Code {
+  std::uint64_t address = 0;
+  Action action = Action::other;
+  bool to_lds = false;      // a direct-to-LDS load
+  bool returns = false;     // an atomic that gives the old value back
+  bool polls = false;       // a read that was seen to wait for another wave
+  std::uint8_t vmcnt = 63, lgkmcnt = 15; // of waits: how many operations may stay outstanding
+  float cycles = 4;         // that its pipe is busy
+  std::string text;
+};
+
+inline constexpr std::uint32_t none = 0xffffffff;
+
+struct Access {
+  std::uint32_t first = 0;  // into Workgroup::lines
+  std::uint16_t lines = 0;  // of 128 bytes
+  std::uint16_t halves = 0; // of 64 bytes
+  std::uint32_t passes = 0; // of LDS: bank passes
+  std::uint32_t bytes = 0;
+  // The latest write of this place by another wave of the workgroup, when the access reads one place only; none: there is none.
+  std::uint32_t writer = none, written_at = none; // wave, and index into its steps
+};
+
+struct Step {
+  std::uint32_t code = 0;   // into Record::code
+  std::uint32_t access = none; // into Workgroup::accesses
+  bool dependent = false;   // reads a result of the vector instruction right before it
+  bool taken = false;       // a branch that went elsewhere
+};
+
+struct Workgroup {
+  std::uint32_t number = 0; // in the grid, x fastest
+  std::vector<std::vector<Step>> waves;
+  std::vector<Access> accesses;
+  std::vector<std::uint64_t> lines; // address / 128
+  std::uint64_t signature = 0;      // equal for workgroups that do the same on other addresses
+  std::size_t steps() const;
+};
+
+// A buffer that the launch touches: lines of 128 bytes that are read or written, and how often workgroups ask for them.
+struct Buffer {
+  std::string name;
+  std::uint64_t first_line = 0, end_line = 0;
+  double touched = 0, asked = 0; // lines: distinct over the launch, and summed over workgroups (each line once a workgroup)
+  double sharing() const { return touched > 0 && asked > touched ? asked / touched : 1; } // workgroups that touch a line
+};
+
+struct Record {
+  std::string kernel;
+  std::vector<Code> code;
+  std::vector<Workgroup> recorded;     // by number
+  std::uint32_t workgroups = 0;        // of the launch
+  int waves = 0;                       // of a workgroup
+  int workgroups_per_cu = 0;           // that a CU holds at once
+  std::vector<Buffer> buffers;         // by address
+  double footprint = 0;                // bytes: distinct lines touched
+  double flops = 0;                    // of matrix instructions
+  // Like which recorded workgroup a workgroup of the launch behaves: itself when it was recorded, else the nearest one before it.
+  const Workgroup& like(std::uint32_t number) const;
+};
+
+// Executes the kernel and records it: every workgroup of a small launch, some of a large one. The buffers that the arguments
+// point at lie in `memory`. Throws isa::Error when the launch does not fit the kernel or does not end well.
+Record record(const isa::CodeObject& object, std::string_view kernel, const exec::Grid& grid, std::span<const std::byte> arguments,
+              exec::Memory& memory);
+
+} // namespace kiln::timing

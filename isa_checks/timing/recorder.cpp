@@ -1,0 +1,184 @@
+// Following an execution: steps of waves, lines of memory, and waits of one wave for another.
+#include "isa_checks/timing/recorder.h"
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace kiln::timing {
+namespace {
+
+using exec::Inst;
+using exec::InstClass;
+using exec::WaveAddresses;
+using exec::LaneAccess;
+using exec::Wave;
+using std::uint32_t;
+using std::uint64_t;
+
+constexpr uint64_t device_place = 1ULL << 63; // tells places of device memory from those of LDS
+constexpr uint32_t longest_spin = 48;         // steps between two reads of a loop that only waits
+
+bool overlap(exec::RegisterSpan a, exec::RegisterSpan b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
+
+bool depends(const Inst& before, const Inst& now) {
+  if (before.op->cls != InstClass::valu && before.op->cls != InstClass::trans) return false;
+  if (now.op->cls != InstClass::valu && now.op->cls != InstClass::trans) return false;
+  for (const exec::RegisterSpan w : before.vector_writes)
+    for (const exec::RegisterSpan r : now.vector_reads)
+      if (w.count != 0 && r.count != 0 && overlap(w, r)) return true;
+  return false;
+}
+
+// The place that all lanes access, if it is one.
+bool one_place(const WaveAddresses& at, uint64_t& place) {
+  if (at.mask == 0) return false;
+  place = at.lane[std::countr_zero(at.mask)];
+  for (uint64_t m = at.mask; m != 0; m &= m - 1)
+    if (at.lane[std::countr_zero(m)] != place) return false;
+  return true;
+}
+
+void mix(uint64_t& hash, uint64_t value) { hash = (std::rotl(hash, 5) ^ value) * 0x9e3779b97f4a7c15ULL; }
+
+} // namespace
+
+std::size_t Workgroup::steps() const {
+  std::size_t n = 0;
+  for (const auto& w : waves) n += w.size();
+  return n;
+}
+
+Recorder::GroupState& Recorder::state_of(const Wave& wave) {
+  const auto& id = wave.group->id;
+  const uint32_t number = id[0] + grid_.workgroups[0] * (id[1] + grid_.workgroups[1] * id[2]);
+  if (number == latest_number_) return groups_[latest_];
+  const auto [found, fresh] = index_.try_emplace(number, groups_.size());
+  if (fresh) {
+    GroupState& g = groups_.emplace_back();
+    g.group.number = number;
+    g.group.waves.resize(static_cast<std::size_t>(waves_));
+    g.waves.resize(static_cast<std::size_t>(waves_));
+  }
+  latest_number_ = number;
+  latest_ = found->second;
+  return groups_[latest_];
+}
+
+void Recorder::execute(const Wave& wave, const Inst& inst) {
+  GroupState& g = state_of(wave);
+  const auto w = static_cast<std::size_t>(wave.index);
+  WaveState& state = g.waves[w];
+  std::vector<Step>& steps = g.group.waves[w];
+  Step step{.code = wave.pc};
+  if (state.last != nullptr) {
+    const auto before = steps.back().code;
+    if (state.last->op->cls == InstClass::branch && wave.pc != before + 1) steps.back().taken = true;
+    step.dependent = depends(*state.last, inst);
+  }
+  if (inst.op->cls == InstClass::matrix || inst.op->cls == InstClass::barrier) ++state.effects;
+  state.last = &inst;
+  steps.push_back(step);
+}
+
+Access& Recorder::access_of(GroupState& g, const Wave& wave) {
+  Step& step = g.group.waves[static_cast<std::size_t>(wave.index)].back();
+  if (step.access == none) {
+    step.access = static_cast<uint32_t>(g.group.accesses.size());
+    g.group.accesses.push_back({.first = static_cast<uint32_t>(g.group.lines.size())});
+  }
+  return g.group.accesses[step.access];
+}
+
+// A wave that reads one place again and again, and does nothing else, waits: only its last read stays in the record.
+void Recorder::follow_place(GroupState& g, const Wave& wave, uint64_t place, bool reads, bool writes) {
+  const auto w = static_cast<std::size_t>(wave.index);
+  WaveState& state = g.waves[w];
+  std::vector<Step>& steps = g.group.waves[w];
+  if (reads) {
+    LatestRead& latest = state.reads[wave.pc];
+    const auto now = static_cast<uint32_t>(steps.size() - 1);
+    if (latest.place == place && latest.effects == state.effects && latest.step < now && now - latest.step <= longest_spin) {
+      steps[latest.step] = steps.back();
+      steps.resize(latest.step + 1);
+      if (std::ranges::find(polled_, wave.pc) == polled_.end()) polled_.push_back(wave.pc);
+    } else {
+      latest = {place, now, state.effects};
+    }
+    if (const auto found = g.writes.find(place); found != g.writes.end() && found->second.wave != static_cast<uint32_t>(wave.index)) {
+      Access& a = access_of(g, wave);
+      a.writer = found->second.wave;
+      a.written_at = found->second.step;
+    }
+  }
+  if (writes) {
+    g.writes[place] = {static_cast<uint32_t>(wave.index), static_cast<uint32_t>(steps.size() - 1)};
+    ++state.effects;
+  }
+}
+
+void Recorder::access(const Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  GroupState& g = state_of(wave);
+  Access& a = access_of(g, wave);
+  std::array<uint64_t, 2 * exec::lane_count> halves;
+  std::size_t n = 0;
+  for (uint64_t m = at.mask; m != 0; m &= m - 1) {
+    const uint64_t address = at.lane[std::countr_zero(m)];
+    const uint64_t first = address / 64, last = (address + op.bytes - 1) / 64;
+    if (n == 0 || halves[n - 1] != first) halves[n++] = first;
+    if (last != first) halves[n++] = last;
+  }
+  const auto end = halves.begin() + static_cast<std::ptrdiff_t>(n);
+  if (!std::is_sorted(halves.begin(), end)) std::sort(halves.begin(), end);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i != 0 && halves[i] == halves[i - 1]) continue;
+    ++a.halves;
+    if (i != 0 && halves[i] / 2 == halves[i - 1] / 2) continue;
+    ++a.lines;
+    g.group.lines.push_back(halves[i] / 2);
+  }
+  a.bytes += static_cast<uint32_t>(std::popcount(at.mask)) * op.bytes;
+  const bool atomic = op.atomic != exec::Atomic::none;
+  if (uint64_t place = 0; (atomic || inst.fields.sc0 || inst.fields.sc1) && one_place(at, place))
+    follow_place(g, wave, place | device_place, !op.store, atomic || op.store);
+  else
+    ++g.waves[static_cast<std::size_t>(wave.index)].effects;
+}
+
+void Recorder::access_lds(const Wave& wave, const Inst&, const LaneAccess& op, const WaveAddresses& at, const isa::BankPasses& passes) {
+  GroupState& g = state_of(wave);
+  Access& a = access_of(g, wave);
+  a.passes += passes.needed;
+  a.bytes += static_cast<uint32_t>(std::popcount(at.mask)) * op.bytes;
+  const bool atomic = op.atomic != exec::Atomic::none;
+  if (uint64_t place = 0; op.bytes == 4 && one_place(at, place)) follow_place(g, wave, place, !op.store, atomic || op.store);
+  else if (op.store) ++g.waves[static_cast<std::size_t>(wave.index)].effects;
+}
+
+void Recorder::access_scalar(const Wave& wave, const Inst&, uint64_t address, uint32_t bytes) {
+  GroupState& g = state_of(wave);
+  Access& a = access_of(g, wave);
+  a.bytes = bytes;
+  a.lines = 1;
+  a.halves = 1;
+  g.group.lines.push_back(address / 128);
+}
+
+std::vector<Workgroup> Recorder::take() {
+  std::vector<Workgroup> all;
+  for (GroupState& g : groups_) {
+    uint64_t hash = 1;
+    for (const auto& steps : g.group.waves)
+      for (const Step& s : steps) {
+        mix(hash, s.code);
+        if (s.access != none) mix(hash, g.group.accesses[s.access].lines);
+      }
+    g.group.signature = hash;
+    all.push_back(std::move(g.group));
+  }
+  std::ranges::sort(all, {}, &Workgroup::number);
+  groups_.clear();
+  index_.clear();
+  return all;
+}
+
+} // namespace kiln::timing

@@ -1,0 +1,55 @@
+// Recorder: the observer that turns an execution into a record.
+#pragma once
+#include "isa_checks/exec/machine/observer.h"
+#include "isa_checks/timing/record.h"
+#include <unordered_map>
+#include <utility>
+
+namespace kiln::timing {
+
+class Recorder : public exec::Observer {
+public:
+  Recorder(int waves, const exec::Grid& grid) : waves_(waves), grid_(grid) {}
+  void execute(const exec::Wave& wave, const exec::Inst& inst) override;
+  void access(const exec::Wave& wave, const exec::Inst& inst, const exec::LaneAccess& op, const exec::WaveAddresses& at) override;
+  void access_lds(const exec::Wave& wave, const exec::Inst& inst, const exec::LaneAccess& op, const exec::WaveAddresses& at,
+                  const isa::BankPasses& passes) override;
+  void access_scalar(const exec::Wave& wave, const exec::Inst& inst, std::uint64_t address, std::uint32_t bytes) override;
+
+  std::vector<Workgroup> take(); // by number
+  const std::vector<std::uint32_t>& polled() const { return polled_; } // instructions that were seen to wait
+
+private:
+  struct Write {
+    std::uint32_t wave = none, step = none;
+  };
+  struct LatestRead {
+    std::uint64_t place = ~0ULL;
+    std::uint32_t step = none;   // of the wave
+    std::uint64_t effects = 0;   // of the wave until then
+  };
+  struct WaveState {
+    const exec::Inst* last = nullptr; // that it executed
+    std::uint64_t effects = 0;        // stores, atomics and LDS writes that others may see
+    std::unordered_map<std::uint32_t, LatestRead> reads; // of one place, by instruction
+  };
+  struct GroupState {
+    Workgroup group;
+    std::vector<WaveState> waves;
+    std::unordered_map<std::uint64_t, Write> writes; // by place
+  };
+  GroupState& state_of(const exec::Wave& wave);
+  Access& access_of(GroupState& g, const exec::Wave& wave);
+  void follow_place(GroupState& g, const exec::Wave& wave, std::uint64_t place, bool reads, bool writes);
+
+  int waves_;
+  const exec::Grid& grid_;
+  std::unordered_map<std::uint32_t, std::size_t> index_; // by number of the workgroup
+  std::vector<GroupState> groups_;
+  const exec::Wave* latest_wave_ = nullptr; // and its workgroup, for speed
+  std::uint32_t latest_number_ = none;
+  std::size_t latest_ = 0;
+  std::vector<std::uint32_t> polled_;
+};
+
+} // namespace kiln::timing

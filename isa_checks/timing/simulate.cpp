@@ -1,0 +1,390 @@
+// Waves on the SIMDs of one XCD, in the order of their next instruction.
+#include "isa_checks/timing/simulate.h"
+#include "isa_checks/error.h"
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <queue>
+
+namespace kiln::timing {
+namespace {
+
+using std::uint32_t;
+
+constexpr double issue_cycles = 4; // between two instructions of a wave
+constexpr int simds = 4;
+constexpr std::size_t most_outstanding = 63; // vector memory operations of a wave
+
+struct Simd {
+  Queue valu, matrix, scalar;
+};
+
+struct Cu {
+  std::array<Simd, simds> simd;
+  Queue lds;
+  int workgroups = 0, next_simd = 0, waves = 0;
+};
+
+struct Running { // a workgroup on its way
+  const Workgroup* like = nullptr;
+  uint32_t number = 0;
+  int cu = 0, left = 0, at_barrier = 0;
+  double barrier_since = 0, ended = 0;
+  std::vector<uint32_t> waves;            // indices
+  std::vector<uint32_t> blocked;          // waves that wait for a step of another one
+};
+
+struct Wave {
+  uint32_t group = 0;
+  int index = 0, cu = 0, simd = 0;
+  uint32_t next = 0;                      // step
+  double time = 0;                        // when it may issue that
+  double last_store = 0, waiting_since = 0;
+  bool at_barrier = false, blocked = false;
+  std::deque<double> vector, lds;         // completions of what is outstanding, in order
+  double scalar = 0;                      // completion of the last scalar load
+};
+
+class Xcd {
+public:
+  Xcd(const Record& record, const Chip& chip, const SimulateOptions& options)
+      : record_(record), chip_(chip), options_(options), xcds_(std::min<int>(chip.xcds, static_cast<int>(record.workgroups))),
+        cus_(static_cast<std::size_t>(chip.cus / chip.xcds)),
+        memory_(chip, record, options.cache, options.what_if, xcds_, chip.cus / chip.xcds, result_.busy) {}
+
+  Simulation run();
+
+private:
+  void choose_workgroups();
+  void launch_next(double now);
+  void launch(uint32_t number, int cu, double now);
+  bool step(uint32_t w); // false: the wave has ended or is blocked
+  double issue(Wave& wave, Queue& pipe, double cycles, Resource resource, bool counted);
+  bool await_flag(uint32_t w, const Step& step);
+  void wait(Wave& wave, const Code& code);
+  void arrive(uint32_t w);
+  void end(uint32_t w);
+  void note(const Wave& wave, Doing doing, double from, double to);
+  bool vector_memory(Wave& wave, const Code& code, const Step& step);
+  double lds(Wave& wave, const Access* access);
+
+  const Record& record_;
+  const Chip& chip_;
+  SimulateOptions options_;
+  int xcds_;
+  Simulation result_;
+  std::vector<Cu> cus_;
+  MemoryLevels memory_;
+  std::deque<uint32_t> queue_;
+  std::deque<Running> groups_; // references stay valid
+  std::vector<Wave> waves_;
+  std::priority_queue<std::pair<double, uint32_t>, std::vector<std::pair<double, uint32_t>>, std::greater<>> ready_;
+  double dispatcher_ = 0, ended_ = 0;
+  bool any_data_ = false;
+};
+
+// Workgroups go to the XCDs in turn; the one with the most instructions is simulated.
+void Xcd::choose_workgroups() {
+  std::vector<double> steps(static_cast<std::size_t>(xcds_), 0);
+  for (uint32_t n = 0; n < record_.workgroups; ++n) steps[n % static_cast<uint32_t>(xcds_)] += static_cast<double>(record_.like(n).steps());
+  const auto busiest = static_cast<uint32_t>(std::max_element(steps.begin(), steps.end()) - steps.begin());
+  for (uint32_t n = busiest; n < record_.workgroups; n += static_cast<uint32_t>(xcds_)) queue_.push_back(n);
+  result_.workgroups = static_cast<uint32_t>(queue_.size());
+  result_.xcds = xcds_;
+}
+
+void Xcd::launch_next(double now) {
+  while (!queue_.empty()) {
+    const auto cu = std::ranges::min_element(cus_, {}, &Cu::workgroups);
+    if (cu->workgroups >= record_.workgroups_per_cu) return;
+    launch(queue_.front(), static_cast<int>(cu - cus_.begin()), now);
+    queue_.pop_front();
+  }
+}
+
+void Xcd::launch(uint32_t number, int cu, double now) {
+  Cu& at = cus_[static_cast<std::size_t>(cu)];
+  const Workgroup& like = record_.like(number);
+  Running& g = groups_.emplace_back();
+  g.like = &like;
+  g.number = number;
+  g.cu = cu;
+  g.left = static_cast<int>(like.waves.size());
+  ++at.workgroups;
+  dispatcher_ = std::max(dispatcher_, now);
+  for (std::size_t i = 0; i < like.waves.size(); ++i) {
+    dispatcher_ += chip_.wave_launch_cycles;
+    Wave& w = waves_.emplace_back();
+    w.group = static_cast<uint32_t>(groups_.size() - 1);
+    w.index = static_cast<int>(i);
+    w.cu = cu;
+    w.simd = at.next_simd++ % simds;
+    w.time = dispatcher_;
+    g.waves.push_back(static_cast<uint32_t>(waves_.size() - 1));
+    ready_.emplace(w.time, g.waves.back());
+  }
+  at.waves += static_cast<int>(like.waves.size());
+  result_.peak_waves = std::max<double>(result_.peak_waves, at.waves);
+}
+
+void Xcd::note(const Wave& wave, Doing doing, double from, double to) {
+  if (to <= from) return;
+  result_.wave_cycles[static_cast<std::size_t>(doing)] += to - from;
+  if (!options_.spans || wave.cu != 0) return;
+  const uint32_t number = groups_[wave.group].number;
+  for (auto s = result_.spans.rbegin(); s != result_.spans.rend() && s - result_.spans.rbegin() < 64; ++s)
+    if (s->workgroup == number && s->wave == wave.index) {
+      if (s->doing == doing && from - s->to < 1) {
+        s->to = to;
+        return;
+      }
+      break;
+    }
+  result_.spans.push_back({number, wave.index, doing, from, to});
+}
+
+// Issues when the pipe is free; the wave goes on four cycles later.
+double Xcd::issue(Wave& wave, Queue& pipe, double cycles, Resource resource, bool counted) {
+  const double scale = options_.what_if.issue;
+  const double start = std::max(wave.time, pipe.free);
+  pipe.free = start + cycles * scale;
+  if (counted) result_.busy.add(resource, start, cycles * scale);
+  note(wave, Doing::issue, wave.time, start + issue_cycles * scale);
+  wave.time = start + issue_cycles * scale;
+  return start;
+}
+
+double Xcd::lds(Wave& wave, const Access* access) {
+  const double passes = access == nullptr ? 2 : std::max(1U, access->passes);
+  const double cycles = std::max(4.0, passes * chip_.lds_pass_cycles) * options_.what_if.lds;
+  Cu& cu = cus_[static_cast<std::size_t>(wave.cu)];
+  result_.busy.add(Resource::lds, std::max(wave.time, cu.lds.free), cycles);
+  return cu.lds.serve(wave.time, cycles) + chip_.lds_latency_cycles;
+}
+
+// A read that waits for another wave of the workgroup comes after the write that it saw.
+bool Xcd::await_flag(uint32_t w, const Step& step) {
+  Wave& wave = waves_[w];
+  Running& g = groups_[wave.group];
+  const Access& a = g.like->accesses[step.access];
+  if (a.writer == none) return true;
+  const Wave& writer = waves_[g.waves[a.writer]];
+  if (writer.next > a.written_at) {
+    const double seen = writer.next == a.written_at + 1 ? writer.time : wave.time;
+    if (seen > wave.time) {
+      note(wave, Doing::flag, wave.time, seen);
+      wave.time = seen;
+    }
+    return true;
+  }
+  if (!wave.blocked) wave.waiting_since = wave.time;
+  wave.blocked = true;
+  g.blocked.push_back(w);
+  return false;
+}
+
+bool Xcd::vector_memory(Wave& wave, const Code& code, const Step& step) {
+  while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
+  if (wave.vector.size() >= most_outstanding) {
+    note(wave, Doing::load, wave.time, wave.vector.front());
+    wave.time = wave.vector.front();
+    wave.vector.pop_front();
+  }
+  const Running& g = groups_[wave.group];
+  double done = wave.time;
+  if (code.action == Action::release || code.action == Action::acquire) {
+    const double cost = (code.action == Action::release ? chip_.release_ns : chip_.acquire_ns) * chip_.clock_ghz * options_.what_if.exit;
+    done = std::max(wave.time, wave.last_store) + cost;
+  } else if (step.access != none) {
+    const Access& a = g.like->accesses[step.access];
+    if (code.action == Action::load && a.lines != 0) {
+      done = memory_.load(wave.time, wave.cu, *g.like, a, g.number);
+      result_.first_data = any_data_ ? std::min(result_.first_data, done) : done;
+      result_.last_data = std::max(result_.last_data, done);
+      any_data_ = true;
+    } else if (code.action == Action::load || a.lines == 0) { // a flat access of LDS
+      done = lds(wave, &a);
+    } else if (code.action == Action::store) {
+      done = memory_.store(wave.time, wave.cu, *g.like, a, g.number);
+    } else {
+      done = memory_.atomic(wave.time, wave.cu, a);
+    }
+    if (code.action != Action::load) wave.last_store = std::max(wave.last_store, done);
+  }
+  wave.vector.push_back(wave.vector.empty() ? done : std::max(done, wave.vector.back()));
+  note(wave, Doing::issue, wave.time, wave.time + issue_cycles * options_.what_if.issue);
+  wave.time += issue_cycles * options_.what_if.issue;
+  return true;
+}
+
+// Loads and stores return in order, LDS operations too; scalar loads only count when nothing may be outstanding.
+void Xcd::wait(Wave& wave, const Code& code) {
+  double until = wave.time;
+  Doing why = Doing::issue;
+  const auto await = [&](std::deque<double>& outstanding, std::size_t may_stay, Doing doing) {
+    while (outstanding.size() > may_stay) {
+      if (outstanding.front() > until) {
+        until = outstanding.front();
+        why = doing;
+      }
+      outstanding.pop_front();
+    }
+  };
+  while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
+  if (code.vmcnt < most_outstanding) await(wave.vector, code.vmcnt, wave.last_store > wave.time && wave.vector.size() == 1 ? Doing::store : Doing::load);
+  if (code.lgkmcnt < 15) await(wave.lds, code.lgkmcnt, Doing::lds);
+  if (code.lgkmcnt == 0 && wave.scalar > until) {
+    until = wave.scalar;
+    why = Doing::scalar_load;
+  }
+  note(wave, why, wave.time, until);
+  note(wave, Doing::issue, until, until + issue_cycles * options_.what_if.issue);
+  wave.time = until + issue_cycles * options_.what_if.issue;
+}
+
+void Xcd::arrive(uint32_t w) {
+  Running& g = groups_[waves_[w].group];
+  if (w != none && !waves_[w].at_barrier && waves_[w].next <= g.like->waves[static_cast<std::size_t>(waves_[w].index)].size()) {
+    waves_[w].at_barrier = true;
+    waves_[w].waiting_since = waves_[w].time;
+    ++g.at_barrier;
+    g.barrier_since = std::max(g.barrier_since, waves_[w].time);
+  }
+}
+
+void Xcd::end(uint32_t w) {
+  Wave& wave = waves_[w];
+  Running& g = groups_[wave.group];
+  const double done = std::max({wave.time, wave.last_store, wave.vector.empty() ? 0 : wave.vector.back()});
+  note(wave, Doing::store, wave.time, done);
+  g.ended = std::max(g.ended, done);
+  ended_ = std::max(ended_, done);
+  Cu& cu = cus_[static_cast<std::size_t>(wave.cu)];
+  --cu.waves;
+  if (--g.left != 0) return;
+  --cu.workgroups;
+  launch_next(g.ended + chip_.slot_turnover_ns * chip_.clock_ghz);
+}
+
+bool Xcd::step(uint32_t w) {
+  Wave* wave = &waves_[w];
+  Running& g = groups_[wave->group];
+  const std::vector<Step>& steps = g.like->waves[static_cast<std::size_t>(wave->index)];
+  const Step& step = steps[wave->next];
+  const Code& code = record_.code[step.code];
+  Simd& simd = cus_[static_cast<std::size_t>(wave->cu)].simd[static_cast<std::size_t>(wave->simd)];
+  const double scale = options_.what_if.issue;
+  if (code.polls && step.access != none && !await_flag(w, step)) return false;
+  if (step.dependent) wave->time += (chip_.dependent_cycles - issue_cycles) * scale;
+  ++wave->next;
+  switch (code.action) {
+  case Action::valu:
+  case Action::trans: issue(*wave, simd.valu, code.cycles, Resource::valu, true); break;
+  case Action::matrix: {
+    const double start = issue(*wave, simd.matrix, code.cycles, Resource::matrix, true);
+    simd.valu.free = std::max(simd.valu.free, start + issue_cycles * scale);
+    break;
+  }
+  case Action::scalar_load:
+    issue(*wave, simd.scalar, issue_cycles, Resource::valu, false);
+    wave->scalar = std::max(wave->scalar, wave->time + chip_.scalar_load_cycles);
+    break;
+  case Action::load:
+  case Action::store:
+  case Action::atomic:
+  case Action::release:
+  case Action::acquire: vector_memory(*wave, code, step); break;
+  case Action::lds:
+    wave->lds.push_back(lds(*wave, step.access == none ? nullptr : &g.like->accesses[step.access]));
+    if (wave->lds.size() > 15) wave->lds.pop_front();
+    note(*wave, Doing::issue, wave->time, wave->time + issue_cycles * scale);
+    wave->time += issue_cycles * scale;
+    break;
+  case Action::wait: wait(*wave, code); break;
+  case Action::nop:
+    note(*wave, Doing::issue, wave->time, wave->time + code.cycles * scale);
+    wave->time += code.cycles * scale;
+    break;
+  case Action::barrier: wave->time += issue_cycles * scale; break;
+  default:
+    issue(*wave, simd.scalar, issue_cycles, Resource::valu, false);
+    if (step.taken) {
+      note(*wave, Doing::issue, wave->time, wave->time + (chip_.taken_branch_cycles - issue_cycles) * scale);
+      wave->time += (chip_.taken_branch_cycles - issue_cycles) * scale;
+    }
+  }
+  // Those that wait for a step of this wave look again.
+  if (!g.blocked.empty()) {
+    std::vector<uint32_t> blocked;
+    blocked.swap(g.blocked);
+    for (const uint32_t b : blocked) {
+      Wave& other = waves_[b];
+      const Access& a = g.like->accesses[g.like->waves[static_cast<std::size_t>(other.index)][other.next].access];
+      if (a.writer != static_cast<uint32_t>(wave->index) || wave->next <= a.written_at) {
+        g.blocked.push_back(b);
+        continue;
+      }
+      other.blocked = false;
+      note(other, Doing::flag, other.waiting_since, wave->time);
+      other.time = std::max(other.time, wave->time + chip_.lds_latency_cycles);
+      ready_.emplace(other.time, b);
+    }
+  }
+  const bool ended = wave->next == steps.size();
+  if (code.action == Action::barrier && !ended) arrive(w);
+  if (ended) end(w);
+  Running& group = groups_[waves_[w].group];
+  if (group.at_barrier != 0 && group.at_barrier == group.left) { // waves that have ended count as arrived
+    const double go = group.barrier_since + chip_.barrier_cycles;
+    for (const uint32_t other : group.waves) {
+      if (!waves_[other].at_barrier) continue;
+      waves_[other].at_barrier = false;
+      note(waves_[other], Doing::barrier, waves_[other].waiting_since, go);
+      waves_[other].time = go;
+      ready_.emplace(go, other);
+    }
+    group.at_barrier = 0;
+    group.barrier_since = 0;
+    return false;
+  }
+  return !ended && !waves_[w].at_barrier;
+}
+
+Simulation Xcd::run() {
+  choose_workgroups();
+  if (options_.cache == CacheState::l2) memory_.warm(queue_);
+  launch_next(0);
+  while (!ready_.empty()) {
+    const auto [time, w] = ready_.top();
+    ready_.pop();
+    while (step(w)) {
+      if (ready_.empty() || waves_[w].time <= ready_.top().first) continue;
+      ready_.emplace(waves_[w].time, w);
+      break;
+    }
+  }
+  for (const Running& g : groups_)
+    if (g.left != 0)
+      throw isa::Error("kernel " + record_.kernel, fmt::format("in the simulation {} waves of workgroup {} wait for each other for ever", g.left, g.number),
+                       "internal: please report, with the code object and the launch");
+  result_.cycles = memory_.drained(ended_);
+  result_.nanoseconds = result_.cycles / chip_.clock_ghz + chip_.floor_ns;
+  result_.traffic = memory_.traffic();
+  result_.from_hbm = memory_.from_hbm();
+  result_.far_bytes = memory_.far_bytes();
+  result_.cus = std::min<int>(static_cast<int>(cus_.size()), static_cast<int>(result_.workgroups));
+  return std::move(result_);
+}
+
+} // namespace
+
+std::string_view to_string(Doing doing) {
+  static constexpr std::array<std::string_view, doing_count> names{
+      "is launched", "issues", "waits for loads", "waits for scalar loads", "waits for LDS", "waits for stores", "waits at a barrier",
+      "waits for another wave", "waits for another workgroup"};
+  return names[static_cast<std::size_t>(doing)];
+}
+
+Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) { return Xcd(record, chip, options).run(); }
+
+} // namespace kiln::timing

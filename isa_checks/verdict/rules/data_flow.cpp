@@ -1,0 +1,108 @@
+// DAT001 to DAT004: registers and LDS that are used before their data is there, or after it is gone.
+#include "isa_checks/analysis/dataflow/early_uses.h"
+#include "isa_checks/analysis/dataflow/lds_races.h"
+#include "isa_checks/analysis/dataflow/uninitialised.h"
+#include "isa_checks/verdict/rules/rules.h"
+#include "isa_checks/verdict/rules/select.h"
+#include <fmt/format.h>
+#include <optional>
+
+namespace kiln::isa::rules {
+namespace {
+
+std::string place(const KernelAnalysis& k, std::size_t i) { return fmt::format("{:#x} {}", k.instruction(i).address, k.instruction(i).text); }
+
+// The instructions at both ends, and the branches between them with the way that the path takes.
+std::vector<std::string> steps(const KernelAnalysis& k, const FlowPath& path, std::size_t from, std::size_t to) {
+  constexpr std::size_t most = 12; // branches
+  std::vector<std::string> result{place(k, from)};
+  std::size_t left_out = 0;
+  for (std::size_t n = 0; n + 1 < path.size(); ++n) {
+    const Block& block = k.program.blocks[path[n]];
+    const Flow flow = k.instruction(block.end - 1).flow;
+    if (flow != Flow::branch && flow != Flow::jump) continue;
+    const std::uint64_t target = k.instruction(k.program.blocks[path[n + 1]].begin).address;
+    if (result.size() > most) {
+      ++left_out;
+      continue;
+    }
+    const bool taken = k.program.blocks[path[n + 1]].begin != block.end;
+    result.push_back(fmt::format("{}, {} {:#x}", place(k, block.end - 1), taken ? "taken to" : "not taken, on to", target));
+  }
+  if (left_out > 0) result.push_back(fmt::format("({} more)", plural(left_out, "branch", "branches")));
+  result.push_back(place(k, to));
+  return result;
+}
+
+// Conditions of two branches may exclude each other, which is not followed.
+bool may_be_excluded(const KernelAnalysis& k, const FlowPath& path) {
+  int conditions = 0;
+  for (std::size_t n = 0; n + 1 < path.size(); ++n)
+    conditions += k.instruction(k.program.blocks[path[n]].end - 1).flow == Flow::branch;
+  return conditions >= 2;
+}
+std::optional<Severity> severity_of_path(const KernelAnalysis& k, const FlowPath& path) {
+  return may_be_excluded(k, path) ? std::optional(Severity::warning) : std::nullopt;
+}
+
+std::string name_of_registers(RegisterRange r) {
+  const auto [letter, first] = r.first < reg::agpr ? std::pair('v', r.first - reg::vgpr)
+                               : r.first < reg::sgpr ? std::pair('a', r.first - reg::agpr)
+                                                     : std::pair('s', r.first - reg::sgpr);
+  if (r.first >= reg::vcc) return r.first < reg::m0 ? "vcc" : r.first < reg::exec ? "m0" : r.first < reg::scc ? "exec" : "scc";
+  return r.count == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + r.count - 1);
+}
+
+} // namespace
+
+void dat001(const KernelAnalysis& k, FindingSink& sink) {
+  for (const EarlyUse& early : early_uses(k.program, k.uses).list)
+    sink.add({.message = fmt::format("{} is {} before a wait for {} has completed {:#x} {}, which fills it",
+                                     name_of_registers(k.uses[early.operation].write_list[0]), early.overwrites ? "overwritten" : "read",
+                                     to_string(early.counter), k.instruction(early.operation).address, k.mnemonic(early.operation)),
+              .evidence = {{"branches", number(early.path.size() - 1), ""}},
+              .instructions = {early.use, early.operation},
+              .severity = severity_of_path(k, early.path),
+              .cause = fmt::format("{} {}", early.overwrites, to_string(early.counter)),
+              .path = steps(k, early.path, early.operation, early.use)});
+}
+
+void dat002(const KernelAnalysis& k, FindingSink& sink) {
+  if (k.program.blocks.empty()) return;
+  const std::size_t entry = k.program.blocks[k.program.entry].begin;
+  for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor)) {
+    if (!read.on_all_paths && (read.path.empty() || may_be_excluded(k, read.path))) continue; // compilers leave such paths undefined
+    sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}", name_of_registers(read.registers),
+                                     read.registers.count == 1 ? "it" : "all of it", read.on_all_paths ? "any path" : "some path"),
+              .evidence = {{"registers", static_cast<double>(read.registers.count), "registers"}},
+              .instructions = {read.instruction},
+              .cause = read.on_all_paths ? "never" : "on some path",
+              .path = steps(k, read.path, entry, read.instruction)});
+  }
+}
+
+void dat003(const KernelAnalysis& k, FindingSink& sink) {
+  for (const LdsRace& race : lds_races(k.program, k.operands, k.kernel, k.facts.resources))
+    sink.add({.message = fmt::format("LDS byte {:#x} is written by one wave at {:#x} {} and read by another here, with no {} between",
+                                     race.address, k.instruction(race.write).address, k.mnemonic(race.write),
+                                     race.waited ? "barrier" : "wait and barrier"),
+              .evidence = {{"address", static_cast<double>(race.address), "B"}},
+              .instructions = {race.read, race.write},
+              .severity = severity_of_path(k, race.path),
+              .cause = race.waited ? "barrier" : "wait",
+              .path = steps(k, race.path, race.write, race.read)});
+}
+
+void dat004(const KernelAnalysis& k, FindingSink& sink) {
+  const int states = k.target->arch == "gfx90a" ? 1 : 2; // LLVM, GCNHazardRecognizer::checkVALUHazardsHelper
+  for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.uses, k.memory, states).list)
+    sink.add({.message = fmt::format("the data of {:#x} {} is overwritten before the hardware has read it", k.instruction(early.operation).address,
+                                     k.mnemonic(early.operation)),
+              .evidence = {{"states", static_cast<double>(states), "wait states"}},
+              .instructions = {early.use, early.operation},
+              .severity = severity_of_path(k, early.path),
+              .cause = "overwritten",
+              .path = steps(k, early.path, early.operation, early.use)});
+}
+
+} // namespace kiln::isa::rules

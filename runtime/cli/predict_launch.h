@@ -1,0 +1,25 @@
+// PredictLaunch: what `kiln predict` is asked to launch, and its record.
+#pragma once
+#include "isa_checks/timing/chips.h"
+#include "isa_checks/timing/record.h"
+#include "runtime/cli/kernel_choice.h"
+#include "runtime/cli/run_object.h"
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace kiln::cli {
+
+struct PredictLaunch {
+  KernelChoice kernel;
+  std::int64_t rows = 4;
+  std::vector<std::string> overrides, sizes;
+  ObjectRun object; // arguments may also be out:BYTES:- for a buffer of zeros
+};
+
+void add_launch_options(CLI::App& app, PredictLaunch& launch);
+
+// Builds the kernel for the chip when it is a spec, and executes what the record needs. Throws UserError and isa::Error.
+timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip);
+
+} // namespace kiln::cli

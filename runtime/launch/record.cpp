@@ -1,0 +1,72 @@
+// Device memory and arguments for a record: values do not matter to it, so that all buffers hold zeros.
+#include "runtime/launch/record.h"
+#include "gen/error.h"
+#include "isa_checks/object/code_object.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+// Rows of tensors lie as close as the kernel allows.
+class Arguments {
+public:
+  Arguments(const KernelSpec& spec, const KernelSource& source, const Sizes& sizes) : spec_(spec), source_(source), sizes_(sizes) {
+    for (const KernelArgument& a : source.arguments) {
+      std::uint64_t bits = 0;
+      if (a.kind == ArgumentKind::workspace) bits = memory.allocate(a.name, static_cast<std::size_t>(source.workspace_bytes));
+      else if (a.kind == ArgumentKind::size) bits = static_cast<std::uint64_t>(sizes.at(a.name));
+      else if (a.kind == ArgumentKind::stride) bits = static_cast<std::uint64_t>(stride_of(a.tensor, shape_of(a.tensor).back()));
+      else if (a.kind != ArgumentKind::scalar) bits = place(a);
+      block.resize(static_cast<std::size_t>(a.offset + a.size));
+      std::memcpy(&block[static_cast<std::size_t>(a.offset)], &bits, static_cast<std::size_t>(a.size));
+    }
+  }
+
+  exec::Memory memory;
+  std::vector<std::byte> block;
+
+private:
+  // Rows, and elements of a row.
+  std::vector<std::int64_t> shape_of(const std::string& tensor) const {
+    const auto output = std::ranges::find(spec_.outputs(), tensor, &Output::name);
+    Shape shape;
+    if (output != spec_.outputs().end()) shape = output->value.shape();
+    else
+      for (const Expr& e : spec_.inputs())
+        if (e->name == tensor) shape = e.shape();
+    std::vector<std::int64_t> rows{1, 1};
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      rows[i == 0 && shape.size() > 1 ? 0 : 1] *= shape[i].is_dynamic() ? sizes_.at(shape[i].name()) : shape[i].size();
+    return rows;
+  }
+  std::int64_t stride_of(const std::string& tensor, std::int64_t row) const {
+    for (const KernelArgument& s : source_.arguments)
+      if (s.kind == ArgumentKind::stride && s.tensor == tensor) return (row + s.alignment - 1) / s.alignment * s.alignment;
+    return row;
+  }
+  std::uint64_t place(const KernelArgument& a) {
+    const std::vector<std::int64_t> shape = shape_of(a.name);
+    return memory.allocate(a.name, static_cast<std::size_t>(shape[0] * stride_of(a.name, shape[1]) * size_bytes(a.dtype)), a.kind != ArgumentKind::input);
+  }
+
+  const KernelSpec& spec_;
+  const KernelSource& source_;
+  const Sizes& sizes_;
+};
+
+} // namespace
+
+timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Sizes& sizes) {
+  const std::uint64_t blocks = source.launch.blocks([&](const std::string& dim) { return sizes.at(dim); });
+  if (blocks == 0 || blocks > 0xffffffffULL)
+    throw UserError("launch of " + spec.name(), fmt::format("it has {} workgroups", blocks), "give sizes of 1 or more, and fewer than 2^32 workgroups");
+  Arguments arguments(spec, source, sizes);
+  const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(source.launch.threads), 1, 1}};
+  return timing::record(isa::load_code_object(object.bytes, object.name), object.name, grid, arguments.block, arguments.memory);
+}
+
+} // namespace kiln

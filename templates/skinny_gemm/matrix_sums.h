@@ -1,0 +1,130 @@
+// GemmSums by MFMA: tiles of 16 x 16 or 32 x 32, every word of B against every row tile of A.
+#pragma once
+#include "skinny_gemm/sums.h"
+
+namespace kiln {
+
+template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
+  using Operands = GemmOperands<config, A, B>;
+  using Slot = GemmSlot<config, A, B>;
+  using OfGroup = typename SumsOf<A, config.edge()>::type;
+  using S = SumOfLane<config, A>;
+  static constexpr int edge = config.edge(), products = config.products, b_rows = Operands::b_rows, a_rows = Operands::a_rows;
+  using Multiplied = typename Operands::Multiplied;
+  S sums[products][b_rows][a_rows];
+  // With scales of blocks: the group's sums of the last tiles of a step, which are added later, and what they are multiplied by.
+  static constexpr int tiles = products * b_rows * a_rows;
+  static constexpr int pending = !config.block_scaled() || edge == 32 ? 1 : tiles < 4 ? tiles : 4;
+  OfGroup groups[pending];
+  S scales[products][a_rows];
+
+  KILN_MEMBER void clear() {
+    for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA { sums[p][i][r] = S(0); });
+  }
+  KILN_MEMBER void add(const Slot& slot) {
+    if constexpr (config.block_scaled()) {
+      add_groups(slot);
+    } else if constexpr (Operands::ratio == 1) {
+      multiply_in_order(slot);
+    } else {
+#pragma unroll
+      for (int u = 0; u < config.loads; ++u)
+#pragma unroll
+        for (int w = 0; w < Operands::ratio; ++w) {
+          Word16 a[a_rows];
+#pragma unroll
+          for (int r = 0; r < a_rows; ++r) a[r] = slot.a_word(r, u, w);
+#pragma unroll
+          for (int p = 0; p < products; ++p)
+#pragma unroll
+            for (int i = 0; i < b_rows; ++i) {
+              const Word16 b = slot.b_word(p, i, u, w);
+#pragma unroll
+              for (int r = 0; r < a_rows; ++r) sums[p][i][r] = multiply<edge, Multiplied, A>(b, a[r], sums[p][i][r]);
+            }
+        }
+    }
+  }
+  // Adds what `add` left pending. To be called before the next `add`, behind other work.
+  KILN_MEMBER void settle() {
+    if constexpr (config.block_scaled()) {
+#pragma unroll
+      for (int t = (tiles - 1) / pending * pending; t < tiles; ++t) add_group(t);
+    }
+  }
+  KILN_MEMBER void to_lds(f32* tile) const {
+    const u32 lane = platform::thread_id() % wave_size;
+#pragma unroll
+    for (int r = 0; r < a_rows; ++r) {
+      const u32 row = r * edge + lane % edge;
+      if (config.rows % edge && row >= static_cast<u32>(config.rows)) continue;
+#pragma unroll
+      for (int p = 0; p < products; ++p)
+#pragma unroll
+        for (int i = 0; i < b_rows; ++i) {
+          const auto numbers = convert<Numbers>(sums[p][i][r]);
+#pragma unroll
+          for (int q = 0; q < quads; ++q) {
+            const Vec<f32, 4> four = {numbers[4 * q], numbers[4 * q + 1], numbers[4 * q + 2], numbers[4 * q + 3]};
+            *reinterpret_cast<Vec<f32, 4>*>(tile + row * config.lds_row() + p * config.tile_n + i * edge + q * 8 + lane / edge * 4) = four;
+          }
+        }
+    }
+  }
+
+private:
+  static constexpr int quads = edge * edge / wave_size / 4; // of consecutive rows of B that a lane has sums of
+  using Numbers = Vec<f32, 4 * quads>;
+  // The result of a matrix instruction is there up to 12 wait states later. The instructions of the next tiles fill them; behind the
+  // last tiles stands what follows the step. Barriers keep the scheduler from putting a sum right behind its product, to wait there.
+  KILN_MEMBER void add_groups(const Slot& slot) {
+#pragma unroll
+    for (int p = 0; p < products; ++p)
+#pragma unroll
+      for (int r = 0; r < a_rows; ++r) scales[p][r] = all_of<S>(slot.scales.scale(r, p, 0));
+#pragma unroll
+    for (int first = 0; first < tiles; first += pending) {
+      OfGroup now[pending];
+#pragma unroll
+      for (int t = 0; t < pending; ++t) now[t] = OfGroup(0);
+#pragma unroll
+      for (int u = 0; u < config.loads; u += words)
+#pragma unroll
+        for (int t = first; t < first + pending && t < tiles; ++t) {
+          multiply_at(slot, product_of(t), column_of(t), t % a_rows, u, now[t - first]);
+          if (u + words < config.loads || first == 0) continue;
+          add_group(t - pending);
+          platform::schedule_barrier();
+        }
+#pragma unroll
+      for (int t = tiles; t < first + pending; ++t) // groups of the round before that no tile of this one replaces
+        if (first > 0) add_group(t - pending);
+      platform::schedule_barrier();
+#pragma unroll
+      for (int t = 0; t < pending; ++t) groups[t] = now[t];
+    }
+  }
+  KILN_DEVICE int product_of(int tile) { return tile / (b_rows * a_rows); }
+  KILN_DEVICE int column_of(int tile) { return tile / a_rows % b_rows; }
+  KILN_MEMBER void add_group(int t) {
+    sums[product_of(t)][column_of(t)][t % a_rows] +=
+        convert<S>(groups[t % pending]) * scales[product_of(t)][t % a_rows];
+  }
+
+  static constexpr int words = has_scaled_mfma && is_fp8<A> && is_fp8<B> && config.loads % 2 == 0 ? 2 : 1; // that an instruction takes
+
+  // Words of all tiles in turn: no instruction waits for the one before.
+  KILN_MEMBER void multiply_in_order(const Slot& slot) {
+#pragma unroll
+    for (int u = 0; u < config.loads; u += words)
+      for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA { multiply_at(slot, p, i, r, u, sums[p][i][r]); });
+  }
+  KILN_DEVICE void multiply_at(const Slot& slot, int p, int i, int r, int u, OfGroup& sum) {
+    if constexpr (words == 2) sum = multiply_pair<edge, B, A>(slot.b[p][i][u], slot.b[p][i][u + 1], slot.a[r][u], slot.a[r][u + 1], sum);
+    else sum = multiply<edge, B, A>(slot.b[p][i][u], slot.a[r][u], sum);
+  }
+};
+template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::matrix> : MatrixSums<config, A, B> {};
+template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::matrix32> : MatrixSums<config, A, B> {};
+
+} // namespace kiln

@@ -1,0 +1,110 @@
+// The three tables of architectures say the same: gen's Target, templates/common/platform.h, isa_checks' TargetFacts. Nothing else in
+// gen and templates tells architectures apart.
+#include "gen/emit/templates.h"
+#include "gen/plan/target.h"
+#include "isa_checks/target/hazards.h"
+#include "isa_checks/target/target_table.h"
+#include "runtime/compile/compile.h"
+#include "templates/common/config.h"
+#include "tests/compile/kernels.h"
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+using namespace kiln;
+
+namespace {
+
+std::string equal(std::string_view constant, int value) { return fmt::format("static_assert(kiln::{0} == {1}, \"{0} is not {1}\");\n", constant, value); }
+
+int wait_states(std::string_view mnemonic, int passes, const isa::TargetFacts& facts) {
+  const auto shape = isa::matrix_shape(mnemonic, facts);
+  REQUIRE(shape.has_value());
+  CAPTURE(mnemonic);
+  CHECK(shape->passes == passes);
+  return isa::matrix_result_states(*shape, facts);
+}
+
+// What platform.h has to say of an architecture, according to isa_checks.
+std::string demands(const isa::TargetFacts& facts) {
+  return "#include \"common/platform.h\"\n" + equal("has_ocp_fp8", facts.fp8 == isa::Fp8Format::ocp) +
+         equal("has_doubled_mfma", facts.doubled_mfma) + equal("has_scaled_mfma", facts.scaled_mfma) +
+         equal("has_native_bf16_convert", facts.native_bf16_convert) + equal("has_dot2_bf16", facts.dot2_bf16) +
+         equal("has_permlane_swap", facts.permlane_swap) + equal("has_wide_lds_dma", facts.wide_lds_dma) +
+         equal("wave_size", facts.wave_size) + equal("max_vgprs", facts.max_vgprs) + equal("simds_per_cu", facts.simds_per_cu) +
+         equal("max_workgroup_size", facts.max_workgroup_size) +
+         equal("platform::matrix_wait_states(8)", wait_states("v_mfma_f32_32x32x8_f16", 8, facts)) +
+         equal("platform::matrix_wait_states(16)", wait_states("v_mfma_f32_32x32x4_2b_f16", 16, facts));
+}
+
+void compile_text(std::string_view arch, const std::string& text) {
+  CompileOptions options;
+  options.environment = process_environment();
+  compile(test::with_text(test::scale_kernel("tables", std::string(arch)), text + "KILN_KERNEL(64) void tables() {}\n"), target(arch), options);
+}
+
+} // namespace
+
+TEST_CASE("platform.h has the capabilities, sizes and wait states of isa_checks' tables") {
+  for (const std::string_view arch : known_archs()) {
+    CAPTURE(arch);
+    CHECK_NOTHROW(compile_text(arch, demands(isa::target_facts(arch))));
+  }
+  CHECK_THROWS(compile_text("gfx942", demands(isa::target_facts("gfx950")))); // so the comparison can fail
+}
+
+TEST_CASE("gen's Target has the capabilities and sizes of isa_checks' table") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    const isa::TargetFacts& facts = isa::target_facts(arch);
+    CAPTURE(arch);
+    CHECK(to.compute_units() == facts.compute_units);
+    CHECK(to.lds_bytes() == facts.lds_bytes);
+    CHECK(is_fnuz(to.fp8()) == (facts.fp8 == isa::Fp8Format::fnuz));
+    CHECK(to.has_scaled_mfma() == facts.scaled_mfma);
+    CHECK(to.has_wide_lds_dma() == facts.wide_lds_dma);
+    CHECK(to.has_dot2_bf16() == facts.dot2_bf16);
+    // What templates/common/config.h says of all of them.
+    CHECK(wave_size == facts.wave_size);
+    CHECK(max_workgroup_size == facts.max_workgroup_size);
+    CHECK(simds_per_cu == facts.simds_per_cu);
+    CHECK(max_vgprs == facts.max_vgprs);
+  }
+}
+
+// settle_sums<16> waits for 8 passes, settle_sums<32> for 16.
+TEST_CASE("no matrix instruction of the templates takes longer than settle_sums waits") {
+  const std::pair<std::string_view, int> used[] = {
+      {"v_mfma_f32_16x16x16_f16", 8},           {"v_mfma_f32_16x16x16_bf16", 8},         {"v_mfma_i32_16x16x32_i8", 8},
+      {"v_mfma_f32_16x16x32_fp8_fp8", 8},       {"v_mfma_f32_16x16x32_f16", 8},          {"v_mfma_i32_16x16x64_i8", 8},
+      {"v_mfma_scale_f32_16x16x128_f8f6f4", 8}, {"v_smfmac_f32_16x16x32_f16", 8},        {"v_smfmac_i32_16x16x64_i8", 8},
+      {"v_mfma_f32_32x32x8_f16", 16},           {"v_mfma_i32_32x32x16_i8", 16},          {"v_mfma_f32_32x32x16_fp8_fp8", 16},
+      {"v_mfma_f32_32x32x16_f16", 16},          {"v_mfma_scale_f32_32x32x64_f8f6f4", 16}};
+  for (const std::string_view arch : known_archs())
+    for (const auto& [mnemonic, most] : used) {
+      const auto shape = isa::matrix_shape(mnemonic, isa::target_facts(arch));
+      CAPTURE(mnemonic);
+      REQUIRE(shape.has_value());
+      CHECK(shape->passes <= most);
+    }
+}
+
+TEST_CASE("compiler builtins and architecture names stand in platform.h alone") {
+  for (const TemplateHeader& header : template_headers())
+    for (const std::string_view word : {"__builtin", "__gfx", "__hip", "asm(", "asm volatile", "__attribute__((amdgpu"}) {
+      CAPTURE(header.name);
+      CAPTURE(word);
+      CHECK((header.text.find(word) == header.text.npos || header.name == "common/platform.h"));
+    }
+}
+
+TEST_CASE("gen spells architecture names in target.cpp alone") {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(KILN_SOURCE_DIR "/gen")) {
+    if (entry.path().filename() == "target.cpp" || !entry.is_regular_file()) continue;
+    std::ifstream file(entry.path());
+    CAPTURE(entry.path().string());
+    for (std::string line; std::getline(file, line);) CHECK(line.substr(0, line.find("//")).find("gfx9") == line.npos);
+  }
+}

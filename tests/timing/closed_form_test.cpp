@@ -1,0 +1,224 @@
+// Proves that the simulation takes the time that a closed formula gives, on launches made by hand: dependent loads, streams at each
+// level's rate, barriers, LDS, issue, flags between waves, workgroups in turn, and the launch itself.
+#include "isa_checks/error.h"
+#include "isa_checks/timing/predict.h"
+#include <doctest/doctest.h>
+
+using namespace kiln::timing;
+
+namespace {
+
+// A launch of which every workgroup does the same; each line is its own unless said otherwise.
+class Launch {
+public:
+  explicit Launch(std::uint32_t workgroups, int waves = 1) {
+    record_.kernel = "hand";
+    record_.workgroups = workgroups;
+    record_.waves = waves;
+    record_.workgroups_per_cu = 1;
+    group_.waves.resize(static_cast<std::size_t>(waves));
+  }
+  std::uint32_t code(Action action, float cycles = 4, int vmcnt = 63, int lgkmcnt = 15) {
+    Code c;
+    c.action = action;
+    c.cycles = cycles;
+    c.vmcnt = static_cast<std::uint8_t>(vmcnt);
+    c.lgkmcnt = static_cast<std::uint8_t>(lgkmcnt);
+    record_.code.push_back(c);
+    return static_cast<std::uint32_t>(record_.code.size() - 1);
+  }
+  void step(int wave, std::uint32_t code, std::uint32_t access = none) { group_.waves[static_cast<std::size_t>(wave)].push_back({.code = code, .access = access}); }
+  // An access of `lines` lines that nobody touched before.
+  std::uint32_t access(int lines) {
+    group_.accesses.push_back({.first = static_cast<std::uint32_t>(group_.lines.size()), .lines = static_cast<std::uint16_t>(lines),
+                               .halves = static_cast<std::uint16_t>(2 * lines), .bytes = static_cast<std::uint32_t>(128 * lines)});
+    for (int i = 0; i < lines; ++i) group_.lines.push_back(next_line_++);
+    return static_cast<std::uint32_t>(group_.accesses.size() - 1);
+  }
+  Access& access_at(std::uint32_t a) { return group_.accesses[a]; }
+  Record& record() {
+    if (record_.recorded.empty()) {
+      record_.recorded.push_back(group_);
+      const double lines = static_cast<double>(next_line_ - first_line);
+      Buffer b{.name = "all", .first_line = first_line, .end_line = first_line + static_cast<std::uint64_t>(lines) * record_.workgroups};
+      b.touched = b.asked = lines * record_.workgroups;
+      record_.buffers = {b};
+      record_.footprint = 128 * b.touched;
+    }
+    return record_;
+  }
+  double cycles(CacheState cache, const char* chip_name = "mi300x") { return simulate(record(), chip(chip_name), {.cache = cache}).cycles; }
+
+private:
+  static constexpr std::uint64_t first_line = 1 << 20;
+  std::uint64_t next_line_ = first_line;
+  Record record_;
+  Workgroup group_;
+};
+
+const Chip& mi300x = chip("mi300x");
+
+void end(Launch& launch, int waves = 1) {
+  const std::uint32_t code = launch.code(Action::end);
+  for (int w = 0; w < waves; ++w) launch.step(w, code);
+}
+
+} // namespace
+
+TEST_CASE("a chain of dependent loads takes their latencies") {
+  for (const auto& [state, latency] : {std::pair{CacheState::cold, mi300x.hbm_latency_ns * mi300x.clock_ghz},
+                                       std::pair{CacheState::mall, mi300x.mall_latency_ns * mi300x.clock_ghz}, std::pair{CacheState::l2, mi300x.l2_latency_cycles}}) {
+    Launch launch(1);
+    const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0);
+    for (int i = 0; i < 50; ++i) {
+      launch.step(0, load, launch.access(1));
+      launch.step(0, wait);
+    }
+    end(launch);
+    CHECK(launch.cycles(state) == doctest::Approx(50 * latency).epsilon(0.06));
+  }
+}
+
+TEST_CASE("a load of a line that is in L1 takes L1's latency") {
+  Launch launch(1);
+  const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0), line = launch.access(1);
+  for (int i = 0; i < 100; ++i) {
+    launch.step(0, load, line);
+    launch.step(0, wait);
+  }
+  end(launch);
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(mi300x.hbm_latency_ns * mi300x.clock_ghz + 99 * (mi300x.l1_latency_cycles + 8)).epsilon(0.05));
+}
+
+TEST_CASE("a stream from every CU with enough in flight runs at the rate of HBM, or of MALL") {
+  for (const auto& [state, rate] : {std::pair{CacheState::cold, mi300x.hbm_tbs}, std::pair{CacheState::mall, mi300x.mall_tbs}}) {
+    Launch launch(304, 16);
+    const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 15);
+    constexpr int loads = 40; // what is read fits MALL
+    for (int w = 0; w < 16; ++w)
+      for (int i = 0; i < loads; ++i) {
+        launch.step(w, load, launch.access(8));
+        launch.step(w, wait);
+      }
+    end(launch, 16);
+    const double bytes = 304.0 * 16 * loads * 1024;
+    CHECK(launch.cycles(state) == doctest::Approx(bytes / rate / 1e3 * mi300x.clock_ghz).epsilon(0.12));
+  }
+}
+
+TEST_CASE("a stream of one wave with few bytes in flight is bound by latency: bytes in flight a latency") {
+  Launch launch(1);
+  const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 3); // four loads of 1 KiB under way
+  constexpr int loads = 200;
+  for (int i = 0; i < loads; ++i) {
+    launch.step(0, load, launch.access(8));
+    launch.step(0, wait);
+  }
+  end(launch);
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(loads / 4.0 * mi300x.hbm_latency_ns * mi300x.clock_ghz).epsilon(0.1));
+}
+
+TEST_CASE("vector instructions of four waves on one SIMD share it, those of four waves on four SIMDs do not") {
+  for (const int waves : {4, 16}) {
+    Launch launch(1, waves);
+    const std::uint32_t valu = launch.code(Action::valu);
+    for (int w = 0; w < waves; ++w)
+      for (int i = 0; i < 1000; ++i) launch.step(w, valu);
+    end(launch, waves);
+    CHECK(launch.cycles(CacheState::cold) == doctest::Approx(4.0 * 1000 * waves / 4).epsilon(0.02));
+  }
+}
+
+TEST_CASE("transcendental and matrix instructions take the time of their pipe; vector instructions hide under matrix ones") {
+  Launch launch(1);
+  const std::uint32_t matrix = launch.code(Action::matrix, 16), valu = launch.code(Action::valu), trans = launch.code(Action::trans, 16);
+  for (int i = 0; i < 100; ++i) {
+    launch.step(0, matrix);
+    for (int v = 0; v < 3; ++v) launch.step(0, valu);
+  }
+  for (int i = 0; i < 100; ++i) launch.step(0, trans);
+  end(launch);
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(100 * 16 + 100 * 16).epsilon(0.02));
+}
+
+TEST_CASE("waves go on from a barrier when the last one has come") {
+  Launch launch(1, 4);
+  const std::uint32_t valu = launch.code(Action::valu), barrier = launch.code(Action::barrier);
+  for (int w = 0; w < 4; ++w) {
+    for (int i = 0; i < (w == 2 ? 1000 : 10); ++i) launch.step(w, valu);
+    launch.step(w, barrier);
+    for (int i = 0; i < 100; ++i) launch.step(w, valu);
+  }
+  end(launch, 4);
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(4 * 1100 + mi300x.barrier_cycles).epsilon(0.01));
+}
+
+TEST_CASE("LDS: a dependent read takes its latency and passes; a stream takes its passes; conflicts cost theirs") {
+  for (const std::uint32_t passes : {8U, 32U}) {
+    Launch launch(1, 8);
+    const std::uint32_t lds = launch.code(Action::lds), wait = launch.code(Action::wait, 4, 63, 0), access = launch.access(0);
+    launch.access_at(access).passes = passes;
+    for (int w = 0; w < 8; ++w)
+      for (int i = 0; i < 100; ++i) launch.step(w, lds, access);
+    for (int w = 0; w < 8; ++w) launch.step(w, wait);
+    end(launch, 8);
+    CHECK(launch.cycles(CacheState::cold) == doctest::Approx(800 * passes * mi300x.lds_pass_cycles).epsilon(0.05));
+  }
+  Launch chain(1);
+  const std::uint32_t lds = chain.code(Action::lds), wait = chain.code(Action::wait, 4, 63, 0), access = chain.access(0);
+  chain.access_at(access).passes = 8;
+  for (int i = 0; i < 100; ++i) {
+    chain.step(0, lds, access);
+    chain.step(0, wait);
+  }
+  end(chain);
+  CHECK(chain.cycles(CacheState::cold) == doctest::Approx(100 * (mi300x.lds_latency_cycles + 16 + 4)).epsilon(0.05));
+}
+
+TEST_CASE("a wave that reads a flag goes on after the wave that raises it") {
+  Launch launch(1, 2);
+  const std::uint32_t valu = launch.code(Action::valu), raise = launch.code(Action::lds), polls = launch.code(Action::lds), flag = launch.access(0), read = launch.access(0);
+  for (int i = 0; i < 500; ++i) launch.step(0, valu);
+  launch.step(0, raise, flag);
+  launch.access_at(read).writer = 0;
+  launch.access_at(read).written_at = 500;
+  launch.step(1, polls, read);
+  for (int i = 0; i < 100; ++i) launch.step(1, valu);
+  end(launch, 2);
+  launch.record().code[polls].polls = true;
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(4 * 600 + mi300x.lds_latency_cycles).epsilon(0.02));
+}
+
+TEST_CASE("workgroups that find no room wait for their turn") {
+  Launch launch(304 * 3, 4);
+  const std::uint32_t valu = launch.code(Action::valu);
+  for (int w = 0; w < 4; ++w)
+    for (int i = 0; i < 5000; ++i) launch.step(w, valu);
+  end(launch, 4);
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(3 * 4 * 5000 + 2 * mi300x.slot_turnover_ns * mi300x.clock_ghz).epsilon(0.02));
+}
+
+TEST_CASE("what is written leaves L2 at the rate of writing, and is part of the time") {
+  Launch launch(304, 4);
+  const std::uint32_t store = launch.code(Action::store);
+  for (int w = 0; w < 4; ++w)
+    for (int i = 0; i < 200; ++i) launch.step(w, store, launch.access(8));
+  end(launch, 4);
+  const double bytes = 304.0 * 4 * 200 * 1024;
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(bytes / mi300x.write_tbs / 1e3 * mi300x.clock_ghz).epsilon(0.15));
+}
+
+TEST_CASE("a kernel that does nothing takes the floor; a prediction says that it is one") {
+  Launch launch(1);
+  end(launch);
+  const Prediction p = predict(launch.record(), mi300x, {.cache = CacheState::mall});
+  CHECK(p.microseconds == doctest::Approx(mi300x.floor_ns / 1e3).epsilon(0.01));
+  CHECK(to_text(p).find("predicted") != std::string::npos);
+  CHECK(to_text(p).find("mi300x, caches mall") != std::string::npos);
+  CHECK(to_json(p).find("\"predicted_us\"") != std::string::npos);
+  CHECK(to_html(p).find("predicted on mi300x, caches mall") != std::string::npos);
+}
+
+TEST_CASE("an unknown chip is refused with the names of those there are") {
+  CHECK_THROWS_WITH_AS(chip("mi100"), doctest::Contains("use one of mi300x, mi308x, mi325x, mi350x, mi355x"), kiln::isa::Error);
+}
