@@ -42,10 +42,11 @@ void TaskQueue::work() {
     changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
     --idle_;
     if (tasks_.empty()) return;
-    const Task task = std::move(tasks_.front());
+    Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
     task(false);
+    task = nullptr; // what it holds goes without the lock
     lock.lock();
   }
 }

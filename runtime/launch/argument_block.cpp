@@ -1,6 +1,7 @@
 // ArgumentBlock: sizes, scalars and the grid.
 #include "runtime/launch/argument_block.h"
 #include "gen/error.h"
+#include "runtime/launch/arguments.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -27,14 +28,15 @@ void ArgumentBlock::put(const KernelArgument& argument, std::uint64_t bits) {
   std::memcpy(bytes_.data() + offset, &bits, size);
 }
 
-std::uint64_t scalar_bits(const std::string& subject, const KernelArgument& argument, double number) {
+std::uint64_t scalar_bits(const std::string& kernel, const KernelArgument& argument, double number) {
+  const ArgumentSubject subject{kernel, argument.name};
   if (argument.dtype == f32) {
     if (std::isfinite(number) && std::abs(number) > max_finite(f32))
-      throw UserError(subject, fmt::format("{} is beyond f32", number), fmt::format("give at most {}", max_finite(f32)));
+      throw UserError(subject.text(), fmt::format("{} is beyond f32", number), fmt::format("give at most {}", max_finite(f32)));
     return std::bit_cast<std::uint32_t>(static_cast<float>(number));
   }
   if (number != std::trunc(number) || number < -2147483648.0 || number > 2147483647.0) // NaN too
-    throw UserError(subject, fmt::format("{} is no i32", number), "give a whole number from -2^31 to 2^31 - 1");
+    throw UserError(subject.text(), fmt::format("{} is no i32", number), "give a whole number from -2^31 to 2^31 - 1");
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(number));
 }
 

@@ -23,8 +23,8 @@ private:
   std::vector<std::byte> bytes_;
 };
 
-// A scalar as the kernel reads it. `subject` begins errors. Throws UserError: a finite number beyond f32, or no whole number of i32.
-std::uint64_t scalar_bits(const std::string& subject, const KernelArgument& argument, double number);
+// A scalar as the kernel reads it. Throws UserError: a finite number beyond f32, or no whole number of i32.
+std::uint64_t scalar_bits(const std::string& kernel, const KernelArgument& argument, double number);
 
 // Workgroups of a launch; 0 when a size is 0. Throws UserError when they are more than HIP takes: 2^32 - 1 threads.
 std::uint32_t workgroups(const std::string& kernel, const Launch& launch,

@@ -24,6 +24,12 @@ struct DeviceTensor {
 };
 std::string to_text(const DeviceTensor& tensor); // "f16[4, 8192] at 0x7e0000000000"
 
+// How errors name an argument: "kernel norm, argument x". Text only when an error needs it: bind counts nanoseconds.
+struct ArgumentSubject {
+  const std::string &kernel, &argument;
+  std::string text() const { return "kernel " + kernel + ", argument " + argument; }
+};
+
 struct Argument {
   std::string name;
   std::variant<DeviceTensor, double> value; // a number is a scalar or a run-time size

@@ -41,16 +41,14 @@ public:
   }
 
 private:
-  std::string subject(const std::string& argument) const {
-    return fmt::format("kernel {}, argument {}", kernel_.name(), argument);
-  }
+  ArgumentSubject subject(const std::string& argument) const { return {kernel_.name(), argument}; }
   const KernelArgument& argument(int index) const { return kernel_.arguments()[static_cast<std::size_t>(index)]; }
 
   const Argument* find(const std::string& name) {
     const Argument* found = nullptr;
     for (std::size_t i = 0; i < given_.size(); ++i) {
       if (given_[i].name != name) continue;
-      if (found != nullptr) throw UserError(subject(name), "it is given twice", "give it once");
+      if (found != nullptr) throw UserError(subject(name).text(), "it is given twice", "give it once");
       found = &given_[i];
       used_[i] = true;
     }
@@ -63,7 +61,7 @@ private:
     const Argument* argument = find(name);
     if (argument == nullptr) return nullptr;
     if (const auto* tensor = std::get_if<DeviceTensor>(&argument->value)) return tensor;
-    throw UserError(subject(name), fmt::format("it is a tensor, and the number {} is given", std::get<double>(argument->value)),
+    throw UserError(subject(name).text(), fmt::format("it is a tensor, and the number {} is given", std::get<double>(argument->value)),
                     "give a DeviceTensor");
   }
 
@@ -72,21 +70,21 @@ private:
     const DeviceTensor* tensor = find_tensor(rule.name);
     const DeviceTensor* partner = rule.partner.empty() ? nullptr : find_tensor(rule.partner);
     if (tensor != nullptr && partner != nullptr && (tensor->data != partner->data || tensor->stride() != partner->stride()))
-      throw UserError(subject(rule.partner),
+      throw UserError(subject(rule.partner).text(),
                       fmt::format("it is {} (stride {}), and it shares the memory of {}, which is {} (stride {})",
                                   to_text(*partner), partner->stride(), rule.name, to_text(*tensor), tensor->stride()),
                       fmt::format("give both the same, or {} alone", rule.name));
     if (partner != nullptr) check_meaning(subject(rule.partner), rule, *partner, sizes_);
     if (tensor == nullptr) tensor = partner;
     if (tensor == nullptr)
-      throw UserError(subject(rule.name), "it is missing",
+      throw UserError(subject(rule.name).text(), "it is missing",
                       fmt::format("give a DeviceTensor of {}{}", to_string(rule.dtype), to_text(rule.shape)));
     return *tensor;
   }
 
   void add_tensor(const TensorRule& rule) {
     const DeviceTensor& tensor = tensor_for(rule);
-    const std::string tensor_subject = subject(rule.name);
+    const ArgumentSubject tensor_subject = subject(rule.name);
     check_meaning(tensor_subject, rule, tensor, sizes_);
     check_stride(tensor_subject, rule, tensor);
     if (tensor.bytes() != 0) {
@@ -100,7 +98,7 @@ private:
   void check_overlaps() const {
     const auto [written, other] = find_overlap(regions_);
     if (written == nullptr) return;
-    throw UserError(subject(written->name),
+    throw UserError(subject(written->name).text(),
                     fmt::format("it is written, and its bytes {:#x} to {:#x} overlap {} ({:#x} to {:#x})", written->address,
                                 written->end(), other->name, other->address, other->end()),
                     "give it memory of its own, or declare it in place of that input in the spec");
@@ -110,17 +108,17 @@ private:
 
   double find_number(const KernelArgument& argument) {
     const Argument* given = find(argument.name);
-    const std::string remedy = fmt::format("give a number ({})", to_string(argument.dtype));
-    if (given == nullptr) throw UserError(subject(argument.name), "it is missing", remedy);
-    if (const auto* number = std::get_if<double>(&given->value)) return *number;
-    throw UserError(subject(argument.name), "it is a number, and a tensor is given", remedy);
+    if (given != nullptr)
+      if (const auto* number = std::get_if<double>(&given->value)) return *number;
+    throw UserError(subject(argument.name).text(), given == nullptr ? "it is missing" : "it is a number, and a tensor is given",
+                    fmt::format("give a number ({})", to_string(argument.dtype)));
   }
 
   std::uint64_t size_bits(const KernelArgument& argument) {
     const std::int64_t size = sizes_.of(argument.name);
     if (is_given(argument.name))
       if (const double number = find_number(argument); number != static_cast<double>(size))
-        throw UserError(subject(argument.name), fmt::format("{} is given, and the tensors have {}", number, size),
+        throw UserError(subject(argument.name).text(), fmt::format("{} is given, and the tensors have {}", number, size),
                         "leave it out: it is taken from the tensors");
     return static_cast<std::uint64_t>(size);
   }
@@ -128,7 +126,7 @@ private:
   void add_numbers() {
     for (const KernelArgument& argument : kernel_.arguments()) {
       if (argument.kind == ArgumentKind::scalar)
-        block_.put(argument, scalar_bits(subject(argument.name), argument, find_number(argument)));
+        block_.put(argument, scalar_bits(kernel_.name(), argument, find_number(argument)));
       if (argument.kind == ArgumentKind::size) block_.put(argument, size_bits(argument));
     }
   }
@@ -151,7 +149,7 @@ private:
     const DeviceTensor* given = argument == nullptr ? nullptr : find_tensor(argument->name);
     if (given == nullptr) return;
     if (given->bytes() < kernel_.workspace_bytes())
-      throw UserError(subject(argument->name),
+      throw UserError(subject(argument->name).text(),
                       fmt::format("it has {} bytes, and the kernel needs {}", given->bytes(), kernel_.workspace_bytes()),
                       "give that many, zeroed, or leave it out");
     check_address(subject(argument->name), argument->alignment, *given, *on_device_->backend);
@@ -165,7 +163,7 @@ private:
       std::vector<std::string> names;
       for (const KernelArgument& a : kernel_.arguments())
         if (a.kind != ArgumentKind::stride) names.push_back(a.name);
-      throw UserError(subject(given_[i].name), "the kernel has no such argument",
+      throw UserError(subject(given_[i].name).text(), "the kernel has no such argument",
                       fmt::format("it has {}", fmt::join(names, ", ")));
     }
   }

@@ -109,7 +109,7 @@ private:
     case ArgumentKind::workspace:
       return placed_.at(a.name).address;
     case ArgumentKind::scalar:
-      return scalar_bits(fmt::format("kernel {}, argument {}", source_.name, a.name), a, inputs_.scalars.at(a.name));
+      return scalar_bits(source_.name, a, inputs_.scalars.at(a.name));
     case ArgumentKind::size:
       return static_cast<std::uint64_t>(sizes_.at(a.name));
     case ArgumentKind::stride:

@@ -31,17 +31,17 @@ std::vector<TensorRule> tensor_rules(const Kernel& kernel, const KernelSpec& spe
 class RuntimeSizes {
 public:
   // Throws UserError when `size` is outside of the bounds of `dim`, or not what an earlier tensor had.
-  void set(const std::string& subject, const Dim& dim, std::size_t index, std::int64_t size);
+  void set(const ArgumentSubject& subject, const Dim& dim, std::size_t index, std::int64_t size);
   std::int64_t of(const std::string& dim) const; // throws InternalError when no tensor has it
 
 private:
   std::vector<std::pair<std::string, std::int64_t>> sizes_; // few: faster than a map
 };
 
-// All of these throw UserError that begins with `subject`: "kernel norm, argument x".
-void check_meaning(const std::string& subject, const TensorRule& rule, const DeviceTensor& tensor, RuntimeSizes& sizes);
-void check_stride(const std::string& subject, const TensorRule& rule, const DeviceTensor& tensor);
-void check_address(const std::string& subject, int alignment, const DeviceTensor& tensor, const DeviceBackend& backend);
+// All of these throw UserError that begins with `subject`.
+void check_meaning(const ArgumentSubject& subject, const TensorRule& rule, const DeviceTensor& tensor, RuntimeSizes& sizes);
+void check_stride(const ArgumentSubject& subject, const TensorRule& rule, const DeviceTensor& tensor);
+void check_address(const ArgumentSubject& subject, int alignment, const DeviceTensor& tensor, const DeviceBackend& backend);
 MemoryRegion region_of(const TensorRule& rule, const DeviceTensor& tensor);
 
 } // namespace kiln

@@ -45,6 +45,13 @@ inline bool is_running(pid_t pid) {
   return std::getline(file, stat) && stat.find(") Z ") == std::string::npos && stat.find(") X ") == std::string::npos;
 }
 
+// Ends a child and waits until all of its threads have ended. Does not reap it.
+inline void end_process(pid_t child) {
+  kill(child, SIGKILL);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+}
+
 // The kiln-workers that `parent` started and that still run.
 inline std::vector<pid_t> workers_of(pid_t parent) {
   std::vector<pid_t> found;
