@@ -18,7 +18,8 @@ using std::uint32_t;
 using std::uint64_t;
 
 constexpr uint64_t affordable_steps = 3'000'000; // of one record: about a second of the executor
-constexpr uint32_t sampled_workgroups = 24;      // of a launch that is too large, at least
+constexpr uint64_t cheap_steps = 100'000;         // so few that looking for workgroups that are alike does not pay
+constexpr uint32_t sampled_workgroups = 24;       // that say whether all are alike
 
 Action action_of(const isa::Instruction& i) {
   const std::string_view m = i.mnemonic;
@@ -68,21 +69,18 @@ Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
   return c;
 }
 
-// A first workgroup says what one costs. All of them if that is affordable; else the first ones, which start together, some spread
-// over the grid, and the last one.
-std::vector<uint32_t> choose(uint32_t workgroups, uint64_t steps_of_one) {
+// The first workgroups, which start together, some spread over the grid, and the last one.
+std::vector<uint32_t> sample(uint32_t workgroups, uint32_t count) {
   std::vector<uint32_t> chosen;
-  const auto affordable = static_cast<uint32_t>(std::clamp<uint64_t>(affordable_steps / std::max<uint64_t>(steps_of_one, 1), 1, workgroups));
-  if (affordable == workgroups) {
-    chosen.resize(workgroups);
-    std::iota(chosen.begin(), chosen.end(), 0U);
-    return chosen;
-  }
-  const uint32_t count = std::min({affordable, sampled_workgroups, workgroups});
+  count = std::min(count, workgroups);
   for (uint32_t i = 0; i < count; ++i) chosen.push_back(i < count / 2 ? i : static_cast<uint32_t>(uint64_t{i} * (workgroups - 1) / std::max(count - 1, 1U)));
-  std::ranges::sort(chosen);
   chosen.erase(std::ranges::unique(chosen).begin(), chosen.end());
   return chosen;
+}
+
+// Workgroups that ask which of them came last, or write for others to read, are not like each other.
+bool communicates(const std::vector<Code>& code) {
+  return std::ranges::any_of(code, [](const Code& c) { return (c.action == Action::atomic && c.returns) || c.action == Action::release; });
 }
 
 std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kernel, exec::Grid grid, std::span<const std::byte> arguments,
@@ -188,10 +186,18 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
                      "launch fewer work items or less LDS");
   const uint32_t first = 0;
   const Restore restore(memory);
-  r.recorded = run(object, name, grid, arguments, memory, {&first, 1}, r.waves, r.code);
-  if (const auto chosen = choose(r.workgroups, r.recorded.front().steps()); chosen.size() > 1) {
+  const auto run_only = [&](std::span<const uint32_t> only) {
     restore();
-    r.recorded = run(object, name, grid, arguments, memory, chosen, r.waves, r.code);
+    r.recorded = run(object, name, grid, arguments, memory, only, r.waves, r.code);
+  };
+  run_only({&first, 1});
+  const uint64_t all_steps = uint64_t{r.recorded.front().steps()} * r.workgroups;
+  if (all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, sampled_workgroups));
+  const bool alike = r.recorded.size() > 1 && std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
+  if (r.recorded.size() < r.workgroups && !alike) {
+    std::vector<uint32_t> chosen(r.workgroups);
+    std::iota(chosen.begin(), chosen.end(), 0U);
+    run_only(all_steps <= affordable_steps ? chosen : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
   }
   r.buffers = count_buffers(r, memory);
   for (const Buffer& b : r.buffers) r.footprint += 128 * b.touched;
