@@ -10,7 +10,7 @@
 
 namespace kiln::isa {
 
-// Where a wave may go two ways, the estimate follows one path all the time.
+// The estimate follows one path all the time where a wave may go two ways.
 enum class PathChoice { longest, shortest };
 
 struct Executed {
