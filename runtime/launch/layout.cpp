@@ -58,6 +58,9 @@ void check_layout(const Kernel& kernel) {
   if (declared.size() != ours.size())
     disagree(kernel, fmt::format("it has {} arguments in the spec and {} in the code object", ours.size(), declared.size()));
   for (std::size_t i = 0; i < ours.size(); ++i) check_argument(kernel, i, ours[i], *declared[i]);
+  if (!ours.empty() && code->descriptor.kernarg_bytes < static_cast<std::uint32_t>(ours.back().offset + ours.back().size))
+    disagree(kernel, fmt::format("its arguments end at {} bytes, and its code object takes {}", ours.back().offset + ours.back().size,
+                                 code->descriptor.kernarg_bytes));
   const auto most = code->metadata->max_flat_workgroup_size;
   if (most && *most < static_cast<std::uint32_t>(kernel.launch().threads))
     disagree(kernel, fmt::format("its code object takes workgroups of at most {} threads, the launch has {}", *most,
