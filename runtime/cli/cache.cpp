@@ -1,19 +1,25 @@
 // kiln cache: looking into kernel caches and keeping them in order. Each subcommand of it is one function here.
 #include "gen/error.h"
-#include "runtime/cache/compare.h"
-#include "runtime/cache/transfer.h"
+#include "runtime/cache/cache.h"
+#include "runtime/cache/folder/compare.h"
+#include "runtime/cache/folder/transfer.h"
 #include "runtime/cli/command.h"
 #include "runtime/environment.h"
 #include "runtime/table.h"
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <grp.h>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace kiln::cli {
 namespace {
@@ -21,18 +27,30 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Request {
-  std::string folder, key, file, other; // folder: KILN_CACHE_DIR when it is empty
+  std::string folder, key, file, other, group; // folder: KILN_CACHE_DIR when it is empty
   std::vector<std::string> sources;
   std::uint64_t max_mb = 0;
-  bool json = false, exit_code = false, quarantine = false;
+  bool json = false, exit_code = false, quarantine = false, is_signed = false;
 };
 
-CacheLayer open_layer(const std::string& given, bool writable) {
+// What is only looked at may belong to anybody. What is written to, removed from, or taken over is trusted as the cache of a Jit is.
+enum class Use { look, take, write };
+
+CacheFolder open_folder(const std::string& given, Use use) {
   const Environment environment = process_environment();
   const std::filesystem::path folder = given.empty() ? environment.cache_dir : std::filesystem::path(given);
   if (folder.empty()) throw UserError("kiln cache", "there is no cache folder", "name one, or set KILN_CACHE_DIR");
   const bool own = given.empty();
-  return {folder, {.writable = writable, .trust = true, .shipped = !own}}; // nothing of it is run here
+  return {folder,
+          {.writable = use == Use::write,
+           .trust = use == Use::look || environment.cache_trust_shared ? Trust::anyone : Trust::self,
+           .shipped = !own}};
+}
+
+// Null: no signatures are asked for.
+std::shared_ptr<const PublicKeys> signers() {
+  const std::filesystem::path file = process_environment().cache_public_key;
+  return file.empty() ? nullptr : PublicKeys::read(file);
 }
 
 std::string when(std::int64_t seconds) {
@@ -40,17 +58,17 @@ std::string when(std::int64_t seconds) {
 }
 
 int list(const Request& request) {
-  const CacheLayer layer = open_layer(request.folder, false);
+  const CacheFolder cache = open_folder(request.folder, Use::look);
   Table table{
       .header = {"KEY", "KERNEL", "ARCH", "BYTES", "USED (UTC)"}, .rows = {}, .right = {false, false, false, true, false}};
   Json json = Json::array();
-  for (const EntryInfo& entry : layer.list()) {
+  for (const EntryInfo& entry : cache.list()) {
     std::string kernel = "(corrupt)", arch;
     try {
-      const CachedKernel found = layer.verify(entry);
+      const CachedKernel found = cache.verify(entry);
       kernel = found.name;
       arch = found.arch;
-    } catch (const CorruptEntry&) { // `verify` says what is wrong
+    } catch (const EntryProblem&) { // `verify` says what is wrong
     }
     table.rows.push_back({entry.key.substr(0, 16), kernel, arch, std::to_string(entry.bytes), when(entry.used)});
     json.push_back({{"key", entry.key}, {"kernel", kernel}, {"arch", arch}, {"bytes", entry.bytes}, {"used", entry.used}});
@@ -62,20 +80,20 @@ int list(const Request& request) {
   return ok;
 }
 
-EntryInfo entry_named(const CacheLayer& layer, const std::string& key) {
-  std::vector<EntryInfo> entries = layer.list();
+EntryInfo entry_named(const CacheFolder& cache, const std::string& key) {
+  std::vector<EntryInfo> entries = cache.list();
   std::erase_if(entries, [&](const EntryInfo& entry) { return !entry.key.starts_with(key); });
   if (entries.size() != 1)
     throw UserError(fmt::format("key '{}'", key),
-                    fmt::format("{} entries of {} begin with it", entries.size(), layer.folder().string()),
+                    fmt::format("{} entries of {} begin with it", entries.size(), cache.path().string()),
                     "take enough digits of a key that kiln cache ls prints");
   return entries.front();
 }
 
 int show(const Request& request) {
-  const CacheLayer layer = open_layer(request.folder, false);
-  const EntryInfo entry = entry_named(layer, request.key);
-  const CachedKernel kernel = layer.verify(entry);
+  const CacheFolder cache = open_folder(request.folder, Use::look);
+  const EntryInfo entry = entry_named(cache, request.key);
+  const CachedKernel kernel = cache.verify(entry);
   if (request.json) {
     fmt::print("{}", kernel.meta);
     return ok;
@@ -88,41 +106,49 @@ int show(const Request& request) {
 }
 
 int verify(const Request& request) {
-  const CacheLayer layer = open_layer(request.folder, request.quarantine);
-  int corrupt = 0, intact = 0;
-  for (const EntryInfo& entry : layer.list()) {
+  const CacheFolder cache = open_folder(request.folder, request.quarantine ? Use::write : Use::look);
+  const auto keys = request.is_signed ? signers() : nullptr;
+  if (request.is_signed && !keys) throw UserError("kiln cache verify --signed", "no key is given", "set KILN_CACHE_PUBLIC_KEY");
+  int corrupt = 0, intact = 0, other = 0;
+  for (const EntryInfo& entry : cache.list()) {
     try {
-      layer.verify(entry);
+      const EntryFiles files = cache.read(entry.key);
+      cache.verify(files, entry.key);
+      if (keys) keys->check(files);
       ++intact;
     } catch (const CorruptEntry& error) {
       ++corrupt;
       fmt::print("{}: {}\n", entry.path.string(), error.what());
-      if (request.quarantine) layer.quarantine(entry.key, error.what());
+      if (request.quarantine) cache.quarantine(entry.key, error.what());
+    } catch (const EntryProblem& error) { // unreadable now, or not signed: no reason to move it away
+      ++other;
+      fmt::print("{}: {}\n", entry.path.string(), error.what());
     }
   }
-  fmt::print("{} intact, {} corrupt{}\n", intact, corrupt, corrupt > 0 && request.quarantine ? ", moved to quarantine" : "");
-  return corrupt == 0 ? ok : kernel_failed;
+  fmt::print("{} intact, {} corrupt{}{}\n", intact, corrupt, corrupt > 0 && request.quarantine ? ", moved to quarantine" : "",
+             other == 0 ? "" : fmt::format(", {} unreadable or not signed", other));
+  return corrupt + other == 0 ? ok : kernel_failed;
 }
 
 int prune(const Request& request) {
-  const CacheLayer layer = open_layer(request.folder, true);
-  std::uint64_t removed = layer.sweep(request.quarantine);
-  removed += layer.prune(request.max_mb << 20);
+  const CacheFolder cache = open_folder(request.folder, Use::write);
+  std::uint64_t removed = cache.sweep(request.quarantine);
+  removed += cache.prune(request.max_mb << 20);
   fmt::print("{} bytes removed\n", removed);
   return ok;
 }
 
 int report(const TransferReport& transfer, const char* did) {
-  for (const std::string& corrupt : transfer.corrupt) fmt::print(stderr, "left out: {}\n", corrupt);
-  fmt::print(stderr, "{} {}, {} were there, {} corrupt\n", transfer.taken, did, transfer.there, transfer.corrupt.size());
-  return transfer.corrupt.empty() ? ok : kernel_failed;
+  for (const std::string& entry : transfer.left_out) fmt::print(stderr, "left out: {}\n", entry);
+  fmt::print(stderr, "{} {}, {} were there, {} left out\n", transfer.taken, did, transfer.there, transfer.left_out.size());
+  return transfer.left_out.empty() ? ok : kernel_failed;
 }
 
 int export_to(const Request& request) {
-  const CacheLayer layer = open_layer(request.folder, false);
-  if (request.file == "-") return report(export_layer(layer, std::cout), "exported");
+  const CacheFolder cache = open_folder(request.folder, Use::look);
+  if (request.file == "-") return report(export_folder(cache, std::cout), "exported");
   std::ofstream file(request.file, std::ios::binary);
-  const TransferReport transfer = export_layer(layer, file);
+  const TransferReport transfer = export_folder(cache, file);
   file.close();
   if (!file)
     throw EnvironmentError("kiln cache export", fmt::format("{} could not be written", request.file),
@@ -133,44 +159,73 @@ int export_to(const Request& request) {
 int import_from(const Request& request) {
   std::ifstream file(request.file, std::ios::binary);
   if (!file && request.file != "-") throw UserError(request.file, "it cannot be read", "give a file that kiln cache export made");
-  return report(import_archive(request.file == "-" ? std::cin : file, request.file, open_layer(request.folder, true)),
+  return report(import_archive(request.file == "-" ? std::cin : file, request.file, open_folder(request.folder, Use::write),
+                               signers().get()),
                 "imported");
 }
 
 int merge(const Request& request) {
-  const CacheLayer to = open_layer(request.folder, true);
+  const CacheFolder to = open_folder(request.folder, Use::write);
+  const auto keys = signers();
   TransferReport sum;
   for (const std::string& source : request.sources) {
-    const TransferReport one = merge_layer(open_layer(source, false), to);
+    const TransferReport one = merge_folder(open_folder(source, Use::take), to, keys.get());
     sum.taken += one.taken;
     sum.there += one.there;
-    sum.corrupt.insert(sum.corrupt.end(), one.corrupt.begin(), one.corrupt.end());
+    sum.left_out.insert(sum.left_out.end(), one.left_out.begin(), one.left_out.end());
   }
   return report(sum, "taken");
 }
 
+int sign(const Request& request) {
+  return report(sign_folder(open_folder(request.folder, Use::write), SigningKey::read(request.file)), "signed");
+}
+
+int push(const Request& request) {
+  const auto events = std::make_shared<EventLog>(log_to_stderr());
+  RemoteOptions options = cache_options(process_environment()).remote;
+  if (options.url.empty()) throw UserError("kiln cache push", "there is no remote", "set KILN_CACHE_URL");
+  options.write = true;
+  RemoteCache remote(std::move(options), events);
+  const int result = report(push_folder(open_folder(request.folder, Use::take), remote), "sent");
+  return events->counts().empty() ? result : kernel_failed;
+}
+
+// For one user, or for all of a group: then new files are the group's by the setgid bit, whoever makes them.
+int init(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, Use::write);
+  if (!request.group.empty()) {
+    const group* found = getgrnam(request.group.c_str());
+    if (found == nullptr) throw UserError("group " + request.group, "there is none of that name", "name one that getent group lists");
+    if (fchown(cache.root().descriptor(), static_cast<uid_t>(-1), found->gr_gid) != 0 ||
+        fchmod(cache.root().descriptor(), S_ISGID | 0770) != 0)
+      throw EnvironmentError("kiln cache init", fmt::format("{}: {}", cache.path().string(), std::strerror(errno)),
+                             "give a folder of your own, and a group that you are a member of");
+    fmt::print("{} is for the group {}; its members set KILN_CACHE_DIR={} and KILN_CACHE_TRUST_SHARED=1\n", cache.path().string(),
+               request.group, cache.path().string());
+  }
+  return ok;
+}
+
 int stats(const Request& request) {
-  const CacheLayer layer = open_layer(request.folder, false);
+  const CacheFolder cache = open_folder(request.folder, Use::look);
   std::map<std::string, std::size_t> archs, compilers, kernels;
   std::uint64_t bytes = 0, corrupt = 0;
-  const std::vector<EntryInfo> entries = layer.list();
+  const std::vector<EntryInfo> entries = cache.list();
   for (const EntryInfo& entry : entries) {
     bytes += entry.bytes;
     try {
-      const CachedKernel kernel = layer.verify(entry);
+      const CachedKernel kernel = cache.verify(entry);
       ++archs[kernel.arch];
       ++kernels[kernel.name];
       ++compilers[field_of(kernel.key, "compiler")];
-    } catch (const CorruptEntry&) {
+    } catch (const EntryProblem&) {
       ++corrupt;
     }
   }
-  std::error_code error;
-  std::size_t quarantined = 0;
-  for (std::filesystem::directory_iterator at(layer.part("quarantine"), error), end; !error && at != end; at.increment(error))
-    ++quarantined;
+  const std::size_t quarantined = cache.quarantined();
   if (request.json) {
-    fmt::print("{}\n", Json{{"folder", layer.folder().string()},
+    fmt::print("{}\n", Json{{"folder", cache.path().string()},
                             {"entries", entries.size()},
                             {"bytes", bytes},
                             {"corrupt", corrupt},
@@ -181,7 +236,7 @@ int stats(const Request& request) {
                            .dump(2));
     return ok;
   }
-  fmt::print("{}: {} entries, {} bytes, {} corrupt, {} in quarantine\n", layer.folder().string(), entries.size(), bytes, corrupt,
+  fmt::print("{}: {} entries, {} bytes, {} corrupt, {} in quarantine\n", cache.path().string(), entries.size(), bytes, corrupt,
              quarantined);
   for (const auto* counts : {&archs, &compilers, &kernels})
     for (const auto& [name, count] : *counts) fmt::print("  {:>6}  {}\n", count, name);
@@ -190,7 +245,7 @@ int stats(const Request& request) {
 
 int diff(const Request& request) {
   const std::vector<KernelComparison> kernels =
-      compare_layers(open_layer(request.folder, false), open_layer(request.other, false));
+      compare_folders(open_folder(request.folder, Use::look), open_folder(request.other, Use::look));
   int changed = 0;
   Json json = Json::array();
   for (const KernelComparison& kernel : kernels) {
@@ -240,8 +295,9 @@ Command make_cache(CLI::App& root) {
   sub = add("show", "Show one entry: request, schedule, ISA facts, verdict", show);
   sub->add_option("key", request->key, "The first digits of its key")->required();
   add_folder(sub), add_json(sub);
-  sub = add("verify", "Check every byte of every entry; exit code 1 if one is corrupt", verify);
+  sub = add("verify", "Check every byte of every entry against its checksums; exit code 1 if one is corrupt", verify);
   sub->add_flag("--quarantine", request->quarantine, "Move corrupt entries away");
+  sub->add_flag("--signed", request->is_signed, "Ask for a signature of KILN_CACHE_PUBLIC_KEY too");
   add_folder(sub);
   sub = add("prune", "Remove what was used longest ago, and what crashed processes left", prune);
   sub->add_option("--max-mb", request->max_mb, "What may stay, in MiB")->required();
@@ -256,6 +312,14 @@ Command make_cache(CLI::App& root) {
   sub = add("merge", "Take the entries of other caches, each one verified", merge);
   sub->add_option("sources", request->sources, "The caches to take from")->required();
   sub->add_option("-o,--output,-c,--cache", request->folder, "The cache to fill (KILN_CACHE_DIR)");
+  sub = add("init", "Make a cache, for yourself or for a group", init);
+  sub->add_option("--shared", request->group, "The group whose members may read and write it");
+  add_folder(sub);
+  sub = add("sign", "Sign every entry that is intact", sign);
+  sub->add_option("--key", request->file, "An Ed25519 private key in PEM (openssl genpkey -algorithm ed25519)")->required();
+  add_folder(sub);
+  sub = add("push", "Send all entries to KILN_CACHE_URL, with their signatures", push);
+  add_folder(sub);
   sub = add("stats", "Count entries by kernel, architecture and compiler", stats);
   add_folder(sub), add_json(sub);
   sub = add("diff", "Compare the ISA facts of the same kernels in two caches", diff);

@@ -2,7 +2,7 @@
 #include "runtime/launch/doctor.h"
 #include "gen/error.h"
 #include "gen/plan/target.h"
-#include "runtime/cache/cache.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/compile/compile.h"
 #include "runtime/workers/pool.h"
 #include "runtime/launch/hip.h"
@@ -217,7 +217,7 @@ DoctorLine clocks(const DoctorSources& sources) {
 
 // ---- Kiln's own
 
-std::string entries_found(const CacheLayer& layer, std::size_t& broken) {
+std::string entries_found(const CacheFolder& layer, std::size_t& broken) {
   const std::vector<EntryInfo> entries = layer.list();
   std::uint64_t bytes = 0;
   for (const EntryInfo& entry : entries) bytes += entry.bytes;
@@ -227,11 +227,11 @@ std::string entries_found(const CacheLayer& layer, std::size_t& broken) {
       static_cast<void>(layer.verify(entries[i]));
     } catch (const CorruptEntry&) {
       ++broken;
-    } catch (const EnvironmentError&) { // another process removed it meanwhile
+    } catch (const EntryProblem&) { // another process removed it meanwhile
     }
   }
-  return fmt::format("{}: {} kernels, {} MB; {} of them checked, {} broken; {} in quarantine", layer.folder().string(),
-                     entries.size(), bytes >> 20, checked, broken, folders_in(layer.part("quarantine")).size());
+  return fmt::format("{}: {} kernels, {} MB; {} of them checked, {} broken; {} in quarantine", layer.path().string(),
+                     entries.size(), bytes >> 20, checked, broken, layer.quarantined());
 }
 
 DoctorLine cache_folder(const fs::path& folder, bool trust, const std::string& subject) {
@@ -243,7 +243,7 @@ DoctorLine cache_folder(const fs::path& folder, bool trust, const std::string& s
   }
   try {
     std::size_t broken = 0;
-    line.found = entries_found(CacheLayer(folder, {.writable = false, .trust = trust, .shipped = false}), broken);
+    line.found = entries_found(CacheFolder(folder, {.writable = false, .trust = trust ? Trust::anyone : Trust::self}), broken);
     if (broken != 0) line.advised = "kiln cache verify", line.verdict = Verdict::advice;
   } catch (const EnvironmentError& failure) {
     line.found = fmt::format("{}: {}", failure.subject, failure.fact);

@@ -1,6 +1,7 @@
 // Hip: loading, version, and errors with remedies.
 #include "runtime/launch/hip.h"
 #include "gen/error.h"
+#include "runtime/compile/loaded_libraries.h"
 #include <array>
 #include <cstring>
 #include <fmt/format.h>

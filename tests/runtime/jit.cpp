@@ -78,7 +78,7 @@ TEST_CASE("the first call compiles, the next one finds it in memory, the next pr
                           .log = {}};
   const Inputs inputs = random_inputs(spec, 1);
   const EmulatedRun run = emulate(spec, source, object, inputs);
-  CHECK(run.result.findings.empty());
+  CHECK(run.result.defects.empty());
   CHECK_FALSE(find_mismatch(run.outputs, evaluate_bounds(spec, inputs, {.addition_depth = 40})));
 }
 

@@ -2,7 +2,7 @@
 // The first use of the EVP interface reads a configuration file and fetches providers: 0.74 ms (OpenSSL 3.6), more than a
 // whole cache hit may take. The older interface needs none of that: 0.03 ms. It is deprecated, not going away.
 #define OPENSSL_API_COMPAT 0x10100000L
-#include "runtime/cache/digest.h"
+#include "runtime/digest.h"
 #include <algorithm>
 #include <array>
 #include <openssl/sha.h>

@@ -1,15 +1,15 @@
 // Compare: the ISA facts of two caches, kernel by kernel.
-#include "runtime/cache/compare.h"
-#include "runtime/cache/digest.h"
+#include "runtime/cache/folder/compare.h"
+#include "runtime/cache/json.h"
+#include "runtime/digest.h"
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace kiln {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 struct Side {
   std::string kernel, arch, key, code;
@@ -37,18 +37,18 @@ std::string identity_of(const CacheKey& key) {
   return text;
 }
 
-std::map<std::string, Side> sides_of(const CacheLayer& layer) {
+std::map<std::string, Side> sides_of(const CacheFolder& layer) {
   std::map<std::string, Side> sides;
   for (const EntryInfo& entry : layer.list()) {
     try {
       const CachedKernel kernel = layer.verify(entry);
-      const Json meta = Json::parse(kernel.meta);
+      const Json meta = parse_json(kernel.meta);
       Side side{.kernel = kernel.name, .arch = kernel.arch, .key = entry.key, .code = sha256(kernel.object), .facts = {}};
       flatten(meta.at("facts"), "", side.facts);
       flatten(meta.at("contract"), "contract", side.facts);
       side.facts["schedule"] = meta.at("schedule").get<std::string>();
       sides[identity_of(kernel.key)] = std::move(side);
-    } catch (const CorruptEntry&) { // `kiln cache verify` is the place to learn of it
+    } catch (const EntryProblem&) { // `kiln cache verify` is the place to learn of it
     }
   }
   return sides;
@@ -70,7 +70,7 @@ std::vector<FactChange> changes_between(const Side& before, const Side& after) {
 
 } // namespace
 
-std::vector<KernelComparison> compare_layers(const CacheLayer& before_layer, const CacheLayer& after_layer) {
+std::vector<KernelComparison> compare_folders(const CacheFolder& before_layer, const CacheFolder& after_layer) {
   const std::map<std::string, Side> before = sides_of(before_layer), after = sides_of(after_layer);
   std::vector<KernelComparison> result;
   for (const auto& [identity, old] : before) {

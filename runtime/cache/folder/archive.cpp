@@ -1,6 +1,7 @@
 // Archive: the ustar format of POSIX.1-1988, as far as regular files need it.
-#include "runtime/cache/archive.h"
+#include "runtime/cache/folder/archive.h"
 #include "gen/error.h"
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
@@ -46,6 +47,19 @@ std::uint64_t octal(const Block& header, Place place) {
   return value;
 }
 
+// The header's size is a claim: memory grows with what really comes.
+bool read_padded(std::istream& archive, std::uint64_t size, std::string& bytes) {
+  constexpr std::uint64_t piece = 1u << 20;
+  const std::uint64_t padded = (size + block - 1) / block * block;
+  while (bytes.size() < padded) {
+    const std::size_t at = bytes.size(), next = static_cast<std::size_t>(std::min(padded - at, piece));
+    bytes.resize(at + next);
+    if (!archive.read(bytes.data() + at, static_cast<std::streamsize>(next))) return false;
+  }
+  bytes.resize(static_cast<std::size_t>(size));
+  return true;
+}
+
 bool leaves_folder(const std::string& path) {
   return path.starts_with('/') || ("/" + path + "/").find("/../") != std::string::npos;
 }
@@ -87,10 +101,8 @@ void read_archive(std::istream& archive, const std::string& name,
     if (octal(header, sum_field) != sum_of(header) || size > most_bytes) fail("it is no tar archive");
     const std::string prefix = text(header, prefix_field);
     const std::string path = (prefix.empty() ? "" : prefix + "/") + text(header, name_field);
-    std::string bytes(static_cast<std::size_t>((size + block - 1) / block * block), '\0');
-    if (!archive.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
-      fail(fmt::format("it is cut off within {}", path));
-    bytes.resize(static_cast<std::size_t>(size));
+    std::string bytes;
+    if (!read_padded(archive, size, bytes)) fail(fmt::format("it is cut off within {}", path));
     if (leaves_folder(path)) fail(fmt::format("the path {} leaves the folder", path));
     const char type = header[type_field.at];
     if (type == '0' || type == '\0') file(path, std::move(bytes));

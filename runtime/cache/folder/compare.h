@@ -1,6 +1,6 @@
 // Compare: what changed in the ISA facts of the same kernels between two caches, say before and after a compiler upgrade.
 #pragma once
-#include "runtime/cache/layer.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include <string>
 #include <vector>
 
@@ -20,6 +20,6 @@ struct KernelComparison {
 
 // Kernels are the same when spec, architecture, overrides and options are; generator and compiler may differ. Where a cache has
 // a kernel from several compilers, the last of them by key is meant. Corrupt entries are left out. Sorted by kernel.
-std::vector<KernelComparison> compare_layers(const CacheLayer& before, const CacheLayer& after);
+std::vector<KernelComparison> compare_folders(const CacheFolder& before, const CacheFolder& after);
 
 } // namespace kiln

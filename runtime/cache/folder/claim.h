@@ -1,9 +1,8 @@
 // Claim: "I am compiling this", said to other processes through a symbolic link, which every file system makes in one step
 // with its content, and on which nobody ever blocks.
 #pragma once
-#include "gen/error.h"
+#include "runtime/folder.h"
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -19,9 +18,8 @@ public:
   };
 
   // Waits for at most `bound` (of steady time: clocks may jump) while another process that may be alive holds the claim `name` in
-  // `folder`, and asks `done` every few milliseconds. A holder that certainly died is taken over from.
-  Claim(const std::filesystem::path& folder, const std::string& name, std::chrono::milliseconds bound,
-        const std::function<bool()>& done);
+  // claims/ of the folder `cache`, and asks `done` every few milliseconds. A holder that certainly died is taken over from.
+  Claim(const Folder& cache, const std::string& name, std::chrono::milliseconds bound, const std::function<bool()>& done);
   ~Claim();
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -31,9 +29,12 @@ public:
   const std::string& holder() const { return holder_; } // the last one that was waited for: "HOST-PID-START-N"
 
 private:
-  Result acquire(std::chrono::milliseconds bound, const std::function<bool()>& done);
-  std::filesystem::path path_;
-  std::string mark_, holder_;
+  Result acquire(const Folder& cache, std::chrono::milliseconds bound, const std::function<bool()>& done);
+  int make_link(const Folder& cache); // 0, or the error
+  std::string current_holder() const; // empty: nobody, or no link
+  void remove_if_held_by(const std::string& mark) const;
+  Folder claims_;
+  std::string name_, mark_, holder_;
   bool waited_ = false;
   Result result_;
 };
