@@ -6,7 +6,7 @@
 #include "gen/families/schedule.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
-#include "runtime/launch/interface.h"
+#include "runtime/launch/arguments/interface.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,7 +5,7 @@
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/compile/compile.h"
 #include "runtime/workers/pool.h"
-#include "runtime/launch/hip.h"
+#include "runtime/launch/hip/hip.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

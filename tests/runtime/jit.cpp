@@ -3,7 +3,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
 #include <doctest/doctest.h>

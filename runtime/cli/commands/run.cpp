@@ -7,7 +7,7 @@
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/run_object.h"
 #include "runtime/cli/run_report.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
 #include <algorithm>
 #include <charconv>

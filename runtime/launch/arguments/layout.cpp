@@ -1,5 +1,5 @@
 // check_layout: descriptions of one argument block must agree, since a launch that follows a wrong one writes anywhere.
-#include "runtime/launch/layout.h"
+#include "runtime/launch/arguments/layout.h"
 #include "gen/error.h"
 #include "isa_checks/error.h"
 #include "isa_checks/object/code_object.h"

@@ -1,5 +1,5 @@
 // EmulatedBackend: exec::Memory as device memory, exec::execute as a launch that is over when it returns.
-#include "runtime/launch/emulated_backend.h"
+#include "runtime/launch/emulated/emulated_backend.h"
 #include "gen/plan/target.h"
 #include "isa_checks/object/code_object.h"
 #include "isa_checks/exec/run/execute.h"

@@ -1,5 +1,5 @@
 // DeviceTensor: sizes.
-#include "runtime/launch/arguments.h"
+#include "runtime/launch/arguments/arguments.h"
 #include "gen/error.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,9 +1,9 @@
 // TensorRule: what a spec says of one tensor that its kernel takes an address of, and the checks of a tensor that is given for it.
 #pragma once
 #include "gen/spec/spec.h"
-#include "runtime/launch/arguments.h"
+#include "runtime/launch/arguments/arguments.h"
 #include "runtime/launch/backend.h"
-#include "runtime/launch/memory_region.h"
+#include "runtime/launch/arguments/memory_region.h"
 #include <string>
 #include <utility>
 #include <vector>

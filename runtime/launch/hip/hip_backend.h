@@ -1,7 +1,7 @@
 // HipBackend: a GPU, through the HIP runtime.
 #pragma once
 #include "runtime/launch/backend.h"
-#include "runtime/launch/hip.h"
+#include "runtime/launch/hip/hip.h"
 
 namespace kiln {
 

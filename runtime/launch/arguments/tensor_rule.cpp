@@ -1,5 +1,5 @@
 // TensorRule: types, shapes, strides, addresses.
-#include "runtime/launch/tensor_rule.h"
+#include "runtime/launch/arguments/tensor_rule.h"
 #include "gen/error.h"
 #include "templates/common/config.h"
 #include <algorithm>

@@ -1,7 +1,7 @@
 // ArgumentBlock: sizes, scalars and the grid.
-#include "runtime/launch/argument_block.h"
+#include "runtime/launch/arguments/argument_block.h"
 #include "gen/error.h"
-#include "runtime/launch/arguments.h"
+#include "runtime/launch/arguments/arguments.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "isa_checks/timing/predict.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/output.h"
-#include "runtime/cli/predict_launch.h"
+#include "runtime/cli/commands/predict_launch.h"
 #include <fmt/format.h>
 #include <memory>
 

@@ -1,9 +1,9 @@
 // emulate: device memory from tensors, the argument block, and tensors from device memory.
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "gen/error.h"
 #include "gen/spec/preshuffle.h"
 #include "isa_checks/object/code_object.h"
-#include "runtime/launch/argument_block.h"
+#include "runtime/launch/arguments/argument_block.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // HipBackend: modules, memory, events. The caller's current device is the same after every call as before it.
-#include "runtime/launch/hip_backend.h"
+#include "runtime/launch/hip/hip_backend.h"
 #include "gen/error.h"
 #include <fmt/format.h>
 #include <utility>

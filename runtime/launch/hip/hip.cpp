@@ -1,5 +1,5 @@
 // Hip: loading, version, and errors with remedies.
-#include "runtime/launch/hip.h"
+#include "runtime/launch/hip/hip.h"
 #include "gen/error.h"
 #include "runtime/compile/loaded_libraries.h"
 #include <array>

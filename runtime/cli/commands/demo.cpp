@@ -6,7 +6,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/output.h"
 #include "runtime/cli/public_kernels.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
 #include <cstdlib>
 #include <fmt/format.h>

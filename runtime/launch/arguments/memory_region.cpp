@@ -1,5 +1,5 @@
 // MemoryRegion: overlaps.
-#include "runtime/launch/memory_region.h"
+#include "runtime/launch/arguments/memory_region.h"
 
 namespace kiln {
 

@@ -1,5 +1,5 @@
 // KernelInterface: from a source or a kernel, and as JSON.
-#include "runtime/launch/interface.h"
+#include "runtime/launch/arguments/interface.h"
 #include "runtime/launch/kernel.h"
 #include <algorithm>
 #include <nlohmann/json.hpp>

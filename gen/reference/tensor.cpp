@@ -1,5 +1,5 @@
 // Tensor: elements in host memory.
-#include "gen/spec/tensor.h"
+#include "gen/reference/tensor.h"
 #include "gen/error.h"
 #include <cstring>
 #include <fmt/format.h>

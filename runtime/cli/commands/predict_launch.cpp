@@ -1,5 +1,5 @@
 // A launch for a prediction: a spec's kernel on buffers of zeros, or a kernel of a code object.
-#include "runtime/cli/predict_launch.h"
+#include "runtime/cli/commands/predict_launch.h"
 #include "gen/error.h"
 #include "isa_checks/timing/predict.h"
 #include "runtime/build/build_kernel.h"
