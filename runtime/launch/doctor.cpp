@@ -140,14 +140,14 @@ DoctorLine worker(const DoctorSources& sources) {
 
 // ---- settings of the run time
 
-struct Setting {
+struct KernelSetting {
   const char *name, *wanted, *unset; // unset: what it means when it is not set
   bool good_unset;
   const char* why;
 };
 
 // Sources: ROCm's HIP and ROCr lists of environment variables, and AMD's guides to tuning MI300X.
-constexpr Setting settings[] = {
+constexpr KernelSetting settings[] = {
     {"HIP_FORCE_DEV_KERNARG", "1", "kernel arguments in host memory, unless this ROCm decides otherwise", false,
      "1 keeps kernel arguments in device memory: a launch starts 2 to 3 us earlier, which short kernels feel"},
     {"HSA_NO_SCRATCH_RECLAIM", "1", "0", false,
@@ -157,7 +157,7 @@ constexpr Setting settings[] = {
     {"AMD_LOG_LEVEL", "0", "0", true, "levels above 0 write a line for each HIP call, which costs more than a launch"},
 };
 
-DoctorLine setting(const DoctorSources& sources, const Setting& s) {
+DoctorLine setting(const DoctorSources& sources, const KernelSetting& s) {
   const std::string value = variable(sources, s.name);
   DoctorLine line{
       .subject = s.name, .found = value.empty() ? fmt::format("not set ({})", s.unset) : value, .advised = {}, .why = s.why};
@@ -301,7 +301,7 @@ std::string_view to_string(Verdict verdict) {
 
 std::vector<DoctorLine> examine(const DoctorSources& sources) {
   std::vector<DoctorLine> lines{driver(sources), rocm(sources), hip(sources), gpus(sources), compiler(sources), worker(sources)};
-  for (const Setting& s : settings) lines.push_back(setting(sources, s));
+  for (const KernelSetting& s : settings) lines.push_back(setting(sources, s));
   lines.insert(lines.end(), {queues(sources), numa(sources), clocks(sources)});
   for (DoctorLine& line : caches(sources)) lines.push_back(std::move(line));
   lines.push_back(names());

@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t most_record = 65536, most_file = 64u << 20;
 
-struct Body {
+struct Answer {
   std::string bytes;
   std::size_t most = 0;
 };
 
 std::size_t receive(char* data, std::size_t size, std::size_t count, void* to) {
-  Body& body = *static_cast<Body*>(to);
+  Answer& body = *static_cast<Answer*>(to);
   if (body.bytes.size() + size * count > body.most) return 0; // ends the transfer with an error
   body.bytes.append(data, size * count);
   return size * count;
@@ -101,7 +101,7 @@ RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::
   }
   curl_easy_reset(curl); // options only: connections stay
   const std::string url = options_.url.secret(path);
-  Body body{.bytes = {}, .most = most_bytes};
+  Answer body{.bytes = {}, .most = most_bytes};
   Upload source{upload == nullptr ? std::string_view() : std::string_view(*upload)};
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
