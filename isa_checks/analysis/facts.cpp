@@ -30,12 +30,6 @@ int accumulation_registers(std::string_view operands) {
 
 int integer(std::uint32_t value) { return static_cast<int>(std::min<std::uint32_t>(value, 0x7fffffff)); }
 
-// What the note says a kernel needs, unless the descriptor, which is what the hardware obeys, allocates a granule more.
-int allocated(std::optional<std::uint32_t> said, std::uint32_t descriptor, int granule) {
-  if (!said || descriptor >= std::uint64_t{*said} + static_cast<std::uint32_t>(granule)) return integer(descriptor);
-  return integer(*said);
-}
-
 } // namespace
 
 Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code) {
@@ -43,7 +37,7 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
   const KernelMetadata& said = kernel.metadata ? *kernel.metadata : nothing;
   const KernelDescriptor& descriptor = kernel.descriptor;
   Resources r;
-  r.vgprs = allocated(said.vgpr_count, descriptor.vgprs, object.target().vgpr_granule);
+  r.vgprs = integer(said.vgpr_count.value_or(descriptor.vgprs)); // LLVM lets the descriptor allocate more where LDS limits anyway
   const bool accumulates =
       said.agpr_count ? *said.agpr_count > 0 : std::ranges::any_of(code, [](const Instruction& i) {
         return accumulation_registers(i.operands()) > 0;
@@ -51,7 +45,7 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
   r.arch_vgprs = accumulates && descriptor.accum_offset > 0 ? std::min(r.vgprs, integer(descriptor.accum_offset)) : r.vgprs;
   r.agprs = r.vgprs - r.arch_vgprs;
   r.sgprs = integer(said.sgpr_count.value_or(descriptor.sgprs));
-  r.lds_bytes = allocated(said.group_segment_bytes, descriptor.group_segment_bytes, 1);
+  r.lds_bytes = integer(std::max(said.group_segment_bytes.value_or(0), descriptor.group_segment_bytes));
   r.scratch_bytes = integer(said.private_segment_bytes.value_or(descriptor.private_segment_bytes));
   r.vgpr_spills = integer(said.vgpr_spill_count.value_or(0));
   r.sgpr_spills = integer(said.sgpr_spill_count.value_or(0));

@@ -11,7 +11,7 @@
 
 namespace kiln::isa {
 
-// From the metadata note and the kernel descriptor; of registers and LDS the larger, because the descriptor is what is allocated.
+// From the metadata note and the kernel descriptor; of LDS the larger.
 struct Resources {
   int vgprs = 0;      // in the unified file: architectural + accumulation
   int arch_vgprs = 0; // those before the descriptor's accum_offset

@@ -14,8 +14,8 @@ KERNEL(64) void result_at_once(const half4* __restrict__ a, float4v* __restrict_
   half4 x = a[lane()];
   float4v total = 0;
   ROLLED for (unsigned i = 0; i < count; ++i) {
-    const float4v product = __builtin_amdgcn_mfma_f32_16x16x16f16(x, x, float4v(0), 0, 0, 0); // lint here: MFM003
-    total += product * product;
+    const float4v product = __builtin_amdgcn_mfma_f32_16x16x16f16(x, x, float4v(0), 0, 0, 0);
+    total += product * product; // lint here: MFM003
     x = __builtin_convertvector(total, half4);
   }
   c[lane()] = total;

@@ -25,7 +25,7 @@ KERNEL(256) void copied_prefetch(const float4v* __restrict__ x, float4v* __restr
   y[lane()] = sum;
 }
 
-// lint: WAIT001 WAIT003
+// lint: WAIT001
 KERNEL(256) void strict_wait(const float4v* __restrict__ x, float4v* __restrict__ y, unsigned count) {
   float4v a = x[lane()], b = x[256 + lane()];
   ROLLED for (unsigned i = 2; i < count; i += 2) {
@@ -36,7 +36,7 @@ KERNEL(256) void strict_wait(const float4v* __restrict__ x, float4v* __restrict_
     a *= a + b;
     a *= a + b;
     __builtin_amdgcn_sched_barrier(0);
-    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); // lint here: WAIT003
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
     __builtin_amdgcn_sched_barrier(0);
     a += c;
     __builtin_amdgcn_sched_barrier(0);
