@@ -23,6 +23,6 @@ struct CacheOptions {
 CacheOptions cache_options(const Environment& environment);
 
 enum class Origin : std::uint8_t { memory, folder, layer, remote, compiled };
-std::string_view name(Origin origin);
+std::string_view to_string(Origin origin);
 
 } // namespace kiln

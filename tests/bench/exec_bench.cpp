@@ -5,7 +5,7 @@
 #include "isa_checks/decode/assembler.h"
 #include "isa_checks/error.h"
 #include "isa_checks/exec/run/execute.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include <algorithm>

@@ -1,7 +1,7 @@
 // A few instructions run on one wave, with inputs in registers and results read back: what most executor tests need.
 #pragma once
 #include "isa_checks/exec/run/execute.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include <array>
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
 // Small float formats against a brute-force search over all their codes.
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include "tests/exec/lane_program.h"
 #include <algorithm>
 #include <cmath>

@@ -21,7 +21,7 @@ const std::vector<Layer> layers{
     {"templates", {}, {"common"}},
     {"gen", {"templates"}, {"spec", "plan", "emit", "families", "reference", "catalog"}},
     {"isa_checks", {}, {"target", "object", "decode", "input", "analysis", "verdict", "exec", "timing", "cli"}},
-    {"isa_checks/exec", {}, {"machine", "sanitisers", "instructions", "run"}},
+    {"isa_checks/exec", {}, {"numbers", "machine", "sanitisers", "instructions", "run"}},
     {"runtime", {"gen", "isa_checks"}, {"compile", "build", "cache", "workers", "launch", "jit", "aot", "cli"}}};
 
 struct Include {

@@ -117,7 +117,7 @@ Maybe both(const Maybe& a, const Maybe& b, Maybe (*f)(const LaneValue&, const La
   return a && b ? f(*a, *b) : std::nullopt;
 }
 
-// One result of up to three sources, in 32 bits. Longer than a function should be: one line an operation.
+// One result of up to three sources, in 32 bits. More than 60 lines: one line an operation.
 Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
   const auto shr = [](const Maybe& x, const Maybe& n, bool arithmetic) {
     return x && n ? shift_right(*x, *n, arithmetic) : std::nullopt;

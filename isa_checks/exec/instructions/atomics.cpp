@@ -1,5 +1,5 @@
 // The arithmetic of atomic operations, for LDS and device memory alike.
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/instructions/device_access.h"
 
 namespace kiln::exec {

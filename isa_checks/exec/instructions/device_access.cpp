@@ -4,7 +4,7 @@
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
 #include "isa_checks/exec/instructions/device_access.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>

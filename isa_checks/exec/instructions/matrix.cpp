@@ -4,7 +4,7 @@
 // (each product of elements up to f16 is exact there) and rounds once to f32; f64 is a chain of fused multiply-adds over k;
 // integers wrap.
 #include "isa_checks/exec/instructions/matrix_places.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
 #include <algorithm>

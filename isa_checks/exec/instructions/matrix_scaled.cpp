@@ -7,7 +7,7 @@
 // scales are applied exactly, then the sum is formed as in matrix.cpp.
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/instructions/matrix_places.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Scalar arithmetic, logic, comparisons and bit operations. SemanticsTable lines work as in lanes.h: a `bool& scc` parameter gives the
 // function the condition code; a void result writes nothing else.
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
 #include <type_traits>

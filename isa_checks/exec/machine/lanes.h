@@ -2,7 +2,7 @@
 // result is written. An instruction is one line: lanes<[](float a, float b) { return a + b; }>("v_add_f32").
 #pragma once
 #include "isa_checks/exec/machine/clones.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/machine/wave.h"
 #include <type_traits>
 #include <utility>

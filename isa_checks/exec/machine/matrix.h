@@ -1,7 +1,7 @@
 // The shape and element types of a matrix instruction, and the registers that its operands take.
 #pragma once
 #include "isa_checks/exec/machine/inst.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include <algorithm>
 #include <array>
 

@@ -5,7 +5,7 @@
 // f16, whose plain functions round through float, a second function says the same in double, where nothing is lost before the
 // one rounding.
 #pragma once
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 
 namespace kiln::exec {

@@ -6,7 +6,7 @@
 #include "isa_checks/exec/instructions/gpr_index.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/decode/instruction_class.h"

@@ -1,7 +1,7 @@
 // TensorRule: types, shapes, strides, addresses.
 #include "runtime/launch/arguments/tensor_rule.h"
 #include "gen/error.h"
-#include "templates/common/config.h"
+#include "isa_checks/target/target_table.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,7 +34,7 @@ std::vector<TensorRule> tensor_rules(const Kernel& kernel, const KernelSpec& spe
   const std::vector<Expr> inputs = spec.inputs();
   const auto arguments = kernel.arguments();
   const Launch& launch = kernel.launch();
-  const bool rows_share_waves = launch.units_per_block > 1 && launch.threads < wave_size * launch.units_per_block;
+  const bool rows_share_waves = launch.units_per_block > 1 && launch.threads < isa::TargetFacts::wave_size * launch.units_per_block;
   std::vector<TensorRule> rules;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     using enum ArgumentKind;

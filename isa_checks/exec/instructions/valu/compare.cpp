@@ -1,5 +1,5 @@
 // Vector comparisons: v_cmp_* and v_cmpx_* of every type, and v_cmp_class.
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
 #include "isa_checks/exec/instructions/tables.h"

@@ -1,5 +1,5 @@
 // Conversions between number types, except fp8 and smaller (valu_fp8.cpp).
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
 #include "isa_checks/exec/instructions/tables.h"

@@ -1,6 +1,6 @@
 // Half-precision vector instructions, plain and packed. A sum or product of halves is exact enough in float that rounding
 // twice cannot differ from rounding once; a fused multiply-add of halves is done in double.
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
 #include "isa_checks/exec/instructions/tables.h"

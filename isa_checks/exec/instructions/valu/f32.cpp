@@ -1,6 +1,6 @@
 // Single-precision vector instructions.
 #include "isa_checks/exec/machine/stop.h"
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
 #include "isa_checks/exec/instructions/tables.h"

@@ -1,5 +1,5 @@
 // Packed 16-bit integer instructions and dot products.
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
 

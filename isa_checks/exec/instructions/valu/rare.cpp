@@ -1,6 +1,6 @@
 // Vector instructions that compilers rarely emit: byte averages and differences, cube maps, the argument reduction of f64
 // trigonometry, and the older 16-bit multiply-adds.
-#include "isa_checks/exec/machine/float_ops.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include <array>

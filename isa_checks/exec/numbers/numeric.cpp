@@ -1,5 +1,5 @@
 // Slow, exact conversions to and from small float formats; the fast paths for f16 and bf16 are inline in numeric.h.
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include <algorithm>
 
 namespace kiln::exec {

@@ -1,6 +1,6 @@
 // Floating-point rules of the vector unit that C++ does not have: minimum and maximum, medians, saturating conversions.
 #pragma once
-#include "isa_checks/exec/machine/numeric.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
