@@ -1,6 +1,7 @@
 // Names: what an input, output, scalar, dimension or kernel may be called.
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace kiln {
@@ -10,7 +11,8 @@ namespace kiln {
 void require_name(std::string_view what, std::string_view name);
 bool is_reserved_word(std::string_view name);
 
-// The candidate with the fewest edits from `name`, for "did you mean"; empty when none is near (a third of its letters).
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
+// The remedy for an unknown name: "did you mean 'x'?", the candidate with the fewest edits, at most a third of its letters; without
+// such a one "use one of ...".
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
 
 } // namespace kiln
