@@ -22,23 +22,13 @@ std::string literal(float value) {
 bool takes_f16(Op op) { return op == Op::exp || op == Op::sigmoid || op == Op::silu; }
 
 std::string_view reducer(Op op) {
-  switch (op) {
+  switch (row_form(op)) {
   case Op::row_sum:
-  case Op::row_mean:
-  case Op::group_sum:
-  case Op::group_mean:
-    return "SumOf";
-  case Op::row_max:
-  case Op::group_max:
-    return "MaxOf";
-  case Op::row_min:
-  case Op::group_min:
-    return "MinOf";
-  case Op::row_absmax:
-  case Op::group_absmax:
-    return "AbsMaxOf";
-  default:
-    throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
+  case Op::row_mean: return "SumOf";
+  case Op::row_max: return "MaxOf";
+  case Op::row_min: return "MinOf";
+  case Op::row_absmax: return "AbsMaxOf";
+  default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
   }
 }
 
@@ -112,8 +102,6 @@ PassText ValueEmitter::pass_body(int p) {
   outside_ = nullptr;
   return text;
 }
-
-std::vector<std::string> ValueEmitter::accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
 
 std::string ValueEmitter::section_outputs(int level) {
   std::string text;
@@ -217,30 +205,23 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     return line("f32", expr,
                 fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
-  case OpKind::ungroup:
-    return lane(expr.operands()[0]);
-  case OpKind::group_reduce:
-    return line("f32", expr, group_reduction(expr));
+  case OpKind::ungroup: return lane(expr.operands()[0]);
+  case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::row_reduce: {
     const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
     if (expr.op() != Op::row_mean) return total;
     return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(body_.cols))));
   }
-  default:
-    return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
+  default: return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
   }
 }
 
 std::string ValueEmitter::compute_chunk(const Expr& expr) {
   switch (info(expr.op()).kind) {
-  case OpKind::leaf:
-    return expr->name; // a stream of this pass: a parameter of its body
-  case OpKind::cast:
-    return cast_chunk(expr);
-  case OpKind::ungroup:
-    return chunk(expr.operands()[0]);
-  default:
-    return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
+  case OpKind::leaf: return expr->name; // a stream of this pass: a parameter of its body
+  case OpKind::cast: return cast_chunk(expr);
+  case OpKind::ungroup: return chunk(expr.operands()[0]);
+  default: return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
   }
 }
 
@@ -343,13 +324,11 @@ void ValueEmitter::reduce_in_pass(const Expr& reduction) {
     const Expr &a = x.operands()[0], &b = x.operands()[1];
     const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
     if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
-      const std::string text = fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
-      *inside_ += text;
+      *inside_ += fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
       return;
     }
   }
-  const std::string text = fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
-  *inside_ += text;
+  *inside_ += fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
 }
 
 } // namespace kiln

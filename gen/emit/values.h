@@ -25,7 +25,7 @@ public:
 
   std::string load_lane_inputs(); // loads of scalar and row inputs
   PassText pass_body(int pass);   // adds accumulators that the pass fills
-  std::vector<std::string> accumulators(int pass) const;
+  const std::vector<std::string>& accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
   std::string section_outputs(int level); // row outputs that can be had once `level` reductions are complete
   // `base`, or a longer name when the spec uses that one itself.
   std::string fresh(std::string base) const;

@@ -83,17 +83,12 @@ struct F32Arithmetic {
       smallest = std::fmin(smallest, x);
       magnitude = std::fmax(magnitude, std::fabs(x));
     }
-    switch (op) {
-    case Op::row_sum:
-    case Op::group_sum: return static_cast<float>(sum);
-    case Op::row_mean:
-    case Op::group_mean: return static_cast<float>(sum / static_cast<double>(elements.size()));
-    case Op::row_max:
-    case Op::group_max: return static_cast<float>(largest);
-    case Op::row_min:
-    case Op::group_min: return static_cast<float>(smallest);
-    case Op::row_absmax:
-    case Op::group_absmax: return static_cast<float>(magnitude);
+    switch (row_form(op)) {
+    case Op::row_sum: return static_cast<float>(sum);
+    case Op::row_mean: return static_cast<float>(sum / static_cast<double>(elements.size()));
+    case Op::row_max: return static_cast<float>(largest);
+    case Op::row_min: return static_cast<float>(smallest);
+    case Op::row_absmax: return static_cast<float>(magnitude);
     default: throw InternalError(fmt::format("no reference for the reduction '{}'", info(op).name));
     }
   }

@@ -94,19 +94,14 @@ Range magnitude(const Range& x) {
 
 Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addition_depth) {
   std::vector<Range> changed;
-  switch (op) {
-  case Op::row_sum:
-  case Op::group_sum: return sum_range(elements, addition_depth);
-  case Op::row_mean:
-  case Op::group_mean: return mean_range(elements, addition_depth);
-  case Op::row_max:
-  case Op::group_max: return max_range(elements, -infinity);
+  switch (row_form(op)) {
+  case Op::row_sum: return sum_range(elements, addition_depth);
+  case Op::row_mean: return mean_range(elements, addition_depth);
+  case Op::row_max: return max_range(elements, -infinity);
   case Op::row_min:
-  case Op::group_min:
     std::ranges::transform(elements, std::back_inserter(changed), negated);
     return negated(max_range(changed, -infinity));
   case Op::row_absmax:
-  case Op::group_absmax:
     std::ranges::transform(elements, std::back_inserter(changed), magnitude);
     return max_range(changed, 0);
   default: throw InternalError(fmt::format("no range for the reduction '{}'", info(op).name));
