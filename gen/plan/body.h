@@ -1,6 +1,6 @@
 // Body: the values that a kernel computes over its iteration space, and where its tensors lie in that space.
 #pragma once
-#include "gen/plan/spec_graph.h"
+#include "gen/spec/graph.h"
 #include <cstdint>
 #include <string>
 #include <unordered_map>

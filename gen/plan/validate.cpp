@@ -146,7 +146,7 @@ Dim columns(const SpecGraph& graph) {
 } // namespace
 
 Shape iteration_space(const SpecGraph& graph) {
-  if (graph.has_products) return iteration_space(SpecGraph::of_merged(split_products(graph).epilogue));
+  if (graph.has_products) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
   const Dim cols = columns(graph);
   Shape space;
   for (const Expr& node : graph.nodes) {
@@ -189,7 +189,7 @@ Shape require_sound_shapes(const SpecGraph& graph) {
 void validate(const KernelSpec& spec) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
-  require_sound_shapes(graph.has_products ? SpecGraph::of_merged(split_products(graph).epilogue) : graph);
+  require_sound_shapes(graph.has_products ? SpecGraph::as_spelled(split_products(graph).epilogue) : graph);
 }
 
 void require_native_types(const SpecGraph& graph, const Target& target) {

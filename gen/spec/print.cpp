@@ -19,32 +19,34 @@ struct Printed {
 
 class SpecPrinter {
 public:
-  // Printing starts from merged nodes, so that the text does not depend on how often an expression was spelled.
-  explicit SpecPrinter(const KernelSpec& spec) : spec_(merge_equal_nodes(spec)), nodes_(nodes_in_order(spec_)) {
-    for (const Expr& node : nodes_)
+  // SpecGraph merges equal nodes, so that the text does not depend on how often an expression was spelled.
+  explicit SpecPrinter(const KernelSpec& spec) : graph_(spec) {
+    for (const Expr& node : graph_.nodes) {
       for (const Expr& operand : node.operands()) ++uses_[&operand.node()];
-    for (const Output& output : spec_.outputs()) ++uses_[&output.value.node()];
-    for (const Expr& node : nodes_)
       if (!node->name.empty()) taken_.insert(node->name);
-    for (const Output& output : spec_.outputs()) taken_.insert(output.name);
-    for (const Dim& dim : spec_.dynamic_dims()) taken_.insert(dim.name());
+    }
+    for (const Output& output : graph_.spec.outputs()) {
+      ++uses_[&output.value.node()];
+      taken_.insert(output.name);
+    }
+    for (const Dim& dim : graph_.dynamic_dims) taken_.insert(dim.name());
   }
 
   std::string print() {
-    out_ = fmt::format("kernel {}\n", spec_.name());
-    for (const Dim& dim : spec_.dynamic_dims()) out_ += fmt::format("dim {}\n", dim.text());
-    for (const Expr& input : spec_.inputs())
+    out_ = fmt::format("kernel {}\n", graph_.spec.name());
+    for (const Dim& dim : graph_.dynamic_dims) out_ += fmt::format("dim {}\n", dim.text());
+    for (const Expr& input : graph_.inputs)
       out_ += fmt::format("input {}: {}{}\n", input->name, type_text(input.dtype(), input.shape()),
                           layout_text(input->layout));
-    for (const Expr& scalar : spec_.scalars()) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
-    for (const Expr& node : nodes_) {
+    for (const Expr& scalar : graph_.scalars) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
+    for (const Expr& node : graph_.nodes) {
       if (!is_shared(node)) continue;
       const std::string value = expression(node).text;
       const std::string let = fresh_name();
       out_ += fmt::format("let {} = {}\n", let, value);
       lets_.emplace(&node.node(), let);
     }
-    for (const Output& output : spec_.outputs()) print_output(output);
+    for (const Output& output : graph_.spec.outputs()) print_output(output);
     return out_;
   }
 
@@ -124,8 +126,7 @@ private:
     return {fmt::format("{}({})", function, arguments), primary};
   }
 
-  KernelSpec spec_;
-  std::vector<Expr> nodes_;
+  SpecGraph graph_;
   std::unordered_map<const Node*, int> uses_;
   std::unordered_map<const Node*, std::string> lets_;
   std::set<std::string> taken_;
