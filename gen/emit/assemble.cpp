@@ -2,82 +2,62 @@
 #include "gen/emit/assemble.h"
 #include "gen/emit/values.h"
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 
 namespace kiln {
 namespace {
 
-constexpr int workspace_alignment = 256;
+KernelArgument pointer(const std::string& name, ArgumentKind kind, DType type, int alignment) {
+  return {.name = name, .kind = kind, .dtype = type, .size = 8, .alignment = alignment};
+}
+KernelArgument number(const std::string& name, ArgumentKind kind, DType type) {
+  return {.name = name, .kind = kind, .dtype = type, .size = 4};
+}
 
-// What the products read: a, then the matrices b and their scales, each once.
-std::vector<Expr> product_operands(const Plan& plan) {
-  std::vector<Expr> operands;
-  const auto add = [&](const Expr& e) {
-    if (std::ranges::none_of(operands, [&](const Expr& known) { return known.same_node(e); })) operands.push_back(e);
+// What the products read, each once: a and the matrices b, 16 bytes at a time, and their scales by the element.
+std::vector<KernelArgument> product_operands(const Plan& plan) {
+  std::vector<KernelArgument> list;
+  const auto add = [&](const Expr& e, int alignment) {
+    if (std::ranges::find(list, e->name, &KernelArgument::name) == list.end())
+      list.push_back(pointer(e->name, ArgumentKind::input, e.dtype(), alignment));
   };
   for (const Product& p : plan.products) {
-    add(p.a);
-    add(p.b);
-    for (const Expr& scale : p.scales) add(scale);
-  }
-  return operands;
-}
-
-bool is_scale(const Plan& plan, const Expr& operand) {
-  return std::ranges::any_of(plan.products, [&](const Product& p) {
-    return std::ranges::any_of(p.scales, [&](const Expr& s) { return s.same_node(operand); });
-  });
-}
-
-std::vector<KernelArgument> pointers(const Plan& plan, const Access& access) {
-  std::vector<KernelArgument> list;
-  for (const Expr& operand : product_operands(plan))
-    list.push_back({.name = operand->name,
-                    .dtype = operand.dtype(),
-                    .tensor = {},
-                    .size = 8,
-                    .alignment = is_scale(plan, operand) ? size_bytes(operand.dtype()) : 16});
-  for (const TensorPlan& t : plan.body.tensors) {
-    if (!t.in_place_of.empty() || find_product(plan.products, t.name)) continue;
-    KernelArgument a{.name = t.name,
-                     .kind = t.output ? ArgumentKind::output : ArgumentKind::input,
-                     .dtype = t.dtype,
-                     .tensor = {},
-                     .size = 8,
-                     .alignment = t.extent == Extent::element ? access.bytes(t.dtype) : size_bytes(t.dtype)};
-    for (const TensorPlan& o : plan.body.tensors)
-      if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.name;
-    list.push_back(std::move(a));
+    add(p.a, 16);
+    add(p.b, 16);
+    for (const Expr& scale : p.scales) add(scale, size_bytes(scale.dtype()));
   }
   return list;
+}
+
+KernelArgument tensor_pointer(const Body& body, const TensorPlan& t, const Access& access) {
+  const int alignment = t.extent == Extent::element ? access.bytes(t.dtype) : size_bytes(t.dtype);
+  KernelArgument a = pointer(t.name, t.output ? ArgumentKind::output : ArgumentKind::input, t.dtype, alignment);
+  for (const TensorPlan& o : body.tensors)
+    if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.name;
+  return a;
 }
 
 // Pointers first: the operands of products, tensors in the order of the plan, the workspace of `workspace_bytes` if any; then
 // scalars, run-time sizes and strides.
 std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& access, std::int64_t workspace_bytes) {
-  std::vector<KernelArgument> list = pointers(plan, access);
-  if (workspace_bytes > 0)
-    list.push_back({.name = workspace_name(plan), .kind = ArgumentKind::workspace, .dtype = u8, .tensor = {}, .size = 8,
-                    .alignment = workspace_alignment});
-  for (const Expr& s : plan.body.scalars)
-    list.push_back({.name = s->name, .kind = ArgumentKind::scalar, .dtype = s.dtype(), .tensor = {}, .size = 4});
-  for (const Dim& dim : plan.body.dynamic_dims)
-    list.push_back({.name = dim.name(), .kind = ArgumentKind::size, .dtype = i32, .tensor = {}, .size = 4});
+  std::vector<KernelArgument> list = product_operands(plan);
   for (const TensorPlan& t : plan.body.tensors)
-    if (t.layout == Layout::strided && t.in_place_of.empty())
-      list.push_back({.name = t.name + "_stride",
-                      .kind = ArgumentKind::stride,
-                      .dtype = i32,
-                      .tensor = t.name,
-                      .size = 4,
-                      .alignment = t.extent == Extent::element ? access.stride_multiple() : 1});
-  int offset = 0;
-  for (KernelArgument& a : list) {
-    a.offset = offset;
-    offset += a.size;
+    if (t.in_place_of.empty() && !find_product(plan.products, t.name)) list.push_back(tensor_pointer(plan.body, t, access));
+  if (workspace_bytes > 0) list.push_back(pointer(workspace_name(plan), ArgumentKind::workspace, u8, 256));
+  for (const Expr& s : plan.body.scalars) list.push_back(number(s->name, ArgumentKind::scalar, s.dtype()));
+  for (const Dim& dim : plan.body.dynamic_dims) list.push_back(number(dim.name(), ArgumentKind::size, i32));
+  for (const TensorPlan& t : plan.body.tensors) {
+    if (t.layout != Layout::strided || !t.in_place_of.empty()) continue;
+    KernelArgument& stride = list.emplace_back(number(t.name + "_stride", ArgumentKind::stride, i32));
+    stride.tensor = t.name;
+    stride.alignment = t.extent == Extent::element ? access.stride_multiple() : 1;
   }
+  int offset = 0;
+  for (KernelArgument& a : list) a.offset = std::exchange(offset, offset + a.size);
   return list;
 }
 
@@ -105,18 +85,7 @@ std::string parameters(const Plan& plan, const std::vector<KernelArgument>& argu
 
 int Access::bytes(DType type) const { return ragged ? size_bytes(type) : std::min(16, vec * size_bytes(type)); }
 
-std::string workspace_name(const Plan& plan) {
-  std::string name = "workspace";
-  const auto taken = [&](const std::string& n) {
-    if (std::ranges::any_of(product_operands(plan), [&](const Expr& e) { return e->name == n; })) return true;
-    return std::ranges::any_of(plan.body.inputs, [&](const Expr& e) { return e->name == n; }) ||
-           std::ranges::any_of(plan.body.scalars, [&](const Expr& e) { return e->name == n; }) ||
-           std::ranges::any_of(plan.body.dynamic_dims, [&](const Dim& d) { return d.name() == n; }) ||
-           std::ranges::any_of(plan.body.outputs, [&](const Output& o) { return o.name == n; });
-  };
-  while (taken(name)) name = "kiln_" + name;
-  return name;
-}
+std::string workspace_name(const Plan& plan) { return unused_name("workspace", SpecGraph::as_spelled(plan.spec).names); }
 
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts) {
   KernelSource source{.name = plan.spec.name(),
@@ -124,7 +93,6 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
                       .text = {},
                       .arguments = kernel_arguments(plan, parts.access, parts.workspace_bytes),
                       .launch = {.threads = parts.threads_per_block,
-                                 .dims = {},
                                  .units_per_block = parts.units_per_block,
                                  .blocks_per_unit = parts.blocks_per_unit},
                       .workspace_bytes = parts.workspace_bytes};

@@ -2,6 +2,7 @@
 #include "gen/emit/values.h"
 #include "gen/emit/row_text.h"
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -45,9 +46,6 @@ struct ValueEmitter::Factor {
 ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
     : body_(body), target_(target), passes_(passes), space_(std::move(space)), feeds_sum_(body.values.size(), false),
       accumulators_(static_cast<std::size_t>(body.passes)) {
-  for (const TensorPlan& t : body.tensors) user_names_.insert(t.name);
-  for (const Expr& s : body.scalars) user_names_.insert(s->name);
-  for (const Dim& d : body.dynamic_dims) user_names_.insert(d.name());
   for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
       for (const Expr& operand : v.expr.operands())
@@ -75,7 +73,7 @@ PassText ValueEmitter::pass_body(int p) {
   inside_ = &text.inside;
   known_in_pass_.clear();
   const Pass& pass = passes_[static_cast<std::size_t>(p)];
-  for (const int index : pass.takes) known_in_pass_[&body_.values[static_cast<std::size_t>(index)].expr.node()] = kept_chunk(index);
+  for (const int index : pass.takes) known_in_pass_[&body_.value(index).expr.node()] = kept_chunk(index);
   for (const Value& v : body_.values)
     if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) {
       const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
@@ -95,7 +93,7 @@ PassText ValueEmitter::pass_body(int p) {
     }
   }
   for (const int index : pass.keeps) {
-    const Expr& expr = body_.values[static_cast<std::size_t>(index)].expr;
+    const Expr& expr = body_.value(index).expr;
     text.inside += fmt::format("    {}.put(at, {});\n", fresh(fmt::format("kept{}", index)), chunk(expr));
   }
   inside_ = nullptr;
@@ -118,16 +116,13 @@ std::string ValueEmitter::section_outputs(int level) {
 }
 
 std::string ValueEmitter::kept_chunk(int index) const {
-  const Expr& expr = body_.values[static_cast<std::size_t>(index)].expr;
+  const Expr& expr = body_.value(index).expr;
   return expr.op() == Op::input ? expr->name : variable(expr);
 }
 
 std::string ValueEmitter::variable(const Expr& expr) const { return fresh(fmt::format("v{}", index_of(expr))); }
 
-std::string ValueEmitter::fresh(std::string base) const {
-  while (user_names_.contains(base)) base = "kiln_" + base;
-  return base;
-}
+std::string ValueEmitter::fresh(std::string base) const { return unused_name(std::move(base), body_.names); }
 
 std::string ValueEmitter::line(std::string_view type, const Expr& expr, const std::string& text) {
   const bool in_pass = value(expr).extent > Extent::row;

@@ -20,6 +20,7 @@ public:
                              .scalars = graph.scalars,
                              .dynamic_dims = graph.dynamic_dims,
                              .group_sizes = graph.group_sizes,
+                             .names = graph.names,
                              .space = std::move(space)} {
     if (body_.space.empty()) body_.space = {1};
   }

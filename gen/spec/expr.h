@@ -16,9 +16,7 @@ struct Node;
 class Expr {
 public:
   Expr(double value); // a constant, rounded to f32; implicit on purpose: x * 2.0
-  Expr(float value);
-  Expr(int value);
-  explicit Expr(std::shared_ptr<const Node> node);
+  explicit Expr(Node node);
   const Node& node() const { return *node_; }
   const Node* operator->() const { return node_.get(); }
   Op op() const;

@@ -70,7 +70,7 @@ KernelSpec merge_equal_nodes(const KernelSpec& spec) {
     if (!is_new) continue;
     Node node = expr.node();
     for (Expr& operand : node.operands) operand = merged[numbers.at(&operand.node())];
-    merged.push_back(Expr(std::make_shared<const Node>(std::move(node))));
+    merged.push_back(Expr(std::move(node)));
   }
   KernelSpec result(spec.name());
   for (const Output& output : spec.outputs())
@@ -89,12 +89,15 @@ SpecGraph::SpecGraph(KernelSpec given, AsSpelled) : spec(std::move(given)), node
     if (node.op() == Op::input) add_once(inputs, node, same_leaf);
     if (node.op() == Op::scalar) add_once(scalars, node, same_leaf);
     if (node->group) add_once(group_sizes, node->group, std::equal_to());
+    if (!node->name.empty()) names.insert(node->name);
     has_products |= info(node.op()).kind == OpKind::product;
     has_reductions |= is_reduction(node.op());
   }
   for (const Expr& input : inputs)
     for (const Dim& dim : input.shape())
       if (dim.is_dynamic()) add_once(dynamic_dims, dim, std::equal_to());
+  for (const Dim& dim : dynamic_dims) names.insert(dim.name());
+  for (const Output& output : spec.outputs()) names.insert(output.name);
 }
 
 std::vector<Expr> KernelSpec::inputs() const { return SpecGraph::as_spelled(*this).inputs; }

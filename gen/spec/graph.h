@@ -2,6 +2,8 @@
 #pragma once
 #include "gen/spec/spec.h"
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace kiln {
@@ -25,6 +27,7 @@ struct SpecGraph {
   std::vector<Expr> inputs, scalars;     // in order of first use; equal ones once
   std::vector<Dim> dynamic_dims;         // of the inputs, in order of first use
   std::vector<std::int64_t> group_sizes; // of group operations, each once
+  std::set<std::string> names;           // of inputs, scalars, run-time sizes and outputs
   bool has_products = false;
   bool has_reductions = false; // of rows or groups
 

@@ -59,8 +59,7 @@ bool can_multiply(DType a, DType b) {
 
 Expr make_product(Op op, std::vector<Expr> operands, std::int64_t group) {
   Shape shape = {operands[0].shape()[0], operands[1].shape()[0]};
-  return Expr(std::make_shared<const Node>(
-      Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = std::move(operands), .group = group}));
+  return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = std::move(operands), .group = group});
 }
 
 } // namespace
@@ -124,9 +123,7 @@ Expr columns(Expr product, std::int64_t first, std::int64_t count) {
   if (first < 0 || count < 1 || first > n || count > n - first)
     throw UserError(subject, fmt::format("columns {} to {} do not lie in the product's {}", first, first + count, n),
                     fmt::format("use first from 0 and first + count up to {}", n));
-  Shape shape = {product.shape()[0], count};
-  return Expr(std::make_shared<const Node>(
-      Node{.op = Op::columns, .dtype = f32, .shape = std::move(shape), .operands = {std::move(product)}, .first = first}));
+  return Expr(Node{.op = Op::columns, .dtype = f32, .shape = {product.shape()[0], count}, .operands = {product}, .first = first});
 }
 
 } // namespace kiln

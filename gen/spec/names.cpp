@@ -64,6 +64,11 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
   return best.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", ")) : fmt::format("did you mean '{}'?", best);
 }
 
+std::string unused_name(std::string name, const std::set<std::string>& taken) {
+  while (taken.contains(name)) name = "kiln_" + name;
+  return name;
+}
+
 void require_name(std::string_view what, std::string_view name) {
   const auto refuse = [&](std::string fact, std::string remedy) {
     throw UserError(fmt::format("{} '{}'", what, name), std::move(fact), std::move(remedy));

@@ -1,5 +1,6 @@
 // Names: what an input, output, scalar, dimension or kernel may be called.
 #pragma once
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@ namespace kiln {
 // word of the spec text or of C++. Throws UserError with subject "<what> '<name>'".
 void require_name(std::string_view what, std::string_view name);
 bool is_reserved_word(std::string_view name);
+
+// `name`, with "kiln_" before it as often as needed to differ from all that are taken.
+std::string unused_name(std::string name, const std::set<std::string>& taken);
 
 // The remedy for an unknown name: "did you mean 'x'?", the candidate with the fewest edits, at most a third of its letters; without
 // such a one "use one of ...".

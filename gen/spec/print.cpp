@@ -3,7 +3,6 @@
 #include "gen/spec/spec.h"
 #include <cmath>
 #include <fmt/format.h>
-#include <set>
 #include <unordered_map>
 
 namespace kiln {
@@ -21,15 +20,9 @@ class SpecPrinter {
 public:
   // SpecGraph merges equal nodes, so that the text does not depend on how often an expression was spelled.
   explicit SpecPrinter(const KernelSpec& spec) : graph_(spec) {
-    for (const Expr& node : graph_.nodes) {
+    for (const Expr& node : graph_.nodes)
       for (const Expr& operand : node.operands()) ++uses_[&operand.node()];
-      if (!node->name.empty()) taken_.insert(node->name);
-    }
-    for (const Output& output : graph_.spec.outputs()) {
-      ++uses_[&output.value.node()];
-      taken_.insert(output.name);
-    }
-    for (const Dim& dim : graph_.dynamic_dims) taken_.insert(dim.name());
+    for (const Output& output : graph_.spec.outputs()) ++uses_[&output.value.node()];
   }
 
   std::string print() {
@@ -55,7 +48,7 @@ private:
 
   std::string fresh_name() {
     while (true)
-      if (auto name = fmt::format("t{}", ++last_let_); !taken_.contains(name)) return name;
+      if (auto name = fmt::format("t{}", ++last_let_); !graph_.names.contains(name)) return name;
   }
 
   // Dims by name alone: their bounds are in their declarations.
@@ -129,7 +122,6 @@ private:
   SpecGraph graph_;
   std::unordered_map<const Node*, int> uses_;
   std::unordered_map<const Node*, std::string> lets_;
-  std::set<std::string> taken_;
   int last_let_ = 0;
   std::string out_;
 };
