@@ -8,8 +8,6 @@ namespace kiln {
 namespace {
 
 bool is_one(const Dim& dim) { return same_size(dim, 1); }
-bool is_row_reduction(Op op) { return info(op).kind == OpKind::row_reduce; }
-bool is_group_reduction(Op op) { return info(op).kind == OpKind::group_reduce; }
 
 class BodyBuilder {
 public:
@@ -85,11 +83,11 @@ private:
       const TensorPlan& tensor = body_.tensor(node->name);
       value.extent = tensor.extent;
       value.group = tensor.group;
-    } else if (is_row_reduction(node.op())) {
+    } else if (info(node.op()).kind == OpKind::row_reduce) {
       value.extent = Extent::row;
       value.group = 0;
       ++value.level;
-    } else if (is_group_reduction(node.op())) {
+    } else if (info(node.op()).kind == OpKind::group_reduce) {
       value.extent = Extent::group;
       value.group = node->group;
     }

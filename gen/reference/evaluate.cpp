@@ -57,19 +57,19 @@ struct F32Arithmetic {
 
   float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
 
-  float product(std::span<const float> a, std::span<const float> b) const {
+  static double dot(std::span<const float> a, std::span<const float> b) {
     double sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    return static_cast<float>(sum);
+    return sum;
   }
+
+  float product(std::span<const float> a, std::span<const float> b) const { return static_cast<float>(dot(a, b)); }
 
   float scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
     double sum = 0;
     for (std::size_t g = 0; g < scales.size(); ++g) {
-      double of_group = 0;
-      for (std::size_t i = g * scale_block; i < std::min(a.size(), (g + 1) * scale_block); ++i)
-        of_group += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-      sum += of_group * static_cast<double>(scales[g]);
+      const std::size_t first = g * scale_block, count = std::min<std::size_t>(scale_block, a.size() - first);
+      sum += dot(a.subspan(first, count), b.subspan(first, count)) * static_cast<double>(scales[g]);
     }
     return static_cast<float>(sum);
   }
