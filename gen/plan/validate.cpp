@@ -48,7 +48,8 @@ void require_one_meaning_a_name(const SpecGraph& graph) {
     const auto subject = fmt::format("dimension '{}'", dim.name());
     const auto [other, is_new] = dims.try_emplace(dim.name(), dim);
     if (!is_new)
-      throw UserError(subject, fmt::format("it is used as {} and as {}", other->second.text(), dim.text()), "give the same bounds everywhere");
+      throw UserError(subject, fmt::format("it is used as {} and as {}", other->second.text(), dim.text()),
+                      "give the same bounds everywhere");
     if (known.contains(dim.name()) || outputs.contains(dim.name()))
       throw UserError(subject, "an input, scalar or output has the same name", "rename one of them");
   }

@@ -63,7 +63,8 @@ Range sum_range(std::span<const Range> elements, std::int64_t addition_depth) {
   // One rounding more for products that were not rounded before.
   const auto n = static_cast<std::int64_t>(elements.size());
   const auto depth = static_cast<double>(std::min(n - 1, addition_depth) + 1);
-  return with_error(sum.lo, sum.hi, sum.magnitudes, n == 1 ? 0 : sum_error(static_cast<double>(n), depth) * sum.magnitudes, sum.maybe_nan);
+  const double error = n == 1 ? 0 : sum.magnitudes * sum_error(static_cast<double>(n), depth);
+  return with_error(sum.lo, sum.hi, sum.magnitudes, error, sum.maybe_nan);
 }
 
 Range mean_range(std::span<const Range> elements, std::int64_t addition_depth) {

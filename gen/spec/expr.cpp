@@ -99,12 +99,12 @@ Expr group_absmax(Expr x, std::int64_t group) { return reduction(Op::group_absma
 
 Expr reduction(Op op, Expr x, std::int64_t group) {
   if (!is_reduction(op)) throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
-  if (info(op).kind == OpKind::row_reduce) group = 0;
-  else require_group(fmt::format("reduction '{}'", info(op).name), group);
+  const bool by_group = info(op).kind == OpKind::group_reduce;
+  if (by_group) require_group(fmt::format("reduction '{}'", info(op).name), group);
   const std::int64_t cols = require_reducible(op, x);
   Shape shape = x.shape();
-  shape.back() = group ? group_count(cols, group) : 1;
-  return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .group = group});
+  shape.back() = by_group ? group_count(cols, group) : 1;
+  return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .group = by_group ? group : 0});
 }
 
 Expr ungroup(Expr x, std::int64_t group, Dim cols) {
