@@ -14,11 +14,7 @@ constexpr std::size_t max_nodes = 4096; // of one kernel; far above any that fit
 
 std::string kernel_subject(const SpecGraph& graph) { return fmt::format("kernel '{}'", graph.spec.name()); }
 
-std::string describe(const Node& leaf) {
-  return fmt::format("{}{}{}", to_string(leaf.dtype), to_text(leaf.shape),
-                     leaf.layout == Layout::strided ? " strided" : leaf.layout == Layout::preshuffled ? " preshuffled" : "");
-}
-
+std::string describe(const Expr& leaf) { return fmt::format("{}{}", type_text(leaf), suffix(leaf->layout)); }
 std::string subject_of(const Output& output) { return fmt::format("output '{}'", output.name); }
 std::string_view role(Op op) { return op == Op::input ? "input" : "scalar"; }
 
@@ -32,7 +28,7 @@ void require_one_meaning_a_name(const SpecGraph& graph) {
     if (other->second.op() != leaf.op())
       throw UserError(fmt::format("input '{}'", leaf->name), "a scalar has the same name", "rename one of them");
     throw UserError(fmt::format("{} '{}'", role(leaf.op()), leaf->name),
-                    fmt::format("it is used as {} and as {}", describe(other->second.node()), describe(leaf.node())),
+                    fmt::format("it is used as {} and as {}", describe(other->second), describe(leaf)),
                     "use one declaration, or two names");
   }
   std::set<std::string> outputs;
@@ -68,8 +64,7 @@ void require_in_place(const SpecGraph& graph, const Shape& space) {
     const Shape& shape = output.value.shape();
     if (input->dtype() != output.dtype || input->shape() != shape || (*input)->layout != output.layout)
       throw UserError(subject,
-                      fmt::format("the output is {}{}{}, the input {}", to_string(output.dtype), to_text(shape),
-                                  output.layout == Layout::strided ? " strided" : "", describe(input->node())),
+                      fmt::format("the output is {}{}, the input {}", type_text(output.value), suffix(output.layout), describe(*input)),
                       "make type, shape and layout equal, or give the output memory of its own");
     if (shape != space)
       throw UserError(subject,

@@ -129,7 +129,7 @@ std::map<std::string, std::int64_t> dim_sizes(const KernelSpec& spec, const Inpu
     const auto tensor = inputs.tensors.find(input->name);
     if (tensor == inputs.tensors.end())
       throw UserError(fmt::format("input '{}'", input->name), "no tensor was given for it",
-                      fmt::format("give one of {}{}", to_string(input.dtype()), to_text(input.shape())));
+                      fmt::format("give one of {}", type_text(input)));
     bind_shape(input, tensor->second, sizes);
   }
   for (const Expr& scalar : spec.scalars())

@@ -124,6 +124,12 @@ Expr ungroup(Expr x, std::int64_t group, Dim cols) {
   return Expr(Node{.op = Op::ungroup, .dtype = x.dtype(), .shape = std::move(shape), .operands = {x}, .group = group});
 }
 
+std::string type_text(const Expr& value) { return fmt::format("{}{}", to_string(value.dtype()), to_text(value.shape())); }
+
+std::string_view suffix(Layout layout) {
+  return layout == Layout::strided ? " strided" : layout == Layout::preshuffled ? " preshuffled" : "";
+}
+
 std::int64_t group_count(std::int64_t cols, std::int64_t group) { return (cols + group - 1) / group; }
 
 Shape broadcast(std::string_view what, const Shape& a, const Shape& b) {

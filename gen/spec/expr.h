@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln {
@@ -90,6 +91,10 @@ inline constexpr std::int64_t scale_block = 128; // rows and elements that share
 // Columns first, first + 1, ... first + count - 1 of a matrix product.
 Expr columns(Expr product, std::int64_t first, std::int64_t count);
 // Pointwise operations are declared in gen/spec/math.h.
+
+// "f16[m, 4096]", and how it lies in memory: " strided", " preshuffled" or nothing.
+std::string type_text(const Expr& value);
+std::string_view suffix(Layout layout);
 
 // Any of the reductions above, by operation; `group` is read by group reductions only.
 Expr reduction(Op op, Expr x, std::int64_t group = 0);

@@ -8,7 +8,6 @@ namespace kiln {
 namespace {
 
 std::string subject_of(Op op) { return fmt::format("operation '{}'", info(op).name); }
-std::string operand_text(const Expr& e) { return fmt::format("{}{}", to_string(e.dtype()), to_text(e.shape())); }
 
 void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_preshuffled = false) {
   const auto subject = fmt::format("{}, operand {}", subject_of(op), which);
@@ -46,7 +45,7 @@ void require_same_k(Op op, const Expr& a, const Expr& b) {
 void require_scale(Op op, std::string_view which, const Expr& e, DType type, const Shape& shape, const std::string& what) {
   require_matrix(op, which, e);
   if (e.dtype() != type || !same_size(e.shape()[0], shape[0]) || !same_size(e.shape()[1], shape[1]))
-    throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", operand_text(e), what),
+    throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", type_text(e), what),
                     fmt::format("give it {}{}", to_string(type), to_text(shape)));
 }
 

@@ -29,8 +29,7 @@ public:
     out_ = fmt::format("kernel {}\n", graph_.spec.name());
     for (const Dim& dim : graph_.dynamic_dims) out_ += fmt::format("dim {}\n", dim.text());
     for (const Expr& input : graph_.inputs)
-      out_ += fmt::format("input {}: {}{}\n", input->name, type_text(input.dtype(), input.shape()),
-                          layout_text(input->layout));
+      out_ += fmt::format("input {}: {}{}\n", input->name, declared_type(input.dtype(), input.shape()), suffix(input->layout));
     for (const Expr& scalar : graph_.scalars) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
     for (const Expr& node : graph_.nodes) {
       if (!is_shared(node)) continue;
@@ -52,24 +51,20 @@ private:
   }
 
   // Dims by name alone: their bounds are in their declarations.
-  static std::string type_text(DType type, const Shape& shape) {
+  static std::string declared_type(DType type, const Shape& shape) {
     std::string dims;
     for (const Dim& dim : shape) dims += (dims.empty() ? "" : ", ") + (dim.is_dynamic() ? dim.name() : dim.text());
     return fmt::format("{}[{}]", to_string(type), dims);
-  }
-
-  static std::string_view layout_text(Layout layout) {
-    return layout == Layout::strided ? " strided" : layout == Layout::preshuffled ? " preshuffled" : "";
   }
 
   void print_output(const Output& output) {
     // The rounding to the output's type goes without saying, unless it is shared or special.
     const Expr& value = output.value;
     const bool implied = value.op() == Op::cast && value->saturate && !is_shared(value);
-    out_ += fmt::format("output {}: {} = {}", output.name, type_text(output.dtype, value.shape()),
+    out_ += fmt::format("output {}: {} = {}", output.name, declared_type(output.dtype, value.shape()),
                         reference(implied ? value.operands()[0] : value).text);
     if (!output.in_place_of.empty()) out_ += fmt::format(" in_place_of {}", output.in_place_of);
-    out_ += fmt::format("{}\n", layout_text(output.layout));
+    out_ += fmt::format("{}\n", suffix(output.layout));
   }
 
   // A node where it is used: by its name if it has one.
