@@ -3,7 +3,8 @@
 function(kiln_generator_hash var)
   set(root ${PROJECT_SOURCE_DIR})
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${root}/gen/*.cpp ${root}/gen/*.h ${root}/gen/*.def ${root}/templates/*.h)
-  file(GLOB_RECURSE more CONFIGURE_DEPENDS ${root}/isa_checks/*.cpp ${root}/isa_checks/*.h ${root}/runtime/build/* ${root}/runtime/compile/*)
+  file(GLOB_RECURSE more CONFIGURE_DEPENDS ${root}/isa_checks/*.cpp ${root}/isa_checks/*.h
+       ${root}/isa_checks/*.def ${root}/docs/rules/*.md ${root}/runtime/build/* ${root}/runtime/compile/*)
   list(FILTER more EXCLUDE REGEX "/isa_checks/(cli|exec|input|timing)/|CMakeLists.txt") # what these do changes no entry and no verdict
   list(APPEND files ${more})
   set(output ${CMAKE_CURRENT_BINARY_DIR}/generator_hash.cpp)

@@ -11,7 +11,7 @@
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include <cmath>
 #include <fmt/format.h>
 

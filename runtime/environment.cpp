@@ -43,10 +43,14 @@ std::optional<std::string> process_variable(std::string_view variable) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-// Of comgr's variables those that change no code: its cache, logs and temporary files.
+// Of the variables below those that change no byte of any code object: comgr's cache, logs and timing.
 constexpr std::string_view harmless[] = {
-    "AMD_COMGR_CACHE",           "AMD_COMGR_CACHE_DIR",     "AMD_COMGR_CACHE_POLICY",      "AMD_COMGR_SAVE_TEMPS",
-    "AMD_COMGR_SAVE_LLVM_TEMPS", "AMD_COMGR_REDIRECT_LOGS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_TIME_STATISTICS"};
+    "AMD_COMGR_CACHE",         "AMD_COMGR_CACHE_DIR",         "AMD_COMGR_CACHE_POLICY",
+    "AMD_COMGR_REDIRECT_LOGS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_TIME_STATISTICS"};
+
+// Read by comgr, hipRTC, clang's driver and LLVM.
+constexpr std::string_view compiler_prefixes[] = {"AMD_COMGR_", "HIPRTC_", "CLANG_", "CCC_", "LLVM_"};
+constexpr std::string_view compiler_names[] = {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH", "SOURCE_DATE_EPOCH"};
 
 std::vector<std::filesystem::path> parse_paths(std::string_view variable, std::string_view value) {
   std::vector<std::filesystem::path> paths;
@@ -90,13 +94,16 @@ std::filesystem::path default_cache_dir(const VariableLookup& lookup) {
 
 void parse_run_time(Environment& environment, const VariableLookup& lookup) {
   environment.library_path = value_of(lookup, "LD_LIBRARY_PATH");
+  environment.preload = value_of(lookup, "LD_PRELOAD");
   environment.program_path = value_of(lookup, "PATH");
   environment.cache_dir = parse_path("KILN_CACHE_DIR", value_of(lookup, "KILN_CACHE_DIR"));
   if (environment.cache_dir.empty()) environment.cache_dir = default_cache_dir(lookup);
   environment.cache_layers = parse_paths("KILN_CACHE_LAYERS", value_of(lookup, "KILN_CACHE_LAYERS"));
   environment.cache_max_bytes = parse_number("KILN_CACHE_MAX_MB", value_of(lookup, "KILN_CACHE_MAX_MB"), 1024, 1u << 24) << 20;
   environment.cache_trust_shared = parse_switch("KILN_CACHE_TRUST_SHARED", value_of(lookup, "KILN_CACHE_TRUST_SHARED"));
-  environment.cache_url = value_of(lookup, "KILN_CACHE_URL");
+  environment.cache_public_key = parse_path("KILN_CACHE_PUBLIC_KEY", value_of(lookup, "KILN_CACHE_PUBLIC_KEY"));
+  environment.cache_url = Url(value_of(lookup, "KILN_CACHE_URL"));
+  environment.cache_url_insecure = parse_switch("KILN_CACHE_URL_INSECURE", value_of(lookup, "KILN_CACHE_URL_INSECURE"));
   environment.cache_url_write = parse_switch("KILN_CACHE_URL_WRITE", value_of(lookup, "KILN_CACHE_URL_WRITE"));
   environment.policy = parse_policy(value_of(lookup, "KILN_JIT_POLICY"));
   environment.manifest = parse_path("KILN_JIT_MANIFEST", value_of(lookup, "KILN_JIT_MANIFEST"));
@@ -113,6 +120,14 @@ std::filesystem::path private_folder(const std::filesystem::path& temporary) {
 }
 
 } // namespace
+
+bool may_change_code(std::string_view variable) {
+  const bool read = std::ranges::any_of(compiler_prefixes, [&](std::string_view start) { return variable.starts_with(start); }) ||
+                    std::ranges::find(compiler_names, variable) != std::end(compiler_names);
+  return read && std::ranges::find(harmless, variable) == std::end(harmless);
+}
+
+std::span<const std::string_view> harmless_variables() { return harmless; }
 
 std::string_view to_string(CompilerKind kind) { return kind == CompilerKind::hiprtc ? "hiprtc" : "comgr"; }
 
@@ -143,12 +158,8 @@ Environment process_environment() {
 
 std::vector<std::string> process_compiler_variables() {
   std::vector<std::string> found;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry), variable = text.substr(0, text.find('='));
-    const bool appends = variable == "HIPRTC_COMPILE_OPTIONS_APPEND" || variable == "HIPRTC_LINK_OPTIONS_APPEND";
-    const bool comgr = variable.starts_with("AMD_COMGR_") && std::ranges::find(harmless, variable) == std::end(harmless);
-    if (appends || comgr) found.emplace_back(text);
-  }
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (const std::string_view text(*entry); may_change_code(text.substr(0, text.find('=')))) found.emplace_back(text);
   std::ranges::sort(found);
   return found;
 }
@@ -157,8 +168,9 @@ std::vector<std::string> process_variables(const Environment& environment) {
   const std::vector<std::string> replaced = process_compiler_variables();
   std::vector<std::string> variables = environment.compiler_variables;
   if (!environment.library_path.empty()) variables.push_back("LD_LIBRARY_PATH=" + environment.library_path);
+  if (!environment.preload.empty()) variables.push_back("LD_PRELOAD=" + environment.preload);
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (!std::string_view(*entry).starts_with("LD_LIBRARY_PATH=") && std::ranges::find(replaced, *entry) == replaced.end())
+    if (!std::string_view(*entry).starts_with("LD_LIBRARY_PATH=") && !std::string_view(*entry).starts_with("LD_PRELOAD=") && std::ranges::find(replaced, *entry) == replaced.end())
       variables.emplace_back(*entry);
   return variables;
 }
@@ -182,8 +194,12 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_CACHE_MAX_MB", "number", "1024", std::to_string(environment.cache_max_bytes >> 20),
        "the most that KILN_CACHE_DIR may hold"},
       {"KILN_CACHE_TRUST_SHARED", "0 | 1", "0", environment.cache_trust_shared ? "1" : "0",
-       "1: use cache folders that others may write to"},
-      {"KILN_CACHE_URL", "http://HOST/PATH", "none", environment.cache_url, "a remote cache (GET and PUT of /ac/ and /cas/)"},
+       "1: use cache folders that others may write to, and what they put there"},
+      {"KILN_CACHE_PUBLIC_KEY", "file", "none", environment.cache_public_key.string(),
+       "Ed25519 keys in PEM; layers, the remote and imports give only what one of them signed (kiln cache sign)"},
+      {"KILN_CACHE_URL", "https://HOST/PATH", "none", environment.cache_url.shown(),
+       "a remote cache (GET and PUT of /ac/ and /cas/)"},
+      {"KILN_CACHE_URL_INSECURE", "0 | 1", "0", environment.cache_url_insecure ? "1" : "0", "1: take a remote over http:// too"},
       {"KILN_CACHE_URL_WRITE", "0 | 1", "0", environment.cache_url_write ? "1" : "0", "1: upload what was compiled"},
       {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what a miss in all caches means"},
       {"KILN_JIT_MANIFEST", "file", "none", environment.manifest.string(), "where the policy record writes what was missing"},

@@ -1,9 +1,11 @@
 // Environment: every setting that Kiln takes from environment variables. The one place that reads them.
 #pragma once
+#include "runtime/url.h"
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,15 +23,17 @@ struct Environment {
   bool save_temps = false;                      // KILN_SAVE_TEMPS
 
   // What of other programs' variables changes the code that comes out, or which library is found: parts of cache keys.
-  std::vector<std::string> compiler_variables; // sorted "NAME=value" of AMD_COMGR_* and HIPRTC_*_OPTIONS_APPEND
-  std::string library_path;                    // LD_LIBRARY_PATH
+  std::vector<std::string> compiler_variables; // sorted "NAME=value" of may_change_code
+  std::string library_path, preload;           // LD_LIBRARY_PATH and LD_PRELOAD: which libraries the loader takes
   std::string program_path;                    // PATH
 
   std::filesystem::path cache_dir;                 // KILN_CACHE_DIR; empty: none can be found
   std::vector<std::filesystem::path> cache_layers; // KILN_CACHE_LAYERS, read-only
   std::uint64_t cache_max_bytes = 1u << 30;        // KILN_CACHE_MAX_MB
   bool cache_trust_shared = false;                 // KILN_CACHE_TRUST_SHARED
-  std::string cache_url;                           // KILN_CACHE_URL
+  std::filesystem::path cache_public_key;          // KILN_CACHE_PUBLIC_KEY; empty: no signatures are asked for
+  Url cache_url;                                   // KILN_CACHE_URL
+  bool cache_url_insecure = false;                 // KILN_CACHE_URL_INSECURE
   bool cache_url_write = false;                    // KILN_CACHE_URL_WRITE
   std::string policy = "jit";                      // KILN_JIT_POLICY: jit, cache_only, record
   std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policy record
@@ -44,6 +48,11 @@ struct Environment {
 // Where dumps go: environment.dump_dir, or kiln-UID in /tmp when that is empty.
 std::filesystem::path dump_folder(const Environment& environment);
 
+// Whether a variable of another program is part of cache keys: those that comgr, hipRTC and clang read, but for those that
+// were shown to change no byte (tests/compile/variables.cpp compiles with each).
+bool may_change_code(std::string_view variable);
+std::span<const std::string_view> harmless_variables(); // shown to change nothing
+
 // The value of one variable, or nothing when it is not set.
 using VariableLookup = std::function<std::optional<std::string>(std::string_view name)>;
 
@@ -53,7 +62,7 @@ Environment parse_environment(const VariableLookup& lookup);
 Environment process_environment(); // parse_environment of this process
 std::vector<std::string> process_compiler_variables(); // Environment::compiler_variables, of this process
 // All variables of this process as "NAME=value", for a process that shall compile as `environment` says: what keys hold of other
-// programs' variables (compiler_variables, library_path) is as `environment` has it, whatever this process has by now.
+// programs' variables (compiler_variables, library_path, preload) is as `environment` has it, whatever this process has by now.
 std::vector<std::string> process_variables(const Environment& environment);
 VariableLookup process_lookup();   // of this process, for what other programs' variables say (kiln doctor)
 

@@ -1,7 +1,7 @@
 // evaluate: the plain, slow, obviously right reference on the CPU, that every other way to run a spec is compared with.
 #pragma once
 #include "gen/spec/spec.h"
-#include "gen/spec/tensor.h"
+#include "gen/reference/tensor.h"
 #include <map>
 #include <string>
 

@@ -14,7 +14,7 @@ namespace kiln::isa {
 namespace {
 
 // Far above what code objects compress to (20 times, with their padding), and low enough that small files ask for little.
-constexpr std::uint64_t most_ratio = 256, always_allowed = 4 << 20; // bytes out for each byte in; bytes
+constexpr std::uint64_t most_ratio = 64, always_allowed = 4 << 20; // bytes out for each byte in; bytes
 // 128 MiB, what zstd itself takes without being asked, and what clang's long-distance matching uses at most.
 constexpr int largest_zstd_window_log = 27;
 

@@ -34,7 +34,7 @@ enum class Compression : std::uint16_t { zlib = 0, zstd = 1 }; // the numbers of
 // A decompressor over one compressed frame at the start of a span.
 class Decompressor : public ByteSource {
 public:
-  // Of the compressed bytes, how many the frame turned out to have; known once it has been read to its end.
+  // How many compressed bytes the frame turned out to have; known once it has been read to its end.
   virtual std::uint64_t consumed() const = 0;
 };
 

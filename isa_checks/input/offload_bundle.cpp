@@ -97,7 +97,7 @@ private:
     constexpr std::size_t piece = 4 << 20; // a size that lies must not take memory that nothing fills
     Bytes bytes;
     while (bytes.size() < header.size) {
-      const std::size_t done = bytes.size(), part = std::min<std::size_t>(std::max(piece, done), header.size - done);
+      const std::size_t done = bytes.size(), part = std::min<std::size_t>(piece, header.size - done);
       bytes.resize(done + part);
       if (source_.read(std::span(bytes).subspan(done)) != part)
         fail(fmt::format("its entry '{}' of {} bytes at byte {} lies outside of it", header.id, header.size, header.offset));

@@ -23,7 +23,7 @@ public:
   explicit SourceLines(const CodeObject& object);
 
   bool any() const { return tables_ != nullptr; } // there are line tables
-  // Of the instruction at `address`, an address as Instruction has it: in a relocatable object an offset into the
+  // The line of the instruction at `address`, an address as Instruction has it: in a relocatable object an offset into the
   // section `section` (Kernel::section), in a linked one an address of the file. Inlined code names its own source.
   SourceLine at(std::uint64_t address, std::uint16_t section) const;
 

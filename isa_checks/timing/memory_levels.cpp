@@ -141,7 +141,6 @@ double MemoryLevels::far_load(double now, const Miss& miss) {
   }
   ready = std::max(ready, served + chip_.l2_latency_cycles);
   in_flight_ += miss.bytes;
-  traffic_.in_flight += miss.bytes * (ready - now);
   arrivals_.emplace(ready, miss.bytes);
   traffic_.mall += miss.bytes - (hbm ? miss.from_hbm : 0);
   traffic_.hbm += hbm ? miss.from_hbm : 0;

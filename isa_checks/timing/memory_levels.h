@@ -86,7 +86,6 @@ public:
   double drained(double now); // when all that was written has left L2, after the last wave ended at `now`
   struct Traffic {
     double l1 = 0, l2 = 0, mall = 0, hbm = 0, written = 0; // bytes, by the level that gave them
-    double in_flight = 0; // bytes beyond L2, times the cycles that they were on their way
   };
   const Traffic& traffic() const { return traffic_; }
   const std::vector<double>& far_bytes() const { return far_bytes_; } // by BusyTime::slice

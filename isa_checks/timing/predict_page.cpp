@@ -10,7 +10,7 @@ namespace {
 
 constexpr int width = 1100;     // of every picture, pixels
 constexpr std::size_t most_rows = 64; // waves of the timeline
-constexpr std::array<const char*, doing_count> colours{"#cccccc", "#3b6fb6", "#d9822b", "#f2c14e", "#8e6bbf", "#5aa469", "#d5d5d5", "#c0504d", "#7f3b3b"};
+constexpr std::array<const char*, doing_count> colours{"#3b6fb6", "#d9822b", "#f2c14e", "#8e6bbf", "#5aa469", "#d5d5d5", "#c0504d"};
 
 std::string escaped(std::string_view text) {
   std::string result;
@@ -63,7 +63,7 @@ std::string timeline(const Prediction& p) {
     y += height;
   }
   svg += axis(s.cycles / p.chip->clock_ghz / 1e3, y + 14) + "</svg><p>";
-  for (std::size_t d = 1; d < doing_count; ++d)
+  for (std::size_t d = 0; d < doing_count; ++d)
     svg += fmt::format("<span style=\"background:{};padding:0 8px;margin-right:6px\"></span>{} &nbsp; ", colours[d], to_string(static_cast<Doing>(d)));
   return svg + fmt::format("</p><p>Rows are waves (workgroup.wave) of one CU{}; time begins with the first workgroup, the launch's {:.2f} us are not shown.</p>",
                            waves.size() > rows ? fmt::format(", the first {} of {}", rows, waves.size()) : "", p.chip->floor_ns / 1e3);

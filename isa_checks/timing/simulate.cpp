@@ -62,10 +62,12 @@ private:
   double issue(Wave& wave, Queue& pipe, double cycles, Resource resource, bool counted);
   bool await_flag(uint32_t w, const Step& step);
   void wait(Wave& wave, const Code& code);
+  void wake_blocked(uint32_t w);
   void arrive(uint32_t w);
+  bool release_barrier(uint32_t group);
   void end(uint32_t w);
   void note(const Wave& wave, Doing doing, double from, double to);
-  bool vector_memory(Wave& wave, const Code& code, const Step& step);
+  void vector_memory(Wave& wave, const Code& code, const Step& step);
   double lds(Wave& wave, const Access* access);
 
   const Record& record_;
@@ -183,7 +185,7 @@ bool Xcd::await_flag(uint32_t w, const Step& step) {
   return false;
 }
 
-bool Xcd::vector_memory(Wave& wave, const Code& code, const Step& step) {
+void Xcd::vector_memory(Wave& wave, const Code& code, const Step& step) {
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
   if (wave.vector.size() >= most_outstanding) {
     note(wave, Doing::load, wave.time, wave.vector.front());
@@ -214,7 +216,6 @@ bool Xcd::vector_memory(Wave& wave, const Code& code, const Step& step) {
   wave.vector.push_back(wave.vector.empty() ? done : std::max(done, wave.vector.back()));
   note(wave, Doing::issue, wave.time, wave.time + issue_cycles * options_.what_if.issue);
   wave.time += issue_cycles * options_.what_if.issue;
-  return true;
 }
 
 // Loads and stores return in order, LDS operations too; scalar loads only count when nothing may be outstanding.
@@ -242,14 +243,51 @@ void Xcd::wait(Wave& wave, const Code& code) {
   wave.time = until + issue_cycles * options_.what_if.issue;
 }
 
-void Xcd::arrive(uint32_t w) {
-  Running& g = groups_[waves_[w].group];
-  if (w != none && !waves_[w].at_barrier && waves_[w].next <= g.like->waves[static_cast<std::size_t>(waves_[w].index)].size()) {
-    waves_[w].at_barrier = true;
-    waves_[w].waiting_since = waves_[w].time;
-    ++g.at_barrier;
-    g.barrier_since = std::max(g.barrier_since, waves_[w].time);
+// Waves that wait for a step of wave `w` look again.
+void Xcd::wake_blocked(uint32_t w) {
+  const Wave& wave = waves_[w];
+  Running& g = groups_[wave.group];
+  std::vector<uint32_t> blocked;
+  blocked.swap(g.blocked);
+  for (const uint32_t b : blocked) {
+    Wave& other = waves_[b];
+    const Access& a = g.like->accesses[g.like->waves[static_cast<std::size_t>(other.index)][other.next].access];
+    if (a.writer != static_cast<uint32_t>(wave.index) || wave.next <= a.written_at) {
+      g.blocked.push_back(b);
+      continue;
+    }
+    other.blocked = false;
+    note(other, Doing::flag, other.waiting_since, wave.time);
+    other.time = std::max(other.time, wave.time + chip_.lds_latency_cycles);
+    ready_.emplace(other.time, b);
   }
+}
+
+void Xcd::arrive(uint32_t w) {
+  Wave& wave = waves_[w];
+  Running& g = groups_[wave.group];
+  wave.at_barrier = true;
+  wave.waiting_since = wave.time;
+  ++g.at_barrier;
+  g.barrier_since = std::max(g.barrier_since, wave.time);
+}
+
+// Lets waves go on when all have arrived; waves that have ended count as arrived. Returns whether it did.
+bool Xcd::release_barrier(uint32_t group) {
+  Running& g = groups_[group];
+  if (g.at_barrier == 0 || g.at_barrier != g.left) return false;
+  const double go = g.barrier_since + chip_.barrier_cycles;
+  for (const uint32_t w : g.waves) {
+    Wave& wave = waves_[w];
+    if (!wave.at_barrier) continue;
+    wave.at_barrier = false;
+    note(wave, Doing::barrier, wave.waiting_since, go);
+    wave.time = go;
+    ready_.emplace(go, w);
+  }
+  g.at_barrier = 0;
+  g.barrier_since = 0;
+  return true;
 }
 
 void Xcd::end(uint32_t w) {
@@ -313,41 +351,11 @@ bool Xcd::step(uint32_t w) {
       wave->time += (chip_.taken_branch_cycles - issue_cycles) * scale;
     }
   }
-  // Those that wait for a step of this wave look again.
-  if (!g.blocked.empty()) {
-    std::vector<uint32_t> blocked;
-    blocked.swap(g.blocked);
-    for (const uint32_t b : blocked) {
-      Wave& other = waves_[b];
-      const Access& a = g.like->accesses[g.like->waves[static_cast<std::size_t>(other.index)][other.next].access];
-      if (a.writer != static_cast<uint32_t>(wave->index) || wave->next <= a.written_at) {
-        g.blocked.push_back(b);
-        continue;
-      }
-      other.blocked = false;
-      note(other, Doing::flag, other.waiting_since, wave->time);
-      other.time = std::max(other.time, wave->time + chip_.lds_latency_cycles);
-      ready_.emplace(other.time, b);
-    }
-  }
+  if (!g.blocked.empty()) wake_blocked(w);
   const bool ended = wave->next == steps.size();
   if (code.action == Action::barrier && !ended) arrive(w);
   if (ended) end(w);
-  Running& group = groups_[waves_[w].group];
-  if (group.at_barrier != 0 && group.at_barrier == group.left) { // waves that have ended count as arrived
-    const double go = group.barrier_since + chip_.barrier_cycles;
-    for (const uint32_t other : group.waves) {
-      if (!waves_[other].at_barrier) continue;
-      waves_[other].at_barrier = false;
-      note(waves_[other], Doing::barrier, waves_[other].waiting_since, go);
-      waves_[other].time = go;
-      ready_.emplace(go, other);
-    }
-    group.at_barrier = 0;
-    group.barrier_since = 0;
-    return false;
-  }
-  return !ended && !waves_[w].at_barrier;
+  return !release_barrier(waves_[w].group) && !ended && !waves_[w].at_barrier;
 }
 
 Simulation Xcd::run() {
@@ -380,8 +388,8 @@ Simulation Xcd::run() {
 
 std::string_view to_string(Doing doing) {
   static constexpr std::array<std::string_view, doing_count> names{
-      "is launched", "issues", "waits for loads", "waits for scalar loads", "waits for LDS", "waits for stores", "waits at a barrier",
-      "waits for another wave", "waits for another workgroup"};
+      "issues", "waits for loads", "waits for scalar loads", "waits for LDS", "waits for stores", "waits at a barrier",
+      "waits for another wave"};
   return names[static_cast<std::size_t>(doing)];
 }
 

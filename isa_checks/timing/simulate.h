@@ -11,8 +11,8 @@
 namespace kiln::timing {
 
 // What a wave does, or waits for.
-enum class Doing : std::uint8_t { launch, issue, load, scalar_load, lds, store, barrier, flag, device };
-inline constexpr std::size_t doing_count = 9;
+enum class Doing : std::uint8_t { issue, load, scalar_load, lds, store, barrier, flag };
+inline constexpr std::size_t doing_count = 7;
 std::string_view to_string(Doing doing); // "issues", "waits for loads"
 
 struct Span { // of a wave's time, in cycles
@@ -32,7 +32,6 @@ struct Simulation {
   std::uint32_t workgroups = 0; // of the simulated XCD
   std::array<double, doing_count> wave_cycles{}; // summed over its waves
   double peak_waves = 0;      // waves on a CU at once, the most
-  double mean_in_flight = 0;  // bytes beyond L2 of a working CU, over the time between first_data and last_data
   MemoryLevels::Traffic traffic; // of the simulated XCD
   bool from_hbm = false;     // lines that L2 does not have come from HBM, not from MALL
   BusyTime busy;              // of the simulated XCD; of its CUs: the sum

@@ -1,6 +1,7 @@
 // Ahead of time: a list of kernels compiled into a cache layer.
 #include "runtime/aot/aot.h"
 #include "gen/error.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/stopwatch.h"
 #include <algorithm>
 #include <atomic>
@@ -21,7 +22,7 @@ public:
         // A dry run makes no folder.
         cache_({.folder = options.dry_run && !std::filesystem::exists(options.output) ? std::filesystem::path() : options.output,
                 .layers = {},
-                .trust_shared = true, // it is being made, not run
+                .trust_shared = options.trust_shared,
                 .shipped = true,
                 .notes = options.notes,
                 .max_bytes = std::numeric_limits<std::uint64_t>::max(),
@@ -111,8 +112,10 @@ bool AotReport::complete() const { return count(AotStatus::cached) + count(AotSt
 AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& options) {
   const Stopwatch watch;
   // Fails early, and with one message, where nothing can be stored.
-  std::optional<CacheLayer> layer;
-  if (!options.dry_run) layer.emplace(options.output, LayerOptions{.writable = true, .trust = true, .shipped = true});
+  std::optional<CacheFolder> folder;
+  if (!options.dry_run) folder.emplace(options.output, CacheFolderOptions{.writable = true,
+                                                                           .trust = options.trust_shared ? Trust::anyone : Trust::self,
+                                                                           .shipped = true});
   AotReport report;
   report.results.resize(kernels.size());
   Run run(options);
@@ -131,7 +134,7 @@ AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& optio
         }
       });
   }
-  if (layer) layer->tidy();
+  if (folder) folder->tidy();
   report.events = run.events().counts();
   report.seconds = watch.milliseconds() / 1000;
   return report;

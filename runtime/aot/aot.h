@@ -40,6 +40,7 @@ struct AotOptions {
   LogFunction log = log_to_stderr();
   std::function<void(std::size_t done, const AotResult& latest)> progress; // one call at a time; an exception is the event "progress_threw"
   bool dry_run = false;                                                    // only looks what is there
+  bool trust_shared = false;        // as CacheOptions::trust_shared: others' entries in the output are taken
   std::filesystem::path notes = {}; // as CacheOptions::notes: nothing of this machine belongs into the output
 };
 

@@ -168,6 +168,7 @@ int run_aot_command(const AotCommand& command, std::vector<std::string> invocati
   ProgressLine line(kernels.size(), command.quiet || command.dry_run);
   AotOptions options{
       .output = command.output, .workers = worker_options(compile.environment), .progress = {}, .dry_run = command.dry_run};
+  options.trust_shared = compile.environment.cache_trust_shared;
   if (!compile.environment.cache_dir.empty()) options.notes = compile.environment.cache_dir / "hosts";
   if (command.jobs != 0) options.workers.count = command.jobs;
   options.progress = [&](std::size_t done, const AotResult& latest) { line.show(done, latest); };

@@ -1,6 +1,7 @@
 // KernelCache: the order in which layers are asked, and what happens on a miss.
 #include "runtime/cache/cache.h"
-#include "runtime/cache/claim.h"
+#include "gen/error.h"
+#include "runtime/cache/layers/own_folder.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -20,6 +21,22 @@ CachedKernel checked(const KernelRequest& request, const EntryFiles& files) {
   }
 }
 
+OwnFolder* own_folder(const std::vector<std::unique_ptr<CacheLayer>>& layers) {
+  for (const auto& layer : layers)
+    if (auto* own = dynamic_cast<OwnFolder*>(layer.get())) return own;
+  return nullptr;
+}
+
+// Where the compiler's identity is noted. Without such a place it is read from the libraries in every process.
+Folder notes_folder(const CacheOptions& options, const OwnFolder* own) {
+  try {
+    if (!options.notes.empty()) return Folder::make(options.notes, Trust::self, 0700);
+    return own == nullptr ? Folder() : own->folder().root().make_child("hosts");
+  } catch (const Untrusted&) {
+    return {};
+  }
+}
+
 } // namespace
 
 CacheOptions cache_options(const Environment& environment) {
@@ -27,8 +44,10 @@ CacheOptions cache_options(const Environment& environment) {
   options.folder = environment.cache_dir;
   options.layers = environment.cache_layers;
   options.trust_shared = environment.cache_trust_shared;
+  options.public_key = environment.cache_public_key;
   options.max_bytes = environment.cache_max_bytes;
   options.remote.url = environment.cache_url;
+  options.remote.insecure = environment.cache_url_insecure;
   options.remote.write = environment.cache_url_write;
   return options;
 }
@@ -51,28 +70,12 @@ std::string_view to_string(Origin origin) {
 
 KernelCache::KernelCache(CacheOptions options, std::shared_ptr<EventLog> events,
                          std::function<std::string(const Environment&)> identity)
-    : options_(std::move(options)), events_(std::move(events)),
-      memo_(options_.notes.empty() && !options_.folder.empty() ? options_.folder / "hosts" : options_.notes),
-      identity_source_(std::move(identity)) {
-  if (!options_.folder.empty()) {
-    try {
-      folder_.emplace(options_.folder,
-                      LayerOptions{.writable = true, .trust = options_.trust_shared, .shipped = options_.shipped});
-    } catch (const EnvironmentError& error) {
-      events_->note("cache_unusable", error.what());
-      memo_ = CompilerMemo(options_.notes);
-    }
-  }
-  for (const std::filesystem::path& path : options_.layers) {
-    try {
-      const CacheLayer layer(path, {.writable = false, .trust = options_.trust_shared});
-      layers_.push_back({layer, layer.compilers()});
-    } catch (const EnvironmentError& error) {
-      events_->note("layer_unusable", error.what());
-    }
-  }
-  if (!options_.remote.url.empty()) remote_ = std::make_unique<RemoteCache>(options_.remote, events_);
-}
+    : events_(std::move(events)), layers_(make_layers(options, events_)), own_(own_folder(layers_)),
+      identity_source_(std::move(identity)), memo_(notes_folder(options, own_)) {}
+
+KernelCache::~KernelCache() = default;
+
+const CacheFolder* KernelCache::folder() const { return own_ == nullptr ? nullptr : &own_->folder(); }
 
 std::string KernelCache::identity(const Environment& environment) {
   const std::lock_guard lock(identity_mutex_);
@@ -86,101 +89,60 @@ std::string KernelCache::identity(const Environment& environment) {
   return *known_identity_;
 }
 
-std::optional<Found> KernelCache::find_in(const CacheLayer& layer, const CacheKey& key, Origin origin) {
-  auto kernel = layer.find(key, [&](const std::string& reason) { events_->note("entry_quarantined", reason); });
-  if (!kernel) return std::nullopt;
-  return Found{std::move(*kernel), origin};
+// The library may have been replaced since its identity was read. The entry has the key of the one that made it.
+void KernelCache::note_compiler(const std::string& assumed, const std::string& real, const Environment& environment) {
+  if (real == assumed) return;
+  events_->note("compiler_changed", fmt::format("{} instead of {}", real, assumed));
+  const std::lock_guard lock(identity_mutex_);
+  known_identity_ = real;
+  if (!identity_source_) memo_.refresh(environment);
 }
 
-std::optional<Found> KernelCache::find_remote(const CacheKey& key) {
-  if (!remote_) return std::nullopt;
-  std::optional<EntryFiles> files = remote_->get(key.hex);
-  if (!files) return std::nullopt;
-  try {
-    check_source(files->meta, files->source);
-    Found found{read_entry(files->meta, files->object, &key), Origin::remote};
-    keep(key.hex, *files);
-    return found;
-  } catch (const CorruptEntry& error) {
-    remote_->reject(fmt::format("{}: {}", key.hex, error.what()));
-    return std::nullopt;
-  }
+Lookup KernelCache::look_up(const KernelRequest& request) {
+  return {request, [this, &request] { return identity(request.options.environment); }};
 }
 
 CacheKey KernelCache::key(const KernelRequest& request) {
-  if (folder_ || remote_) return cache_key(request, identity(request.options.environment));
-  for (const ReadOnlyLayer& layer : layers_)
-    if (!layer.compilers.empty()) return cache_key(request, layer.compilers.front());
-  return cache_key(request, "");
+  Lookup lookup = look_up(request);
+  return layers_.empty() ? cache_key(request, "") : layers_.front()->key(lookup);
 }
 
 std::optional<Found> KernelCache::find(const KernelRequest& request) {
-  // A shipped layer names its compilers; the one at hand is asked for only when something needs it.
-  std::optional<CacheKey> here;
-  const auto own_key = [&]() -> const CacheKey& {
-    if (!here) here = cache_key(request, identity(request.options.environment));
-    return *here;
-  };
-  if (folder_)
-    if (auto found = find_in(*folder_, own_key(), Origin::folder)) return found;
-  for (const ReadOnlyLayer& layer : layers_) {
-    if (layer.compilers.empty())
-      if (auto found = find_in(layer.layer, own_key(), Origin::layer)) return found;
-    for (const std::string& compiler : layer.compilers)
-      if (auto found = find_in(layer.layer, cache_key(request, compiler), Origin::layer)) return found;
+  Lookup lookup = look_up(request);
+  return find(lookup);
+}
+
+std::optional<Found> KernelCache::find(Lookup& lookup) {
+  for (auto layer = layers_.begin(); layer != layers_.end(); ++layer) {
+    std::optional<LayerHit> hit = (*layer)->find(lookup);
+    if (!hit) continue;
+    if (hit->files)
+      for (auto before = layers_.begin(); before != layer; ++before) (*before)->put(hit->kernel.key.hex, *hit->files);
+    return Found{std::move(hit->kernel), (*layer)->origin()};
   }
-  return remote_ ? find_remote(own_key()) : std::nullopt;
+  return std::nullopt;
+}
+
+std::unique_ptr<const Claim> KernelCache::claim(Lookup& lookup) {
+  return own_ == nullptr ? nullptr : own_->claim(lookup.key(), kernel_name(lookup.request()));
+}
+
+std::optional<Found> KernelCache::find_in_folder(Lookup& lookup) {
+  std::optional<LayerHit> hit = own_ == nullptr ? std::nullopt : own_->find(lookup);
+  if (!hit) return std::nullopt;
+  return Found{std::move(hit->kernel), Origin::folder};
 }
 
 Found KernelCache::find_or_make(const KernelRequest& request, const std::function<EntryFiles()>& make) {
-  if (auto found = find(request)) return std::move(*found);
-  const std::string compiler = identity(request.options.environment);
-  if (!folder_) return store(request, make(), compiler);
-  const CacheKey key = cache_key(request, compiler);
-  const Claim claim(folder_->part("claims"), key.hex, options_.claim_wait, [&] { return folder_->has(key); });
-  if (claim.result() == Claim::Result::unavailable)
-    events_->note("claim_unavailable",
-                  fmt::format("{} takes no claims; several processes may compile the same kernel", folder_->folder().string()));
-  if (claim.result() == Claim::Result::expired)
-    events_->note("wait_expired", fmt::format("process {} has been compiling {} for more than {} ms; compiling it here too",
-                                              claim.holder(), kernel_name(request), options_.claim_wait.count()));
-  // Somebody may have published it between the look and the claim.
-  if (auto found = find_in(*folder_, key, Origin::folder)) return std::move(*found);
-  return store(request, make(), compiler);
-}
-
-Found KernelCache::store(const KernelRequest& request, EntryFiles files, const std::string& assumed_compiler) {
+  Lookup lookup = look_up(request);
+  if (auto found = find(lookup)) return std::move(*found);
+  const auto claimed = claim(lookup); // held to the end: others wait for what we publish
+  if (auto found = find_in_folder(lookup)) return std::move(*found); // somebody was faster
+  const EntryFiles files = make();
   CachedKernel kernel = checked(request, files);
-  if (const std::string compiler = field_of(kernel.key, "compiler"); compiler != assumed_compiler) {
-    // The library was replaced since its identity was read. The entry has the key of the one that made it.
-    events_->note("compiler_changed", fmt::format("{} instead of {}", compiler, assumed_compiler));
-    const std::lock_guard lock(identity_mutex_);
-    known_identity_ = compiler;
-    if (!identity_source_) memo_.refresh(request.options.environment);
-  }
-  keep(kernel.key.hex, files);
-  if (remote_) remote_->put(kernel.key.hex, files);
+  note_compiler(field_of(lookup.key(), "compiler"), field_of(kernel.key, "compiler"), request.options.environment);
+  for (const auto& layer : layers_) layer->put(kernel.key.hex, files);
   return {std::move(kernel), Origin::compiled};
-}
-
-void KernelCache::keep(const std::string& key, const EntryFiles& files) {
-  if (!folder_) return;
-  try {
-    folder_->publish(key, files);
-    const std::lock_guard lock(size_mutex_);
-    if (!bytes_) { // once a process: what is there, and what crashed processes left
-      folder_->sweep(false);
-      bytes_ = 0;
-      for (const EntryInfo& entry : folder_->list()) *bytes_ += entry.bytes;
-    } else {
-      *bytes_ += files.meta.size() + files.object.size() + files.source.size();
-    }
-    if (*bytes_ <= options_.max_bytes) return;
-    folder_->prune(options_.max_bytes / 10 * 9); // room for some more, so that not every new kernel looks at all of them
-    bytes_.reset();
-  } catch (const EnvironmentError& error) {
-    events_->note("not_stored", error.what());
-  }
 }
 
 } // namespace kiln

@@ -1,15 +1,11 @@
 // CompilerMemo: the compiler's identity without loading the compiler.
 // The note is lines of text: the identity, then "PATH\tSTAMP" for each file that it depends on.
 #include "runtime/cache/compiler_memo.h"
-#include "runtime/cache/digest.h"
-#include "runtime/cache/files.h"
+#include "runtime/digest.h"
+#include "runtime/cache/folder/process_mark.h"
 #include "runtime/compile/compile.h"
-#include "runtime/compile/dynamic_library.h"
-#include <cstdio>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace kiln {
 namespace {
@@ -23,14 +19,20 @@ std::string stamp(const std::string& path) {
                      s.st_ctim.tv_nsec);
 }
 
-std::filesystem::path note_path(const std::filesystem::path& folder, const Environment& environment) {
+std::string note_name(const Environment& environment) {
   const std::string settings = fmt::format("{}\n{}\n{}\n{}\n{}", to_string(environment.compiler), environment.hiprtc_path,
-                                           environment.comgr_path, environment.library_path, stamp(loader_cache));
-  return folder / ("compiler-" + sha256(settings).substr(0, 16));
+                                           environment.comgr_path, environment.library_path + "\n" + environment.preload, stamp(loader_cache));
+  return "compiler-" + sha256(settings).substr(0, 16);
 }
 
-std::string kept_identity(const std::filesystem::path& note) {
-  const std::optional<std::string> text = read_whole(AT_FDCWD, note.c_str(), 65536);
+} // namespace
+
+std::string CompilerMemo::kept(const std::string& note) const {
+  std::optional<std::string> text;
+  try {
+    text = folder_.read(note, 65536);
+  } catch (const Untrusted&) { // somebody else's word
+  }
   if (!text || !text->ends_with('\n')) return {};
   const std::size_t first = text->find('\n');
   std::size_t at = first + 1;
@@ -44,29 +46,21 @@ std::string kept_identity(const std::filesystem::path& note) {
   return text->substr(0, first);
 }
 
-} // namespace
-
 std::string CompilerMemo::identity(const Environment& environment) const {
-  if (!folder_.empty())
-    if (std::string kept = kept_identity(note_path(folder_, environment)); !kept.empty()) return kept;
+  if (folder_)
+    if (std::string known = kept(note_name(environment)); !known.empty()) return known;
   return refresh(environment);
 }
 
 std::string CompilerMemo::refresh(const Environment& environment) const {
-  std::string identity = compiler_identity(environment);
-  if (folder_.empty()) return identity;
-  std::string note = identity + "\n";
-  for (const char* library : {"libhiprtc.so", "libamd_comgr.so"})
-    if (const std::string path = path_of_loaded(library); !path.empty()) note += fmt::format("{}\t{}\n", path, stamp(path));
+  const CompilerParts parts = compiler_parts(environment);
+  if (!folder_) return parts.identity;
+  std::string note = parts.identity + "\n";
+  for (const std::string& file : parts.files) note += fmt::format("{}\t{}\n", file, stamp(file));
   // A note that cannot be kept costs time only.
-  mkdir(folder_.c_str(), 0700);
-  const FileDescriptor folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const std::string to = note_path(folder_, environment).filename().string(), beside = fmt::format("{}-{}", to, process_mark());
-  if (!folder) return identity;
-  if (!write_durably(folder.get(), beside.c_str(), note, 0600) ||
-      renameat(folder.get(), beside.c_str(), folder.get(), to.c_str()) != 0)
-    unlinkat(folder.get(), beside.c_str(), 0);
-  return identity;
+  const std::string beside = unique_mark();
+  if (!folder_.write(beside, note) || !folder_.move(beside, folder_, note_name(environment))) folder_.remove_file(beside);
+  return parts.identity;
 }
 
 } // namespace kiln

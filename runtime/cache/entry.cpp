@@ -1,12 +1,12 @@
 // CachedKernel and the files of an entry: meta.json is written and read here, and nowhere else.
 #include "runtime/cache/entry.h"
 #include "isa_checks/target/target_table.h"
-#include "runtime/cache/digest.h"
+#include "runtime/digest.h"
+#include "runtime/cache/json.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace kiln {
 namespace {
@@ -36,7 +36,7 @@ void check_seal(std::string_view meta) {
 Json head_of(const std::string& meta) {
   const std::size_t end = meta.find(",\n \"schedule\": ");
   if (end == std::string::npos) throw CorruptEntry("meta.json has no schedule");
-  return Json::parse(meta.substr(0, end) + "\n}");
+  return parse_json(std::string_view(meta).substr(0, end), "\n}");
 }
 
 Json dim_json(const Dim& dim) {
@@ -211,6 +211,7 @@ CachedKernel read_entry(std::string meta, std::string object, const CacheKey* ex
     for (const Json& argument : json.at("arguments")) kernel.arguments.push_back(argument_of(argument));
     kernel.launch = launch_of(json.at("launch"));
     kernel.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
+    check_launchable(kernel);
     kernel.object = std::move(object);
     kernel.meta = std::move(meta);
     return kernel;

@@ -24,8 +24,10 @@ struct EntryFiles {
   std::string meta;   // meta.json
   std::string object; // kernel.co
   std::string source; // kernel.hip, self-contained
+  std::string signature = {}; // signature, of meta.json and so of all of them (sign.h); empty: it is not signed
 };
-inline constexpr const char *meta_file = "meta.json", *object_file = "kernel.co", *source_file = "kernel.hip";
+inline constexpr const char *meta_file = "meta.json", *object_file = "kernel.co", *source_file = "kernel.hip",
+                            *signature_file = "signature";
 
 // What meta.json records beside the kernel itself.
 struct EntryFacts {
@@ -35,17 +37,40 @@ struct EntryFacts {
   std::string facts, contract;       // JSON of isa::KernelFacts and isa::IsaReport
 };
 
-// Bytes that are no intact entry for the key that was asked for; what() is the reason, for people.
-struct CorruptEntry : std::runtime_error {
-  using std::runtime_error::runtime_error;
+// Why an entry that is there is not taken. what() is the reason, for people; `event` counts it (docs/cache.md).
+struct EntryProblem : std::runtime_error {
+  EntryProblem(const char* event_, const std::string& reason) : std::runtime_error(reason), event(event_) {}
+  const char* event;
+};
+// Its bytes were read, and are no intact entry for the key that was asked for. The only problem that never passes.
+struct CorruptEntry : EntryProblem {
+  explicit CorruptEntry(const std::string& reason) : EntryProblem("entry_quarantined", reason) {}
+};
+// It could not be read: too many open files, no memory, an error of the disk or the network.
+struct UnreadableEntry : EntryProblem {
+  explicit UnreadableEntry(const std::string& reason) : EntryProblem("entry_unreadable", reason) {}
+};
+// It belongs to somebody else, or others may write to it.
+struct ForeignEntry : EntryProblem {
+  explicit ForeignEntry(const std::string& reason) : EntryProblem("entry_foreign", reason) {}
+};
+// It is not signed, or by none of the keys of KILN_CACHE_PUBLIC_KEY.
+struct UnsignedEntry : EntryProblem {
+  explicit UnsignedEntry(const std::string& reason) : EntryProblem("entry_unsigned", reason) {}
 };
 
 EntryFiles make_entry(const KernelRequest& request, const KernelSource& source, std::string object, const EntryFacts& facts);
 EntryFiles make_entry(const KernelRequest& request, const BuiltKernel& built);
 
-// Everything is checked: the checksum of meta.json, every field of the key, size and checksum of the code object, and
-// that its ELF header names the architecture. Throws CorruptEntry. `expected` null: the key is only checked against itself.
+// Everything is checked: the checksum of meta.json, every field of the key, size and checksum of the code object, that its ELF
+// header names the architecture, and that arguments and launch are within what Kiln makes (check_launchable). Throws
+// CorruptEntry. `expected` null: the key is only checked against itself.
 CachedKernel read_entry(std::string meta, std::string object, const CacheKey* expected);
 void check_source(const std::string& meta, const std::string& source); // throws CorruptEntry
+
+// Whether a launch can follow it without harm: every argument is 4 or 8 bytes, aligned, one after the other in a block of at most
+// 4 KB; threads are whole waves that the architecture has; no count is zero, negative, or so large that a product overflows.
+// Checksums say nothing about this: whoever wrote the entry made them too. Throws CorruptEntry.
+void check_launchable(const CachedKernel& kernel);
 
 } // namespace kiln

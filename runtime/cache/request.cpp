@@ -1,6 +1,6 @@
 // KernelRequest and its key.
 #include "runtime/cache/request.h"
-#include "runtime/cache/digest.h"
+#include "runtime/digest.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,10 +23,10 @@ KernelRequest kernel_request(const KernelSpec& spec, const Target& target, std::
   return {.spec = to_text(spec), .arch = target.arch(), .overrides = std::move(overrides), .options = options};
 }
 
-std::string kernel_name(const KernelRequest& request) {
-  const std::size_t from = std::string_view("kernel ").size();
-  if (!request.spec.starts_with("kernel ")) return {};
-  return request.spec.substr(from, request.spec.find('\n') - from);
+std::string kernel_name(std::string_view spec) {
+  constexpr std::string_view begin = "kernel ";
+  if (!spec.starts_with(begin)) return {};
+  return std::string(spec.substr(begin.size(), spec.find('\n') - begin.size()));
 }
 
 // Every field with its length before it, so that no two lists of fields make one text.

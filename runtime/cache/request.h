@@ -19,7 +19,8 @@ struct KernelRequest {
 
 KernelRequest kernel_request(const KernelSpec& spec, const Target& target, std::vector<std::string> overrides,
                              const CompileOptions& options);
-std::string kernel_name(const KernelRequest& request); // the second word of its text
+std::string kernel_name(std::string_view spec); // the second word of its text
+inline std::string kernel_name(const KernelRequest& request) { return kernel_name(request.spec); }
 
 // The canonical fields by name, and the SHA-256 of all of them. Two keys are the same only if all fields are; the digest is a
 // name, never the proof. There is no path, no time and no machine in it, so that a cache can be carried elsewhere.

@@ -5,7 +5,7 @@
 #include "gen/plan/plan.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
-#include "runtime/launch/interface.h"
+#include "runtime/launch/arguments/interface.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
 // Random tensors: the same numbers for the same seed and name on every machine and standard library.
 #pragma once
-#include "gen/spec/tensor.h"
+#include "gen/reference/tensor.h"
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -5,6 +5,7 @@
 #include "runtime/compile/comgr.h"
 #include "runtime/compile/dump.h"
 #include "runtime/compile/hiprtc.h"
+#include "runtime/compile/loaded_libraries.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -20,30 +21,38 @@ struct Compiled {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-// Twelve digits tell builds apart and still fit a line.
-std::string short_build_id(std::string_view library) {
-  const std::string id = build_id_of_loaded(library).substr(0, 12);
-  return id.empty() ? "no-build-id" : id;
+// Twelve digits of each build tell builds apart and still fit a line.
+CompilerParts parts_of(std::string_view kind, const std::string& path) {
+  const std::string own = file_name(path);
+  CompilerParts parts{.identity = fmt::format("{} {}", kind, own), .files = {}};
+  std::string others;
+  for (const LoadedLibrary& library : loaded_closure({own.substr(0, own.find(".so")) + ".so", "libhiprtc-builtins", "libamd_comgr."})) {
+    parts.files.push_back(library.path);
+    const std::string build = library.build.substr(0, 12);
+    if (library.path == path)
+      parts.identity += " " + build;
+    else
+      others += fmt::format(", {} {}", library.name, build);
+  }
+  parts.identity += others;
+  return parts;
 }
 
-std::string identity_of(const Hiprtc& hiprtc) {
+CompilerParts parts_of(const Hiprtc& hiprtc) {
   // hipRTC loads comgr, where the compiler itself lives, with its first program.
   hiprtc.load_compiler();
-  return fmt::format("hiprtc {} {}, comgr {}", file_name(hiprtc.path()), short_build_id("libhiprtc.so"),
-                     short_build_id("libamd_comgr.so"));
+  return parts_of("hiprtc", hiprtc.path());
 }
 
-std::string identity_of(const Comgr& comgr) {
-  return fmt::format("comgr {} {}", file_name(comgr.path()), short_build_id("libamd_comgr.so"));
-}
+CompilerParts parts_of(const Comgr& comgr) { return parts_of("comgr", comgr.path()); }
 
 Compiled run_compiler(const Environment& environment, const CompilerInput& input) {
   if (environment.compiler == CompilerKind::comgr) {
     const Comgr comgr(environment.comgr_path);
-    return {identity_of(comgr), comgr.compile(input)};
+    return {parts_of(comgr).identity, comgr.compile(input)};
   }
   const Hiprtc hiprtc(environment.hiprtc_path);
-  return {identity_of(hiprtc), hiprtc.compile(input)};
+  return {parts_of(hiprtc).identity, hiprtc.compile(input)};
 }
 
 // A plain clang that stands in the dump's folder repeats the compile with this.
@@ -134,9 +143,9 @@ CodeObject compile(const KernelSource& source, const Target& target, const Compi
           .log = output.log};
 }
 
-std::string compiler_identity(const Environment& environment) {
-  if (environment.compiler == CompilerKind::comgr) return identity_of(Comgr(environment.comgr_path));
-  return identity_of(Hiprtc(environment.hiprtc_path));
+CompilerParts compiler_parts(const Environment& environment) {
+  if (environment.compiler == CompilerKind::comgr) return parts_of(Comgr(environment.comgr_path));
+  return parts_of(Hiprtc(environment.hiprtc_path));
 }
 
 } // namespace kiln

@@ -39,9 +39,14 @@ struct CodeObject {
 // compile (the compiler's log, and the path of a folder with the source, its headers and a command that repeats it).
 CodeObject compile(const KernelSource& source, const Target& target, const CompileOptions& options = {});
 
-// The library and the build of it that `environment` chooses, for cache keys and reports:
-// "hiprtc libhiprtc.so.6.4.43484 e5978e740817, libamd_comgr.so.3 c28ae02d0817". Loads the library.
-std::string compiler_identity(const Environment& environment);
+// The library that `environment` chooses with everything loaded that makes code, for cache keys and reports, and their files.
+struct CompilerParts {
+  // "hiprtc libhiprtc.so.6.4.43484 e5978e740817, libLLVM.so.21.1 0b6d9be2a4f7, libamd_comgr.so.3 c28ae02d0817": build ids
+  std::string identity;
+  std::vector<std::string> files; // paths
+};
+CompilerParts compiler_parts(const Environment& environment); // loads it; throws EnvironmentError
+inline std::string compiler_identity(const Environment& environment) { return compiler_parts(environment).identity; }
 
 // The input of the library: the text, Kiln's device headers and all options.
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options);

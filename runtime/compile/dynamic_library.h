@@ -34,10 +34,4 @@ private:
   std::string subject_, path_;
 };
 
-// The GNU build id, in hexadecimal, of a loaded library whose file name starts with `name`; empty when there is none.
-// It tells two builds of one version apart.
-std::string build_id_of_loaded(std::string_view name);
-// The file that it was loaded from, links resolved; empty when no such library is loaded.
-std::string path_of_loaded(std::string_view name);
-
 } // namespace kiln

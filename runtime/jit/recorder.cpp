@@ -1,7 +1,7 @@
 // Recorder: one line of JSON a kernel; runtime/aot/manifest.h says what a line may hold.
 #include "runtime/jit/recorder.h"
 #include "gen/error.h"
-#include "runtime/cache/files.h"
+#include "runtime/folder.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // bind: every check of a kernel's arguments, once, and the argument block that launches use again and again.
 #include "gen/error.h"
-#include "runtime/launch/argument_block.h"
+#include "runtime/launch/arguments/argument_block.h"
 #include "runtime/launch/kernel_on_device.h"
 #include "runtime/launch/loaded_kernel.h"
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Device: its two kinds by name, memory, and the table of loaded kernels.
 #include "runtime/launch/device.h"
 #include "gen/error.h"
-#include "runtime/launch/hip_backend.h"
+#include "runtime/launch/hip/hip_backend.h"
 #include "runtime/launch/kernel_on_device.h"
 #include <charconv>
 #include <fmt/format.h>

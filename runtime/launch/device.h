@@ -2,9 +2,9 @@
 // unchanged on a machine without a GPU.
 #pragma once
 #include "gen/plan/target.h"
-#include "gen/spec/tensor.h"
+#include "gen/reference/tensor.h"
 #include "runtime/environment.h"
-#include "runtime/launch/emulated_backend.h"
+#include "runtime/launch/emulated/emulated_backend.h"
 #include "runtime/launch/loaded_kernel.h"
 #include <memory>
 #include <string>

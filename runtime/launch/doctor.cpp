@@ -2,10 +2,10 @@
 #include "runtime/launch/doctor.h"
 #include "gen/error.h"
 #include "gen/plan/target.h"
-#include "runtime/cache/cache.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/compile/compile.h"
 #include "runtime/workers/pool.h"
-#include "runtime/launch/hip.h"
+#include "runtime/launch/hip/hip.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -140,14 +140,14 @@ DoctorLine worker(const DoctorSources& sources) {
 
 // ---- settings of the run time
 
-struct Setting {
+struct KernelSetting {
   const char *name, *wanted, *unset; // unset: what it means when it is not set
   bool good_unset;
   const char* why;
 };
 
 // Sources: ROCm's HIP and ROCr lists of environment variables, and AMD's guides to tuning MI300X.
-constexpr Setting settings[] = {
+constexpr KernelSetting settings[] = {
     {"HIP_FORCE_DEV_KERNARG", "1", "kernel arguments in host memory, unless this ROCm decides otherwise", false,
      "1 keeps kernel arguments in device memory: a launch starts 2 to 3 us earlier, which short kernels feel"},
     {"HSA_NO_SCRATCH_RECLAIM", "1", "0", false,
@@ -157,7 +157,7 @@ constexpr Setting settings[] = {
     {"AMD_LOG_LEVEL", "0", "0", true, "levels above 0 write a line for each HIP call, which costs more than a launch"},
 };
 
-DoctorLine setting(const DoctorSources& sources, const Setting& s) {
+DoctorLine setting(const DoctorSources& sources, const KernelSetting& s) {
   const std::string value = variable(sources, s.name);
   DoctorLine line{
       .subject = s.name, .found = value.empty() ? fmt::format("not set ({})", s.unset) : value, .advised = {}, .why = s.why};
@@ -217,7 +217,7 @@ DoctorLine clocks(const DoctorSources& sources) {
 
 // ---- Kiln's own
 
-std::string entries_found(const CacheLayer& layer, std::size_t& broken) {
+std::string entries_found(const CacheFolder& layer, std::size_t& broken) {
   const std::vector<EntryInfo> entries = layer.list();
   std::uint64_t bytes = 0;
   for (const EntryInfo& entry : entries) bytes += entry.bytes;
@@ -227,11 +227,11 @@ std::string entries_found(const CacheLayer& layer, std::size_t& broken) {
       static_cast<void>(layer.verify(entries[i]));
     } catch (const CorruptEntry&) {
       ++broken;
-    } catch (const EnvironmentError&) { // another process removed it meanwhile
+    } catch (const EntryProblem&) { // another process removed it meanwhile
     }
   }
-  return fmt::format("{}: {} kernels, {} MB; {} of them checked, {} broken; {} in quarantine", layer.folder().string(),
-                     entries.size(), bytes >> 20, checked, broken, folders_in(layer.part("quarantine")).size());
+  return fmt::format("{}: {} kernels, {} MB; {} of them checked, {} broken; {} in quarantine", layer.path().string(),
+                     entries.size(), bytes >> 20, checked, broken, layer.quarantined());
 }
 
 DoctorLine cache_folder(const fs::path& folder, bool trust, const std::string& subject) {
@@ -243,7 +243,7 @@ DoctorLine cache_folder(const fs::path& folder, bool trust, const std::string& s
   }
   try {
     std::size_t broken = 0;
-    line.found = entries_found(CacheLayer(folder, {.writable = false, .trust = trust, .shipped = false}), broken);
+    line.found = entries_found(CacheFolder(folder, {.writable = false, .trust = trust ? Trust::anyone : Trust::self}), broken);
     if (broken != 0) line.advised = "kiln cache verify", line.verdict = Verdict::advice;
   } catch (const EnvironmentError& failure) {
     line.found = fmt::format("{}: {}", failure.subject, failure.fact);
@@ -301,7 +301,7 @@ std::string_view to_string(Verdict verdict) {
 
 std::vector<DoctorLine> examine(const DoctorSources& sources) {
   std::vector<DoctorLine> lines{driver(sources), rocm(sources), hip(sources), gpus(sources), compiler(sources), worker(sources)};
-  for (const Setting& s : settings) lines.push_back(setting(sources, s));
+  for (const KernelSetting& s : settings) lines.push_back(setting(sources, s));
   lines.insert(lines.end(), {queues(sources), numa(sources), clocks(sources)});
   for (DoctorLine& line : caches(sources)) lines.push_back(std::move(line));
   lines.push_back(names());

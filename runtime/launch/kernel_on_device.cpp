@@ -1,7 +1,7 @@
 // KernelOnDevice: checked, then loaded.
 #include "runtime/launch/kernel_on_device.h"
 #include "gen/error.h"
-#include "runtime/launch/layout.h"
+#include "runtime/launch/arguments/layout.h"
 #include <fmt/format.h>
 
 namespace kiln {

@@ -1,6 +1,6 @@
 // LoadedKernel and BoundKernel: a kernel on a device, and that kernel with its arguments.
 #pragma once
-#include "runtime/launch/arguments.h"
+#include "runtime/launch/arguments/arguments.h"
 #include "runtime/launch/backend.h"
 #include "runtime/launch/workspace_pool.h"
 #include <initializer_list>

@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::size_t fixed_parts = 11;
+constexpr std::size_t fixed_parts = 12;
 
 void require_parts(const Message& message, std::size_t at_least) {
   if (message.size() < at_least)
@@ -72,7 +72,8 @@ Message request_message(const KernelRequest& request) {
                   flag(request.options.warnings_as_errors),
                   flag(request.options.replace_builtin_header),
                   std::to_string(e.compiler_variables.size()),
-                  e.library_path};
+                  e.library_path,
+                  e.preload};
   message.insert(message.end(), e.compiler_variables.begin(), e.compiler_variables.end());
   message.insert(message.end(), request.overrides.begin(), request.overrides.end());
   return message;
@@ -91,6 +92,7 @@ KernelRequest request_of(const Message& message) {
   request.options.replace_builtin_header = !message[8].empty();
   const std::size_t variables = fixed_parts + std::stoul(message[9]);
   e.library_path = message[10];
+  e.preload = message[11];
   require_parts(message, variables);
   e.compiler_variables.assign(message.begin() + fixed_parts, message.begin() + static_cast<std::ptrdiff_t>(variables));
   request.overrides.assign(message.begin() + static_cast<std::ptrdiff_t>(variables), message.end());

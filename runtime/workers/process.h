@@ -1,6 +1,6 @@
 // WorkerProcess: one running kiln-worker.
 #pragma once
-#include "runtime/cache/files.h"
+#include "runtime/folder.h"
 #include "runtime/owner_process.h"
 #include "runtime/workers/message.h"
 #include <chrono>

@@ -7,7 +7,7 @@
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/exec/machine/numeric.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include "gen/reference/random_spec.h"
 #include "isa_checks/analysis/waits/waits.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "runtime/build/inspect.h"
 #include "runtime/table.h"
 #include <algorithm>

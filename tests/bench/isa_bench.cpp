@@ -6,7 +6,7 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/reference/random_spec.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "runtime/build/inspect.h"
 #include "runtime/cli/public_kernels.h"
 #include "runtime/table.h"

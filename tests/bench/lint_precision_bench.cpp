@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
   std::map<std::pair<std::string, Severity>, Count> rules;
   std::map<Severity, Spread> spreads;
   std::size_t failed = 0;
-  cli::ScanOptions options{.paths = std::vector<std::string>(argv + 1, argv + argc)};
+  cli::ScanOptions options;
+  options.paths.assign(argv + 1, argv + argc);
   options.policy.no_settings = true;
   options.policy.severity = Severity::info;
   cli::ScanSink sink;

@@ -52,6 +52,8 @@ TEST_CASE("every variable reaches its field") {
                                        {"KILN_CACHE_TRUST_SHARED", "1"},
                                        {"KILN_CACHE_URL", "http://h"},
                                        {"KILN_CACHE_URL_WRITE", "1"},
+                                       {"KILN_CACHE_URL_INSECURE", "1"},
+                                       {"KILN_CACHE_PUBLIC_KEY", "/m"},
                                        {"KILN_JIT_POLICY", "record"},
                                        {"KILN_JIT_MANIFEST", "/i"},
                                        {"KILN_WORKER", "/j"},
@@ -60,8 +62,10 @@ TEST_CASE("every variable reaches its field") {
   CHECK(run_time.cache_layers == std::vector<std::filesystem::path>{"/f", "/g"});
   CHECK(run_time.cache_max_bytes == 7u << 20);
   CHECK(run_time.cache_trust_shared);
-  CHECK(run_time.cache_url == "http://h");
+  CHECK(run_time.cache_url == Url("http://h"));
   CHECK(run_time.cache_url_write);
+  CHECK(run_time.cache_url_insecure);
+  CHECK(run_time.cache_public_key == "/m");
   CHECK(run_time.policy == "record");
   CHECK(run_time.manifest == "/i");
   CHECK(run_time.worker == "/j");

@@ -1,6 +1,6 @@
 // doctor: each line, on machines made of files.
 #include "runtime/launch/doctor.h"
-#include "runtime/cache/layer.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include "tests/compile/run_cli.h"
 #include "tests/launch/loaded.h"
 #include "tests/runtime/fake_kernel.h"
@@ -138,7 +138,7 @@ TEST_CASE("doctor: the health of caches") {
   m.environment.cache_dir = folder;
   m.expect("cache", Verdict::good, "not there yet");
   const KernelRequest request = kiln::test::fake_request("one");
-  const CacheLayer layer(folder, {.writable = true});
+  const CacheFolder layer(folder, {.writable = true});
   layer.publish(cache_key(request, kiln::test::fake_compiler).hex, kiln::test::fake_entry(request));
   m.expect("cache", Verdict::good, "1 kernels");
   m.expect("cache", Verdict::good, "1 of them checked, 0 broken; 0 in quarantine");

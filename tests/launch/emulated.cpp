@@ -148,7 +148,7 @@ TEST_CASE("emulated: deferred launches run when the program waits, and a workspa
   for (const DeviceMemory& memory : c) {
     const Outputs actual{{"c", device.download(memory.tensor(f16, {3, 256}))}};
     const auto wrong = find_mismatch(actual, evaluate_bounds(spec, inputs));
-    CHECK_MESSAGE(!wrong, (wrong ? text(*wrong) : std::string()));
+    CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : std::string()));
   }
   const BoundKernel again = bind(0), beside = bind(1), more = bind(1);
   for (const BoundKernel* bound : {&again, &beside, &more}) // all three are known, none is new

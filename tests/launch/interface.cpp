@@ -1,5 +1,5 @@
 // KernelInterface: what it says is enough to launch a code object without Kiln: its JSON against what bind makes.
-#include "runtime/launch/interface.h"
+#include "runtime/launch/arguments/interface.h"
 #include "tests/launch/loaded.h"
 #include <cstring>
 #include <nlohmann/json.hpp>

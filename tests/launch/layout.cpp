@@ -1,5 +1,5 @@
 // check_layout: a code object whose arguments are not those that Kiln fills is never loaded.
-#include "runtime/launch/layout.h"
+#include "runtime/launch/arguments/layout.h"
 #include "tests/launch/loaded.h"
 
 using namespace kiln;

@@ -25,7 +25,7 @@ std::string scratch_text(const std::string& name = "k", const std::string& comme
   return text;
 }
 
-std::string clean_text() { return plain_text("gfx942", "k", "  v_add_f32_e32 v0, v1, v2\n"); }
+std::string clean_text() { return plain_text("gfx942", "k", "  v_add_f32_e32 v0, v0, v0\n"); }
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -183,7 +183,7 @@ TEST_CASE("settings are found upwards from the file; the command line overrules 
   settings("suppress:\n  - {rule: SPL001}\n");
   check_refused({file}, ".isa_lint.yaml:2: an entry of suppress has no reason");
   settings("rules: {disable: [SPL9]}\n");
-  check_refused({file}, "there is no rule 'SPL9'");
+  check_refused({file}, ".isa_lint.yaml:1: 'SPL9' names none of the ");
   settings("sevrity: error\n");
   check_refused({file}, "there is no setting 'sevrity'");
   settings("severity: [\n");
@@ -353,7 +353,7 @@ TEST_CASE("--statistics counts, --write-baseline is short") {
   const std::string file = folder.write("k.s", scratch_text());
   const Result counted = isa_lint({file, "--only", "SPL001", "--statistics"});
   CHECK(counted.exit_code == 1);
-  CHECK(has(counted.out, "        1         1         2  error    SPL001   scratch memory is used"));
+  CHECK(has(counted.out, "        1         1         1  error    SPL001   scratch memory is used"));
   const Result written = isa_lint({file, "--only", "SPL001", "--write-baseline", folder.at("base.json")});
   CHECK(written.exit_code == 0);
   CHECK(written.out == "1 finding (1 error) in 1 kernel of 1 file\n");

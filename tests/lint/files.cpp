@@ -153,7 +153,8 @@ Bytes in_a_row(const std::vector<Bytes>& parts) {
 }
 
 std::string plain_text(std::string_view arch, std::string_view name, std::string_view body) {
-  return kernel_text(body.empty() ? default_body : body, arch, {.name = std::string(name)});
+  return kernel_text(body.empty() ? default_body : body, arch,
+                     {.name = std::string(name), .descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"});
 }
 
 Bytes plain_object(std::string_view arch, std::string_view name, std::string_view body) {

@@ -52,7 +52,9 @@ bool fits(std::size_t most, const std::function<void()>& read) {
 #endif
 }
 
-void append(Bytes& to, std::string_view text) { to.insert(to.end(), text.begin(), text.end()); }
+void append(Bytes& to, std::string_view text) {
+  for (const char c : text) to.push_back(static_cast<std::uint8_t>(c));
+}
 
 // A note of one kernel whose arguments are `count` empty maps.
 Bytes empty_arguments(std::uint16_t count) {
@@ -191,7 +193,7 @@ TEST_CASE("bundles: sizes that lie, and streams that grow without end") {
   const Bytes zeros = bundle({{id, Bytes(300 * mib, 0)}});
   for (const Compression method : {Compression::zlib, Compression::zstd}) {
     const Bytes small = compressed(zeros, 3, method);
-    CHECK(fits(256 * small.size() + 48 * mib, [&] { read_all(small); }));
+    CHECK(fits(3 * 64 * small.size() + 48 * mib, [&] { read_all(small); })); // three times: the buffer grows by doubling
   }
 }
 

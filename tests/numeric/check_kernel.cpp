@@ -1,7 +1,7 @@
 // check_kernel: a spec is built, executed on the CPU model and compared with its bounds.
 #include "tests/numeric/check_kernel.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "tests/exec/agreement.h"
 #include <cstdlib>
 #include <fmt/format.h>

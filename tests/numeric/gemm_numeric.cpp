@@ -4,7 +4,7 @@
 #include "gen/reference/random.h"
 #include "isa_checks/object/code_object.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include "gen/families/schedule.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -7,7 +7,7 @@
 #include "gen/reference/random.h"
 #include "gen/reference/random_spec.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 #include "gen/reference/random_spec.h"
 #include "isa_checks/analysis/kernel_analysis.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "tests/exec/agreement.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>

@@ -1,4 +1,5 @@
 // kiln aot: manifests, resuming, shards, reproducible layers that a Jit mounts, and the scripts for ninja and Slurm.
+#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/aot/aot.h"
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
@@ -262,7 +263,7 @@ TEST_CASE("the manifest that a Jit records is one that aot replays") {
   const Kernel kernel = Jit(target("gfx950"), options).compile(spec, {"vec=4"});
   const std::string cache = (scratch.path / "c").string();
   CHECK(kiln::test::kiln("aot " + options.manifest.string() + " --arch gfx942,gfx950 -o " + cache).exit_code == 0);
-  const std::vector<EntryInfo> entries = CacheLayer(cache, {}).list();
+  const std::vector<EntryInfo> entries = CacheFolder(cache, {}).list();
   REQUIRE(entries.size() == 1); // it was missing for gfx950 only
   CHECK(entries[0].key == kernel.key());
 }

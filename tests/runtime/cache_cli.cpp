@@ -1,4 +1,5 @@
 // kiln cache: each subcommand, from the outside, on caches of entries that need no compiler.
+#include "runtime/cache/folder/cache_folder.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 void fill(const fs::path& folder, int from, int to, const std::string& compiler = fake_compiler) {
-  const CacheLayer layer(folder, {.writable = true});
+  const CacheFolder layer(folder, {.writable = true});
   for (int i = from; i < to; ++i) {
     const KernelRequest request = fake_request("k" + std::to_string(i), i % 2 == 0 ? "gfx942" : "gfx950");
     layer.publish(cache_key(request, compiler).hex, fake_entry(request, 600, compiler));
@@ -88,10 +89,10 @@ TEST_CASE("export, import and merge carry intact entries only") {
   CHECK(cache("export " + tar + " -c " + one).exit_code == 0);
   const std::string archive = contents(tar);
   CHECK(archive.size() % 512 == 0);
-  CHECK(cache("import " + tar + " -c " + two).err == "4 imported, 0 were there, 0 corrupt\n");
+  CHECK(cache("import " + tar + " -c " + two).err == "4 imported, 0 were there, 0 left out\n");
   CHECK(cache("export " + tar + " -c " + two).exit_code == 0);
   CHECK(contents(tar) == archive); // the same entries, the same bytes
-  CHECK(cache("import " + tar + " -c " + two).err == "0 imported, 4 were there, 0 corrupt\n");
+  CHECK(cache("import " + tar + " -c " + two).err == "0 imported, 4 were there, 0 left out\n");
   if (std::system("command -v tar >/dev/null") == 0) {
     fs::create_directory(scratch.path / "unpacked");
     CHECK(std::system(("tar -x -C " + (scratch.path / "unpacked").string() + " -f " + tar).c_str()) == 0);
@@ -116,8 +117,8 @@ TEST_CASE("export, import and merge carry intact entries only") {
   damage(entry_of(one, 1) / object_file);
   const CliResult merged = cache("merge " + one + " " + more + " -o " + all);
   CHECK(merged.exit_code == 1); // something was left out
-  CHECK(merged.err.find("9 taken, 0 were there, 1 corrupt") != std::string::npos);
-  CHECK(CacheLayer(all, {}).compilers() == std::vector<std::string>{"another compiler", fake_compiler});
+  CHECK(merged.err.find("9 taken, 0 were there, 1 left out") != std::string::npos);
+  CHECK(CacheFolder(all, {}).compilers() == std::vector<std::string>{"another compiler", fake_compiler});
   CHECK(cache("merge " + (scratch.path / "nowhere").string() + " -o " + all).exit_code == 1);
 }
 
@@ -125,12 +126,13 @@ TEST_CASE("diff says what changed in the facts of the same kernels") {
   const Scratch scratch;
   const std::string before = (scratch.path / "before").string(), after = (scratch.path / "after").string();
   fill(before, 0, 3);
-  const CacheLayer layer(after, {.writable = true});
+  const CacheFolder layer(after, {.writable = true});
   for (int i = 0; i < 4; ++i) {
     const KernelRequest request = fake_request("k" + std::to_string(i), i % 2 == 0 ? "gfx942" : "gfx950");
     KernelSource source;
     source.name = kernel_name(request);
     source.arch = request.arch;
+    source.launch.threads = 64;
     const std::string facts = i == 1 ? "{\"instructions\": 9, \"resources\": {\"vgprs\": 130}}" : "{\"instructions\": 7}";
     layer.publish(cache_key(request, "newer compiler").hex, make_entry(request, source, fake_object(source.name, request.arch),
                                                                        {.compiler = "newer compiler",

@@ -1,8 +1,9 @@
 // Entries and keys: what is in a key, and that nothing but an intact entry for the very key is ever served.
+#include "runtime/cache/folder/cache_folder.h"
 #include "gen/catalog/catalog.h"
 #include "gen/families/schedule.h"
 #include "gen/error.h"
-#include "runtime/cache/digest.h"
+#include "runtime/digest.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
 #include <algorithm>
@@ -153,6 +154,7 @@ TEST_CASE("an entry in another's place, for another architecture, or of another 
   KernelSource source;
   source.name = "one";
   source.arch = "gfx950";
+  source.launch.threads = 64;
   forged = make_entry(other_arch, source, wrong,
                       {.compiler = fake_compiler, .llvm = {}, .schedule = {}, .rejected = {}, .facts = "{}", .contract = "{}"});
   CHECK_THROWS_WITH_AS(read_entry(forged.meta, forged.object, nullptr), "kernel.co is for gfx942, not for gfx950", CorruptEntry);
@@ -223,11 +225,11 @@ TEST_CASE("a layer made with another compiler is used as it was shipped; the wri
   const KernelRequest request = fake_request("k");
   const fs::path shipped = scratch.path / "shipped", own = scratch.path / "own";
   {
-    const CacheLayer layer(shipped, {.writable = true, .shipped = true});
+    const CacheFolder layer(shipped, {.writable = true, .shipped = true});
     const EntryFiles files = fake_entry(request, 600, "their compiler");
     layer.publish(cache_key(request, "their compiler").hex, files);
     layer.add_compiler("their compiler");
-    CacheLayer(own, {.writable = true}).publish(cache_key(request, "their compiler").hex, files);
+    CacheFolder(own, {.writable = true}).publish(cache_key(request, "their compiler").hex, files);
   }
   FakeCache with_layer(CacheOptions{.folder = own, .layers = {shipped}, .remote = {}}), without(own);
   CHECK_FALSE(is_served(without.cache, request));

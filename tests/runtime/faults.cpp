@@ -1,9 +1,11 @@
 // What goes wrong around a cache: killed writers, crowds, full and read-only disks, clocks that jump. Nothing wrong is served,
 // and nothing hangs. KILN_FAULT_KILLS: how many processes are killed (40; the full sweep is 500).
-#include "runtime/cache/claim.h"
+#include "runtime/cache/folder/claim.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/stopwatch.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
+#include "tests/runtime/processes.h"
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -22,27 +24,6 @@ using namespace kiln::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-// Runs `work` in a child and gives its exit code, or -1 for a signal.
-template <typename Work> pid_t start_child(const Work& work) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    try {
-      _exit(work());
-    } catch (...) {
-      _exit(99);
-    }
-  }
-  return pid;
-}
-
-int wait_for(pid_t pid) {
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-template <typename Work> int in_child(const Work& work) { return wait_for(start_child(work)); }
 
 struct SharedCounts { // among processes
   std::atomic<int>* counts;
@@ -90,7 +71,7 @@ TEST_CASE("kill -9 of a process that fills the cache leaves valid entries only")
     usleep(static_cast<useconds_t>(random() % 12000));
     kill(filler, SIGKILL);
     CHECK(wait_for(filler) == -1);
-    const CacheLayer layer(scratch.path, {.writable = true});
+    const CacheFolder layer(scratch.path, {.writable = true});
     for (const EntryInfo& entry : layer.list()) {
       CHECK_NOTHROW(layer.verify(entry));
       ++entries_seen;
@@ -148,33 +129,36 @@ TEST_CASE("a claim of a dead process is taken over, one of a live process is wai
   using namespace std::chrono_literals;
   const Scratch scratch;
   const fs::path claims = scratch.path / "claims";
+  const Folder cache = Folder::open(scratch.path, Trust::self);
   const auto never = [] { return false; };
   CHECK(in_child([&] {
-          const Claim claim(claims, "k", 0ms, never);
+          const Claim claim(cache, "k", 0ms, never);
           _exit(claim.result() == Claim::Result::mine ? 7 : 1); // no destructor: as if killed
           return 0;
         }) == 7);
   REQUIRE(fs::is_symlink(claims / "k"));
   {
-    const Claim mine(claims, "k", 10s, never);
+    const Claim mine(cache, "k", 10s, never);
     CHECK(mine.result() == Claim::Result::mine);
     CHECK(in_child([&] {
             const Stopwatch watch;
-            const Claim theirs(claims, "k", 200ms, never);
+            const Claim theirs(cache, "k", 200ms, never);
             return theirs.result() == Claim::Result::expired && watch.milliseconds() < 10000 ? 0 : 1;
           }) == 0);
   }
   {
-    const Claim mine(claims, "k", 10s, never);
-    const Claim second(claims, "k", 10s, [] { return true; });
+    const Claim mine(cache, "k", 10s, never);
+    const Claim second(cache, "k", 10s, [] { return true; });
     CHECK(second.result() == Claim::Result::done);
   }
   CHECK_FALSE(fs::is_symlink(claims / "k"));
   // Of a machine that cannot be asked: waited for within the bound, then removed.
   fs::create_symlink("otherhost123-1-1-1", claims / "k");
-  CHECK(Claim(claims, "k", 50ms, never).result() == Claim::Result::expired);
-  CHECK(Claim(claims, "k", 50ms, never).result() == Claim::Result::mine);
-  CHECK(Claim(scratch.path / "no" / "such", "k", 50ms, never).result() == Claim::Result::unavailable);
+  CHECK(Claim(cache, "k", 50ms, never).result() == Claim::Result::expired);
+  CHECK(Claim(cache, "k", 50ms, never).result() == Claim::Result::mine);
+  fs::remove_all(claims);
+  fs::create_symlink("/tmp", claims); // no claim is made through a link
+  CHECK(Claim(cache, "k", 50ms, never).result() == Claim::Result::unavailable);
 }
 
 TEST_CASE("a disk that is full costs the cache, not the kernel") {
@@ -240,7 +224,7 @@ TEST_CASE("clocks that jump cost no entry that is in use, and keep none for ever
     fake.cache.find_or_make(request, [&] { return fake_entry(request); });
     keys.push_back(cache_key(request, fake_compiler).hex);
   }
-  const CacheLayer& layer = *fake.cache.folder();
+  const CacheFolder& layer = *fake.cache.folder();
   const auto path = [&](int i) {
     return scratch.path / "v1" / keys[static_cast<std::size_t>(i)].substr(0, 2) / keys[static_cast<std::size_t>(i)];
   };
@@ -259,11 +243,12 @@ TEST_CASE("clocks that jump cost no entry that is in use, and keep none for ever
   CHECK(layer.list().size() == 4);
 
   const Stopwatch watch; // a claim whose time is wrong is waited for as long as any other
-  const Claim held(scratch.path / "claims", "k", std::chrono::milliseconds(0), [] { return false; });
+  const Folder root = Folder::open(scratch.path, Trust::self);
+  const Claim held(root, "k", std::chrono::milliseconds(0), [] { return false; });
   const timespec times[2] = {{.tv_sec = 4102444800, .tv_nsec = 0}, {.tv_sec = 4102444800, .tv_nsec = 0}};
   utimensat(AT_FDCWD, (scratch.path / "claims" / "k").c_str(), times, AT_SYMLINK_NOFOLLOW);
   CHECK(in_child([&] {
-          return Claim(scratch.path / "claims", "k", std::chrono::milliseconds(100), [] { return false; }).result() ==
+          return Claim(root, "k", std::chrono::milliseconds(100), [] { return false; }).result() ==
                          Claim::Result::expired
                      ? 0
                      : 1;

@@ -3,7 +3,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
-#include "runtime/launch/emulate.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
 #include <doctest/doctest.h>
@@ -78,7 +78,7 @@ TEST_CASE("the first call compiles, the next one finds it in memory, the next pr
                           .log = {}};
   const Inputs inputs = random_inputs(spec, 1);
   const EmulatedRun run = emulate(spec, source, object, inputs);
-  CHECK(run.result.findings.empty());
+  CHECK(run.result.defects.empty());
   CHECK_FALSE(find_mismatch(run.outputs, evaluate_bounds(spec, inputs, {.addition_depth = 40})));
 }
 

@@ -57,7 +57,7 @@ struct Named {
   LaneOp op;
 };
 
-// Of vector instructions, without suffix. 24-bit forms are what compilers use where they know that 24 bits suffice.
+// Vector instructions, without suffix. 24-bit forms are what compilers use where they know that 24 bits suffice.
 constexpr Named vector_ops[] = {{"v_mov_b32", LaneOp::mov},
                                 {"v_add_u32", LaneOp::add},
                                 {"v_add_co_u32", LaneOp::add},
@@ -117,7 +117,7 @@ Maybe both(const Maybe& a, const Maybe& b, Maybe (*f)(const LaneValue&, const La
   return a && b ? f(*a, *b) : std::nullopt;
 }
 
-// One result of up to three sources, in 32 bits.
+// One result of up to three sources, in 32 bits. Longer than a function should be: one line an operation.
 Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
   const auto shr = [](const Maybe& x, const Maybe& n, bool arithmetic) {
     return x && n ? shift_right(*x, *n, arithmetic) : std::nullopt;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t lanes = TargetFacts::wave_size;
 // A loop's state settles when the counters' queues are full at the latest.
 constexpr int most_rounds = 64;
-// Of the whole analysis: instructions walked, and places of queues joined or shifted. A matrix product of 1,100
+// The budget of the whole analysis: instructions walked, and places of queues joined or shifted. A matrix product of 1,100
 // instructions with nested rings of loads takes 9 million; 100 million take about half a second.
 constexpr std::int64_t work_budget = 100'000'000;
 

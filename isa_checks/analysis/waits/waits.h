@@ -28,7 +28,7 @@ struct WaitPoint {
   WaitCounter counter = WaitCounter::vmcnt;
   int value = 0;                                   // the count that may stay outstanding
   int least_outstanding = 0, most_outstanding = 0; // before the wait, over all paths to it
-  // Of vmcnt: bytes of loads from device memory that are outstanding before the wait, of a full wave; else 0.
+  // Bytes of loads from device memory that are outstanding before a wait for vmcnt, of a full wave; 0 for other counters.
   std::uint32_t least_bytes = 0, most_bytes = 0;
   std::vector<std::size_t> waits_for;              // instructions whose operations it may complete, by address
   // Fewest instructions executed from one of those to the wait, neither counted; -1 when it waits for nothing.
@@ -61,7 +61,7 @@ struct WaitAnalysis {
 // wait for more than 0 may have completed any of them. So may it while both LDS and GDS operations are outstanding.
 // Counters saturate at counter_capacity.
 //
-// Of gfx90a, gfx942 and gfx950, expcnt counts ds_gws_* alone: these parts have no exports, and their other ds_* cannot
+// expcnt counts ds_gws_* alone on gfx90a, gfx942 and gfx950: these parts have no exports, and their other ds_* cannot
 // address GDS (llvm-mc refuses both). That ds_gws_* count in lgkmcnt and in expcnt is from LLVM's SIInsertWaitcnts.cpp
 // (GDS_ACCESS, GDS_GPR_LOCK).
 // Ends within about two seconds whatever the flow graph: see WaitAnalysis::complete.

@@ -22,7 +22,7 @@ template <class Wanted> Instructions where(const Instructions& list, Wanted want
   return result;
 }
 
-// Of a list, those whose mnemonic begins so.
+// The instructions of a list whose mnemonic begins so.
 Instructions named(const KernelAnalysis& kernel, const Instructions& list, std::string_view prefix);
 
 inline double number(std::size_t count) { return static_cast<double>(count); }

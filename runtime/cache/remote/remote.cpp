@@ -1,7 +1,8 @@
 // RemoteCache: GET and PUT through libcurl.
 #include "runtime/cache/remote/remote.h"
+#include "gen/error.h"
+#include "runtime/digest.h"
 #include "runtime/cache/remote/action_result.h"
-#include "runtime/cache/digest.h"
 #include <algorithm>
 #include <array>
 #include <curl/curl.h>
@@ -13,13 +14,13 @@ namespace {
 
 constexpr std::size_t most_record = 65536, most_file = 64u << 20;
 
-struct Body {
+struct Answer {
   std::string bytes;
   std::size_t most = 0;
 };
 
 std::size_t receive(char* data, std::size_t size, std::size_t count, void* to) {
-  Body& body = *static_cast<Body*>(to);
+  Answer& body = *static_cast<Answer*>(to);
   if (body.bytes.size() + size * count > body.most) return 0; // ends the transfer with an error
   body.bytes.append(data, size * count);
   return size * count;
@@ -49,45 +50,64 @@ CURL* thread_handle() {
   return handle.curl;
 }
 
-// For messages: an address may hold a password.
-std::string shown(const std::string& url) {
-  const std::size_t scheme = url.find("://"), at = url.find('@');
-  if (scheme == std::string::npos || at == std::string::npos || url.find('/', scheme + 3) < at) return url;
-  return url.substr(0, scheme + 3) + "..." + url.substr(at);
-}
-
 } // namespace
+
+void check_scheme(const Url& url, bool insecure) {
+  if (url.empty() || url.encrypted() || insecure) return;
+  throw UserError("KILN_CACHE_URL", fmt::format("{} is not https: anybody on the way could put in other kernels", url.shown()),
+                  "use https, or set KILN_CACHE_URL_INSECURE=1 where the network is yours alone");
+}
 
 RemoteCache::RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events)
     : options_(std::move(options)), events_(std::move(events)) {
-  while (options_.url.ends_with('/')) options_.url.pop_back();
+  check_scheme(options_.url, options_.insecure);
 }
 
-void RemoteCache::off(const std::string& reason) {
-  if (on_.exchange(false))
-    events_->note("remote_off", fmt::format("{} is not asked again in this run: {}", shown(options_.url), reason));
+// After a pause one request goes out; others wait for what becomes of it.
+bool RemoteCache::may_ask() {
+  const std::lock_guard lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < ask_again_) return false;
+  if (pause_.count() != 0) ask_again_ = now + pause_;
+  return true;
+}
+
+void RemoteCache::accept() {
+  const std::lock_guard lock(mutex_);
+  pause_ = {};
+  ask_again_ = {};
+}
+
+void RemoteCache::pause(const std::string& reason) {
+  std::chrono::milliseconds length{};
+  {
+    const std::lock_guard lock(mutex_);
+    length = pause_ = std::min(std::max(options_.first_pause, 2 * pause_), options_.most_pause);
+    ask_again_ = std::chrono::steady_clock::now() + pause_;
+  }
+  events_->note("remote_paused", fmt::format("{} is not asked for {} ms: {}", shown(), length.count(), reason));
 }
 
 void RemoteCache::reject(const std::string& reason) {
-  events_->note("remote_rejected", fmt::format("{}: {}", shown(options_.url), reason));
-  off("it gave wrong bytes");
+  events_->note("remote_rejected", fmt::format("{}: {}", shown(), reason));
+  pause("it gave wrong bytes");
 }
 
 RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::string* upload, std::size_t most_bytes) {
   CURL* curl = thread_handle();
   if (curl == nullptr) {
-    off("libcurl could not be set up");
+    pause("libcurl could not be set up");
     return {};
   }
   curl_easy_reset(curl); // options only: connections stay
-  const std::string url = options_.url + path;
-  Body body{.bytes = {}, .most = most_bytes};
+  const std::string url = options_.url.secret(path);
+  Answer body{.bytes = {}, .most = most_bytes};
   Upload source{upload == nullptr ? std::string_view() : std::string_view(*upload)};
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, options_.insecure ? "http,https" : "https");
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
   if (upload != nullptr) {
@@ -100,7 +120,7 @@ RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::
   Response response;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &response.status);
   if (result != CURLE_OK || response.status >= 500) {
-    off(result != CURLE_OK ? std::string(curl_easy_strerror(result)) : fmt::format("HTTP status {}", response.status));
+    pause(result != CURLE_OK ? std::string(curl_easy_strerror(result)) : fmt::format("HTTP status {}", response.status));
     return {};
   }
   response.arrived = true;
@@ -109,24 +129,28 @@ RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::
 }
 
 std::optional<EntryFiles> RemoteCache::get(const std::string& key) {
-  if (!on_) return std::nullopt;
+  if (!may_ask()) return std::nullopt;
   const Response record = transfer("/ac/" + key, nullptr, most_record);
-  if (!record.arrived || record.status == 404) return std::nullopt;
+  if (!record.arrived) return std::nullopt;
   if (record.status != 200) {
-    off(fmt::format("HTTP status {}", record.status));
+    record.status == 404 ? accept() : pause(fmt::format("HTTP status {}", record.status));
     return std::nullopt;
   }
   const std::optional<std::vector<OutputFile>> files = decode_action_result(record.body);
   EntryFiles entry;
-  for (const auto& [name, bytes] :
-       {std::pair{meta_file, &entry.meta}, {object_file, &entry.object}, {source_file, &entry.source}}) {
+  for (const auto& [name, bytes] : {std::pair{meta_file, &entry.meta},
+                                    {object_file, &entry.object},
+                                    {source_file, &entry.source},
+                                    {signature_file, &entry.signature}}) {
     const auto file = !files ? std::vector<OutputFile>::const_iterator() : std::ranges::find(*files, name, &OutputFile::path);
+    if (files && file == files->end() && bytes == &entry.signature) break;
     if (!files || file == files->end() || !is_sha256(file->sha256) || file->size > most_file) {
       reject(fmt::format("the record {} names no {}", key, name));
       return std::nullopt;
     }
     Response content = transfer("/cas/" + file->sha256, nullptr, static_cast<std::size_t>(file->size));
-    if (!content.arrived || content.status == 404) return std::nullopt; // removed by the server to make room: a miss
+    if (!content.arrived) return std::nullopt;
+    if (content.status == 404) break; // removed by the server to make room: a miss
     if (content.status != 200 || content.body.size() != file->size || sha256(content.body) != file->sha256) {
       reject(fmt::format("/cas/{} is not what its name says (HTTP status {}, {} bytes)", file->sha256, content.status,
                          content.body.size()));
@@ -134,23 +158,28 @@ std::optional<EntryFiles> RemoteCache::get(const std::string& key) {
     }
     *bytes = std::move(content.body);
   }
+  if (entry.meta.empty() || entry.object.empty() || entry.source.empty()) return std::nullopt;
   return entry;
 }
 
 void RemoteCache::put(const std::string& key, const EntryFiles& files) {
-  if (!options_.write) return;
+  if (!options_.write || !may_ask()) return;
   std::vector<OutputFile> record;
   const auto upload = [&](const std::string& path, const std::string& bytes) {
-    if (!on_) return;
     const Response response = transfer(path, &bytes, most_record);
-    if (response.arrived && response.status / 100 != 2) off(fmt::format("it refused an upload: HTTP status {}", response.status));
+    if (response.arrived && response.status / 100 != 2)
+      pause(fmt::format("it refused an upload: HTTP status {}", response.status));
+    return response.arrived && response.status / 100 == 2;
   };
-  for (const auto& [name, bytes] :
-       {std::pair{meta_file, &files.meta}, {object_file, &files.object}, {source_file, &files.source}}) {
+  for (const auto& [name, bytes] : {std::pair{meta_file, &files.meta},
+                                    {object_file, &files.object},
+                                    {source_file, &files.source},
+                                    {signature_file, &files.signature}}) {
+    if (bytes->empty()) continue;
     record.push_back({name, sha256(*bytes), bytes->size()});
-    upload("/cas/" + record.back().sha256, *bytes);
+    if (!upload("/cas/" + record.back().sha256, *bytes)) return;
   }
-  upload("/ac/" + key, encode_action_result(record)); // last: a record names only what is there
+  if (upload("/ac/" + key, encode_action_result(record))) accept(); // last: a record names only what is there
 }
 
 } // namespace kiln

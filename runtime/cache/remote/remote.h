@@ -2,45 +2,54 @@
 #pragma once
 #include "runtime/cache/entry.h"
 #include "runtime/events.h"
-#include <atomic>
+#include "runtime/url.h"
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
 namespace kiln {
 
 struct RemoteOptions {
-  std::string url;                                               // "http://cache.example:8080"; empty: none
+  Url url;                                                       // "https://cache.example:8080"; empty: none
+  bool insecure = false;                                         // http:// is taken too
   bool write = false;                                            // upload what was compiled
   std::chrono::milliseconds connect_timeout{500}, timeout{3000}; // the second: of a whole transfer
+  std::chrono::milliseconds first_pause{1000}, most_pause{300000}; // after trouble; doubled each time
 };
+// Throws UserError unless the address is https, or `insecure`.
+void check_scheme(const Url& url, bool insecure);
 
 // /ac/KEY holds an ActionResult (the protocol buffer of Bazel's remote execution API) that names the files of the entry with
-// size and SHA-256; /cas/SHA256 holds each file. Every byte that arrives is checked against these digests. The first sign of
-// trouble (no connection, time-out, server error, wrong bytes) switches the server off for the rest of the run, with one
-// event: "remote_off". Thread-safe; nothing throws.
+// size and SHA-256; /cas/SHA256 holds each file. Every byte that arrives is checked against these digests. After trouble (no
+// connection, time-out, server error, wrong bytes) the server is not asked for a while, longer each time, and then with one
+// request; each pause is an event "remote_paused". Thread-safe; nothing but the constructor throws.
 class RemoteCache {
 public:
-  RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events);
+  RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events); // throws what check_scheme throws
 
   std::optional<EntryFiles> get(const std::string& key);
   void put(const std::string& key, const EntryFiles& files); // nothing unless options.write
+  void accept();                                             // what it gave was right: the next pause is a short one again
   void reject(const std::string& reason);                    // what it gave is not what was asked for
-  bool on() const { return on_; }
+  std::string shown() const { return options_.url.shown(); }
 
 private:
   struct Response {
-    bool arrived = false; // with a status; otherwise the server is off now
+    bool arrived = false; // with a status; otherwise the server is being left alone now
     long status = 0;
     std::string body;
   };
   Response transfer(const std::string& path, const std::string* upload, std::size_t most_bytes);
-  void off(const std::string& reason);
+  bool may_ask();
+  void pause(const std::string& reason);
 
   RemoteOptions options_;
   std::shared_ptr<EventLog> events_;
-  std::atomic<bool> on_{true};
+  std::mutex mutex_;
+  std::chrono::milliseconds pause_{0}; // the latest; zero: the server answers
+  std::chrono::steady_clock::time_point ask_again_{};
 };
 
 } // namespace kiln

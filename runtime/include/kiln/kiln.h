@@ -13,4 +13,4 @@
 #include "runtime/jit/jit.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device.h"
-#include "runtime/launch/interface.h"
+#include "runtime/launch/arguments/interface.h"

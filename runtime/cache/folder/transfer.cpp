@@ -1,0 +1,115 @@
+// Transfer: entries between caches and archives.
+#include "runtime/cache/folder/transfer.h"
+#include "gen/error.h"
+#include "runtime/cache/folder/archive.h"
+#include "runtime/digest.h"
+#include <fmt/format.h>
+#include <map>
+#include <sstream>
+
+namespace kiln {
+namespace {
+
+void leave_out(TransferReport& report, const std::string& key, const EntryProblem& problem) {
+  report.left_out.push_back(fmt::format("{}: {}", key, problem.what()));
+}
+
+// Publishes `files` under `key` if they are an intact entry of that key, signed where `signers` ask for it.
+void take(const std::string& key, const EntryFiles& files, const CacheFolder& to, const PublicKeys* signers, TransferReport& report) {
+  try {
+    if (signers != nullptr) signers->check(files);
+    const CachedKernel kernel = to.verify(files, key);
+    to.publish(key, files) ? ++report.taken : ++report.there;
+    to.add_compiler(field_of(kernel.key, "compiler"));
+  } catch (const EntryProblem& problem) {
+    leave_out(report, key, problem);
+  }
+}
+
+} // namespace
+
+TransferReport merge_folder(const CacheFolder& from, const CacheFolder& to, const PublicKeys* signers) {
+  TransferReport report;
+  for (const EntryInfo& entry : from.list()) {
+    try {
+      take(entry.key, from.read(entry.key), to, signers, report);
+    } catch (const EntryProblem& problem) {
+      leave_out(report, entry.key, problem);
+    }
+  }
+  return report;
+}
+
+TransferReport export_folder(const CacheFolder& from, std::ostream& archive) {
+  TransferReport report;
+  for (const EntryInfo& entry : from.list()) {
+    try {
+      const EntryFiles files = from.read(entry.key);
+      from.verify(files, entry.key);
+      const std::string folder = fmt::format("{}/{}/{}/", format_folder(), group_of(entry.key), entry.key);
+      if (!files.signature.empty()) write_archive_file(archive, folder + signature_file, files.signature);
+      write_archive_file(archive, folder + object_file, files.object);
+      write_archive_file(archive, folder + source_file, files.source);
+      write_archive_file(archive, folder + meta_file, files.meta); // last: on arrival the entry is complete with it
+      ++report.taken;
+    } catch (const EntryProblem& problem) {
+      leave_out(report, entry.key, problem);
+    }
+  }
+  end_archive(archive);
+  return report;
+}
+
+TransferReport push_folder(const CacheFolder& from, RemoteCache& to) {
+  TransferReport report;
+  for (const EntryInfo& entry : from.list()) {
+    try {
+      const EntryFiles files = from.read(entry.key);
+      from.verify(files, entry.key);
+      to.put(entry.key, files);
+      ++report.taken;
+    } catch (const EntryProblem& problem) {
+      leave_out(report, entry.key, problem);
+    }
+  }
+  return report;
+}
+
+TransferReport sign_folder(const CacheFolder& folder, const SigningKey& key) {
+  TransferReport report;
+  for (const EntryInfo& entry : folder.list()) {
+    try {
+      const EntryFiles files = folder.read(entry.key);
+      folder.verify(files, entry.key);
+      folder.sign(entry.key, key.sign(files));
+      ++report.taken;
+    } catch (const EntryProblem& problem) {
+      leave_out(report, entry.key, problem);
+    }
+  }
+  return report;
+}
+
+TransferReport import_archive(std::istream& archive, const std::string& name, const CacheFolder& to, const PublicKeys* signers) {
+  TransferReport report;
+  std::map<std::string, EntryFiles> partial; // by key; entries may come in any order of files
+  read_archive(archive, name, [&](const std::string& path, std::string bytes) {
+    std::vector<std::string> parts;
+    std::istringstream stream(path);
+    for (std::string part; std::getline(stream, part, '/');)
+      if (part != ".") parts.push_back(part);
+    if (parts.size() != 4 || parts[0] != format_folder() || !is_sha256(parts[2])) return; // not an entry's
+    EntryFiles& files = partial[parts[2]];
+    if (parts[3] == meta_file) files.meta = std::move(bytes);
+    if (parts[3] == object_file) files.object = std::move(bytes);
+    if (parts[3] == source_file) files.source = std::move(bytes);
+    if (parts[3] == signature_file) files.signature = std::move(bytes);
+    if (files.meta.empty() || files.object.empty() || files.source.empty()) return;
+    take(parts[2], files, to, signers, report);
+    partial.erase(parts[2]);
+  });
+  for (const auto& [key, files] : partial) report.left_out.push_back(key + ": some of its files are not in the archive");
+  return report;
+}
+
+} // namespace kiln

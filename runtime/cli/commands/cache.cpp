@@ -1,0 +1,333 @@
+// kiln cache: looking into kernel caches and keeping them in order. Each subcommand of it is one function here.
+#include "gen/error.h"
+#include "runtime/cache/cache.h"
+#include "runtime/cache/folder/compare.h"
+#include "runtime/cache/folder/transfer.h"
+#include "runtime/cli/command.h"
+#include "runtime/environment.h"
+#include "runtime/table.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <grp.h>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kiln::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Request {
+  std::string folder, key, file, other, group; // folder: KILN_CACHE_DIR when it is empty
+  std::vector<std::string> sources;
+  std::uint64_t max_mb = 0;
+  bool json = false, exit_code = false, quarantine = false, is_signed = false;
+};
+
+// What is only looked at may belong to anybody. What is written to, removed from, or taken over is trusted as the cache of a Jit is.
+enum class Use { look, take, write };
+
+CacheFolder open_folder(const std::string& given, Use use) {
+  const Environment environment = process_environment();
+  const std::filesystem::path folder = given.empty() ? environment.cache_dir : std::filesystem::path(given);
+  if (folder.empty()) throw UserError("kiln cache", "there is no cache folder", "name one, or set KILN_CACHE_DIR");
+  const bool own = given.empty();
+  return {folder,
+          {.writable = use == Use::write,
+           .trust = use == Use::look || environment.cache_trust_shared ? Trust::anyone : Trust::self,
+           .shipped = !own}};
+}
+
+// Null: no signatures are asked for.
+std::shared_ptr<const PublicKeys> signers() {
+  const std::filesystem::path file = process_environment().cache_public_key;
+  return file.empty() ? nullptr : PublicKeys::read(file);
+}
+
+std::string when(std::int64_t seconds) {
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+int list(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, Use::look);
+  Table table{
+      .header = {"KEY", "KERNEL", "ARCH", "BYTES", "USED (UTC)"}, .rows = {}, .right = {false, false, false, true, false}};
+  Json json = Json::array();
+  for (const EntryInfo& entry : cache.list()) {
+    std::string kernel = "(corrupt)", arch;
+    try {
+      const CachedKernel found = cache.verify(entry);
+      kernel = found.name;
+      arch = found.arch;
+    } catch (const EntryProblem&) { // `verify` says what is wrong
+    }
+    table.rows.push_back({entry.key.substr(0, 16), kernel, arch, std::to_string(entry.bytes), when(entry.used)});
+    json.push_back({{"key", entry.key}, {"kernel", kernel}, {"arch", arch}, {"bytes", entry.bytes}, {"used", entry.used}});
+  }
+  if (request.json)
+    fmt::print("{}\n", json.dump(2));
+  else
+    fmt::print("{}", to_text(table));
+  return ok;
+}
+
+EntryInfo entry_named(const CacheFolder& cache, const std::string& key) {
+  std::vector<EntryInfo> entries = cache.list();
+  std::erase_if(entries, [&](const EntryInfo& entry) { return !entry.key.starts_with(key); });
+  if (entries.size() != 1)
+    throw UserError(fmt::format("key '{}'", key),
+                    fmt::format("{} entries of {} begin with it", entries.size(), cache.path().string()),
+                    "take enough digits of a key that kiln cache ls prints");
+  return entries.front();
+}
+
+int show(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, Use::look);
+  const EntryInfo entry = entry_named(cache, request.key);
+  const CachedKernel kernel = cache.verify(entry);
+  if (request.json) {
+    fmt::print("{}", kernel.meta);
+    return ok;
+  }
+  const Json meta = Json::parse(kernel.meta);
+  fmt::print("{} for {}\npath      {}\nkey       {}\ncompiler  {}\n{}\n\n{}\n", kernel.name, kernel.arch, entry.path.string(),
+             entry.key, field_of(kernel.key, "compiler"), meta.at("schedule").get<std::string>(), field_of(kernel.key, "spec"));
+  fmt::print("facts {}\ncontract {}\n", meta.at("facts").dump(2), meta.at("contract").dump(2));
+  return ok;
+}
+
+int verify(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, request.quarantine ? Use::write : Use::look);
+  const auto keys = request.is_signed ? signers() : nullptr;
+  if (request.is_signed && !keys) throw UserError("kiln cache verify --signed", "no key is given", "set KILN_CACHE_PUBLIC_KEY");
+  int corrupt = 0, intact = 0, other = 0;
+  for (const EntryInfo& entry : cache.list()) {
+    try {
+      const EntryFiles files = cache.read(entry.key);
+      cache.verify(files, entry.key);
+      if (keys) keys->check(files);
+      ++intact;
+    } catch (const CorruptEntry& error) {
+      ++corrupt;
+      fmt::print("{}: {}\n", entry.path.string(), error.what());
+      if (request.quarantine) cache.quarantine(entry.key, error.what());
+    } catch (const EntryProblem& error) { // unreadable now, or not signed: no reason to move it away
+      ++other;
+      fmt::print("{}: {}\n", entry.path.string(), error.what());
+    }
+  }
+  fmt::print("{} intact, {} corrupt{}{}\n", intact, corrupt, corrupt > 0 && request.quarantine ? ", moved to quarantine" : "",
+             other == 0 ? "" : fmt::format(", {} unreadable or not signed", other));
+  return corrupt + other == 0 ? ok : kernel_failed;
+}
+
+int prune(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, Use::write);
+  std::uint64_t removed = cache.sweep(request.quarantine);
+  removed += cache.prune(request.max_mb << 20);
+  fmt::print("{} bytes removed\n", removed);
+  return ok;
+}
+
+int report(const TransferReport& transfer, const char* did) {
+  for (const std::string& entry : transfer.left_out) fmt::print(stderr, "left out: {}\n", entry);
+  fmt::print(stderr, "{} {}, {} were there, {} left out\n", transfer.taken, did, transfer.there, transfer.left_out.size());
+  return transfer.left_out.empty() ? ok : kernel_failed;
+}
+
+int export_to(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, Use::look);
+  if (request.file == "-") return report(export_folder(cache, std::cout), "exported");
+  std::ofstream file(request.file, std::ios::binary);
+  const TransferReport transfer = export_folder(cache, file);
+  file.close();
+  if (!file)
+    throw EnvironmentError("kiln cache export", fmt::format("{} could not be written", request.file),
+                           "name another file, or free space");
+  return report(transfer, "exported");
+}
+
+int import_from(const Request& request) {
+  std::ifstream file(request.file, std::ios::binary);
+  if (!file && request.file != "-") throw UserError(request.file, "it cannot be read", "give a file that kiln cache export made");
+  return report(import_archive(request.file == "-" ? std::cin : file, request.file, open_folder(request.folder, Use::write),
+                               signers().get()),
+                "imported");
+}
+
+int merge(const Request& request) {
+  const CacheFolder to = open_folder(request.folder, Use::write);
+  const auto keys = signers();
+  TransferReport sum;
+  for (const std::string& source : request.sources) {
+    const TransferReport one = merge_folder(open_folder(source, Use::take), to, keys.get());
+    sum.taken += one.taken;
+    sum.there += one.there;
+    sum.left_out.insert(sum.left_out.end(), one.left_out.begin(), one.left_out.end());
+  }
+  return report(sum, "taken");
+}
+
+int sign(const Request& request) {
+  return report(sign_folder(open_folder(request.folder, Use::write), SigningKey::read(request.file)), "signed");
+}
+
+int push(const Request& request) {
+  const auto events = std::make_shared<EventLog>(log_to_stderr());
+  RemoteOptions options = cache_options(process_environment()).remote;
+  if (options.url.empty()) throw UserError("kiln cache push", "there is no remote", "set KILN_CACHE_URL");
+  options.write = true;
+  RemoteCache remote(std::move(options), events);
+  const int result = report(push_folder(open_folder(request.folder, Use::take), remote), "sent");
+  return events->counts().empty() ? result : kernel_failed;
+}
+
+// For one user, or for all of a group: then new files are the group's by the setgid bit, whoever makes them.
+int init(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, Use::write);
+  if (!request.group.empty()) {
+    const group* found = getgrnam(request.group.c_str());
+    if (found == nullptr) throw UserError("group " + request.group, "there is none of that name", "name one that getent group lists");
+    if (fchown(cache.root().descriptor(), static_cast<uid_t>(-1), found->gr_gid) != 0 ||
+        fchmod(cache.root().descriptor(), S_ISGID | 0770) != 0)
+      throw EnvironmentError("kiln cache init", fmt::format("{}: {}", cache.path().string(), std::strerror(errno)),
+                             "give a folder of your own, and a group that you are a member of");
+    fmt::print("{} is for the group {}; its members set KILN_CACHE_DIR={} and KILN_CACHE_TRUST_SHARED=1\n", cache.path().string(),
+               request.group, cache.path().string());
+  }
+  return ok;
+}
+
+int stats(const Request& request) {
+  const CacheFolder cache = open_folder(request.folder, Use::look);
+  std::map<std::string, std::size_t> archs, compilers, kernels;
+  std::uint64_t bytes = 0, corrupt = 0;
+  const std::vector<EntryInfo> entries = cache.list();
+  for (const EntryInfo& entry : entries) {
+    bytes += entry.bytes;
+    try {
+      const CachedKernel kernel = cache.verify(entry);
+      ++archs[kernel.arch];
+      ++kernels[kernel.name];
+      ++compilers[field_of(kernel.key, "compiler")];
+    } catch (const EntryProblem&) {
+      ++corrupt;
+    }
+  }
+  const std::size_t quarantined = cache.quarantined();
+  if (request.json) {
+    fmt::print("{}\n", Json{{"folder", cache.path().string()},
+                            {"entries", entries.size()},
+                            {"bytes", bytes},
+                            {"corrupt", corrupt},
+                            {"quarantined", quarantined},
+                            {"archs", archs},
+                            {"kernels", kernels},
+                            {"compilers", compilers}}
+                           .dump(2));
+    return ok;
+  }
+  fmt::print("{}: {} entries, {} bytes, {} corrupt, {} in quarantine\n", cache.path().string(), entries.size(), bytes, corrupt,
+             quarantined);
+  for (const auto* counts : {&archs, &compilers, &kernels})
+    for (const auto& [name, count] : *counts) fmt::print("  {:>6}  {}\n", count, name);
+  return ok;
+}
+
+int diff(const Request& request) {
+  const std::vector<KernelComparison> kernels =
+      compare_folders(open_folder(request.folder, Use::look), open_folder(request.other, Use::look));
+  int changed = 0;
+  Json json = Json::array();
+  for (const KernelComparison& kernel : kernels) {
+    const bool one_only = kernel.before_key.empty() || kernel.after_key.empty();
+    Json changes = Json::array();
+    for (const FactChange& change : kernel.changes)
+      changes.push_back({{"fact", change.fact}, {"before", change.before}, {"after", change.after}});
+    json.push_back({{"kernel", kernel.kernel},
+                    {"arch", kernel.arch},
+                    {"before", kernel.before_key},
+                    {"after", kernel.after_key},
+                    {"same_code", kernel.same_code},
+                    {"changes", changes}});
+    if (!one_only && kernel.changes.empty()) continue;
+    ++changed;
+    if (request.json) continue;
+    fmt::print("{} {} {}\n", kernel.kernel, kernel.arch,
+               kernel.before_key.empty()  ? "only in the second"
+               : kernel.after_key.empty() ? "only in the first"
+                                          : "");
+    for (const FactChange& change : kernel.changes) fmt::print("  {}: {} -> {}\n", change.fact, change.before, change.after);
+  }
+  if (request.json)
+    fmt::print("{}\n", json.dump(2));
+  else
+    fmt::print("{} kernels, {} changed\n", kernels.size(), changed);
+  return request.exit_code && changed > 0 ? kernel_failed : ok;
+}
+
+} // namespace
+
+Command make_cache(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("cache", "Look into a kernel cache, and keep it in order");
+  app->require_subcommand(1);
+  const auto request = std::make_shared<Request>();
+  const auto chosen = std::make_shared<int (*)(const Request&)>(nullptr);
+  const auto add = [&](const char* name, const char* doc, int (*run)(const Request&)) {
+    CLI::App* sub = app->add_subcommand(name, doc);
+    sub->callback([chosen, run] { *chosen = run; });
+    return sub;
+  };
+  const auto add_folder = [&](CLI::App* sub) { sub->add_option("-c,--cache", request->folder, "The cache (KILN_CACHE_DIR)"); };
+  const auto add_json = [&](CLI::App* sub) { sub->add_flag("--json", request->json, "Print one JSON document"); };
+
+  CLI::App* sub = add("ls", "List the entries", list);
+  add_folder(sub), add_json(sub);
+  sub = add("show", "Show one entry: request, schedule, ISA facts, verdict", show);
+  sub->add_option("key", request->key, "The first digits of its key")->required();
+  add_folder(sub), add_json(sub);
+  sub = add("verify", "Check every byte of every entry against its checksums; exit code 1 if one is corrupt", verify);
+  sub->add_flag("--quarantine", request->quarantine, "Move corrupt entries away");
+  sub->add_flag("--signed", request->is_signed, "Ask for a signature of KILN_CACHE_PUBLIC_KEY too");
+  add_folder(sub);
+  sub = add("prune", "Remove what was used longest ago, and what crashed processes left", prune);
+  sub->add_option("--max-mb", request->max_mb, "What may stay, in MiB")->required();
+  sub->add_flag("--quarantine", request->quarantine, "Remove what is in quarantine too");
+  add_folder(sub);
+  sub = add("export", "Write all entries to a tar archive", export_to);
+  sub->add_option("file", request->file, "The archive; - is the standard output")->required();
+  add_folder(sub);
+  sub = add("import", "Take the entries of an archive, each one verified", import_from);
+  sub->add_option("file", request->file, "The archive; - is the standard input")->required();
+  add_folder(sub);
+  sub = add("merge", "Take the entries of other caches, each one verified", merge);
+  sub->add_option("sources", request->sources, "The caches to take from")->required();
+  sub->add_option("-o,--output,-c,--cache", request->folder, "The cache to fill (KILN_CACHE_DIR)");
+  sub = add("init", "Make a cache, for yourself or for a group", init);
+  sub->add_option("--shared", request->group, "The group whose members may read and write it");
+  add_folder(sub);
+  sub = add("sign", "Sign every entry that is intact", sign);
+  sub->add_option("--key", request->file, "An Ed25519 private key in PEM (openssl genpkey -algorithm ed25519)")->required();
+  add_folder(sub);
+  sub = add("push", "Send all entries to KILN_CACHE_URL, with their signatures", push);
+  add_folder(sub);
+  sub = add("stats", "Count entries by kernel, architecture and compiler", stats);
+  add_folder(sub), add_json(sub);
+  sub = add("diff", "Compare the ISA facts of the same kernels in two caches", diff);
+  sub->add_option("before", request->folder, "A cache")->required();
+  sub->add_option("after", request->other, "Another")->required();
+  sub->add_flag("--exit-code", request->exit_code, "End with 1 if anything differs");
+  add_json(sub);
+  return {app, [request, chosen] { return (*chosen)(*request); }};
+}
+
+} // namespace kiln::cli

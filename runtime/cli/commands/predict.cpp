@@ -1,0 +1,51 @@
+// kiln predict: how long a kernel would take on a chip, from its code object and a launch; needs no GPU.
+#include "gen/error.h"
+#include "isa_checks/timing/predict.h"
+#include "runtime/cli/command.h"
+#include "runtime/cli/output.h"
+#include "runtime/cli/commands/predict_launch.h"
+#include <fmt/format.h>
+#include <memory>
+
+namespace kiln::cli {
+namespace {
+
+struct Request {
+  PredictLaunch launch;
+  std::string chip, cache = "cold", html;
+  bool json = false, quick = false;
+};
+
+timing::CacheState cache_state(const std::string& name) {
+  for (const auto state : {timing::CacheState::cold, timing::CacheState::mall, timing::CacheState::l2})
+    if (name == timing::to_string(state)) return state;
+  throw UserError("--cache " + name, "it is no state of the caches", "use cold, mall or l2");
+}
+
+int run(const Request& request) {
+  if (request.chip.empty()) throw UserError("--chip", "none was given", "use one of " + timing::chip_names());
+  const timing::Chip& chip = timing::chip(request.chip);
+  const timing::CacheState cache = cache_state(request.cache);
+  const timing::Record record = record_launch(request.launch, chip);
+  const timing::Prediction p = timing::predict(record, chip, {.cache = cache, .changes = !request.quick, .spans = !request.html.empty()});
+  if (!request.html.empty()) write_file(request.html, timing::to_html(p));
+  if (request.json) fmt::print("{}\n", timing::to_json(p));
+  else fmt::print("{}", timing::to_text(p));
+  return ok;
+}
+
+} // namespace
+
+Command make_predict(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("predict", "Predict how long a kernel takes on a chip, from its code object and a launch; needs no GPU");
+  const auto request = std::make_shared<Request>();
+  add_launch_options(*app, request->launch);
+  app->add_option("--chip", request->chip, "Chip: " + timing::chip_names());
+  app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")->capture_default_str();
+  app->add_flag("--quick", request->quick, "Leave out what changes would give");
+  app->add_flag("--json", request->json, "Print one JSON document");
+  app->add_option("--html", request->html, "Write a page with a timeline of one CU to this file");
+  return {app, [request] { return run(*request); }};
+}
+
+} // namespace kiln::cli

@@ -1,0 +1,65 @@
+// A launch for a prediction: a spec's kernel on buffers of zeros, or a kernel of a code object.
+#include "runtime/cli/commands/predict_launch.h"
+#include "gen/error.h"
+#include "isa_checks/timing/predict.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/record.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::cli {
+namespace {
+
+std::map<std::string, std::int64_t> sizes_of(const PredictLaunch& launch, const KernelSpec& spec) {
+  if (launch.rows < 1) throw UserError("--rows", fmt::format("{} is no size to predict", launch.rows), "give 1 or more");
+  std::map<std::string, std::int64_t> sizes = named_sizes(launch.sizes, spec);
+  for (const Dim& dim : spec.dynamic_dims())
+    sizes.try_emplace(dim.name(), std::clamp(launch.rows, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size))));
+  return sizes;
+}
+
+timing::Record record_spec(const PredictLaunch& launch, const timing::Chip& chip) {
+  const Target chosen = target(std::string(chip.arch));
+  const KernelSpec spec = chosen_spec(launch.kernel, chosen);
+  const std::map<std::string, std::int64_t> sizes = sizes_of(launch, spec);
+  CompileOptions compile;
+  compile.environment = process_environment();
+  const BuiltKernel built = build_kernel(spec, chosen, compile, launch.overrides);
+  return record_kernel(spec, built.source, built.object, sizes);
+}
+
+} // namespace
+
+void add_launch_options(CLI::App& app, PredictLaunch& launch) {
+  add_kernel_options(app, launch.kernel);
+  app.remove_option(app.get_option("kernel")); // --object does without it, and has a --kernel of its own
+  app.add_option("spec", launch.kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
+  app.add_option("--rows", launch.rows, "Size of every run-time dimension, moved into its bounds")->capture_default_str();
+  app.add_option("--size", launch.sizes, "Size of one run-time dimension, NAME=SIZE; may be repeated")->delimiter(',');
+  app.add_option("--set", launch.overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
+  app.add_option("--object", launch.object.object, "Predict a kernel of this code object in place of a spec");
+  app.add_option("--kernel", launch.object.kernel, "With --object: the kernel");
+  app.add_option("--grid", launch.object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
+  app.add_option("--block", launch.object.block, "With --object: work items of a workgroup");
+  app.add_option("--lds", launch.object.dynamic_lds, "With --object: bytes of LDS beyond the static ones");
+  app.add_option("--arg", launch.object.arguments, "With --object, in order: NAME=FILE, zeros:BYTES, i32:N, i64:N, f32:X");
+}
+
+timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip) {
+  const ObjectRun& object = launch.object;
+  if (object.object.empty()) {
+    if (launch.kernel.kernel.empty())
+      throw UserError("kiln predict", "neither a kernel nor --object was given", "name a kernel of the catalogue (kiln list), or --object FILE");
+    if (!object.kernel.empty() || !object.grid.empty() || object.block != 0 || !object.arguments.empty())
+      throw UserError("kiln predict", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
+    return record_spec(launch, chip);
+  }
+  if (!launch.kernel.kernel.empty())
+    throw UserError("kiln predict", fmt::format("both '{}' and --object were given", launch.kernel.kernel), "give one of them");
+  if (object.kernel.empty()) throw UserError("--object", "no kernel of it was named", "add --kernel NAME");
+  ObjectLaunch prepared = prepare_object(object);
+  timing::check_fits(prepared.object, chip);
+  return timing::record(prepared.object, prepared.kernel, prepared.grid, prepared.arguments, prepared.memory);
+}
+
+} // namespace kiln::cli

@@ -1,0 +1,156 @@
+// emulate: device memory from tensors, the argument block, and tensors from device memory.
+#include "runtime/launch/emulated/emulate.h"
+#include "gen/error.h"
+#include "gen/spec/preshuffle.h"
+#include "isa_checks/object/code_object.h"
+#include "runtime/launch/arguments/argument_block.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+constexpr std::byte unwritten{0xcd}; // outputs before the kernel
+constexpr std::byte padding{0xff};   // NaN in every floating type
+
+// A tensor in device memory: rows of `row` elements, `stride` elements apart.
+struct Placed {
+  std::uint64_t address = 0;
+  std::int64_t rows = 1, row = 1, stride = 1;
+};
+
+class Emulation {
+public:
+  Emulation(const KernelSpec& spec, const KernelSource& source, const Inputs& inputs)
+      : spec_(spec), source_(source), inputs_(inputs), sizes_(dim_sizes(spec, inputs)), inputs_of_spec_(spec.inputs()) {}
+
+  EmulatedRun run(const CodeObject& object, const exec::ExecOptions& options, int launches) {
+    for (const KernelArgument& a : source_.arguments) place(a);
+    ArgumentBlock block(source_.arguments);
+    for (const KernelArgument& a : source_.arguments) block.put(a, bits(a));
+    const std::vector<std::byte> arguments = block.take();
+    EmulatedRun done;
+    const std::uint32_t blocks =
+        workgroups(source_.name, source_.launch, [&](const std::string& dim) { return sizes_.at(dim); });
+    if (blocks > 0) {
+      const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
+      const exec::Grid grid{.workgroups = {blocks, 1, 1},
+                            .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
+      for (int i = 0; i < launches && done.result.defects.empty(); ++i)
+        done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
+    } else {
+      done.result.completed = true;
+    }
+    for (const Output& output : spec_.outputs()) done.outputs.emplace(output.name, fetch(output));
+    for (const KernelArgument& a : source_.arguments)
+      if (a.kind == ArgumentKind::workspace) {
+        const std::span<const std::byte> bytes = memory_.bytes(placed_.at(a.name).address);
+        done.workspace.assign(bytes.begin(), bytes.end());
+      }
+    return done;
+  }
+
+private:
+  const Expr& input(const std::string& name) const {
+    return *std::ranges::find_if(inputs_of_spec_, [&](const Expr& e) { return e->name == name; });
+  }
+  const Output& output(const std::string& name) const { return *std::ranges::find(spec_.outputs(), name, &Output::name); }
+
+  std::vector<std::int64_t> sizes(const Shape& shape) const {
+    std::vector<std::int64_t> result;
+    for (const Dim& dim : shape) result.push_back(dim.is_dynamic() ? sizes_.at(dim.name()) : dim.size());
+    return result;
+  }
+
+  void place(const KernelArgument& a) {
+    if (a.kind == ArgumentKind::workspace) { // zero at first
+      placed_[a.name].address = memory_.allocate(a.name, static_cast<std::size_t>(source_.workspace_bytes), true);
+      std::ranges::fill(memory_.bytes(placed_[a.name].address), std::byte{0});
+    }
+    if (a.kind != ArgumentKind::input && a.kind != ArgumentKind::in_place && a.kind != ArgumentKind::output) return;
+    const bool is_output = a.kind == ArgumentKind::output;
+    if (!is_output && input(a.name)->layout == Layout::preshuffled) return place_preshuffled(a);
+    const std::vector<std::int64_t> shape = sizes(is_output ? output(a.name).value.shape() : input(a.name).shape());
+    Placed p;
+    for (std::size_t i = 0; i < shape.size(); ++i) (i == 0 && shape.size() > 1 ? p.rows : p.row) *= shape[i];
+    p.stride = p.row;
+    for (const KernelArgument& s : source_.arguments)
+      if (s.kind == ArgumentKind::stride && s.tensor == a.name)
+        p.stride = (p.row + s.alignment - 1) / s.alignment * s.alignment + s.alignment;
+    const auto size = static_cast<std::size_t>(size_bytes(a.dtype));
+    const std::size_t elements = p.rows > 0 ? static_cast<std::size_t>((p.rows - 1) * p.stride + p.row) : 0;
+    p.address = memory_.allocate(a.name, elements * size, a.kind != ArgumentKind::input);
+    const std::span<std::byte> bytes = memory_.bytes(p.address);
+    std::ranges::fill(bytes, is_output ? unwritten : padding);
+    if (!is_output) {
+      const Tensor& tensor = inputs_.tensors.at(a.name);
+      for (std::int64_t r = 0; r < p.rows; ++r)
+        for (std::int64_t c = 0; c < p.row; ++c) {
+          const std::uint32_t bits = tensor.bits(r * p.row + c);
+          std::memcpy(&bytes[static_cast<std::size_t>(r * p.stride + c) * size], &bits, size);
+        }
+    }
+    placed_[a.name] = p;
+  }
+
+  void place_preshuffled(const KernelArgument& a) {
+    const Tensor& tensor = inputs_.tensors.at(a.name);
+    const std::vector<std::byte> bytes = preshuffle(tensor.data(), tensor.shape()[0], tensor.shape()[1] * size_bytes(a.dtype));
+    placed_[a.name].address = memory_.allocate(a.name, bytes.size(), false);
+    std::ranges::copy(bytes, memory_.bytes(placed_[a.name].address).begin());
+  }
+
+  std::uint64_t bits(const KernelArgument& a) const {
+    switch (a.kind) {
+    case ArgumentKind::input:
+    case ArgumentKind::in_place:
+    case ArgumentKind::output:
+    case ArgumentKind::workspace:
+      return placed_.at(a.name).address;
+    case ArgumentKind::scalar:
+      return scalar_bits(source_.name, a, inputs_.scalars.at(a.name));
+    case ArgumentKind::size:
+      return static_cast<std::uint64_t>(sizes_.at(a.name));
+    case ArgumentKind::stride:
+      return static_cast<std::uint64_t>(placed_.at(a.tensor).stride);
+    }
+    throw InternalError("unknown ArgumentKind");
+  }
+
+  Tensor fetch(const Output& o) {
+    Tensor tensor(o.dtype, sizes(o.value.shape()));
+    const Placed& p = placed_.at(o.in_place_of.empty() ? o.name : o.in_place_of);
+    const auto size = static_cast<std::size_t>(size_bytes(o.dtype));
+    const std::span<const std::byte> bytes = memory_.bytes(p.address);
+    for (std::int64_t r = 0; r < p.rows; ++r)
+      for (std::int64_t c = 0; c < p.row; ++c) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &bytes[static_cast<std::size_t>(r * p.stride + c) * size], size);
+        tensor.set_bits(r * p.row + c, bits);
+      }
+    return tensor;
+  }
+
+  const KernelSpec& spec_;
+  const KernelSource& source_;
+  const Inputs& inputs_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::vector<Expr> inputs_of_spec_;
+  std::map<std::string, Placed> placed_;
+  exec::Memory memory_;
+};
+
+} // namespace
+
+EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
+                    const exec::ExecOptions& options, int launches) {
+  return Emulation(spec, source, inputs).run(object, options, launches);
+}
+
+BoundsOptions bounds_options(const Schedule& schedule) {
+  const auto depth = addition_depth(schedule);
+  return depth ? BoundsOptions{.addition_depth = *depth} : BoundsOptions{};
+}
+
+} // namespace kiln
