@@ -1,8 +1,91 @@
-// Assembly of a kernel.
+// Assembly of a kernel: its arguments, signature and launch around what a family emits.
 #include "gen/emit/assemble.h"
+#include "gen/emit/values.h"
+#include "gen/error.h"
+#include "gen/spec/names.h"
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
 
 namespace kiln {
+namespace {
+
+KernelArgument pointer(const std::string& name, ArgumentKind kind, DType type, int alignment) {
+  return {.name = name, .kind = kind, .dtype = type, .size = 8, .alignment = alignment};
+}
+KernelArgument number(const std::string& name, ArgumentKind kind, DType type) {
+  return {.name = name, .kind = kind, .dtype = type, .size = 4};
+}
+
+// What the products read, each once: a and the matrices b, 16 bytes at a time, and their scales by the element.
+std::vector<KernelArgument> product_operands(const Plan& plan) {
+  std::vector<KernelArgument> list;
+  const auto add = [&](const Expr& e, int alignment) {
+    if (std::ranges::find(list, e->name, &KernelArgument::name) == list.end())
+      list.push_back(pointer(e->name, ArgumentKind::input, e.dtype(), alignment));
+  };
+  for (const Product& p : plan.products) {
+    add(p.a, 16);
+    add(p.b, 16);
+    for (const Expr& scale : p.scales) add(scale, size_bytes(scale.dtype()));
+  }
+  return list;
+}
+
+KernelArgument tensor_pointer(const Body& body, const TensorPlan& t, const Access& access) {
+  const int alignment = t.extent == Extent::element ? access.bytes(t.dtype) : size_bytes(t.dtype);
+  KernelArgument a = pointer(t.name, t.output ? ArgumentKind::output : ArgumentKind::input, t.dtype, alignment);
+  for (const TensorPlan& o : body.tensors)
+    if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.name;
+  return a;
+}
+
+// Pointers first: the operands of products, tensors in the order of the plan, the workspace of `workspace_bytes` if any; then
+// scalars, run-time sizes and strides.
+std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& access, std::int64_t workspace_bytes) {
+  std::vector<KernelArgument> list = product_operands(plan);
+  for (const TensorPlan& t : plan.body.tensors)
+    if (t.in_place_of.empty() && !find_product(plan.products, t.name)) list.push_back(tensor_pointer(plan.body, t, access));
+  if (workspace_bytes > 0) list.push_back(pointer(workspace_name(plan), ArgumentKind::workspace, u8, 256));
+  for (const Expr& s : plan.body.scalars) list.push_back(number(s->name, ArgumentKind::scalar, s.dtype()));
+  for (const Dim& dim : plan.body.dynamic_dims) list.push_back(number(dim.name(), ArgumentKind::size, i32));
+  for (const TensorPlan& t : plan.body.tensors) {
+    if (t.layout != Layout::strided || !t.in_place_of.empty()) continue;
+    KernelArgument& stride = list.emplace_back(number(t.name + "_stride", ArgumentKind::stride, i32));
+    stride.tensor = t.name;
+    stride.alignment = t.extent == Extent::element ? access.stride_multiple() : 1;
+  }
+  int offset = 0;
+  for (KernelArgument& a : list) a.offset = std::exchange(offset, offset + a.size);
+  return list;
+}
+
+std::string parameter(const Plan& plan, const KernelArgument& a) {
+  switch (a.kind) {
+  case ArgumentKind::input: return fmt::format("const {}* __restrict__ {}", device_type(a.dtype), a.name);
+  case ArgumentKind::output:
+  case ArgumentKind::in_place: return fmt::format("{}* __restrict__ {}", device_type(a.dtype), a.name);
+  case ArgumentKind::scalar: return fmt::format("{} {}", device_type(a.dtype), a.name);
+  case ArgumentKind::size: return "u32 " + a.name;
+  case ArgumentKind::stride: // never used when the first dimension has size 1
+    return (plan.body.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name;
+  case ArgumentKind::workspace: return "void* __restrict__ " + a.name;
+  }
+  throw InternalError("unknown ArgumentKind");
+}
+
+std::string parameters(const Plan& plan, const std::vector<KernelArgument>& arguments) {
+  std::vector<std::string> list;
+  for (const KernelArgument& a : arguments) list.push_back(parameter(plan, a));
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+} // namespace
+
+int Access::bytes(DType type) const { return ragged ? size_bytes(type) : std::min(16, vec * size_bytes(type)); }
+
+std::string workspace_name(const Plan& plan) { return unused_name("workspace", SpecGraph::as_spelled(plan.spec).names); }
 
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts) {
   KernelSource source{.name = plan.spec.name(),
@@ -10,7 +93,6 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
                       .text = {},
                       .arguments = kernel_arguments(plan, parts.access, parts.workspace_bytes),
                       .launch = {.threads = parts.threads_per_block,
-                                 .dims = {},
                                  .units_per_block = parts.units_per_block,
                                  .blocks_per_unit = parts.blocks_per_unit},
                       .workspace_bytes = parts.workspace_bytes};
@@ -24,7 +106,7 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
   source.text = fmt::format("// {} for {}. Generated by Kiln: edit the spec, not this.\n#include \"{}.h\"\n\nnamespace kiln {{\n\n{}\n",
                             source.name, source.arch, parts.door, parts.config);
   source.text += fmt::format("KILN_KERNEL({}) {}void {}({}) {{\n{}}}\n\n}} // namespace kiln\n", parts.threads, parts.attributes,
-                             source.name, parameter_text(plan, source.arguments), parts.body);
+                             source.name, parameters(plan, source.arguments), parts.body);
   return source;
 }
 

@@ -1,9 +1,18 @@
 // Assembly of a kernel: what a family emits, with the signature, arguments and launch that all kernels have.
 #pragma once
-#include "gen/emit/arguments.h"
 #include "gen/emit/kernel_source.h"
+#include "gen/plan/plan.h"
+#include <string>
 
 namespace kiln {
+
+// How a schedule accesses tensors of elements: `vec` at a time, or single ones when rows end within a vector.
+struct Access {
+  int vec = 1;
+  bool ragged = false;
+  int bytes(DType type) const; // that its address is a multiple of
+  int stride_multiple() const { return ragged ? 1 : vec; } // elements that strides are a multiple of
+};
 
 struct KernelParts {
   std::string door;            // the header in templates/, without ".h"
@@ -17,6 +26,9 @@ struct KernelParts {
   std::int64_t units_per_block = 1, blocks_per_unit = 1;
   std::int64_t workspace_bytes = 0;
 };
+
+// "workspace", or a longer name when the spec uses that one itself.
+std::string workspace_name(const Plan& plan);
 
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts);
 

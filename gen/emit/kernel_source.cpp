@@ -34,23 +34,8 @@ void inline_headers(std::string_view text, std::set<std::string, std::less<>>& d
 } // namespace
 
 std::string_view to_string(ArgumentKind kind) {
-  switch (kind) {
-  case ArgumentKind::input:
-    return "input";
-  case ArgumentKind::output:
-    return "output";
-  case ArgumentKind::in_place:
-    return "in_place";
-  case ArgumentKind::scalar:
-    return "scalar";
-  case ArgumentKind::size:
-    return "size";
-  case ArgumentKind::stride:
-    return "stride";
-  case ArgumentKind::workspace:
-    return "workspace";
-  }
-  throw InternalError("unknown ArgumentKind");
+  constexpr std::string_view names[] = {"input", "output", "in_place", "scalar", "size", "stride", "workspace"}; // in the enum's order
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::uint64_t Launch::blocks(const std::function<std::int64_t(const std::string& dim)>& size_of) const {

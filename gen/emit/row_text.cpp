@@ -1,5 +1,6 @@
 // Row text: pointers, strides and offsets of rows.
 #include "gen/emit/row_text.h"
+#include "gen/spec/names.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,11 +21,7 @@ std::string size_text(std::span<const Shape> dims) {
   return fmt::format("{}", fmt::join(factors, " * "));
 }
 
-std::string outer_index(const Body& body, std::size_t d) {
-  std::string name = fmt::format("index{}", d);
-  while (std::ranges::any_of(body.tensors, [&](const TensorPlan& t) { return t.name == name; })) name = "kiln_" + name;
-  return name;
-}
+std::string outer_index(const Body& body, std::size_t d) { return unused_name(fmt::format("index{}", d), body.names); }
 
 RowArguments row_arguments(const Body& body, const TensorPlan& t) {
   const std::string pointer = t.in_place_of.empty() ? t.name : t.in_place_of;

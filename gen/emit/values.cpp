@@ -2,6 +2,7 @@
 #include "gen/emit/values.h"
 #include "gen/emit/row_text.h"
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -22,23 +23,13 @@ std::string literal(float value) {
 bool takes_f16(Op op) { return op == Op::exp || op == Op::sigmoid || op == Op::silu; }
 
 std::string_view reducer(Op op) {
-  switch (op) {
+  switch (row_form(op)) {
   case Op::row_sum:
-  case Op::row_mean:
-  case Op::group_sum:
-  case Op::group_mean:
-    return "SumOf";
-  case Op::row_max:
-  case Op::group_max:
-    return "MaxOf";
-  case Op::row_min:
-  case Op::group_min:
-    return "MinOf";
-  case Op::row_absmax:
-  case Op::group_absmax:
-    return "AbsMaxOf";
-  default:
-    throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
+  case Op::row_mean: return "SumOf";
+  case Op::row_max: return "MaxOf";
+  case Op::row_min: return "MinOf";
+  case Op::row_absmax: return "AbsMaxOf";
+  default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
   }
 }
 
@@ -55,9 +46,6 @@ struct ValueEmitter::Factor {
 ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
     : body_(body), target_(target), passes_(passes), space_(std::move(space)), feeds_sum_(body.values.size(), false),
       accumulators_(static_cast<std::size_t>(body.passes)) {
-  for (const TensorPlan& t : body.tensors) user_names_.insert(t.name);
-  for (const Expr& s : body.scalars) user_names_.insert(s->name);
-  for (const Dim& d : body.dynamic_dims) user_names_.insert(d.name());
   for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
       for (const Expr& operand : v.expr.operands())
@@ -85,7 +73,7 @@ PassText ValueEmitter::pass_body(int p) {
   inside_ = &text.inside;
   known_in_pass_.clear();
   const Pass& pass = passes_[static_cast<std::size_t>(p)];
-  for (const int index : pass.takes) known_in_pass_[&body_.values[static_cast<std::size_t>(index)].expr.node()] = kept_chunk(index);
+  for (const int index : pass.takes) known_in_pass_[&body_.value(index).expr.node()] = kept_chunk(index);
   for (const Value& v : body_.values)
     if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) {
       const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
@@ -105,15 +93,13 @@ PassText ValueEmitter::pass_body(int p) {
     }
   }
   for (const int index : pass.keeps) {
-    const Expr& expr = body_.values[static_cast<std::size_t>(index)].expr;
+    const Expr& expr = body_.value(index).expr;
     text.inside += fmt::format("    {}.put(at, {});\n", fresh(fmt::format("kept{}", index)), chunk(expr));
   }
   inside_ = nullptr;
   outside_ = nullptr;
   return text;
 }
-
-std::vector<std::string> ValueEmitter::accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
 
 std::string ValueEmitter::section_outputs(int level) {
   std::string text;
@@ -130,16 +116,13 @@ std::string ValueEmitter::section_outputs(int level) {
 }
 
 std::string ValueEmitter::kept_chunk(int index) const {
-  const Expr& expr = body_.values[static_cast<std::size_t>(index)].expr;
+  const Expr& expr = body_.value(index).expr;
   return expr.op() == Op::input ? expr->name : variable(expr);
 }
 
 std::string ValueEmitter::variable(const Expr& expr) const { return fresh(fmt::format("v{}", index_of(expr))); }
 
-std::string ValueEmitter::fresh(std::string base) const {
-  while (user_names_.contains(base)) base = "kiln_" + base;
-  return base;
-}
+std::string ValueEmitter::fresh(std::string base) const { return unused_name(std::move(base), body_.names); }
 
 std::string ValueEmitter::line(std::string_view type, const Expr& expr, const std::string& text) {
   const bool in_pass = value(expr).extent > Extent::row;
@@ -217,30 +200,23 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     return line("f32", expr,
                 fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
-  case OpKind::ungroup:
-    return lane(expr.operands()[0]);
-  case OpKind::group_reduce:
-    return line("f32", expr, group_reduction(expr));
+  case OpKind::ungroup: return lane(expr.operands()[0]);
+  case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::row_reduce: {
     const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
     if (expr.op() != Op::row_mean) return total;
     return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(body_.cols))));
   }
-  default:
-    return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
+  default: return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
   }
 }
 
 std::string ValueEmitter::compute_chunk(const Expr& expr) {
   switch (info(expr.op()).kind) {
-  case OpKind::leaf:
-    return expr->name; // a stream of this pass: a parameter of its body
-  case OpKind::cast:
-    return cast_chunk(expr);
-  case OpKind::ungroup:
-    return chunk(expr.operands()[0]);
-  default:
-    return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
+  case OpKind::leaf: return expr->name; // a stream of this pass: a parameter of its body
+  case OpKind::cast: return cast_chunk(expr);
+  case OpKind::ungroup: return chunk(expr.operands()[0]);
+  default: return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
   }
 }
 
@@ -343,13 +319,11 @@ void ValueEmitter::reduce_in_pass(const Expr& reduction) {
     const Expr &a = x.operands()[0], &b = x.operands()[1];
     const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
     if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
-      const std::string text = fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
-      *inside_ += text;
+      *inside_ += fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
       return;
     }
   }
-  const std::string text = fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
-  *inside_ += text;
+  *inside_ += fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
 }
 
 } // namespace kiln

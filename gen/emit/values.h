@@ -2,7 +2,6 @@
 #pragma once
 #include "gen/plan/passes.h"
 #include "gen/plan/target.h"
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,7 +24,7 @@ public:
 
   std::string load_lane_inputs(); // loads of scalar and row inputs
   PassText pass_body(int pass);   // adds accumulators that the pass fills
-  std::vector<std::string> accumulators(int pass) const;
+  const std::vector<std::string>& accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
   std::string section_outputs(int level); // row outputs that can be had once `level` reductions are complete
   // `base`, or a longer name when the spec uses that one itself.
   std::string fresh(std::string base) const;
@@ -34,7 +33,7 @@ public:
 private:
   struct Factor;
   const Value& value(const Expr& expr) const { return body_.value(expr); }
-  int index_of(const Expr& expr) const { return body_.index.at(&expr.node()); }
+  int index_of(const Expr& expr) const { return body_.index_of(expr); }
   bool is_lane(const Expr& expr) const { return value(expr).extent != Extent::element; }
   bool has_memory_type(const Expr& expr) const; // an element input or cast, or kept so
   bool is_f16_chunk(const Expr& expr) const;
@@ -63,7 +62,6 @@ private:
   const Target& target_;
   const std::vector<Pass>& passes_;
   std::string space_;
-  std::set<std::string> user_names_;
   std::vector<bool> feeds_sum_; // of values: a product whose only use is a sum, which the compiler contracts to fma
   std::unordered_map<const Node*, std::string> known_in_kernel_, known_in_pass_; // the names of values
   std::string* outside_ = nullptr; // receives lines of the kernel

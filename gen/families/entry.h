@@ -7,20 +7,20 @@
 namespace kiln {
 namespace entry {
 
-template <FamilyDefinition F> const typename F::Config& config_of(const Schedule& schedule) {
+template <typename F> const typename F::Config& config_of(const Schedule& schedule) {
   const auto* const config = std::get_if<typename F::Config>(&schedule.config);
   if (config == nullptr) throw InternalError(fmt::format("a schedule of family {} with another family's config", F::name));
   return *config;
 }
 
-template <FamilyDefinition F> std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
+template <typename F> std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   std::vector<Schedule> result;
   for (Candidate<typename F::Config>& c : F::candidates(plan, target))
     result.push_back({.family = plan.family, .config = std::move(c.config), .why = std::move(c.why)});
   return result;
 }
 
-template <FamilyDefinition F> std::vector<Schedule> fallbacks(const Schedule& first, std::span<const Setting> settings) {
+template <typename F> std::vector<Schedule> fallbacks(const Schedule& first, std::span<const Setting> settings) {
   std::vector<Schedule> result;
   if constexpr (requires { F::fallbacks(config_of<F>(first)); }) {
     if (std::ranges::find(settings, F::falls_back_by, &Setting::field) != settings.end()) return result;
@@ -32,7 +32,7 @@ template <FamilyDefinition F> std::vector<Schedule> fallbacks(const Schedule& fi
   return result;
 }
 
-template <FamilyDefinition F>
+template <typename F>
 void set(Schedule& schedule, std::span<const Setting> settings, const Plan& plan, const Target& target) {
   auto config = config_of<F>(schedule);
   std::vector<Setting> in_order(settings.begin(), settings.end());
@@ -46,7 +46,7 @@ void set(Schedule& schedule, std::span<const Setting> settings, const Plan& plan
   schedule.config = config;
 }
 
-template <FamilyDefinition F> consteval Family make_entry() {
+template <typename F> consteval Family make_entry() {
   static_assert(named_fields<typename F::Config>() == member_count<typename F::Config>(), "for_each_field names every member of a config");
   return {
       .name = F::name,
@@ -68,6 +68,6 @@ template <FamilyDefinition F> consteval Family make_entry() {
 
 } // namespace entry
 
-template <FamilyDefinition F> inline constexpr Family family_entry = entry::make_entry<F>();
+template <typename F> inline constexpr Family family_entry = entry::make_entry<F>();
 
 } // namespace kiln

@@ -1,12 +1,18 @@
-// make_plan: the choice of a family, and the text of a plan.
+// make_plan: the entries of all families, the choice of one, and the text of a plan.
 #include "gen/families/make_plan.h"
 #include "gen/error.h"
+#include "gen/families/entry.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace kiln {
 namespace {
+
+template <typename... Families> std::span<const Family> entries(FamilyList<Families...>) {
+  static constexpr Family list[] = {family_entry<Families>...};
+  return list;
+}
 
 std::string tensor_text(const TensorPlan& tensor) {
   std::string text = fmt::format("{:<7} {:<16} {:<8} {}", tensor.output ? "output" : "input", tensor.name, to_string(tensor.dtype),
@@ -35,6 +41,8 @@ std::string value_text(const Body& body, const Value& value) {
 }
 
 } // namespace
+
+std::span<const Family> registered_families() { return entries(RegisteredFamilies()); }
 
 Plan make_plan(const KernelSpec& spec, const Target& target, std::span<const Family> families) {
   Plan plan{analyse(spec, target)};

@@ -24,6 +24,10 @@ std::vector<Setting> parse_settings(const std::vector<std::string>& texts) {
 
 } // namespace
 
+void reject_schedule(const Plan& plan, const std::string& fact, const std::string& remedy) {
+  throw UserError(fmt::format("schedule of '{}'", plan.spec.name()), fact, remedy);
+}
+
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   std::vector<Schedule> result = plan.family->candidates(plan, target);
   const Schedule last = result.back();
@@ -56,6 +60,11 @@ Schedule with_overrides(Schedule schedule, const std::vector<std::string>& setti
   }
   require_valid(schedule, plan, target);
   return schedule;
+}
+
+KernelSource emit_source(const Plan& plan, const Schedule& schedule, const Target& target) {
+  require_valid(schedule, plan, target);
+  return plan.family->emit(plan, schedule, target);
 }
 
 Promises promises(const Plan& plan, const Schedule& schedule, const Target& target) {

@@ -34,6 +34,9 @@ void require_valid(const Schedule& schedule, const Plan& plan, const Target& tar
 // and require_valid's.
 Schedule with_overrides(Schedule schedule, const std::vector<std::string>& settings, const Plan& plan, const Target& target);
 
+// The kernel as HIP text that calls the verbs of templates/. Validates the schedule first. Equal for equal inputs on every machine.
+KernelSource emit_source(const Plan& plan, const Schedule& schedule, const Target& target);
+
 // What the code of a valid schedule keeps to.
 Promises promises(const Plan& plan, const Schedule& schedule, const Target& target);
 

@@ -8,8 +8,6 @@ namespace kiln {
 namespace {
 
 bool is_one(const Dim& dim) { return same_size(dim, 1); }
-bool is_row_reduction(Op op) { return info(op).kind == OpKind::row_reduce; }
-bool is_group_reduction(Op op) { return info(op).kind == OpKind::group_reduce; }
 
 class BodyBuilder {
 public:
@@ -20,6 +18,7 @@ public:
                              .scalars = graph.scalars,
                              .dynamic_dims = graph.dynamic_dims,
                              .group_sizes = graph.group_sizes,
+                             .names = graph.names,
                              .space = std::move(space)} {
     if (body_.space.empty()) body_.space = {1};
   }
@@ -84,11 +83,11 @@ private:
       const TensorPlan& tensor = body_.tensor(node->name);
       value.extent = tensor.extent;
       value.group = tensor.group;
-    } else if (is_row_reduction(node.op())) {
+    } else if (info(node.op()).kind == OpKind::row_reduce) {
       value.extent = Extent::row;
       value.group = 0;
       ++value.level;
-    } else if (is_group_reduction(node.op())) {
+    } else if (info(node.op()).kind == OpKind::group_reduce) {
       value.extent = Extent::group;
       value.group = node->group;
     }
@@ -170,13 +169,8 @@ void merge_outer_dims(Body& body, bool flat) {
 } // namespace
 
 std::string_view to_string(Extent extent) {
-  switch (extent) {
-  case Extent::scalar: return "scalar";
-  case Extent::row: return "row";
-  case Extent::group: return "group";
-  case Extent::element: return "element";
-  }
-  throw InternalError("unknown Extent");
+  constexpr std::string_view names[] = {"scalar", "row", "group", "element"}; // in the enum's order
+  return names[static_cast<std::size_t>(extent)];
 }
 
 bool TensorPlan::covers_rows() const { return std::ranges::find(outer, false) == outer.end(); }

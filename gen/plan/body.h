@@ -1,6 +1,6 @@
 // Body: the values that a kernel computes over its iteration space, and where its tensors lie in that space.
 #pragma once
-#include "gen/plan/spec_graph.h"
+#include "gen/spec/graph.h"
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -43,6 +43,7 @@ struct Body {
   std::vector<Expr> inputs = {}, scalars = {};     // in order of first use
   std::vector<Dim> dynamic_dims = {};
   std::vector<std::int64_t> group_sizes = {};      // of group operations, each once
+  std::set<std::string> names = {};                // of inputs, scalars, run-time sizes and outputs
   Shape space = {};                                // the iteration space, at least one dimension
   std::vector<Value> values = {};                  // operands before users
   std::vector<TensorPlan> tensors = {};            // inputs in order of first use, then outputs
@@ -53,7 +54,9 @@ struct Body {
   std::vector<Shape> outer_dims = {};
   std::int64_t cols = 0;
 
-  const Value& value(const Expr& expr) const { return values[static_cast<std::size_t>(index.at(&expr.node()))]; }
+  int index_of(const Expr& expr) const { return index.at(&expr.node()); }
+  const Value& value(int i) const { return values[static_cast<std::size_t>(i)]; }
+  const Value& value(const Expr& expr) const { return value(index_of(expr)); }
   const TensorPlan& tensor(std::string_view name) const;
   bool general_rows() const { return outer_dims.size() > 1; } // some tensor varies with some outer dims only
   std::int64_t smallest_group() const;                         // 0 without groups

@@ -27,8 +27,8 @@ public:
   }
 
 private:
-  const Value& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
-  int index_of(const Expr& expr) const { return body_.index.at(&expr.node()); }
+  const Value& value(int index) const { return body_.value(index); }
+  int index_of(const Expr& expr) const { return body_.index_of(expr); }
 
   void collect_roots(int p) {
     std::vector<int>& roots = passes_[static_cast<std::size_t>(p)].roots;

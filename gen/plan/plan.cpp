@@ -14,7 +14,7 @@ AnalysedSpec analyse(const KernelSpec& spec, const Target& target) {
   }
   require_native_types(graph, target);
   SplitSpec split = split_products(graph);
-  const SpecGraph epilogue = SpecGraph::of_merged(std::move(split.epilogue));
+  const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.epilogue));
   Shape space = require_sound_shapes(epilogue);
   return {.spec = graph.spec, .products = std::move(split.products), .body = make_body(epilogue, std::move(space))};
 }

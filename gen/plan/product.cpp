@@ -1,6 +1,7 @@
 // Products: the split of a spec into products and epilogue.
 #include "gen/plan/product.h"
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
@@ -21,21 +22,17 @@ const Product* find_product(std::span<const Product> products, std::string_view 
 
 SplitSpec split_products(const SpecGraph& graph) {
   const KernelSpec& spec = graph.spec;
-  std::set<std::string> names;
   std::set<const Node*> operands, elsewhere, whole; // operands of products; of anything else; of all but columns
   for (const Expr& node : graph.nodes) {
-    if (!node->name.empty()) names.insert(node->name);
     for (const Expr& operand : node.operands()) {
       (is_product(node) ? operands : elsewhere).insert(&operand.node());
       if (!is_columns(node)) whole.insert(&operand.node());
     }
   }
   for (const Output& output : spec.outputs()) {
-    names.insert(output.name);
     elsewhere.insert(&output.value.node());
     whole.insert(&output.value.node());
   }
-  for (const Dim& dim : graph.dynamic_dims) names.insert(dim.name());
   SplitSpec split{KernelSpec(spec.name()), {}};
   std::unordered_map<const Node*, Expr> rewritten;
   for (const Expr& node : graph.nodes) {
@@ -48,8 +45,7 @@ SplitSpec split_products(const SpecGraph& graph) {
     if (is_product(node) && !whole.contains(&node.node())) continue; // only ranges of its columns are used
     if (is_product(node) || is_columns(node)) {
       const Expr& product = is_columns(node) ? node.operands()[0] : node;
-      std::string placeholder = fmt::format("product{}", split.products.size());
-      while (names.contains(placeholder)) placeholder = "kiln_" + placeholder;
+      const std::string placeholder = unused_name(fmt::format("product{}", split.products.size()), graph.names);
       split.products.push_back({.op = product.op(),
                                 .a = product.operands()[0],
                                 .b = product.operands()[1],
@@ -63,7 +59,7 @@ SplitSpec split_products(const SpecGraph& graph) {
     }
     Node copy = node.node();
     for (Expr& operand : copy.operands) operand = rewritten.at(&operand.node());
-    rewritten.emplace(&node.node(), Expr(std::make_shared<const Node>(std::move(copy))));
+    rewritten.emplace(&node.node(), Expr(std::move(copy)));
   }
   for (const Output& output : spec.outputs()) {
     const auto found = rewritten.find(&output.value.node());

@@ -1,6 +1,6 @@
 // Products: the matrix products of a spec, and what is left of the spec without them, the epilogue.
 #pragma once
-#include "gen/plan/spec_graph.h"
+#include "gen/spec/graph.h"
 #include <span>
 #include <string_view>
 

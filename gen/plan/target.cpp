@@ -2,6 +2,7 @@
 // specifications", and LLVM's AMDGPUBaseInfo (LDS).
 #include "gen/plan/target.h"
 #include "gen/error.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,18 +16,20 @@ std::span<const std::string_view> known_archs() { return archs; }
 bool Target::has_native(DType type) const { return !is_fp8(type) || is_fnuz(type) == facts_.fnuz_fp8; }
 
 Target target(std::string_view arch) {
-  Target t;
-  t.arch_ = arch;
-  if (arch == "gfx942") { // MI300X: 8 dies of 38 compute units
-    t.facts_ = {.compute_units = 304, .lds_bytes = 64 * 1024, .fnuz_fp8 = true, .scaled_mfma = false, .wide_lds_dma = false, .dot2_bf16 = false};
-  } else if (arch == "gfx950") { // MI350X: 8 dies of 32 compute units
-    t.facts_ = {.compute_units = 256, .lds_bytes = 160 * 1024, .fnuz_fp8 = false, .scaled_mfma = true, .wide_lds_dma = true, .dot2_bf16 = true};
-  } else {
+  static constexpr Target::Facts facts[] = {
+      // MI300X: 8 dies of 38 compute units
+      {.compute_units = 304, .lds_bytes = 64 * 1024, .fnuz_fp8 = true, .scaled_mfma = false, .wide_lds_dma = false, .dot2_bf16 = false},
+      // MI350X: 8 dies of 32 compute units
+      {.compute_units = 256, .lds_bytes = 160 * 1024, .fnuz_fp8 = false, .scaled_mfma = true, .wide_lds_dma = true, .dot2_bf16 = true}};
+  const auto known = std::ranges::find(archs, arch);
+  if (known == std::end(archs))
     throw UserError(fmt::format("target '{}'", arch),
                     arch.find(':') != arch.npos ? "target features do not belong to the architecture's name"
                                                 : "is not an architecture that Kiln generates code for",
                     fmt::format("use one of {}", fmt::join(archs, ", ")));
-  }
+  Target t;
+  t.arch_ = arch;
+  t.facts_ = facts[known - std::begin(archs)];
   return t;
 }
 

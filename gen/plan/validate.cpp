@@ -14,11 +14,8 @@ constexpr std::size_t max_nodes = 4096; // of one kernel; far above any that fit
 
 std::string kernel_subject(const SpecGraph& graph) { return fmt::format("kernel '{}'", graph.spec.name()); }
 
-std::string describe(const Node& leaf) {
-  return fmt::format("{}{}{}", to_string(leaf.dtype), to_text(leaf.shape),
-                     leaf.layout == Layout::strided ? " strided" : leaf.layout == Layout::preshuffled ? " preshuffled" : "");
-}
-
+std::string describe(const Expr& leaf) { return fmt::format("{}{}", type_text(leaf), suffix(leaf->layout)); }
+std::string subject_of(const Output& output) { return fmt::format("output '{}'", output.name); }
 std::string_view role(Op op) { return op == Op::input ? "input" : "scalar"; }
 
 void require_one_meaning_a_name(const SpecGraph& graph) {
@@ -31,27 +28,26 @@ void require_one_meaning_a_name(const SpecGraph& graph) {
     if (other->second.op() != leaf.op())
       throw UserError(fmt::format("input '{}'", leaf->name), "a scalar has the same name", "rename one of them");
     throw UserError(fmt::format("{} '{}'", role(leaf.op()), leaf->name),
-                    fmt::format("it is used as {} and as {}", describe(other->second.node()), describe(leaf.node())),
+                    fmt::format("it is used as {} and as {}", describe(other->second), describe(leaf)),
                     "use one declaration, or two names");
   }
   std::set<std::string> outputs;
   for (const Output& output : graph.spec.outputs()) {
     if (!outputs.insert(output.name).second)
-      throw UserError(fmt::format("output '{}'", output.name), "two outputs have this name", "rename one of them");
+      throw UserError(subject_of(output), "two outputs have this name", "rename one of them");
     if (const auto same = known.find(output.name); same != known.end())
-      throw UserError(fmt::format("output '{}'", output.name), fmt::format("{} has the same name", role(same->second.op())),
+      throw UserError(subject_of(output), fmt::format("{} has the same name", role(same->second.op())),
                       "rename one of them; an output in the memory of an input says so with in_place_of");
   }
   std::map<std::string, Dim> dims;
   for (const Dim& dim : graph.dynamic_dims) {
+    const auto subject = fmt::format("dimension '{}'", dim.name());
     const auto [other, is_new] = dims.try_emplace(dim.name(), dim);
     if (!is_new)
-      throw UserError(fmt::format("dimension '{}'", dim.name()),
-                      fmt::format("it is used as {} and as {}", other->second.text(), dim.text()),
+      throw UserError(subject, fmt::format("it is used as {} and as {}", other->second.text(), dim.text()),
                       "give the same bounds everywhere");
     if (known.contains(dim.name()) || outputs.contains(dim.name()))
-      throw UserError(fmt::format("dimension '{}'", dim.name()), "an input, scalar or output has the same name",
-                      "rename one of them");
+      throw UserError(subject, "an input, scalar or output has the same name", "rename one of them");
   }
 }
 
@@ -62,20 +58,17 @@ void require_in_place(const SpecGraph& graph, const Shape& space) {
     const auto subject = fmt::format("output '{}' in place of '{}'", output.name, output.in_place_of);
     const auto input = std::ranges::find_if(graph.inputs, [&](const Expr& i) { return i->name == output.in_place_of; });
     if (input == graph.inputs.end())
-      throw UserError(subject, fmt::format("'{}' is no input of the kernel", output.in_place_of),
-                      "name an input that an output uses");
+      throw UserError(subject, fmt::format("'{}' is no input of the kernel", output.in_place_of), "name an input that an output uses");
     if (!taken.insert(output.in_place_of).second)
       throw UserError(subject, "another output is in place of the same input", "give one of them memory of its own");
     const Shape& shape = output.value.shape();
     if (input->dtype() != output.dtype || input->shape() != shape || (*input)->layout != output.layout)
       throw UserError(subject,
-                      fmt::format("the output is {}{}{}, the input {}", to_string(output.dtype), to_text(shape),
-                                  output.layout == Layout::strided ? " strided" : "", describe(input->node())),
+                      fmt::format("the output is {}{}, the input {}", type_text(output.value), suffix(output.layout), describe(*input)),
                       "make type, shape and layout equal, or give the output memory of its own");
     if (shape != space)
       throw UserError(subject,
-                      fmt::format("its shape {} is smaller than the kernel's {}, so elements are read by several threads at "
-                                  "unknown times",
+                      fmt::format("its shape {} is smaller than the kernel's {}, so elements are read by several threads at unknown times",
                                   to_text(shape), to_text(space)),
                       "give the output memory of its own");
   }
@@ -99,11 +92,11 @@ void require_covers(const Output& output, const Shape& space, bool by_rows) {
   const Shape& shape = output.value.shape();
   const std::ptrdiff_t compared = by_rows ? std::ssize(space) - 1 : std::ssize(space); // [rows, 1] covers by rows
   if (shape.size() != space.size() || !std::equal(space.begin(), space.begin() + compared, shape.begin(), same_size))
-    throw UserError(fmt::format("output '{}'", output.name),
+    throw UserError(subject_of(output),
                     fmt::format("its shape {} does not cover the kernel's iteration space {}", to_text(shape), to_text(space)),
                     by_rows ? "give it one value a row, a group or an element" : "compute it in a kernel of its own");
   if (output.layout == Layout::strided && shape.size() < 2)
-    throw UserError(fmt::format("output '{}'", output.name),
+    throw UserError(subject_of(output),
                     fmt::format("it is strided, but its shape {} has no dimension to step over", to_text(shape)),
                     "use Layout::contiguous");
 }
@@ -115,7 +108,7 @@ void require_no_preshuffled(const SpecGraph& graph) {
       throw UserError(fmt::format("input '{}'", leaf->name), "it is preshuffled, but no product reads it as its operand b", "use Layout::contiguous");
   for (const Output& output : graph.spec.outputs())
     if (output.layout == Layout::preshuffled)
-      throw UserError(fmt::format("output '{}'", output.name), "it is preshuffled", "use Layout::contiguous, and preshuffle() of gen/spec/preshuffle.h");
+      throw UserError(subject_of(output), "it is preshuffled", "use Layout::contiguous, and preshuffle() of gen/spec/preshuffle.h");
 }
 
 bool counts_groups(const Dim& last, const Dim& cols, const std::vector<std::int64_t>& group_sizes) {
@@ -146,7 +139,7 @@ Dim columns(const SpecGraph& graph) {
 } // namespace
 
 Shape iteration_space(const SpecGraph& graph) {
-  if (graph.has_products) return iteration_space(SpecGraph::of_merged(split_products(graph).epilogue));
+  if (graph.has_products) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
   const Dim cols = columns(graph);
   Shape space;
   for (const Expr& node : graph.nodes) {
@@ -189,7 +182,7 @@ Shape require_sound_shapes(const SpecGraph& graph) {
 void validate(const KernelSpec& spec) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
-  require_sound_shapes(graph.has_products ? SpecGraph::of_merged(split_products(graph).epilogue) : graph);
+  require_sound_shapes(graph.has_products ? SpecGraph::as_spelled(split_products(graph).epilogue) : graph);
 }
 
 void require_native_types(const SpecGraph& graph, const Target& target) {
@@ -203,7 +196,7 @@ void require_native_types(const SpecGraph& graph, const Target& target) {
                     fmt::format("use {}, or target.fp8_{}()", to_string(native), e4m3 ? "e4m3" : "e5m2"));
   };
   for (const Expr& input : graph.inputs) require(fmt::format("input '{}'", input->name), input.dtype());
-  for (const Output& output : graph.spec.outputs()) require(fmt::format("output '{}'", output.name), output.dtype);
+  for (const Output& output : graph.spec.outputs()) require(subject_of(output), output.dtype);
   for (const Expr& node : graph.nodes)
     if (node.op() == Op::cast) require("operation 'cast'", node.dtype());
 }

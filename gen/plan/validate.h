@@ -1,6 +1,6 @@
 // Validation: whether a spec can be meant, and the iteration space that follows from it.
 #pragma once
-#include "gen/plan/spec_graph.h"
+#include "gen/spec/graph.h"
 #include "gen/plan/target.h"
 
 namespace kiln {

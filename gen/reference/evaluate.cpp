@@ -57,19 +57,19 @@ struct F32Arithmetic {
 
   float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
 
-  float product(std::span<const float> a, std::span<const float> b) const {
+  static double dot(std::span<const float> a, std::span<const float> b) {
     double sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    return static_cast<float>(sum);
+    return sum;
   }
+
+  float product(std::span<const float> a, std::span<const float> b) const { return static_cast<float>(dot(a, b)); }
 
   float scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
     double sum = 0;
     for (std::size_t g = 0; g < scales.size(); ++g) {
-      double of_group = 0;
-      for (std::size_t i = g * scale_block; i < std::min(a.size(), (g + 1) * scale_block); ++i)
-        of_group += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-      sum += of_group * static_cast<double>(scales[g]);
+      const std::size_t first = g * scale_block, count = std::min<std::size_t>(scale_block, a.size() - first);
+      sum += dot(a.subspan(first, count), b.subspan(first, count)) * static_cast<double>(scales[g]);
     }
     return static_cast<float>(sum);
   }
@@ -83,17 +83,12 @@ struct F32Arithmetic {
       smallest = std::fmin(smallest, x);
       magnitude = std::fmax(magnitude, std::fabs(x));
     }
-    switch (op) {
-    case Op::row_sum:
-    case Op::group_sum: return static_cast<float>(sum);
-    case Op::row_mean:
-    case Op::group_mean: return static_cast<float>(sum / static_cast<double>(elements.size()));
-    case Op::row_max:
-    case Op::group_max: return static_cast<float>(largest);
-    case Op::row_min:
-    case Op::group_min: return static_cast<float>(smallest);
-    case Op::row_absmax:
-    case Op::group_absmax: return static_cast<float>(magnitude);
+    switch (row_form(op)) {
+    case Op::row_sum: return static_cast<float>(sum);
+    case Op::row_mean: return static_cast<float>(sum / static_cast<double>(elements.size()));
+    case Op::row_max: return static_cast<float>(largest);
+    case Op::row_min: return static_cast<float>(smallest);
+    case Op::row_absmax: return static_cast<float>(magnitude);
     default: throw InternalError(fmt::format("no reference for the reduction '{}'", info(op).name));
     }
   }
@@ -134,7 +129,7 @@ std::map<std::string, std::int64_t> dim_sizes(const KernelSpec& spec, const Inpu
     const auto tensor = inputs.tensors.find(input->name);
     if (tensor == inputs.tensors.end())
       throw UserError(fmt::format("input '{}'", input->name), "no tensor was given for it",
-                      fmt::format("give one of {}{}", to_string(input.dtype()), to_text(input.shape())));
+                      fmt::format("give one of {}", type_text(input)));
     bind_shape(input, tensor->second, sizes);
   }
   for (const Expr& scalar : spec.scalars())

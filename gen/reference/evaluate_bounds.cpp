@@ -17,9 +17,7 @@ struct RangeArithmetic {
     return pointwise_range(op, {operands, static_cast<std::size_t>(arity)});
   }
   Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
-  Range product(std::span<const float> a, std::span<const float> b) const {
-    return product_range(a, b, addition_depth);
-  }
+  Range product(std::span<const float> a, std::span<const float> b) const { return product_range(a, b, addition_depth); }
   Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
     return scaled_product_range(a, b, scales, scale_block);
   }
@@ -28,8 +26,7 @@ struct RangeArithmetic {
 
 } // namespace
 
-std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs,
-                                              const BoundsOptions& options) {
+std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs, const BoundsOptions& options) {
   auto grids = detail::Walk<RangeArithmetic>(spec, inputs, {options.addition_depth}).run();
   std::map<std::string, Bounds> result;
   for (const Output& output : spec.outputs()) {

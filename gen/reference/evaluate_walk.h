@@ -43,27 +43,26 @@ public:
   using Value = typename Arithmetic::Value;
 
   Walk(const KernelSpec& spec, const Inputs& inputs, Arithmetic arithmetic)
-      : spec_(merge_equal_nodes(spec)), inputs_(inputs), arithmetic_(arithmetic), sizes_(dim_sizes(spec, inputs)) {}
+      : graph_(spec), inputs_(inputs), arithmetic_(arithmetic), sizes_(dim_sizes(spec, inputs)) {}
 
   // The values of the outputs, by name, decoded from the output's type.
   std::map<std::string, Grid<Value>> run() {
     std::unordered_map<const Node*, int> uses;
-    const auto order = nodes_in_order(spec_);
     std::unordered_set<const Node*> matrices; // operands of products, which read them themselves
-    for (const Expr& node : order)
-      if (info(node.op()).kind == OpKind::product)
-        for (const Expr& operand : node.operands()) matrices.insert(&operand.node());
-    for (const Expr& node : order)
-      for (const Expr& operand : node.operands()) ++uses[&operand.node()];
-    for (const Output& output : spec_.outputs()) ++uses[&output.value.node()];
-    for (const Expr& node : order) {
+    for (const Expr& node : graph_.nodes)
+      for (const Expr& operand : node.operands()) {
+        ++uses[&operand.node()];
+        if (info(node.op()).kind == OpKind::product) matrices.insert(&operand.node());
+      }
+    for (const Output& output : graph_.spec.outputs()) ++uses[&output.value.node()];
+    for (const Expr& node : graph_.nodes) {
       if (matrices.contains(&node.node())) continue;
       grids_.emplace(&node.node(), compute(node));
       for (const Expr& operand : node.operands())
         if (--uses.at(&operand.node()) == 0) grids_.erase(&operand.node());
     }
     std::map<std::string, Grid<Value>> results;
-    for (const Output& output : spec_.outputs()) results.emplace(output.name, grids_.at(&output.value.node()));
+    for (const Output& output : graph_.spec.outputs()) results.emplace(output.name, grids_.at(&output.value.node()));
     return results;
   }
 
@@ -189,7 +188,7 @@ private:
         grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
   }
 
-  KernelSpec spec_;
+  SpecGraph graph_;
   const Inputs& inputs_;
   Arithmetic arithmetic_;
   std::map<std::string, std::int64_t> sizes_;

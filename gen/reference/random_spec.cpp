@@ -99,16 +99,10 @@ private:
   static Expr positive(const Expr& x) { return abs(x) + 0.5; }
   static Expr moderate(const Expr& x) { return clamp(x, -8, 8); } // so that exponentials stay finite
   static Expr condition(const Expr& a, const Expr& b, std::int64_t which) {
-    switch (which) {
-    case 0: return a < b;
-    case 1: return a <= b;
-    case 2: return a > b;
-    case 3: return a >= b;
-    case 4: return eq(a, b);
-    case 5: return ne(a, b);
-    case 6: return logical_and(a < b, logical_not(a > 1));
-    default: return logical_or(a < b, b > 1);
-    }
+    constexpr Op comparisons[] = {Op::lt, Op::le, Op::gt, Op::ge, Op::eq, Op::ne};
+    const Expr operands[] = {a, b};
+    if (which < std::ssize(comparisons)) return pointwise(comparisons[which], operands);
+    return which == 6 ? logical_and(a < b, logical_not(a > 1)) : logical_or(a < b, b > 1);
   }
 
   // All draws come first, one statement each: compilers disagree about the order of operands.

@@ -20,6 +20,15 @@ float f32_below(double x) {
 }
 float f32_above(double x) { return -f32_below(-x); }
 
+// The error of a sum of n terms, relative to the sum of magnitudes: at most `depth` f32 roundings e on every path make
+// (1 + e)^depth - 1, and the f64 sum has an error of its own.
+double sum_error(double n, double depth) { return std::expm1(depth * std::log1p(f32_rounding)) + n * 0x1p-52; }
+
+Range with_error(double lo, double hi, double magnitudes, double error, bool maybe_nan = false) {
+  if (magnitudes + error > largest_f32) return Range::anything(); // a partial sum may overflow
+  return {lo - error, hi + error, maybe_nan};
+}
+
 struct Sum {
   double lo = 0, hi = 0, magnitudes = 0;
   bool has_minus_infinity = false, has_infinity = false, maybe_nan = false, has_numbers = true;
@@ -51,14 +60,11 @@ Range sum_range(std::span<const Range> elements, std::int64_t addition_depth) {
   Sum sum = sum_of(elements);
   if (!sum.has_numbers) return Range::nan();
   sum.maybe_nan |= sum.has_infinity && sum.has_minus_infinity;
-  // With at most d roundings on every path, the error is at most ((1 + e)^d - 1) times the sum of magnitudes. One rounding
-  // more for products that were not rounded before, and the f64 sum's own error.
+  // One rounding more for products that were not rounded before.
   const auto n = static_cast<std::int64_t>(elements.size());
   const auto depth = static_cast<double>(std::min(n - 1, addition_depth) + 1);
-  const double relative = std::expm1(depth * std::log1p(f32_rounding)) + static_cast<double>(n) * 0x1p-52;
-  const double error = n == 1 ? 0 : sum.magnitudes * relative;
-  if (sum.magnitudes + error > largest_f32) return Range::anything(); // a partial sum may overflow
-  return {sum.lo - error, sum.hi + error, sum.maybe_nan};
+  const double error = n == 1 ? 0 : sum.magnitudes * sum_error(static_cast<double>(n), depth);
+  return with_error(sum.lo, sum.hi, sum.magnitudes, error, sum.maybe_nan);
 }
 
 Range mean_range(std::span<const Range> elements, std::int64_t addition_depth) {
@@ -94,19 +100,14 @@ Range magnitude(const Range& x) {
 
 Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addition_depth) {
   std::vector<Range> changed;
-  switch (op) {
-  case Op::row_sum:
-  case Op::group_sum: return sum_range(elements, addition_depth);
-  case Op::row_mean:
-  case Op::group_mean: return mean_range(elements, addition_depth);
-  case Op::row_max:
-  case Op::group_max: return max_range(elements, -infinity);
+  switch (row_form(op)) {
+  case Op::row_sum: return sum_range(elements, addition_depth);
+  case Op::row_mean: return mean_range(elements, addition_depth);
+  case Op::row_max: return max_range(elements, -infinity);
   case Op::row_min:
-  case Op::group_min:
     std::ranges::transform(elements, std::back_inserter(changed), negated);
     return negated(max_range(changed, -infinity));
   case Op::row_absmax:
-  case Op::group_absmax:
     std::ranges::transform(elements, std::back_inserter(changed), magnitude);
     return max_range(changed, 0);
   default: throw InternalError(fmt::format("no range for the reduction '{}'", info(op).name));
@@ -130,9 +131,7 @@ Range product_range(std::span<const float> a, std::span<const float> b, std::int
   if (infinite || negative_infinite) return Range::exactly(infinite ? infinity : -infinity);
   const auto n = static_cast<double>(a.size());
   const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
-  const double error = magnitudes * (std::expm1(depth * std::log1p(f32_rounding)) + n * 0x1p-52);
-  if (magnitudes + error > largest_f32) return Range::anything();
-  return {sum - error, sum + error};
+  return with_error(sum, sum, magnitudes, magnitudes * sum_error(n, depth));
 }
 
 Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group) {
@@ -147,9 +146,7 @@ Range scaled_product_range(std::span<const float> a, std::span<const float> b, s
   }
   const auto n = static_cast<double>(a.size());
   // A scaled sum may be denormal: half of the smallest number more.
-  const double error = magnitudes * (std::expm1((n + 1) * std::log1p(f32_rounding)) + 2 * n * 0x1p-52) + n * 0x1p-149;
-  if (magnitudes + error > largest_f32) return Range::anything();
-  return {sum - error, sum + error};
+  return with_error(sum, sum, magnitudes, magnitudes * sum_error(2 * n, n + 1) + n * 0x1p-149);
 }
 
 Range cast_range(DType type, bool saturate, const Range& x) {

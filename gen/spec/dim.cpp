@@ -7,8 +7,6 @@
 
 namespace kiln {
 
-Dim::Dim(std::int64_t size) : size_(size) {}
-
 std::int64_t Dim::size() const {
   if (is_dynamic()) throw InternalError(fmt::format("the size of dimension '{}' was asked for before the launch", name_));
   return size_;

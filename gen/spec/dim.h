@@ -9,7 +9,7 @@ namespace kiln {
 
 class Dim {
 public:
-  Dim(std::int64_t size); // implicit on purpose: {m, 16384}
+  Dim(std::int64_t size) : size_(size) {} // implicit on purpose: {m, 16384}
   bool is_dynamic() const { return !name_.empty(); }
   std::int64_t size() const; // of a static dim; an internal error on a dynamic one
   const std::string& name() const { return name_; }

@@ -133,11 +133,8 @@ float to_f32(DType type, std::uint32_t bits) {
 std::uint32_t from_f32(DType type, float value, bool saturate) {
   switch (type) {
   case DType::f32: return std::bit_cast<std::uint32_t>(value);
-  case DType::i32:
-  case DType::i8:
-  case DType::u8: return encode_integer(format(type), value);
   case DType::boolean: return value != 0.0f ? 1 : 0; // NaN != 0 holds
-  default: return encode(format(type), value, saturate);
+  default: return is_float(type) ? encode(format(type), value, saturate) : encode_integer(format(type), value);
   }
 }
 

@@ -11,9 +11,7 @@ namespace kiln {
 // the *fnuz* formats (bias 8 and 16, no infinities, no negative zero), gfx950 in the OCP formats.
 enum class DType : std::uint8_t { f32, f16, bf16, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, i32, i8, u8, boolean };
 
-inline constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, e4m3fn = DType::e4m3fn,
-                       e4m3fnuz = DType::e4m3fnuz, e5m2 = DType::e5m2, e5m2fnuz = DType::e5m2fnuz, i32 = DType::i32,
-                       i8 = DType::i8, u8 = DType::u8, boolean = DType::boolean;
+using enum DType;
 
 std::string_view to_string(DType type);                       // "f16", "e4m3fn", "bool", ...
 std::optional<DType> parse_dtype(std::string_view text); // the inverse of name

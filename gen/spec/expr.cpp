@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::int64_t max_group = 512;
 
-Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))); }
-
 void require_shape(const std::string& subject, const Shape& shape) {
   if (shape.size() > static_cast<std::size_t>(max_rank))
     throw UserError(subject, fmt::format("the shape {} has {} dimensions", to_text(shape), shape.size()),
@@ -44,35 +42,15 @@ void require_group(const std::string& subject, std::int64_t group) {
                     fmt::format("use a power of two from 2 to {}", max_group));
 }
 
-Expr reduce_row(Op op, Expr x) {
-  require_reducible(op, x);
-  Shape shape = x.shape();
-  shape.back() = 1;
-  return make({.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}});
-}
-
-Expr reduce_group(Op op, Expr x, std::int64_t group) {
-  require_group(fmt::format("reduction '{}'", info(op).name), group);
-  const std::int64_t cols = require_reducible(op, x);
-  Shape shape = x.shape();
-  shape.back() = group_count(cols, group);
-  return make({.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .group = group});
-}
-
 Expr make_cast(DType type, Expr x, bool saturate) {
   if (x.dtype() == type) return x;
-  Shape shape = x.shape();
-  return make({.op = Op::cast, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}, .saturate = saturate});
+  return Expr(Node{.op = Op::cast, .dtype = type, .shape = x.shape(), .operands = {x}, .saturate = saturate});
 }
 
 } // namespace
 
 Expr::Expr(double value) : Expr(constant(static_cast<float>(value))) {}
-Expr::Expr(float value) : Expr(constant(value)) {}
-Expr::Expr(int value) : Expr(constant(static_cast<float>(value))) {}
-Expr::Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {
-  if (!node_) throw InternalError("an Expr without a node");
-}
+Expr::Expr(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
 Op Expr::op() const { return node_->op; }
 DType Expr::dtype() const { return node_->dtype; }
 const Shape& Expr::shape() const { return node_->shape; }
@@ -87,22 +65,17 @@ Expr input(std::string name, DType type, Shape shape, Layout layout) {
                     "use Layout::contiguous, or give it two dimensions");
   if (layout == Layout::preshuffled && (shape.size() != 2 || shape[0].is_dynamic()))
     throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", to_text(shape)), "give it two dimensions, the rows in number: [n, k]");
-  return make({.op = Op::input,
-               .dtype = type,
-               .shape = std::move(shape),
-               .operands = {},
-               .name = std::move(name),
-               .layout = layout});
+  return Expr(Node{.op = Op::input, .dtype = type, .shape = std::move(shape), .name = std::move(name), .layout = layout});
 }
 
 Expr scalar(std::string name, DType type) {
   require_name("scalar", name);
   if (type != f32 && type != i32)
     throw UserError(fmt::format("scalar '{}'", name), fmt::format("its type is {}", to_string(type)), "use f32 or i32");
-  return make({.op = Op::scalar, .dtype = type, .shape = {}, .operands = {}, .name = std::move(name)});
+  return Expr(Node{.op = Op::scalar, .dtype = type, .name = std::move(name)});
 }
 
-Expr constant(float value) { return make({.op = Op::constant, .dtype = f32, .shape = {}, .operands = {}, .value = value}); }
+Expr constant(float value) { return Expr(Node{.op = Op::constant, .dtype = f32, .value = value}); }
 
 Expr cast(DType type, Expr x) { return make_cast(type, std::move(x), true); }
 
@@ -113,23 +86,25 @@ Expr cast_nonsaturating(DType type, Expr x) {
   return make_cast(type, std::move(x), false);
 }
 
-Expr row_sum(Expr x) { return reduce_row(Op::row_sum, std::move(x)); }
-Expr row_mean(Expr x) { return reduce_row(Op::row_mean, std::move(x)); }
-Expr row_max(Expr x) { return reduce_row(Op::row_max, std::move(x)); }
-Expr row_min(Expr x) { return reduce_row(Op::row_min, std::move(x)); }
-Expr row_absmax(Expr x) { return reduce_row(Op::row_absmax, std::move(x)); }
-Expr group_sum(Expr x, std::int64_t group) { return reduce_group(Op::group_sum, std::move(x), group); }
-Expr group_mean(Expr x, std::int64_t group) { return reduce_group(Op::group_mean, std::move(x), group); }
-Expr group_max(Expr x, std::int64_t group) { return reduce_group(Op::group_max, std::move(x), group); }
-Expr group_min(Expr x, std::int64_t group) { return reduce_group(Op::group_min, std::move(x), group); }
-Expr group_absmax(Expr x, std::int64_t group) { return reduce_group(Op::group_absmax, std::move(x), group); }
+Expr row_sum(Expr x) { return reduction(Op::row_sum, std::move(x)); }
+Expr row_mean(Expr x) { return reduction(Op::row_mean, std::move(x)); }
+Expr row_max(Expr x) { return reduction(Op::row_max, std::move(x)); }
+Expr row_min(Expr x) { return reduction(Op::row_min, std::move(x)); }
+Expr row_absmax(Expr x) { return reduction(Op::row_absmax, std::move(x)); }
+Expr group_sum(Expr x, std::int64_t group) { return reduction(Op::group_sum, std::move(x), group); }
+Expr group_mean(Expr x, std::int64_t group) { return reduction(Op::group_mean, std::move(x), group); }
+Expr group_max(Expr x, std::int64_t group) { return reduction(Op::group_max, std::move(x), group); }
+Expr group_min(Expr x, std::int64_t group) { return reduction(Op::group_min, std::move(x), group); }
+Expr group_absmax(Expr x, std::int64_t group) { return reduction(Op::group_absmax, std::move(x), group); }
 
 Expr reduction(Op op, Expr x, std::int64_t group) {
-  switch (info(op).kind) {
-  case OpKind::row_reduce: return reduce_row(op, std::move(x));
-  case OpKind::group_reduce: return reduce_group(op, std::move(x), group);
-  default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
-  }
+  if (!is_reduction(op)) throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
+  const bool by_group = info(op).kind == OpKind::group_reduce;
+  if (by_group) require_group(fmt::format("reduction '{}'", info(op).name), group);
+  const std::int64_t cols = require_reducible(op, x);
+  Shape shape = x.shape();
+  shape.back() = by_group ? group_count(cols, group) : 1;
+  return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .group = by_group ? group : 0});
 }
 
 Expr ungroup(Expr x, std::int64_t group, Dim cols) {
@@ -146,8 +121,13 @@ Expr ungroup(Expr x, std::int64_t group, Dim cols) {
                     fmt::format("give it a value whose last dimension is {}", groups));
   Shape shape = x.shape();
   shape.back() = cols;
-  const DType type = x.dtype();
-  return make({.op = Op::ungroup, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}, .group = group});
+  return Expr(Node{.op = Op::ungroup, .dtype = x.dtype(), .shape = std::move(shape), .operands = {x}, .group = group});
+}
+
+std::string type_text(const Expr& value) { return fmt::format("{}{}", to_string(value.dtype()), to_text(value.shape())); }
+
+std::string_view suffix(Layout layout) {
+  return layout == Layout::strided ? " strided" : layout == Layout::preshuffled ? " preshuffled" : "";
 }
 
 std::int64_t group_count(std::int64_t cols, std::int64_t group) { return (cols + group - 1) / group; }

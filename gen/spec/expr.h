@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln {
@@ -16,9 +17,7 @@ struct Node;
 class Expr {
 public:
   Expr(double value); // a constant, rounded to f32; implicit on purpose: x * 2.0
-  Expr(float value);
-  Expr(int value);
-  explicit Expr(std::shared_ptr<const Node> node);
+  explicit Expr(Node node);
   const Node& node() const { return *node_; }
   const Node* operator->() const { return node_.get(); }
   Op op() const;
@@ -92,6 +91,10 @@ inline constexpr std::int64_t scale_block = 128; // rows and elements that share
 // Columns first, first + 1, ... first + count - 1 of a matrix product.
 Expr columns(Expr product, std::int64_t first, std::int64_t count);
 // Pointwise operations are declared in gen/spec/math.h.
+
+// "f16[m, 4096]", and how it lies in memory: " strided", " preshuffled" or nothing.
+std::string type_text(const Expr& value);
+std::string_view suffix(Layout layout);
 
 // Any of the reductions above, by operation; `group` is read by group reductions only.
 Expr reduction(Op op, Expr x, std::int64_t group = 0);

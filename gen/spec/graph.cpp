@@ -1,9 +1,12 @@
 // Graph: walks over the nodes of a spec.
 #include "gen/spec/graph.h"
 #include "gen/error.h"
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -18,6 +21,11 @@ std::string structure_key(const Node& node, const std::unordered_map<const Node*
                                 node.first);
   for (const Expr& operand : node.operands) key += fmt::format("|{}", numbers.at(&operand.node()));
   return key;
+}
+
+// Leaves are one when they say the same; two different leaves of one name both stay, for validate to find.
+bool same_leaf(const Expr& a, const Expr& b) {
+  return a->name == b->name && a->dtype == b->dtype && a->shape == b->shape && a->layout == b->layout;
 }
 
 } // namespace
@@ -62,7 +70,7 @@ KernelSpec merge_equal_nodes(const KernelSpec& spec) {
     if (!is_new) continue;
     Node node = expr.node();
     for (Expr& operand : node.operands) operand = merged[numbers.at(&operand.node())];
-    merged.push_back(Expr(std::make_shared<const Node>(std::move(node))));
+    merged.push_back(Expr(std::move(node)));
   }
   KernelSpec result(spec.name());
   for (const Output& output : spec.outputs())
@@ -70,5 +78,30 @@ KernelSpec merge_equal_nodes(const KernelSpec& spec) {
                   {.in_place_of = output.in_place_of, .layout = output.layout});
   return result;
 }
+
+SpecGraph::SpecGraph(const KernelSpec& given) : SpecGraph(merge_equal_nodes(given), AsSpelled{}) {}
+
+SpecGraph::SpecGraph(KernelSpec given, AsSpelled) : spec(std::move(given)), nodes(nodes_in_order(spec)) {
+  const auto add_once = [](auto& list, const auto& one, const auto& same) {
+    if (std::ranges::none_of(list, [&](const auto& known) { return same(known, one); })) list.push_back(one);
+  };
+  for (const Expr& node : nodes) {
+    if (node.op() == Op::input) add_once(inputs, node, same_leaf);
+    if (node.op() == Op::scalar) add_once(scalars, node, same_leaf);
+    if (node->group) add_once(group_sizes, node->group, std::equal_to());
+    if (!node->name.empty()) names.insert(node->name);
+    has_products |= info(node.op()).kind == OpKind::product;
+    has_reductions |= is_reduction(node.op());
+  }
+  for (const Expr& input : inputs)
+    for (const Dim& dim : input.shape())
+      if (dim.is_dynamic()) add_once(dynamic_dims, dim, std::equal_to());
+  for (const Dim& dim : dynamic_dims) names.insert(dim.name());
+  for (const Output& output : spec.outputs()) names.insert(output.name);
+}
+
+std::vector<Expr> KernelSpec::inputs() const { return SpecGraph::as_spelled(*this).inputs; }
+std::vector<Expr> KernelSpec::scalars() const { return SpecGraph::as_spelled(*this).scalars; }
+std::vector<Dim> KernelSpec::dynamic_dims() const { return SpecGraph::as_spelled(*this).dynamic_dims; }
 
 } // namespace kiln

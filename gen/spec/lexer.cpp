@@ -13,23 +13,16 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 // The length of the number at the start of `text`: 12, 0.5, 1e-06. A point belongs to it only before a digit, so that
 // "1..16" is a range.
 std::size_t number_length(std::string_view text) {
-  std::size_t i = 0;
-  const auto digits = [&] {
-    while (i < text.size() && is_digit(text[i])) ++i;
+  const auto at = [&](std::size_t i) { return i < text.size() ? text[i] : '\0'; };
+  const auto digits_from = [&](std::size_t i) {
+    while (is_digit(at(i))) ++i;
+    return i;
   };
-  digits();
-  if (i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1])) {
-    ++i;
-    digits();
-  }
-  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
-    const std::size_t sign = i + 1 < text.size() && (text[i + 1] == '-' || text[i + 1] == '+') ? 1 : 0;
-    if (i + 1 + sign < text.size() && is_digit(text[i + 1 + sign])) {
-      i += 1 + sign;
-      digits();
-    }
-  }
-  return i;
+  std::size_t end = digits_from(0);
+  if (at(end) == '.' && is_digit(at(end + 1))) end = digits_from(end + 1);
+  if (at(end) != 'e' && at(end) != 'E') return end;
+  const std::size_t exponent = end + (at(end + 1) == '-' || at(end + 1) == '+' ? 2 : 1);
+  return is_digit(at(exponent)) ? digits_from(exponent) : end;
 }
 
 std::size_t name_length(std::string_view text) {

@@ -37,10 +37,8 @@ Expr pointwise(Op op, std::span<const Expr> operands) {
   Shape shape = operands[0].shape();
   for (const Expr& operand : operands.subspan(1)) shape = broadcast(facts.name, shape, operand.shape());
   const bool gives_bool = facts.kind == OpKind::compare || facts.kind == OpKind::logic;
-  return Expr(std::make_shared<const Node>(Node{.op = op,
-                                                .dtype = gives_bool ? boolean : f32,
-                                                .shape = std::move(shape),
-                                                .operands = {operands.begin(), operands.end()}}));
+  std::vector<Expr> list(operands.begin(), operands.end());
+  return Expr(Node{.op = op, .dtype = gives_bool ? boolean : f32, .shape = std::move(shape), .operands = std::move(list)});
 }
 
 #define KILN_DEFINE_1(id) Expr id(const Expr& x) { return make(Op::id, {x}); }

@@ -8,7 +8,6 @@ namespace kiln {
 namespace {
 
 std::string subject_of(Op op) { return fmt::format("operation '{}'", info(op).name); }
-std::string operand_text(const Expr& e) { return fmt::format("{}{}", to_string(e.dtype()), to_text(e.shape())); }
 
 void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_preshuffled = false) {
   const auto subject = fmt::format("{}, operand {}", subject_of(op), which);
@@ -46,7 +45,7 @@ void require_same_k(Op op, const Expr& a, const Expr& b) {
 void require_scale(Op op, std::string_view which, const Expr& e, DType type, const Shape& shape, const std::string& what) {
   require_matrix(op, which, e);
   if (e.dtype() != type || !same_size(e.shape()[0], shape[0]) || !same_size(e.shape()[1], shape[1]))
-    throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", operand_text(e), what),
+    throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", type_text(e), what),
                     fmt::format("give it {}{}", to_string(type), to_text(shape)));
 }
 
@@ -59,8 +58,7 @@ bool can_multiply(DType a, DType b) {
 
 Expr make_product(Op op, std::vector<Expr> operands, std::int64_t group) {
   Shape shape = {operands[0].shape()[0], operands[1].shape()[0]};
-  return Expr(std::make_shared<const Node>(
-      Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = std::move(operands), .group = group}));
+  return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = std::move(operands), .group = group});
 }
 
 } // namespace
@@ -124,9 +122,7 @@ Expr columns(Expr product, std::int64_t first, std::int64_t count) {
   if (first < 0 || count < 1 || first > n || count > n - first)
     throw UserError(subject, fmt::format("columns {} to {} do not lie in the product's {}", first, first + count, n),
                     fmt::format("use first from 0 and first + count up to {}", n));
-  Shape shape = {product.shape()[0], count};
-  return Expr(std::make_shared<const Node>(
-      Node{.op = Op::columns, .dtype = f32, .shape = std::move(shape), .operands = {std::move(product)}, .first = first}));
+  return Expr(Node{.op = Op::columns, .dtype = f32, .shape = {product.shape()[0], count}, .operands = {product}, .first = first});
 }
 
 } // namespace kiln

@@ -5,6 +5,7 @@
 #include "gen/spec/op.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -40,7 +41,7 @@ bool is_reserved_word(std::string_view name) {
   return std::ranges::find(reserved, name) != std::end(reserved) || parse_dtype(name) || parse_op(name);
 }
 
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates) {
   std::string_view best;
   std::size_t best_edits = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
@@ -60,7 +61,12 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
       best = candidate;
     }
   }
-  return best;
+  return best.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", ")) : fmt::format("did you mean '{}'?", best);
+}
+
+std::string unused_name(std::string name, const std::set<std::string>& taken) {
+  while (taken.contains(name)) name = "kiln_" + name;
+  return name;
 }
 
 void require_name(std::string_view what, std::string_view name) {

@@ -1,6 +1,8 @@
 // Names: what an input, output, scalar, dimension or kernel may be called.
 #pragma once
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace kiln {
@@ -10,7 +12,11 @@ namespace kiln {
 void require_name(std::string_view what, std::string_view name);
 bool is_reserved_word(std::string_view name);
 
-// The candidate with the fewest edits from `name`, for "did you mean"; empty when none is near (a third of its letters).
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
+// `name`, with "kiln_" before it as often as needed to differ from all that are taken.
+std::string unused_name(std::string name, const std::set<std::string>& taken);
+
+// The remedy for an unknown name: "did you mean 'x'?", the candidate with the fewest edits, at most a third of its letters; without
+// such a one "use one of ...".
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
 
 } // namespace kiln

@@ -61,4 +61,9 @@ std::span<const Op> pointwise_ops() { return pointwise; }
 
 bool is_reduction(Op op) { return info(op).kind == OpKind::row_reduce || info(op).kind == OpKind::group_reduce; }
 
+Op row_form(Op reduction) {
+  constexpr int distance = static_cast<int>(Op::group_sum) - static_cast<int>(Op::row_sum); // ops.def has both in one order
+  return info(reduction).kind == OpKind::group_reduce ? static_cast<Op>(static_cast<int>(reduction) - distance) : reduction;
+}
+
 } // namespace kiln

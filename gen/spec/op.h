@@ -64,4 +64,5 @@ std::optional<Op> parse_op(std::string_view name);
 std::span<const Op> all_ops();       // in the order of gen/spec/ops.def
 std::span<const Op> pointwise_ops(); // those of KILN_OP
 bool is_reduction(Op op);            // of a row or of a group
+Op row_form(Op reduction);           // row_sum of row_sum and of group_sum, and so on
 } // namespace kiln

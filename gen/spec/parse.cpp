@@ -7,7 +7,6 @@
 #include "gen/spec/spec.h"
 #include <charconv>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <limits>
 #include <map>
 #include <set>
@@ -29,12 +28,6 @@ std::vector<std::string_view> operation_names() {
     if (info(op).arity > 0) names.push_back(info(op).name);
   names.push_back("cast_nonsaturating");
   return names;
-}
-
-std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates) {
-  const std::string_view nearest = nearest_name(name, candidates);
-  return nearest.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", "))
-                         : fmt::format("did you mean '{}'?", nearest);
 }
 
 class SpecParser {
@@ -209,26 +202,27 @@ private:
   }
 
   // --- expressions
-  Expr binary(const Token& token, Op op, const Expr& a, const Expr& b) const {
-    const Expr operands[] = {a, b};
-    return at(token, [&] { return pointwise(op, operands); });
+  Expr infix(const Expr& left, const Token& token, Expr (SpecParser::*operand)()) {
+    const Expr right = (this->*operand)();
+    return at(token, [&] {
+      switch (token.text.front()) {
+      case '+': return left + right;
+      case '-': return left - right;
+      case '*': return left * right;
+      default: return left / right;
+      }
+    });
   }
 
   Expr sum() {
     Expr left = product();
-    while (at_text("+") || at_text("-")) {
-      const Token token = take();
-      left = binary(token, token.text == "+" ? Op::add : Op::sub, left, product());
-    }
+    while (at_text("+") || at_text("-")) left = infix(left, take(), &SpecParser::product);
     return left;
   }
 
   Expr product() {
     Expr left = unary();
-    while (at_text("*") || at_text("/")) {
-      const Token token = take();
-      left = binary(token, token.text == "*" ? Op::mul : Op::div, left, unary());
-    }
+    while (at_text("*") || at_text("/")) left = infix(left, take(), &SpecParser::unary);
     return left;
   }
 
@@ -291,59 +285,37 @@ private:
     const auto op = parse_op(token.text);
     if (!op || info(*op).arity == 0)
       refuse(token, fmt::format("there is no operation '{}'", token.text), did_you_mean(token.text, operation_names()));
-    if (info(*op).kind == OpKind::product) return product_call(token, *op);
-    if (*op == Op::columns) return columns_call(token);
-    return *op == Op::ungroup || is_reduction(*op) ? row_call(token, *op) : pointwise_call(token, *op);
-  }
-
-  Expr row_call(const Token& token, Op op) {
-    const Expr operand = sum();
-    std::int64_t group = 0, cols = 0;
-    if (info(op).kind != OpKind::row_reduce) {
-      expect(",");
-      group = expect_integer();
-    }
-    if (op == Op::ungroup) {
-      expect(",");
-      cols = expect_integer();
-    }
-    expect(")");
-    return at(token, [&] { return op == Op::ungroup ? ungroup(operand, group, cols) : reduction(op, operand, group); });
-  }
-
-  Expr product_call(const Token& token, Op op) {
     std::vector<Expr> of = {sum()};
-    for (int i = 1; i < info(op).arity; ++i) {
+    // pointwise() says how many operands it takes.
+    const bool counts_itself = info(*op).reference != nullptr;
+    while (counts_itself ? at_text(",") : static_cast<int>(of.size()) < info(*op).arity) {
       expect(",");
       of.push_back(sum());
     }
-    std::int64_t group = 0;
-    if (op == Op::matmul_nt_w4) {
+    std::int64_t numbers[2] = {};
+    for (int i = 0; i < count_of_numbers(*op); ++i) {
       expect(",");
-      group = expect_integer();
+      numbers[i] = expect_integer();
     }
     expect(")");
-    return at(token, [&] {
-      if (op == Op::matmul_nt_w4) return matmul_nt_w4(of[0], of[1], of[2], of[3], group);
-      return op == Op::matmul_nt_scaled ? matmul_nt_scaled(of[0], of[1], of[2], of[3]) : matmul_nt(of[0], of[1]);
-    });
+    return at(token, [&] { return build(*op, of, numbers[0], numbers[1]); });
   }
 
-  Expr columns_call(const Token& token) {
-    const Expr product = sum();
-    expect(",");
-    const std::int64_t first = expect_integer();
-    expect(",");
-    const std::int64_t count = expect_integer();
-    expect(")");
-    return at(token, [&] { return columns(product, first, count); });
+  // Behind the operands of a call.
+  static int count_of_numbers(Op op) {
+    if (op == Op::ungroup || op == Op::columns) return 2;
+    return info(op).kind == OpKind::group_reduce || op == Op::matmul_nt_w4 ? 1 : 0;
   }
 
-  Expr pointwise_call(const Token& token, Op op) {
-    std::vector<Expr> operands = {sum()};
-    while (accept(",")) operands.push_back(sum());
-    expect(")");
-    return at(token, [&] { return pointwise(op, operands); });
+  static Expr build(Op op, const std::vector<Expr>& of, std::int64_t first, std::int64_t second) {
+    switch (op) {
+    case Op::matmul_nt: return matmul_nt(of[0], of[1]);
+    case Op::matmul_nt_scaled: return matmul_nt_scaled(of[0], of[1], of[2], of[3]);
+    case Op::matmul_nt_w4: return matmul_nt_w4(of[0], of[1], of[2], of[3], first);
+    case Op::columns: return columns(of[0], first, second);
+    case Op::ungroup: return ungroup(of[0], first, second);
+    default: return is_reduction(op) ? reduction(op, of[0], first) : pointwise(op, of);
+    }
   }
 
   std::vector<Token> tokens_;

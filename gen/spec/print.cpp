@@ -3,7 +3,6 @@
 #include "gen/spec/spec.h"
 #include <cmath>
 #include <fmt/format.h>
-#include <set>
 #include <unordered_map>
 
 namespace kiln {
@@ -19,32 +18,27 @@ struct Printed {
 
 class SpecPrinter {
 public:
-  // Printing starts from merged nodes, so that the text does not depend on how often an expression was spelled.
-  explicit SpecPrinter(const KernelSpec& spec) : spec_(merge_equal_nodes(spec)), nodes_(nodes_in_order(spec_)) {
-    for (const Expr& node : nodes_)
+  // SpecGraph merges equal nodes, so that the text does not depend on how often an expression was spelled.
+  explicit SpecPrinter(const KernelSpec& spec) : graph_(spec) {
+    for (const Expr& node : graph_.nodes)
       for (const Expr& operand : node.operands()) ++uses_[&operand.node()];
-    for (const Output& output : spec_.outputs()) ++uses_[&output.value.node()];
-    for (const Expr& node : nodes_)
-      if (!node->name.empty()) taken_.insert(node->name);
-    for (const Output& output : spec_.outputs()) taken_.insert(output.name);
-    for (const Dim& dim : spec_.dynamic_dims()) taken_.insert(dim.name());
+    for (const Output& output : graph_.spec.outputs()) ++uses_[&output.value.node()];
   }
 
   std::string print() {
-    out_ = fmt::format("kernel {}\n", spec_.name());
-    for (const Dim& dim : spec_.dynamic_dims()) out_ += fmt::format("dim {}\n", dim.text());
-    for (const Expr& input : spec_.inputs())
-      out_ += fmt::format("input {}: {}{}\n", input->name, type_text(input.dtype(), input.shape()),
-                          layout_text(input->layout));
-    for (const Expr& scalar : spec_.scalars()) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
-    for (const Expr& node : nodes_) {
+    out_ = fmt::format("kernel {}\n", graph_.spec.name());
+    for (const Dim& dim : graph_.dynamic_dims) out_ += fmt::format("dim {}\n", dim.text());
+    for (const Expr& input : graph_.inputs)
+      out_ += fmt::format("input {}: {}{}\n", input->name, declared_type(input.dtype(), input.shape()), suffix(input->layout));
+    for (const Expr& scalar : graph_.scalars) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
+    for (const Expr& node : graph_.nodes) {
       if (!is_shared(node)) continue;
       const std::string value = expression(node).text;
       const std::string let = fresh_name();
       out_ += fmt::format("let {} = {}\n", let, value);
       lets_.emplace(&node.node(), let);
     }
-    for (const Output& output : spec_.outputs()) print_output(output);
+    for (const Output& output : graph_.spec.outputs()) print_output(output);
     return out_;
   }
 
@@ -53,28 +47,24 @@ private:
 
   std::string fresh_name() {
     while (true)
-      if (auto name = fmt::format("t{}", ++last_let_); !taken_.contains(name)) return name;
+      if (auto name = fmt::format("t{}", ++last_let_); !graph_.names.contains(name)) return name;
   }
 
   // Dims by name alone: their bounds are in their declarations.
-  static std::string type_text(DType type, const Shape& shape) {
+  static std::string declared_type(DType type, const Shape& shape) {
     std::string dims;
     for (const Dim& dim : shape) dims += (dims.empty() ? "" : ", ") + (dim.is_dynamic() ? dim.name() : dim.text());
     return fmt::format("{}[{}]", to_string(type), dims);
-  }
-
-  static std::string_view layout_text(Layout layout) {
-    return layout == Layout::strided ? " strided" : layout == Layout::preshuffled ? " preshuffled" : "";
   }
 
   void print_output(const Output& output) {
     // The rounding to the output's type goes without saying, unless it is shared or special.
     const Expr& value = output.value;
     const bool implied = value.op() == Op::cast && value->saturate && !is_shared(value);
-    out_ += fmt::format("output {}: {} = {}", output.name, type_text(output.dtype, value.shape()),
+    out_ += fmt::format("output {}: {} = {}", output.name, declared_type(output.dtype, value.shape()),
                         reference(implied ? value.operands()[0] : value).text);
     if (!output.in_place_of.empty()) out_ += fmt::format(" in_place_of {}", output.in_place_of);
-    out_ += fmt::format("{}\n", layout_text(output.layout));
+    out_ += fmt::format("{}\n", suffix(output.layout));
   }
 
   // A node where it is used: by its name if it has one.
@@ -124,11 +114,9 @@ private:
     return {fmt::format("{}({})", function, arguments), primary};
   }
 
-  KernelSpec spec_;
-  std::vector<Expr> nodes_;
+  SpecGraph graph_;
   std::unordered_map<const Node*, int> uses_;
   std::unordered_map<const Node*, std::string> lets_;
-  std::set<std::string> taken_;
   int last_let_ = 0;
   std::string out_;
 };

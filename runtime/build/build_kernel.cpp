@@ -1,6 +1,6 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
 #include "runtime/build/build_kernel.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/families/common/family.h"
 #include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"

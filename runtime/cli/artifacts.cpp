@@ -1,9 +1,8 @@
 // Artifacts: what `kiln compile --emit` shows of one kernel for one architecture.
 #include "runtime/cli/artifacts.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/error.h"
 #include "gen/plan/plan.h"
-#include "gen/families/schedule.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
 #include "runtime/launch/arguments/interface.h"

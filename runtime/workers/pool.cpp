@@ -1,6 +1,6 @@
 // WorkerPool: who compiles what, and what a crash means.
 #include "runtime/workers/pool.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/error.h"
 #include "runtime/compile/dump.h"
 #include "runtime/workers/compile_job.h"

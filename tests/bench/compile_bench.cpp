@@ -2,7 +2,7 @@
 // the time goes. Run by hand or by `./dev bench`; the argument is the number of samples (15). Exit code 1: a bound is
 // missed.
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/error.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/compile/comgr.h"

@@ -1,7 +1,7 @@
 // 64 kernels compiled at once: by the worker processes of Jit, by hipRTC on as many threads of one process, and by hipRTC as it
 // comes. Run by hand or by `./dev bench`; the argument is the number of kernels (64). Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "runtime/compile/hiprtc.h"
 #include "runtime/jit/jit.h"
 #include "runtime/stopwatch.h"

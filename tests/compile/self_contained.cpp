@@ -1,6 +1,6 @@
 // The one-file form of every catalogue kernel compiles with plain clang, with nothing of Kiln beside it.
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>

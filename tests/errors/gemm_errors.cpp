@@ -1,9 +1,8 @@
 // Plain matrix products that cannot be: operands, columns, plans and schedules are refused with subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
-#include "gen/spec/math.h"
 #include "gen/families/schedule.h"
+#include "gen/spec/math.h"
 
 using namespace kiln;
 

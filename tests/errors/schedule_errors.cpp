@@ -1,7 +1,7 @@
 // Plans and schedules that cannot be are refused with subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/spec/math.h"
 
 using namespace kiln;

@@ -1,7 +1,7 @@
 // Random points of skinny GEMMs: every schedule that is offered for one compiles and keeps its ISA contract, and every method
 // that takes the point has a schedule that does. Seeds KILN_GEMM_FIRST (1) up to KILN_GEMM_COUNT (12) of them; 500 make more than
 // 2,000 kernels.
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "gen/reference/random.h"

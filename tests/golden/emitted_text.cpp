@@ -1,7 +1,7 @@
 // Golden files: the emitted text of the catalogue and of one kernel for each thing that emission can do.
 // To accept new text: KILN_UPDATE_GOLDEN=1 build/bin/kiln_golden_tests, then read the diff.
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/spec/math.h"
 #include <cstdlib>
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // What the key knows of the compiler: every loaded library that makes code, also through the memo, and every variable that was not
 // shown to change nothing.
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "runtime/cache/compiler_memo.h"
 #include "runtime/compile/compile.h"
 #include "tests/compile/run_cli.h"

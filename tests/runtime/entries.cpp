@@ -1,7 +1,7 @@
 // Entries and keys: what is in a key, and that nothing but an intact entry for the very key is ever served.
 #include "runtime/cache/folder/cache_folder.h"
 #include "gen/catalog/catalog.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/error.h"
 #include "runtime/digest.h"
 #include "tests/compile/run_cli.h"

@@ -1,6 +1,6 @@
 // Families: a family that only this file knows goes through every stage; the registry offers each family's fields by name.
 #include "gen/error.h"
-#include "gen/families/emit.h"
+#include "gen/families/schedule.h"
 #include "gen/families/entry.h"
 #include "gen/plan/passes.h"
 #include "gen/spec/math.h"

@@ -70,13 +70,16 @@ template <typename M> std::string member_text(const Field& field, const M& membe
 }
 
 // "vec=8 threads=256 chunks=4"
-template <typename C> std::string fields_text(const C& config) {
+template <typename C> std::string fields_text(const C& config, bool settable_too = true) {
   std::string text;
   for_each_field(config, [&](const Field& field, const auto& member) {
-    if (field.shown) text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name, member_text(field, member));
+    if (!field.shown || (field.settable && !settable_too)) return;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name, member_text(field, member));
   });
   return text;
 }
+// Of the fields that follow from the plan alone.
+template <typename C> std::string planned_fields_text(const C& config) { return fields_text(config, false); }
 
 // "constexpr RowwiseConfig config{.cols = 4096, .vec = 8};\n", lines aligned below the first field.
 template <typename C> std::string config_text(const C& config, std::string_view type) {

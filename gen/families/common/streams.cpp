@@ -34,7 +34,7 @@ int widest_stream(const Body& body, const std::vector<Pass>& passes, int vec) {
   int widest = 1;
   for (const Pass& pass : passes) {
     int registers = 0;
-    for (const int index : pass.streams) registers += chunk_registers(body.values[static_cast<std::size_t>(index)], vec);
+    for (const int index : pass.streams) registers += chunk_registers(body.value(index), vec);
     widest = std::max(widest, registers);
   }
   return widest;
@@ -45,7 +45,7 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
   // All loads are as wide as the narrowest streamed tensor's, except for single values of rows and groups and for ends.
   for (const Pass& pass : passes)
     for (const int index : pass.streams) {
-      const DType type = body.values[static_cast<std::size_t>(index)].expr.dtype();
+      const DType type = body.value(index).expr.dtype();
       p.global_loads.min_bytes = std::min(p.global_loads.min_bytes, chunks.vec * size_bytes(type));
       if (chunks.ends) p.global_loads.exceptions += static_cast<std::uint32_t>(chunks.vec);
     }

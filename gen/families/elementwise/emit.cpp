@@ -20,7 +20,7 @@ std::string kernel_body(const Body& body, const Target& target) {
                           t.in_place_of.empty() ? t.name : t.in_place_of);
   std::vector<std::string> parameters, sources;
   for (const int index : passes.front().streams) {
-    const std::string& input = body.values[static_cast<std::size_t>(index)].expr->name;
+    const std::string& input = body.value(index).expr->name;
     parameters.push_back("auto " + input);
     sources.push_back(fmt::format("flat.full({})", input));
   }

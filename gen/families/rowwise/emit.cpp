@@ -35,7 +35,7 @@ public:
   }
 
 private:
-  const Value& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
+  const Value& value(int index) const { return body_.value(index); }
 
   std::string outer_indices(const ValueEmitter& values) const {
     std::string text, rest = "row.index()";

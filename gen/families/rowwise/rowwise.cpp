@@ -31,7 +31,7 @@ int choose_vec(const Body& body, int largest_group) {
 int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
   int registers = 0;
   for (const Pass& pass : passes)
-    for (const int index : pass.keeps) registers += chunk_registers(body.values[static_cast<std::size_t>(index)], vec);
+    for (const int index : pass.keeps) registers += chunk_registers(body.value(index), vec);
   return registers;
 }
 
@@ -121,7 +121,7 @@ void require_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
     const int written = body.value(std::ranges::find(body.outputs, output.name, &Output::name)->value).level;
     for (std::size_t p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
       for (const int index : passes[p].streams)
-        if (body.values[static_cast<std::size_t>(index)].expr->name == output.in_place_of)
+        if (body.value(index).expr->name == output.in_place_of)
           reject_schedule(plan,
                           fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
                                       output.name, output.in_place_of, p, written),

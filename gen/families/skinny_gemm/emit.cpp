@@ -47,7 +47,7 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
     if (t.output) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
   const Pass& pass = passes.front();
   for (const int index : pass.streams) {
-    const std::string& input = body.values[static_cast<std::size_t>(index)].expr->name;
+    const std::string& input = body.value(index).expr->name;
     parameters.push_back("auto " + input);
     sources.push_back(find_product(plan.products, input) ? "kiln_" + input : row_stream(body, body.tensor(input)));
   }

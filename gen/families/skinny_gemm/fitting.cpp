@@ -1,5 +1,4 @@
 // Fitting: the ring, vector, workgroups and producers of a skinny GEMM, and what another method makes of them.
-#include "gen/families/skinny_gemm/fitting.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include <algorithm>

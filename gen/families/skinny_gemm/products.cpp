@@ -10,8 +10,6 @@ constexpr std::int64_t max_rows = 64; // as why_invalid of SkinnyGemmConfig
 constexpr std::int64_t max_size = 1 << 24;  // the same
 constexpr std::size_t max_products = 2;
 
-std::string operand_text(const Expr& e) { return fmt::format("{}{}", to_string(e.dtype()), to_text(e.shape())); }
-
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
   const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b->name);
@@ -41,7 +39,7 @@ void require_alike(const AnalysedSpec& spec) {
       throw UserError(subject, fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
                       "use one a_scale for both");
     if (p.b.dtype() != first.b.dtype())
-      throw UserError(subject, fmt::format("its products multiply by {} and by {}", operand_text(first.b), operand_text(p.b)),
+      throw UserError(subject, fmt::format("its products multiply by {} and by {}", type_text(first.b), type_text(p.b)),
                       "give both matrices one type");
   }
 }

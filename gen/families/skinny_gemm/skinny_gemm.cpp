@@ -1,6 +1,5 @@
 // SkinnyGemm: its schedules, ordered by one score, and what is valid.
 #include "gen/families/skinny_gemm/skinny_gemm.h"
-#include "gen/families/skinny_gemm/fitting.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include <algorithm>
 #include <cmath>
@@ -113,9 +112,7 @@ void SkinnyGemm::after_setting(Config& c, std::string_view field, const Plan&, c
 }
 
 void SkinnyGemm::require_valid(const Config& c, const Plan& plan, const Target& target) {
-  const Config planned = planned_config(plan, target);
-  if (c.rows != planned.rows || c.n != planned.n || c.k != planned.k || c.a_bits != planned.a_bits || c.b_bits != planned.b_bits ||
-      c.products != planned.products || c.group != planned.group || c.preshuffled != planned.preshuffled)
+  if (planned_fields_text(c) != planned_fields_text(planned_config(plan, target)))
     reject_schedule(plan, fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_wide_lds_dma())
     reject_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");

@@ -65,6 +65,17 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target);
 // has them for method matrix. It may be invalid for the plan (rows over the method's limit): require_valid says why.
 SkinnyGemmConfig with_method(SkinnyGemmConfig config, GemmMethod method, const Target& target);
 
+// Fields that follow from others, as far as registers, vmcnt and LDS allow.
+// The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
+SkinnyGemmConfig with_ring(SkinnyGemmConfig config);
+// The widest vector of the epilogue that divides n and gives every lane some of a tile.
+SkinnyGemmConfig with_vec(SkinnyGemmConfig config);
+// As many workgroups as CUs, but each with a step for every wave at least.
+SkinnyGemmConfig with_workgroups(SkinnyGemmConfig config, const Target& target);
+
+// What is still in flight after a wait for the oldest step that hides the latency of HBM, with one workgroup a CU.
+inline constexpr int kib_enough_behind_a_wait = 48;
+
 // The share of the target's CUs that are busy all the time if every step takes as long as another: steps over CUs times the
 // steps of the CU that has most. Workgroups are dealt out evenly.
 double gemm_balance(const SkinnyGemmConfig& config, const Target& target);
