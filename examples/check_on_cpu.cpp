@@ -1,7 +1,7 @@
 // Check on the CPU: executes a compiled kernel instruction by instruction and compares it with the reference. Needs no GPU.
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include <fmt/format.h>
@@ -17,6 +17,7 @@ int main() {
   const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
   for (const exec::Defect& finding : run.result.defects) fmt::print("{}\n", exec::to_text(finding));
   const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs));
-  fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(), wrong ? to_text(*wrong) : "all values within their bounds");
+  fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(),
+             wrong ? to_text(*wrong) : "all values within their bounds");
   return wrong || !run.result.defects.empty();
 }

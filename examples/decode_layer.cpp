@@ -8,8 +8,8 @@
 // Attention and its output projection are left out: random data stands for their result. Each kernel's output is compared with
 // the reference on the same inputs, and the end of the chain with a chain of references.
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include <cmath>

@@ -13,8 +13,7 @@ int main() {
     for (const char* name : {"rmsnorm", "softmax", "silu_mul"}) specs.push_back(catalog_spec(name, {.cols = cols, .dtype = f16}));
 
   const auto kernels = jit.warm(specs, [](const Progress& p) {
-    fmt::print("{} of {}: {} is there after {:.1f} s, about {:.1f} s to go\n", p.done, p.total, p.kernel, p.elapsed_s,
-               p.remaining_s);
+    fmt::print("{} of {}: {} is there after {:.1f} s, about {:.1f} s to go\n", p.done, p.total, p.kernel, p.elapsed_s, p.remaining_s);
   });
   fmt::print("{} kernels are on their way; the program goes on\n", kernels.size());
 

@@ -13,7 +13,8 @@ namespace kiln {
 namespace {
 
 constexpr std::string_view hiprtc_search = "libhiprtc.so.7, .6 from the loader's path, then /opt/rocm/lib";
-constexpr std::string_view hip_search = "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then /opt/rocm/lib";
+constexpr std::string_view hip_search =
+    "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then /opt/rocm/lib";
 constexpr std::string_view comgr_search = "libamd_comgr.so.3, .2 from the loader's path, then /opt/rocm/lib";
 
 std::string value_of(const VariableLookup& lookup, std::string_view variable) { return lookup(variable).value_or(std::string()); }
@@ -44,9 +45,8 @@ std::optional<std::string> process_variable(std::string_view variable) {
 }
 
 // Of the variables below those that change no byte of any code object: comgr's cache, logs and timing.
-constexpr std::string_view harmless[] = {
-    "AMD_COMGR_CACHE",         "AMD_COMGR_CACHE_DIR",         "AMD_COMGR_CACHE_POLICY",
-    "AMD_COMGR_REDIRECT_LOGS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_TIME_STATISTICS"};
+constexpr std::string_view harmless[] = {"AMD_COMGR_CACHE",         "AMD_COMGR_CACHE_DIR",         "AMD_COMGR_CACHE_POLICY",
+                                         "AMD_COMGR_REDIRECT_LOGS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_TIME_STATISTICS"};
 
 // Read by comgr, hipRTC, clang's driver and LLVM.
 constexpr std::string_view compiler_prefixes[] = {"AMD_COMGR_", "HIPRTC_", "CLANG_", "CCC_", "LLVM_"};
@@ -73,16 +73,14 @@ std::uint64_t parse_number(std::string_view variable, const std::string& value, 
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number > most)
-    throw UserError(std::string(variable), fmt::format("\"{}\" is no number from 0 to {}", value, most),
-                    "set it to one, or unset it");
+    throw UserError(std::string(variable), fmt::format("\"{}\" is no number from 0 to {}", value, most), "set it to one, or unset it");
   return number;
 }
 
 std::string parse_policy(const std::string& value) {
   if (value.empty()) return "jit";
   if (value == "jit" || value == "cache_only" || value == "record") return value;
-  throw UserError("KILN_JIT_POLICY", fmt::format("\"{}\" is no policy", value),
-                  "set it to jit, cache_only or record, or unset it");
+  throw UserError("KILN_JIT_POLICY", fmt::format("\"{}\" is no policy", value), "set it to jit, cache_only or record, or unset it");
 }
 
 std::filesystem::path default_cache_dir(const VariableLookup& lookup) {
@@ -115,9 +113,7 @@ void parse_run_time(Environment& environment, const VariableLookup& lookup) {
   if (std::string device = value_of(lookup, "KILN_DEVICE"); !device.empty()) environment.device = std::move(device);
 }
 
-std::filesystem::path private_folder(const std::filesystem::path& temporary) {
-  return temporary / fmt::format("kiln-{}", getuid());
-}
+std::filesystem::path private_folder(const std::filesystem::path& temporary) { return temporary / fmt::format("kiln-{}", getuid()); }
 
 } // namespace
 
@@ -170,7 +166,8 @@ std::vector<std::string> process_variables(const Environment& environment) {
   if (!environment.library_path.empty()) variables.push_back("LD_LIBRARY_PATH=" + environment.library_path);
   if (!environment.preload.empty()) variables.push_back("LD_PRELOAD=" + environment.preload);
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (!std::string_view(*entry).starts_with("LD_LIBRARY_PATH=") && !std::string_view(*entry).starts_with("LD_PRELOAD=") && std::ranges::find(replaced, *entry) == replaced.end())
+    if (!std::string_view(*entry).starts_with("LD_LIBRARY_PATH=") && !std::string_view(*entry).starts_with("LD_PRELOAD=") &&
+        std::ranges::find(replaced, *entry) == replaced.end())
       variables.emplace_back(*entry);
   return variables;
 }
@@ -181,24 +178,20 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_COMPILER", "hiprtc | comgr", "hiprtc", std::string(to_string(environment.compiler)),
        "the library that turns HIP text into a code object"},
       {"KILN_HIPRTC_PATH", "file", std::string(hiprtc_search), path(environment.hiprtc_path), "the hipRTC to load"},
-      {"KILN_COMGR_PATH", "file", std::string(comgr_search), path(environment.comgr_path),
-       "the comgr to load when KILN_COMPILER=comgr"},
+      {"KILN_COMGR_PATH", "file", std::string(comgr_search), path(environment.comgr_path), "the comgr to load when KILN_COMPILER=comgr"},
       {"KILN_DUMP_DIR", "folder", "kiln-UID in TMPDIR or /tmp", dump_folder(environment).string(),
        "where the source of a kernel that did not compile is left"},
       {"KILN_SAVE_TEMPS", "0 | 1", "0", environment.save_temps ? "1" : "0",
        "1: leave source, options and code object of every compile in KILN_DUMP_DIR"},
-      {"KILN_CACHE_DIR", "folder", "kiln/kernels in XDG_CACHE_HOME or ~/.cache", environment.cache_dir.string(),
-       "the kernel cache"},
+      {"KILN_CACHE_DIR", "folder", "kiln/kernels in XDG_CACHE_HOME or ~/.cache", environment.cache_dir.string(), "the kernel cache"},
       {"KILN_CACHE_LAYERS", "folder:folder:...", "none", joined(environment.cache_layers),
        "caches that are only read, as kiln aot makes them"},
-      {"KILN_CACHE_MAX_MB", "number", "1024", std::to_string(environment.cache_max_bytes >> 20),
-       "the most that KILN_CACHE_DIR may hold"},
+      {"KILN_CACHE_MAX_MB", "number", "1024", std::to_string(environment.cache_max_bytes >> 20), "the most that KILN_CACHE_DIR may hold"},
       {"KILN_CACHE_TRUST_SHARED", "0 | 1", "0", environment.cache_trust_shared ? "1" : "0",
        "1: use cache folders that others may write to, and what they put there"},
       {"KILN_CACHE_PUBLIC_KEY", "file", "none", environment.cache_public_key.string(),
        "Ed25519 keys in PEM; layers, the remote and imports give only what one of them signed (kiln cache sign)"},
-      {"KILN_CACHE_URL", "https://HOST/PATH", "none", environment.cache_url.shown(),
-       "a remote cache (GET and PUT of /ac/ and /cas/)"},
+      {"KILN_CACHE_URL", "https://HOST/PATH", "none", environment.cache_url.shown(), "a remote cache (GET and PUT of /ac/ and /cas/)"},
       {"KILN_CACHE_URL_INSECURE", "0 | 1", "0", environment.cache_url_insecure ? "1" : "0", "1: take a remote over http:// too"},
       {"KILN_CACHE_URL_WRITE", "0 | 1", "0", environment.cache_url_write ? "1" : "0", "1: upload what was compiled"},
       {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what a miss in all caches means"},

@@ -59,12 +59,12 @@ using VariableLookup = std::function<std::optional<std::string>(std::string_view
 // Checks every value; throws UserError that names the variable, its value and the allowed ones.
 // An empty value is the same as none.
 Environment parse_environment(const VariableLookup& lookup);
-Environment process_environment(); // parse_environment of this process
+Environment process_environment();                     // parse_environment of this process
 std::vector<std::string> process_compiler_variables(); // Environment::compiler_variables, of this process
 // All variables of this process as "NAME=value", for a process that shall compile as `environment` says: what keys hold of other
 // programs' variables (compiler_variables, library_path, preload) is as `environment` has it, whatever this process has by now.
 std::vector<std::string> process_variables(const Environment& environment);
-VariableLookup process_lookup();   // of this process, for what other programs' variables say (kiln doctor)
+VariableLookup process_lookup(); // of this process, for what other programs' variables say (kiln doctor)
 
 // One row of the documented table, with what `environment` holds.
 struct VariableInfo {

@@ -26,8 +26,7 @@ std::string distrust(const struct stat& info, Trust trust) {
 }
 
 void check(const struct stat& info, const std::filesystem::path& path, Trust trust) {
-  if (const std::string reason = distrust(info, trust); !reason.empty())
-    throw Untrusted(fmt::format("{}: {}", path.string(), reason));
+  if (const std::string reason = distrust(info, trust); !reason.empty()) throw Untrusted(fmt::format("{}: {}", path.string(), reason));
 }
 
 // The folder that `path` names, through links of trusted owners. Each link is opened itself and asked for its owner and its
@@ -36,7 +35,7 @@ FileDescriptor follow(int from, const std::filesystem::path& path, const std::fi
   FileDescriptor folder(openat(from, path.c_str(), open_folder));
   if (folder || (errno != ENOTDIR && errno != ELOOP)) return folder;
   const FileDescriptor link(openat(from, path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  struct stat info {};
+  struct stat info{};
   if (!link || fstat(link.get(), &info) != 0) return FileDescriptor();
   if (!S_ISLNK(info.st_mode) || depth == 0) {
     errno = depth == 0 ? ELOOP : ENOTDIR;
@@ -97,7 +96,7 @@ Folder Folder::make(const std::filesystem::path& path, Trust trust, mode_t mode)
 }
 
 struct stat Folder::info() const {
-  struct stat info {};
+  struct stat info{};
   fstat(descriptor_.get(), &info);
   return info;
 }
@@ -133,7 +132,7 @@ Folder Folder::make_child(const std::string& name) const {
 std::optional<std::string> Folder::read(const std::string& name, std::uint64_t most) const {
   // Not blocking: what lies there may be a pipe that nobody writes to.
   const FileDescriptor file(openat(descriptor_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat info {};
+  struct stat info{};
   if (!file || fstat(file.get(), &info) != 0) return std::nullopt;
   if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) > most) {
     errno = S_ISREG(info.st_mode) ? EFBIG : EINVAL;
@@ -154,7 +153,7 @@ std::optional<std::string> Folder::read(const std::string& name, std::uint64_t m
 }
 
 std::optional<struct stat> Folder::look(const std::string& name) const {
-  struct stat info {};
+  struct stat info{};
   if (fstatat(descriptor_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
   return info;
 }

@@ -55,7 +55,7 @@ public:
   // `name` is one name, without a slash. No call follows a link.
   // These give none or false, with errno set (ENOTDIR or ELOOP: a link or a file instead of a folder), and throw Untrusted.
   Folder child(const std::string& name) const;
-  Folder make_child(const std::string& name) const; // child, made with folder_mode() when it is not there
+  Folder make_child(const std::string& name) const;                                   // child, made with folder_mode() when it is not there
   std::optional<std::string> read(const std::string& name, std::uint64_t most) const; // EFBIG: larger; EINVAL: no regular file
   std::optional<struct stat> look(const std::string& name) const;                     // ENOENT: nothing there
   // A new file with file_mode(), written and synced to the disk.

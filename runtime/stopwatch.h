@@ -6,9 +6,7 @@ namespace kiln {
 
 class Stopwatch {
 public:
-  double milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
+  double milliseconds() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
 
 private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -10,8 +10,8 @@
 namespace kiln {
 namespace {
 
-constexpr double norm_epsilon = 1e-6;   // of RMS and layer norm: Llama's rms_norm_eps
-constexpr double least_absmax = 1e-12;  // keeps the scale of an all-zero row above zero
+constexpr double norm_epsilon = 1e-6;  // of RMS and layer norm: Llama's rms_norm_eps
+constexpr double least_absmax = 1e-12; // keeps the scale of an all-zero row above zero
 
 Shape activation_shape(const CatalogOptions& options) { return {dynamic("rows"), options.cols}; }
 Expr activation(const char* name, const CatalogOptions& options) { return input(name, options.dtype, activation_shape(options)); }
@@ -117,9 +117,7 @@ KernelSpec group_dequant(const CatalogOptions& options) {
   return KernelSpec("group_dequant").output("y", options.dtype, q * ungroup(scale, options.group, options.cols));
 }
 
-KernelSpec cast_quant(const CatalogOptions& options) {
-  return KernelSpec("cast_quant").output("q", options.fp8, activation("x", options));
-}
+KernelSpec cast_quant(const CatalogOptions& options) { return KernelSpec("cast_quant").output("q", options.fp8, activation("x", options)); }
 
 // ---- skinny products, the projections of a language model while it decodes
 
@@ -138,9 +136,7 @@ Expr scaled_product(const CatalogOptions& options) {
   return product * input("a_scale", f32, {rows_of(options), 1}) * input("b_scale", f32, {options.n});
 }
 
-KernelSpec gemm(const CatalogOptions& options) {
-  return KernelSpec("gemm").output("c", result_type(options), scaled_product(options));
-}
+KernelSpec gemm(const CatalogOptions& options) { return KernelSpec("gemm").output("c", result_type(options), scaled_product(options)); }
 
 KernelSpec gemm_bias(const CatalogOptions& options) {
   const DType type = result_type(options);
@@ -178,7 +174,8 @@ KernelSpec gemm_w8a16(const CatalogOptions& options) {
 KernelSpec gemm_w4a16(const CatalogOptions& options) {
   require_16_bit_a("catalogue entry 'gemm_w4a16'", options, " and of the scales; b has 4-bit numbers");
   if (options.k % 2 || options.group < 1)
-    throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("k is {} and group {}", options.k, options.group), "use an even k and a multiple of 32");
+    throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("k is {} and group {}", options.k, options.group),
+                    "use an even k and a multiple of 32");
   const Expr b = input("b", u8, {options.n, options.k / 2}, layout_of(options));
   const std::int64_t groups = group_count(options.k, options.group);
   const Expr scale = input("scale", options.dtype, {options.n, groups}), zero = input("zero", u8, {options.n, groups});
@@ -227,7 +224,8 @@ void require_options(std::string_view name, bool is_gemm, const CatalogOptions& 
     throw UserError(fmt::format("catalogue entry '{}'", name), std::move(fact), std::move(remedy));
   };
   if (is_gemm) {
-    for (const auto& [what, size, most] : {std::tuple{"m", options.m, 64}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
+    for (const auto& [what, size, most] :
+         {std::tuple{"m", options.m, 64}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     if (!is_float(options.dtype) && options.dtype != i8)
       refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f16, bf16, an fp8 or i8");

@@ -9,14 +9,14 @@ namespace kiln {
 
 struct CatalogOptions {
   std::int64_t cols = 4096;
-  DType dtype = f16;          // of activations and weights: f16, bf16 or f32
-  DType fp8 = e4m3fn;         // of quantised values; target.fp8() is the native one
-  bool dynamic_scale = false; // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
-  bool in_place = false;      // add_rmsnorm_quant: the new residual overwrites the old
-  std::int64_t group = 128;   // group_quant, group_dequant, gemm_w4a16: elements a scale
-  std::int64_t m = 16;        // gemm entries: the most rows of a, 1 to 64
+  DType dtype = f16;               // of activations and weights: f16, bf16 or f32
+  DType fp8 = e4m3fn;              // of quantised values; target.fp8() is the native one
+  bool dynamic_scale = false;      // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
+  bool in_place = false;           // add_rmsnorm_quant: the new residual overwrites the old
+  std::int64_t group = 128;        // group_quant, group_dequant, gemm_w4a16: elements a scale
+  std::int64_t m = 16;             // gemm entries: the most rows of a, 1 to 64
   std::int64_t n = 4096, k = 4096; // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
-  bool preshuffled = false;   // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
+  bool preshuffled = false;        // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
 // Rows are a run-time size, `dynamic("rows")`, and columns are options.cols; of gemm entries, rows are `dynamic("m", 1, options.m)`

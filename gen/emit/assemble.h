@@ -10,7 +10,7 @@ namespace kiln {
 struct Access {
   int vec = 1;
   bool ragged = false;
-  int bytes(DType type) const; // that its address is a multiple of
+  int bytes(DType type) const;                             // that its address is a multiple of
   int stride_multiple() const { return ragged ? 1 : vec; } // elements that strides are a multiple of
 };
 

@@ -1,7 +1,7 @@
 // KernelSource: launch arithmetic, and one file out of many headers.
 #include "gen/emit/kernel_source.h"
-#include "gen/error.h"
 #include "gen/emit/templates.h"
+#include "gen/error.h"
 #include <fmt/format.h>
 #include <set>
 

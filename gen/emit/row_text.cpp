@@ -12,10 +12,8 @@ std::string size_text(std::span<const Shape> dims) {
   std::int64_t known = 1;
   for (const Shape& merged : dims)
     for (const Dim& dim : merged) {
-      if (dim.is_dynamic())
-        factors.push_back(dim.name());
-      else
-        known *= dim.size();
+      if (dim.is_dynamic()) factors.push_back(dim.name());
+      else known *= dim.size();
     }
   if (known != 1 || factors.empty()) factors.push_back(fmt::format("{}u", known));
   return fmt::format("{}", fmt::join(factors, " * "));
@@ -29,9 +27,7 @@ RowArguments row_arguments(const Body& body, const TensorPlan& t) {
   const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
   if (!body.general_rows() && strided) return {pointer, fmt::format(", {}_stride", pointer)};
   if (t.covers_rows() && !strided) return {pointer, ""};
-  const std::int64_t inner = t.extent == Extent::element ? body.cols
-                             : t.extent == Extent::group ? group_count(body.cols, t.group)
-                                                         : 1;
+  const std::int64_t inner = t.extent == Extent::element ? body.cols : t.extent == Extent::group ? group_count(body.cols, t.group) : 1;
   std::string offset, scale = fmt::format("{}ull", inner);
   for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
     if (!t.outer[d]) continue;

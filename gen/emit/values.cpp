@@ -197,8 +197,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     if (expr.dtype() == boolean) return line("bool", expr, fmt::format("!({} == 0.0f)", numbers(from)));
     const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
     if (expr.dtype() == f32) return line("f32", expr, number);
-    return line("f32", expr,
-                fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
+    return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
   case OpKind::ungroup: return lane(expr.operands()[0]);
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
@@ -229,17 +228,15 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
   if (expr.dtype() == boolean) return line("auto", expr, fmt::format("logical_not(eq({}, 0.0f))", numbers(from)));
   // f16 arithmetic rounds once where f32 arithmetic and the cast round twice, to the same number: 24 >= 2 * 11 + 2 bits.
   const bool packed = expr.dtype() == f16 && value(from).uses == 1 &&
-                      (from.op() == Op::add || from.op() == Op::sub || from.op() == Op::mul) &&
-                      is_f16_chunk(from.operands()[0]) && is_f16_chunk(from.operands()[1]) && !known_in_pass_.contains(&from.node());
+                      (from.op() == Op::add || from.op() == Op::sub || from.op() == Op::mul) && is_f16_chunk(from.operands()[0]) &&
+                      is_f16_chunk(from.operands()[1]) && !known_in_pass_.contains(&from.node());
   if (packed) return line("auto", expr, call(from, {chunk(from.operands()[0]), chunk(from.operands()[1])}));
   if (expr.dtype() == f32) return line("auto", expr, numbers(from));
-  return line("auto", expr,
-              fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
+  return line("auto", expr, fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
 }
 
 std::string ValueEmitter::group_reduction(const Expr& expr) {
-  const std::string text =
-      fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
+  const std::string text = fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
   if (expr.op() != Op::group_mean) return text;
   if (body_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
   return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
@@ -250,12 +247,9 @@ std::string ValueEmitter::operation(const Expr& expr) {
   std::vector<std::string> operands;
   for (std::size_t i = 0; i < expr.operands().size(); ++i) {
     const Expr& operand = expr.operands()[i];
-    if (op.kind == OpKind::logic || (op.kind == OpKind::select && i == 0))
-      operands.push_back(truth(operand));
-    else if (takes_f16(expr.op()) && is_f16_chunk(operand))
-      operands.push_back(chunk(operand));
-    else
-      operands.push_back(numbers(operand));
+    if (op.kind == OpKind::logic || (op.kind == OpKind::select && i == 0)) operands.push_back(truth(operand));
+    else if (takes_f16(expr.op()) && is_f16_chunk(operand)) operands.push_back(chunk(operand));
+    else operands.push_back(numbers(operand));
   }
   return call(expr, operands);
 }
@@ -274,12 +268,9 @@ std::string ValueEmitter::product(const Expr& expr) {
   collect_factors(expr, true, factors);
   std::vector<std::string> halves, others;
   for (const Factor& f : factors) {
-    if (f.sigmoid)
-      others.push_back(fmt::format("sigmoid({})", is_f16_chunk(f.expr) ? chunk(f.expr) : numbers(f.expr)));
-    else if (is_f16_chunk(f.expr))
-      halves.push_back(chunk(f.expr));
-    else
-      others.push_back(numbers(f.expr));
+    if (f.sigmoid) others.push_back(fmt::format("sigmoid({})", is_f16_chunk(f.expr) ? chunk(f.expr) : numbers(f.expr)));
+    else if (is_f16_chunk(f.expr)) halves.push_back(chunk(f.expr));
+    else others.push_back(numbers(f.expr));
   }
   // A single product that is added to something becomes one fma with mixed operands all by itself.
   if (halves.empty() || (factors.size() == 2 && feeds_sum_[static_cast<std::size_t>(index_of(expr))])) return operation(expr);
@@ -290,10 +281,8 @@ std::string ValueEmitter::product(const Expr& expr) {
   }
   std::size_t next = 0;
   if (halves.size() % 2) {
-    if (text.empty())
-      text = fmt::format("mixed_product({}, {})", halves.back(), others[next++]);
-    else
-      text = fmt::format("mixed_product({}, {})", halves.back(), text);
+    if (text.empty()) text = fmt::format("mixed_product({}, {})", halves.back(), others[next++]);
+    else text = fmt::format("mixed_product({}, {})", halves.back(), text);
   }
   for (; next < others.size(); ++next) text += " * " + others[next];
   return text;

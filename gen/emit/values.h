@@ -64,8 +64,8 @@ private:
   std::string space_;
   std::vector<bool> feeds_sum_; // of values: a product whose only use is a sum, which the compiler contracts to fma
   std::unordered_map<const Node*, std::string> known_in_kernel_, known_in_pass_; // the names of values
-  std::string* outside_ = nullptr; // receives lines of the kernel
-  std::string* inside_ = nullptr;  // receives lines of the pass; null outside passes
+  std::string* outside_ = nullptr;                                               // receives lines of the kernel
+  std::string* inside_ = nullptr;                                                // receives lines of the pass; null outside passes
   std::vector<std::vector<std::string>> accumulators_;
 };
 

@@ -32,8 +32,7 @@ template <typename F> std::vector<Schedule> fallbacks(const Schedule& first, std
   return result;
 }
 
-template <typename F>
-void set(Schedule& schedule, std::span<const Setting> settings, const Plan& plan, const Target& target) {
+template <typename F> void set(Schedule& schedule, std::span<const Setting> settings, const Plan& plan, const Target& target) {
   auto config = config_of<F>(schedule);
   std::vector<Setting> in_order(settings.begin(), settings.end());
   if constexpr (requires { F::sets_others; })
@@ -56,11 +55,9 @@ template <typename F> consteval Family make_entry() {
       .candidates = candidates<F>,
       .fallbacks = fallbacks<F>,
       .set = set<F>,
-      .require_valid = [](const Schedule& s, const Plan& plan,
-                          const Target& target) { F::require_valid(config_of<F>(s), plan, target); },
+      .require_valid = [](const Schedule& s, const Plan& plan, const Target& target) { F::require_valid(config_of<F>(s), plan, target); },
       .emit = [](const Plan& plan, const Schedule& s, const Target& target) { return F::emit(plan, config_of<F>(s), target); },
-      .promises = [](const Plan& plan, const Schedule& s,
-                     const Target& target) { return F::promises(plan, config_of<F>(s), target); },
+      .promises = [](const Plan& plan, const Schedule& s, const Target& target) { return F::promises(plan, config_of<F>(s), target); },
       .addition_depth = [](const Schedule& s) { return F::addition_depth(config_of<F>(s)); },
       .fields_text = [](const Schedule& s) { return fields_text(config_of<F>(s)); },
   };

@@ -26,8 +26,8 @@ std::string tensor_text(const TensorPlan& tensor) {
 
 std::string product_text(const Product& p) {
   return fmt::format("{:<15} {} {} x {} {}{}, {} from {}, k {}{}", p.placeholder, to_string(p.a.dtype()), p.a->name,
-                     p.b_bits() == 4 ? "4-bit" : to_string(p.b.dtype()), p.b->name, p.preshuffled() ? " preshuffled" : "", p.n,
-                     p.first, p.k(), p.group ? fmt::format(", scales of groups of {}", p.group) : "");
+                     p.b_bits() == 4 ? "4-bit" : to_string(p.b.dtype()), p.b->name, p.preshuffled() ? " preshuffled" : "", p.n, p.first,
+                     p.k(), p.group ? fmt::format(", scales of groups of {}", p.group) : "");
 }
 
 std::string value_text(const Body& body, const Value& value) {
@@ -48,7 +48,8 @@ Plan make_plan(const KernelSpec& spec, const Target& target, std::span<const Fam
   Plan plan{analyse(spec, target)};
   const auto taker = std::ranges::find_if(families, [&](const Family& family) { return family.takes(plan); });
   if (taker == families.end())
-    throw UserError(fmt::format("kernel '{}'", spec.name()), "no family of kernels computes it", "split it into kernels of the catalogue's kinds");
+    throw UserError(fmt::format("kernel '{}'", spec.name()), "no family of kernels computes it",
+                    "split it into kernels of the catalogue's kinds");
   taker->lay_out(plan);
   plan.family = &*taker;
   return plan;

@@ -27,8 +27,7 @@ public:
     for (const Expr& input : body_.inputs) add_input(input);
     for (const Expr& node : graph_.nodes) add_value(node);
     for (const Output& output : body_.outputs) add_output(output);
-    for (const Value& value : body_.values)
-      body_.passes = std::max(body_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
+    for (const Value& value : body_.values) body_.passes = std::max(body_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
     return std::move(body_);
   }
 
@@ -50,11 +49,8 @@ private:
   }
 
   void add_input(const Expr& input) {
-    TensorPlan tensor{.name = input->name,
-                      .dtype = input.dtype(),
-                      .outer = outer_of(input.shape()),
-                      .layout = input->layout,
-                      .in_place_of = {}};
+    TensorPlan tensor{
+        .name = input->name, .dtype = input.dtype(), .outer = outer_of(input.shape()), .layout = input->layout, .in_place_of = {}};
     const Shape& shape = input.shape();
     const bool any_outer = std::ranges::find(tensor.outer, true) != tensor.outer.end();
     if (std::ranges::all_of(shape, is_one) && !(is_one(cols()) && any_outer)) {
@@ -133,8 +129,7 @@ std::vector<std::size_t> leading_dims(const Body& body) {
   std::vector<std::size_t> leading(body.tensors.size(), body.space.size());
   const auto note = [&](const std::string& tensor_name, const Shape& shape) {
     for (std::size_t t = 0; t < body.tensors.size(); ++t)
-      if (body.tensors[t].name == tensor_name && body.tensors[t].layout == Layout::strided)
-        leading[t] = body.space.size() - shape.size();
+      if (body.tensors[t].name == tensor_name && body.tensors[t].layout == Layout::strided) leading[t] = body.space.size() - shape.size();
   };
   for (const Expr& input : body.inputs) note(input->name, input.shape());
   for (const Output& output : body.outputs) note(output.name, output.value.shape());

@@ -40,7 +40,7 @@ struct TensorPlan {
 struct Body {
   std::string kernel; // its name
   std::vector<Output> outputs = {};
-  std::vector<Expr> inputs = {}, scalars = {};     // in order of first use
+  std::vector<Expr> inputs = {}, scalars = {}; // in order of first use
   std::vector<Dim> dynamic_dims = {};
   std::vector<std::int64_t> group_sizes = {};      // of group operations, each once
   std::set<std::string> names = {};                // of inputs, scalars, run-time sizes and outputs
@@ -59,7 +59,7 @@ struct Body {
   const Value& value(const Expr& expr) const { return value(index_of(expr)); }
   const TensorPlan& tensor(std::string_view name) const;
   bool general_rows() const { return outer_dims.size() > 1; } // some tensor varies with some outer dims only
-  std::int64_t smallest_group() const;                         // 0 without groups
+  std::int64_t smallest_group() const;                        // 0 without groups
 };
 
 // The body of a spec without products, whose shapes gave `space`; outer_dims and cols are not set.

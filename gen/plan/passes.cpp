@@ -76,8 +76,7 @@ private:
     const Value& v = value(index);
     if (v.extent == Extent::scalar || v.extent == Extent::row) return;
     if (v.expr.op() == Op::input) {
-      const bool kept =
-          std::ranges::any_of(passes_, [&](const Pass& p) { return std::ranges::find(p.keeps, index) != p.keeps.end(); });
+      const bool kept = std::ranges::any_of(passes_, [&](const Pass& p) { return std::ranges::find(p.keeps, index) != p.keeps.end(); });
       if (v.extent == Extent::element && !kept) ++leaves, leaf_bytes += size_bytes(v.expr.dtype());
       return;
     }

@@ -64,8 +64,7 @@ SplitSpec split_products(const SpecGraph& graph) {
   for (const Output& output : spec.outputs()) {
     const auto found = rewritten.find(&output.value.node());
     if (found == rewritten.end()) throw InternalError("an output that is an operand of a product");
-    split.epilogue.output(output.name, output.dtype, found->second,
-                          {.in_place_of = output.in_place_of, .layout = output.layout});
+    split.epilogue.output(output.name, output.dtype, found->second, {.in_place_of = output.in_place_of, .layout = output.layout});
   }
   return split;
 }

@@ -33,8 +33,6 @@ Target target(std::string_view arch) {
   return t;
 }
 
-std::optional<DType> parse_dtype(std::string_view text, const Target& target) {
-  return text == "fp8" ? target.fp8() : parse_dtype(text);
-}
+std::optional<DType> parse_dtype(std::string_view text, const Target& target) { return text == "fp8" ? target.fp8() : parse_dtype(text); }
 
 } // namespace kiln

@@ -12,13 +12,13 @@ namespace kiln {
 // tables (tests/compile/target_tables.cpp).
 class Target {
 public:
-  const std::string& arch() const { return arch_; } // "gfx942"
-  int compute_units() const { return facts_.compute_units; } // of the largest part: MI300X, MI350X
-  int lds_bytes() const { return facts_.lds_bytes; }         // of a CU, also the most that one workgroup may have
+  const std::string& arch() const { return arch_; }                                    // "gfx942"
+  int compute_units() const { return facts_.compute_units; }                           // of the largest part: MI300X, MI350X
+  int lds_bytes() const { return facts_.lds_bytes; }                                   // of a CU, also the most that one workgroup may have
   DType fp8_e4m3() const { return facts_.fnuz_fp8 ? DType::e4m3fnuz : DType::e4m3fn; } // the native one
   DType fp8_e5m2() const { return facts_.fnuz_fp8 ? DType::e5m2fnuz : DType::e5m2; }
   DType fp8() const { return fp8_e4m3(); }
-  bool has_native(DType type) const; // false for the fp8 flavour of the other architecture
+  bool has_native(DType type) const;                            // false for the fp8 flavour of the other architecture
   bool has_scaled_mfma() const { return facts_.scaled_mfma; }   // v_mfma_f32_16x16x128_f8f6f4
   bool has_wide_lds_dma() const { return facts_.wide_lds_dma; } // global_load_lds_dwordx4
   bool has_dot2_bf16() const { return facts_.dot2_bf16; }       // v_dot2_f32_bf16

@@ -33,8 +33,7 @@ void require_one_meaning_a_name(const SpecGraph& graph) {
   }
   std::set<std::string> outputs;
   for (const Output& output : graph.spec.outputs()) {
-    if (!outputs.insert(output.name).second)
-      throw UserError(subject_of(output), "two outputs have this name", "rename one of them");
+    if (!outputs.insert(output.name).second) throw UserError(subject_of(output), "two outputs have this name", "rename one of them");
     if (const auto same = known.find(output.name); same != known.end())
       throw UserError(subject_of(output), fmt::format("{} has the same name", role(same->second.op())),
                       "rename one of them; an output in the memory of an input says so with in_place_of");
@@ -96,8 +95,7 @@ void require_covers(const Output& output, const Shape& space, bool by_rows) {
                     fmt::format("its shape {} does not cover the kernel's iteration space {}", to_text(shape), to_text(space)),
                     by_rows ? "give it one value a row, a group or an element" : "compute it in a kernel of its own");
   if (output.layout == Layout::strided && shape.size() < 2)
-    throw UserError(subject_of(output),
-                    fmt::format("it is strided, but its shape {} has no dimension to step over", to_text(shape)),
+    throw UserError(subject_of(output), fmt::format("it is strided, but its shape {} has no dimension to step over", to_text(shape)),
                     "use Layout::contiguous");
 }
 
@@ -105,7 +103,8 @@ void require_covers(const Output& output, const Shape& space, bool by_rows) {
 void require_no_preshuffled(const SpecGraph& graph) {
   for (const Expr& leaf : graph.inputs)
     if (leaf->layout == Layout::preshuffled)
-      throw UserError(fmt::format("input '{}'", leaf->name), "it is preshuffled, but no product reads it as its operand b", "use Layout::contiguous");
+      throw UserError(fmt::format("input '{}'", leaf->name), "it is preshuffled, but no product reads it as its operand b",
+                      "use Layout::contiguous");
   for (const Output& output : graph.spec.outputs())
     if (output.layout == Layout::preshuffled)
       throw UserError(subject_of(output), "it is preshuffled", "use Layout::contiguous, and preshuffle() of gen/spec/preshuffle.h");
@@ -128,10 +127,10 @@ Dim columns(const SpecGraph& graph) {
     const Dim& last = node.shape().back();
     if (same_size(last, 1) || same_size(last, cols)) continue;
     if (cols.is_dynamic() || !counts_groups(last, cols, graph.group_sizes))
-      throw UserError(kernel_subject(graph),
-                      fmt::format("values of shape {} and of {} columns do not belong to one iteration space",
-                                  to_text(node.shape()), cols.text()),
-                      "compute them in two kernels");
+      throw UserError(
+          kernel_subject(graph),
+          fmt::format("values of shape {} and of {} columns do not belong to one iteration space", to_text(node.shape()), cols.text()),
+          "compute them in two kernels");
   }
   return cols;
 }

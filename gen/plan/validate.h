@@ -1,7 +1,7 @@
 // Validation: whether a spec can be meant, and the iteration space that follows from it.
 #pragma once
-#include "gen/spec/graph.h"
 #include "gen/plan/target.h"
+#include "gen/spec/graph.h"
 
 namespace kiln {
 

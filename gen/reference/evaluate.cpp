@@ -22,8 +22,7 @@ std::int64_t element_count(const Sizes& sizes) {
   return count;
 }
 
-BroadcastIndex::BroadcastIndex(const Sizes& full, const Sizes& narrow)
-    : same_(full == narrow), full_(full), strides_(full.size(), 0) {
+BroadcastIndex::BroadcastIndex(const Sizes& full, const Sizes& narrow) : same_(full == narrow), full_(full), strides_(full.size(), 0) {
   std::int64_t stride = 1;
   const std::size_t offset = full.size() - narrow.size();
   for (std::size_t i = narrow.size(); i-- > 0;) {
@@ -100,10 +99,9 @@ void bind_shape(const Expr& input, const Tensor& tensor, std::map<std::string, s
     throw UserError(subject, fmt::format("the tensor is {}, the spec says {}", to_string(tensor.dtype()), to_string(input.dtype())),
                     fmt::format("give a tensor of {}", to_string(input.dtype())));
   const auto misfit = [&](const std::string& fact) {
-    throw UserError(subject,
-                    fmt::format("the tensor's shape [{}] does not fit {}: {}", fmt::join(tensor.shape(), ", "),
-                                to_text(input.shape()), fact),
-                    "give a tensor of the spec's shape");
+    throw UserError(
+        subject, fmt::format("the tensor's shape [{}] does not fit {}: {}", fmt::join(tensor.shape(), ", "), to_text(input.shape()), fact),
+        "give a tensor of the spec's shape");
   };
   if (tensor.shape().size() != input.shape().size()) misfit(fmt::format("it has {} dimensions", tensor.shape().size()));
   for (std::size_t i = 0; i < input.shape().size(); ++i) {
@@ -115,8 +113,7 @@ void bind_shape(const Expr& input, const Tensor& tensor, std::map<std::string, s
     }
     const auto [known, is_new] = sizes.try_emplace(dim.name(), size);
     if (!is_new && known->second != size) misfit(fmt::format("'{}' is {} elsewhere", dim.name(), known->second));
-    if (size < dim.min().value_or(0) || size > dim.max().value_or(max_dim_size))
-      misfit(fmt::format("{} is outside {}", size, dim.text()));
+    if (size < dim.min().value_or(0) || size > dim.max().value_or(max_dim_size)) misfit(fmt::format("{} is outside {}", size, dim.text()));
   }
 }
 

@@ -1,15 +1,15 @@
 // evaluate: the plain, slow, obviously right reference on the CPU, that every other way to run a spec is compared with.
 #pragma once
-#include "gen/spec/spec.h"
 #include "gen/reference/tensor.h"
+#include "gen/spec/spec.h"
 #include <map>
 #include <string>
 
 namespace kiln {
 
 struct Inputs {
-  std::map<std::string, Tensor> tensors;  // by the names of the spec's inputs
-  std::map<std::string, double> scalars;  // by the names of its scalars; rounded to the scalar's type
+  std::map<std::string, Tensor> tensors; // by the names of the spec's inputs
+  std::map<std::string, double> scalars; // by the names of its scalars; rounded to the scalar's type
 };
 using Outputs = std::map<std::string, Tensor>; // contiguous, whatever layout the spec asks for
 

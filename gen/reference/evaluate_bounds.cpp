@@ -40,8 +40,8 @@ std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inpu
 }
 
 std::string to_text(const Mismatch& mismatch) {
-  return fmt::format("output '{}': element {} is {}, outside {}; {} elements are outside", mismatch.output, mismatch.index,
-                     mismatch.value, to_text(mismatch.range), mismatch.count);
+  return fmt::format("output '{}': element {} is {}, outside {}; {} elements are outside", mismatch.output, mismatch.index, mismatch.value,
+                     to_text(mismatch.range), mismatch.count);
 }
 
 std::optional<Mismatch> find_mismatch(const Outputs& actual, const std::map<std::string, Bounds>& bounds) {

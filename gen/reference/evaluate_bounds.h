@@ -22,8 +22,7 @@ struct Bounds {
 // For every output, by name. Follows every rounding of the spec with its documented error (gen/spec/ops.def); sound for any
 // order of sums, contraction to fma and a / b as a * rcp(b). The reference of evaluate always lies within. Throws as
 // evaluate does.
-std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs,
-                                              const BoundsOptions& options = {});
+std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs, const BoundsOptions& options = {});
 
 struct Mismatch {
   std::string output;

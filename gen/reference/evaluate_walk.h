@@ -73,8 +73,7 @@ private:
     switch (info(node.op()).kind) {
     case OpKind::leaf: leaf(node, grid); break;
     case OpKind::cast:
-      for (const Value& value : grids_.at(&node.operands()[0].node()).values)
-        grid.values.push_back(arithmetic_.cast(node.node(), value));
+      for (const Value& value : grids_.at(&node.operands()[0].node()).values) grid.values.push_back(arithmetic_.cast(node.node(), value));
       break;
     case OpKind::row_reduce:
     case OpKind::group_reduce: reduce(node, grid); break;
@@ -106,8 +105,7 @@ private:
     std::vector<Value> values(operands.size());
     const std::int64_t count = element_count(grid.shape);
     for (std::int64_t i = 0; i < count; ++i) {
-      for (std::size_t k = 0; k < operands.size(); ++k)
-        values[k] = operands[k]->values[static_cast<std::size_t>(indices[k](i))];
+      for (std::size_t k = 0; k < operands.size(); ++k) values[k] = operands[k]->values[static_cast<std::size_t>(indices[k](i))];
       grid.values.push_back(arithmetic_.pointwise(node.op(), values.data(), static_cast<int>(values.size())));
     }
   }
@@ -184,8 +182,7 @@ private:
     const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
     const std::int64_t rows = grid.shape[0], cols = grid.shape[1], all = operand.shape[1];
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t c = 0; c < cols; ++c)
-        grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
+      for (std::int64_t c = 0; c < cols; ++c) grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
   }
 
   SpecGraph graph_;

@@ -1,7 +1,7 @@
 // Random specs, valid by construction.
 #include "gen/reference/random_spec.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random.h"
+#include "gen/spec/math.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -40,9 +40,9 @@ private:
 
   std::int64_t columns() {
     // Round and awkward, and the hidden sizes of well-known models.
-    static constexpr std::int64_t interesting[] = {
-        1,   2,    3,    7,    8,    16,   17,   31,   63,   64,   65,   96,   100,   127,   128,   129,   192,   255,   256,   257,
-        320, 512,  768,  1000, 1024, 1025, 1536, 2048, 2560, 4096, 4099, 5120, 7168,  8192,  11008, 16384, 20000, 32768, 65536, 131072};
+    static constexpr std::int64_t interesting[] = {1,    2,    3,    7,    8,    16,   17,    31,    63,    64,    65,    96,    100,  127,
+                                                   128,  129,  192,  255,  256,  257,  320,   512,   768,   1000,  1024,  1025,  1536, 2048,
+                                                   2560, 4096, 4099, 5120, 7168, 8192, 11008, 16384, 20000, 32768, 65536, 131072};
     std::vector<std::int64_t> fitting;
     for (const std::int64_t cols : interesting)
       if (cols <= options_.max_cols) fitting.push_back(cols);
@@ -112,9 +112,14 @@ private:
     const bool first = variant < 4;
     const DType type = random_.pick({f16, f16, bf16, options_.fp8_e4m3});
     switch (random_.between(0, 33)) {
-    case 0: case 1: case 2: return a + b;
-    case 3: case 4: return a - b;
-    case 5: case 6: case 7: return a * b;
+    case 0:
+    case 1:
+    case 2: return a + b;
+    case 3:
+    case 4: return a - b;
+    case 5:
+    case 6:
+    case 7: return a * b;
     case 8: return a / positive(b);
     case 9: return div_exact(a, positive(b));
     case 10: return -a;
@@ -193,8 +198,7 @@ private:
     for (const Output& output : pending_) trial.output(output.name, output.dtype, output.value);
     const auto used = trial.inputs();
     for (Output& output : pending_)
-      if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; }))
-        output.in_place_of.clear();
+      if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; })) output.in_place_of.clear();
   }
 
   Random random_;
@@ -225,8 +229,8 @@ double element(DType type, Random& random) {
 
 double special(DType type, Random& random) {
   const double largest = max_finite(type);
-  return random.pick({0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20,
-                      -0x1p-130, 0x1p-149});
+  return random.pick(
+      {0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20, -0x1p-130, 0x1p-149});
 }
 
 } // namespace
@@ -257,8 +261,8 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
     inputs.tensors.emplace(input->name, std::move(tensor));
   }
   for (const Expr& scalar : spec.scalars())
-    inputs.scalars[scalar->name] = scalar.dtype() == i32 ? static_cast<double>(random.between(-9, 9))
-                                                         : static_cast<double>(static_cast<float>(random.uniform(-2, 2)));
+    inputs.scalars[scalar->name] =
+        scalar.dtype() == i32 ? static_cast<double>(random.between(-9, 9)) : static_cast<double>(static_cast<float>(random.uniform(-2, 2)));
   return inputs;
 }
 

@@ -20,9 +20,9 @@ struct RandomSpecOptions {
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options = {});
 
 struct RandomInputsOptions {
-  std::int64_t dynamic_size = 3;  // of every dynamic dim, moved into its bounds
+  std::int64_t dynamic_size = 3;                  // of every dynamic dim, moved into its bounds
   std::map<std::string, std::int64_t> sizes = {}; // of some of them, by name, in place of that
-  bool special_values = false;    // some infinities, NaN, zeros, denormals and largest values among the elements
+  bool special_values = false;                    // some infinities, NaN, zeros, denormals and largest values among the elements
 };
 
 // Tensors and scalars that fit `spec`: moderate numbers of both signs. Strided tensors have padding filled with NaN bits.

@@ -38,10 +38,8 @@ bool holds(const Range& r, double x) { return r.lo <= x && x <= r.hi; }
 bool holds_infinity(const Range& r) { return r.has_numbers() && (std::isinf(r.lo) || std::isinf(r.hi)); }
 
 void include(Range& r, double value) {
-  if (std::isnan(value))
-    r.maybe_nan = true;
-  else
-    r = {std::min(r.lo, value), std::max(r.hi, value), r.maybe_nan};
+  if (std::isnan(value)) r.maybe_nan = true;
+  else r = {std::min(r.lo, value), std::max(r.hi, value), r.maybe_nan};
 }
 
 Range with_flushed_denormals(Range x) {

@@ -20,7 +20,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 Range join(const Range& a, const Range& b); // the union, with what lies between
-std::string to_text(const Range& range);       // "[1, 1.0000001] or NaN"
+std::string to_text(const Range& range);    // "[1, 1.0000001] or NaN"
 
 // The range of a pointwise operation whose operands are anywhere in theirs. Follows info(op).accuracy; sums, products and
 // IEEE quotients are correctly rounded; a product may stay unrounded (contraction to fma); a / b is a * rcp(b).

@@ -104,12 +104,8 @@ Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addit
   case Op::row_sum: return sum_range(elements, addition_depth);
   case Op::row_mean: return mean_range(elements, addition_depth);
   case Op::row_max: return max_range(elements, -infinity);
-  case Op::row_min:
-    std::ranges::transform(elements, std::back_inserter(changed), negated);
-    return negated(max_range(changed, -infinity));
-  case Op::row_absmax:
-    std::ranges::transform(elements, std::back_inserter(changed), magnitude);
-    return max_range(changed, 0);
+  case Op::row_min: std::ranges::transform(elements, std::back_inserter(changed), negated); return negated(max_range(changed, -infinity));
+  case Op::row_absmax: std::ranges::transform(elements, std::back_inserter(changed), magnitude); return max_range(changed, 0);
   default: throw InternalError(fmt::format("no range for the reduction '{}'", info(op).name));
   }
 }
@@ -153,10 +149,8 @@ Range cast_range(DType type, bool saturate, const Range& x) {
   Range result = Range::none();
   const auto add = [&](float value) {
     const float r = round_to(type, value, saturate);
-    if (std::isnan(r))
-      result.maybe_nan = true;
-    else
-      result = join(result, {static_cast<double>(r), static_cast<double>(r), result.maybe_nan});
+    if (std::isnan(r)) result.maybe_nan = true;
+    else result = join(result, {static_cast<double>(r), static_cast<double>(r), result.maybe_nan});
   };
   if (x.maybe_nan) add(std::numeric_limits<float>::quiet_NaN());
   if (!x.has_numbers()) return result;

@@ -7,8 +7,7 @@
 
 namespace kiln {
 
-Tensor::Tensor(DType dtype, std::vector<std::int64_t> shape, std::int64_t row_stride)
-    : dtype_(dtype), shape_(std::move(shape)) {
+Tensor::Tensor(DType dtype, std::vector<std::int64_t> shape, std::int64_t row_stride) : dtype_(dtype), shape_(std::move(shape)) {
   for (std::size_t i = 0; i < shape_.size(); ++i) {
     if (shape_[i] < 0) throw UserError("tensor", fmt::format("dimension {} has the size {}", i, shape_[i]), "use 0 or more");
     size_ *= shape_[i];

@@ -24,8 +24,7 @@ Dim dynamic(std::string name, std::optional<std::int64_t> min, std::optional<std
   if ((min && *min < 0) || (max && *max < 1))
     throw UserError(subject, fmt::format("its bounds are {} to {}", min.value_or(0), max.value_or(max_dim_size)),
                     "give a minimum of 0 or more and a maximum of 1 or more");
-  if (min && max && *min > *max)
-    throw UserError(subject, fmt::format("its minimum {} exceeds its maximum {}", *min, *max), "swap them");
+  if (min && max && *min > *max) throw UserError(subject, fmt::format("its minimum {} exceeds its maximum {}", *min, *max), "swap them");
   Dim dim(0);
   dim.name_ = std::move(name);
   dim.min_ = min;

@@ -13,7 +13,7 @@ enum class DType : std::uint8_t { f32, f16, bf16, e4m3fn, e4m3fnuz, e5m2, e5m2fn
 
 using enum DType;
 
-std::string_view to_string(DType type);                       // "f16", "e4m3fn", "bool", ...
+std::string_view to_string(DType type);                  // "f16", "e4m3fn", "bool", ...
 std::optional<DType> parse_dtype(std::string_view text); // the inverse of name
 std::span<const DType> all_dtypes();                     // in the order of the enumeration
 int size_bytes(DType type);                              // of one element in memory; bool is one byte

@@ -19,15 +19,13 @@ void require_shape(const std::string& subject, const Shape& shape) {
   for (const Dim& dim : shape)
     if (!dim.is_dynamic() && (dim.size() < 1 || dim.size() > max_dim_size))
       throw UserError(subject, fmt::format("the shape {} has a dimension of {}", to_text(shape), dim.size()),
-                      fmt::format("use sizes from 1 to {}; a size that may be zero at run time is dynamic(\"rows\")",
-                                  max_dim_size));
+                      fmt::format("use sizes from 1 to {}; a size that may be zero at run time is dynamic(\"rows\")", max_dim_size));
 }
 
 // The size of the last dimension of a reduction's operand.
 std::int64_t require_reducible(Op op, const Expr& x) {
   const auto subject = fmt::format("reduction '{}'", info(op).name);
-  if (x.shape().empty())
-    throw UserError(subject, "its operand has shape [], one value for all", "reduce a value of shape [rows, cols]");
+  if (x.shape().empty()) throw UserError(subject, "its operand has shape [], one value for all", "reduce a value of shape [rows, cols]");
   if (x.dtype() == boolean) throw UserError(subject, "its operand is bool", "use cast(f32, ...) to count with 0 and 1");
   const Dim& last = x.shape().back();
   if (last.is_dynamic())
@@ -38,8 +36,7 @@ std::int64_t require_reducible(Op op, const Expr& x) {
 
 void require_group(const std::string& subject, std::int64_t group) {
   if (group < 2 || group > max_group || !std::has_single_bit(static_cast<std::uint64_t>(group)))
-    throw UserError(subject, fmt::format("the group size is {}", group),
-                    fmt::format("use a power of two from 2 to {}", max_group));
+    throw UserError(subject, fmt::format("the group size is {}", group), fmt::format("use a power of two from 2 to {}", max_group));
 }
 
 Expr make_cast(DType type, Expr x, bool saturate) {
@@ -64,7 +61,8 @@ Expr input(std::string name, DType type, Shape shape, Layout layout) {
     throw UserError(subject, fmt::format("it is strided, but its shape {} has no dimension to step over", to_text(shape)),
                     "use Layout::contiguous, or give it two dimensions");
   if (layout == Layout::preshuffled && (shape.size() != 2 || shape[0].is_dynamic()))
-    throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", to_text(shape)), "give it two dimensions, the rows in number: [n, k]");
+    throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", to_text(shape)),
+                    "give it two dimensions, the rows in number: [n, k]");
   return Expr(Node{.op = Op::input, .dtype = type, .shape = std::move(shape), .name = std::move(name), .layout = layout});
 }
 
@@ -115,10 +113,10 @@ Expr ungroup(Expr x, std::int64_t group, Dim cols) {
   require_shape("operation 'ungroup'", {cols});
   const std::int64_t groups = group_count(cols.size(), group);
   if (x.shape().empty() || !same_size(x.shape().back(), groups))
-    throw UserError("operation 'ungroup'",
-                    fmt::format("its operand has shape {}, but {} columns make {} groups of {}", to_text(x.shape()), cols.size(),
-                                groups, group),
-                    fmt::format("give it a value whose last dimension is {}", groups));
+    throw UserError(
+        "operation 'ungroup'",
+        fmt::format("its operand has shape {}, but {} columns make {} groups of {}", to_text(x.shape()), cols.size(), groups, group),
+        fmt::format("give it a value whose last dimension is {}", groups));
   Shape shape = x.shape();
   shape.back() = cols;
   return Expr(Node{.op = Op::ungroup, .dtype = x.dtype(), .shape = std::move(shape), .operands = {x}, .group = group});
@@ -141,13 +139,12 @@ Shape broadcast(std::string_view what, const Shape& a, const Shape& b) {
     Dim& mine = result[offset + i];
     const Dim& other = shorter[i];
     if (same_size(other, 1)) continue;
-    if (same_size(mine, 1))
-      mine = other;
+    if (same_size(mine, 1)) mine = other;
     else if (!same_size(mine, other))
       throw UserError(fmt::format("operation '{}'", what),
-                      fmt::format("shapes {} and {} do not broadcast: {} against {} in dimension {} from the right", to_text(a),
-                                  to_text(b), a.size() >= b.size() ? mine.text() : other.text(),
-                                  a.size() >= b.size() ? other.text() : mine.text(), shorter.size() - i),
+                      fmt::format("shapes {} and {} do not broadcast: {} against {} in dimension {} from the right", to_text(a), to_text(b),
+                                  a.size() >= b.size() ? mine.text() : other.text(), a.size() >= b.size() ? other.text() : mine.text(),
+                                  shorter.size() - i),
                       "make the sizes equal, or one of them 1");
   }
   return result;

@@ -41,12 +41,12 @@ struct Node {
   DType dtype;
   Shape shape = {}; // [] is a scalar
   std::vector<Expr> operands = {};
-  std::string name = {};               // Op::input, Op::scalar
-  Layout layout = Layout::contiguous;  // Op::input
-  float value = 0;                     // Op::constant
-  std::int64_t group = 0;              // group reductions, Op::ungroup, Op::matmul_nt_w4
-  bool saturate = true;                // Op::cast to fp8
-  std::int64_t first = 0;              // Op::columns
+  std::string name = {};              // Op::input, Op::scalar
+  Layout layout = Layout::contiguous; // Op::input
+  float value = 0;                    // Op::constant
+  std::int64_t group = 0;             // group reductions, Op::ungroup, Op::matmul_nt_w4
+  bool saturate = true;               // Op::cast to fp8
+  std::int64_t first = 0;             // Op::columns
 };
 
 // A tensor in global memory. Shapes broadcast right-aligned as in NumPy: with x of [rows, cols], [cols] is one value a

@@ -40,9 +40,7 @@ std::string printable(char c) {
 
 std::string place(const Token& token) { return fmt::format("spec text, line {}, column {}", token.line, token.column); }
 
-std::string quoted(const Token& token) {
-  return token.kind == Token::Kind::end ? "the end of the text" : fmt::format("'{}'", token.text);
-}
+std::string quoted(const Token& token) { return token.kind == Token::Kind::end ? "the end of the text" : fmt::format("'{}'", token.text); }
 
 std::vector<Token> tokenize(std::string_view text) {
   constexpr std::string_view symbols = "+-*/()[]:=,";

@@ -6,9 +6,7 @@
 namespace kiln {
 namespace {
 
-bool wants_bool(OpKind kind, std::size_t operand) {
-  return kind == OpKind::logic || (kind == OpKind::select && operand == 0);
-}
+bool wants_bool(OpKind kind, std::size_t operand) { return kind == OpKind::logic || (kind == OpKind::select && operand == 0); }
 
 void require_operand_types(Op op, std::span<const Expr> operands) {
   const OpInfo& facts = info(op);
@@ -19,8 +17,7 @@ void require_operand_types(Op op, std::span<const Expr> operands) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const bool is_bool = operands[i].dtype() == boolean;
     if (is_bool == wants_bool(facts.kind, i)) continue;
-    throw UserError(fmt::format("operation '{}'", facts.name),
-                    fmt::format("operand {} is {}", i + 1, to_string(operands[i].dtype())),
+    throw UserError(fmt::format("operation '{}'", facts.name), fmt::format("operand {} is {}", i + 1, to_string(operands[i].dtype())),
                     is_bool ? "use cast(f32, ...) to compute with 0 and 1" : "compare it first, as in x > 0 or ne(x, 0)");
   }
 }
@@ -41,9 +38,12 @@ Expr pointwise(Op op, std::span<const Expr> operands) {
   return Expr(Node{.op = op, .dtype = gives_bool ? boolean : f32, .shape = std::move(shape), .operands = std::move(list)});
 }
 
-#define KILN_DEFINE_1(id) Expr id(const Expr& x) { return make(Op::id, {x}); }
-#define KILN_DEFINE_2(id) Expr id(const Expr& x, const Expr& y) { return make(Op::id, {x, y}); }
-#define KILN_DEFINE_3(id) Expr id(const Expr& x, const Expr& y, const Expr& z) { return make(Op::id, {x, y, z}); }
+#define KILN_DEFINE_1(id)                                                                                                                  \
+  Expr id(const Expr& x) { return make(Op::id, {x}); }
+#define KILN_DEFINE_2(id)                                                                                                                  \
+  Expr id(const Expr& x, const Expr& y) { return make(Op::id, {x, y}); }
+#define KILN_DEFINE_3(id)                                                                                                                  \
+  Expr id(const Expr& x, const Expr& y, const Expr& z) { return make(Op::id, {x, y, z}); }
 #define KILN_OP(id, arity, ...) KILN_DEFINE_##arity(id)
 #include "gen/spec/ops.def"
 

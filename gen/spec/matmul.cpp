@@ -18,8 +18,7 @@ void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_pr
     throw UserError(subject, fmt::format("its shape {} has {} dimensions", to_text(e.shape()), e.shape().size()),
                     "give it two: [m, k] or [n, k]");
   if (e->layout == Layout::strided || (e->layout == Layout::preshuffled && !may_be_preshuffled))
-    throw UserError(subject, fmt::format("it is {}", e->layout == Layout::strided ? "strided" : "preshuffled"),
-                    "use Layout::contiguous");
+    throw UserError(subject, fmt::format("it is {}", e->layout == Layout::strided ? "strided" : "preshuffled"), "use Layout::contiguous");
   if (e.shape()[1].is_dynamic())
     throw UserError(subject, fmt::format("its last dimension '{}' is known only at launch", e.shape()[1].name()),
                     "give k a number: kernels are specialised for it");
@@ -104,8 +103,7 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group) {
                                 b.shape()[1].size() * 2),
                     "give b the shape [n, k/2]: two numbers a byte");
   if (group < 32 || group % 32 || group > max_dim_size)
-    throw UserError(subject_of(op), fmt::format("the group size is {}", group),
-                    "use a multiple of 32: a lane reads 32 weights at a time");
+    throw UserError(subject_of(op), fmt::format("the group size is {}", group), "use a multiple of 32: a lane reads 32 weights at a time");
   const std::int64_t groups = group_count(k, group);
   const auto what = fmt::format("b {} has {} groups of {} in each of its rows", to_text(b.shape()), groups, group);
   require_scale(op, "scale", scale, a.dtype(), {b.shape()[0], groups}, what);

@@ -1,7 +1,7 @@
 // Names: what an input, output, scalar, dimension or kernel may be called.
 #include "gen/spec/names.h"
-#include "gen/spec/dtype.h"
 #include "gen/error.h"
+#include "gen/spec/dtype.h"
 #include "gen/spec/op.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,20 +17,18 @@ constexpr std::size_t max_length = 64;
 
 // Words of the spec text, then of C++20 (operators' spellings included); names of types and operations are looked up.
 constexpr std::string_view reserved[] = {
-    "kernel", "dim", "let", "output", "in_place_of", "strided", "inf", "nan", "cast_nonsaturating",
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
-    "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
-    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed",
-    "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
-    "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
-    "wchar_t", "while", "xor", "xor_eq", "main", "linux", "unix",
+    "kernel", "dim", "let", "output", "in_place_of", "strided", "inf", "nan", "cast_nonsaturating", "alignas", "alignof", "and", "and_eq",
+    "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl",
+    "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype",
+    "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend",
+    "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
+    "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static",
+    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
+    "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main", "linux", "unix",
     // words of the emitted kernels (templates/)
-    "row", "flat", "at", "to", "config", "kiln", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating",
-    "mixed_product", "reduce_group", "Row", "Flat", "At", "Vec", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency",
-    "RowwiseConfig", "ElementwiseConfig", "i16", "i64", "u16", "u32", "u64"};
+    "row", "flat", "at", "to", "config", "kiln", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating", "mixed_product",
+    "reduce_group", "Row", "Flat", "At", "Vec", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "RowwiseConfig",
+    "ElementwiseConfig", "i16", "i64", "u16", "u32", "u64"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -74,12 +72,10 @@ void require_name(std::string_view what, std::string_view name) {
     throw UserError(fmt::format("{} '{}'", what, name), std::move(fact), std::move(remedy));
   };
   if (name.empty()) refuse("the name is empty", "give it a name such as 'x'");
-  if (name.size() > max_length)
-    refuse(fmt::format("the name has {} characters", name.size()), fmt::format("use at most {}", max_length));
+  if (name.size() > max_length) refuse(fmt::format("the name has {} characters", name.size()), fmt::format("use at most {}", max_length));
   if (!is_letter(name[0])) refuse(fmt::format("the name begins with '{}'", name[0]), "begin it with a letter");
   for (const char c : name)
-    if (!is_letter(c) && !is_digit(c) && c != '_')
-      refuse(fmt::format("the name contains '{}'", c), "use letters, digits and underscores");
+    if (!is_letter(c) && !is_digit(c) && c != '_') refuse(fmt::format("the name contains '{}'", c), "use letters, digits and underscores");
   if (name.find("__") != name.npos) refuse("two underscores in a row are reserved in C++", "use one underscore");
   if (is_reserved_word(name)) refuse("the name is a word of the spec text, of C++ or of the emitted kernels", "choose another name");
 }

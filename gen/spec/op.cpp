@@ -11,12 +11,11 @@ constexpr Accuracy exactly() { return {}; }
 constexpr Accuracy absolute_error(double bound) { return {.abs_error = bound}; }
 
 // One struct an operation, so that the registry can hold plain function pointers for both precisions.
-#define KILN_OP(id, arity, kind, device, reference, ...)                                                               \
-  struct id##_function {                                                                                               \
-    template <typename T>                                                                                              \
-    static T apply([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) {                                 \
-      return static_cast<T>(reference);                                                                                \
-    }                                                                                                                  \
+#define KILN_OP(id, arity, kind, device, reference, ...)                                                                                   \
+  struct id##_function {                                                                                                                   \
+    template <typename T> static T apply([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) {                               \
+      return static_cast<T>(reference);                                                                                                    \
+    }                                                                                                                                      \
   };
 #include "gen/spec/ops.def"
 
@@ -24,14 +23,13 @@ constexpr std::string_view sum_note = "n terms in any order: (n - 1) roundings o
 constexpr std::string_view mean_note = "as the sum, times the rounded 1 / n";
 constexpr std::string_view product_note =
     "k products, exact, summed in any order: (k - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
-constexpr std::string_view scaled_product_note =
-    "k products, exact, times the f32 product of their scales, in any order: (k + 1) roundings of at most e = 2^-24 of the sum of magnitudes";
+constexpr std::string_view scaled_product_note = "k products, exact, times the f32 product of their scales, in any order: (k + 1) "
+                                                 "roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
 constexpr OpInfo registry[] = {
-#define KILN_STRUCTURAL_OP(id, arity, kind, cost, note)                                                                \
-  OpInfo{#id, arity, OpKind::kind, "", nullptr, nullptr, exactly(), cost, note},
-#define KILN_OP(id, arity, kind, device, reference, accuracy, cost, note)                                              \
+#define KILN_STRUCTURAL_OP(id, arity, kind, cost, note) OpInfo{#id, arity, OpKind::kind, "", nullptr, nullptr, exactly(), cost, note},
+#define KILN_OP(id, arity, kind, device, reference, accuracy, cost, note)                                                                  \
   OpInfo{#id, arity, OpKind::kind, device, id##_function::apply<float>, id##_function::apply<double>, accuracy, cost, note},
 #include "gen/spec/ops.def"
 };

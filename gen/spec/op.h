@@ -17,7 +17,7 @@ enum class Op : std::uint8_t {
 
 // How a function of one operand bends: what its range over an interval of operands follows from.
 enum class Curve : std::uint8_t {
-  corners,  // monotonic in every operand while the others stay: the extremes are at the corners (add, mul, min, ...)
+  corners, // monotonic in every operand while the others stay: the extremes are at the corners (add, mul, min, ...)
   rising,
   falling,
   turning,  // falling below `curve_at`, rising above
@@ -31,19 +31,60 @@ struct Accuracy {
   double ulp = 0, ulp_per_x = 0, abs_error = 0, abs_per_x = 0;
   Curve curve = Curve::corners;
   double curve_at = 0;
-  bool from_zero = false;       // NaN for negative operands
+  bool from_zero = false;        // NaN for negative operands
   bool flushes_operands = false; // denormal operands may be taken as 0
 
-  constexpr Accuracy per_x(double slope) const { auto r = *this; r.ulp_per_x = slope; return r; }
-  constexpr Accuracy absolute(double bound) const { auto r = *this; r.abs_error = bound; return r; }
-  constexpr Accuracy absolute_per_x(double slope) const { auto r = *this; r.abs_per_x = slope; return r; }
-  constexpr Accuracy rising() const { auto r = *this; r.curve = Curve::rising; return r; }
-  constexpr Accuracy falling() const { auto r = *this; r.curve = Curve::falling; return r; }
-  constexpr Accuracy periodic() const { auto r = *this; r.curve = Curve::periodic; return r; }
-  constexpr Accuracy pole_at_zero() const { auto r = *this; r.curve = Curve::pole; return r; }
-  constexpr Accuracy turns_at(double x) const { auto r = *this; r.curve = Curve::turning; r.curve_at = x; return r; }
-  constexpr Accuracy from(int) const { auto r = *this; r.from_zero = true; return r; }
-  constexpr Accuracy flushes() const { auto r = *this; r.flushes_operands = true; return r; }
+  constexpr Accuracy per_x(double slope) const {
+    auto r = *this;
+    r.ulp_per_x = slope;
+    return r;
+  }
+  constexpr Accuracy absolute(double bound) const {
+    auto r = *this;
+    r.abs_error = bound;
+    return r;
+  }
+  constexpr Accuracy absolute_per_x(double slope) const {
+    auto r = *this;
+    r.abs_per_x = slope;
+    return r;
+  }
+  constexpr Accuracy rising() const {
+    auto r = *this;
+    r.curve = Curve::rising;
+    return r;
+  }
+  constexpr Accuracy falling() const {
+    auto r = *this;
+    r.curve = Curve::falling;
+    return r;
+  }
+  constexpr Accuracy periodic() const {
+    auto r = *this;
+    r.curve = Curve::periodic;
+    return r;
+  }
+  constexpr Accuracy pole_at_zero() const {
+    auto r = *this;
+    r.curve = Curve::pole;
+    return r;
+  }
+  constexpr Accuracy turns_at(double x) const {
+    auto r = *this;
+    r.curve = Curve::turning;
+    r.curve_at = x;
+    return r;
+  }
+  constexpr Accuracy from(int) const {
+    auto r = *this;
+    r.from_zero = true;
+    return r;
+  }
+  constexpr Accuracy flushes() const {
+    auto r = *this;
+    r.flushes_operands = true;
+    return r;
+  }
 };
 
 struct OpInfo {
@@ -53,11 +94,11 @@ struct OpInfo {
   // Device expression with {0} {1} {2} for the operands, each an f32 vector or scalar (a bool mask for logic and the
   // first operand of select): "{0} + {1}", "exp({0})". Empty for structural operations.
   std::string_view device;
-  float (*reference)(float, float, float);     // nullptr for structural operations; bools are 0 and 1
-  double (*exact)(double, double, double);     // the same function in f64, for error bounds
-  Accuracy accuracy; // documented bound of the device result against the exact one
-  int cost;          // vector instruction slots an element, roughly: decides hold or recompute
-  std::string_view note; // where the bound comes from, and what happens at the edges
+  float (*reference)(float, float, float); // nullptr for structural operations; bools are 0 and 1
+  double (*exact)(double, double, double); // the same function in f64, for error bounds
+  Accuracy accuracy;                       // documented bound of the device result against the exact one
+  int cost;                                // vector instruction slots an element, roughly: decides hold or recompute
+  std::string_view note;                   // where the bound comes from, and what happens at the edges
 };
 const OpInfo& info(Op op);
 std::optional<Op> parse_op(std::string_view name);

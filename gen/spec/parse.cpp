@@ -76,8 +76,7 @@ private:
     const char* end = token.text.data() + token.text.size();
     const auto [stop, error] = std::from_chars(token.text.data(), end, value);
     if (token.kind != Token::Kind::number || error != std::errc() || stop != end)
-      refuse(token, fmt::format("{} stands where a whole number belongs", quoted(token)),
-             "write digits, at most 9223372036854775807");
+      refuse(token, fmt::format("{} stands where a whole number belongs", quoted(token)), "write digits, at most 9223372036854775807");
     return value;
   }
   DType expect_type() {
@@ -132,8 +131,7 @@ private:
       const Token token = expect_name("a size");
       const auto known = dims_.find(std::string(token.text));
       if (known == dims_.end())
-        refuse(token, fmt::format("dimension '{}' is not declared", token.text),
-               fmt::format("write 'dim {}' above", token.text));
+        refuse(token, fmt::format("dimension '{}' is not declared", token.text), fmt::format("write 'dim {}' above", token.text));
       result.push_back(known->second);
     }
     expect("]");
@@ -143,8 +141,7 @@ private:
   void declare(const Token& token, Expr value) {
     const auto [known, is_new] = values_.try_emplace(std::string(token.text), Declared{token, std::move(value)});
     if (!is_new)
-      refuse(token, fmt::format("'{}' is declared twice, first in line {}", token.text, known->second.token.line),
-             "rename one of them");
+      refuse(token, fmt::format("'{}' is declared twice, first in line {}", token.text, known->second.token.line), "rename one of them");
   }
 
   void input_statement() {
@@ -179,10 +176,10 @@ private:
     expect("=");
     const Expr value = sum();
     if (declared != value.shape())
-      refuse(shape_token,
-             fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, to_text(declared),
-                         to_text(value.shape())),
-             fmt::format("write {}{}", to_string(type), to_text(value.shape())));
+      refuse(
+          shape_token,
+          fmt::format("output '{}' is declared as {}, but its value has shape {}", token.text, to_text(declared), to_text(value.shape())),
+          fmt::format("write {}{}", to_string(type), to_text(value.shape())));
     OutputOptions options;
     if (accept("in_place_of")) options.in_place_of = expect_name("the input's name").text;
     if (accept("strided")) options.layout = Layout::strided;
@@ -249,8 +246,7 @@ private:
       return inner;
     }
     if (token.kind != Token::Kind::name)
-      refuse(token, fmt::format("{} stands where a value belongs", quoted(token)),
-             "write a number, a name, a call or parentheses");
+      refuse(token, fmt::format("{} stands where a value belongs", quoted(token)), "write a number, a name, a call or parentheses");
     if (token.text == "inf") return constant(std::numeric_limits<float>::infinity());
     if (token.text == "nan") return constant(std::numeric_limits<float>::quiet_NaN());
     if (at_text("(")) return call(token);
@@ -267,8 +263,7 @@ private:
     const char* end = token.text.data() + token.text.size();
     const auto [stop, error] = std::from_chars(token.text.data(), end, value);
     if (error != std::errc() || stop != end)
-      refuse(token, fmt::format("{} is no f32 number", quoted(token)),
-             "magnitudes go from 1e-45 to 3.4028235e+38, or write inf");
+      refuse(token, fmt::format("{} is no f32 number", quoted(token)), "magnitudes go from 1e-45 to 3.4028235e+38, or write inf");
     return constant(value);
   }
 

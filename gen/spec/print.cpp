@@ -80,8 +80,7 @@ private:
 
   Printed infix(const Expr& node, char symbol, Precedence level) const {
     // Operators group to the left, so the right operand has to hold more tightly.
-    return {fmt::format("{} {} {}", operand(node.operands()[0], level), symbol, operand(node.operands()[1], level + 1)),
-            level};
+    return {fmt::format("{} {} {}", operand(node.operands()[0], level), symbol, operand(node.operands()[1], level + 1)), level};
   }
 
   static Printed constant_text(float value) {

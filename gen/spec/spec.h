@@ -10,8 +10,8 @@ namespace kiln {
 struct Output {
   std::string name;
   DType dtype;
-  Expr value;                  // already cast to dtype
-  std::string in_place_of;     // name of the input whose memory it shares, or empty
+  Expr value;              // already cast to dtype
+  std::string in_place_of; // name of the input whose memory it shares, or empty
   Layout layout = Layout::contiguous;
 };
 

@@ -23,9 +23,8 @@ std::vector<LoopConcurrency> loop_concurrency(const WaitAnalysis& waits, const O
 std::string to_text(const std::vector<LoopConcurrency>& loops, const Program& program) {
   std::string text;
   for (const LoopConcurrency& l : loops)
-    text += fmt::format("  {}: {} to {} B in flight a wave, {} to {} B a CU; full bandwidth needs {} B a CU\n",
-                        program.loop_name(l.loop), l.least_wave_bytes, l.most_wave_bytes, l.least_cu_bytes, l.most_cu_bytes,
-                        l.needed_cu_bytes);
+    text += fmt::format("  {}: {} to {} B in flight a wave, {} to {} B a CU; full bandwidth needs {} B a CU\n", program.loop_name(l.loop),
+                        l.least_wave_bytes, l.most_wave_bytes, l.least_cu_bytes, l.most_cu_bytes, l.needed_cu_bytes);
   return text;
 }
 

@@ -2,8 +2,8 @@
 // bandwidth.
 #pragma once
 #include "isa_checks/analysis/occupancy.h"
-#include "isa_checks/decode/program.h"
 #include "isa_checks/analysis/waits/waits.h"
+#include "isa_checks/decode/program.h"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct LoopConcurrency {
   std::size_t loop = 0;
   std::uint32_t least_wave_bytes = 0, most_wave_bytes = 0; // of one wave, over the points of the settled loop
   std::uint64_t least_cu_bytes = 0, most_cu_bytes = 0;     // times the waves of a CU
-  std::uint64_t needed_cu_bytes = 0; // bandwidth times latency, for each CU (TargetFacts: the latency is assumed)
+  std::uint64_t needed_cu_bytes = 0;                       // bandwidth times latency, for each CU (TargetFacts: the latency is assumed)
 };
 
 // Loops without loads of device memory are left out.

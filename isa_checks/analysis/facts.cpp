@@ -11,19 +11,16 @@ int accumulation_registers(std::string_view operands) {
   int highest = 0;
   for (std::size_t at = 0; at < operands.size(); ++at) {
     const bool starts_word = at == 0 || operands[at - 1] == ' ' || operands[at - 1] == ',' || operands[at - 1] == '-';
-    if (operands[at] != 'a' || !starts_word || at + 1 >= operands.size())
-      continue;
+    if (operands[at] != 'a' || !starts_word || at + 1 >= operands.size()) continue;
     std::string_view number = operands.substr(at + 1);
     if (number.front() == '[') {
       const auto colon = number.find_first_of(":]");
-      if (colon == std::string_view::npos)
-        continue;
+      if (colon == std::string_view::npos) continue;
       number.remove_prefix(number[colon] == ':' ? colon + 1 : 1);
     }
     int value = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error == std::errc())
-      highest = std::max(highest, value + 1);
+    if (error == std::errc()) highest = std::max(highest, value + 1);
   }
   return highest;
 }
@@ -38,10 +35,9 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
   const KernelDescriptor& descriptor = kernel.descriptor;
   Resources r;
   r.vgprs = integer(said.vgpr_count.value_or(descriptor.vgprs)); // LLVM lets the descriptor allocate more where LDS limits anyway
-  const bool accumulates =
-      said.agpr_count ? *said.agpr_count > 0 : std::ranges::any_of(code, [](const Instruction& i) {
-        return accumulation_registers(i.operands()) > 0;
-      });
+  const bool accumulates = said.agpr_count
+                               ? *said.agpr_count > 0
+                               : std::ranges::any_of(code, [](const Instruction& i) { return accumulation_registers(i.operands()) > 0; });
   r.arch_vgprs = accumulates && descriptor.accum_offset > 0 ? std::min(r.vgprs, integer(descriptor.accum_offset)) : r.vgprs;
   r.agprs = r.vgprs - r.arch_vgprs;
   r.sgprs = integer(said.sgpr_count.value_or(descriptor.sgprs));
@@ -54,8 +50,8 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
   const auto limit = static_cast<std::uint64_t>(object.target().max_workgroup_size);
   if (said.required_workgroup_size) {
     const auto& size = *said.required_workgroup_size;
-    const std::uint64_t lanes = std::min<std::uint64_t>(size[0], 1 << 20) * std::min<std::uint64_t>(size[1], 1 << 20) *
-                                std::min<std::uint64_t>(size[2], 1 << 20);
+    const std::uint64_t lanes =
+        std::min<std::uint64_t>(size[0], 1 << 20) * std::min<std::uint64_t>(size[1], 1 << 20) * std::min<std::uint64_t>(size[2], 1 << 20);
     r.workgroup_size = static_cast<int>(std::clamp<std::uint64_t>(lanes, 1, limit));
     r.workgroup_size_known = true;
   } else if (said.max_flat_workgroup_size) {
@@ -73,22 +69,17 @@ KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, std::sp
   facts.resources = kernel_resources(object, kernel, code);
   const Resources& r = facts.resources;
   facts.occupancy =
-      occupancy(object.target(),
-                {.vgprs = r.vgprs, .sgprs = r.sgprs, .lds_bytes = r.lds_bytes, .workgroup_size = r.workgroup_size});
+      occupancy(object.target(), {.vgprs = r.vgprs, .sgprs = r.sgprs, .lds_bytes = r.lds_bytes, .workgroup_size = r.workgroup_size});
   facts.instructions = static_cast<std::uint32_t>(code.size());
   facts.code_bytes = static_cast<std::uint32_t>(kernel.code.size());
   for (const Instruction& instruction : code) {
     facts.undecodable += !instruction.valid;
     ++facts.classes[static_cast<std::size_t>(classify(instruction))];
-    if (const auto op = memory_op(instruction))
-      ++facts.memory[*op];
+    if (const auto op = memory_op(instruction)) ++facts.memory[*op];
     if (const auto waits = wait_counts(instruction)) {
-      if (waits->vmcnt)
-        ++facts.vmcnt[*waits->vmcnt];
-      if (waits->expcnt)
-        ++facts.expcnt[*waits->expcnt];
-      if (waits->lgkmcnt)
-        ++facts.lgkmcnt[*waits->lgkmcnt];
+      if (waits->vmcnt) ++facts.vmcnt[*waits->vmcnt];
+      if (waits->expcnt) ++facts.expcnt[*waits->expcnt];
+      if (waits->lgkmcnt) ++facts.lgkmcnt[*waits->lgkmcnt];
     }
   }
   return facts;
@@ -101,8 +92,7 @@ KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, Disasse
 std::map<int, std::uint32_t> KernelFacts::widths(MemorySpace space, MemoryDirection direction) const {
   std::map<int, std::uint32_t> result;
   for (const auto& [op, count] : memory)
-    if (op.space == space && op.direction == direction)
-      result[op.bytes] += count;
+    if (op.space == space && op.direction == direction) result[op.bytes] += count;
   return result;
 }
 

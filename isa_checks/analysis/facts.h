@@ -1,8 +1,8 @@
 // KernelFacts: the resources, occupancy and instruction mix of one kernel, as one printable value.
 #pragma once
+#include "isa_checks/analysis/occupancy.h"
 #include "isa_checks/decode/disassembler.h"
 #include "isa_checks/decode/instruction_class.h"
-#include "isa_checks/analysis/occupancy.h"
 #include <array>
 #include <cstdint>
 #include <map>

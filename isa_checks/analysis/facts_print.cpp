@@ -16,15 +16,13 @@ std::string memory_name(const MemoryOp& op) {
 
 std::string histogram_text(std::string_view counter, const WaitHistogram& histogram) {
   std::string text;
-  for (const auto& [value, count] : histogram)
-    text += fmt::format("{}{}({}) x{}", text.empty() ? "" : ", ", counter, value, count);
+  for (const auto& [value, count] : histogram) text += fmt::format("{}{}({}) x{}", text.empty() ? "" : ", ", counter, value, count);
   return text;
 }
 
 Json by_number(const std::map<int, std::uint32_t>& counts) {
   Json json = Json::object();
-  for (const auto& [key, count] : counts)
-    json[std::to_string(key)] = count;
+  for (const auto& [key, count] : counts) json[std::to_string(key)] = count;
   return json;
 }
 
@@ -41,36 +39,28 @@ std::string to_text(const KernelFacts& facts) {
   const Resources& r = facts.resources;
   const Occupancy& o = facts.occupancy;
   std::string text = fmt::format("{} ({})\n", facts.kernel, facts.target_id);
-  text += line("registers", fmt::format("{} VGPR ({} architectural + {} accumulation, {} allocated), {} SGPR", r.vgprs,
-                                        r.arch_vgprs, r.agprs, o.allocated_vgprs, r.sgprs));
-  text += line("memory", fmt::format("{} B LDS, {} B scratch per lane, {} B kernel arguments", r.lds_bytes,
-                                     r.scratch_bytes, r.kernarg_bytes));
+  text += line("registers", fmt::format("{} VGPR ({} architectural + {} accumulation, {} allocated), {} SGPR", r.vgprs, r.arch_vgprs,
+                                        r.agprs, o.allocated_vgprs, r.sgprs));
+  text +=
+      line("memory", fmt::format("{} B LDS, {} B scratch per lane, {} B kernel arguments", r.lds_bytes, r.scratch_bytes, r.kernarg_bytes));
   text += line("spills", fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills));
-  text += line("workgroup", fmt::format("{} lanes{}", r.workgroup_size,
-                                        r.workgroup_size_known ? "" : " (not said, the most assumed)"));
-  std::string limit = fmt::format("{:g} waves per SIMD, {} workgroups per CU, limited by {}", o.waves_per_simd,
-                                  o.workgroups_per_cu, to_string(o.limit));
-  if (o.next_vgprs > 0)
-    limit += fmt::format(" ({} fewer would allow more)", r.vgprs - o.next_vgprs);
-  if (o.compiler_waves_per_simd != o.waves_per_simd)
-    limit += fmt::format("; the compiler's remark says {}", o.compiler_waves_per_simd);
+  text += line("workgroup", fmt::format("{} lanes{}", r.workgroup_size, r.workgroup_size_known ? "" : " (not said, the most assumed)"));
+  std::string limit =
+      fmt::format("{:g} waves per SIMD, {} workgroups per CU, limited by {}", o.waves_per_simd, o.workgroups_per_cu, to_string(o.limit));
+  if (o.next_vgprs > 0) limit += fmt::format(" ({} fewer would allow more)", r.vgprs - o.next_vgprs);
+  if (o.compiler_waves_per_simd != o.waves_per_simd) limit += fmt::format("; the compiler's remark says {}", o.compiler_waves_per_simd);
   text += line("occupancy", limit);
   std::string mix;
   for (std::size_t i = 0; i < facts.classes.size(); ++i)
-    if (facts.classes[i] != 0)
-      mix += fmt::format(", {} {}", to_string(static_cast<InstructionClass>(i)), facts.classes[i]);
+    if (facts.classes[i] != 0) mix += fmt::format(", {} {}", to_string(static_cast<InstructionClass>(i)), facts.classes[i]);
   text += line("instructions", fmt::format("{} in {} bytes{}", facts.instructions, facts.code_bytes, mix));
-  if (facts.undecodable != 0)
-    text += line("undecodable", fmt::format("{} words", facts.undecodable));
+  if (facts.undecodable != 0) text += line("undecodable", fmt::format("{} words", facts.undecodable));
   std::map<std::string, std::map<int, std::uint32_t>> memory;
-  for (const auto& [op, count] : facts.memory)
-    memory[memory_name(op)][op.bytes] += count;
-  for (const auto& [name, widths] : memory)
-    text += line(name, widths_text(widths));
+  for (const auto& [op, count] : facts.memory) memory[memory_name(op)][op.bytes] += count;
+  for (const auto& [name, widths] : memory) text += line(name, widths_text(widths));
   std::string waits = histogram_text("vmcnt", facts.vmcnt);
   for (const std::string& more : {histogram_text("lgkmcnt", facts.lgkmcnt), histogram_text("expcnt", facts.expcnt)})
-    if (!more.empty())
-      waits += (waits.empty() ? "" : ", ") + more;
+    if (!more.empty()) waits += (waits.empty() ? "" : ", ") + more;
   text += line("waits", waits.empty() ? "-" : waits);
   return text;
 }
@@ -114,8 +104,7 @@ std::string to_json(const KernelFacts& facts) {
                               {"bytes", op.bytes},
                               {"to_lds", op.to_lds},
                               {"count", count}});
-  json["waits"] = {
-      {"vmcnt", by_number(facts.vmcnt)}, {"lgkmcnt", by_number(facts.lgkmcnt)}, {"expcnt", by_number(facts.expcnt)}};
+  json["waits"] = {{"vmcnt", by_number(facts.vmcnt)}, {"lgkmcnt", by_number(facts.lgkmcnt)}, {"expcnt", by_number(facts.expcnt)}};
   // Names come from the file's bytes: what is not UTF-8 is replaced, never thrown over.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -23,10 +23,10 @@ bool is_quarter_rate(std::string_view m) {
 // Operations of one lane; 0 for moves, conversions, comparisons and integer work.
 double operations_of(std::string_view m) {
   if (!m.ends_with("_i32") && m.find("_f") == std::string_view::npos && m.find("bf16") == std::string_view::npos) return 0;
-  const bool fused = m.find("fma") != std::string_view::npos || m.find("_mac") != std::string_view::npos ||
-                     m.find("_mad_") != std::string_view::npos;
-  const bool simple = m.find("_add_") != std::string_view::npos || m.find("_sub_") != std::string_view::npos ||
-                      m.find("_mul_") != std::string_view::npos;
+  const bool fused =
+      m.find("fma") != std::string_view::npos || m.find("_mac") != std::string_view::npos || m.find("_mad_") != std::string_view::npos;
+  const bool simple =
+      m.find("_add_") != std::string_view::npos || m.find("_sub_") != std::string_view::npos || m.find("_mul_") != std::string_view::npos;
   if (m.starts_with("v_dot2")) return 4;
   if (m.starts_with("v_dot4")) return 8;
   if (m.starts_with("v_dot8")) return 16;
@@ -63,17 +63,15 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
   switch (classify(instruction)) {
   case InstructionClass::salu:
   case InstructionClass::smem:
-  case InstructionClass::branch:
-    return {Pipe::salu, wave_clocks, 0};
+  case InstructionClass::branch: return {Pipe::salu, wave_clocks, 0};
   case InstructionClass::valu:
   case InstructionClass::packed:
-  case InstructionClass::dot:
-    return {Pipe::valu, is_quarter_rate(m) ? quarter_rate : wave_clocks, operations_of(m) * lanes};
-  case InstructionClass::trans:
-    return {Pipe::trans, quarter_rate, 0};
+  case InstructionClass::dot: return {Pipe::valu, is_quarter_rate(m) ? quarter_rate : wave_clocks, operations_of(m) * lanes};
+  case InstructionClass::trans: return {Pipe::trans, quarter_rate, 0};
   case InstructionClass::mfma: {
     const auto shape = matrix_shape(instruction, operands_of(instruction), target);
-    return {Pipe::matrix, static_cast<double>(shape ? shape->cycles() : clocks_per_pass), shape ? static_cast<double>(shape->operations()) : 0};
+    return {Pipe::matrix, static_cast<double>(shape ? shape->cycles() : clocks_per_pass),
+            shape ? static_cast<double>(shape->operations()) : 0};
   }
   case InstructionClass::vmem_load:
   case InstructionClass::vmem_store:
@@ -85,8 +83,7 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
     const bool known = access && access->banks && access->banks->needed > access->banks->ideal;
     return {Pipe::lds, known ? static_cast<double>(access->banks->needed) : ideal, 0};
   }
-  default:
-    return {};
+  default: return {};
   }
 }
 

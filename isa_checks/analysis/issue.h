@@ -1,9 +1,9 @@
 // IssueEstimate: how long each pipe of a compute unit is busy with one repetition of a loop, and the roofline that
 // follows: what bounds the loop, and how far apart the bounds are.
 #pragma once
-#include "isa_checks/target/matrix_shape.h"
 #include "isa_checks/analysis/memory_accesses.h"
 #include "isa_checks/decode/program.h"
+#include "isa_checks/target/matrix_shape.h"
 #include <array>
 #include <cstdint>
 #include <string>

@@ -19,8 +19,7 @@ std::vector<std::size_t> KernelAnalysis::instructions_of(std::size_t loop) const
   return result;
 }
 
-KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassembler& disassembler,
-                       const AnalysisOptions& options) {
+KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassembler& disassembler, const AnalysisOptions& options) {
   KernelAnalysis result;
   result.target = &object.target();
   result.object = object.name();
@@ -44,8 +43,7 @@ KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassemb
   if (options.source_lines) {
     const SourceLines lines = options.lines ? *options.lines : SourceLines(object);
     if (lines.any())
-      for (const Instruction& instruction : program.instructions)
-        result.lines.push_back(lines.at(instruction.address, kernel.section));
+      for (const Instruction& instruction : program.instructions) result.lines.push_back(lines.at(instruction.address, kernel.section));
   }
   return result;
 }

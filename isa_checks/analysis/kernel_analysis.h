@@ -1,15 +1,15 @@
 // KernelAnalysis: everything that is known of one kernel, in one value.
 #pragma once
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/analysis/concurrency.h"
 #include "isa_checks/analysis/facts.h"
 #include "isa_checks/analysis/issue.h"
 #include "isa_checks/analysis/matrix_uses.h"
 #include "isa_checks/analysis/memory_accesses.h"
 #include "isa_checks/analysis/occupancy_report.h"
-#include "isa_checks/decode/program.h"
-#include "isa_checks/object/source_lines.h"
 #include "isa_checks/analysis/waits/waits.h"
+#include "isa_checks/decode/program.h"
+#include "isa_checks/object/code_object.h"
+#include "isa_checks/object/source_lines.h"
 #include <string>
 
 namespace kiln::isa {
@@ -53,8 +53,7 @@ struct KernelAnalysis {
 };
 
 // The result points into the bytes of `object`, which must live as long (a copy of it will do).
-KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassembler& disassembler,
-                       const AnalysisOptions& options = {});
+KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassembler& disassembler, const AnalysisOptions& options = {});
 KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, const AnalysisOptions& options = {});
 
 std::string to_text(const KernelAnalysis& analysis);

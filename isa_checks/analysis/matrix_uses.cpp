@@ -1,7 +1,7 @@
 // Collecting matrix instructions and their readers.
 #include "isa_checks/analysis/matrix_uses.h"
-#include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/analysis/readers.h"
+#include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/target/hazards.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -30,8 +30,8 @@ bool accumulates_on(const Instruction& instruction, const Operands& o, RegisterR
 } // namespace
 
 const MatrixUse* MatrixAnalysis::find(std::size_t instruction) const {
-  const auto at = std::lower_bound(uses.begin(), uses.end(), instruction,
-                                   [](const MatrixUse& use, std::size_t i) { return use.instruction < i; });
+  const auto at =
+      std::lower_bound(uses.begin(), uses.end(), instruction, [](const MatrixUse& use, std::size_t i) { return use.instruction < i; });
   return at != uses.end() && at->instruction == instruction ? &*at : nullptr;
 }
 
@@ -75,8 +75,7 @@ std::string to_text(const MatrixAnalysis& matrix, const Program& program) {
       nops += use->nop_states;
     }
     const MatrixShape& s = list.front()->shape;
-    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes, s.cycles(),
-                        s.operations());
+    text += fmt::format("  {} x{}: {} passes ({} clocks), {} operations each", mnemonic, list.size(), s.passes, s.cycles(), s.operations());
     if (shortest >= 0) text += fmt::format(", chains with {} instructions between at the least", shortest);
     if (nops > 0) text += fmt::format(", {} wait states in s_nop before readers", nops);
     text += "\n";

@@ -71,8 +71,7 @@ private:
     }
   }
 
-  BankPasses banks(const MemoryOp& op, const LaneValue& value, std::uint64_t active, const Operands& o,
-                   std::string_view mnemonic) const {
+  BankPasses banks(const MemoryOp& op, const LaneValue& value, std::uint64_t active, const Operands& o, std::string_view mnemonic) const {
     const bool pair = mnemonic.starts_with("ds_read2") || mnemonic.starts_with("ds_write2") || mnemonic.starts_with("ds_wrxchg2");
     const bool far = mnemonic.find("st64") != std::string_view::npos; // offsets count 64 values
     const bool store = op.direction == MemoryDirection::store;
@@ -127,23 +126,15 @@ private:
     const std::uint64_t bytes = static_cast<std::uint64_t>(a.op.bytes) * (a.op.space == MemorySpace::scalar ? 1 : lanes);
     const bool load = a.op.direction != MemoryDirection::store, store = a.op.direction != MemoryDirection::load;
     switch (a.op.space) {
-    case MemorySpace::scalar:
-      t.scalar += bytes;
-      return;
+    case MemorySpace::scalar: t.scalar += bytes; return;
     case MemorySpace::lds:
       t.lds_read += load ? bytes : 0;
       t.lds_written += store ? bytes : 0;
       return;
-    case MemorySpace::scratch:
-      return;
-    case MemorySpace::flat:
-      ++t.flat;
-      break;
-    case MemorySpace::global:
-      t.missed_saddr += loop != nothing && !a.saddr && advances(a.address, loop);
-      break;
-    case MemorySpace::buffer:
-      break;
+    case MemorySpace::scratch: return;
+    case MemorySpace::flat: ++t.flat; break;
+    case MemorySpace::global: t.missed_saddr += loop != nothing && !a.saddr && advances(a.address, loop); break;
+    case MemorySpace::buffer: break;
     }
     t.loaded += load ? bytes : 0;
     t.stored += store ? bytes : 0;

@@ -1,11 +1,11 @@
 // MemoryAnalysis: every memory instruction by space, width, direction, cache policy and loop, what a repetition of each
 // loop moves, and the addressing that costs more than it must.
 #pragma once
-#include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/analysis/lanes/lane_addresses.h"
-#include "isa_checks/target/lds_banks.h"
+#include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/decode/program.h"
+#include "isa_checks/target/lds_banks.h"
 #include "isa_checks/target/target_table.h"
 #include <cstdint>
 #include <optional>
@@ -33,9 +33,9 @@ struct MemoryAccess {
   bool returns = false;                      // of an atomic: the old value comes back
   RegisterRange address = {};                // vector registers of the address; count 0 when there are none
   RegisterRange data = {};                   // registers loaded into or stored from; count 0 when there are none
-  std::optional<BankPasses> banks;      // LDS: of one execution, where the addresses are known; both halves of read2 and write2
-  bool lanes_known = false;             // banks and coalescing: the lanes that are on are known too, otherwise all are assumed
-  std::optional<Coalescing> coalescing; // device memory, where the addresses are known
+  std::optional<BankPasses> banks;           // LDS: of one execution, where the addresses are known; both halves of read2 and write2
+  bool lanes_known = false;                  // banks and coalescing: the lanes that are on are known too, otherwise all are assumed
+  std::optional<Coalescing> coalescing;      // device memory, where the addresses are known
 };
 
 // Bytes that one wave moves when each instruction of the loop runs once, inner loops included.
@@ -47,9 +47,9 @@ struct LoopTraffic {
 };
 
 struct MemoryAnalysis {
-  std::vector<MemoryAccess> accesses; // by address
-  std::vector<LoopTraffic> loops;     // one for each loop of the program, then the whole kernel
-  bool addresses_complete = true;     // false: "not analysed": the work budget ended before addresses were known
+  std::vector<MemoryAccess> accesses;                      // by address
+  std::vector<LoopTraffic> loops;                          // one for each loop of the program, then the whole kernel
+  bool addresses_complete = true;                          // false: "not analysed": the work budget ended before addresses were known
   const MemoryAccess* find(std::size_t instruction) const; // null for other instructions
 };
 

@@ -61,8 +61,7 @@ std::string to_json(const MemoryAnalysis& memory, const Program& program) {
              {"nt", a.nt},
              {"saddr", a.saddr}};
     if (a.banks)
-      one["banks"] = {
-          {"passes", a.banks->needed}, {"ideal", a.banks->ideal}, {"worst", a.banks->worst}, {"lanes_known", a.lanes_known}};
+      one["banks"] = {{"passes", a.banks->needed}, {"ideal", a.banks->ideal}, {"worst", a.banks->worst}, {"lanes_known", a.lanes_known}};
     if (a.coalescing)
       one["coalescing"] = {{"lines64", a.coalescing->lines64},
                            {"lines128", a.coalescing->lines128},

@@ -18,16 +18,13 @@ int waves_by_vgprs(const TargetFacts& target, int vgprs) {
 }
 
 // LLVM's AMDGPUBaseInfo.cpp, getOccupancyWithNumSGPRs for gfx9 (it allows 10 waves up to 80); beyond 100 it gives 7.
-int waves_by_sgprs(const TargetFacts& target, int sgprs) {
-  return std::min(target.max_waves_per_simd, sgprs <= 100 ? 8 : 7);
-}
+int waves_by_sgprs(const TargetFacts& target, int sgprs) { return std::min(target.max_waves_per_simd, sgprs <= 100 ? 8 : 7); }
 
 // As AMDGPUSubtarget::getOccupancyWithWorkGroupSizes of LLVM 21, for one size, with the registers' limits of IsaInfo.
 int waves_by_compiler(const TargetFacts& target, const OccupancyInput& input, int waves) {
   const int slots = target.simds_per_cu * target.max_waves_per_simd;
   const int workgroups = std::min(slots / waves, target.lds_bytes / std::max(input.lds_bytes, 1));
-  const int by_workgroups =
-      std::clamp(divide_up(workgroups * waves, target.simds_per_cu), 1, target.max_waves_per_simd);
+  const int by_workgroups = std::clamp(divide_up(workgroups * waves, target.simds_per_cu), 1, target.max_waves_per_simd);
   const int by_vgprs = std::max(waves_by_vgprs(target, input.vgprs), 1);
   return std::min({by_workgroups, by_vgprs, waves_by_sgprs(target, input.sgprs)});
 }
@@ -49,24 +46,21 @@ Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input) {
 
   const auto by_waves = [&](int waves_per_simd) { return target.simds_per_cu * waves_per_simd / waves; };
   const int slots = by_waves(target.max_waves_per_simd);
-  result.lds_workgroups =
-      result.allocated_lds_bytes == 0 ? std::numeric_limits<int>::max() : target.lds_bytes / result.allocated_lds_bytes;
+  result.lds_workgroups = result.allocated_lds_bytes == 0 ? std::numeric_limits<int>::max() : target.lds_bytes / result.allocated_lds_bytes;
 
   // In the order of preference when two limits tie: the one that a kernel's author cannot change comes first.
   const std::array<std::pair<int, OccupancyLimit>, 4> limits{{{slots, OccupancyLimit::wave_slots},
                                                               {by_waves(result.vgpr_waves), OccupancyLimit::vgprs},
                                                               {result.lds_workgroups, OccupancyLimit::lds},
                                                               {by_waves(result.sgpr_waves), OccupancyLimit::sgprs}}};
-  const auto smallest =
-      *std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto smallest = *std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   result.workgroups_per_cu = smallest.first;
   result.limit = smallest.second;
   result.waves_per_cu = result.workgroups_per_cu * waves;
   result.waves_per_simd = static_cast<double>(result.waves_per_cu) / target.simds_per_cu;
   result.compiler_waves_per_simd = waves_by_compiler(target, input, waves);
   if (result.limit == OccupancyLimit::vgprs)
-    for (int count = result.allocated_vgprs - target.vgpr_granule; count > 0 && result.next_vgprs == 0;
-         count -= target.vgpr_granule)
+    for (int count = result.allocated_vgprs - target.vgpr_granule; count > 0 && result.next_vgprs == 0; count -= target.vgpr_granule)
       if (std::min({by_waves(waves_by_vgprs(target, count)), slots, result.lds_workgroups, by_waves(result.sgpr_waves)}) >
           result.workgroups_per_cu)
         result.next_vgprs = count;

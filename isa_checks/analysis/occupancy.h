@@ -30,7 +30,7 @@ struct Occupancy {
   int allocated_vgprs = 0, allocated_lds_bytes = 0; // rounded to the granules
   int vgpr_waves = 0, sgpr_waves = 0;               // waves per SIMD that each alone would allow, at most 8
   int lds_workgroups = 0;                           // workgroups per CU that LDS alone would allow
-  int next_vgprs = 0; // the largest count of VGPRs that allows more waves per SIMD; 0 when VGPRs do not limit
+  int next_vgprs = 0;                               // the largest count of VGPRs that allows more waves per SIMD; 0 when VGPRs do not limit
   // What LLVM's occupancy remark says of this input, when the kernel is compiled for exactly this workgroup size. It
   // does not round LDS to the granule, nor registers' waves to whole workgroups, and is at least 1: so it may be
   // higher.

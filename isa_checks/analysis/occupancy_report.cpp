@@ -7,13 +7,13 @@
 namespace kiln::isa {
 namespace {
 
-int workgroups(const TargetFacts& target, OccupancyInput input, int OccupancyInput::*resource, int amount) {
+int workgroups(const TargetFacts& target, OccupancyInput input, int OccupancyInput::* resource, int amount) {
   input.*resource = amount;
   return occupancy(target, input).workgroups_per_cu;
 }
 
 // The largest amount below `now` with more workgroups on a CU than `current`: workgroups only grow as the amount falls.
-std::optional<OccupancyStep> step_down(const TargetFacts& target, const OccupancyInput& input, int OccupancyInput::*resource,
+std::optional<OccupancyStep> step_down(const TargetFacts& target, const OccupancyInput& input, int OccupancyInput::* resource,
                                        int current) {
   const int now = input.*resource;
   if (now <= 0 || workgroups(target, input, resource, 0) <= current) return std::nullopt;
@@ -28,7 +28,7 @@ std::optional<OccupancyStep> step_down(const TargetFacts& target, const Occupanc
   return OccupancyStep{now - low, then.waves_per_simd, then.workgroups_per_cu};
 }
 
-int spare(const TargetFacts& target, const OccupancyInput& input, int OccupancyInput::*resource, int most, int current) {
+int spare(const TargetFacts& target, const OccupancyInput& input, int OccupancyInput::* resource, int most, int current) {
   int low = input.*resource, high = most + 1; // as many at low, fewer at high
   if (low >= high) return 0;
   while (high - low > 1) {
@@ -79,8 +79,7 @@ std::string to_text(const OccupancyReport& r) {
 std::string to_json(const OccupancyReport& r) {
   using Json = nlohmann::ordered_json;
   const auto step = [](const std::optional<OccupancyStep>& s) {
-    return s ? Json{{"fewer", s->fewer}, {"waves_per_simd", s->waves_per_simd}, {"workgroups_per_cu", s->workgroups_per_cu}}
-             : Json();
+    return s ? Json{{"fewer", s->fewer}, {"waves_per_simd", s->waves_per_simd}, {"workgroups_per_cu", s->workgroups_per_cu}} : Json();
   };
   const Json json{{"waves_per_simd", r.now.waves_per_simd},
                   {"workgroups_per_cu", r.now.workgroups_per_cu},

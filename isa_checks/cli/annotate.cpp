@@ -13,12 +13,10 @@ std::string range_text(int least, int most) {
 std::string explain_wait(const WaitPoint& point, const Program& program) {
   std::string text = fmt::format("{}({}): ", to_string(point.counter), point.value);
   if (point.idle())
-    return text + (point.most_outstanding == 0
-                       ? "nothing is outstanding"
-                       : fmt::format("at most {} outstanding, so it never waits", point.most_outstanding));
+    return text + (point.most_outstanding == 0 ? "nothing is outstanding"
+                                               : fmt::format("at most {} outstanding, so it never waits", point.most_outstanding));
   const std::string outstanding = range_text(point.least_outstanding, point.most_outstanding);
-  text += fmt::format("of {} outstanding waits for {}", outstanding,
-                      point.value == 0 ? "all" : fmt::format("all but {}", point.value));
+  text += fmt::format("of {} outstanding waits for {}", outstanding, point.value == 0 ? "all" : fmt::format("all but {}", point.value));
   constexpr std::size_t shown = 4;
   for (std::size_t i = 0; i < std::min(point.waits_for.size(), shown); ++i) {
     const Instruction& one = program.instructions[point.waits_for[i]];
@@ -32,8 +30,7 @@ std::string explain_wait(const WaitPoint& point, const Program& program) {
 
 std::size_t instruction_at(const Program& program, std::uint64_t address) {
   const auto at = std::ranges::lower_bound(program.instructions, address, {}, &Instruction::address);
-  return at != program.instructions.end() && at->address == address ? static_cast<std::size_t>(at - program.instructions.begin())
-                                                                    : nothing;
+  return at != program.instructions.end() && at->address == address ? static_cast<std::size_t>(at - program.instructions.begin()) : nothing;
 }
 
 std::vector<std::vector<const Finding*>> findings_by_instruction(const Program& program, const std::vector<Finding>& findings) {

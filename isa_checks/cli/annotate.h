@@ -1,7 +1,7 @@
 // Annotations: what is known about single instructions of a kernel, for a listing beside the code.
 #pragma once
-#include "isa_checks/verdict/finding.h"
 #include "isa_checks/analysis/kernel_analysis.h"
+#include "isa_checks/verdict/finding.h"
 #include <string>
 #include <vector>
 

@@ -18,7 +18,7 @@ double hot_instructions(const ScannedKernel& k) {
 }
 
 // Instructions of the innermost loops for each unit of their work; 0 when they do none of it.
-double per_work(const ScannedKernel& k, std::uint64_t LoopDigest::*work, double unit) {
+double per_work(const ScannedKernel& k, std::uint64_t LoopDigest::* work, double unit) {
   double instructions = 0, sum = 0;
   for (const LoopDigest& loop : k.loops)
     if (loop.innermost && loop.*work > 0) {
@@ -64,32 +64,23 @@ constexpr Metric table[] = {
     {"waves_per_simd", "", -1, 0, [](const ScannedKernel& k) { return k.facts.occupancy.waves_per_simd; }, "occupancy"},
     {"vgprs", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.resources.vgprs); }, "vector registers"},
     {"sgprs", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.resources.sgprs); }, "scalar registers"},
-    {"lds_bytes", "B", 1, never, [](const ScannedKernel& k) { return double(k.facts.resources.lds_bytes); },
-     "static LDS of a workgroup"},
-    {"scratch_bytes", "B", 1, 0, [](const ScannedKernel& k) { return double(k.facts.resources.scratch_bytes); },
-     "scratch of a lane"},
-    {"vgpr_spills", "", 1, 0, [](const ScannedKernel& k) { return double(k.facts.resources.vgpr_spills); },
-     "spilled vector registers"},
-    {"sgpr_spills", "", 1, 0, [](const ScannedKernel& k) { return double(k.facts.resources.sgpr_spills); },
-     "spilled scalar registers"},
-    {"instructions", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.instructions); },
-     "instructions of the kernel"},
+    {"lds_bytes", "B", 1, never, [](const ScannedKernel& k) { return double(k.facts.resources.lds_bytes); }, "static LDS of a workgroup"},
+    {"scratch_bytes", "B", 1, 0, [](const ScannedKernel& k) { return double(k.facts.resources.scratch_bytes); }, "scratch of a lane"},
+    {"vgpr_spills", "", 1, 0, [](const ScannedKernel& k) { return double(k.facts.resources.vgpr_spills); }, "spilled vector registers"},
+    {"sgpr_spills", "", 1, 0, [](const ScannedKernel& k) { return double(k.facts.resources.sgpr_spills); }, "spilled scalar registers"},
+    {"instructions", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.instructions); }, "instructions of the kernel"},
     {"hot_instructions", "", 1, never, hot_instructions, "instructions of the innermost loops (without loops: of the kernel)"},
     {"instructions_per_kib", "", 1, 10, per_kib, "of innermost loops, for each KiB of device memory that a wave moves"},
     {"instructions_per_operation", "", 1, 10, per_operation, "of innermost loops, for a million matrix operations"},
     {"other_hot_instructions", "", 1, 10, without_work, "hot_instructions of kernels for which neither of the two above exists"},
     {"global_width", "B", -1, 0,
-     [](const ScannedKernel& k) {
-       return mean_width(k.facts, {MemorySpace::global, MemorySpace::buffer, MemorySpace::flat});
-     },
+     [](const ScannedKernel& k) { return mean_width(k.facts, {MemorySpace::global, MemorySpace::buffer, MemorySpace::flat}); },
      "bytes a lane of global, buffer and flat loads and stores, on average"},
     {"lds_width", "B", -1, 0, [](const ScannedKernel& k) { return mean_width(k.facts, {MemorySpace::lds}); },
      "bytes a lane of LDS reads and writes, on average"},
-    {"waits", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.count(InstructionClass::wait)); },
-     "wait instructions"},
+    {"waits", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.count(InstructionClass::wait)); }, "wait instructions"},
     {"loop_drains", "", 1, 0, loop_drains, "waits for vmcnt(0) in innermost loops that load"},
-    {"bytes_in_flight", "B", -1, 10, bytes_in_flight,
-     "bytes of loads that a wave keeps in flight, least of the innermost loops that load"},
+    {"bytes_in_flight", "B", -1, 10, bytes_in_flight, "bytes of loads that a wave keeps in flight, least of the innermost loops that load"},
 };
 
 // Counting beats 0 by any percentage.
@@ -159,14 +150,12 @@ std::vector<KernelChange> compare(const std::vector<ScannedKernel>& before, cons
   std::vector<KernelChange> result;
   for (const auto& [key, kernel] : new_kernels) {
     const auto old = old_kernels.find(key);
-    KernelChange change = old == old_kernels.end()
-                              ? KernelChange{.kernel = kernel->facts.kernel, .arch = kernel->facts.arch, .added = true}
-                              : changes(*old->second, *kernel, thresholds);
+    KernelChange change = old == old_kernels.end() ? KernelChange{.kernel = kernel->facts.kernel, .arch = kernel->facts.arch, .added = true}
+                                                   : changes(*old->second, *kernel, thresholds);
     if (!change.empty()) result.push_back(std::move(change));
   }
   for (const auto& [key, kernel] : old_kernels)
-    if (!new_kernels.contains(key))
-      result.push_back({.kernel = kernel->facts.kernel, .arch = kernel->facts.arch, .removed = true});
+    if (!new_kernels.contains(key)) result.push_back({.kernel = kernel->facts.kernel, .arch = kernel->facts.arch, .removed = true});
   return result;
 }
 

@@ -2,8 +2,8 @@
 #include "isa_checks/cli/diff.h"
 #include "isa_checks/cli/report/report.h"
 #include "isa_checks/cli/scan_options.h"
-#include "isa_checks/plural.h"
 #include "isa_checks/object/readable_name.h"
+#include "isa_checks/plural.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -59,16 +59,13 @@ public:
     if (errors > 0) return unusable;
     const std::vector<KernelChange> changes = compare(before, after, thresholds);
     const auto regressions = static_cast<std::size_t>(std::ranges::count_if(changes, &KernelChange::regression));
-    if (json_)
-      print_json(streams.out, changes, regressions);
-    else
-      print_text(streams, changes, after.size(), regressions);
+    if (json_) print_json(streams.out, changes, regressions);
+    else print_text(streams, changes, after.size(), regressions);
     return regressions > 0 ? found : clean;
   }
 
 private:
-  static void print_text(Streams& streams, const std::vector<KernelChange>& changes, std::size_t kernels,
-                         std::size_t regressions) {
+  static void print_text(Streams& streams, const std::vector<KernelChange>& changes, std::size_t kernels, std::size_t regressions) {
     const auto paint = [&](std::string_view code, const std::string& text) {
       return streams.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
     };
@@ -79,9 +76,8 @@ private:
                                              : "");
       for (const MetricChange& m : c.metrics) {
         const bool better = (m.after - m.before) * m.metric->worse < 0;
-        const std::string line =
-            fmt::format("  {} {:<18} {:g} -> {:g}{}{}", m.regression ? '!' : ' ', m.metric->name, m.before, m.after,
-                        m.metric->unit.empty() ? "" : fmt::format(" {}", m.metric->unit), percent(m.before, m.after));
+        const std::string line = fmt::format("  {} {:<18} {:g} -> {:g}{}{}", m.regression ? '!' : ' ', m.metric->name, m.before, m.after,
+                                             m.metric->unit.empty() ? "" : fmt::format(" {}", m.metric->unit), percent(m.before, m.after));
         streams.out << (m.regression ? paint("31", line) : better ? paint("32", line) : line) << '\n';
       }
       for (const Finding& f : c.came)
@@ -94,16 +90,14 @@ private:
 
   static Json rules_of(const std::vector<Finding>& findings) {
     Json list = Json::array();
-    for (const Finding& f : findings)
-      list.push_back({{"rule", f.rule}, {"severity", to_string(f.severity)}, {"message", f.message}});
+    for (const Finding& f : findings) list.push_back({{"rule", f.rule}, {"severity", to_string(f.severity)}, {"message", f.message}});
     return list;
   }
 
   static void print_json(std::ostream& out, const std::vector<KernelChange>& changes, std::size_t regressions) {
     Json json{{"version", 1}, {"regressions", regressions}, {"kernels", Json::array()}};
     for (const KernelChange& c : changes) {
-      Json kernel{
-          {"kernel", c.kernel}, {"arch", c.arch}, {"added", c.added}, {"removed", c.removed}, {"regression", c.regression()}};
+      Json kernel{{"kernel", c.kernel}, {"arch", c.arch}, {"added", c.added}, {"removed", c.removed}, {"regression", c.regression()}};
       kernel["metrics"] = Json::object();
       for (const MetricChange& m : c.metrics)
         kernel["metrics"][std::string(m.metric->name)] = {{"before", m.before}, {"after", m.after}, {"regression", m.regression}};

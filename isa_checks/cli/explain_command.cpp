@@ -18,18 +18,15 @@ std::string with_line_feed(std::string_view page) { return std::string(page) + (
 
 class Explain : public Command {
 public:
-  Explain()
-      : Command("isa_lint explain", "What a rule finds, why it costs and what to try; without RULE, the list of all rules") {
-    app.add_option("rule", rule_, "A rule by id or name, or several by the beginning of their ids: MEM001, mem, narrow-global-access")->type_name("RULE");
+  Explain() : Command("isa_lint explain", "What a rule finds, why it costs and what to try; without RULE, the list of all rules") {
+    app.add_option("rule", rule_, "A rule by id or name, or several by the beginning of their ids: MEM001, mem, narrow-global-access")
+        ->type_name("RULE");
   }
 
   int run(Streams& streams) override {
-    if (rule_.empty())
-      list(streams.out);
-    else if (names_rule(rule_, contract_rule))
-      streams.out << contract_page;
-    else
-      explain(streams.out);
+    if (rule_.empty()) list(streams.out);
+    else if (names_rule(rule_, contract_rule)) streams.out << contract_page;
+    else explain(streams.out);
     return clean;
   }
 

@@ -56,12 +56,9 @@ public:
     ScanSink sink;
     std::vector<Row> rows;
     sink.kernel = [&](ScannedKernel&& kernel) {
-      if (json_)
-        streams.out << one_line(to_json(kernel.facts)) << '\n';
-      else if (long_)
-        streams.out << printable(to_text(kernel.facts));
-      else
-        rows.push_back(row(kernel.facts));
+      if (json_) streams.out << one_line(to_json(kernel.facts)) << '\n';
+      else if (long_) streams.out << printable(to_text(kernel.facts));
+      else rows.push_back(row(kernel.facts));
     };
     const ScanTotals totals = scan_with_progress(options, sink, streams);
     if (!rows.empty()) print(streams.out, rows);
@@ -73,10 +70,8 @@ private:
   static std::string one_line(const std::string& json) {
     std::string line;
     for (std::size_t at = 0; at < json.size(); ++at)
-      if (json[at] == '\n')
-        at = json.find_first_not_of(' ', at + 1) - 1;
-      else
-        line += json[at];
+      if (json[at] == '\n') at = json.find_first_not_of(' ', at + 1) - 1;
+      else line += json[at];
     return line;
   }
 

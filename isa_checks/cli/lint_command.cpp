@@ -38,7 +38,8 @@ public:
         ->check(CLI::IsMember({"text", "json", "sarif", "html", "github"}));
     app.add_flag("--statistics", statistics_, "How many findings each rule has, instead of the findings");
     app.add_option("-o,--output", output_, "Write the report to FILE instead of standard output")->type_name("FILE");
-    app.add_option("--write-baseline", write_baseline_, "Write all findings to FILE, for a later --baseline, print the summary alone, and end with 0")
+    app.add_option("--write-baseline", write_baseline_,
+                   "Write all findings to FILE, for a later --baseline, print the summary alone, and end with 0")
         ->type_name("FILE");
     app.set_version_flag("--version", "isa_lint " KILN_VERSION);
     app.footer(footer);

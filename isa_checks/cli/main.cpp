@@ -16,8 +16,7 @@ int main(int argc, char** argv) {
 #endif
   std::signal(SIGPIPE, SIG_DFL); // `isa_lint ... | head` ends quietly
   std::ios::sync_with_stdio(false);
-  const int code =
-      kiln::isa::cli::run({argv + 1, argv + argc}, std::cout, std::cerr, kiln::isa::cli::wants_colour(STDOUT_FILENO));
+  const int code = kiln::isa::cli::run({argv + 1, argv + argc}, std::cout, std::cerr, kiln::isa::cli::wants_colour(STDOUT_FILENO));
   std::cout.flush();
   if (std::cout) return code;
   std::cerr << "error: standard output: it cannot be written; check the disk\n";

@@ -38,20 +38,13 @@ public:
     if (root.kind == YamlNode::Kind::null) return {};
     read_.expect(root, YamlNode::Kind::map, "the file");
     for (const auto& [key, value] : root.keys) {
-      if (key == "severity")
-        policy_.severity = severity(value);
-      else if (key == "rules")
-        rules(value);
-      else if (key == "expect")
-        expectations(read_.text(value, key));
-      else if (key == "baseline")
-        policy_.baseline = beside(read_.text(value, key));
-      else if (key == "suppress")
-        suppress(value);
-      else if (key == "pinned")
-        pinned(value);
-      else
-        read_.unknown_key(value, key, "severity, rules, expect, baseline, suppress or pinned");
+      if (key == "severity") policy_.severity = severity(value);
+      else if (key == "rules") rules(value);
+      else if (key == "expect") expectations(read_.text(value, key));
+      else if (key == "baseline") policy_.baseline = beside(read_.text(value, key));
+      else if (key == "suppress") suppress(value);
+      else if (key == "pinned") pinned(value);
+      else read_.unknown_key(value, key, "severity, rules, expect, baseline, suppress or pinned");
     }
     return std::move(policy_);
   }
@@ -80,12 +73,9 @@ private:
   void rules(const YamlNode& node) {
     read_.expect(node, YamlNode::Kind::map, "rules");
     for (const auto& [key, value] : node.keys) {
-      if (key == "enable")
-        policy_.rules.with = ids(value, key);
-      else if (key == "disable")
-        policy_.rules.without = ids(value, key);
-      else
-        read_.unknown_key(value, key, "enable or disable");
+      if (key == "enable") policy_.rules.with = ids(value, key);
+      else if (key == "disable") policy_.rules.without = ids(value, key);
+      else read_.unknown_key(value, key, "enable or disable");
     }
   }
 
@@ -96,12 +86,9 @@ private:
     const YamlNode* const first = node.find("first_vgpr");
     if (!first) read_.fail(node, "'pinned' lacks first_vgpr", "say which vector register is the first that is kept");
     for (const auto& [key, value] : node.keys)
-      if (key == "first_vgpr")
-        registers.first_vgpr = static_cast<int>(read_.count(value, key));
-      else if (key == "allowed")
-        registers.allowed = read_.texts(value, key);
-      else
-        read_.unknown_key(value, key, "first_vgpr or allowed");
+      if (key == "first_vgpr") registers.first_vgpr = static_cast<int>(read_.count(value, key));
+      else if (key == "allowed") registers.allowed = read_.texts(value, key);
+      else read_.unknown_key(value, key, "first_vgpr or allowed");
   }
 
   std::string suppressed_rule(const YamlNode& node) const {
@@ -117,18 +104,12 @@ private:
       SuppressionEntry entry;
       bool reason = false;
       for (const auto& [key, value] : item.keys) {
-        if (key == "rule")
-          entry.rule = suppressed_rule(value);
-        else if (key == "kernel")
-          entry.kernel = read_.text(value, key);
-        else if (key == "arch")
-          entry.arch = read_.text(value, key);
-        else if (key == "file")
-          entry.file = read_.text(value, key);
-        else if (key == "reason")
-          reason = !read_.text(value, key).empty();
-        else
-          read_.unknown_key(value, key, "rule, kernel, arch, file or reason");
+        if (key == "rule") entry.rule = suppressed_rule(value);
+        else if (key == "kernel") entry.kernel = read_.text(value, key);
+        else if (key == "arch") entry.arch = read_.text(value, key);
+        else if (key == "file") entry.file = read_.text(value, key);
+        else if (key == "reason") reason = !read_.text(value, key).empty();
+        else read_.unknown_key(value, key, "rule, kernel, arch, file or reason");
       }
       if (!reason) read_.fail(item, "an entry of suppress has no reason", "say why it is accepted: reason: \"...\"");
       policy_.suppressions.push_back(std::move(entry));
@@ -145,8 +126,7 @@ private:
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code error;
-  if (!file || fs::is_directory(path, error))
-    throw Error(path, "it cannot be opened for reading", "check the path and its permissions");
+  if (!file || fs::is_directory(path, error)) throw Error(path, "it cannot be opened for reading", "check the path and its permissions");
   std::string text;
   std::array<char, 64 * 1024> piece;
   do {
@@ -161,9 +141,7 @@ std::string read_text_file(const std::string& path) {
 Policies::Policies(PolicyOptions options) : options_(std::move(options)) {}
 
 std::shared_ptr<const Policy> Policies::of(const std::string& file) {
-  const std::string settings = options_.no_settings ? std::string()
-                               : options_.settings  ? *options_.settings
-                                                    : find_settings(file);
+  const std::string settings = options_.no_settings ? std::string() : options_.settings ? *options_.settings : find_settings(file);
   const auto known = by_settings_.find(settings);
   if (known != by_settings_.end()) return known->second;
   return by_settings_.emplace(settings, load(settings)).first->second;

@@ -239,8 +239,8 @@ private:
       result.facts = kernel_facts(job.object, *task.kernel, disassembler);
       return result;
     }
-    const KernelAnalysis analysis = analyse(job.object, *task.kernel, disassembler,
-                                            {.source_lines = static_cast<bool>(sink_.render), .lines = &worker.lines(job)});
+    const KernelAnalysis analysis =
+        analyse(job.object, *task.kernel, disassembler, {.source_lines = static_cast<bool>(sink_.render), .lines = &worker.lines(job)});
     result.facts = analysis.facts;
     for (std::size_t l = 0; l < analysis.program.loops.size(); ++l) result.loops.push_back(digest(analysis, l));
     if (options_.lint) judge(job, analysis, worker.lines(job), result);
@@ -252,8 +252,7 @@ private:
     LintOptions rules = job.policy->rules;
     if (job.policy->suppressions.empty()) rules.least = job.policy->severity; // else an entry may be for what is below it
     result.findings = lint(analysis, rules);
-    for (const KernelExpectations* entry :
-         expectations_for(job.policy->expectations, analysis.facts.kernel, analysis.facts.arch)) {
+    for (const KernelExpectations* entry : expectations_for(job.policy->expectations, analysis.facts.kernel, analysis.facts.arch)) {
       mark_used(entry);
       result.contracts.push_back(check_isa(analysis, entry->expectations));
       for (const ExpectationResult& one : result.contracts.back().results)
@@ -263,8 +262,7 @@ private:
     std::map<std::uint64_t, SourceLine> places;
     const auto line_at = [&](std::uint64_t address) -> const SourceLine& {
       const auto known = places.find(address);
-      return known != places.end() ? known->second
-                                   : places.emplace(address, lines.at(address, analysis.kernel.section)).first->second;
+      return known != places.end() ? known->second : places.emplace(address, lines.at(address, analysis.kernel.section)).first->second;
     };
     std::string kernel_file; // of findings that have no place
     for (Finding& finding : result.findings) {
@@ -297,11 +295,13 @@ private:
   // Says which suppressions and expectations of the settings did nothing. A run that leaves out kernels or rules cannot know.
   void warn_of_unused() {
     const LintOptions& rules = options_.policy.rules;
-    if (!options_.lint || !options_.kernels.empty() || !options_.input.archs.empty() || !rules.only.empty() || !rules.without.empty()) return;
+    if (!options_.lint || !options_.kernels.empty() || !options_.input.archs.empty() || !rules.only.empty() || !rules.without.empty())
+      return;
     for (const auto& policy : in_use_) {
       for (const SuppressionEntry& e : policy->suppressions)
         if (!used_.contains(&e))
-          totals_.warnings.push_back(fmt::format("a suppression matched nothing: rule {}, kernel {}, arch {}, file {}", e.rule, e.kernel, e.arch, e.file));
+          totals_.warnings.push_back(
+              fmt::format("a suppression matched nothing: rule {}, kernel {}, arch {}, file {}", e.rule, e.kernel, e.arch, e.file));
       for (const KernelExpectations& e : policy->expectations)
         if (!used_.contains(&e))
           totals_.warnings.push_back(fmt::format("expectations for kernel '{}', arch '{}' matched none of {}", e.kernel, e.arch,
@@ -332,7 +332,7 @@ private:
 
   const ScanOptions& options_;
   const ScanSink& sink_;
-  Policies policies_; // the reading thread's
+  Policies policies_;                              // the reading thread's
   std::set<std::shared_ptr<const Policy>> in_use_; // the reading thread's
   SourceComments comments_;
   std::uint64_t all_ = 0;      // bytes of all files

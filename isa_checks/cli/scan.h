@@ -1,9 +1,9 @@
 // scan: every kernel of every input through analysis and rules, on all cores, and to a sink in the order of the inputs.
 #pragma once
-#include "isa_checks/cli/policy.h"
-#include "isa_checks/verdict/expectations.h"
-#include "isa_checks/input/inputs.h"
 #include "isa_checks/analysis/kernel_analysis.h"
+#include "isa_checks/cli/policy.h"
+#include "isa_checks/input/inputs.h"
+#include "isa_checks/verdict/expectations.h"
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -66,8 +66,7 @@ ScanTotals scan(const ScanOptions& options, const ScanSink& sink);
 
 // An unmet contract as a finding of contract_rule.
 inline constexpr std::string_view contract_why = "The kernel's expectations say what its code has to look like.";
-inline constexpr std::string_view contract_advice =
-    "Look at what changed since the expectation was met, or change the expectation.";
+inline constexpr std::string_view contract_advice = "Look at what changed since the expectation was met, or change the expectation.";
 Finding contract_finding(const IsaReport& report, const ExpectationResult& result);
 
 } // namespace kiln::isa::cli

@@ -38,7 +38,8 @@ void add_input_options(CLI::App& app, ScanArguments& a) {
 }
 
 void add_rule_options(CLI::App& app, ScanArguments& a) {
-  app.add_option("--rule", a.rules, "Switch a rule on that is off by default: by id, beginning of an id (MEM), name or glob; 'all' for every one")
+  app.add_option("--rule", a.rules,
+                 "Switch a rule on that is off by default: by id, beginning of an id (MEM), name or glob; 'all' for every one")
       ->type_name("RULE")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -48,8 +49,7 @@ void add_rule_options(CLI::App& app, ScanArguments& a) {
       ->type_name("LEVEL");
   app.add_option("--expect", a.expect, "Check kernels against the expectations in FILE (YAML or JSON)")->type_name("FILE");
   app.add_option("--baseline", a.baseline, "Leave out the findings that FILE knows (see --write-baseline)")->type_name("FILE");
-  app.add_option("--settings", a.settings, "Settings for every input, instead of the nearest .isa_lint.yaml above it")
-      ->type_name("FILE");
+  app.add_option("--settings", a.settings, "Settings for every input, instead of the nearest .isa_lint.yaml above it")->type_name("FILE");
   app.add_flag("--no-settings", a.no_settings, "Read no .isa_lint.yaml");
 }
 
@@ -96,8 +96,7 @@ ScanTotals scan_with_progress(const ScanOptions& options, ScanSink sink, Streams
   if (totals.host_files > 0) streams.err << fmt::format("skipped {} without device code\n", plural(totals.host_files, "host file"));
   for (const std::string& warning : totals.warnings) streams.err << "warning: " << printable(warning) << '\n';
   if (totals.kernels == 0 && totals.errors == 0)
-    throw Error("kernels",
-                fmt::format("none was found in {} of {}", plural(totals.objects, "code object"), plural(totals.files, "file")),
+    throw Error("kernels", fmt::format("none was found in {} of {}", plural(totals.objects, "code object"), plural(totals.files, "file")),
                 options.kernels.empty() ? fmt::format("give code for one of {}", known_target_names())
                                         : "isa_lint facts lists the kernels that --kernel may match");
   return totals;

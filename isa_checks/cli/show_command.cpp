@@ -1,8 +1,8 @@
 // isa_lint show: the disassembly of kernels with what the analyses say beside it.
 #include "isa_checks/cli/annotate.h"
 #include "isa_checks/cli/scan_options.h"
-#include "isa_checks/plural.h"
 #include "isa_checks/object/readable_name.h"
+#include "isa_checks/plural.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -32,9 +32,8 @@ public:
     text_ += printable(to_text(k_.facts));
     for (const LoopFlight& loop : a_.waits.loops)
       if (loop.loads > 0)
-        text_ +=
-            fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {}\n", fmt::format("loop {}", loop.loop),
-                        bytes(loop.bytes_a_trip), bytes(loop.least_bytes), plural(loop.drains, "full drain"));
+        text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {}\n", fmt::format("loop {}", loop.loop),
+                             bytes(loop.bytes_a_trip), bytes(loop.least_bytes), plural(loop.drains, "full drain"));
     if (a_.waits.approximate) text_ += "  calls or irreducible flow: what is outstanding after them is a guess\n";
     for (const Finding* finding : findings_.back()) add_finding(*finding, 2);
     text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp"));
@@ -104,8 +103,7 @@ private:
 
   void add_finding(const Finding& f, int column) {
     const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
-    text_ +=
-        fmt::format("{:{}}{}\n", "", column, paint_(colour, fmt::format("! {} {}: {}", f.rule, to_string(f.severity), f.message)));
+    text_ += fmt::format("{:{}}{}\n", "", column, paint_(colour, fmt::format("! {} {}: {}", f.rule, to_string(f.severity), f.message)));
     text_ += fmt::format("{:{}}  try: {}\n", "", column, f.advice);
   }
 

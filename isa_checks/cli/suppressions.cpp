@@ -1,9 +1,9 @@
 // Which findings are accepted.
 #include "isa_checks/cli/suppressions.h"
 #include "isa_checks/error.h"
+#include "isa_checks/object/yaml.h"
 #include "isa_checks/verdict/expectations_file.h"
 #include "isa_checks/verdict/rule.h"
-#include "isa_checks/object/yaml.h"
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -29,15 +29,12 @@ std::set<std::string, std::less<>> rules_in(std::string_view text) {
   return rules;
 }
 
-bool names(const std::set<std::string, std::less<>>& rules, std::string_view id) {
-  return rules.contains(id) || rules.contains("*");
-}
+bool names(const std::set<std::string, std::less<>>& rules, std::string_view id) { return rules.contains(id) || rules.contains("*"); }
 
 } // namespace
 
 bool matches(const SuppressionEntry& entry, const Finding& finding, const std::string& file) {
-  return names_rule(entry.rule, finding.rule) && matches_glob(entry.kernel, finding.kernel) &&
-         matches_glob(entry.arch, finding.arch) &&
+  return names_rule(entry.rule, finding.rule) && matches_glob(entry.kernel, finding.kernel) && matches_glob(entry.arch, finding.arch) &&
          (matches_glob(entry.file, file) || matches_glob(entry.file, std::filesystem::path(file).filename().string()));
 }
 
@@ -61,16 +58,11 @@ Baseline Baseline::parse(std::string_view text, const std::string& name) {
     std::uint32_t count = 1;
     read.expect(item, YamlNode::Kind::map, "an entry of findings");
     for (const auto& [key, value] : item.keys) {
-      if (key == "rule")
-        rule = read.text(value, key);
-      else if (key == "kernel")
-        kernel = read.text(value, key);
-      else if (key == "arch")
-        arch = read.text(value, key);
-      else if (key == "count")
-        count = read.count(value, key);
-      else
-        read.unknown_key(value, key, "rule, kernel, arch or count");
+      if (key == "rule") rule = read.text(value, key);
+      else if (key == "kernel") kernel = read.text(value, key);
+      else if (key == "arch") arch = read.text(value, key);
+      else if (key == "count") count = read.count(value, key);
+      else read.unknown_key(value, key, "rule, kernel, arch or count");
     }
     if (rule.empty() || kernel.empty() || arch.empty()) read.fail(item, "an entry lacks rule, kernel or arch", "give all three");
     result.counts_[{rule, kernel, arch}] += count;
@@ -122,10 +114,8 @@ SourceComments::Allowed SourceComments::read(const std::string& file) {
     std::string_view rest = std::string_view(line).substr(at + mark.size());
     rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
     constexpr std::string_view whole = "allow-file ", one = "allow ";
-    if (rest.starts_with(whole))
-      allowed.whole_file.merge(rules_in(rest.substr(whole.size())));
-    else if (rest.starts_with(one))
-      allowed.lines[number].merge(rules_in(rest.substr(one.size())));
+    if (rest.starts_with(whole)) allowed.whole_file.merge(rules_in(rest.substr(whole.size())));
+    else if (rest.starts_with(one)) allowed.lines[number].merge(rules_in(rest.substr(one.size())));
   }
   return allowed;
 }

@@ -51,8 +51,7 @@ Bytes assemble(std::string_view text, const TargetFacts& target, const std::stri
   std::string log;
   llvm::SourceMgr sources;
   sources.setDiagHandler(collect, &log);
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size()), name),
-                             llvm::SMLoc());
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size()), name), llvm::SMLoc());
   llvm::MCContext context(mc.triple, mc.asm_info.get(), mc.registers.get(), mc.subtarget.get(), &sources, &mc.options);
   context.setDiagnosticHandler([&log](const llvm::SMDiagnostic& diagnostic, bool, const llvm::SourceMgr&,
                                       std::vector<const llvm::MDNode*>&) { collect(diagnostic, &log); });
@@ -65,8 +64,8 @@ Bytes assemble(std::string_view text, const TargetFacts& target, const std::stri
   std::unique_ptr<llvm::MCAsmBackend> backend(mc.target->createMCAsmBackend(*mc.subtarget, *mc.registers, mc.options));
   std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(stream);
   std::unique_ptr<llvm::MCCodeEmitter> emitter(mc.target->createMCCodeEmitter(*mc.instructions, context));
-  const std::unique_ptr<llvm::MCStreamer> streamer(mc.target->createMCObjectStreamer(
-      mc.triple, context, std::move(backend), std::move(writer), std::move(emitter), *mc.subtarget));
+  const std::unique_ptr<llvm::MCStreamer> streamer(
+      mc.target->createMCObjectStreamer(mc.triple, context, std::move(backend), std::move(writer), std::move(emitter), *mc.subtarget));
   const std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(sources, context, *streamer, *mc.asm_info));
   const std::unique_ptr<llvm::MCTargetAsmParser> target_parser(
       mc.target->createMCAsmParser(*mc.subtarget, *parser, *mc.instructions, mc.options));

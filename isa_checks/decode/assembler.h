@@ -15,7 +15,6 @@ struct AssembleOptions {
 // Returns a relocatable ELF object, which load_code_object accepts as it is. The text may name its own target with
 // .amdgcn_target, which must then be `target`'s. Throws Error with the assembler's messages (line and column).
 // `name` is the file's name in messages.
-Bytes assemble(std::string_view text, const TargetFacts& target, const std::string& name = "assembly",
-               const AssembleOptions& options = {});
+Bytes assemble(std::string_view text, const TargetFacts& target, const std::string& name = "assembly", const AssembleOptions& options = {});
 
 } // namespace kiln::isa

@@ -14,16 +14,11 @@ CounterUse counter_use(const Instruction& instruction) {
     const auto op = memory_op(instruction);
     use.vm = true;
     use.lgkm = use.unordered = op->space == MemorySpace::flat; // AMDGPUUsage: flat may report out of order in both
-    if (op->direction == MemoryDirection::load && op->space != MemorySpace::scratch)
-      use.load_bytes = static_cast<std::uint16_t>(op->bytes);
+    if (op->direction == MemoryDirection::load && op->space != MemorySpace::scratch) use.load_bytes = static_cast<std::uint16_t>(op->bytes);
     break;
   }
-  case InstructionClass::smem:
-    use.lgkm = use.unordered = true;
-    break;
-  case InstructionClass::lds:
-    use.lgkm = true;
-    break;
+  case InstructionClass::smem: use.lgkm = use.unordered = true; break;
+  case InstructionClass::lds: use.lgkm = true; break;
   default:
     // A write-back is waited for; invalidations are not counted (LLVM, SIInsertWaitcnts.cpp). Images: gfx90a.
     use.vm = m.starts_with("buffer_wb") || m.starts_with("image_");

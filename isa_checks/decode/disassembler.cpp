@@ -28,29 +28,21 @@ public:
 };
 
 Flow flow_of(std::string_view mnemonic) {
-  if (!mnemonic.starts_with("s_"))
-    return Flow::next;
-  if (mnemonic.starts_with("s_endpgm"))
-    return Flow::end;
-  if (mnemonic == "s_branch")
-    return Flow::jump;
-  if (mnemonic == "s_setpc_b64" || mnemonic == "s_rfe_b64" || mnemonic == "s_rfe_restore_b64")
+  if (!mnemonic.starts_with("s_")) return Flow::next;
+  if (mnemonic.starts_with("s_endpgm")) return Flow::end;
+  if (mnemonic == "s_branch") return Flow::jump;
+  if (mnemonic == "s_setpc_b64" || mnemonic == "s_rfe_b64" || mnemonic == "s_rfe_restore_b64") return Flow::indirect;
+  if (mnemonic == "s_cbranch_g_fork" || mnemonic == "s_cbranch_i_fork" || mnemonic == "s_cbranch_join") // fork and join: a stack of masks
     return Flow::indirect;
-  if (mnemonic == "s_cbranch_g_fork" || mnemonic == "s_cbranch_i_fork" ||
-      mnemonic == "s_cbranch_join") // fork and join: a stack of masks
-    return Flow::indirect;
-  if (mnemonic.starts_with("s_cbranch_"))
-    return Flow::branch;
-  if (mnemonic == "s_swappc_b64" || mnemonic == "s_call_b64")
-    return Flow::call;
+  if (mnemonic.starts_with("s_cbranch_")) return Flow::branch;
+  if (mnemonic == "s_swappc_b64" || mnemonic == "s_call_b64") return Flow::call;
   return Flow::next;
 }
 
 // A selector of an SDWA instruction (a source of 0xf9 in VOP1, VOP2 and VOPC) with a reserved value, on which LLVM's
 // printer has undefined behaviour. VOPC has a register in place of the destination's two.
 bool has_reserved_sdwa(std::span<const std::uint8_t> code) {
-  if ((code[3] & 0x80) != 0 || code[0] != 0xf9 || (code[1] & 1) != 0)
-    return false;
+  if ((code[3] & 0x80) != 0 || code[0] != 0xf9 || (code[1] & 1) != 0) return false;
   const bool vopc = (code[3] >> 1) == 0x3e;
   return (!vopc && ((code[5] & 7) == 7 || ((code[5] >> 3) & 3) == 3)) || (code[6] & 7) == 7 || (code[7] & 7) == 7;
 }
@@ -64,10 +56,8 @@ bool has_scalar_fp6_source(std::span<const std::uint8_t> code) {
 
 // SOPP and SOPK branches hold a signed count of dwords from the next instruction in their low 16 bits.
 std::optional<std::uint64_t> target_of(const Instruction& instruction) {
-  const bool direct =
-      instruction.flow == Flow::jump || instruction.flow == Flow::branch || instruction.mnemonic == "s_call_b64";
-  if (!direct)
-    return std::nullopt;
+  const bool direct = instruction.flow == Flow::jump || instruction.flow == Flow::branch || instruction.mnemonic == "s_call_b64";
+  if (!direct) return std::nullopt;
   std::int16_t dwords;
   std::memcpy(&dwords, instruction.bytes.data(), sizeof dwords);
   return instruction.address + 4 + static_cast<std::uint64_t>(std::int64_t{dwords} * 4);
@@ -77,14 +67,11 @@ std::string tidy(std::string_view printed) {
   std::string text;
   text.reserve(printed.size());
   for (char c : printed) {
-    if (c == '\t')
-      c = ' ';
-    if (c == ' ' && (text.empty() || text.back() == ' '))
-      continue;
+    if (c == '\t') c = ' ';
+    if (c == ' ' && (text.empty() || text.back() == ' ')) continue;
     text += c;
   }
-  while (!text.empty() && text.back() == ' ')
-    text.pop_back();
+  while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
 }
 
@@ -96,18 +83,16 @@ std::string_view Instruction::operands() const {
 }
 
 struct Disassembler::Machine {
-  explicit Machine(const TargetFacts& facts)
-      : mc(facts), context(mc.triple, &limits, mc.registers.get(), mc.subtarget.get()) {
+  explicit Machine(const TargetFacts& facts) : mc(facts), context(mc.triple, &limits, mc.registers.get(), mc.subtarget.get()) {
     disassembler.reset(mc.target->createMCDisassembler(*mc.subtarget, context));
-    printer.reset(mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info,
-                                                 *mc.instructions, *mc.registers));
+    printer.reset(
+        mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info, *mc.instructions, *mc.registers));
     if (!disassembler || !printer)
       throw Error("LLVM", "its AMDGPU back end has no disassembler", "link Kiln with a complete LLVM 20 to 22");
   }
 
   // The size of the instruction at the start of `code` when it decodes and lies wholly inside.
-  std::optional<std::size_t> decode_operands(std::span<const std::uint8_t> code, std::uint64_t address,
-                                             llvm::MCInst& inst) {
+  std::optional<std::size_t> decode_operands(std::span<const std::uint8_t> code, std::uint64_t address, llvm::MCInst& inst) {
     // Zeros follow the last instruction, for the same reason.
     std::array<std::uint8_t, 2 * longest_instruction> tail{};
     llvm::ArrayRef<std::uint8_t> bytes(code.data(), code.size());
@@ -115,13 +100,11 @@ struct Disassembler::Machine {
       std::copy(code.begin(), code.end(), tail.begin());
       bytes = tail;
     }
-    if (has_reserved_sdwa(bytes) || has_scalar_fp6_source(bytes))
-      return std::nullopt;
+    if (has_reserved_sdwa(bytes) || has_scalar_fp6_source(bytes)) return std::nullopt;
     std::uint64_t size = 0;
     const auto status = disassembler->getInstruction(inst, size, bytes, address, llvm::nulls());
     const bool possible = size == 4 || size == 8 || size == longest_instruction; // these targets have no 12
-    if (status == llvm::MCDisassembler::Fail || !possible || size > code.size())
-      return std::nullopt;
+    if (status == llvm::MCDisassembler::Fail || !possible || size > code.size()) return std::nullopt;
     return size;
   }
 
@@ -134,8 +117,7 @@ struct Disassembler::Machine {
     const std::uint64_t address = instruction.address;
     const std::uint64_t first = bytes & 0xffffffff;
     const auto* place = find(first);
-    if (place && *place == goes_on)
-      place = code.size() >= sizeof bytes && bytes != first && bytes < largest_key ? find(bytes) : nullptr;
+    if (place && *place == goes_on) place = code.size() >= sizeof bytes && bytes != first && bytes < largest_key ? find(bytes) : nullptr;
     if (place && known_[*place].size <= code.size()) {
       instruction = known_[*place];
       instruction.address = address;
@@ -143,8 +125,7 @@ struct Disassembler::Machine {
       return;
     }
     decode_new(code, instruction);
-    if (instruction.valid && instruction.size <= sizeof bytes)
-      remember(bytes, instruction);
+    if (instruction.valid && instruction.size <= sizeof bytes) remember(bytes, instruction);
   }
 
   const std::uint32_t* find(std::uint64_t key) const {
@@ -163,8 +144,7 @@ struct Disassembler::Machine {
       places_[first] = place;
     } else {
       // A second half of zeros would make the key of all 8 bytes that of the first 4, and two keys are the map's own.
-      if (bytes == first || bytes >= largest_key)
-        return;
+      if (bytes == first || bytes >= largest_key) return;
       places_[first] = goes_on;
       places_[bytes] = place;
     }

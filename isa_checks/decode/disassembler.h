@@ -31,9 +31,9 @@ struct Instruction {
   std::uint32_t opcode = 0;                   // LLVM's, changes between releases
   std::string_view mc_name;                   // LLVM's, "GLOBAL_LOAD_DWORDX4_SADDR_vi"; lives as long as the program
   std::array<std::uint8_t, 16> bytes{};       // the first `size` of them
-  std::string mnemonic;              // "global_load_dwordx4"; VOP suffixes as LLVM prints them ("v_add_f32_e32")
-  std::string text;                  // "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16"
-  std::string_view operands() const; // the text after the mnemonic
+  std::string mnemonic;                       // "global_load_dwordx4"; VOP suffixes as LLVM prints them ("v_add_f32_e32")
+  std::string text;                           // "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16"
+  std::string_view operands() const;          // the text after the mnemonic
 };
 
 // Not thread-safe: one object a thread. Making one costs about a millisecond, decoding about a microsecond an

@@ -112,11 +112,10 @@ HazardTraits hazard_traits(const Instruction& instruction, const Operands& opera
   case InstructionClass::valu:
   case InstructionClass::trans:
   case InstructionClass::packed:
-  case InstructionClass::dot:
-    vector_alu(instruction, kind, base_mnemonic(instruction.mnemonic), operands, t);
-    break;
+  case InstructionClass::dot: vector_alu(instruction, kind, base_mnemonic(instruction.mnemonic), operands, t); break;
   case InstructionClass::mfma:
-    if (const auto shape = matrix_shape(instruction, operands, target); shape && use.write_count != 0) matrix(instruction, *shape, operands, t);
+    if (const auto shape = matrix_shape(instruction, operands, target); shape && use.write_count != 0)
+      matrix(instruction, *shape, operands, t);
     break;
   case InstructionClass::vmem_load:
   case InstructionClass::vmem_store:

@@ -17,24 +17,20 @@ int depth_of(const Program& program, std::size_t block) {
 
 // The block at a branch's target, which always begins there.
 std::size_t target_block(const Program& program, const Instruction& instruction) {
-  if (instruction.flow != Flow::jump && instruction.flow != Flow::branch)
-    return nothing;
-  const auto at = std::lower_bound(
-      program.blocks.begin(), program.blocks.end(), *instruction.branch_target,
-      [&](const Block& block, std::uint64_t address) { return program.instructions[block.begin].address < address; });
-  const bool found =
-      at != program.blocks.end() && program.instructions[at->begin].address == *instruction.branch_target;
+  if (instruction.flow != Flow::jump && instruction.flow != Flow::branch) return nothing;
+  const auto at =
+      std::lower_bound(program.blocks.begin(), program.blocks.end(), *instruction.branch_target,
+                       [&](const Block& block, std::uint64_t address) { return program.instructions[block.begin].address < address; });
+  const bool found = at != program.blocks.end() && program.instructions[at->begin].address == *instruction.branch_target;
   return found ? static_cast<std::size_t>(at - program.blocks.begin()) : nothing;
 }
 
 std::string heading(const Program& program, std::size_t block) {
   std::string line = label(block) + ":";
   std::string comment;
-  if (!program.blocks[block].reachable)
-    comment = "unreachable";
+  if (!program.blocks[block].reachable) comment = "unreachable";
   for (std::size_t l = 0; l < program.loops.size(); ++l)
-    if (program.loops[l].header == block)
-      comment = fmt::format("{}, depth {}", program.loop_name(l), program.loops[l].depth);
+    if (program.loops[l].header == block) comment = fmt::format("{}, depth {}", program.loop_name(l), program.loops[l].depth);
   return comment.empty() ? line : fmt::format("{:<{}}; {}", line, comment_column, comment);
 }
 
@@ -48,10 +44,9 @@ std::string listing(const Program& program) {
     for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i) {
       const Instruction& instruction = program.instructions[i];
       const std::size_t target = target_block(program, instruction);
-      const std::string body =
-          target == nothing ? instruction.text : fmt::format("{} {}", instruction.mnemonic, label(target));
-      text += fmt::format("{:<{}}; {:#x}\n", std::string(static_cast<std::size_t>(depth * indent), ' ') + body,
-                          comment_column, instruction.address);
+      const std::string body = target == nothing ? instruction.text : fmt::format("{} {}", instruction.mnemonic, label(target));
+      text += fmt::format("{:<{}}; {:#x}\n", std::string(static_cast<std::size_t>(depth * indent), ' ') + body, comment_column,
+                          instruction.address);
     }
   }
   return text;

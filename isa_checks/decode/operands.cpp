@@ -62,8 +62,10 @@ std::optional<RegisterRange> parse_register(Text text) {
                                     {"scc", {reg::scc, 1}}};
   if (text.size() < 2) return std::nullopt;
   const Text rest = text.substr(1);
-  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::vgpr, TargetFacts::max_arch_vgprs);
-  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::agpr, TargetFacts::max_arch_vgprs);
+  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9')))
+    return indexed(rest, reg::vgpr, TargetFacts::max_arch_vgprs);
+  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9')))
+    return indexed(rest, reg::agpr, TargetFacts::max_arch_vgprs);
   if (text[0] == 's' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::sgpr, 102);
   for (const Named& n : named)
     if (n.name == text) return n.range;
@@ -156,8 +158,7 @@ bool reads_result(Text m, const Operands& o) {
   if (starts(m, "v_fmac_", "v_mac_", "v_pk_fmac_", "v_dot2c_", "v_dot4c_", "v_dot8c_", "v_writelane", "v_smfmac_", "v_swap_b32",
              "v_permlane16_swap", "v_permlane32_swap", "v_fmaak", "v_fmamk"))
     return !starts(m, "v_fmaak", "v_fmamk");
-  if (contains(o.modifiers, "UNUSED_PRESERVE") || contains(o.modifiers, "row_") || contains(o.modifiers, "quad_perm"))
-    return true;
+  if (contains(o.modifiers, "UNUSED_PRESERVE") || contains(o.modifiers, "row_") || contains(o.modifiers, "quad_perm")) return true;
   if (contains(m, "_dpp")) return true;
   const bool halves = starts(m, "v_cvt_pk_fp8", "v_cvt_pk_bf8", "v_cvt_sr_fp8", "v_cvt_sr_bf8", "v_cvt_scalef32_");
   return contains(o.modifiers, "op_sel:") && (halves || contains(m, "_f16") || contains(m, "16_e64"));
@@ -181,8 +182,8 @@ void scalar_use(Text m, const Operands& o, Collector& c) {
   if (starts(m, "s_cbranch_scc")) return c.read(RegisterRange{reg::scc, 1});
   if (starts(m, "s_cbranch_vcc")) return c.read(RegisterRange{reg::vcc, 2});
   if (starts(m, "s_cbranch_exec")) return c.read(RegisterRange{reg::exec, 2});
-  if (starts(m, "s_setreg", "s_store", "s_buffer_store", "s_scratch_store", "s_setpc", "s_set_gpr_idx", "s_sendmsg", "s_waitcnt",
-             "s_nop", "s_branch", "s_atomic"))
+  if (starts(m, "s_setreg", "s_store", "s_buffer_store", "s_scratch_store", "s_setpc", "s_set_gpr_idx", "s_sendmsg", "s_waitcnt", "s_nop",
+             "s_branch", "s_atomic"))
     return c.read_from(o, 0);
   if (o.count > 0) c.write(o[0]);
   if (starts(m, "s_addk", "s_mulk", "s_cmov", "s_bitset") && o.count > 0) c.read(o[0]);
@@ -192,17 +193,15 @@ void scalar_use(Text m, const Operands& o, Collector& c) {
     c.read(RegisterRange{reg::exec, 2});
   }
   if (starts(m, "s_cselect", "s_addc", "s_subb", "s_cmov")) c.read(RegisterRange{reg::scc, 1});
-  if (!starts(m, "s_mov", "s_load", "s_buffer_load", "s_mul_i32", "s_mul_hi", "s_cselect", "s_cmov", "s_getpc", "s_getreg",
-              "s_memtime", "s_memrealtime", "s_swappc", "s_call", "s_bfm", "s_pack", "s_brev", "s_ff", "s_flbit", "s_sext",
-              "s_bitset"))
+  if (!starts(m, "s_mov", "s_load", "s_buffer_load", "s_mul_i32", "s_mul_hi", "s_cselect", "s_cmov", "s_getpc", "s_getreg", "s_memtime",
+              "s_memrealtime", "s_swappc", "s_call", "s_bfm", "s_pack", "s_brev", "s_ff", "s_flbit", "s_sext", "s_bitset"))
     c.write(RegisterRange{reg::scc, 1});
 }
 
 void memory_use(Text m, const MemoryOp& op, const Operands& o, Collector& c) {
   bool returns = op.direction == MemoryDirection::load && !op.to_lds;
   if (op.direction == MemoryDirection::atomic)
-    returns =
-        op.space == MemorySpace::lds ? contains(m, "_rtn") || starts(m, "ds_append", "ds_consume") : o.has("sc0") || o.has("glc");
+    returns = op.space == MemorySpace::lds ? contains(m, "_rtn") || starts(m, "ds_append", "ds_consume") : o.has("sc0") || o.has("glc");
   const bool data_is_result = op.space == MemorySpace::buffer && op.direction == MemoryDirection::atomic; // one operand for both
   if (returns && o.count > 0) {
     c.write(o[0]);
@@ -257,12 +256,9 @@ RegisterUse register_use(const Instruction& instruction, const Operands& operand
   Collector c;
   if (!instruction.valid) return c.use;
   const Text m = instruction.mnemonic;
-  if (const auto op = memory_op(instruction); op && op->space != MemorySpace::scalar)
-    memory_use(m, *op, operands, c);
-  else if (m.starts_with("v_"))
-    vector_use(m, operands, c);
-  else if (m.starts_with("s_"))
-    scalar_use(m, operands, c);
+  if (const auto op = memory_op(instruction); op && op->space != MemorySpace::scalar) memory_use(m, *op, operands, c);
+  else if (m.starts_with("v_")) vector_use(m, operands, c);
+  else if (m.starts_with("s_")) scalar_use(m, operands, c);
   else if (starts(m, "ds_bpermute", "ds_permute", "ds_swizzle")) {
     if (operands.count > 0) c.write(operands[0]);
     c.read_from(operands, 1);

@@ -14,8 +14,7 @@ public:
   explicit Builder(Program& program) : p_(program) {}
 
   void run(std::uint64_t entry_offset) {
-    if (p_.instructions.empty())
-      return;
+    if (p_.instructions.empty()) return;
     find_targets();
     cut_blocks(entry_offset);
     connect();
@@ -27,12 +26,9 @@ public:
 
 private:
   std::size_t index_at(std::uint64_t address) const {
-    const auto it =
-        std::lower_bound(p_.instructions.begin(), p_.instructions.end(), address,
-                         [](const Instruction& instruction, std::uint64_t a) { return instruction.address < a; });
-    return it != p_.instructions.end() && it->address == address
-               ? static_cast<std::size_t>(it - p_.instructions.begin())
-               : nothing;
+    const auto it = std::lower_bound(p_.instructions.begin(), p_.instructions.end(), address,
+                                     [](const Instruction& instruction, std::uint64_t a) { return instruction.address < a; });
+    return it != p_.instructions.end() && it->address == address ? static_cast<std::size_t>(it - p_.instructions.begin()) : nothing;
   }
 
   void find_targets() {
@@ -41,8 +37,7 @@ private:
       const Instruction& instruction = p_.instructions[i];
       p_.indirect_branches += instruction.flow == Flow::indirect;
       p_.calls += instruction.flow == Flow::call;
-      if (instruction.flow != Flow::jump && instruction.flow != Flow::branch)
-        continue;
+      if (instruction.flow != Flow::jump && instruction.flow != Flow::branch) continue;
       targets_[i] = instruction.branch_target ? index_at(*instruction.branch_target) : nothing;
       p_.wild_branches += targets_[i] == nothing;
     }
@@ -52,18 +47,14 @@ private:
     std::vector<bool> leader(p_.instructions.size(), false);
     leader[0] = true;
     const std::size_t entry = index_at(p_.instructions[0].address + entry_offset);
-    if (entry != nothing)
-      leader[entry] = true;
+    if (entry != nothing) leader[entry] = true;
     for (std::size_t i = 0; i < p_.instructions.size(); ++i) {
-      if (targets_[i] != nothing)
-        leader[targets_[i]] = true;
+      if (targets_[i] != nothing) leader[targets_[i]] = true;
       const Flow flow = p_.instructions[i].flow;
-      if (flow != Flow::next && flow != Flow::call && i + 1 < leader.size())
-        leader[i + 1] = true;
+      if (flow != Flow::next && flow != Flow::call && i + 1 < leader.size()) leader[i + 1] = true;
     }
     for (std::size_t i = 0; i < leader.size(); ++i) {
-      if (leader[i])
-        p_.blocks.push_back({.begin = i, .end = i, .successors = {}, .predecessors = {}});
+      if (leader[i]) p_.blocks.push_back({.begin = i, .end = i, .successors = {}, .predecessors = {}});
       p_.blocks.back().end = i + 1;
     }
     p_.entry = entry == nothing ? 0 : p_.block_of(entry);
@@ -73,18 +64,15 @@ private:
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) {
       const std::size_t last = p_.blocks[b].end - 1;
       const Flow flow = p_.instructions[last].flow;
-      if (targets_[last] != nothing)
-        add_edge(b, p_.block_of(targets_[last]));
+      if (targets_[last] != nothing) add_edge(b, p_.block_of(targets_[last]));
       const bool falls_through = flow == Flow::next || flow == Flow::call || flow == Flow::branch;
-      if (falls_through && b + 1 < p_.blocks.size())
-        add_edge(b, b + 1);
+      if (falls_through && b + 1 < p_.blocks.size()) add_edge(b, b + 1);
     }
   }
 
   void add_edge(std::size_t from, std::size_t to) {
     auto& successors = p_.blocks[from].successors;
-    if (std::find(successors.begin(), successors.end(), to) != successors.end())
-      return; // a branch to the next instruction
+    if (std::find(successors.begin(), successors.end(), to) != successors.end()) return; // a branch to the next instruction
     successors.push_back(to);
     p_.blocks[to].predecessors.push_back(from);
   }
@@ -108,8 +96,7 @@ private:
     }
     std::reverse(p_.order.begin(), p_.order.end());
     position_.assign(p_.blocks.size(), nothing);
-    for (std::size_t i = 0; i < p_.order.size(); ++i)
-      position_[p_.order[i]] = i;
+    for (std::size_t i = 0; i < p_.order.size(); ++i) position_[p_.order[i]] = i;
   }
 
   // Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
@@ -118,12 +105,10 @@ private:
     for (bool changed = true; changed;) {
       changed = false;
       for (const std::size_t b : p_.order) {
-        if (b == p_.entry)
-          continue;
+        if (b == p_.entry) continue;
         std::size_t best = nothing;
         for (const std::size_t before : p_.blocks[b].predecessors)
-          if (p_.blocks[before].dominator != nothing)
-            best = best == nothing ? before : meet(best, before);
+          if (p_.blocks[before].dominator != nothing) best = best == nothing ? before : meet(best, before);
         if (best != p_.blocks[b].dominator) {
           p_.blocks[b].dominator = best;
           changed = true;
@@ -135,10 +120,8 @@ private:
 
   std::size_t meet(std::size_t a, std::size_t b) const {
     while (a != b) {
-      while (position_[a] > position_[b])
-        a = p_.blocks[a].dominator;
-      while (position_[b] > position_[a])
-        b = p_.blocks[b].dominator;
+      while (position_[a] > position_[b]) a = p_.blocks[a].dominator;
+      while (position_[b] > position_[a]) b = p_.blocks[b].dominator;
     }
     return a;
   }
@@ -148,25 +131,20 @@ private:
     for (const std::size_t from : p_.order)
       for (const std::size_t to : p_.blocks[from].successors)
         if (position_[to] <= position_[from]) {
-          if (p_.dominates(to, from))
-            latches[to].push_back(from);
-          else
-            p_.irreducible_edges.push_back({from, to});
+          if (p_.dominates(to, from)) latches[to].push_back(from);
+          else p_.irreducible_edges.push_back({from, to});
         }
     std::size_t entries = 0;
     for (std::size_t header = 0; header < latches.size(); ++header) {
-      if (latches[header].empty())
-        continue;
+      if (latches[header].empty()) continue;
       std::vector<std::size_t> blocks = body(header, latches[header]);
       entries += blocks.size();
       if (entries > max_loop_entries) {
-        for (const std::size_t latch : latches[header])
-          p_.irreducible_edges.push_back({latch, header});
+        for (const std::size_t latch : latches[header]) p_.irreducible_edges.push_back({latch, header});
         continue;
       }
       std::sort(latches[header].begin(), latches[header].end());
-      p_.loops.push_back(
-          {.header = header, .blocks = std::move(blocks), .latches = std::move(latches[header]), .exits = {}});
+      p_.loops.push_back({.header = header, .blocks = std::move(blocks), .latches = std::move(latches[header]), .exits = {}});
     }
   }
 
@@ -175,19 +153,16 @@ private:
     std::vector<std::size_t> blocks{header}, work;
     seen_[header] = header;
     const auto visit = [&](std::size_t block) {
-      if (seen_[block] == header || !p_.blocks[block].reachable)
-        return;
+      if (seen_[block] == header || !p_.blocks[block].reachable) return;
       seen_[block] = header;
       blocks.push_back(block);
       work.push_back(block);
     };
-    for (const std::size_t latch : latches)
-      visit(latch);
+    for (const std::size_t latch : latches) visit(latch);
     while (!work.empty()) {
       const std::size_t block = work.back();
       work.pop_back();
-      for (const std::size_t before : p_.blocks[block].predecessors)
-        visit(before);
+      for (const std::size_t before : p_.blocks[block].predecessors) visit(before);
     }
     std::sort(blocks.begin(), blocks.end());
     return blocks;
@@ -196,17 +171,14 @@ private:
   // From the largest loop to the smallest, each block remembers the last one that claimed it: the innermost so far.
   void nest_loops() {
     std::vector<std::size_t> by_size(p_.loops.size());
-    for (std::size_t i = 0; i < by_size.size(); ++i)
-      by_size[i] = i;
-    std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
-      return p_.loops[a].blocks.size() > p_.loops[b].blocks.size();
-    });
+    for (std::size_t i = 0; i < by_size.size(); ++i) by_size[i] = i;
+    std::stable_sort(by_size.begin(), by_size.end(),
+                     [&](std::size_t a, std::size_t b) { return p_.loops[a].blocks.size() > p_.loops[b].blocks.size(); });
     for (const std::size_t l : by_size) {
       Loop& loop = p_.loops[l];
       loop.parent = p_.blocks[loop.header].loop;
       loop.depth = loop.parent == nothing ? 1 : p_.loops[loop.parent].depth + 1;
-      for (const std::size_t block : loop.blocks)
-        p_.blocks[block].loop = l;
+      for (const std::size_t block : loop.blocks) p_.blocks[block].loop = l;
       for (const std::size_t block : loop.blocks)
         for (const std::size_t to : p_.blocks[block].successors)
           if (!std::binary_search(loop.blocks.begin(), loop.blocks.end(), to)) {
@@ -225,8 +197,7 @@ private:
 } // namespace
 
 bool Program::dominates(std::size_t a, std::size_t b) const {
-  while (b != nothing && b != a)
-    b = blocks[b].dominator;
+  while (b != nothing && b != a) b = blocks[b].dominator;
   return b == a;
 }
 
@@ -250,9 +221,7 @@ Program build_program(std::vector<Instruction> instructions, std::string kernel,
   return program;
 }
 
-std::uint64_t execution_offset(const Kernel& kernel) {
-  return kernel.descriptor.preload_dwords > 0 && kernel.code.size() > 256 ? 256 : 0;
-}
+std::uint64_t execution_offset(const Kernel& kernel) { return kernel.descriptor.preload_dwords > 0 && kernel.code.size() > 256 ? 256 : 0; }
 
 Program build_program(const Kernel& kernel, Disassembler& disassembler) {
   return build_program(disassembler.decode(kernel), kernel.name, execution_offset(kernel));

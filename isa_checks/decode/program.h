@@ -14,9 +14,9 @@ inline constexpr std::size_t nothing = static_cast<std::size_t>(-1); // no block
 struct Block {
   std::size_t begin = 0, end = 0;                    // instructions [begin, end)
   std::vector<std::size_t> successors, predecessors; // blocks
-  std::size_t dominator = nothing; // the immediate one; of the entry and of unreachable blocks: nothing
-  std::size_t loop = nothing;      // the innermost one
-  bool reachable = false;          // from the entry
+  std::size_t dominator = nothing;                   // the immediate one; of the entry and of unreachable blocks: nothing
+  std::size_t loop = nothing;                        // the innermost one
+  bool reachable = false;                            // from the entry
 };
 
 // A natural loop: a header that dominates every block of the loop, and is where every repetition begins.

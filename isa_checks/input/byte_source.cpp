@@ -35,7 +35,8 @@ void check_output(std::uint64_t bytes, std::uint64_t compressed, const std::stri
 
 class ZlibSource : public Decompressor {
 public:
-  ZlibSource(std::span<const std::uint8_t> compressed, std::string name) : name_(std::move(name)), rest_(compressed), compressed_(compressed.size()) {
+  ZlibSource(std::span<const std::uint8_t> compressed, std::string name)
+      : name_(std::move(name)), rest_(compressed), compressed_(compressed.size()) {
     if (inflateInit(&stream_) != Z_OK) throw std::bad_alloc();
   }
   ~ZlibSource() override { inflateEnd(&stream_); }

@@ -18,7 +18,7 @@
 namespace kiln::isa {
 namespace {
 
-constexpr rlim_t most_memory = rlim_t{768} << 20; // bytes on top of what the process has mapped already
+constexpr rlim_t most_memory = rlim_t{768} << 20;   // bytes on top of what the process has mapped already
 constexpr std::chrono::seconds longest_silence{60}; // of a child that neither works nor ends
 constexpr std::size_t largest_answer = std::size_t{512} << 20;
 
@@ -67,8 +67,7 @@ void set_limits(std::uint64_t mapped) {
 }
 
 // Ends the child whatever happens; nothing of the parent's is flushed or unwound.
-[[noreturn]] void child(int to, std::string_view text, const AssembleOptions& options, const TargetFacts& target,
-                        const std::string& name) {
+[[noreturn]] void child(int to, std::string_view text, const AssembleOptions& options, const TargetFacts& target, const std::string& name) {
   try {
     const Bytes object = assemble(text, target, name, options);
     write_all(to, &answer_object, 1);
@@ -148,8 +147,7 @@ Bytes assemble_guarded(std::string_view text, std::string_view target_id, const 
   if (!collect(ends[0], answer)) kill(process, SIGKILL);
   close(ends[0]);
   int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) rethrow(answer, status, name, arch);
   answer.erase(answer.begin());
   return answer;

@@ -45,9 +45,7 @@ public:
   }
 
 private:
-  [[noreturn]] void fail(std::string fact) const {
-    throw Error(name_, std::move(fact), "rebuild it, or check that it was copied whole");
-  }
+  [[noreturn]] void fail(std::string fact) const { throw Error(name_, std::move(fact), "rebuild it, or check that it was copied whole"); }
 
   std::span<const std::uint8_t> slice(std::uint64_t offset, std::uint64_t size, std::string_view what) const {
     if (offset > file_.size() || size > file_.size() - offset)
@@ -97,13 +95,12 @@ private:
   // From `address` to the end of its section; the ranges of several wrappers may touch but not overlap.
   void add_section_of(std::uint64_t address, std::vector<FileRange>& ranges) const {
     for (const elf::Elf64_Shdr& section : sections_) {
-      const bool inside = (section.sh_flags & elf::SHF_ALLOC) != 0 && section.sh_type != elf::SHT_NOBITS &&
-                          address >= section.sh_addr && address - section.sh_addr < section.sh_size;
+      const bool inside = (section.sh_flags & elf::SHF_ALLOC) != 0 && section.sh_type != elf::SHT_NOBITS && address >= section.sh_addr &&
+                          address - section.sh_addr < section.sh_size;
       if (!inside) continue;
       slice(section.sh_offset, section.sh_size, "section that .hipFatBinSegment points into");
       const std::uint64_t begin = section.sh_offset + (address - section.sh_addr), end = section.sh_offset + section.sh_size;
-      const bool known =
-          std::ranges::any_of(ranges, [&](const FileRange& r) { return begin >= r.offset && begin < r.offset + r.size; });
+      const bool known = std::ranges::any_of(ranges, [&](const FileRange& r) { return begin >= r.offset && begin < r.offset + r.size; });
       if (!known) ranges.push_back({begin, end - begin});
       return;
     }
@@ -126,8 +123,6 @@ bool is_host_elf(std::span<const std::uint8_t> file) {
          header.e_ident[elf::EI_DATA] == elf::ELFDATA2LSB && header.e_machine != elf::EM_AMDGPU;
 }
 
-std::vector<FileRange> find_device_code(std::span<const std::uint8_t> file, const std::string& name) {
-  return HostImage(file, name).run();
-}
+std::vector<FileRange> find_device_code(std::span<const std::uint8_t> file, const std::string& name) { return HostImage(file, name).run(); }
 
 } // namespace kiln::isa

@@ -120,8 +120,8 @@ bool looks_like_input(const fs::path& path) {
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   const std::size_t before = files.size();
   std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
-       !error && at != end; at.increment(error))
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end; !error && at != end;
+       at.increment(error))
     if (at->is_regular_file(error) && looks_like_input(at->path())) files.push_back(at->path().string());
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
   if (error) throw Error(folder.string(), "the folder cannot be read: " + error.message(), "check its permissions");
@@ -137,10 +137,8 @@ void add_path(const std::string& path, std::vector<std::string>& files) {
   if (status.type() == fs::file_type::not_found) throw Error(path, "there is no such file or folder", "check the path");
   if (status.type() == fs::file_type::none)
     throw Error(path, "it cannot be reached: " + error.message(), "check the folders and links on its path");
-  if (fs::is_directory(status))
-    add_folder(path, files);
-  else
-    files.push_back(path);
+  if (fs::is_directory(status)) add_folder(path, files);
+  else files.push_back(path);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // Inputs: the code objects in what a user names: files of every kind that holds AMD device code, and folders of them.
 #pragma once
-#include "isa_checks/object/elf_image.h"
 #include "isa_checks/error.h"
+#include "isa_checks/object/elf_image.h"
 #include <functional>
 #include <span>
 #include <string>
@@ -32,8 +32,8 @@ struct InputVisitor {
 // ELF code objects; offload bundles, plain and compressed, several in a row; host programs and libraries with
 // .hip_fatbin; assembly text. Anything else is reported to `failed`. At most one code object is in memory at a time.
 // `done` is told how far into the bytes the reading has come.
-void read_input(std::span<const std::uint8_t> bytes, const std::string& name, const InputOptions& options,
-                const InputVisitor& visitor, const std::function<void(std::uint64_t)>& done = {});
+void read_input(std::span<const std::uint8_t> bytes, const std::string& name, const InputOptions& options, const InputVisitor& visitor,
+                const std::function<void(std::uint64_t)>& done = {});
 
 // What stands for standard input among paths.
 inline constexpr std::string_view standard_input = "-";
@@ -41,7 +41,6 @@ inline constexpr std::string_view standard_input = "-";
 // Files and "-" as they are; folders as the sorted files under them that look like input by their first bytes or end in .s.
 // `failed` is told of a path that does not exist, and of a folder that cannot be read or holds nothing to read; the other
 // paths follow. Without it, the first of them is thrown.
-std::vector<std::string> expand_paths(const std::vector<std::string>& paths,
-                                      const std::function<void(const Error&)>& failed = {});
+std::vector<std::string> expand_paths(const std::vector<std::string>& paths, const std::function<void(const Error&)>& failed = {});
 
 } // namespace kiln::isa

@@ -25,16 +25,14 @@ struct Descriptor {
 MappedFile::MappedFile(const std::string& path) {
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; // a pipe must not be waited for
   if (file.number < 0)
-    throw Error(path, std::string("it cannot be opened for reading: ") + std::strerror(errno),
-                "check the path and its permissions");
-  struct stat status {};
+    throw Error(path, std::string("it cannot be opened for reading: ") + std::strerror(errno), "check the path and its permissions");
+  struct stat status{};
   if (fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode))
     throw Error(path, "it is no regular file", "give a file, or a folder of files");
   if (status.st_size == 0) return;
   const auto size = static_cast<std::size_t>(status.st_size);
   void* const at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
-  if (at == MAP_FAILED)
-    throw Error(path, std::string("it cannot be mapped: ") + std::strerror(errno), "check that it is on a file system");
+  if (at == MAP_FAILED) throw Error(path, std::string("it cannot be mapped: ") + std::strerror(errno), "check that it is on a file system");
   madvise(at, size, MADV_SEQUENTIAL); // advice only: nothing depends on it
   bytes_ = {static_cast<const std::uint8_t*>(at), size};
 }

@@ -27,8 +27,7 @@ struct Header {
 
 class Reader {
 public:
-  Reader(ByteSource& source, const std::string& name, const BundleVisitor& visitor)
-      : source_(source), name_(name), visitor_(visitor) {}
+  Reader(ByteSource& source, const std::string& name, const BundleVisitor& visitor) : source_(source), name_(name), visitor_(visitor) {}
 
   // Returns the bytes up to the end of the last entry.
   std::uint64_t run() {
@@ -41,19 +40,15 @@ public:
         fail(fmt::format("its entry '{}' begins at byte {}, inside of what lies before it", header.id, header.offset));
       advance(header.offset - at_, header);
       const BundleEntry entry{header.id, arch_of_id(header.id), header.size};
-      if (visitor_.wanted(entry))
-        visitor_.entry(entry, take(header));
-      else
-        advance(header.size, header);
+      if (visitor_.wanted(entry)) visitor_.entry(entry, take(header));
+      else advance(header.size, header);
       end = header.offset + header.size;
     }
     return end;
   }
 
 private:
-  [[noreturn]] void fail(std::string fact) const {
-    throw Error(name_, std::move(fact), "rebuild it, or check that it was copied whole");
-  }
+  [[noreturn]] void fail(std::string fact) const { throw Error(name_, std::move(fact), "rebuild it, or check that it was copied whole"); }
 
   void read(std::span<std::uint8_t> to, std::string_view what) {
     if (source_.read(to) != to.size()) fail(fmt::format("its offload bundle ends inside {}", what));
@@ -76,8 +71,7 @@ private:
       h.offset = read_number("an entry's offset");
       h.size = read_number("an entry's size");
       const std::uint64_t length = read_number("the length of an entry's id");
-      if (length > longest_id)
-        fail(fmt::format("its offload bundle has an id of {} bytes, at most {} are read", length, longest_id));
+      if (length > longest_id) fail(fmt::format("its offload bundle has an id of {} bytes, at most {} are read", length, longest_id));
       h.id.resize(length);
       read({reinterpret_cast<std::uint8_t*>(h.id.data()), h.id.size()}, "an entry's id");
       if (h.size > ~std::uint64_t{0} - h.offset) fail(fmt::format("its entry '{}' has a size of {}", h.id, h.size));
@@ -131,14 +125,9 @@ CompressedHeader read_compressed_header(std::span<const std::uint8_t> bytes, con
   };
   const std::uint64_t version = number(4, 2), method = number(6, 2);
   if (version < 1 || version > 3)
-    fail(fmt::format("its compressed offload bundle has version {}, 1 to 3 are read", version),
-         "decompress it with clang-offload-bundler");
-  if (method > 1)
-    fail(fmt::format("its compressed offload bundle names method {}, 0 (zlib) and 1 (zstd) are read", method), damaged);
-  CompressedHeader header{.method = static_cast<Compression>(method),
-                          .header_bytes = version == 1   ? 20U
-                                          : version == 2 ? 24U
-                                                         : 32U};
+    fail(fmt::format("its compressed offload bundle has version {}, 1 to 3 are read", version), "decompress it with clang-offload-bundler");
+  if (method > 1) fail(fmt::format("its compressed offload bundle names method {}, 0 (zlib) and 1 (zstd) are read", method), damaged);
+  CompressedHeader header{.method = static_cast<Compression>(method), .header_bytes = version == 1 ? 20U : version == 2 ? 24U : 32U};
   number(header.header_bytes - 1, 1);
   if (version > 1) {
     header.file_bytes = number(8, version == 2 ? 4 : 8);
@@ -160,9 +149,7 @@ std::uint64_t read_compressed(std::span<const std::uint8_t> bytes, const std::st
 
 } // namespace
 
-bool is_bundle(std::span<const std::uint8_t> bytes) {
-  return begins_with(bytes, plain_mark) || begins_with(bytes, compressed_mark);
-}
+bool is_bundle(std::span<const std::uint8_t> bytes) { return begins_with(bytes, plain_mark) || begins_with(bytes, compressed_mark); }
 
 std::string_view arch_of_id(std::string_view id) {
   const std::size_t at = id.rfind("-gfx");

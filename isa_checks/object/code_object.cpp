@@ -22,12 +22,9 @@ constexpr std::uint64_t most_name_bytes = 4; // of all kernels together, for eac
 const TargetFacts& checked_target(const ElfImage& image, const std::string& name) {
   const std::uint32_t machine = image.flags & elf::EF_AMDGPU_MACH;
   if (image.os_abi != elf::ELFOSABI_AMDGPU_HSA)
-    throw Error(name,
-                fmt::format("its OS ABI is {}, HSA code objects have {}", image.os_abi,
-                            static_cast<int>(elf::ELFOSABI_AMDGPU_HSA)),
+    throw Error(name, fmt::format("its OS ABI is {}, HSA code objects have {}", image.os_abi, static_cast<int>(elf::ELFOSABI_AMDGPU_HSA)),
                 "give a code object built for amdgcn-amd-amdhsa");
-  if (const TargetFacts* facts = find_target_by_machine(machine))
-    return *facts;
+  if (const TargetFacts* facts = find_target_by_machine(machine)) return *facts;
   UnknownMachine error(name, fmt::format("it is for {}, which is not in the target table", machine_name(machine)),
                        fmt::format("give a code object for one of {}", known_target_names()));
   error.machine = machine_name(machine);
@@ -42,11 +39,9 @@ std::span<const std::uint8_t> find_metadata_note(std::span<const std::uint8_t> n
     std::uint32_t head[3];
     std::memcpy(head, notes.data(), sizeof head);
     const std::uint64_t description = 12 + pad(head[0]);
-    if (description > notes.size() || head[1] > notes.size() - description)
-      break;
+    if (description > notes.size() || head[1] > notes.size() - description) break;
     const bool is_amdgpu = head[0] == 7 && std::memcmp(notes.data() + 12, "AMDGPU", 7) == 0;
-    if (is_amdgpu && head[2] == metadata_note)
-      return notes.subspan(description, head[1]);
+    if (is_amdgpu && head[2] == metadata_note) return notes.subspan(description, head[1]);
     notes = notes.subspan(std::min<std::uint64_t>(description + pad(head[1]), notes.size()));
   }
   return {};
@@ -55,8 +50,7 @@ std::span<const std::uint8_t> find_metadata_note(std::span<const std::uint8_t> n
 Metadata read_metadata(const ElfImage& image, const std::string& name) {
   for (const ElfSection& section : image.sections)
     if (section.type == elf::SHT_NOTE)
-      if (const auto note = find_metadata_note(section.bytes); !note.empty())
-        return parse_metadata(note, name);
+      if (const auto note = find_metadata_note(section.bytes); !note.empty()) return parse_metadata(note, name);
   return {};
 }
 
@@ -70,8 +64,7 @@ public:
   KernelFinder(const ElfImage& image, const TargetFacts& target, const Metadata& metadata, const std::string& name)
       : image_(image), target_(target), name_(name) {
     for (const ElfSymbol& symbol : image.symbols)
-      if (is_code(image, symbol.section))
-        code_symbols_.emplace(symbol.name, &symbol);
+      if (is_code(image, symbol.section)) code_symbols_.emplace(symbol.name, &symbol);
     for (const KernelMetadata& entry : metadata.kernels)
       by_symbol_.emplace(entry.symbol.empty() ? entry.name + ".kd" : entry.symbol, &entry);
   }
@@ -79,12 +72,10 @@ public:
   std::vector<Kernel> run() {
     const std::vector<const ElfSymbol*> descriptors = descriptors_in();
     for (const ElfSymbol* symbol : descriptors) kernels_.push_back(from_descriptor(*symbol));
-    std::sort(kernels_.begin(), kernels_.end(), [](const Kernel& a, const Kernel& b) {
-      return std::pair(a.section, a.entry) < std::pair(b.section, b.entry);
-    });
+    std::sort(kernels_.begin(), kernels_.end(),
+              [](const Kernel& a, const Kernel& b) { return std::pair(a.section, a.entry) < std::pair(b.section, b.entry); });
     for (std::size_t i = 0; i < kernels_.size(); ++i)
-      if (!kernels_[i].code_size_known)
-        end_at_next_kernel(i);
+      if (!kernels_[i].code_size_known) end_at_next_kernel(i);
     return std::move(kernels_);
   }
 
@@ -118,12 +109,10 @@ private:
     kernel.descriptor_address = symbol.value;
     const auto bytes = image_.at(symbol.section, symbol.value, 64);
     if (bytes.empty())
-      fail(kernel.name, fmt::format("has a descriptor at {:#x} that is not 64 bytes inside section {}", symbol.value,
-                                    symbol.section));
+      fail(kernel.name, fmt::format("has a descriptor at {:#x} that is not 64 bytes inside section {}", symbol.value, symbol.section));
     kernel.descriptor = decode_descriptor(bytes.first<64>(), target_);
     find_code(kernel);
-    if (const auto entry = by_symbol_.find(symbol.name); entry != by_symbol_.end())
-      kernel.metadata = *entry->second;
+    if (const auto entry = by_symbol_.find(symbol.name); entry != by_symbol_.end()) kernel.metadata = *entry->second;
     return kernel;
   }
 
@@ -133,17 +122,14 @@ private:
     const auto found = code_symbols_.find(kernel.name);
     const ElfSymbol* symbol = found == code_symbols_.end() ? nullptr : found->second;
     if (image_.relocatable) {
-      if (!symbol)
-        fail(kernel.name, "has a descriptor but no code symbol of its name");
+      if (!symbol) fail(kernel.name, "has a descriptor but no code symbol of its name");
       kernel.entry = symbol->value;
       kernel.section = symbol->section;
     } else {
       kernel.entry = kernel.descriptor_address + static_cast<std::uint64_t>(kernel.descriptor.entry_offset);
       kernel.section = section_of(kernel.entry);
-      if (kernel.section == elf::SHN_UNDEF)
-        fail(kernel.name, fmt::format("starts at {:#x}, outside every section of code", kernel.entry));
-      if (symbol && symbol->value != kernel.entry)
-        symbol = nullptr;
+      if (kernel.section == elf::SHN_UNDEF) fail(kernel.name, fmt::format("starts at {:#x}, outside every section of code", kernel.entry));
+      if (symbol && symbol->value != kernel.entry) symbol = nullptr;
     }
     const std::uint64_t size = symbol ? symbol->size : 0;
     kernel.code_size_known = size != 0;
@@ -155,8 +141,7 @@ private:
   std::uint16_t section_of(std::uint64_t address) const {
     for (std::size_t i = 0; i < image_.sections.size(); ++i) {
       const ElfSection& section = image_.sections[i];
-      if (is_code(image_, static_cast<std::uint16_t>(i)) && address >= section.address &&
-          address - section.address < section.bytes.size())
+      if (is_code(image_, static_cast<std::uint16_t>(i)) && address >= section.address && address - section.address < section.bytes.size())
         return static_cast<std::uint16_t>(i);
     }
     return elf::SHN_UNDEF;
@@ -172,8 +157,7 @@ private:
         end = kernels_[next].entry;
         break;
       }
-    if (kernel.entry > end)
-      fail(kernel.name, fmt::format("starts at {:#x}, after the end of its section at {:#x}", kernel.entry, end));
+    if (kernel.entry > end) fail(kernel.name, fmt::format("starts at {:#x}, after the end of its section at {:#x}", kernel.entry, end));
     kernel.code = image_.at(kernel.section, kernel.entry, end - kernel.entry);
   }
 
@@ -200,20 +184,16 @@ std::string CodeObject::target_id() const {
 
 const Kernel* CodeObject::find(std::string_view kernel) const {
   for (const Kernel& candidate : kernels_)
-    if (candidate.name == kernel)
-      return &candidate;
+    if (candidate.name == kernel) return &candidate;
   return nullptr;
 }
 
 const Kernel& CodeObject::kernel(std::string_view kernel) const {
-  if (const Kernel* found = find(kernel))
-    return *found;
+  if (const Kernel* found = find(kernel)) return *found;
   std::vector<std::string_view> names;
-  for (const Kernel& candidate : kernels_)
-    names.push_back(candidate.name);
+  for (const Kernel& candidate : kernels_) names.push_back(candidate.name);
   throw Error(name_, fmt::format("it has no kernel '{}' among its {}", kernel, kernels_.size()),
-              names.empty() ? "give an object that contains kernels"
-                            : fmt::format("use one of {}", fmt::join(names, ", ")));
+              names.empty() ? "give an object that contains kernels" : fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
 CodeObject load_code_object(Bytes bytes, std::string name) {
@@ -228,8 +208,7 @@ CodeObject load_code_object(Bytes bytes, std::string name) {
 
 CodeObject load_code_object_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw Error(path, "it cannot be opened for reading", "check the path and its permissions");
+  if (!file) throw Error(path, "it cannot be opened for reading", "check the path and its permissions");
   Bytes bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   return load_code_object(std::move(bytes), path);
 }

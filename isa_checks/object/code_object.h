@@ -16,10 +16,10 @@ namespace kiln::isa {
 
 struct Kernel {
   std::string name;
-  std::uint64_t entry = 0;   // address of the first instruction; in a relocatable object an offset into its section
-  std::uint16_t section = 0; // index into CodeObject::sections()
+  std::uint64_t entry = 0;            // address of the first instruction; in a relocatable object an offset into its section
+  std::uint16_t section = 0;          // index into CodeObject::sections()
   std::span<const std::uint8_t> code; // from the entry, as long as the symbol says
-  bool code_size_known = true; // false: the symbol has no size, so `code` ends at the next kernel or the section's end
+  bool code_size_known = true;        // false: the symbol has no size, so `code` ends at the next kernel or the section's end
   std::uint64_t descriptor_address = 0;
   KernelDescriptor descriptor;
   std::optional<KernelMetadata> metadata; // absent when the note has no entry for it

@@ -34,8 +34,7 @@ private:
 
   std::span<const std::uint8_t> slice(std::uint64_t offset, std::uint64_t size, std::string_view what) const {
     if (offset > file_.size() || size > file_.size() - offset)
-      fail(fmt::format("{} at offset {} with {} bytes ends after the file's {} bytes", what, offset, size,
-                       file_.size()));
+      fail(fmt::format("{} at offset {} with {} bytes ends after the file's {} bytes", what, offset, size, file_.size()));
     return file_.subspan(offset, size);
   }
 
@@ -47,8 +46,7 @@ private:
   }
 
   static std::string_view text_at(std::span<const std::uint8_t> table, std::uint64_t offset) {
-    if (offset >= table.size())
-      return {};
+    if (offset >= table.size()) return {};
     const char* begin = reinterpret_cast<const char*>(table.data()) + offset;
     return {begin, ::strnlen(begin, table.size() - offset)};
   }
@@ -61,15 +59,13 @@ private:
       fail(fmt::format("its ELF class is {}, AMDGPU code objects are 64-bit (class 2)", header_.e_ident[elf::EI_CLASS]),
            "give a code object for AMDGPU");
     if (header_.e_ident[elf::EI_DATA] != elf::ELFDATA2LSB)
-      fail(
-          fmt::format("its byte order is {}, AMDGPU code objects are little-endian (1)", header_.e_ident[elf::EI_DATA]),
-          "give a code object for AMDGPU");
+      fail(fmt::format("its byte order is {}, AMDGPU code objects are little-endian (1)", header_.e_ident[elf::EI_DATA]),
+           "give a code object for AMDGPU");
     if (header_.e_machine != elf::EM_AMDGPU)
       fail(fmt::format("its ELF machine is {}, AMDGPU is {}", header_.e_machine, static_cast<int>(elf::EM_AMDGPU)),
            "give a code object for AMDGPU; of a host program, extract the device code first");
     if (header_.e_type != elf::ET_REL && header_.e_type != elf::ET_DYN && header_.e_type != elf::ET_EXEC)
-      fail(fmt::format("its ELF type is {}, expected a relocatable (1), executable (2) or shared object (3)",
-                       header_.e_type));
+      fail(fmt::format("its ELF type is {}, expected a relocatable (1), executable (2) or shared object (3)", header_.e_type));
     image_.relocatable = header_.e_type == elf::ET_REL;
     image_.os_abi = header_.e_ident[elf::EI_OSABI];
     image_.abi_version = header_.e_ident[elf::EI_ABIVERSION];
@@ -77,11 +73,9 @@ private:
   }
 
   void read_sections() {
-    if (header_.e_shoff == 0 || header_.e_shnum == 0)
-      fail("it has no section headers", "keep them: strip only debug sections");
+    if (header_.e_shoff == 0 || header_.e_shnum == 0) fail("it has no section headers", "keep them: strip only debug sections");
     if (header_.e_shentsize != sizeof(elf::Elf64_Shdr))
-      fail(fmt::format("its section headers have {} bytes each, expected {}", header_.e_shentsize,
-                       sizeof(elf::Elf64_Shdr)));
+      fail(fmt::format("its section headers have {} bytes each, expected {}", header_.e_shentsize, sizeof(elf::Elf64_Shdr)));
     slice(header_.e_shoff, std::uint64_t{header_.e_shnum} * sizeof(elf::Elf64_Shdr), "the section header table");
     std::vector<std::uint32_t> names;
     for (unsigned i = 0; i < header_.e_shnum; ++i) {
@@ -100,8 +94,7 @@ private:
     }
     if (header_.e_shstrndx >= image_.sections.size())
       fail(fmt::format("its section name table is section {} of {}", header_.e_shstrndx, image_.sections.size()));
-    for (unsigned i = 0; i < names.size(); ++i)
-      image_.sections[i].name = text_at(image_.sections[header_.e_shstrndx].bytes, names[i]);
+    for (unsigned i = 0; i < names.size(); ++i) image_.sections[i].name = text_at(image_.sections[header_.e_shstrndx].bytes, names[i]);
   }
 
   // The ELF specification allows one table of each kind. More could name the same bytes over and over.
@@ -110,13 +103,11 @@ private:
     if (count > 1) fail(fmt::format("it has {} symbol tables of type {}, at most 1 is allowed", count, type));
     for (unsigned index = 0; index < image_.sections.size(); ++index) {
       const ElfSection& table = image_.sections[index];
-      if (table.type != type)
-        continue;
+      if (table.type != type) continue;
       if (table.link >= image_.sections.size())
         fail(fmt::format("symbol table {} names string section {} of {}", index, table.link, image_.sections.size()));
       if (table.bytes.size() % sizeof(elf::Elf64_Sym) != 0)
-        fail(fmt::format("symbol table {} has {} bytes, not a multiple of {}", index, table.bytes.size(),
-                         sizeof(elf::Elf64_Sym)));
+        fail(fmt::format("symbol table {} has {} bytes, not a multiple of {}", index, table.bytes.size(), sizeof(elf::Elf64_Sym)));
       const auto strings = image_.sections[table.link].bytes;
       for (std::size_t at = 0; at < table.bytes.size(); at += sizeof(elf::Elf64_Sym)) {
         elf::Elf64_Sym raw;
@@ -127,11 +118,9 @@ private:
   }
 
   void add_symbol(const elf::Elf64_Sym& raw, std::string_view name, bool dynamic) {
-    if (name.empty())
-      return;
+    if (name.empty()) return;
     const bool local = raw.getBinding() == elf::STB_LOCAL;
-    if (!local && !globals_.insert(name).second && dynamic)
-      return;
+    if (!local && !globals_.insert(name).second && dynamic) return;
     image_.symbols.push_back({.name = name,
                               .value = raw.st_value,
                               .size = raw.st_size,
@@ -150,12 +139,9 @@ private:
 } // namespace
 
 std::span<const std::uint8_t> ElfImage::at(std::uint16_t section, std::uint64_t value, std::uint64_t size) const {
-  if (section >= sections.size())
-    return {};
+  if (section >= sections.size()) return {};
   const ElfSection& home = sections[section];
-  if (value < home.address || value - home.address > home.bytes.size() ||
-      size > home.bytes.size() - (value - home.address))
-    return {};
+  if (value < home.address || value - home.address > home.bytes.size() || size > home.bytes.size() - (value - home.address)) return {};
   return home.bytes.subspan(value - home.address, size);
 }
 

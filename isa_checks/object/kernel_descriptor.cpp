@@ -7,9 +7,7 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::uint32_t field(std::uint32_t word, int first_bit, int bits) {
-  return (word >> first_bit) & ((1u << bits) - 1);
-}
+constexpr std::uint32_t field(std::uint32_t word, int first_bit, int bits) { return (word >> first_bit) & ((1u << bits) - 1); }
 constexpr bool bit(std::uint32_t word, int position) { return field(word, position, 1) != 0; }
 constexpr std::uint8_t byte(std::uint32_t value) { return static_cast<std::uint8_t>(value); }
 
@@ -95,9 +93,7 @@ KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, cons
 
 std::string to_text(const KernelDescriptor& d) {
   std::string text;
-  const auto line = [&text](std::string_view name, std::int64_t value) {
-    text += fmt::format("{:<32} {}\n", name, value);
-  };
+  const auto line = [&text](std::string_view name, std::int64_t value) { text += fmt::format("{:<32} {}\n", name, value); };
   line("group_segment_bytes", d.group_segment_bytes);
   line("private_segment_bytes", d.private_segment_bytes);
   line("kernarg_bytes", d.kernarg_bytes);

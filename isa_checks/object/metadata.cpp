@@ -23,12 +23,9 @@ public:
   Metadata read() {
     Metadata metadata;
     each_key(next(), 0, [&](std::string_view key, const Object& value) {
-      if (key == "amdhsa.target")
-        take(value, 1, metadata.target);
-      else if (key == "amdhsa.kernels")
-        each_item(value, 1, [&](const Object& item) { add_kernel(item, metadata.kernels); });
-      else
-        pass_over(value, 1);
+      if (key == "amdhsa.target") take(value, 1, metadata.target);
+      else if (key == "amdhsa.kernels") each_item(value, 1, [&](const Object& item) { add_kernel(item, metadata.kernels); });
+      else pass_over(value, 1);
     });
     return metadata;
   }
@@ -130,19 +127,18 @@ private:
   // A kernel without name and symbol belongs to no code.
   void add_kernel(const Object& item, std::vector<KernelMetadata>& kernels) {
     KernelMetadata k;
-    const std::pair<std::string_view, std::optional<std::uint32_t>*> numbers[] = {
-        {".vgpr_count", &k.vgpr_count},
-        {".agpr_count", &k.agpr_count},
-        {".sgpr_count", &k.sgpr_count},
-        {".vgpr_spill_count", &k.vgpr_spill_count},
-        {".sgpr_spill_count", &k.sgpr_spill_count},
-        {".group_segment_fixed_size", &k.group_segment_bytes},
-        {".private_segment_fixed_size", &k.private_segment_bytes},
-        {".kernarg_segment_size", &k.kernarg_bytes},
-        {".kernarg_segment_align", &k.kernarg_align},
-        {".wavefront_size", &k.wavefront_size},
-        {".max_flat_workgroup_size", &k.max_flat_workgroup_size},
-        {".uniform_work_group_size", &k.uniform_workgroup_size}};
+    const std::pair<std::string_view, std::optional<std::uint32_t>*> numbers[] = {{".vgpr_count", &k.vgpr_count},
+                                                                                  {".agpr_count", &k.agpr_count},
+                                                                                  {".sgpr_count", &k.sgpr_count},
+                                                                                  {".vgpr_spill_count", &k.vgpr_spill_count},
+                                                                                  {".sgpr_spill_count", &k.sgpr_spill_count},
+                                                                                  {".group_segment_fixed_size", &k.group_segment_bytes},
+                                                                                  {".private_segment_fixed_size", &k.private_segment_bytes},
+                                                                                  {".kernarg_segment_size", &k.kernarg_bytes},
+                                                                                  {".kernarg_segment_align", &k.kernarg_align},
+                                                                                  {".wavefront_size", &k.wavefront_size},
+                                                                                  {".max_flat_workgroup_size", &k.max_flat_workgroup_size},
+                                                                                  {".uniform_work_group_size", &k.uniform_workgroup_size}};
     each_key(item, 2, [&](std::string_view key, const Object& value) {
       for (const auto& [name, field] : numbers)
         if (key == name) return take(value, 3, *field);

@@ -36,7 +36,7 @@ struct KernelMetadata {
   std::optional<std::array<std::uint32_t, 3>> required_workgroup_size;
   std::optional<bool> uses_dynamic_stack;
   std::optional<std::uint32_t> uniform_workgroup_size; // 1: the grid is made of whole workgroups
-  std::vector<KernelArgument> arguments; // hidden ones included
+  std::vector<KernelArgument> arguments;               // hidden ones included
   bool operator==(const KernelMetadata&) const = default;
 };
 

@@ -29,8 +29,8 @@ SourceLines::SourceLines(const CodeObject& object) {
   }
   tables->file = std::move(*file);
   const auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
-  tables->context = llvm::DWARFContext::create(*tables->file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "",
-                                               ignore, ignore);
+  tables->context =
+      llvm::DWARFContext::create(*tables->file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
   tables_ = std::move(tables);
 }
 

@@ -38,9 +38,7 @@ public:
   }
 
 private:
-  [[noreturn]] void fail(std::string fact) const {
-    throw Error(name_, "it is no valid YAML: " + std::move(fact), "mend the line");
-  }
+  [[noreturn]] void fail(std::string fact) const { throw Error(name_, "it is no valid YAML: " + std::move(fact), "mend the line"); }
 
   int line_of(const yaml::Node& node) { return static_cast<int>(sources_.getLineAndColumn(node.getSourceRange().Start).first); }
 
@@ -112,8 +110,7 @@ void YamlReader::fail(const YamlNode& at, std::string fact, std::string remedy) 
 }
 
 void YamlReader::expect(const YamlNode& node, YamlNode::Kind kind, std::string_view what) const {
-  if (node.kind != kind)
-    fail(node, fmt::format("'{}' is {}", what, to_string(node.kind)), fmt::format("write {} there", to_string(kind)));
+  if (node.kind != kind) fail(node, fmt::format("'{}' is {}", what, to_string(node.kind)), fmt::format("write {} there", to_string(kind)));
 }
 
 bool YamlReader::boolean(const YamlNode& node, std::string_view what) const {

@@ -65,7 +65,9 @@ struct Pair {
   }
 
   // The second, after the vector ALU wrote a scalar register.
-  bool reads_scalar() const { return any_written([&](RegisterRange r) { return !r.vector() && b.use.reads_any(r); }); }
+  bool reads_scalar() const {
+    return any_written([&](RegisterRange r) { return !r.vector() && b.use.reads_any(r); });
+  }
   bool vmem_reads_scalar() const { return b.unit == HazardUnit::vmem && reads_scalar(); }
   bool valu_reads_scalar() const { return b.unit == HazardUnit::valu && reads_scalar(); }
   bool matrix_under_exec() const { return matrix() && writes(exec); }
@@ -78,8 +80,12 @@ struct Pair {
   bool selects_lane() const { return writes(b.lane_select); }
 
   // The second, after a vector register was written.
-  bool reads_vector() const { return any_written([&](RegisterRange r) { return r.vector() && b.use.reads_any(r); }); }
-  bool overwrites_vector() const { return any_written([&](RegisterRange r) { return r.vector() && b.use.writes_any(r); }); }
+  bool reads_vector() const {
+    return any_written([&](RegisterRange r) { return r.vector() && b.use.reads_any(r); });
+  }
+  bool overwrites_vector() const {
+    return any_written([&](RegisterRange r) { return r.vector() && b.use.writes_any(r); });
+  }
   bool uses_vector() const { return reads_vector() || overwrites_vector(); }
   bool matrix_reads_vector() const { return matrix() && (a.produces & hazard_dot) == 0 && reads_vector(); }
   bool permutes() const { return b.lanes == LaneUse::dpp && writes(b.permuted); }

@@ -49,21 +49,21 @@ struct HazardTraits {
   bool xdl = false, f64 = false;      // of matrix instructions
   std::uint32_t opcode = 0;           // dot products with the same opcode forward their accumulator
   RegisterUse use;
-  RegisterRange accumulator;          // C of a matrix instruction or dot product; empty when it is a constant
+  RegisterRange accumulator;           // C of a matrix instruction or dot product; empty when it is a constant
   RegisterRange permuted, lane_select; // of LaneUse
-  RegisterRange store_data;           // of stores that produce hazard_store
+  RegisterRange store_data;            // of stores that produce hazard_store
 };
 
 // How sure it is that too few states give wrong results, surest first.
 enum class HazardEvidence : std::uint8_t {
-  agreed,   // LLVM's table and AMD's manual have it, and compilers' code keeps it
-  table,    // LLVM's table alone, or shipped hand-written kernels leave a part of it out
+  agreed,  // LLVM's table and AMD's manual have it, and compilers' code keeps it
+  table,   // LLVM's table alone, or shipped hand-written kernels leave a part of it out
   disputed // LLVM's table has it, but shipped hand-written kernels leave it out all the time
 };
 
 struct Hazard {
-  int states = 0;            // that must lie between the two; 0: any number will do
-  std::string_view what;     // the second instruction does: "reads what a matrix instruction writes"
+  int states = 0;        // that must lie between the two; 0: any number will do
+  std::string_view what; // the second instruction does: "reads what a matrix instruction writes"
   HazardEvidence evidence = HazardEvidence::agreed;
 };
 

@@ -15,8 +15,7 @@ struct BankPasses {
 // `addresses`: of the 64 lanes, in bytes; `active`: the lanes that access. `bytes` a lane: 1, 2, 4, 8, 12 or 16; for read2
 // and write2 call this once for each half. `read_banks` is TargetFacts::lds_read_banks. Atomics count as reads.
 // Lanes that touch the same dword share it.
-BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<const std::uint64_t, 64> addresses,
-                           std::uint64_t active);
+BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<const std::uint64_t, 64> addresses, std::uint64_t active);
 
 // Where the groups and banks of an access come from: "documented" (AMD), "measured" (HipKittens, on gfx950), or "assumed" from
 // older parts, for widths that nobody has published.

@@ -32,8 +32,8 @@ int implied_blocks(const MatrixShape& s) {
 int passes_of(const MatrixShape& s, OperandFormats formats, Generation generation) {
   if (s.m == 4) return s.input == "f64" ? 4 : 2;
   if (s.input == "f64") return generation == Generation::cdna4 ? 16 : 8;
-  const bool half_rate = s.input == "f8f6f4" ? formats.a < 2 || formats.b < 2
-                                             : generation == Generation::cdna2 || s.input == "f32" || s.blocks > 1;
+  const bool half_rate =
+      s.input == "f8f6f4" ? formats.a < 2 || formats.b < 2 : generation == Generation::cdna2 || s.input == "f32" || s.blocks > 1;
   return (s.m == 32 ? 8 : 4) * (half_rate ? 2 : 1);
 }
 
@@ -54,7 +54,7 @@ std::optional<MatrixShape> matrix_shape(Text mnemonic, const TargetFacts& target
   take(rest, "x");
   s.k = take_number(rest);
   if (s.m <= 0 || s.n <= 0 || s.k <= 0) return std::nullopt; // v_mfma_ld_scale_b32
-  const bool named_blocks = take(rest, "_"); // gfx90a's names end in KTYPE: v_mfma_f32_32x32x8f16
+  const bool named_blocks = take(rest, "_");                 // gfx90a's names end in KTYPE: v_mfma_f32_32x32x8f16
   const Text before = rest;
   const int blocks = take_number(rest);
   const bool said = blocks > 0 && take(rest, "b_");

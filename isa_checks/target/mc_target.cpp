@@ -28,32 +28,24 @@ void register_backend() {
 
 // LLVM 22 moved these from a triple's text to Triple. Templates, because a discarded branch is only skipped in one.
 template <class Registry> const llvm::Target* lookup(const llvm::Triple& triple, std::string& error) {
-  if constexpr (requires { Registry::lookupTarget(triple, error); })
-    return Registry::lookupTarget(triple, error);
-  else
-    return Registry::lookupTarget(triple.str(), error);
+  if constexpr (requires { Registry::lookupTarget(triple, error); }) return Registry::lookupTarget(triple, error);
+  else return Registry::lookupTarget(triple.str(), error);
 }
 template <class Target> llvm::MCRegisterInfo* make_registers(const Target& target, const llvm::Triple& triple) {
-  if constexpr (requires { target.createMCRegInfo(triple); })
-    return target.createMCRegInfo(triple);
-  else
-    return target.createMCRegInfo(triple.str());
+  if constexpr (requires { target.createMCRegInfo(triple); }) return target.createMCRegInfo(triple);
+  else return target.createMCRegInfo(triple.str());
 }
 template <class Target>
 llvm::MCAsmInfo* make_asm_info(const Target& target, const llvm::MCRegisterInfo& registers, const llvm::Triple& triple,
                                const llvm::MCTargetOptions& options) {
-  if constexpr (requires { target.createMCAsmInfo(registers, triple, options); })
-    return target.createMCAsmInfo(registers, triple, options);
-  else
-    return target.createMCAsmInfo(registers, triple.str(), options);
+  if constexpr (requires { target.createMCAsmInfo(registers, triple, options); }) return target.createMCAsmInfo(registers, triple, options);
+  else return target.createMCAsmInfo(registers, triple.str(), options);
 }
 template <class Target>
-llvm::MCSubtargetInfo* make_subtarget(const Target& target, const llvm::Triple& triple, llvm::StringRef cpu,
-                                      llvm::StringRef features) {
+llvm::MCSubtargetInfo* make_subtarget(const Target& target, const llvm::Triple& triple, llvm::StringRef cpu, llvm::StringRef features) {
   if constexpr (requires { target.createMCSubtargetInfo(triple, cpu, features); })
     return target.createMCSubtargetInfo(triple, cpu, features);
-  else
-    return target.createMCSubtargetInfo(triple.str(), cpu, features);
+  else return target.createMCSubtargetInfo(triple.str(), cpu, features);
 }
 
 } // namespace
@@ -63,8 +55,7 @@ McTarget::McTarget(const TargetFacts& facts, const std::string& features) : trip
   const std::string remedy = "link Kiln with an LLVM 20 to 22 that has the AMDGPU back end";
   std::string error;
   target = lookup<llvm::TargetRegistry>(triple, error);
-  if (!target)
-    throw Error("LLVM " LLVM_VERSION_STRING, "it has no AMDGPU back end: " + error, remedy);
+  if (!target) throw Error("LLVM " LLVM_VERSION_STRING, "it has no AMDGPU back end: " + error, remedy);
   registers.reset(make_registers(*target, triple));
   asm_info.reset(make_asm_info(*target, *registers, triple, options));
   instructions.reset(target->createMCInstrInfo());

@@ -72,21 +72,18 @@ std::span<const TargetFacts> known_targets() { return table; }
 
 const TargetFacts* find_target(std::string_view arch) {
   for (const TargetFacts& facts : table)
-    if (facts.arch == arch)
-      return &facts;
+    if (facts.arch == arch) return &facts;
   return nullptr;
 }
 
 const TargetFacts* find_target_by_machine(std::uint32_t machine) {
   for (const TargetFacts& facts : table)
-    if (facts.elf_machine == machine)
-      return &facts;
+    if (facts.elf_machine == machine) return &facts;
   return nullptr;
 }
 
 const TargetFacts& target_facts(std::string_view arch) {
-  if (const TargetFacts* facts = find_target(arch))
-    return *facts;
+  if (const TargetFacts* facts = find_target(arch)) return *facts;
   throw UnknownArch("architecture", "'" + std::string(arch) + "' is not in the target table",
                     "use one of " + std::string(known_target_names()));
 }

@@ -6,34 +6,34 @@
 
 namespace kiln::isa {
 
-enum class Generation : std::uint8_t { cdna2, cdna3, cdna4 };  // the columns of hazards.cpp and matrix_shape.cpp; only this folder asks
-enum class Fp8Format : std::uint8_t { none, fnuz, ocp };       // what the fp8 and bf8 of conversions and matrix instructions mean
+enum class Generation : std::uint8_t { cdna2, cdna3, cdna4 }; // the columns of hazards.cpp and matrix_shape.cpp; only this folder asks
+enum class Fp8Format : std::uint8_t { none, fnuz, ocp };      // what the fp8 and bf8 of conversions and matrix instructions mean
 
 // `granule` is the unit in which the hardware allocates. Sources: "IsaInfo" is namespace IsaInfo of LLVM's AMDGPUBaseInfo.cpp,
 // "gpu-specs" are ROCm's hardware specification tables. Register and LDS granules were compared with LLVM's
 // kernel-resource-usage remarks; capabilities are compared with LLVM's assembler by tests/isa/target_test.cpp.
 struct TargetFacts {
   // What all known architectures share, so that arrays can have these sizes.
-  static constexpr int wave_size = 64;             // lanes
-  static constexpr int max_vgprs = 512;            // of a wave, and of a SIMD for each lane: architectural and accumulation (IsaInfo)
-  static constexpr int max_arch_vgprs = 256;       // v0 to v255, and as many accumulation registers a0 to a255 (IsaInfo)
+  static constexpr int wave_size = 64;       // lanes
+  static constexpr int max_vgprs = 512;      // of a wave, and of a SIMD for each lane: architectural and accumulation (IsaInfo)
+  static constexpr int max_arch_vgprs = 256; // v0 to v255, and as many accumulation registers a0 to a255 (IsaInfo)
   static constexpr int max_waves_per_workgroup = 16;
   static constexpr int max_workgroup_size = max_waves_per_workgroup * wave_size; // IsaInfo; 2048 can be encoded
   static constexpr int max_vmcnt = 63, max_expcnt = 7, max_lgkmcnt = 15; // largest counts that s_waitcnt encodes (AMDGPUBaseInfo.cpp)
-  static constexpr int lds_write_banks = 32;       // HipKittens' measurements of ds_write_b64; AMD's Composable Kernel documentation
+  static constexpr int lds_write_banks = 32; // HipKittens' measurements of ds_write_b64; AMD's Composable Kernel documentation
 
   std::string_view arch;     // "gfx942"
   std::uint32_t elf_machine; // EF_AMDGPU_MACH of e_flags
   Generation generation;
-  int compute_units;            // of the largest part (gpu-specs)
-  int instruction_cache_bytes;  // shared by two CUs (gpu-specs)
-  int memory_gbs;               // peak bandwidth of device memory, 1e9 bytes a second (AMD's data sheets)
-  int clock_mhz;                // peak engine clock (AMD's data sheets)
-  int lds_bytes;                // of a CU, also the most that one workgroup may have (IsaInfo)
-  int lds_granule_bytes;        // AMDGPUUsage, "Code Object V3 Kernel Descriptor"; IsaInfo::getLdsDwGranularity
-  int lds_read_banks;           // of 4 bytes, that reads see, all but ds_read_b96: HipKittens' measurements
-  int lds_dma_base_bits;        // of M0, that a load to LDS adds to its address. CDNA4's is not public: 160 KiB need 18
-  Fp8Format fp8;                // AMD's blog "Matrix Core Programming on CDNA3 and CDNA4"
+  int compute_units;           // of the largest part (gpu-specs)
+  int instruction_cache_bytes; // shared by two CUs (gpu-specs)
+  int memory_gbs;              // peak bandwidth of device memory, 1e9 bytes a second (AMD's data sheets)
+  int clock_mhz;               // peak engine clock (AMD's data sheets)
+  int lds_bytes;               // of a CU, also the most that one workgroup may have (IsaInfo)
+  int lds_granule_bytes;       // AMDGPUUsage, "Code Object V3 Kernel Descriptor"; IsaInfo::getLdsDwGranularity
+  int lds_read_banks;          // of 4 bytes, that reads see, all but ds_read_b96: HipKittens' measurements
+  int lds_dma_base_bits;       // of M0, that a load to LDS adds to its address. CDNA4's is not public: 160 KiB need 18
+  Fp8Format fp8;               // AMD's blog "Matrix Core Programming on CDNA3 and CDNA4"
 
   // Instructions that only some architectures have.
   bool wide_lds_dma;        // global_load_lds_dwordx3 and x4, buffer_load_dwordx3 and x4 with lds; the others move 4 bytes a lane

@@ -11,9 +11,7 @@ constexpr double least_cycles = 4; // that the addresses of 64 lanes take
 
 } // namespace
 
-std::string_view to_string(CacheState state) {
-  return state == CacheState::cold ? "cold" : state == CacheState::mall ? "mall" : "l2";
-}
+std::string_view to_string(CacheState state) { return state == CacheState::cold ? "cold" : state == CacheState::mall ? "mall" : "l2"; }
 
 std::string_view to_string(Resource resource) {
   static constexpr std::array<std::string_view, resource_count> names{
@@ -40,7 +38,8 @@ double BusyTime::between(Resource resource, double from, double to) const {
   return sum;
 }
 
-L2::L2(const Chip& chip) : lines_(static_cast<std::size_t>(chip.l2_bytes) / static_cast<std::size_t>(chip.line_bytes)), sets_(lines_.size() / ways) {}
+L2::L2(const Chip& chip)
+    : lines_(static_cast<std::size_t>(chip.l2_bytes) / static_cast<std::size_t>(chip.line_bytes)), sets_(lines_.size() / ways) {}
 
 double* L2::find(std::uint64_t line) {
   Line* const set = &lines_[line % sets_ * ways];
@@ -80,9 +79,9 @@ double L2::clean() {
 
 MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus,
                            BusyTime& busy)
-    : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds),
-      cu_share_(static_cast<double>(active_xcds) / chip.cus), busy_(busy),
-      from_hbm_(state == CacheState::cold || record.footprint > chip.mall_bytes), cus_(static_cast<std::size_t>(cus)), l2_lines_(chip) {
+    : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds), cu_share_(static_cast<double>(active_xcds) / chip.cus),
+      busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > chip.mall_bytes), cus_(static_cast<std::size_t>(cus)),
+      l2_lines_(chip) {
   const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes a cycle
   l2_rate_ = rate(chip.l2_tbs, chip.xcds);
   mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
@@ -210,7 +209,8 @@ double MemoryLevels::store(double now, int cu_number, const Workgroup& like, con
   traffic_.written += bytes;
   const double dirty = access.lines == 0 ? 0 : bytes / access.lines;
   double leaves = 0;
-  for (std::size_t i = 0; i < access.lines; ++i) leaves += l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken, dirty);
+  for (std::size_t i = 0; i < access.lines; ++i)
+    leaves += l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken, dirty);
   return std::max(now + chip_.store_ack_cycles, std::max(taken, write_back(sent, leaves)) - path + chip_.store_ack_cycles);
 }
 

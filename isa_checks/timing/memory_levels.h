@@ -44,11 +44,11 @@ struct Queue {
 
 // Changes to a chip that a what-if asks for.
 struct WhatIf {
-  double far_latency = 1;  // factors: of latency from MALL and HBM, with what depends on bytes in flight
-  double issue = 1;        // of the time that instructions take
-  double bandwidth = 1;    // of MALL and HBM
-  double lds = 1;          // of LDS passes
-  double exit = 1;         // of release, acquire and atomics
+  double far_latency = 1; // factors: of latency from MALL and HBM, with what depends on bytes in flight
+  double issue = 1;       // of the time that instructions take
+  double bandwidth = 1;   // of MALL and HBM
+  double lds = 1;         // of LDS passes
+  double exit = 1;        // of release, acquire and atomics
 };
 
 // The L2 of an XCD: least recently used lines leave a set. A line may still be on its way, and may have bytes that memory lacks.
@@ -89,7 +89,7 @@ public:
   };
   const Traffic& traffic() const { return traffic_; }
   const std::vector<double>& far_bytes() const { return far_bytes_; } // by BusyTime::slice
-  bool from_hbm() const { return from_hbm_; } // where lines are found that L2 does not have: HBM, or MALL
+  bool from_hbm() const { return from_hbm_; }                         // where lines are found that L2 does not have: HBM, or MALL
 
 private:
   struct Cu {
@@ -109,7 +109,7 @@ private:
   const Chip& chip_;
   const Record& record_;
   WhatIf what_if_;
-  int xcds_; // that work
+  int xcds_;        // that work
   double cu_share_; // CUs of the chip that one simulated byte in flight is spread over
   BusyTime& busy_;
   bool from_hbm_;
@@ -117,7 +117,7 @@ private:
   L2 l2_lines_;
   Queue l2_, mall_, hbm_, write_;
   double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes a cycle, of this XCD
-  double in_flight_ = 0;                               // bytes beyond L2
+  double in_flight_ = 0;                                                   // bytes beyond L2
   std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals_;
   Traffic traffic_;
   std::vector<double> far_bytes_;

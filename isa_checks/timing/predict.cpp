@@ -16,8 +16,8 @@ std::pair<Resource, double> busiest(const Simulation& s, double from, double to)
   for (std::size_t r = 0; r < resource_count; ++r) {
     const auto resource = static_cast<Resource>(r);
     const double units = resource == Resource::valu || resource == Resource::matrix ? 4.0 * s.cus
-                         : resource <= Resource::fill                              ? s.cus
-                                                                                   : 1.0;
+                         : resource <= Resource::fill                               ? s.cus
+                                                                                    : 1.0;
     const double share = std::min(1.0, s.busy.between(resource, from, to) / units / (to - from));
     if (share > best.second) best = {resource, share};
   }
@@ -30,7 +30,9 @@ Phase phase(std::string name, const Simulation& s, const Chip& chip, double from
   p.name = std::move(name);
   p.microseconds = ((to - from) / chip.clock_ghz + fixed_ns) / 1e3;
   p.busy = share;
-  p.bound_by = fixed_ns > (to - from) / chip.clock_ghz ? "the launch itself" : share >= bounding ? std::string(to_string(resource)) : "latency";
+  p.bound_by = fixed_ns > (to - from) / chip.clock_ghz ? "the launch itself"
+               : share >= bounding                     ? std::string(to_string(resource))
+                                                       : "latency";
   return p;
 }
 

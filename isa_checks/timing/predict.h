@@ -8,14 +8,14 @@ namespace kiln::timing {
 
 // A part of the time: until data arrive, while they do, and after.
 struct Phase {
-  std::string name;      // "start", "stream", "exit"
+  std::string name; // "start", "stream", "exit"
   double microseconds = 0;
-  std::string bound_by{};  // a resource that is busy most of the time, or "latency"
-  double busy = 0;       // share of the time that that resource is busy
+  std::string bound_by{}; // a resource that is busy most of the time, or "latency"
+  double busy = 0;        // share of the time that that resource is busy
 };
 
 struct Change {
-  std::string what;      // "twice the bytes in flight"
+  std::string what;        // "twice the bytes in flight"
   double microseconds = 0; // that the launch would take
 };
 
@@ -24,10 +24,10 @@ struct Prediction {
   const Chip* chip = nullptr;
   CacheState cache{};
   double microseconds = 0, low = 0, high = 0; // low, high: the band, from the errors on what was measured (docs/timing.md)
-  double bytes = 0;          // distinct ones that the launch touches
-  double rate_tbs = 0;       // bytes / time
-  double share_of_peak = 0;  // of the data sheet's memory rate
-  double flops = 0;          // of matrix instructions
+  double bytes = 0;                           // distinct ones that the launch touches
+  double rate_tbs = 0;                        // bytes / time
+  double share_of_peak = 0;                   // of the data sheet's memory rate
+  double flops = 0;                           // of matrix instructions
   std::uint32_t workgroups = 0;
   std::vector<Phase> phases;
   std::vector<Change> changes; // the most useful one first

@@ -8,7 +8,7 @@
 namespace kiln::timing {
 namespace {
 
-constexpr int width = 1100;     // of every picture, pixels
+constexpr int width = 1100;           // of every picture, pixels
 constexpr std::size_t most_rows = 64; // waves of the timeline
 constexpr std::array<const char*, doing_count> colours{"#3b6fb6", "#d9822b", "#f2c14e", "#8e6bbf", "#5aa469", "#d5d5d5", "#c0504d"};
 
@@ -33,7 +33,8 @@ std::string row_of(const std::vector<Span>& spans, double cycles, double y, doub
     std::size_t end = x + 1;
     while (end < width && most(end) == doing) ++end;
     if (pixels[x][static_cast<std::size_t>(doing)] > 0)
-      svg += fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\" fill=\"{}\"/>", x, y, end - x, height, colours[static_cast<std::size_t>(doing)]);
+      svg += fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\" fill=\"{}\"/>", x, y, end - x, height,
+                         colours[static_cast<std::size_t>(doing)]);
     x = end;
   }
   return svg;
@@ -41,7 +42,8 @@ std::string row_of(const std::vector<Span>& spans, double cycles, double y, doub
 
 std::string axis(double microseconds, double y) {
   std::string svg;
-  const double step = std::pow(10.0, std::floor(std::log10(microseconds))) / (microseconds / std::pow(10.0, std::floor(std::log10(microseconds))) < 3 ? 5 : 1);
+  const double step = std::pow(10.0, std::floor(std::log10(microseconds))) /
+                      (microseconds / std::pow(10.0, std::floor(std::log10(microseconds))) < 3 ? 5 : 1);
   for (double t = 0; t <= microseconds; t += step)
     svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"11\" fill=\"#555\">{:g} us</text>", t / microseconds * width, y, t);
   return svg;
@@ -59,13 +61,16 @@ std::string timeline(const Prediction& p) {
   for (const auto& [wave, spans] : waves) {
     if (y >= static_cast<double>(rows) * height) break;
     svg += row_of(spans, s.cycles, y, height - 1);
-    svg += fmt::format("<text x=\"{}\" y=\"{:.0f}\" font-size=\"{:.0f}\" fill=\"#555\">{}.{}</text>", width + 4, y + height - 2, height - 2, wave.first, wave.second);
+    svg += fmt::format("<text x=\"{}\" y=\"{:.0f}\" font-size=\"{:.0f}\" fill=\"#555\">{}.{}</text>", width + 4, y + height - 2, height - 2,
+                       wave.first, wave.second);
     y += height;
   }
   svg += axis(s.cycles / p.chip->clock_ghz / 1e3, y + 14) + "</svg><p>";
   for (std::size_t d = 0; d < doing_count; ++d)
-    svg += fmt::format("<span style=\"background:{};padding:0 8px;margin-right:6px\"></span>{} &nbsp; ", colours[d], to_string(static_cast<Doing>(d)));
-  return svg + fmt::format("</p><p>Rows are waves (workgroup.wave) of one CU{}; time begins with the first workgroup, the launch's {:.2f} us are not shown.</p>",
+    svg += fmt::format("<span style=\"background:{};padding:0 8px;margin-right:6px\"></span>{} &nbsp; ", colours[d],
+                       to_string(static_cast<Doing>(d)));
+  return svg + fmt::format("</p><p>Rows are waves (workgroup.wave) of one CU{}; time begins with the first workgroup, the launch's {:.2f} "
+                           "us are not shown.</p>",
                            waves.size() > rows ? fmt::format(", the first {} of {}", rows, waves.size()) : "", p.chip->floor_ns / 1e3);
 }
 
@@ -76,10 +81,13 @@ std::string bandwidth(const Prediction& p) {
   for (const double b : s.far_bytes) most = std::max(most, b * scale);
   std::string points;
   for (std::size_t i = 0; i < s.far_bytes.size(); ++i)
-    points += fmt::format("{:.1f},{:.1f} ", static_cast<double>(i) * BusyTime::slice / s.cycles * width, 160 - 150 * s.far_bytes[i] * scale / most);
+    points += fmt::format("{:.1f},{:.1f} ", static_cast<double>(i) * BusyTime::slice / s.cycles * width,
+                          160 - 150 * s.far_bytes[i] * scale / most);
   const double peak = 160 - 150 * p.chip->peak_tbs / most;
-  return fmt::format("<svg width=\"{}\" height=\"180\"><polyline points=\"{}\" fill=\"none\" stroke=\"#3b6fb6\"/><line x1=\"0\" x2=\"{}\" y1=\"{:.0f}\" y2=\"{:.0f}\" "
-                     "stroke=\"#c0504d\" stroke-dasharray=\"4\"/><text x=\"4\" y=\"{:.0f}\" font-size=\"11\" fill=\"#c0504d\">peak of HBM, {:g} TB/s</text>{}</svg>",
+  return fmt::format("<svg width=\"{}\" height=\"180\"><polyline points=\"{}\" fill=\"none\" stroke=\"#3b6fb6\"/><line x1=\"0\" x2=\"{}\" "
+                     "y1=\"{:.0f}\" y2=\"{:.0f}\" "
+                     "stroke=\"#c0504d\" stroke-dasharray=\"4\"/><text x=\"4\" y=\"{:.0f}\" font-size=\"11\" fill=\"#c0504d\">peak of HBM, "
+                     "{:g} TB/s</text>{}</svg>",
                      width + 90, points, width, peak, peak, peak + 12, p.chip->peak_tbs, axis(s.cycles / p.chip->clock_ghz / 1e3, 176));
 }
 
@@ -90,18 +98,23 @@ std::string roofline(const Prediction& p) {
   const auto x = [](double i) { return 40 + 300 * (std::log10(std::clamp(i, 0.1, 1e4)) + 1) / 5; };
   const auto y = [&](double t) { return 200 - 180 * (std::log10(std::clamp(t, 0.1, 1e4)) + 1) / 5; };
   const double ridge = p.chip->peak_tflops_fp8 / p.chip->peak_tbs;
-  return fmt::format("<svg width=\"400\" height=\"220\"><polyline points=\"{:.0f},{:.0f} {:.0f},{:.0f} {:.0f},{:.0f}\" fill=\"none\" stroke=\"#555\"/>"
-                     "<circle cx=\"{:.0f}\" cy=\"{:.0f}\" r=\"4\" fill=\"#c0504d\"/></svg><p>{:.1f} operations a byte, {:.1f} TFLOP/s predicted of {:.0f} below the roof.</p>",
-                     x(0.1), y(0.1 * p.chip->peak_tbs), x(ridge), y(p.chip->peak_tflops_fp8), x(1e4), y(p.chip->peak_tflops_fp8), x(intensity), y(reached), intensity, reached, roof);
+  return fmt::format(
+      "<svg width=\"400\" height=\"220\"><polyline points=\"{:.0f},{:.0f} {:.0f},{:.0f} {:.0f},{:.0f}\" fill=\"none\" stroke=\"#555\"/>"
+      "<circle cx=\"{:.0f}\" cy=\"{:.0f}\" r=\"4\" fill=\"#c0504d\"/></svg><p>{:.1f} operations a byte, {:.1f} TFLOP/s predicted of {:.0f} "
+      "below the roof.</p>",
+      x(0.1), y(0.1 * p.chip->peak_tbs), x(ridge), y(p.chip->peak_tflops_fp8), x(1e4), y(p.chip->peak_tflops_fp8), x(intensity), y(reached),
+      intensity, reached, roof);
 }
 
 } // namespace
 
 std::string to_html(const Prediction& p) {
   const std::string title = fmt::format("{}: predicted on {}, caches {}", escaped(p.kernel), p.chip->name, to_string(p.cache));
-  return fmt::format("<!doctype html><meta charset=\"utf-8\"><title>{}</title><style>body{{font:14px sans-serif;margin:24px}}pre{{font:13px monospace}}</style>"
-                     "<h1>{}</h1><pre>{}</pre><h2>One CU, predicted</h2>{}<h2>Rate from MALL and HBM, predicted</h2>{}<h2>Roofline</h2>{}\n",
-                     title, title, escaped(to_text(p)), timeline(p), bandwidth(p), roofline(p));
+  return fmt::format(
+      "<!doctype html><meta charset=\"utf-8\"><title>{}</title><style>body{{font:14px sans-serif;margin:24px}}pre{{font:13px "
+      "monospace}}</style>"
+      "<h1>{}</h1><pre>{}</pre><h2>One CU, predicted</h2>{}<h2>Rate from MALL and HBM, predicted</h2>{}<h2>Roofline</h2>{}\n",
+      title, title, escaped(to_text(p)), timeline(p), bandwidth(p), roofline(p));
 }
 
 } // namespace kiln::timing

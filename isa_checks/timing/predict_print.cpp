@@ -13,21 +13,24 @@ std::string to_text(const Prediction& p) {
                       100 * p.share_of_peak, p.chip->peak_tbs);
   const double read = s.traffic.l1 + s.traffic.l2 + s.traffic.mall + s.traffic.hbm;
   if (read > 0)
-    text += fmt::format("; read from L1 {:.0f} %, L2 {:.0f} %, MALL {:.0f} %, HBM {:.0f} %", 100 * s.traffic.l1 / read, 100 * s.traffic.l2 / read,
-                        100 * s.traffic.mall / read, 100 * s.traffic.hbm / read);
+    text += fmt::format("; read from L1 {:.0f} %, L2 {:.0f} %, MALL {:.0f} %, HBM {:.0f} %", 100 * s.traffic.l1 / read,
+                        100 * s.traffic.l2 / read, 100 * s.traffic.mall / read, 100 * s.traffic.hbm / read);
   text += "\n";
   for (const Phase& phase : p.phases)
-    text += fmt::format("  {:<7}{:>8.2f} us  {}{}\n", phase.name, phase.microseconds, phase.bound_by,
-                        phase.bound_by == "latency" || phase.bound_by == "the launch itself" ? "" : fmt::format(" (busy {:.0f} %)", 100 * phase.busy));
+    text += fmt::format(
+        "  {:<7}{:>8.2f} us  {}{}\n", phase.name, phase.microseconds, phase.bound_by,
+        phase.bound_by == "latency" || phase.bound_by == "the launch itself" ? "" : fmt::format(" (busy {:.0f} %)", 100 * phase.busy));
   double all = 0;
   for (const double c : s.wave_cycles) all += c;
   text += "  a wave";
   for (std::size_t d = 0; d < doing_count; ++d)
     if (all > 0 && s.wave_cycles[d] / all >= 0.005)
-      text += fmt::format("{} {} {:.0f} %", text.ends_with("wave") ? "" : ",", to_string(static_cast<Doing>(d)), 100 * s.wave_cycles[d] / all);
+      text +=
+          fmt::format("{} {} {:.0f} %", text.ends_with("wave") ? "" : ",", to_string(static_cast<Doing>(d)), 100 * s.wave_cycles[d] / all);
   text += "\n";
   for (const Change& c : p.changes)
-    if (c.microseconds < p.microseconds - 0.005) text += fmt::format("  with {}: predicted {:.2f} us less\n", c.what, p.microseconds - c.microseconds);
+    if (c.microseconds < p.microseconds - 0.005)
+      text += fmt::format("  with {}: predicted {:.2f} us less\n", c.what, p.microseconds - c.microseconds);
   return text;
 }
 
@@ -48,7 +51,8 @@ std::string to_json(const Prediction& p) {
     json["phases"].push_back({{"name", phase.name}, {"us", phase.microseconds}, {"bound_by", phase.bound_by}, {"busy", phase.busy}});
   double all = 0;
   for (const double c : s.wave_cycles) all += c;
-  for (std::size_t d = 0; d < doing_count; ++d) json["wave_time"][std::string(to_string(static_cast<Doing>(d)))] = all > 0 ? s.wave_cycles[d] / all : 0;
+  for (std::size_t d = 0; d < doing_count; ++d)
+    json["wave_time"][std::string(to_string(static_cast<Doing>(d)))] = all > 0 ? s.wave_cycles[d] / all : 0;
   for (const Change& c : p.changes) json["changes"].push_back({{"what", c.what}, {"predicted_us", c.microseconds}});
   json["simulated"] = {{"xcds", s.xcds}, {"cus_of_one_xcd", s.cus}, {"workgroups_of_one_xcd", s.workgroups}};
   return json.dump(2);

@@ -18,8 +18,8 @@ using std::uint32_t;
 using std::uint64_t;
 
 constexpr uint64_t affordable_steps = 3'000'000; // of one record: about a second of the executor
-constexpr uint64_t cheap_steps = 100'000;         // so few that looking for workgroups that are alike does not pay
-constexpr uint32_t sampled_workgroups = 24;       // that say whether all are alike
+constexpr uint64_t cheap_steps = 100'000;        // so few that looking for workgroups that are alike does not pay
+constexpr uint32_t sampled_workgroups = 24;      // that say whether all are alike
 
 Action action_of(const isa::Instruction& i) {
   const std::string_view m = i.mnemonic;
@@ -73,7 +73,8 @@ Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
 std::vector<uint32_t> sample(uint32_t workgroups, uint32_t count) {
   std::vector<uint32_t> chosen;
   count = std::min(count, workgroups);
-  for (uint32_t i = 0; i < count; ++i) chosen.push_back(i < count / 2 ? i : static_cast<uint32_t>(uint64_t{i} * (workgroups - 1) / std::max(count - 1, 1U)));
+  for (uint32_t i = 0; i < count; ++i)
+    chosen.push_back(i < count / 2 ? i : static_cast<uint32_t>(uint64_t{i} * (workgroups - 1) / std::max(count - 1, 1U)));
   chosen.erase(std::ranges::unique(chosen).begin(), chosen.end());
   return chosen;
 }
@@ -93,7 +94,8 @@ std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kerne
   options.skip_products = true;
   const exec::ExecResult result = exec::execute(object, kernel, grid, arguments, memory, options);
   if (!result.completed || !result.defects.empty())
-    throw isa::Error(fmt::format("kernel {}", kernel), "its execution does not end well: " + (result.defects.empty() ? "" : exec::to_text(result.defects.front())),
+    throw isa::Error(fmt::format("kernel {}", kernel),
+                     "its execution does not end well: " + (result.defects.empty() ? "" : exec::to_text(result.defects.front())),
                      "run it with `kiln run` and mend what that finds");
   for (const uint32_t pc : recorder.polled()) code[pc].polls = true;
   return recorder.take();
@@ -151,7 +153,8 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
 double matrix_flops(const Record& r, const std::vector<isa::Instruction>& instructions, const isa::TargetFacts& target) {
   std::vector<double> of(r.code.size(), 0);
   for (std::size_t i = 0; i < instructions.size(); ++i)
-    if (const auto shape = isa::matrix_shape(instructions[i], isa::operands_of(instructions[i]), target)) of[i] = static_cast<double>(shape->operations());
+    if (const auto shape = isa::matrix_shape(instructions[i], isa::operands_of(instructions[i]), target))
+      of[i] = static_cast<double>(shape->operations());
   double sum = 0;
   for (const Workgroup& w : r.recorded)
     for (const auto& steps : w.waves)
@@ -179,10 +182,14 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   if (r.workgroups == 0) throw isa::Error(fmt::format("kernel {}", name), "a launch of no workgroups", "give sizes of 1 or more");
   r.waves = static_cast<int>((items + 63) / 64);
   const auto lds = static_cast<int>(kernel.descriptor.group_segment_bytes + grid.dynamic_lds);
-  r.workgroups_per_cu = isa::occupancy(target, {.vgprs = static_cast<int>(kernel.descriptor.vgprs), .sgprs = 0, .lds_bytes = lds,
-                                                .workgroup_size = static_cast<int>(items)}).workgroups_per_cu;
+  r.workgroups_per_cu =
+      isa::occupancy(
+          target,
+          {.vgprs = static_cast<int>(kernel.descriptor.vgprs), .sgprs = 0, .lds_bytes = lds, .workgroup_size = static_cast<int>(items)})
+          .workgroups_per_cu;
   if (r.workgroups_per_cu == 0)
-    throw isa::Error(fmt::format("kernel {}", name), fmt::format("no CU has room for a workgroup of {} work items and {} bytes of LDS", items, lds),
+    throw isa::Error(fmt::format("kernel {}", name),
+                     fmt::format("no CU has room for a workgroup of {} work items and {} bytes of LDS", items, lds),
                      "launch fewer work items or less LDS");
   const uint32_t first = 0;
   const Restore restore(memory);
@@ -193,11 +200,14 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   run_only({&first, 1});
   const uint64_t all_steps = uint64_t{r.recorded.front().steps()} * r.workgroups;
   if (all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, sampled_workgroups));
-  const bool alike = r.recorded.size() > 1 && std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
+  const bool alike = r.recorded.size() > 1 &&
+                     std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
   if (r.recorded.size() < r.workgroups && !alike) {
     std::vector<uint32_t> chosen(r.workgroups);
     std::iota(chosen.begin(), chosen.end(), 0U);
-    run_only(all_steps <= affordable_steps ? chosen : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
+    run_only(all_steps <= affordable_steps
+                 ? chosen
+                 : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
   }
   r.buffers = count_buffers(r, memory);
   for (const Buffer& b : r.buffers) r.footprint += 128 * b.touched;

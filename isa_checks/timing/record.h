@@ -11,17 +11,35 @@
 namespace kiln::timing {
 
 // What the simulation does with an instruction.
-enum class Action : std::uint8_t { valu, trans, matrix, salu, scalar_load, load, store, atomic, lds, release, acquire, wait, barrier, nop, branch, end, other };
+enum class Action : std::uint8_t {
+  valu,
+  trans,
+  matrix,
+  salu,
+  scalar_load,
+  load,
+  store,
+  atomic,
+  lds,
+  release,
+  acquire,
+  wait,
+  barrier,
+  nop,
+  branch,
+  end,
+  other
+};
 
 // One instruction of the kernel.
 struct Code {
   std::uint64_t address = 0;
   Action action = Action::other;
-  bool to_lds = false;      // a direct-to-LDS load
-  bool returns = false;     // an atomic that gives the old value back
-  bool polls = false;       // a read that was seen to wait for another wave
+  bool to_lds = false;                   // a direct-to-LDS load
+  bool returns = false;                  // an atomic that gives the old value back
+  bool polls = false;                    // a read that was seen to wait for another wave
   std::uint8_t vmcnt = 63, lgkmcnt = 15; // of waits: how many operations may stay outstanding
-  float cycles = 4;         // that its pipe is busy
+  float cycles = 4;                      // that its pipe is busy
   std::string text;
 };
 
@@ -38,10 +56,10 @@ struct Access {
 };
 
 struct Step {
-  std::uint32_t code = 0;   // into Record::code
+  std::uint32_t code = 0;      // into Record::code
   std::uint32_t access = none; // into Workgroup::accesses
-  bool dependent = false;   // reads a result of the vector instruction right before it
-  bool taken = false;       // a branch that went elsewhere
+  bool dependent = false;      // reads a result of the vector instruction right before it
+  bool taken = false;          // a branch that went elsewhere
 };
 
 struct Workgroup {
@@ -64,13 +82,13 @@ struct Buffer {
 struct Record {
   std::string kernel;
   std::vector<Code> code;
-  std::vector<Workgroup> recorded;     // by number
-  std::uint32_t workgroups = 0;        // of the launch
-  int waves = 0;                       // of a workgroup
-  int workgroups_per_cu = 0;           // that a CU holds at once
-  std::vector<Buffer> buffers;         // by address
-  double footprint = 0;                // bytes: distinct lines touched
-  double flops = 0;                    // of matrix instructions
+  std::vector<Workgroup> recorded; // by number
+  std::uint32_t workgroups = 0;    // of the launch
+  int waves = 0;                   // of a workgroup
+  int workgroups_per_cu = 0;       // that a CU holds at once
+  std::vector<Buffer> buffers;     // by address
+  double footprint = 0;            // bytes: distinct lines touched
+  double flops = 0;                // of matrix instructions
   // Like which recorded workgroup a workgroup of the launch behaves: itself when it was recorded, else the nearest one before it.
   const Workgroup& like(std::uint32_t number) const;
 };

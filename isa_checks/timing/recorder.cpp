@@ -9,9 +9,9 @@ namespace {
 
 using exec::Inst;
 using exec::InstClass;
-using exec::WaveAddresses;
 using exec::LaneAccess;
 using exec::Wave;
+using exec::WaveAddresses;
 using std::uint32_t;
 using std::uint64_t;
 
@@ -140,8 +140,7 @@ void Recorder::access(const Wave& wave, const Inst& inst, const LaneAccess& op, 
   const bool atomic = op.atomic != exec::Atomic::none;
   if (uint64_t place = 0; (atomic || inst.fields.sc0 || inst.fields.sc1) && one_place(at, place))
     follow_place(g, wave, place | device_place, !op.store, atomic || op.store);
-  else
-    ++g.waves[static_cast<std::size_t>(wave.index)].effects;
+  else ++g.waves[static_cast<std::size_t>(wave.index)].effects;
 }
 
 void Recorder::access_lds(const Wave& wave, const Inst&, const LaneAccess& op, const WaveAddresses& at, const isa::BankPasses& passes) {

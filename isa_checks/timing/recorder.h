@@ -16,7 +16,7 @@ public:
                   const isa::BankPasses& passes) override;
   void access_scalar(const exec::Wave& wave, const exec::Inst& inst, std::uint64_t address, std::uint32_t bytes) override;
 
-  std::vector<Workgroup> take(); // by number
+  std::vector<Workgroup> take();                                       // by number
   const std::vector<std::uint32_t>& polled() const { return polled_; } // instructions that were seen to wait
 
 private:
@@ -25,12 +25,12 @@ private:
   };
   struct LatestRead {
     std::uint64_t place = ~0ULL;
-    std::uint32_t step = none;   // of the wave
-    std::uint64_t effects = 0;   // of the wave until then
+    std::uint32_t step = none; // of the wave
+    std::uint64_t effects = 0; // of the wave until then
   };
   struct WaveState {
-    const exec::Inst* last = nullptr; // that it executed
-    std::uint64_t effects = 0;        // stores, atomics and LDS writes that others may see
+    const exec::Inst* last = nullptr;                    // that it executed
+    std::uint64_t effects = 0;                           // stores, atomics and LDS writes that others may see
     std::unordered_map<std::uint32_t, LatestRead> reads; // of one place, by instruction
   };
   struct GroupState {

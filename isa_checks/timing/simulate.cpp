@@ -30,19 +30,19 @@ struct Running { // a workgroup on its way
   uint32_t number = 0;
   int cu = 0, left = 0, at_barrier = 0;
   double barrier_since = 0, ended = 0;
-  std::vector<uint32_t> waves;            // indices
-  std::vector<uint32_t> blocked;          // waves that wait for a step of another one
+  std::vector<uint32_t> waves;   // indices
+  std::vector<uint32_t> blocked; // waves that wait for a step of another one
 };
 
 struct Wave {
   uint32_t group = 0;
   int index = 0, cu = 0, simd = 0;
-  uint32_t next = 0;                      // step
-  double time = 0;                        // when it may issue that
+  uint32_t next = 0; // step
+  double time = 0;   // when it may issue that
   double last_store = 0, waiting_since = 0;
   bool at_barrier = false, blocked = false;
-  std::deque<double> vector, lds;         // completions of what is outstanding, in order
-  double scalar = 0;                      // completion of the last scalar load
+  std::deque<double> vector, lds; // completions of what is outstanding, in order
+  double scalar = 0;              // completion of the last scalar load
 };
 
 class Xcd {
@@ -232,7 +232,8 @@ void Xcd::wait(Wave& wave, const Code& code) {
     }
   };
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
-  if (code.vmcnt < most_outstanding) await(wave.vector, code.vmcnt, wave.last_store > wave.time && wave.vector.size() == 1 ? Doing::store : Doing::load);
+  if (code.vmcnt < most_outstanding)
+    await(wave.vector, code.vmcnt, wave.last_store > wave.time && wave.vector.size() == 1 ? Doing::store : Doing::load);
   if (code.lgkmcnt < 15) await(wave.lds, code.lgkmcnt, Doing::lds);
   if (code.lgkmcnt == 0 && wave.scalar > until) {
     until = wave.scalar;
@@ -373,7 +374,8 @@ Simulation Xcd::run() {
   }
   for (const Running& g : groups_)
     if (g.left != 0)
-      throw isa::Error("kernel " + record_.kernel, fmt::format("in the simulation {} waves of workgroup {} wait for each other for ever", g.left, g.number),
+      throw isa::Error("kernel " + record_.kernel,
+                       fmt::format("in the simulation {} waves of workgroup {} wait for each other for ever", g.left, g.number),
                        "internal: please report, with the code object and the launch");
   result_.cycles = memory_.drained(ended_);
   result_.nanoseconds = result_.cycles / chip_.clock_ghz + chip_.floor_ns;
@@ -388,8 +390,8 @@ Simulation Xcd::run() {
 
 std::string_view to_string(Doing doing) {
   static constexpr std::array<std::string_view, doing_count> names{
-      "issues", "waits for loads", "waits for scalar loads", "waits for LDS", "waits for stores", "waits at a barrier",
-      "waits for another wave"};
+      "issues",           "waits for loads",    "waits for scalar loads", "waits for LDS",
+      "waits for stores", "waits at a barrier", "waits for another wave"};
   return names[static_cast<std::size_t>(doing)];
 }
 

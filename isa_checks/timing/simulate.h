@@ -23,20 +23,20 @@ struct Span { // of a wave's time, in cycles
 };
 
 struct Simulation {
-  double cycles = 0;          // from the first workgroup's launch until all is done and written
-  double first_data = 0;      // when the first load of all has its data
-  double last_data = 0;       // when the last load of all had its data
-  double nanoseconds = 0;     // of the kernel, the floor included
-  int xcds = 0;               // that work
-  int cus = 0;                // of the simulated XCD that work
-  std::uint32_t workgroups = 0; // of the simulated XCD
+  double cycles = 0;                             // from the first workgroup's launch until all is done and written
+  double first_data = 0;                         // when the first load of all has its data
+  double last_data = 0;                          // when the last load of all had its data
+  double nanoseconds = 0;                        // of the kernel, the floor included
+  int xcds = 0;                                  // that work
+  int cus = 0;                                   // of the simulated XCD that work
+  std::uint32_t workgroups = 0;                  // of the simulated XCD
   std::array<double, doing_count> wave_cycles{}; // summed over its waves
-  double peak_waves = 0;      // waves on a CU at once, the most
-  MemoryLevels::Traffic traffic; // of the simulated XCD
-  bool from_hbm = false;     // lines that L2 does not have come from HBM, not from MALL
-  BusyTime busy;              // of the simulated XCD; of its CUs: the sum
-  std::vector<double> far_bytes; // that came from MALL and HBM, by BusyTime::slice
-  std::vector<Span> spans;    // of one CU, when asked for
+  double peak_waves = 0;                         // waves on a CU at once, the most
+  MemoryLevels::Traffic traffic;                 // of the simulated XCD
+  bool from_hbm = false;                         // lines that L2 does not have come from HBM, not from MALL
+  BusyTime busy;                                 // of the simulated XCD; of its CUs: the sum
+  std::vector<double> far_bytes;                 // that came from MALL and HBM, by BusyTime::slice
+  std::vector<Span> spans;                       // of one CU, when asked for
 };
 
 struct SimulateOptions {

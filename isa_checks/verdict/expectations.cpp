@@ -1,9 +1,9 @@
 // Comparing a kernel with its expectations.
 #include "isa_checks/verdict/expectations.h"
-#include "isa_checks/error.h"
-#include "isa_checks/verdict/lint.h"
-#include "isa_checks/plural.h"
 #include "isa_checks/analysis/waits/waits.h"
+#include "isa_checks/error.h"
+#include "isa_checks/plural.h"
+#include "isa_checks/verdict/lint.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -15,8 +15,7 @@ constexpr std::size_t max_evidence = 4;
 
 class Checker {
 public:
-  Checker(const Program& program, const KernelFacts& facts, IsaReport& report)
-      : p_(program), facts_(facts), report_(report) {}
+  Checker(const Program& program, const KernelFacts& facts, IsaReport& report) : p_(program), facts_(facts), report_(report) {}
 
   void resources(const Expectations& e) {
     const Resources& r = facts_.resources;
@@ -24,9 +23,8 @@ public:
       auto evidence = instructions([](const Instruction& i) { return i.mnemonic.starts_with("scratch_"); });
       const bool met = r.scratch_bytes == 0 && evidence.empty();
       add({"no_scratch", "0 bytes",
-           fmt::format("{} bytes per lane, {}", r.scratch_bytes,
-                       plural(static_cast<std::size_t>(matched_), "scratch instruction")),
-           met, std::move(evidence)});
+           fmt::format("{} bytes per lane, {}", r.scratch_bytes, plural(static_cast<std::size_t>(matched_), "scratch instruction")), met,
+           std::move(evidence)});
     }
     if (e.no_spills)
       add({"no_spills",
@@ -34,14 +32,9 @@ public:
            fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
            r.vgpr_spills + r.sgpr_spills == 0,
            {}});
-    if (e.max_vgprs)
-      add({"max_vgprs", fmt::format("<= {}", *e.max_vgprs), std::to_string(r.vgprs), r.vgprs <= *e.max_vgprs, {}});
+    if (e.max_vgprs) add({"max_vgprs", fmt::format("<= {}", *e.max_vgprs), std::to_string(r.vgprs), r.vgprs <= *e.max_vgprs, {}});
     if (e.max_lds_bytes)
-      add({"max_lds_bytes",
-           fmt::format("<= {}", *e.max_lds_bytes),
-           std::to_string(r.lds_bytes),
-           r.lds_bytes <= *e.max_lds_bytes,
-           {}});
+      add({"max_lds_bytes", fmt::format("<= {}", *e.max_lds_bytes), std::to_string(r.lds_bytes), r.lds_bytes <= *e.max_lds_bytes, {}});
     if (e.min_waves_per_simd) {
       const Occupancy& o = facts_.occupancy;
       add({"min_waves_per_simd",
@@ -53,23 +46,19 @@ public:
   }
 
   template <class Wanted> void widths(std::string name, const WidthExpectation& e, Wanted wanted) {
-    if (e.min_bytes == 0)
-      return;
+    if (e.min_bytes == 0) return;
     std::map<int, std::uint32_t> found;
     std::uint32_t narrow = 0, wide = 0;
     auto evidence = instructions([&](const Instruction& instruction) {
       const auto op = memory_op(instruction);
-      if (!op || !wanted(*op))
-        return false;
+      if (!op || !wanted(*op)) return false;
       ++found[op->bytes];
       ++(op->bytes < e.min_bytes ? narrow : wide);
       return op->bytes < e.min_bytes;
     });
     std::string expected = fmt::format(">= {} B", e.min_bytes);
-    if (e.exceptions > 0)
-      expected += fmt::format(" but for {}", e.exceptions);
-    if (e.at_least > 0)
-      expected += fmt::format(", at least {} of them", e.at_least);
+    if (e.exceptions > 0) expected += fmt::format(" but for {}", e.exceptions);
+    if (e.at_least > 0) expected += fmt::format(", at least {} of them", e.at_least);
     const bool met = narrow <= e.exceptions && wide >= e.at_least;
     add({std::move(name), std::move(expected), widths_text(found), met,
          met || narrow <= e.exceptions ? std::vector<std::string>() : std::move(evidence)});
@@ -86,24 +75,17 @@ public:
   }
 
   void max_instructions(std::uint32_t most) {
-    add({"max_instructions",
-         fmt::format("<= {}", most),
-         std::to_string(facts_.instructions),
-         facts_.instructions <= most,
-         {}});
+    add({"max_instructions", fmt::format("<= {}", most), std::to_string(facts_.instructions), facts_.instructions <= most, {}});
   }
 
   void loops(const Expectations& e) {
-    if (!e.max_loop_drains && !e.min_bytes_in_flight)
-      return;
+    if (!e.max_loop_drains && !e.min_bytes_in_flight) return;
     in_loops_with_ = e.in_loops_with;
     const WaitAnalysis waits = analyse_waits(p_);
     if (!waits.complete) {
       const std::string found = "not analysed: the flow graph exceeds the work budget";
-      if (e.max_loop_drains)
-        add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), found, false, {}});
-      if (e.min_bytes_in_flight)
-        add({"min_bytes_in_flight", fmt::format(">= {}", *e.min_bytes_in_flight), found, false, {}});
+      if (e.max_loop_drains) add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), found, false, {}});
+      if (e.min_bytes_in_flight) add({"min_bytes_in_flight", fmt::format(">= {}", *e.min_bytes_in_flight), found, false, {}});
       return;
     }
     if (e.max_loop_drains) {
@@ -112,15 +94,12 @@ public:
       for (const WaitPoint& point : waits.points) {
         if (point.counter != WaitCounter::vmcnt || !point.drains() || !in_loading_loop(point.loop, waits) || !is_meant(point.loop, waits))
           continue;
-        if (++drains <= max_evidence)
-          evidence.push_back(at(p_.instructions[point.instruction]));
+        if (++drains <= max_evidence) evidence.push_back(at(p_.instructions[point.instruction]));
       }
       const bool met = drains <= *e.max_loop_drains;
-      add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), std::to_string(drains), met,
-           std::move(evidence)});
+      add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), std::to_string(drains), met, std::move(evidence)});
     }
-    if (e.min_bytes_in_flight)
-      bytes_in_flight(*e.min_bytes_in_flight, waits);
+    if (e.min_bytes_in_flight) bytes_in_flight(*e.min_bytes_in_flight, waits);
   }
 
   void no_findings(const std::string& rule, const std::vector<Finding>& findings) {
@@ -134,8 +113,7 @@ public:
 private:
   bool in_loading_loop(std::size_t loop, const WaitAnalysis& waits) const {
     for (; loop != nothing; loop = p_.loops[loop].parent)
-      if (waits.loops[loop].loads > 0)
-        return true;
+      if (waits.loops[loop].loads > 0) return true;
     return false;
   }
 
@@ -167,20 +145,16 @@ private:
     std::vector<std::string> evidence;
     std::optional<std::uint32_t> lowest;
     for (const LoopFlight& flight : waits.loops) {
-      if (flight.loads == 0 || !is_innermost(flight.loop, waits) || !is_meant(flight.loop, waits))
-        continue;
+      if (flight.loads == 0 || !is_innermost(flight.loop, waits) || !is_meant(flight.loop, waits)) continue;
       lowest = std::min(lowest.value_or(flight.least_bytes), flight.least_bytes);
       if (flight.least_bytes < least && evidence.size() < max_evidence)
-        evidence.push_back(
-            fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.least_bytes, flight.most_bytes));
+        evidence.push_back(fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.least_bytes, flight.most_bytes));
     }
     add({"min_bytes_in_flight", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no loop that loads",
          !lowest || *lowest >= least, std::move(evidence)});
   }
 
-  static std::string at(const Instruction& instruction) {
-    return fmt::format("{:#x}: {}", instruction.address, instruction.text);
-  }
+  static std::string at(const Instruction& instruction) { return fmt::format("{:#x}: {}", instruction.address, instruction.text); }
 
   void add(ExpectationResult result) { report_.results.push_back(std::move(result)); }
 
@@ -191,8 +165,7 @@ private:
     for (const Instruction& instruction : p_.instructions)
       if (matches(instruction)) {
         ++matched_;
-        if (found.size() < max_evidence)
-          found.push_back(at(instruction));
+        if (found.size() < max_evidence) found.push_back(at(instruction));
       }
     return found;
   }
@@ -222,15 +195,10 @@ void check_all(Checker& check, const Expectations& e) {
                [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::load; });
   check.widths("global_stores", e.global_stores,
                [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::store; });
-  check.widths("lds", e.lds, [](const MemoryOp& op) {
-    return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic;
-  });
-  for (const std::string& prefix : e.required)
-    check.required(prefix);
-  for (const std::string& prefix : e.forbidden)
-    check.forbidden(prefix);
-  if (e.max_instructions)
-    check.max_instructions(*e.max_instructions);
+  check.widths("lds", e.lds, [](const MemoryOp& op) { return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic; });
+  for (const std::string& prefix : e.required) check.required(prefix);
+  for (const std::string& prefix : e.forbidden) check.forbidden(prefix);
+  if (e.max_instructions) check.max_instructions(*e.max_instructions);
   check.loops(e);
 }
 
@@ -250,8 +218,7 @@ IsaReport check_isa(const KernelAnalysis& kernel, const Expectations& e) {
   IsaReport report{.kernel = kernel.facts.kernel, .arch = kernel.facts.arch, .results = {}};
   Checker check(kernel.program, kernel.facts, report);
   check_all(check, e);
-  for (const std::string& rule : e.no_findings)
-    check.no_findings(rule, lint(kernel, {.only = {rule}}));
+  for (const std::string& rule : e.no_findings) check.no_findings(rule, lint(kernel, {.only = {rule}}));
   return report;
 }
 

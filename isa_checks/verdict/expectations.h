@@ -29,8 +29,8 @@ struct Expectations {
   WidthExpectation global_loads = {}, global_stores = {}; // global, buffer and flat instructions; atomics are neither
   WidthExpectation lds = {};                              // reads and writes; both values of a read2 or write2 count
   std::vector<std::string> required = {};                 // each is the beginning of some mnemonic: "v_cvt_pk_fp8_f32"
-  std::vector<std::string> forbidden = {};            // each is the beginning of no mnemonic: "v_div_scale", "flat_"
-  std::optional<std::uint32_t> max_instructions = {}; // in the code, not executed
+  std::vector<std::string> forbidden = {};                // each is the beginning of no mnemonic: "v_div_scale", "flat_"
+  std::optional<std::uint32_t> max_instructions = {};     // in the code, not executed
   // Waits for vmcnt(0) with something outstanding, in loops that load from device memory; each wait counts once.
   std::optional<std::uint32_t> max_loop_drains = {};
   // Bytes of loads that a wave keeps in flight at the least, in each innermost loop that loads from device memory.

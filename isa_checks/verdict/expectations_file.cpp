@@ -35,14 +35,10 @@ private:
     read_.expect(node, YamlNode::Kind::map, name);
     WidthExpectation result;
     for (const auto& [key, value] : node.keys) {
-      if (key == "min_bytes")
-        result.min_bytes = static_cast<int>(read_.count(value, key));
-      else if (key == "exceptions")
-        result.exceptions = read_.count(value, key);
-      else if (key == "at_least")
-        result.at_least = read_.count(value, key);
-      else
-        read_.unknown_key(value, key, "min_bytes, exceptions or at_least");
+      if (key == "min_bytes") result.min_bytes = static_cast<int>(read_.count(value, key));
+      else if (key == "exceptions") result.exceptions = read_.count(value, key);
+      else if (key == "at_least") result.at_least = read_.count(value, key);
+      else read_.unknown_key(value, key, "min_bytes, exceptions or at_least");
     }
     return result;
   }
@@ -51,42 +47,24 @@ private:
     KernelExpectations result;
     Expectations& e = result.expectations;
     for (const auto& [key, value] : node.keys) {
-      if (key == "kernel")
-        result.kernel = read_.text(value, key);
-      else if (key == "arch")
-        result.arch = read_.text(value, key);
-      else if (key == "no_scratch")
-        e.no_scratch = read_.boolean(value, key);
-      else if (key == "no_spills")
-        e.no_spills = read_.boolean(value, key);
-      else if (key == "max_vgprs")
-        e.max_vgprs = static_cast<int>(read_.count(value, key));
-      else if (key == "max_lds_bytes")
-        e.max_lds_bytes = static_cast<int>(read_.count(value, key));
-      else if (key == "min_waves_per_simd")
-        e.min_waves_per_simd = read_.number(value, key);
-      else if (key == "global_loads")
-        e.global_loads = width(value, key);
-      else if (key == "global_stores")
-        e.global_stores = width(value, key);
-      else if (key == "lds")
-        e.lds = width(value, key);
-      else if (key == "required")
-        e.required = read_.texts(value, key);
-      else if (key == "forbidden")
-        e.forbidden = read_.texts(value, key);
-      else if (key == "max_instructions")
-        e.max_instructions = read_.count(value, key);
-      else if (key == "max_loop_drains")
-        e.max_loop_drains = read_.count(value, key);
-      else if (key == "min_bytes_in_flight")
-        e.min_bytes_in_flight = read_.count(value, key);
-      else if (key == "in_loops_with")
-        e.in_loops_with = read_.text(value, key);
-      else if (key == "no_findings")
-        e.no_findings = read_.texts(value, key);
-      else
-        read_.unknown_key(value, key, known_keys);
+      if (key == "kernel") result.kernel = read_.text(value, key);
+      else if (key == "arch") result.arch = read_.text(value, key);
+      else if (key == "no_scratch") e.no_scratch = read_.boolean(value, key);
+      else if (key == "no_spills") e.no_spills = read_.boolean(value, key);
+      else if (key == "max_vgprs") e.max_vgprs = static_cast<int>(read_.count(value, key));
+      else if (key == "max_lds_bytes") e.max_lds_bytes = static_cast<int>(read_.count(value, key));
+      else if (key == "min_waves_per_simd") e.min_waves_per_simd = read_.number(value, key);
+      else if (key == "global_loads") e.global_loads = width(value, key);
+      else if (key == "global_stores") e.global_stores = width(value, key);
+      else if (key == "lds") e.lds = width(value, key);
+      else if (key == "required") e.required = read_.texts(value, key);
+      else if (key == "forbidden") e.forbidden = read_.texts(value, key);
+      else if (key == "max_instructions") e.max_instructions = read_.count(value, key);
+      else if (key == "max_loop_drains") e.max_loop_drains = read_.count(value, key);
+      else if (key == "min_bytes_in_flight") e.min_bytes_in_flight = read_.count(value, key);
+      else if (key == "in_loops_with") e.in_loops_with = read_.text(value, key);
+      else if (key == "no_findings") e.no_findings = read_.texts(value, key);
+      else read_.unknown_key(value, key, known_keys);
     }
     if (e == Expectations{}) read_.fail(node, "an entry expects nothing", "give at least one of " + std::string(known_keys));
     return result;

@@ -6,14 +6,11 @@
 namespace kiln::isa {
 
 std::string to_text(const IsaReport& report) {
-  std::string text =
-      fmt::format("{} ({}): {}\n", report.kernel, report.arch, report.met() ? "as expected" : "NOT as expected");
+  std::string text = fmt::format("{} ({}): {}\n", report.kernel, report.arch, report.met() ? "as expected" : "NOT as expected");
   for (const ExpectationResult& result : report.results) {
-    text += fmt::format("  {} {:<28} expected {}, found {}\n", result.met ? "ok  " : "FAIL", result.name,
-                        result.expected, result.found);
+    text += fmt::format("  {} {:<28} expected {}, found {}\n", result.met ? "ok  " : "FAIL", result.name, result.expected, result.found);
     if (!result.met)
-      for (const std::string& instruction : result.evidence)
-        text += fmt::format("         {}\n", instruction);
+      for (const std::string& instruction : result.evidence) text += fmt::format("         {}\n", instruction);
   }
   return text;
 }

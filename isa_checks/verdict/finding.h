@@ -10,7 +10,7 @@ namespace kiln::isa {
 
 // error: wrong or far too slow, fails a build by default; warning: costs time; info: worth knowing.
 enum class Severity : std::uint8_t { info, warning, error };
-std::string_view to_string(Severity severity);                // "warning"
+std::string_view to_string(Severity severity);              // "warning"
 std::optional<Severity> severity_of(std::string_view name); // nothing for a name that is none of the three
 
 struct Evidence {

@@ -9,9 +9,7 @@
 namespace kiln::isa {
 namespace {
 
-bool contains(const std::vector<std::string>& ids, std::string_view id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
+bool contains(const std::vector<std::string>& ids, std::string_view id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
 
 void check_ids(const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {

@@ -1,7 +1,7 @@
 // lint: runs rules over the analysis of one kernel.
 #pragma once
-#include "isa_checks/verdict/finding.h"
 #include "isa_checks/analysis/kernel_analysis.h"
+#include "isa_checks/verdict/finding.h"
 #include "isa_checks/verdict/rule.h"
 #include <optional>
 #include <string>

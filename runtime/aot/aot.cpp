@@ -89,16 +89,11 @@ std::vector<AotKernel> shard_of(std::vector<AotKernel> kernels, const Shard& sha
 
 std::string_view to_string(AotStatus status) {
   switch (status) {
-  case AotStatus::cached:
-    return "cached";
-  case AotStatus::compiled:
-    return "compiled";
-  case AotStatus::rejected:
-    return "rejected";
-  case AotStatus::missing:
-    return "missing";
-  case AotStatus::failed:
-    break;
+  case AotStatus::cached: return "cached";
+  case AotStatus::compiled: return "compiled";
+  case AotStatus::rejected: return "rejected";
+  case AotStatus::missing: return "missing";
+  case AotStatus::failed: break;
   }
   return "failed";
 }
@@ -113,9 +108,9 @@ AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& optio
   const Stopwatch watch;
   // Fails early, and with one message, where nothing can be stored.
   std::optional<CacheFolder> folder;
-  if (!options.dry_run) folder.emplace(options.output, CacheFolderOptions{.writable = true,
-                                                                           .trust = options.trust_shared ? Trust::anyone : Trust::self,
-                                                                           .shipped = true});
+  if (!options.dry_run)
+    folder.emplace(options.output,
+                   CacheFolderOptions{.writable = true, .trust = options.trust_shared ? Trust::anyone : Trust::self, .shipped = true});
   AotReport report;
   report.results.resize(kernels.size());
   Run run(options);

@@ -31,8 +31,7 @@ Shard parse_shard(const std::string& text) {
   Shard shard;
   char slash = 0, more = 0;
   std::istringstream stream(text);
-  if (!(stream >> shard.index >> slash >> shard.count) || slash != '/' || (stream >> more) || shard.index < 1 ||
-      shard.index > shard.count)
+  if (!(stream >> shard.index >> slash >> shard.count) || slash != '/' || (stream >> more) || shard.index < 1 || shard.index > shard.count)
     throw UserError("--shard", fmt::format("\"{}\" is no shard", text), "write I/N with I from 1 to N, for example 3/8");
   return shard;
 }
@@ -42,8 +41,7 @@ void write_script(const std::string& path, const std::string& text, bool executa
   stream << text;
   stream.close();
   if (!stream)
-    throw EnvironmentError("build script", fmt::format("{} could not be written", path),
-                           "name a file in a folder that you may write");
+    throw EnvironmentError("build script", fmt::format("{} could not be written", path), "name a file in a folder that you may write");
   if (executable) fs::permissions(path, fs::perms::owner_exec, fs::perm_options::add);
 }
 
@@ -59,16 +57,14 @@ std::vector<AotKernel> kernels_of(const AotCommand& command, const SpecList& spe
   std::vector<AotKernel> kernels;
   if (specs) {
     for (const std::string& arch : command.archs)
-      for (const KernelSpec& spec : specs(target(arch)))
-        kernels.push_back(aot_kernel(spec.name(), spec, target(arch), {}, options));
+      for (const KernelSpec& spec : specs(target(arch))) kernels.push_back(aot_kernel(spec.name(), spec, target(arch), {}, options));
     keep_first_of_equal(kernels);
   } else {
     kernels = read_manifest(command.manifest, command.archs, options);
   }
   if (!command.shard.empty()) kernels = shard_of(std::move(kernels), parse_shard(command.shard));
   if (!command.only.empty()) {
-    std::erase_if(kernels,
-                  [&](const AotKernel& kernel) { return std::ranges::find(command.only, kernel.id) == command.only.end(); });
+    std::erase_if(kernels, [&](const AotKernel& kernel) { return std::ranges::find(command.only, kernel.id) == command.only.end(); });
     if (kernels.size() != command.only.size())
       throw UserError("--only", fmt::format("{} of {} ids are in the list of kernels", kernels.size(), command.only.size()),
                       "make the build script anew: the list, or Kiln, has changed since");
@@ -88,12 +84,11 @@ public:
       fmt::print(stderr, "[{}/{}] {} ({:.0f} ms)\n", done, total_, what, latest.milliseconds);
       return;
     }
-    const double elapsed = watch_.milliseconds() / 1000,
-                 left = elapsed / static_cast<double>(done) * static_cast<double>(total_ - done);
+    const double elapsed = watch_.milliseconds() / 1000, left = elapsed / static_cast<double>(done) * static_cast<double>(total_ - done);
     constexpr std::size_t width = 24;
     const std::size_t full = done * width / std::max<std::size_t>(total_, 1);
-    fmt::print(stderr, "\r\033[K[{}{}] {}/{}, {:.0f} s left: {:.60}", std::string(full, '#'), std::string(width - full, '.'),
-               done, total_, left, what);
+    fmt::print(stderr, "\r\033[K[{}{}] {}/{}, {:.0f} s left: {:.60}", std::string(full, '#'), std::string(width - full, '.'), done, total_,
+               left, what);
     if (done == total_) fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);
   }
@@ -112,8 +107,7 @@ void print_json(const AotReport& report) {
     if (!r.error.empty()) kernel["error"] = r.error;
     document["kernels"].push_back(std::move(kernel));
   }
-  for (const AotStatus status :
-       {AotStatus::compiled, AotStatus::cached, AotStatus::missing, AotStatus::rejected, AotStatus::failed})
+  for (const AotStatus status : {AotStatus::compiled, AotStatus::cached, AotStatus::missing, AotStatus::rejected, AotStatus::failed})
     document["counts"][std::string(to_string(status))] = report.count(status);
   document["events"] = report.events;
   document["seconds"] = report.seconds;
@@ -166,17 +160,14 @@ int run_aot_command(const AotCommand& command, std::vector<std::string> invocati
   if (!command.ninja.empty() || !command.slurm.empty()) return 0;
 
   ProgressLine line(kernels.size(), command.quiet || command.dry_run);
-  AotOptions options{
-      .output = command.output, .workers = worker_options(compile.environment), .progress = {}, .dry_run = command.dry_run};
+  AotOptions options{.output = command.output, .workers = worker_options(compile.environment), .progress = {}, .dry_run = command.dry_run};
   options.trust_shared = compile.environment.cache_trust_shared;
   if (!compile.environment.cache_dir.empty()) options.notes = compile.environment.cache_dir / "hosts";
   if (command.jobs != 0) options.workers.count = command.jobs;
   options.progress = [&](std::size_t done, const AotResult& latest) { line.show(done, latest); };
   const AotReport report = run_aot(kernels, options);
-  if (command.json)
-    print_json(report);
-  else if (!command.quiet || !report.complete())
-    print_text(report, command.dry_run);
+  if (command.json) print_json(report);
+  else if (!command.quiet || !report.complete()) print_text(report, command.dry_run);
   if (command.dry_run) return 0;
   if (report.complete() && !command.stamp.empty()) write_script(command.stamp, "", false);
   return report.complete() ? 0 : 1;

@@ -1,7 +1,7 @@
 // aot_main: `kiln aot` and the programs that users make of their own specs: options, output, exit codes.
 #pragma once
-#include "gen/spec/spec.h"
 #include "gen/plan/target.h"
+#include "gen/spec/spec.h"
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,5 +32,5 @@ int aot_main(int argc, char** argv, const SpecList& specs);
 } // namespace kiln
 
 // The same as one line. `list`: a function that takes a const kiln::Target& and returns std::vector<kiln::KernelSpec>.
-#define KILN_AOT_MAIN(list)                                                                                                      \
+#define KILN_AOT_MAIN(list)                                                                                                                \
   int main(int argc, char** argv) { return kiln::aot_main(argc, argv, list); }

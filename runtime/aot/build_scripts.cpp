@@ -39,21 +39,20 @@ std::string ninja_script(const AotCommandLine& command, const std::vector<AotKer
                                  "  description = $title\n\n",
                                  kernels.size(), ninja_value(shell_command(command)));
   for (const AotKernel& kernel : kernels)
-    text += fmt::format("build stamps/{}: kernel | {}\n  id = {}\n  title = {} {}\n", kernel.id,
-                        ninja_path(command.words.front()), kernel.id, ninja_value(kernel.title), kernel.request.arch);
+    text += fmt::format("build stamps/{}: kernel | {}\n  id = {}\n  title = {} {}\n", kernel.id, ninja_path(command.words.front()),
+                        kernel.id, ninja_value(kernel.title), kernel.request.arch);
   return text;
 }
 
 std::string slurm_script(const AotCommandLine& command, std::size_t kernels, int shards) {
-  return fmt::format(
-      "#!/bin/bash\n"
-      "# Made by --emit-slurm: {} kernels in {} tasks. An interrupted array is submitted again and goes on where it was.\n"
-      "#SBATCH --job-name=kiln-aot\n"
-      "#SBATCH --array=1-{}\n"
-      "#SBATCH --ntasks=1\n"
-      "set -euo pipefail\n"
-      "exec {} --shard \"${{SLURM_ARRAY_TASK_ID}}/{}\" -j \"${{SLURM_CPUS_PER_TASK:-1}}\"\n",
-      kernels, shards, shards, shell_command(command), shards);
+  return fmt::format("#!/bin/bash\n"
+                     "# Made by --emit-slurm: {} kernels in {} tasks. An interrupted array is submitted again and goes on where it was.\n"
+                     "#SBATCH --job-name=kiln-aot\n"
+                     "#SBATCH --array=1-{}\n"
+                     "#SBATCH --ntasks=1\n"
+                     "set -euo pipefail\n"
+                     "exec {} --shard \"${{SLURM_ARRAY_TASK_ID}}/{}\" -j \"${{SLURM_CPUS_PER_TASK:-1}}\"\n",
+                     kernels, shards, shards, shell_command(command), shards);
 }
 
 } // namespace kiln

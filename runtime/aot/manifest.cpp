@@ -54,8 +54,7 @@ std::vector<std::string> range_values(const Line& line, const std::string& name,
   std::vector<std::string> values;
   for (std::int64_t at = from; at <= to; at = times != 0 ? at * times : at + step) {
     values.push_back(std::to_string(at));
-    if (values.size() > most_values)
-      fail(line, fmt::format("the range {} has more than {} values", name, most_values), "make it smaller");
+    if (values.size() > most_values) fail(line, fmt::format("the range {} has more than {} values", name, most_values), "make it smaller");
   }
   return values;
 }
@@ -106,7 +105,8 @@ std::int64_t integer(const Line& line, const std::string& name, const std::strin
 
 DType dtype(const Line& line, const std::string& name, const std::string& value) {
   if (const std::optional<DType> type = parse_dtype(value)) return *type;
-  fail(line, fmt::format("{} is \"{}\", which is no type", name, value), "use a type such as f16, bf16, f32, e4m3fn, e4m3fnuz, or fp8 for the architecture's own");
+  fail(line, fmt::format("{} is \"{}\", which is no type", name, value),
+       "use a type such as f16, bf16, f32, e4m3fn, e4m3fnuz, or fp8 for the architecture's own");
 }
 
 bool boolean(const Line& line, const std::string& name, const std::string& value) {
@@ -118,26 +118,16 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
   CatalogOptions options;
   options.fp8 = target.fp8();
   for (const auto& [name, value] : combination) {
-    if (name == "cols")
-      options.cols = integer(line, name, value);
-    else if (name == "group")
-      options.group = integer(line, name, value);
-    else if (name == "m")
-      options.m = integer(line, name, value);
-    else if (name == "n")
-      options.n = integer(line, name, value);
-    else if (name == "k")
-      options.k = integer(line, name, value);
-    else if (name == "preshuffled")
-      options.preshuffled = boolean(line, name, value);
-    else if (name == "dtype")
-      options.dtype = dtype(line, name, value);
-    else if (name == "fp8")
-      options.fp8 = dtype(line, name, value);
-    else if (name == "dynamic_scale")
-      options.dynamic_scale = boolean(line, name, value);
-    else if (name == "in_place")
-      options.in_place = boolean(line, name, value);
+    if (name == "cols") options.cols = integer(line, name, value);
+    else if (name == "group") options.group = integer(line, name, value);
+    else if (name == "m") options.m = integer(line, name, value);
+    else if (name == "n") options.n = integer(line, name, value);
+    else if (name == "k") options.k = integer(line, name, value);
+    else if (name == "preshuffled") options.preshuffled = boolean(line, name, value);
+    else if (name == "dtype") options.dtype = dtype(line, name, value);
+    else if (name == "fp8") options.fp8 = dtype(line, name, value);
+    else if (name == "dynamic_scale") options.dynamic_scale = boolean(line, name, value);
+    else if (name == "in_place") options.in_place = boolean(line, name, value);
     else
       fail(line, fmt::format("the catalogue has no option \"{}\"", name),
            "use cols, m, n, k, dtype, fp8, group, dynamic_scale, in_place, preshuffled, set, arch");
@@ -184,8 +174,8 @@ std::string content_of(const Line& line, const std::filesystem::path& file) {
   return text.str();
 }
 
-void expand(const Line& line, const std::filesystem::path& folder, const std::vector<std::string>& archs,
-            const CompileOptions& options, std::vector<AotKernel>& kernels) {
+void expand(const Line& line, const std::filesystem::path& folder, const std::vector<std::string>& archs, const CompileOptions& options,
+            std::vector<AotKernel>& kernels) {
   const int kinds = line.json.contains("catalog") + line.json.contains("spec") + line.json.contains("spec_file");
   if (kinds != 1) fail(line, fmt::format("it has {} of catalog, spec and spec_file", kinds), "give exactly one");
   std::vector<std::string> for_archs = strings_of(line, "arch");
@@ -233,8 +223,7 @@ void keep_first_of_equal(std::vector<AotKernel>& kernels) {
 }
 
 std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& name, const std::filesystem::path& folder,
-                                      const std::vector<std::string>& archs, const CompileOptions& options,
-                                      const LogFunction& log) {
+                                      const std::vector<std::string>& archs, const CompileOptions& options, const LogFunction& log) {
   std::vector<AotKernel> kernels;
   std::istringstream stream{std::string(text)};
   int number = 0;

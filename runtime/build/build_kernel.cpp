@@ -1,7 +1,7 @@
 // build_kernel: the whole way from a spec to a code object that keeps its ISA contract, with the time of every stage.
 #include "runtime/build/build_kernel.h"
-#include "gen/families/schedule.h"
 #include "gen/families/common/family.h"
+#include "gen/families/schedule.h"
 #include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
 #include "runtime/stopwatch.h"
@@ -55,9 +55,8 @@ BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const Com
       rejected.push_back({schedule, std::move(seen.report)});
       continue;
     }
-    return {
-        plan, schedule, std::move(source), std::move(object), std::move(seen.facts), std::move(seen.report), std::move(rejected),
-        times};
+    return {plan, schedule, std::move(source), std::move(object), std::move(seen.facts), std::move(seen.report), std::move(rejected),
+            times};
   }
   throw RejectedError(plan.spec.name(), target.arch(), std::move(rejected));
 }

@@ -2,8 +2,8 @@
 #pragma once
 #include "gen/error.h"
 #include "gen/families/schedule.h"
-#include "isa_checks/verdict/expectations.h"
 #include "isa_checks/analysis/facts.h"
+#include "isa_checks/verdict/expectations.h"
 #include "runtime/compile/compile.h"
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
 // inspect: what the compiler made of a kernel, read from its code object.
 #include "runtime/build/inspect.h"
 #include "gen/error.h"
-#include "isa_checks/object/code_object.h"
-#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/analysis/kernel_analysis.h"
+#include "isa_checks/decode/disassembler.h"
+#include "isa_checks/object/code_object.h"
 #include <fmt/format.h>
 #include <set>
 
@@ -13,8 +13,7 @@ namespace {
 const isa::Kernel& named_kernel(const isa::CodeObject& file, const CodeObject& object) {
   const isa::Kernel* kernel = file.find(object.name);
   if (kernel == nullptr)
-    throw InternalError(
-        fmt::format("the code object of {} for {} has no kernel of that name", object.name, object.arch));
+    throw InternalError(fmt::format("the code object of {} for {} has no kernel of that name", object.name, object.arch));
   return *kernel;
 }
 
@@ -59,12 +58,11 @@ std::string assembly(const CodeObject& object) {
   for (const isa::Instruction& instruction : code)
     if (instruction.branch_target) labels.insert(*instruction.branch_target);
 
-  std::string text = fmt::format("; {} for {}: {} instructions, {} bytes; {}, {}\n{}:\n", object.name, file.target_id(),
-                                 code.size(), kernel.code.size(), object.compiler, object.llvm, object.name);
+  std::string text = fmt::format("; {} for {}: {} instructions, {} bytes; {}, {}\n{}:\n", object.name, file.target_id(), code.size(),
+                                 kernel.code.size(), object.compiler, object.llvm, object.name);
   for (const isa::Instruction& instruction : code) {
     if (labels.contains(instruction.address)) text += fmt::format("L{:x}:\n", instruction.address);
-    const std::string target =
-        instruction.branch_target ? fmt::format(" -> L{:x}", *instruction.branch_target) : std::string();
+    const std::string target = instruction.branch_target ? fmt::format(" -> L{:x}", *instruction.branch_target) : std::string();
     text += fmt::format("  {:<60} ; {:x}{}\n", instruction.text, instruction.address, target);
   }
   return text;
@@ -79,8 +77,7 @@ std::map<int, std::uint32_t> global_widths(const isa::KernelFacts& facts, isa::M
 
 std::map<int, std::uint32_t> lds_widths(const isa::KernelFacts& facts) {
   std::map<int, std::uint32_t> sum;
-  for (const isa::MemoryDirection direction :
-       {isa::MemoryDirection::load, isa::MemoryDirection::store, isa::MemoryDirection::atomic})
+  for (const isa::MemoryDirection direction : {isa::MemoryDirection::load, isa::MemoryDirection::store, isa::MemoryDirection::atomic})
     add(sum, facts.widths(isa::MemorySpace::lds, direction));
   return sum;
 }

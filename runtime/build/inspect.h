@@ -1,7 +1,7 @@
 // inspect: what the compiler made of a kernel, read from its code object.
 #pragma once
-#include "isa_checks/verdict/expectations.h"
 #include "isa_checks/analysis/facts.h"
+#include "isa_checks/verdict/expectations.h"
 #include "runtime/compile/compile.h"
 #include <cstdint>
 #include <map>

@@ -16,8 +16,7 @@ CachedKernel checked(const KernelRequest& request, const EntryFiles& files) {
       throw CorruptEntry(fmt::format("it is the kernel {} for {}", kernel.name, kernel.arch));
     return kernel;
   } catch (const CorruptEntry& error) {
-    throw InternalError(
-        fmt::format("the compile of {} for {} gave no entry of it: {}", kernel_name(request), request.arch, error.what()));
+    throw InternalError(fmt::format("the compile of {} for {} gave no entry of it: {}", kernel_name(request), request.arch, error.what()));
   }
 }
 
@@ -54,24 +53,18 @@ CacheOptions cache_options(const Environment& environment) {
 
 std::string_view to_string(Origin origin) {
   switch (origin) {
-  case Origin::memory:
-    return "memory";
-  case Origin::folder:
-    return "folder";
-  case Origin::layer:
-    return "layer";
-  case Origin::remote:
-    return "remote";
-  case Origin::compiled:
-    break;
+  case Origin::memory: return "memory";
+  case Origin::folder: return "folder";
+  case Origin::layer: return "layer";
+  case Origin::remote: return "remote";
+  case Origin::compiled: break;
   }
   return "compiled";
 }
 
-KernelCache::KernelCache(CacheOptions options, std::shared_ptr<EventLog> events,
-                         std::function<std::string(const Environment&)> identity)
-    : events_(std::move(events)), layers_(make_layers(options, events_)), own_(own_folder(layers_)),
-      identity_source_(std::move(identity)), memo_(notes_folder(options, own_)) {}
+KernelCache::KernelCache(CacheOptions options, std::shared_ptr<EventLog> events, std::function<std::string(const Environment&)> identity)
+    : events_(std::move(events)), layers_(make_layers(options, events_)), own_(own_folder(layers_)), identity_source_(std::move(identity)),
+      memo_(notes_folder(options, own_)) {}
 
 KernelCache::~KernelCache() = default;
 
@@ -136,7 +129,7 @@ std::optional<Found> KernelCache::find_in_folder(Lookup& lookup) {
 Found KernelCache::find_or_make(const KernelRequest& request, const std::function<EntryFiles()>& make) {
   Lookup lookup = look_up(request);
   if (auto found = find(lookup)) return std::move(*found);
-  const auto claimed = claim(lookup); // held to the end: others wait for what we publish
+  const auto claimed = claim(lookup);                                // held to the end: others wait for what we publish
   if (auto found = find_in_folder(lookup)) return std::move(*found); // somebody was faster
   const EntryFiles files = make();
   CachedKernel kernel = checked(request, files);

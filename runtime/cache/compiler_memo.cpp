@@ -1,9 +1,9 @@
 // CompilerMemo: the compiler's identity without loading the compiler.
 // The note is lines of text: the identity, then "PATH\tSTAMP" for each file that it depends on.
 #include "runtime/cache/compiler_memo.h"
-#include "runtime/digest.h"
 #include "runtime/cache/folder/process_mark.h"
 #include "runtime/compile/compile.h"
+#include "runtime/digest.h"
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -13,15 +13,16 @@ namespace {
 constexpr const char* loader_cache = "/etc/ld.so.cache";
 
 std::string stamp(const std::string& path) {
-  struct stat s {};
+  struct stat s{};
   if (stat(path.c_str(), &s) != 0) return "none";
   return fmt::format("{}:{}:{}:{}.{}:{}.{}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_ctim.tv_sec,
                      s.st_ctim.tv_nsec);
 }
 
 std::string note_name(const Environment& environment) {
-  const std::string settings = fmt::format("{}\n{}\n{}\n{}\n{}", to_string(environment.compiler), environment.hiprtc_path,
-                                           environment.comgr_path, environment.library_path + "\n" + environment.preload, stamp(loader_cache));
+  const std::string settings =
+      fmt::format("{}\n{}\n{}\n{}\n{}", to_string(environment.compiler), environment.hiprtc_path, environment.comgr_path,
+                  environment.library_path + "\n" + environment.preload, stamp(loader_cache));
   return "compiler-" + sha256(settings).substr(0, 16);
 }
 

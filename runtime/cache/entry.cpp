@@ -1,8 +1,8 @@
 // CachedKernel and the files of an entry: meta.json is written and read here, and nowhere else.
 #include "runtime/cache/entry.h"
 #include "isa_checks/target/target_table.h"
-#include "runtime/digest.h"
 #include "runtime/cache/json.h"
+#include "runtime/digest.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -79,8 +79,8 @@ Launch launch_of(const Json& json) {
 
 Json argument_json(const KernelArgument& argument) {
   const auto& [argument_name, kind, dtype, tensor, offset, size, alignment] = argument;
-  return {{"name", argument_name}, {"kind", to_string(kind)}, {"dtype", to_string(dtype)},  {"tensor", tensor},
-          {"offset", offset},      {"size", size},       {"alignment", alignment}};
+  return {{"name", argument_name}, {"kind", to_string(kind)}, {"dtype", to_string(dtype)}, {"tensor", tensor}, {"offset", offset},
+          {"size", size},          {"alignment", alignment}};
 }
 
 ArgumentKind kind_of(const std::string& word) {
@@ -109,8 +109,7 @@ void check_file(const Json& meta, const char* file, const std::string& bytes) {
   const Json& facts = meta.at("files").at(file);
   const auto size = facts.at("bytes").get<std::uint64_t>();
   if (size != bytes.size()) throw CorruptEntry(fmt::format("{} has {} bytes instead of {}", file, bytes.size(), size));
-  if (facts.at("sha256").get<std::string>() != sha256(bytes))
-    throw CorruptEntry(fmt::format("{} does not have its checksum", file));
+  if (facts.at("sha256").get<std::string>() != sha256(bytes)) throw CorruptEntry(fmt::format("{} does not have its checksum", file));
 }
 
 CacheKey key_of(const Json& meta) {
@@ -200,10 +199,8 @@ CachedKernel read_entry(std::string meta, std::string object, const CacheKey* ex
     const Json json = head_of(meta);
     CachedKernel kernel;
     kernel.key = key_of(json);
-    if (expected != nullptr)
-      check_key(kernel.key, *expected);
-    else if (kernel.key.hex != digest_of(kernel.key.fields))
-      throw CorruptEntry("its key is not the digest of its fields");
+    if (expected != nullptr) check_key(kernel.key, *expected);
+    else if (kernel.key.hex != digest_of(kernel.key.fields)) throw CorruptEntry("its key is not the digest of its fields");
     kernel.name = json.at("kernel").get<std::string>();
     kernel.arch = json.at("arch").get<std::string>();
     check_file(json, object_file, object);

@@ -15,15 +15,15 @@ struct CachedKernel {
   std::vector<KernelArgument> arguments;
   Launch launch;
   std::int64_t workspace_bytes = 0; // as KernelSource has it
-  std::string object; // the code object, an ELF file
-  std::string meta;   // meta.json: all of the above, ISA facts, verdict, schedule, checksums
+  std::string object;               // the code object, an ELF file
+  std::string meta;                 // meta.json: all of the above, ISA facts, verdict, schedule, checksums
 };
 
 // As they lie in the folder of an entry. Equal kernels give equal bytes: no path, no time, no machine is in them.
 struct EntryFiles {
-  std::string meta;   // meta.json
-  std::string object; // kernel.co
-  std::string source; // kernel.hip, self-contained
+  std::string meta;           // meta.json
+  std::string object;         // kernel.co
+  std::string source;         // kernel.hip, self-contained
   std::string signature = {}; // signature, of meta.json and so of all of them (sign.h); empty: it is not signed
 };
 inline constexpr const char *meta_file = "meta.json", *object_file = "kernel.co", *source_file = "kernel.hip",

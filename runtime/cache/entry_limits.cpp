@@ -54,8 +54,7 @@ void check_launch(const Launch& launch, const isa::TargetFacts& target) {
 void check_launchable(const CachedKernel& kernel) {
   const isa::TargetFacts* target = isa::find_target(kernel.arch);
   if (target == nullptr) refuse(fmt::format("it is for {}", kernel.arch));
-  if (kernel.name != kernel_name(field_of(kernel.key, "spec")))
-    refuse(fmt::format("its kernel is {}, not that of its spec", kernel.name));
+  if (kernel.name != kernel_name(field_of(kernel.key, "spec"))) refuse(fmt::format("its kernel is {}, not that of its spec", kernel.name));
   if (kernel.arch != field_of(kernel.key, "arch")) refuse(fmt::format("it is for {}, and its key for another", kernel.arch));
   check_arguments(kernel);
   check_launch(kernel.launch, *target);

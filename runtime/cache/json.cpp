@@ -18,8 +18,7 @@ nlohmann::ordered_json parse_json(std::string_view text, std::string_view end) {
     } else if (c == '"') {
       quoted = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > most_depth)
-        throw nlohmann::json::parse_error::create(101, at, "nests deeper than 32 levels", nullptr);
+      if (++depth > most_depth) throw nlohmann::json::parse_error::create(101, at, "nests deeper than 32 levels", nullptr);
     } else if (c == ']' || c == '}') {
       --depth;
     }

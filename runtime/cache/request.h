@@ -1,7 +1,7 @@
 // KernelRequest: all that decides which code comes out of Kiln, and CacheKey, its name in a cache.
 #pragma once
-#include "gen/spec/spec.h"
 #include "gen/plan/target.h"
+#include "gen/spec/spec.h"
 #include "runtime/compile/compile.h"
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // Artifacts: what `kiln compile --emit` shows of one kernel for one architecture.
 #include "runtime/cli/artifacts.h"
-#include "gen/families/schedule.h"
 #include "gen/error.h"
+#include "gen/families/schedule.h"
 #include "gen/plan/plan.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
@@ -17,8 +17,7 @@ struct Word {
   const char *word, *file_ending;
 };
 constexpr Word words[] = {{"spec", "kiln"}, {"plan", "plan.txt"}, {"schedule", "schedule.txt"}, {"source", "hip"},
-                          {"object", "co"}, {"asm", "s"},         {"facts", "facts.txt"},
-                          {"report", "report.txt"}};
+                          {"object", "co"}, {"asm", "s"},         {"facts", "facts.txt"},       {"report", "report.txt"}};
 
 } // namespace
 
@@ -43,8 +42,7 @@ Production produce(const KernelSpec& spec, const Target& target, std::span<const
   const auto last = std::ranges::max(wanted);
   const auto add = [&](Artifact artifact, std::string bytes, nlohmann::ordered_json json) {
     if (std::ranges::find(wanted, artifact) == wanted.end()) return;
-    production.emitted.push_back(
-        {artifact, words[static_cast<std::size_t>(artifact)].file_ending, std::move(bytes), std::move(json)});
+    production.emitted.push_back({artifact, words[static_cast<std::size_t>(artifact)].file_ending, std::move(bytes), std::move(json)});
   };
   const auto add_text = [&](Artifact artifact, const std::string& text) { add(artifact, text, text); };
 
@@ -73,8 +71,7 @@ Production produce(const KernelSpec& spec, const Target& target, std::span<const
   add_text(Artifact::schedule, to_text(built.schedule));
   add_text(Artifact::source, self_contained(built.source));
   add(Artifact::object, {built.object.bytes.begin(), built.object.bytes.end()}, built.object.bytes.size());
-  if (std::ranges::find(wanted, Artifact::assembly) != wanted.end())
-    add_text(Artifact::assembly, assembly(built.object));
+  if (std::ranges::find(wanted, Artifact::assembly) != wanted.end()) add_text(Artifact::assembly, assembly(built.object));
   add(Artifact::facts, isa::to_text(built.facts), nlohmann::ordered_json::parse(isa::to_json(built.facts)));
   add(Artifact::report, isa::to_text(built.report), nlohmann::ordered_json::parse(isa::to_json(built.report)));
   return production;

@@ -1,7 +1,7 @@
 // Artifacts: what `kiln compile --emit` shows of one kernel for one architecture.
 #pragma once
-#include "gen/spec/spec.h"
 #include "gen/plan/target.h"
+#include "gen/spec/spec.h"
 #include "runtime/compile/compile.h"
 #include <nlohmann/json.hpp>
 #include <span>

@@ -39,7 +39,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 }
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
-  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.dynamic_scale || choice.in_place || choice.preshuffled) {
+  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.dynamic_scale ||
+      choice.in_place || choice.preshuffled) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -54,13 +55,14 @@ KernelSpec spec_of_file(const KernelChoice& choice) {
 } // namespace
 
 void add_kernel_options(CLI::App& app, KernelChoice& choice) {
-  app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")
-      ->required();
+  app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")->required();
   app.add_option("--cols", choice.cols, "Columns of a row (4096)");
   app.add_option("--m", choice.m, "The most rows of a, of gemm entries (16)");
   app.add_option("--n", choice.n, "Rows of b, of gemm entries (4096)");
   app.add_option("--k", choice.k, "Columns of a and b, of gemm entries (4096)");
-  app.add_option("--dtype", choice.dtype, "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also i8 or an fp8 type; fp8 is the target's own");
+  app.add_option(
+      "--dtype", choice.dtype,
+      "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also i8 or an fp8 type; fp8 is the target's own");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
   app.add_option("--group", choice.group, "Elements a scale, of group_quant, group_dequant and gemm_w4a16 (128)");
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
@@ -72,7 +74,8 @@ KernelSpec chosen_spec(const KernelChoice& choice, const Target& target) {
   std::error_code error;
   if (!in_catalog(choice.kernel) && std::filesystem::exists(choice.kernel, error)) return spec_of_file(choice);
   if (choice.kernel.find_first_of("/.") != std::string::npos) // no name of the catalogue has these
-    throw UserError(fmt::format("file '{}'", choice.kernel), "there is none", "name a file with the text of a spec, or an entry of kiln list");
+    throw UserError(fmt::format("file '{}'", choice.kernel), "there is none",
+                    "name a file with the text of a spec, or an entry of kiln list");
   return catalog_spec(choice.kernel, catalog_options(choice, target));
 }
 
@@ -89,7 +92,8 @@ std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& 
     std::vector<std::string> names;
     for (const Dim& dim : spec.dynamic_dims()) names.push_back(dim.name());
     if (std::ranges::find(names, setting.substr(0, equals)) == names.end())
-      throw UserError(subject, fmt::format("'{}' has no such run-time size", spec.name()), fmt::format("use one of {}", fmt::join(names, ", ")));
+      throw UserError(subject, fmt::format("'{}' has no such run-time size", spec.name()),
+                      fmt::format("use one of {}", fmt::join(names, ", ")));
     sizes[setting.substr(0, equals)] = size;
   }
   return sizes;

@@ -1,7 +1,7 @@
 // KernelChoice: NAME|FILE and the options of the catalogue, as the command line gives them.
 #pragma once
-#include "gen/spec/spec.h"
 #include "gen/plan/target.h"
+#include "gen/spec/spec.h"
 #include <CLI/CLI.hpp>
 #include <map>
 #include <optional>

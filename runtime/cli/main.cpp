@@ -24,8 +24,7 @@ void require_command(const std::vector<cli::Command>& commands, int argc, char**
   std::vector<std::string> names;
   for (const cli::Command& command : commands) names.push_back(command.app->get_name());
   if (std::ranges::find(names, argv[1]) != names.end()) return;
-  throw UserError("command line", fmt::format("\"{}\" is no command", argv[1]),
-                  fmt::format("use one of {}", fmt::join(names, ", ")));
+  throw UserError("command line", fmt::format("\"{}\" is no command", argv[1]), fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
 int run_parsed(const std::vector<cli::Command>& commands) {
@@ -54,10 +53,9 @@ int run_parsed(const std::vector<cli::Command>& commands) {
 int main(int argc, char** argv) {
   CLI::App root("Kiln: HIP kernels for AMD Instinct GPUs, planned, emitted, compiled and inspected", "kiln");
   root.require_subcommand(1);
-  const std::vector<cli::Command> commands{
-      cli::make_list(root), cli::make_compile(root), cli::make_eval(root), cli::make_run(root),   cli::make_demo(root),
-      cli::make_env(root),  cli::make_cache(root),   cli::make_aot(root),  cli::make_bench(root), cli::make_doctor(root),
-      cli::make_predict(root)};
+  const std::vector<cli::Command> commands{cli::make_list(root),  cli::make_compile(root), cli::make_eval(root),   cli::make_run(root),
+                                           cli::make_demo(root),  cli::make_env(root),     cli::make_cache(root),  cli::make_aot(root),
+                                           cli::make_bench(root), cli::make_doctor(root),  cli::make_predict(root)};
   try {
     require_command(commands, argc, argv);
     root.parse(argc, argv);

@@ -21,8 +21,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   stream.close();
   if (!stream) {
-    throw EnvironmentError(path.string(),
-                           fmt::format("{} bytes could not be written: {}", bytes.size(), std::strerror(errno)),
+    throw EnvironmentError(path.string(), fmt::format("{} bytes could not be written: {}", bytes.size(), std::strerror(errno)),
                            "name a folder that you may write, with enough room");
   }
 }

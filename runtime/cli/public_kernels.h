@@ -1,4 +1,5 @@
-// Executed instructions of public kernels, counted once on the CPU model as Kiln's are: what `kiln demo` and `./dev bench isa` print beside.
+// Executed instructions of public kernels, counted once on the CPU model as Kiln's are: what `kiln demo` and `./dev bench isa` print
+// beside.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -14,7 +15,8 @@ struct PublicKernel {
 // checked. docs/measurements.md says more. Empty for other entries.
 inline std::vector<PublicKernel> public_kernels(std::string_view entry) {
   if (entry == "add_rmsnorm_quant")
-    return {{"Hugging Face", 247, 239}, {"vLLM", 234, 237}, {"aiter", 331, 324}, {"Triton, 4 warps", 89, 384}, {"Triton, 16 warps", 128, 427}};
+    return {
+        {"Hugging Face", 247, 239}, {"vLLM", 234, 237}, {"aiter", 331, 324}, {"Triton, 4 warps", 89, 384}, {"Triton, 16 warps", 128, 427}};
   if (entry == "swiglu_quant") return {{"Hugging Face", 319, 319}, {"vLLM", 1233, 1233}, {"aiter", 199, 201}, {"Triton", 191, 477}};
   return {};
 }

@@ -25,7 +25,8 @@ template <typename Number> Number parse(const std::string& argument, std::string
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UserError("--arg " + argument, fmt::format("\"{}\" is not a number that fits", text), "write i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
+    throw UserError("--arg " + argument, fmt::format("\"{}\" is not a number that fits", text),
+                    "write i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
   return number;
 }
 
@@ -59,7 +60,8 @@ Argument parse_argument(const std::string& text, exec::Memory& memory) {
   }
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-    throw UserError("--arg " + text, "it is none of the kinds of arguments", "write NAME=FILE, zeros:BYTES, i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
+    throw UserError("--arg " + text, "it is none of the kinds of arguments",
+                    "write NAME=FILE, zeros:BYTES, i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
   const std::string file = text.substr(equals + 1), contents = read_file(file);
   return buffer(memory, text.substr(0, equals), contents, contents.size(), file);
 }
@@ -92,7 +94,8 @@ std::vector<std::byte> argument_block(const isa::Kernel& kernel, const std::vect
 
 exec::Grid grid_of(const ObjectRun& request) {
   if (request.grid.empty() || request.grid.size() > 3 || std::ranges::find(request.grid, 0U) != request.grid.end())
-    throw UserError("--grid", fmt::format("{} numbers were given, or one of them is 0", request.grid.size()), "give workgroups as X, X,Y or X,Y,Z");
+    throw UserError("--grid", fmt::format("{} numbers were given, or one of them is 0", request.grid.size()),
+                    "give workgroups as X, X,Y or X,Y,Z");
   if (request.block == 0) throw UserError("--block", "a workgroup of 0 work items", "give the work items of a workgroup");
   exec::Grid grid;
   std::ranges::copy(request.grid, grid.workgroups.begin());

@@ -89,8 +89,7 @@ std::string to_text(const exec::ExecResult& result) {
     text += fmt::format("bytes of loads in flight at s_waitcnt: {:.0f} on average, {} at most (of a wave)\n", s.mean_in_flight(),
                         s.in_flight_peak);
   text += fmt::format("lanes active {:.1f}%", 100 * s.lanes_active());
-  if (s.lds_cycles != 0)
-    text += fmt::format("; LDS bank passes {}, {} of them for conflicts", s.lds_cycles, s.lds_cycles - s.lds_ideal);
+  if (s.lds_cycles != 0) text += fmt::format("; LDS bank passes {}, {} of them for conflicts", s.lds_cycles, s.lds_cycles - s.lds_ideal);
   return text + "\n";
 }
 
@@ -124,8 +123,7 @@ nlohmann::ordered_json to_json(const exec::ExecResult& result) {
                               {"lines128", c.lines128}});
   json["lds"] = {{"bank_passes", s.lds_cycles}, {"bank_passes_without_conflicts", s.lds_ideal}};
   json["lanes_active"] = s.lanes_active();
-  json["in_flight"] = {
-      {"mean_bytes", s.mean_in_flight()}, {"peak_bytes", s.in_flight_peak}, {"waits", nlohmann::ordered_json::array()}};
+  json["in_flight"] = {{"mean_bytes", s.mean_in_flight()}, {"peak_bytes", s.in_flight_peak}, {"waits", nlohmann::ordered_json::array()}};
   for (const exec::InstructionProfile& i : result.instructions)
     if (i.cls == InstClass::wait && i.counters.executed != 0)
       json["in_flight"]["waits"].push_back(

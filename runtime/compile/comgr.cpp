@@ -39,10 +39,8 @@ struct Numbers {
   int hip, none, llvm_ir;                                // languages
   int source_to_bitcode, bitcode_to_object, link_object; // actions
 };
-constexpr Numbers interface_2{
-    .hip = 4, .none = 0, .llvm_ir = 5, .source_to_bitcode = 2, .bitcode_to_object = 6, .link_object = 9};
-constexpr Numbers interface_3{
-    .hip = 3, .none = 0, .llvm_ir = 4, .source_to_bitcode = 2, .bitcode_to_object = 4, .link_object = 7};
+constexpr Numbers interface_2{.hip = 4, .none = 0, .llvm_ir = 5, .source_to_bitcode = 2, .bitcode_to_object = 6, .link_object = 9};
+constexpr Numbers interface_3{.hip = 3, .none = 0, .llvm_ir = 4, .source_to_bitcode = 2, .bitcode_to_object = 4, .link_object = 7};
 
 LibraryRequest request(const std::string& path) {
   return {.subject = "comgr",
@@ -94,18 +92,15 @@ void add(const DynamicLibrary& library, const Owned& set, int kind, std::string_
   Handle handle{};
   check(library, library.function<CreateDataFn>("amd_comgr_create_data")(kind, &handle), "amd_comgr_create_data");
   const Owned data(library, handle, "amd_comgr_release_data");
-  check(library, library.function<SetDataFn>("amd_comgr_set_data")(handle, bytes.size(), bytes.data()),
-        "amd_comgr_set_data");
-  check(library, library.function<SetTextFn>("amd_comgr_set_data_name")(handle, std::string(name).c_str()),
-        "amd_comgr_set_data_name");
+  check(library, library.function<SetDataFn>("amd_comgr_set_data")(handle, bytes.size(), bytes.data()), "amd_comgr_set_data");
+  check(library, library.function<SetTextFn>("amd_comgr_set_data_name")(handle, std::string(name).c_str()), "amd_comgr_set_data_name");
   check(library, library.function<SetAddFn>("amd_comgr_data_set_add")(set.get(), handle), "amd_comgr_data_set_add");
 }
 
 // The bytes of all data of one kind in a set, one after the other.
 std::string collect(const DynamicLibrary& library, const Owned& set, int kind) {
   std::size_t count = 0;
-  check(library, library.function<CountFn>("amd_comgr_action_data_count")(set.get(), kind, &count),
-        "amd_comgr_action_data_count");
+  check(library, library.function<CountFn>("amd_comgr_action_data_count")(set.get(), kind, &count), "amd_comgr_action_data_count");
   std::string all;
   for (std::size_t i = 0; i < count; ++i) {
     Handle handle{};
@@ -139,22 +134,18 @@ Owned new_action(const DynamicLibrary& library, const std::string& arch, const S
         "amd_comgr_action_info_set_isa_name");
   std::vector<const char*> options;
   for (const std::string& option : stage.options) options.push_back(option.c_str());
-  check(library,
-        library.function<SetOptionsFn>("amd_comgr_action_info_set_option_list")(handle, options.data(), options.size()),
+  check(library, library.function<SetOptionsFn>("amd_comgr_action_info_set_option_list")(handle, options.data(), options.size()),
         "amd_comgr_action_info_set_option_list");
-  check(library, library.function<SetBoolFn>("amd_comgr_action_info_set_logging")(handle, true),
-        "amd_comgr_action_info_set_logging");
+  check(library, library.function<SetBoolFn>("amd_comgr_action_info_set_logging")(handle, true), "amd_comgr_action_info_set_logging");
   return info;
 }
 
 // Runs one stage on `input` and returns its result set; adds time, log and status to `output`.
-Owned run(const DynamicLibrary& library, const std::string& arch, const Stage& stage, const Owned& input,
-          CompilerOutput& output) {
+Owned run(const DynamicLibrary& library, const std::string& arch, const Stage& stage, const Owned& input, CompilerOutput& output) {
   const Stopwatch watch;
   const Owned info = new_action(library, arch, stage);
   Owned result = new_set(library);
-  const Status status =
-      library.function<ActionFn>("amd_comgr_do_action")(stage.action, info.get(), input.get(), result.get());
+  const Status status = library.function<ActionFn>("amd_comgr_do_action")(stage.action, info.get(), input.get(), result.get());
   output.ok = status == success;
   output.status = fmt::format("{}: {}", stage.name, describe(library, status));
   output.log += collect(library, result, data_kind::log);
@@ -201,15 +192,13 @@ CompilerOutput Comgr::compile(const CompilerInput& input) const {
   const Stage stages[] = {
       {"source to bitcode", numbers.source_to_bitcode, numbers.hip, data_kind::bitcode,
        joined({"-nogpulib", "-nogpuinc", "-Xclang", "-disable-llvm-passes"}, input.options)},
-      {"bitcode to object", numbers.bitcode_to_object, numbers.llvm_ir, data_kind::relocatable,
-       back_end_options(input.options)},
+      {"bitcode to object", numbers.bitcode_to_object, numbers.llvm_ir, data_kind::relocatable, back_end_options(input.options)},
       {"object to executable", numbers.link_object, numbers.none, data_kind::executable, {}},
   };
 
   Owned source = new_set(library_);
   add(library_, source, data_kind::source, input.file_name, input.text);
-  for (const IncludedHeader& header : input.headers)
-    add(library_, source, data_kind::include, header.name, header.text);
+  for (const IncludedHeader& header : input.headers) add(library_, source, data_kind::include, header.name, header.text);
 
   CompilerOutput output;
   Owned bitcode = run(library_, input.arch, stages[0], source, output);

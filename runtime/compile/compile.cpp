@@ -1,7 +1,7 @@
 // compile: HIP text to a code object, through hipRTC or comgr.
 #include "runtime/compile/compile.h"
-#include "gen/error.h"
 #include "gen/emit/templates.h"
+#include "gen/error.h"
 #include "runtime/compile/comgr.h"
 #include "runtime/compile/dump.h"
 #include "runtime/compile/hiprtc.h"
@@ -29,10 +29,8 @@ CompilerParts parts_of(std::string_view kind, const std::string& path) {
   for (const LoadedLibrary& library : loaded_closure({own.substr(0, own.find(".so")) + ".so", "libhiprtc-builtins", "libamd_comgr."})) {
     parts.files.push_back(library.path);
     const std::string build = library.build.substr(0, 12);
-    if (library.path == path)
-      parts.identity += " " + build;
-    else
-      others += fmt::format(", {} {}", library.name, build);
+    if (library.path == path) parts.identity += " " + build;
+    else others += fmt::format(", {} {}", library.name, build);
   }
   parts.identity += others;
   return parts;
@@ -57,18 +55,15 @@ Compiled run_compiler(const Environment& environment, const CompilerInput& input
 
 // A plain clang that stands in the dump's folder repeats the compile with this.
 std::string repeat_command(const CompilerInput& input) {
-  return fmt::format("clang++ -x hip --offload-device-only --offload-arch={} -nogpuinc -I . {} {} -o {}.co\n",
-                     input.arch, fmt::join(input.options, " "), input.file_name,
-                     std::filesystem::path(input.file_name).stem().string());
+  return fmt::format("clang++ -x hip --offload-device-only --offload-arch={} -nogpuinc -I . {} {} -o {}.co\n", input.arch,
+                     fmt::join(input.options, " "), input.file_name, std::filesystem::path(input.file_name).stem().string());
 }
 
 std::vector<DumpFile> dump_files(const CompilerInput& input, const CompilerOutput& output) {
   std::vector<DumpFile> files{{input.file_name, input.text}, {"command.txt", repeat_command(input)}};
-  for (const IncludedHeader& header : input.headers)
-    files.push_back({std::string(header.name), std::string(header.text)});
+  for (const IncludedHeader& header : input.headers) files.push_back({std::string(header.name), std::string(header.text)});
   if (!output.log.empty()) files.push_back({"log.txt", output.log});
-  if (output.ok)
-    files.push_back({std::filesystem::path(input.file_name).replace_extension("co").string(), output.code_object});
+  if (output.ok) files.push_back({std::filesystem::path(input.file_name).replace_extension("co").string(), output.code_object});
   return files;
 }
 
@@ -79,14 +74,12 @@ std::string first_error(const std::string& log) {
   return ": " + log.substr(begin, log.find('\n', at) - begin);
 }
 
-[[noreturn]] void fail(const KernelSource& source, const CompileOptions& options, const CompilerInput& input,
-                       const Compiled& compiled) {
-  const std::string fact = fmt::format("{} did not compile it for {} ({}){}", compiled.identity, input.arch,
-                                       compiled.output.status, first_error(compiled.output.log));
+[[noreturn]] void fail(const KernelSource& source, const CompileOptions& options, const CompilerInput& input, const Compiled& compiled) {
+  const std::string fact = fmt::format("{} did not compile it for {} ({}){}", compiled.identity, input.arch, compiled.output.status,
+                                       first_error(compiled.output.log));
   std::string folder, remedy;
   try {
-    folder = write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch),
-                        dump_files(input, compiled.output))
+    folder = write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch), dump_files(input, compiled.output))
                  .string();
     remedy = fmt::format("read the log, the source and the command that repeats this in {}", folder);
   } catch (const EnvironmentError& error) {
@@ -113,8 +106,7 @@ double total(const std::vector<CompilerStage>& stages) {
 } // namespace
 
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options) {
-  CompilerInput input{
-      .file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
+  CompilerInput input{.file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
   for (const TemplateHeader& header : template_headers()) input.headers.push_back({header.name, header.text});
   if (options.environment.compiler == CompilerKind::hiprtc && options.replace_builtin_header)
     input.headers.push_back(replaced_builtin_header());
@@ -131,8 +123,7 @@ CodeObject compile(const KernelSource& source, const Target& target, const Compi
   const CompilerOutput& output = compiled.output;
   if (!output.ok) fail(source, options, input, compiled);
   if (options.environment.save_temps)
-    write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch),
-               dump_files(input, output));
+    write_dump(dump_folder(options.environment), fmt::format("{}-{}", source.name, input.arch), dump_files(input, output));
   return {.name = source.name,
           .arch = input.arch,
           .bytes = {output.code_object.begin(), output.code_object.end()},

@@ -42,10 +42,8 @@ void remove_dump(const Folder& parent, const std::string& name) {
   if (!folder) return;
   for (const std::string& file : folder.names()) {
     const auto info = folder.look(file);
-    if (info && S_ISDIR(info->st_mode))
-      remove_dump(folder, file); // headers: "common"
-    else if (is_dumped_file(file))
-      folder.remove_file(file);
+    if (info && S_ISDIR(info->st_mode)) remove_dump(folder, file); // headers: "common"
+    else if (is_dumped_file(file)) folder.remove_file(file);
   }
   parent.remove_folder(name);
 }
@@ -89,8 +87,7 @@ void write_file(const Folder& dump, const DumpFile& file) {
 
 } // namespace
 
-std::filesystem::path write_dump(const std::filesystem::path& root, const std::string& name,
-                                 std::span<const DumpFile> files) {
+std::filesystem::path write_dump(const std::filesystem::path& root, const std::string& name, std::span<const DumpFile> files) {
   try {
     const Folder all = Folder::make(root, Trust::sticky, 0700);
     if (!all) fail(root, errno);

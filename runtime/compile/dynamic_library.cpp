@@ -39,9 +39,8 @@ DynamicLibrary::DynamicLibrary(const LibraryRequest& request) : subject_(request
     tried += (tried.empty() ? "" : ", ") + file;
     reasons += fmt::format("{}\n", reason == nullptr ? file.c_str() : reason);
   }
-  const std::string fact = request.given_path.empty()
-                               ? fmt::format("no such library could be loaded (tried {})", tried)
-                               : fmt::format("{} of {} could not be loaded", tried, request.variable);
+  const std::string fact = request.given_path.empty() ? fmt::format("no such library could be loaded (tried {})", tried)
+                                                      : fmt::format("{} of {} could not be loaded", tried, request.variable);
   throw EnvironmentError(subject_, fact, request.remedy, reasons);
 }
 

@@ -22,9 +22,7 @@ public:
   explicit DynamicLibrary(const LibraryRequest& request);
 
   // The address of a C function. Throws EnvironmentError when the library has none of that name.
-  template <typename Function> Function* function(const char* symbol) const {
-    return reinterpret_cast<Function*>(address(symbol));
-  }
+  template <typename Function> Function* function(const char* symbol) const { return reinterpret_cast<Function*>(address(symbol)); }
 
   const std::string& path() const { return path_; } // of the file that was loaded, links resolved
 

@@ -93,8 +93,8 @@ CompilerOutput Hiprtc::compile(const CompilerInput& input) const {
   const std::string arch = "--offload-arch=" + input.arch;
   std::vector<const char*> options{arch.c_str()};
   for (const std::string& option : input.options) options.push_back(option.c_str());
-  const Result result = library_.function<CompileFn>("hiprtcCompileProgram")(
-      program.get(), static_cast<int>(options.size()), options.data());
+  const Result result =
+      library_.function<CompileFn>("hiprtcCompileProgram")(program.get(), static_cast<int>(options.size()), options.data());
 
   CompilerOutput output;
   output.ok = result == success;
@@ -105,9 +105,7 @@ CompilerOutput Hiprtc::compile(const CompilerInput& input) const {
   return output;
 }
 
-IncludedHeader replaced_builtin_header() {
-  return {"hiprtc_runtime.h", "#pragma once\n#define KILN_HIPRTC_HEADER_REPLACED 1\n"};
-}
+IncludedHeader replaced_builtin_header() { return {"hiprtc_runtime.h", "#pragma once\n#define KILN_HIPRTC_HEADER_REPLACED 1\n"}; }
 
 bool honours_replaced_header(const Hiprtc& hiprtc, const std::string& arch) {
   const CompilerInput probe{.file_name = "probe.hip",

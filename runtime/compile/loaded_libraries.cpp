@@ -16,12 +16,38 @@ namespace {
 
 // What these are makes no difference to the code: none is asked what to emit. libm: LLVM folds calls of sin, exp and the like by
 // it, and Kiln's headers call none of them (they name the device's instructions).
-constexpr std::string_view no_makers[] = {
-    "linux-vdso", "ld-linux",  "libc.so",    "libm.so",       "libdl.so",       "libpthread.so", "librt.so",
-    "libgcc_s",   "libstdc++", "libc++",     "libatomic",     "libz.so",        "libzstd",       "liblzma",
-    "libxml2",    "libicu",    "libedit",    "libncurses",    "libtinfo",       "libbsd",        "libmd.so",
-    "libffi",     "libz3",     "libnuma",    "libelf",        "libdrm",         "libasan",       "libubsan",
-    "libtsan",    "libamdhip64", "libhsa-runtime64", "librocprofiler-register"};
+constexpr std::string_view no_makers[] = {"linux-vdso",
+                                          "ld-linux",
+                                          "libc.so",
+                                          "libm.so",
+                                          "libdl.so",
+                                          "libpthread.so",
+                                          "librt.so",
+                                          "libgcc_s",
+                                          "libstdc++",
+                                          "libc++",
+                                          "libatomic",
+                                          "libz.so",
+                                          "libzstd",
+                                          "liblzma",
+                                          "libxml2",
+                                          "libicu",
+                                          "libedit",
+                                          "libncurses",
+                                          "libtinfo",
+                                          "libbsd",
+                                          "libmd.so",
+                                          "libffi",
+                                          "libz3",
+                                          "libnuma",
+                                          "libelf",
+                                          "libdrm",
+                                          "libasan",
+                                          "libubsan",
+                                          "libtsan",
+                                          "libamdhip64",
+                                          "libhsa-runtime64",
+                                          "librocprofiler-register"};
 
 // One of the loader's list, as raw as it is there.
 struct Raw {
@@ -43,8 +69,7 @@ std::string build_id_in_notes(const char* notes, std::size_t size) {
     if (end > size || end <= at) return {};
     if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 && std::memcmp(notes + owner, "GNU", 4) == 0) {
       std::string id;
-      for (std::size_t i = 0; i < header.n_descsz; ++i)
-        id += fmt::format("{:02x}", static_cast<unsigned char>(notes[description + i]));
+      for (std::size_t i = 0; i < header.n_descsz; ++i) id += fmt::format("{:02x}", static_cast<unsigned char>(notes[description + i]));
       return id;
     }
     at = end;
@@ -68,7 +93,7 @@ void read_dynamic(const ElfW(Dyn) * entries, std::uintptr_t base, Raw& raw) {
 int visit(dl_phdr_info* info, std::size_t, void* to) {
   Raw raw{.file = info->dlpi_name == nullptr ? "" : info->dlpi_name, .soname = {}, .build_id = {}, .needed = {}};
   for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const ElfW(Phdr) & segment = info->dlpi_phdr[i];
     const auto address = static_cast<std::uintptr_t>(info->dlpi_addr + segment.p_vaddr);
     if (segment.p_type == PT_NOTE && raw.build_id.empty())
       raw.build_id = build_id_in_notes(reinterpret_cast<const char*>(address), segment.p_memsz);

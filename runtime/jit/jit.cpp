@@ -14,9 +14,7 @@ namespace kiln {
 namespace {
 
 // The name of a request within one Jit, whose architecture and options are fixed.
-std::string memory_key(const KernelRequest& request) {
-  return fmt::format("{}\n{}", request.spec, fmt::join(request.overrides, "\n"));
-}
+std::string memory_key(const KernelRequest& request) { return fmt::format("{}\n{}", request.spec, fmt::join(request.overrides, "\n")); }
 
 std::shared_future<Kernel> ready(const Kernel& kernel) {
   std::promise<Kernel> promise;
@@ -25,8 +23,8 @@ std::shared_future<Kernel> ready(const Kernel& kernel) {
 }
 
 std::exception_ptr never_began(const KernelRequest& request) {
-  return std::make_exception_ptr(Error(fmt::format(
-      "kernel {}: its compile never began: its Jit was destroyed, or could start no thread", kernel_name(request))));
+  return std::make_exception_ptr(
+      Error(fmt::format("kernel {}: its compile never began: its Jit was destroyed, or could start no thread", kernel_name(request))));
 }
 
 } // namespace
@@ -91,11 +89,8 @@ struct Jit::State {
 
   // A place in the table: of an equal spec that is there or on its way, or this asker's own.
   Asked ask(const KernelSpec& spec, const std::vector<std::string>& overrides, FinishedFunction finished) {
-    Asked asked{.spec = spec,
-                .overrides = overrides,
-                .request = kernel_request(spec, target, overrides, options.compile),
-                .key = {},
-                .place = {}};
+    Asked asked{
+        .spec = spec, .overrides = overrides, .request = kernel_request(spec, target, overrides, options.compile), .key = {}, .place = {}};
     asked.key = memory_key(asked.request);
     asked.place = table.take(asked.key, std::move(finished));
     if (asked.place.turn == KernelTable::Turn::joined) ++counters.joined;
@@ -120,10 +115,8 @@ struct Jit::State {
 
   Kernel look_up(const KernelRequest& request) {
     std::optional<Found> found;
-    if (options.policy == JitPolicy::cache_only)
-      found = cache.find(request);
-    else
-      found = cache.find_or_make(request, [&] { return compile(request); });
+    if (options.policy == JitPolicy::cache_only) found = cache.find(request);
+    else found = cache.find_or_make(request, [&] { return compile(request); });
     if (!found) throw CacheMiss(request, cache.key(request).hex);
     counters.count(found->origin);
     return Kernel(std::move(found->kernel), found->origin);
@@ -154,9 +147,7 @@ struct Jit::State {
     const Asked asked = ask(spec, overrides, std::move(finished));
     if (asked.place.turn != KernelTable::Turn::mine) return asked.place.kernel;
     try {
-      queue.add([this, asked](bool stopped) {
-        stopped ? table.settle(asked.key, never_began(asked.request)) : make(asked);
-      });
+      queue.add([this, asked](bool stopped) { stopped ? table.settle(asked.key, never_began(asked.request)) : make(asked); });
     } catch (...) { // nobody must wait for what will not be done
       table.settle(asked.key, never_began(asked.request));
       throw;

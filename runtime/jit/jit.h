@@ -1,8 +1,8 @@
 // Jit: specs to compiled kernels, each once, through memory, caches and worker processes.
 #pragma once
 #include "gen/error.h"
-#include "gen/spec/spec.h"
 #include "gen/plan/target.h"
+#include "gen/spec/spec.h"
 #include "runtime/jit/stats.h"
 #include "runtime/launch/kernel.h"
 #include "runtime/workers/pool.h"

@@ -23,7 +23,7 @@ bool ends_in_line_break(int file) {
 // A write that was cut short is taken back, unless another process has gone on after it: then kiln aot skips it.
 void take_back(int file, std::size_t bytes) {
   const off_t end = lseek(file, 0, SEEK_CUR);
-  struct stat info {};
+  struct stat info{};
   if (fstat(file, &info) == 0 && info.st_size == end) static_cast<void>(!ftruncate(file, end - static_cast<off_t>(bytes)));
 }
 

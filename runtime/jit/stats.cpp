@@ -6,21 +6,11 @@ namespace kiln {
 
 void JitCounters::count(Origin origin) {
   switch (origin) {
-  case Origin::memory:
-    ++memory_hits;
-    break;
-  case Origin::folder:
-    ++folder_hits;
-    break;
-  case Origin::layer:
-    ++layer_hits;
-    break;
-  case Origin::remote:
-    ++remote_hits;
-    break;
-  case Origin::compiled:
-    ++compiled;
-    break;
+  case Origin::memory: ++memory_hits; break;
+  case Origin::folder: ++folder_hits; break;
+  case Origin::layer: ++layer_hits; break;
+  case Origin::remote: ++remote_hits; break;
+  case Origin::compiled: ++compiled; break;
   }
 }
 
@@ -38,10 +28,10 @@ JitStats JitCounters::with(std::map<std::string, std::uint64_t> events) const {
 }
 
 std::string to_text(const JitStats& s) {
-  std::string text = fmt::format("{} requests: {} from memory, {} joined, {} from the folder, {} from layers, {} from the "
-                                 "remote, {} compiled in {:.0f} ms, {} failed\n",
-                                 s.requests, s.memory_hits, s.joined, s.folder_hits, s.layer_hits, s.remote_hits, s.compiled,
-                                 s.compile_ms, s.failed);
+  std::string text =
+      fmt::format("{} requests: {} from memory, {} joined, {} from the folder, {} from layers, {} from the "
+                  "remote, {} compiled in {:.0f} ms, {} failed\n",
+                  s.requests, s.memory_hits, s.joined, s.folder_hits, s.layer_hits, s.remote_hits, s.compiled, s.compile_ms, s.failed);
   for (const auto& [name, count] : s.events) text += fmt::format("  {} x{}\n", name, count);
   return text;
 }

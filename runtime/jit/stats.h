@@ -20,8 +20,7 @@ std::string to_text(const JitStats& stats);
 
 // The counters of a running Jit.
 struct JitCounters {
-  std::atomic<std::uint64_t> requests{0}, memory_hits{0}, joined{0}, folder_hits{0}, layer_hits{0}, remote_hits{0}, compiled{0},
-      failed{0};
+  std::atomic<std::uint64_t> requests{0}, memory_hits{0}, joined{0}, folder_hits{0}, layer_hits{0}, remote_hits{0}, compiled{0}, failed{0};
   std::atomic<double> compile_ms{0};
 
   void count(Origin origin);

@@ -2,8 +2,8 @@
 #include "runtime/launch/benchmark.h"
 #include "gen/error.h"
 #include "gen/reference/evaluate.h"
-#include "gen/spec/op.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/op.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -32,11 +32,9 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case pointwise:
   case compare:
   case logic:
-  case select:
-    return elements(e.shape(), sizes);
+  case select: return elements(e.shape(), sizes);
   case row_reduce:
-  case group_reduce:
-    return elements(e.operands().front().shape(), sizes);
+  case group_reduce: return elements(e.operands().front().shape(), sizes);
   case product: {
     const Dim& k = e.operands().front().shape().back();
     return 2 * elements(e.shape(), sizes) * (k.is_dynamic() ? sizes.at(k.name()) : k.size());
@@ -44,14 +42,12 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case leaf:
   case cast:
   case ungroup:
-  case columns:
-    return 0;
+  case columns: return 0;
   }
   throw InternalError("unknown OpKind");
 }
 
-void add_flops(const Expr& e, const std::map<std::string, std::int64_t>& sizes, std::unordered_set<const Node*>& seen,
-               std::int64_t& sum) {
+void add_flops(const Expr& e, const std::map<std::string, std::int64_t>& sizes, std::unordered_set<const Node*>& seen, std::int64_t& sum) {
   if (!seen.insert(&e.node()).second) return;
   sum += flops_of(e, sizes);
   for (const Expr& operand : e.operands()) add_flops(operand, sizes, seen, sum);
@@ -69,15 +65,12 @@ class Sets {
 public:
   Sets(const Device& device, const Kernel& kernel, const KernelSpec& spec, const Inputs& inputs, const BenchmarkOptions& options)
       : device_(device), loaded_(device.load(kernel)), inputs_(inputs) {
-    for (const Expr& e : spec.inputs())
-      place(e->name, inputs.tensors.at(e->name).shape(), e.dtype(), &inputs.tensors.at(e->name));
+    for (const Expr& e : spec.inputs()) place(e->name, inputs.tensors.at(e->name).shape(), e.dtype(), &inputs.tensors.at(e->name));
     for (const Output& o : spec.outputs())
       if (o.in_place_of.empty()) place(o.name, shape(o.value.shape(), dim_sizes(spec, inputs)), o.dtype, nullptr);
-    count_ =
-        std::clamp<std::int64_t>((2 * options.cache_bytes + bytes_ - 1) / std::max<std::int64_t>(bytes_, 1) + 1, 2, most_sets);
+    count_ = std::clamp<std::int64_t>((2 * options.cache_bytes + bytes_ - 1) / std::max<std::int64_t>(bytes_, 1) + 1, 2, most_sets);
     memory_.emplace(device.allocate(static_cast<std::size_t>(count_ * bytes_), "benchmark"));
-    if (kernel.workspace_bytes() > 0)
-      workspace_.emplace(device.allocate(static_cast<std::size_t>(kernel.workspace_bytes()), "workspace"));
+    if (kernel.workspace_bytes() > 0) workspace_.emplace(device.allocate(static_cast<std::size_t>(kernel.workspace_bytes()), "workspace"));
     if (workspace_) device.zero(workspace_->data(), workspace_->bytes());
     for (std::int64_t i = 0; i < count_; ++i) bind(i);
   }
@@ -154,8 +147,7 @@ double sample(Sets& sets, DeviceClock& clock, int launches) {
 void measure(BenchmarkResult& result, Sets& sets, DeviceClock& clock, const BenchmarkOptions& options) {
   for (int i = 0; i < options.warm_up; ++i) {
     const double us = sample(sets, clock, result.launches_per_sample);
-    if (us > 0)
-      result.launches_per_sample = std::clamp(static_cast<int>(std::ceil(options.sample_ms * 1000 / us)), 1, most_launches);
+    if (us > 0) result.launches_per_sample = std::clamp(static_cast<int>(std::ceil(options.sample_ms * 1000 / us)), 1, most_launches);
   }
   for (int i = 0; i < options.samples; ++i) result.samples.push_back(sample(sets, clock, result.launches_per_sample));
 }
@@ -175,17 +167,16 @@ void summarise(BenchmarkResult& result) {
     result.tflop_per_s = static_cast<double>(result.flops) / result.median / 1e6;
   }
   if (result.deviation > suspicious_deviation * result.mean)
-    result.warnings.push_back(fmt::format(
-        "the deviation is {:.0f} % of the mean: something else runs, or the clocks change; kiln doctor says how to fix them",
-        100 * result.deviation / result.mean));
+    result.warnings.push_back(
+        fmt::format("the deviation is {:.0f} % of the mean: something else runs, or the clocks change; kiln doctor says how to fix them",
+                    100 * result.deviation / result.mean));
 }
 
 void check(const Device& device, const BenchmarkOptions& options) {
   if (device.is_emulated()) static_cast<void>(device.backend().clock()); // throws
   if (options.warm_up < least_warm_up || options.samples < least_samples)
-    throw UserError(
-        "benchmark", fmt::format("{} + {} samples are asked for", options.warm_up, options.samples),
-        fmt::format("take at least {} + {}: first launches measure loading and clocks", least_warm_up, least_samples));
+    throw UserError("benchmark", fmt::format("{} + {} samples are asked for", options.warm_up, options.samples),
+                    fmt::format("take at least {} + {}: first launches measure loading and clocks", least_warm_up, least_samples));
 }
 
 } // namespace
@@ -207,8 +198,7 @@ std::optional<double> peak_gb_per_s(std::string_view product) {
     double gb_per_s;
   };
   // AMD Instinct data sheets, "peak theoretical memory bandwidth".
-  constexpr Part parts[] = {{"MI300X", 5300}, {"MI300A", 5300}, {"MI308X", 5300},
-                            {"MI325X", 6000}, {"MI350X", 8000}, {"MI355X", 8000}};
+  constexpr Part parts[] = {{"MI300X", 5300}, {"MI300A", 5300}, {"MI308X", 5300}, {"MI325X", 6000}, {"MI350X", 8000}, {"MI355X", 8000}};
   for (const Part& part : parts)
     if (product.find(part.name) != product.npos) return part.gb_per_s;
   return {};
@@ -229,9 +219,9 @@ BenchmarkResult benchmark(const Device& device, const Kernel& kernel, std::int64
   measure(result, sets, *clock, options);
   summarise(result);
   if (sets.bytes() < 2 * options.cache_bytes)
-    result.warnings.push_back(fmt::format(
-        "a launch has {} bytes, and {} sets of buffers do not fill twice the last-level cache: the data comes from caches",
-        work.bytes, sets.count()));
+    result.warnings.push_back(
+        fmt::format("a launch has {} bytes, and {} sets of buffers do not fill twice the last-level cache: the data comes from caches",
+                    work.bytes, sets.count()));
   return result;
 }
 

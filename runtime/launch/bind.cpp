@@ -12,8 +12,7 @@ namespace kiln {
 class Binder {
 public:
   Binder(std::shared_ptr<KernelOnDevice> on_device, std::span<const Argument> given)
-      : on_device_(std::move(on_device)), kernel_(on_device_->kernel), given_(given), used_(given.size()),
-        block_(kernel_.arguments()) {}
+      : on_device_(std::move(on_device)), kernel_(on_device_->kernel), given_(given), used_(given.size()), block_(kernel_.arguments()) {}
 
   BoundKernel bind() {
     auto launch = std::make_shared<BoundKernel::BoundLaunch>();
@@ -24,8 +23,7 @@ public:
     check_overlaps();
     add_numbers();
     refuse_unknown();
-    const auto blocks =
-        workgroups(kernel_.name(), kernel_.launch(), [this](const std::string& dim) { return sizes_.of(dim); });
+    const auto blocks = workgroups(kernel_.name(), kernel_.launch(), [this](const std::string& dim) { return sizes_.of(dim); });
     if (needs_workspace()) { // last, since it may allocate
       launch->workspace = std::make_unique<TakenWorkspace>(on_device_->workspaces);
       block_.put(*workspace_argument(), reinterpret_cast<std::uintptr_t>(launch->workspace->address()));
@@ -71,8 +69,8 @@ private:
     const DeviceTensor* partner = rule.partner.empty() ? nullptr : find_tensor(rule.partner);
     if (tensor != nullptr && partner != nullptr && (tensor->data != partner->data || tensor->stride() != partner->stride()))
       throw UserError(subject(rule.partner).text(),
-                      fmt::format("it is {} (stride {}), and it shares the memory of {}, which is {} (stride {})",
-                                  to_text(*partner), partner->stride(), rule.name, to_text(*tensor), tensor->stride()),
+                      fmt::format("it is {} (stride {}), and it shares the memory of {}, which is {} (stride {})", to_text(*partner),
+                                  partner->stride(), rule.name, to_text(*tensor), tensor->stride()),
                       fmt::format("give both the same, or {} alone", rule.name));
     if (partner != nullptr) check_meaning(subject(rule.partner), rule, *partner, sizes_);
     if (tensor == nullptr) tensor = partner;
@@ -99,8 +97,8 @@ private:
     const auto [written, other] = find_overlap(regions_);
     if (written == nullptr) return;
     throw UserError(subject(written->name).text(),
-                    fmt::format("it is written, and its bytes {:#x} to {:#x} overlap {} ({:#x} to {:#x})", written->address,
-                                written->end(), other->name, other->address, other->end()),
+                    fmt::format("it is written, and its bytes {:#x} to {:#x} overlap {} ({:#x} to {:#x})", written->address, written->end(),
+                                other->name, other->address, other->end()),
                     "give it memory of its own, or declare it in place of that input in the spec");
   }
 
@@ -125,8 +123,7 @@ private:
 
   void add_numbers() {
     for (const KernelArgument& argument : kernel_.arguments()) {
-      if (argument.kind == ArgumentKind::scalar)
-        block_.put(argument, scalar_bits(kernel_.name(), argument, find_number(argument)));
+      if (argument.kind == ArgumentKind::scalar) block_.put(argument, scalar_bits(kernel_.name(), argument, find_number(argument)));
       if (argument.kind == ArgumentKind::size) block_.put(argument, size_bits(argument));
     }
   }
@@ -163,8 +160,7 @@ private:
       std::vector<std::string> names;
       for (const KernelArgument& a : kernel_.arguments())
         if (a.kind != ArgumentKind::stride) names.push_back(a.name);
-      throw UserError(subject(given_[i].name).text(), "the kernel has no such argument",
-                      fmt::format("it has {}", fmt::join(names, ", ")));
+      throw UserError(subject(given_[i].name).text(), "the kernel has no such argument", fmt::format("it has {}", fmt::join(names, ", ")));
     }
   }
 

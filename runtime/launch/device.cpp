@@ -39,14 +39,13 @@ DeviceMemory::~DeviceMemory() {
   if (data_ != nullptr) backend_->release(data_);
 }
 
-DeviceTensor DeviceMemory::tensor(DType dtype, std::vector<std::int64_t> shape, std::int64_t row_stride,
-                                  std::size_t offset) const {
+DeviceTensor DeviceMemory::tensor(DType dtype, std::vector<std::int64_t> shape, std::int64_t row_stride, std::size_t offset) const {
   DeviceTensor tensor{.data = nullptr, .dtype = dtype, .shape = std::move(shape), .row_stride = row_stride};
   const auto needed = static_cast<std::size_t>(tensor.bytes());
   if (offset > bytes_ || needed > bytes_ - offset)
     throw UserError(to_text(tensor),
-                    fmt::format("it has {} bytes, and {} of {} are left after offset {}", needed,
-                                offset > bytes_ ? 0 : bytes_ - offset, bytes_, offset),
+                    fmt::format("it has {} bytes, and {} of {} are left after offset {}", needed, offset > bytes_ ? 0 : bytes_ - offset,
+                                bytes_, offset),
                     "allocate more");
   if (data_ != nullptr) tensor.data = static_cast<std::byte*>(data_) + offset;
   return tensor;

@@ -65,9 +65,7 @@ public:
   void copy_to_device(void* to, std::span<const std::byte> from, Stream stream = nullptr) const {
     backend_->copy_to_device(to, from, stream);
   }
-  void copy_to_host(std::span<std::byte> to, const void* from, Stream stream = nullptr) const {
-    backend_->copy_to_host(to, from, stream);
-  }
+  void copy_to_host(std::span<std::byte> to, const void* from, Stream stream = nullptr) const { backend_->copy_to_host(to, from, stream); }
   void zero(void* to, std::size_t bytes, Stream stream = nullptr) const { backend_->zero(to, bytes, stream); }
   void synchronize(Stream stream = nullptr) const { backend_->synchronize(stream); }
 

@@ -4,8 +4,8 @@
 #include "gen/plan/target.h"
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/compile/compile.h"
-#include "runtime/workers/pool.h"
 #include "runtime/launch/hip/hip.h"
+#include "runtime/workers/pool.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -67,8 +67,8 @@ DoctorLine rocm(const DoctorSources& sources) {
   const std::string path = variable(sources, "ROCM_PATH");
   const fs::path folder = path.empty() ? sources.root / "opt/rocm" : fs::path(path);
   const std::string version = first_line(folder / ".info/version");
-  line.found = version.empty() ? fmt::format("no {}", (folder / ".info/version").string())
-                               : fmt::format("{} in {}", version, folder.string());
+  line.found =
+      version.empty() ? fmt::format("no {}", (folder / ".info/version").string()) : fmt::format("{} in {}", version, folder.string());
   if (version.empty()) line.found += "; libraries of the distribution may do";
   return line;
 }
@@ -97,10 +97,8 @@ DoctorLine hip(const DoctorSources& sources) {
 
 // From the driver, so that it can be compared with what HIP lists.
 DoctorLine gpus(const DoctorSources& sources) {
-  DoctorLine line{.subject = "GPUs",
-                  .found = {},
-                  .advised = {},
-                  .why = "as the driver lists them; HIP_VISIBLE_DEVICES and containers hide some"};
+  DoctorLine line{
+      .subject = "GPUs", .found = {}, .advised = {}, .why = "as the driver lists them; HIP_VISIBLE_DEVICES and containers hide some"};
   std::vector<std::string> archs;
   for (const fs::path& node : folders_in(sources.root / "sys/class/kfd/kfd/topology/nodes")) {
     std::ifstream stream(node / "properties");
@@ -159,8 +157,7 @@ constexpr KernelSetting settings[] = {
 
 DoctorLine setting(const DoctorSources& sources, const KernelSetting& s) {
   const std::string value = variable(sources, s.name);
-  DoctorLine line{
-      .subject = s.name, .found = value.empty() ? fmt::format("not set ({})", s.unset) : value, .advised = {}, .why = s.why};
+  DoctorLine line{.subject = s.name, .found = value.empty() ? fmt::format("not set ({})", s.unset) : value, .advised = {}, .why = s.why};
   if (value.empty() ? s.good_unset : value == s.wanted) return line;
   line.advised = fmt::format("{}={}", s.name, s.wanted);
   line.verdict = Verdict::advice;
@@ -202,8 +199,7 @@ DoctorLine clocks(const DoctorSources& sources) {
                   .why = "times vary with clocks that the driver changes; only benchmarks need them fixed"};
   std::vector<std::string> modes;
   for (const fs::path& card : folders_in(sources.root / "sys/class/drm")) {
-    if (card.filename().string().find('-') != std::string::npos || first_line(card / "device/vendor") != "0x1002")
-      continue; // AMD
+    if (card.filename().string().find('-') != std::string::npos || first_line(card / "device/vendor") != "0x1002") continue; // AMD
     if (const std::string mode = first_line(card / "device/power_dpm_force_performance_level"); !mode.empty())
       modes.push_back(fmt::format("{} {}", card.filename().string(), mode));
   }
@@ -230,8 +226,8 @@ std::string entries_found(const CacheFolder& layer, std::size_t& broken) {
     } catch (const EntryProblem&) { // another process removed it meanwhile
     }
   }
-  return fmt::format("{}: {} kernels, {} MB; {} of them checked, {} broken; {} in quarantine", layer.path().string(),
-                     entries.size(), bytes >> 20, checked, broken, layer.quarantined());
+  return fmt::format("{}: {} kernels, {} MB; {} of them checked, {} broken; {} in quarantine", layer.path().string(), entries.size(),
+                     bytes >> 20, checked, broken, layer.quarantined());
 }
 
 DoctorLine cache_folder(const fs::path& folder, bool trust, const std::string& subject) {
@@ -289,12 +285,9 @@ DoctorLine names() {
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
-  case Verdict::good:
-    return "good";
-  case Verdict::advice:
-    return "advice";
-  case Verdict::problem:
-    return "problem";
+  case Verdict::good: return "good";
+  case Verdict::advice: return "advice";
+  case Verdict::problem: return "problem";
   }
   throw InternalError("unknown Verdict");
 }

@@ -24,7 +24,7 @@ public:
   // meta.json of the cache: schedule, ISA facts, the verdict of the contract, compiler, request.
   const std::string& meta() const { return data_->kernel.meta; }
   std::string spec_text() const { return field_of(data_->kernel.key, "spec"); } // canonical: parse_spec gives the spec
-  Origin origin() const { return data_->origin; } // where it came from when this process first asked
+  Origin origin() const { return data_->origin; }                               // where it came from when this process first asked
   bool same_as(const Kernel& other) const { return data_ == other.data_; }
 
 private:

@@ -1,7 +1,7 @@
 // KernelOnDevice: what all copies of a LoadedKernel share.
 #pragma once
-#include "runtime/launch/backend.h"
 #include "runtime/launch/arguments/tensor_rule.h"
+#include "runtime/launch/backend.h"
 #include "runtime/launch/workspace_pool.h"
 #include <memory>
 #include <vector>

@@ -60,9 +60,7 @@ public:
   // Run-time sizes are those of the tensors; they may be given as numbers too, and must agree then. An in-place output may be
   // given under either name. The workspace is taken from a pool of this kernel (zeroed once, freed with the kernel), unless it is
   // given by name, zeroed before the first launch.
-  BoundKernel bind(std::initializer_list<Argument> arguments) const {
-    return bind(std::span(arguments.begin(), arguments.size()));
-  }
+  BoundKernel bind(std::initializer_list<Argument> arguments) const { return bind(std::span(arguments.begin(), arguments.size())); }
   BoundKernel bind(std::span<const Argument> arguments) const;
 
 private:

@@ -50,7 +50,8 @@ private:
   }
   std::uint64_t place(const KernelArgument& a) {
     const std::vector<std::int64_t> shape = shape_of(a.name);
-    return memory.allocate(a.name, static_cast<std::size_t>(shape[0] * stride_of(a.name, shape[1]) * size_bytes(a.dtype)), a.kind != ArgumentKind::input);
+    return memory.allocate(a.name, static_cast<std::size_t>(shape[0] * stride_of(a.name, shape[1]) * size_bytes(a.dtype)),
+                           a.kind != ArgumentKind::input);
   }
 
   const KernelSpec& spec_;
@@ -63,9 +64,11 @@ private:
 timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Sizes& sizes) {
   const std::uint64_t blocks = source.launch.blocks([&](const std::string& dim) { return sizes.at(dim); });
   if (blocks == 0 || blocks > 0xffffffffULL)
-    throw UserError("launch of " + spec.name(), fmt::format("it has {} workgroups", blocks), "give sizes of 1 or more, and fewer than 2^32 workgroups");
+    throw UserError("launch of " + spec.name(), fmt::format("it has {} workgroups", blocks),
+                    "give sizes of 1 or more, and fewer than 2^32 workgroups");
   Arguments arguments(spec, source, sizes);
-  const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(source.launch.threads), 1, 1}};
+  const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1},
+                        .workgroup_size = {static_cast<std::uint32_t>(source.launch.threads), 1, 1}};
   return timing::record(isa::load_code_object(object.bytes, object.name), object.name, grid, arguments.block, arguments.memory);
 }
 

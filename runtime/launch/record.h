@@ -12,6 +12,7 @@ namespace kiln {
 
 // `source` and `object` were made from `spec`; `sizes` has every run-time size of it. Throws UserError for a launch of no workgroups,
 // isa::Error when the kernel does not end well.
-timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const std::map<std::string, std::int64_t>& sizes);
+timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
+                             const std::map<std::string, std::int64_t>& sizes);
 
 } // namespace kiln

@@ -14,8 +14,7 @@ constexpr std::size_t fixed_parts = 12;
 
 void require_parts(const Message& message, std::size_t at_least) {
   if (message.size() < at_least)
-    throw InternalError(
-        fmt::format("a message between Kiln and its worker has {} parts instead of {}", message.size(), at_least));
+    throw InternalError(fmt::format("a message between Kiln and its worker has {} parts instead of {}", message.size(), at_least));
 }
 
 Message failure(const KernelRequest& request) {
@@ -46,10 +45,10 @@ void require_variables(const KernelRequest& request) {
   if (wanted == here) return;
   std::vector<std::string> differing;
   std::ranges::set_symmetric_difference(wanted, here, std::back_inserter(differing));
-  throw EnvironmentError("kernel " + kernel_name(request),
-                         fmt::format("the compiler's variables where it would be compiled are not those of the request: {}",
-                                     fmt::join(differing, ", ")),
-                         "set them before the Jit is made, and leave them alone while it lives");
+  throw EnvironmentError(
+      "kernel " + kernel_name(request),
+      fmt::format("the compiler's variables where it would be compiled are not those of the request: {}", fmt::join(differing, ", ")),
+      "set them before the Jit is made, and leave them alone while it lives");
 }
 
 } // namespace

@@ -33,8 +33,7 @@ void end_with_owner(pid_t owner) {
   std::thread([process, owner] {
     pollfd watched[] = {{.fd = STDIN_FILENO, .events = POLLRDHUP, .revents = 0}, {.fd = process, .events = POLLIN, .revents = 0}};
     const int pause = process < 0 ? 1000 : -1; // ms; Linux before 5.3 is asked for the owner
-    while (poll(watched, 2, pause) <= 0 && getppid() == owner) {
-    }
+    while (poll(watched, 2, pause) <= 0 && getppid() == owner) {}
     _exit(0);
   }).detach();
 }
@@ -53,7 +52,7 @@ void limit_resources([[maybe_unused]] std::uint64_t memory) {
 } // namespace
 
 int main(int argc, char** argv) {
-  struct stat input {};
+  struct stat input{};
   if (argc != 3 || fstat(STDIN_FILENO, &input) != 0 || !S_ISSOCK(input.st_mode)) {
     std::fprintf(stderr, "error: kiln-worker: it is started by Kiln, not by people; use kiln compile or kiln aot\n");
     return 2;

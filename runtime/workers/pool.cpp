@@ -1,7 +1,7 @@
 // WorkerPool: who compiles what, and what a crash means.
 #include "runtime/workers/pool.h"
-#include "gen/families/schedule.h"
 #include "gen/error.h"
+#include "gen/families/schedule.h"
 #include "runtime/compile/dump.h"
 #include "runtime/workers/compile_job.h"
 #include "runtime/workers/process.h"
@@ -47,8 +47,7 @@ fs::path find_worker(const fs::path& given, const std::string& path_variable) {
   return {};
 }
 
-WorkerPool::WorkerPool(WorkerOptions options, std::shared_ptr<EventLog> events)
-    : options_(std::move(options)), events_(std::move(events)) {
+WorkerPool::WorkerPool(WorkerOptions options, std::shared_ptr<EventLog> events) : options_(std::move(options)), events_(std::move(events)) {
   if (options_.count <= 0) options_.count = usable_processors();
 }
 
@@ -104,8 +103,7 @@ std::unique_ptr<WorkerProcess> WorkerPool::take() {
 std::unique_ptr<WorkerProcess> WorkerPool::start() {
   try {
     if (options_.program.empty())
-      throw EnvironmentError("worker process",
-                             "there is no kiln-worker beside this program, where Kiln was installed, or in PATH",
+      throw EnvironmentError("worker process", "there is no kiln-worker beside this program, where Kiln was installed, or in PATH",
                              "set KILN_WORKER to it");
     return std::make_unique<WorkerProcess>(options_.program, options_.variables, options_.memory_limit);
   } catch (const EnvironmentError& error) {
@@ -148,8 +146,8 @@ void WorkerPool::fail(const KernelRequest& request, const std::string& fact, con
     remedy = fmt::format("no source was left: {}", error.what());
   }
   throw EnvironmentError("kernel " + kernel,
-                         fmt::format("the worker process that compiled it for {} {} (its limits: {} ms, {} MiB)", request.arch,
-                                     fact, options_.time_limit.count(), options_.memory_limit >> 20),
+                         fmt::format("the worker process that compiled it for {} {} (its limits: {} ms, {} MiB)", request.arch, fact,
+                                     options_.time_limit.count(), options_.memory_limit >> 20),
                          remedy, output, folder);
 }
 

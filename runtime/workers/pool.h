@@ -15,9 +15,9 @@
 namespace kiln {
 
 struct WorkerOptions {
-  std::filesystem::path program; // kiln-worker; empty: beside the running program, where Kiln was installed, in PATH
-  std::vector<std::string> variables; // the whole environment of workers, "NAME=value"
-  int count = 0;                 // at once; 0: one for each processor that this process may run on
+  std::filesystem::path program;                // kiln-worker; empty: beside the running program, where Kiln was installed, in PATH
+  std::vector<std::string> variables;           // the whole environment of workers, "NAME=value"
+  int count = 0;                                // at once; 0: one for each processor that this process may run on
   std::chrono::milliseconds time_limit{120000}; // of one compile
   std::uint64_t memory_limit = 4ull << 30;      // bytes of address space of one worker; 0: none
   bool in_process = false;                      // use no workers: hipRTC then compiles one kernel at a time

@@ -30,9 +30,7 @@ constexpr off_t output_tail = 16384;            // bytes
 constexpr auto waitid_pidfd = static_cast<idtype_t>(3); // P_PIDFD, which older C libraries do not name
 
 // The same file under a number that the worker's standard streams do not overwrite: a daemon may have closed its own.
-FileDescriptor above_standard(const FileDescriptor& file) {
-  return FileDescriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-}
+FileDescriptor above_standard(const FileDescriptor& file) { return FileDescriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)); }
 
 struct SpawnSettings {
   posix_spawn_file_actions_t files;
@@ -51,8 +49,7 @@ struct SpawnSettings {
 
 } // namespace
 
-WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::span<const std::string> variables,
-                             std::uint64_t memory_limit) {
+WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::span<const std::string> variables, std::uint64_t memory_limit) {
   start(program, variables, memory_limit);
   Message greeting;
   const Received got = receive_message(socket_.get(), greeting, start_limit);
@@ -68,8 +65,7 @@ WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::span<con
 }
 
 // Keeps from the compiler what the host has open, blocks or handles; a group of its own, since a Ctrl-C is the host's to handle.
-void WorkerProcess::start(const std::filesystem::path& program, std::span<const std::string> variables,
-                          std::uint64_t memory_limit) {
+void WorkerProcess::start(const std::filesystem::path& program, std::span<const std::string> variables, std::uint64_t memory_limit) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail(program, std::strerror(errno));
   socket_ = FileDescriptor(ends[0]);
@@ -135,10 +131,8 @@ bool WorkerProcess::wait_until_gone(std::chrono::milliseconds limit) const {
 
 // Not by the number of a process that may have been reaped: it may be another's by now.
 void WorkerProcess::stop() const {
-  if (process_)
-    syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
-  else if (!wait_until_gone(std::chrono::milliseconds(0)))
-    kill(pid_, SIGKILL);
+  if (process_) syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+  else if (!wait_until_gone(std::chrono::milliseconds(0))) kill(pid_, SIGKILL);
 }
 
 // How it ended, in words.
@@ -166,12 +160,9 @@ std::variant<Message, WorkerFailure> WorkerProcess::ask(const Message& request, 
   if (!send_message(socket_.get(), request)) return end("");
   Message answer;
   switch (receive_message(socket_.get(), answer, limit)) {
-  case Received::message:
-    return answer;
-  case Received::timed_out:
-    return end(fmt::format("took longer than the limit of {} ms and was ended", limit.count()));
-  case Received::closed:
-    break;
+  case Received::message: return answer;
+  case Received::timed_out: return end(fmt::format("took longer than the limit of {} ms and was ended", limit.count()));
+  case Received::closed: break;
   }
   return end("");
 }

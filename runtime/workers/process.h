@@ -42,7 +42,7 @@ private:
   std::string output() const;
 
   OwnerProcess owner_;
-  pid_t pid_ = -1; // a name for people: the number may be another process's once this one is reaped
+  pid_t pid_ = -1;         // a name for people: the number may be another process's once this one is reaped
   FileDescriptor process_; // a pidfd, which is this process for ever; none where Linux gives none
   FileDescriptor socket_, output_;
 };

@@ -17,9 +17,7 @@ namespace {
 
 constexpr double most_memory_ns = 200, most_disk_us = 300;
 
-KernelSpec subject(const Target& gpu) {
-  return catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = f16, .fp8 = gpu.fp8()});
-}
+KernelSpec subject(const Target& gpu) { return catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = f16, .fp8 = gpu.fp8()}); }
 
 JitOptions options(const std::filesystem::path& folder) {
   JitOptions o = jit_options(process_environment());
@@ -52,8 +50,7 @@ double disk_hit_us(const std::string& program, const std::filesystem::path& fold
   char origin[32] = {};
   const int got = pipe == nullptr ? 0 : std::fscanf(pipe, "%lf %31s", &us, origin);
   if (pipe != nullptr) pclose(pipe);
-  if (got != 2 || std::strcmp(origin, "folder") != 0)
-    throw InternalError(fmt::format("the child's kernel came from \"{}\"", origin));
+  if (got != 2 || std::strcmp(origin, "folder") != 0) throw InternalError(fmt::format("the child's kernel came from \"{}\"", origin));
   return us;
 }
 
@@ -96,15 +93,13 @@ int run(const std::string& program, int processes) {
   for (int i = 0; i < processes; ++i) disk.push_back(disk_hit_us(program, folder));
   std::filesystem::remove_all(folder);
 
-  const Table table{
-      .header = {"add_rmsnorm_quant, 16384 columns", "median", "bound"},
-      .rows = {{"in memory, same spec", fmt::format("{:.0f} ns", memory), fmt::format("{:.0f} ns", most_memory_ns)},
-               {"in memory, equal spec built anew", fmt::format("{:.1f} us", equal), "-"},
-               {"in the folder, new process", fmt::format("{:.0f} us", median(disk)), fmt::format("{:.0f} us", most_disk_us)},
-               {"  fastest of them", fmt::format("{:.0f} us", std::ranges::min(disk)), "-"}},
-      .right = {false, true, true}};
-  fmt::print("{}code object: {} bytes; {} processes\n{}", to_text(table), kernel.code_object().size(), processes,
-             to_text(jit.stats()));
+  const Table table{.header = {"add_rmsnorm_quant, 16384 columns", "median", "bound"},
+                    .rows = {{"in memory, same spec", fmt::format("{:.0f} ns", memory), fmt::format("{:.0f} ns", most_memory_ns)},
+                             {"in memory, equal spec built anew", fmt::format("{:.1f} us", equal), "-"},
+                             {"in the folder, new process", fmt::format("{:.0f} us", median(disk)), fmt::format("{:.0f} us", most_disk_us)},
+                             {"  fastest of them", fmt::format("{:.0f} us", std::ranges::min(disk)), "-"}},
+                    .right = {false, true, true}};
+  fmt::print("{}code object: {} bytes; {} processes\n{}", to_text(table), kernel.code_object().size(), processes, to_text(jit.stats()));
   const bool met = memory <= most_memory_ns && median(disk) <= most_disk_us;
   if (!met) fmt::print("a bound is missed\n");
   return met ? 0 : 1;

@@ -2,8 +2,8 @@
 // the time goes. Run by hand or by `./dev bench`; the argument is the number of samples (15). Exit code 1: a bound is
 // missed.
 #include "gen/catalog/catalog.h"
-#include "gen/families/schedule.h"
 #include "gen/error.h"
+#include "gen/families/schedule.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/compile/comgr.h"
 #include "runtime/compile/hiprtc.h"
@@ -50,8 +50,7 @@ CompilerInput fresh(CompilerInput input) {
 KernelSpec fresh(const KernelSpec& spec) {
   static int serial = 0;
   KernelSpec renamed(fmt::format("{}_{}", spec.name(), ++serial));
-  for (const Output& output : spec.outputs())
-    renamed.output(output.name, output.dtype, output.value, {output.in_place_of, output.layout});
+  for (const Output& output : spec.outputs()) renamed.output(output.name, output.dtype, output.value, {output.in_place_of, output.layout});
   return renamed;
 }
 
@@ -94,8 +93,7 @@ bool compare_with_stock(const KernelSource& source, const Target& target, int sa
   const Hiprtc hiprtc(options.environment.hiprtc_path);
   const Comgr comgr(options.environment.comgr_path);
   std::vector<Variant> variants;
-  variants.push_back(
-      {"hipRTC as it comes: built-in header, device libraries", [&] { must(hiprtc.compile(fresh(stock))); }});
+  variants.push_back({"hipRTC as it comes: built-in header, device libraries", [&] { must(hiprtc.compile(fresh(stock))); }});
   variants.push_back({"hipRTC, built-in header, Kiln's options", [&] { must(hiprtc.compile(fresh(header))); }});
   variants.push_back({"hipRTC as Kiln drives it: header replaced", [&] { must(hiprtc.compile(fresh(kiln))); }});
   variants.push_back({"comgr as Kiln drives it", [&] { must(comgr.compile(fresh(kiln))); }});
@@ -105,9 +103,8 @@ bool compare_with_stock(const KernelSource& source, const Target& target, int sa
   for (const Variant& variant : variants) table.rows.push_back(variant.times.cells(variant.title));
   const double kiln_median = variants[2].times.median();
   const double ratio = kiln_median / variants[1].times.median();
-  fmt::print(
-      "{}ratio {:.2f} of the built-in header's with the same options (bound {:.2f}); {:.2f} of hipRTC as it comes\n\n",
-      to_text(table), ratio, most_of_stock, kiln_median / variants[0].times.median());
+  fmt::print("{}ratio {:.2f} of the built-in header's with the same options (bound {:.2f}); {:.2f} of hipRTC as it comes\n\n",
+             to_text(table), ratio, most_of_stock, kiln_median / variants[0].times.median());
   return ratio <= most_of_stock;
 }
 
@@ -148,9 +145,7 @@ bool split_stages(const std::function<KernelSpec()>& make_spec, const Target& ta
 
 int run(int samples) {
   const Target gpu = target(known_archs().front());
-  const auto make_spec = [&] {
-    return catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = f16, .fp8 = gpu.fp8()});
-  };
+  const auto make_spec = [&] { return catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = f16, .fp8 = gpu.fp8()}); };
   const Plan plan = make_plan(make_spec(), gpu);
   const KernelSource source = emit_source(plan, choose_schedule(plan, gpu), gpu);
   Environment environment = process_environment();

@@ -4,8 +4,8 @@
 #include "gen/reference/random_spec.h"
 #include "isa_checks/decode/assembler.h"
 #include "isa_checks/error.h"
-#include "isa_checks/exec/run/execute.h"
 #include "isa_checks/exec/numbers/numeric.h"
+#include "isa_checks/exec/run/execute.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include <algorithm>
@@ -43,14 +43,13 @@ double best_of(int runs, const auto& measure) {
 // Denormals are kept, as compilers ask.
 isa::CodeObject assembled(const std::string& arch, const std::string& body) {
   return isa::load_code_object(
-      isa::assemble(
-          fmt::format(".amdgcn_target \"amdgcn-amd-amdhsa--{}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{}  "
-                      "s_endpgm\n.Lend:\n"
-                      ".size k, .Lend-k\n.rodata\n.p2align 6\n.amdhsa_kernel k\n  .amdhsa_kernarg_size 24\n"
-                      "  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n  .amdhsa_next_free_vgpr 64\n  .amdhsa_accum_offset 64\n"
-                      "  .amdhsa_next_free_sgpr 32\n  .amdhsa_float_denorm_mode_32 3\n.end_amdhsa_kernel\n",
-                      arch, body),
-          isa::target_facts(arch)),
+      isa::assemble(fmt::format(".amdgcn_target \"amdgcn-amd-amdhsa--{}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{}  "
+                                "s_endpgm\n.Lend:\n"
+                                ".size k, .Lend-k\n.rodata\n.p2align 6\n.amdhsa_kernel k\n  .amdhsa_kernarg_size 24\n"
+                                "  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n  .amdhsa_next_free_vgpr 64\n  .amdhsa_accum_offset 64\n"
+                                "  .amdhsa_next_free_sgpr 32\n  .amdhsa_float_denorm_mode_32 3\n.end_amdhsa_kernel\n",
+                                arch, body),
+                    isa::target_facts(arch)),
       "benchmark");
 }
 
@@ -135,9 +134,8 @@ double norm_time(const Target& to) {
   const KernelSpec spec = catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = f16, .fp8 = to.fp8()});
   const BuiltKernel built = build_kernel(spec, to, compile);
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = 16});
-  return best_of(3, [&] {
-    return seconds_of([&] { require_clean(emulate(spec, built.source, built.object, inputs, {.threads = 1}).result); });
-  });
+  return best_of(
+      3, [&] { return seconds_of([&] { require_clean(emulate(spec, built.source, built.object, inputs, {.threads = 1}).result); }); });
 }
 
 // C[8, 2304] = A[8, 16384] B[2304, 16384]^T in fp8: a wave takes 16 columns of C and goes through all of k.
@@ -216,8 +214,8 @@ double gemm_time(const std::string& arch) {
   exec::Grid grid;
   grid.workgroups = {gemm_n / 16, 1, 1};
   grid.workgroup_size = {64, 1, 1};
-  const double time = seconds_of(
-      [&] { require_clean(exec::execute(object, "k", grid, std::as_bytes(std::span(arguments)), memory, {.threads = 2})); });
+  const double time =
+      seconds_of([&] { require_clean(exec::execute(object, "k", grid, std::as_bytes(std::span(arguments)), memory, {.threads = 2})); });
   const auto value = [&](u64 address, std::size_t i) {
     const auto bits = static_cast<std::uint8_t>(memory.bytes(address)[i]);
     const double magnitude = 1.0 + (bits & 7U) / 8.0;
@@ -230,8 +228,7 @@ double gemm_time(const std::string& arch) {
       float got = 0;
       std::memcpy(&got, memory.bytes(arguments[2]).data() + (m * gemm_n + n) * 4, 4);
       if (std::abs(static_cast<double>(got) - want) > 0.02)
-        throw isa::Error(fmt::format("GEMM element {}, {}", m, n), fmt::format("{} instead of {}", got, want),
-                         "mend the executor");
+        throw isa::Error(fmt::format("GEMM element {}, {}", m, n), fmt::format("{} instead of {}", got, want), "mend the executor");
     }
   return time;
 }
@@ -247,7 +244,7 @@ void line(const std::string& what, double value, const char* unit, bool met, con
 int main() try {
   const double speed = mix_speed({}), scaling = mix_scaling();
   line("plain VALU and memory mix, one core, all checks", speed / 1e6, "M lane-instructions/s", speed >= 400e6, ">= 400");
-  const auto part = [&](const char* name, bool exec::ExecOptions::*check) {
+  const auto part = [&](const char* name, bool exec::ExecOptions::* check) {
     exec::ExecOptions options = options_without_checks();
     if (check != nullptr) options.*check = true;
     fmt::print("{:<58} {:>8.4g} M lane-instructions/s\n", name, mix_speed(options) / 1e6);

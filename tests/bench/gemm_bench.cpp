@@ -4,13 +4,13 @@
 // missed. --check also compares the results with the reference, which takes minutes; --methods only compares the methods;
 // --scales only reads the loops of products with scales of groups.
 #include "gen/catalog/catalog.h"
-#include "gen/reference/evaluate_bounds.h"
 #include "gen/families/schedule.h"
+#include "gen/reference/evaluate_bounds.h"
 #include "gen/reference/random_spec.h"
 #include "isa_checks/analysis/waits/waits.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulated/emulate.h"
 #include "runtime/build/inspect.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
 #include <algorithm>
 #include <cstdio>
@@ -63,8 +63,7 @@ void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) 
       for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i, ++instructions)
         matrix |= multiplies(program.instructions[i]);
     if (!matrix) continue;
-    const double share =
-        c.ring * c.b_loads() * 1024.0 / flight.bytes_a_trip; // of the loads' bytes that are weights: a trip is a turn
+    const double share = c.ring * c.b_loads() * 1024.0 / flight.bytes_a_trip; // of the loads' bytes that are weights: a trip is a turn
     figures.in_loop = static_cast<double>(instructions) / (flight.bytes_a_trip * share / 16384);
     figures.narrow = 0;
     for (const std::size_t b : program.loops[flight.loop].blocks)
@@ -80,8 +79,8 @@ Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = m});
   const EmulatedRun run = emulate(spec, built.source, built.object, inputs, {.threads = 0, .measure = false});
   if (!run.result.completed || !run.result.defects.empty())
-    throw Error(fmt::format("{}: {}", to_text(spec),
-                            run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
+    throw Error(
+        fmt::format("{}: {}", to_text(spec), run.result.defects.empty() ? "did not complete" : exec::to_text(run.result.defects.front())));
   if (check)
     if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
       throw Error(to_text(*wrong));
@@ -128,19 +127,17 @@ void compare_methods(const CompileOptions& options) {
                             {GemmMethod::producers, {"method=producers"}, 64}};
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
-    fmt::print("\nmethods on {}: weights {} x {} fp8, executed instructions per 16 KiB of them, polling not counted\n", arch,
-               shape.n, shape.k);
-    Table table{
-        .header = {"m", "method", "all", "matrix", "VALU", "LDS", "KiB of weights in flight", "VGPRs", "LDS B", "schedule"},
-        .rows = {},
-        .right = {true, false, true, true, true, true, true, true, true, false}};
+    fmt::print("\nmethods on {}: weights {} x {} fp8, executed instructions per 16 KiB of them, polling not counted\n", arch, shape.n,
+               shape.k);
+    Table table{.header = {"m", "method", "all", "matrix", "VALU", "LDS", "KiB of weights in flight", "VGPRs", "LDS B", "schedule"},
+                .rows = {},
+                .right = {true, false, true, true, true, true, true, true, true, false}};
     for (const std::int64_t m : {1, 8})
       for (const Method& method : methods) {
         if (m > method.most_rows) continue;
         const KernelSpec spec = catalog_spec("gemm", {.dtype = to.fp8(), .fp8 = to.fp8(), .m = m, .n = shape.n, .k = shape.k});
         const BuiltKernel built = build_kernel(spec, to, options, method.settings);
-        const EmulatedRun run =
-            emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
+        const EmulatedRun run = emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
         if (!run.result.completed || !run.result.defects.empty())
           throw Error(fmt::format("{}: it did not run cleanly", to_text(built.schedule)));
         const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
@@ -189,11 +186,10 @@ void print_scaled(const CompileOptions& options) {
           const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
           Figures f;
           read_loop(built, 1, f);
-          table.rows.push_back({fmt::format("{} {}", entry.name, to_string(entry.type)), std::to_string(entry.group),
-                                std::to_string(n), std::to_string(m), fmt::format("{:.0f}", f.in_loop),
+          table.rows.push_back({fmt::format("{} {}", entry.name, to_string(entry.type)), std::to_string(entry.group), std::to_string(n),
+                                std::to_string(m), fmt::format("{:.0f}", f.in_loop),
                                 fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.2f}", f.narrow),
-                                fmt::format("{:.1f} %", 100 * gemm_balance(c, to)),
-                                std::to_string(built.facts.resources.vgprs),
+                                fmt::format("{:.1f} %", 100 * gemm_balance(c, to)), std::to_string(built.facts.resources.vgprs),
                                 fmt::format("tile_n={} waves={} loads={} ring={}", c.tile_n, c.waves, c.loads, c.ring)});
         }
     fmt::print("{}", to_text(table));
@@ -238,8 +234,8 @@ int main(int argc, char** argv) try {
                               fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
                               std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
                               std::to_string(built.facts.resources.vgpr_spills),
-                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", to_string(c.method), c.tile_n,
-                                          c.waves, c.loads, c.ring, c.workgroups, met ? "" : "  MISSED")});
+                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", to_string(c.method), c.tile_n, c.waves,
+                                          c.loads, c.ring, c.workgroups, met ? "" : "  MISSED")});
       }
       fmt::print("{}", to_text(table));
     }

@@ -6,9 +6,9 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/reference/random_spec.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulated/emulate.h"
 #include "runtime/build/inspect.h"
 #include "runtime/cli/public_kernels.h"
+#include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
 #include <fmt/format.h>
 
@@ -49,9 +49,7 @@ Counted count(const char* kernel, const Target& to) {
     throw Error(fmt::format("{} on {}: {}", kernel, to.arch(), to_text(*wrong)));
   const double share = static_cast<double>(rows * cols) / 512;
   using enum exec::InstClass;
-  const auto per = [&](std::initializer_list<exec::InstClass> classes) {
-    return static_cast<double>(sum(run.result, classes)) / share;
-  };
+  const auto per = [&](std::initializer_list<exec::InstClass> classes) { return static_cast<double>(sum(run.result, classes)) / share; };
   Counted counted{.built = std::move(built)};
   counted.all = static_cast<double>(run.result.waves.executed()) / share;
   counted.valu = per({valu, trans});
@@ -64,8 +62,8 @@ Counted count(const char* kernel, const Target& to) {
 }
 
 std::string mix(const Counted& c) {
-  return fmt::format("VALU {:.1f}, SALU {:.1f}, VMEM {:.1f}, LDS {:.2f}, waits {:.1f}, s_nop {:.1f}", c.valu, c.salu, c.vmem,
-                     c.lds, c.waits, c.nops);
+  return fmt::format("VALU {:.1f}, SALU {:.1f}, VMEM {:.1f}, LDS {:.2f}, waits {:.1f}, s_nop {:.1f}", c.valu, c.salu, c.vmem, c.lds,
+                     c.waits, c.nops);
 }
 
 } // namespace
@@ -86,8 +84,8 @@ int main() try {
     fmt::print("bound {}: {}\n", one.bound, met ? "met" : "MISSED");
     for (const Counted* c : {&a, &b}) {
       const isa::KernelFacts& f = c->built.facts;
-      fmt::print("  {}: {}; {} VGPRs, {} B LDS, {} B scratch, {:g} waves/SIMD; global loads {}, stores {}, LDS {}\n", f.arch,
-                 mix(*c), f.resources.vgprs, f.resources.lds_bytes, f.resources.scratch_bytes, f.occupancy.waves_per_simd,
+      fmt::print("  {}: {}; {} VGPRs, {} B LDS, {} B scratch, {:g} waves/SIMD; global loads {}, stores {}, LDS {}\n", f.arch, mix(*c),
+                 f.resources.vgprs, f.resources.lds_bytes, f.resources.scratch_bytes, f.occupancy.waves_per_simd,
                  isa::widths_text(global_widths(f, isa::MemoryDirection::load)),
                  isa::widths_text(global_widths(f, isa::MemoryDirection::store)), isa::widths_text(lds_widths(f)));
     }

@@ -42,8 +42,7 @@ double processor_seconds() {
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage use{};
     getrusage(who, &use);
-    for (const timeval& t : {use.ru_utime, use.ru_stime})
-      seconds += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+    for (const timeval& t : {use.ru_utime, use.ru_stime}) seconds += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
   }
   return seconds;
 }
@@ -115,12 +114,11 @@ int run(int count) {
     return std::vector<std::string>{title, fmt::format("{:.2f}", times.wall), fmt::format("{:.2f}", times.processor),
                                     fmt::format("{:.2f}x", times.wall / workers.wall), bound};
   };
-  const Table table{
-      .header = {fmt::format("{} kernels for {}", count, gpu.arch()), "s", "processor s", "of Jit's time", "bound"},
-      .rows = {row("Jit: plan, compile, check, store; 2 workers, their start included", workers, "-"),
-               row("hipRTC, header replaced, 2 threads of one process", threads, fmt::format("{:.1f}x", least_over_threads)),
-               row("hipRTC as it comes, 2 threads of one process", stock_threads, fmt::format("{:.1f}x", least_over_stock))},
-      .right = {false, true, true, true, true}};
+  const Table table{.header = {fmt::format("{} kernels for {}", count, gpu.arch()), "s", "processor s", "of Jit's time", "bound"},
+                    .rows = {row("Jit: plan, compile, check, store; 2 workers, their start included", workers, "-"),
+                             row("hipRTC, header replaced, 2 threads of one process", threads, fmt::format("{:.1f}x", least_over_threads)),
+                             row("hipRTC as it comes, 2 threads of one process", stock_threads, fmt::format("{:.1f}x", least_over_stock))},
+                    .right = {false, true, true, true, true}};
   fmt::print("{}", to_text(table));
   const bool met = threads.wall / workers.wall >= least_over_threads && stock_threads.wall / workers.wall >= least_over_stock;
   if (!met) fmt::print("a bound is missed; {} processors are there\n", std::thread::hardware_concurrency());

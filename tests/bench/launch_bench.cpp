@@ -70,21 +70,19 @@ int run(int count) {
     std::vector<void*> parameters(arguments.size() + 1);
     std::vector<double> bare, ours, bind;
     for (int i = 0; i < rounds; ++i) {
-      bare.push_back(nanoseconds(count, [&] {
-        bare_launch(nullptr, bound.blocks(), 1, 1, bound.threads(), 1, 1, 0, stream, parameters.data(), nullptr);
-      }));
+      bare.push_back(nanoseconds(
+          count, [&] { bare_launch(nullptr, bound.blocks(), 1, 1, bound.threads(), 1, 1, 0, stream, parameters.data(), nullptr); }));
       ours.push_back(nanoseconds(count, [&] { bound.launch(stream); }));
       bind.push_back(nanoseconds(count / 100, [&] { static_cast<void>(loaded.bind(arguments)); }));
     }
     const double own = median(ours) - median(bare);
-    fmt::print("{}", to_text(Table{
-                         .header = {title, "ns", "of the bare call", "bound"},
-                         .rows = {{"hipModuleLaunchKernel that does nothing", fmt::format("{:.1f}", median(bare)), "1.0x", "-"},
-                                  {"BoundKernel::launch", fmt::format("{:.1f}", median(ours)),
-                                   fmt::format("{:.1f}x", median(ours) / median(bare)), "-"},
-                                  {"Kiln's own share", fmt::format("{:.1f}", own), "", fmt::format("{:.0f} ns", most_ns)},
-                                  {"bind, for comparison", fmt::format("{:.0f}", median(bind)), "", "-"}},
-                         .right = {false, true, true, true}}));
+    fmt::print("{}", to_text(Table{.header = {title, "ns", "of the bare call", "bound"},
+                                   .rows = {{"hipModuleLaunchKernel that does nothing", fmt::format("{:.1f}", median(bare)), "1.0x", "-"},
+                                            {"BoundKernel::launch", fmt::format("{:.1f}", median(ours)),
+                                             fmt::format("{:.1f}x", median(ours) / median(bare)), "-"},
+                                            {"Kiln's own share", fmt::format("{:.1f}", own), "", fmt::format("{:.0f} ns", most_ns)},
+                                            {"bind, for comparison", fmt::format("{:.0f}", median(bind)), "", "-"}},
+                                   .right = {false, true, true, true}}));
     return own <= most_ns;
   };
   int a_stream = 0;

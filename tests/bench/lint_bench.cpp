@@ -43,16 +43,11 @@ Options parse(int argc, char** argv) {
     }
     if (i + 1 == argc) throw std::runtime_error(word + " wants a value");
     const std::string value = argv[++i];
-    if (word == "--arch")
-      options.arch = value;
-    else if (word == "--every")
-      options.every = std::stoul(value);
-    else if (word == "--rounds")
-      options.rounds = std::stoi(value);
-    else if (word == "--scratch")
-      options.scratch = value;
-    else
-      throw std::runtime_error("there is no option " + word);
+    if (word == "--arch") options.arch = value;
+    else if (word == "--every") options.every = std::stoul(value);
+    else if (word == "--rounds") options.rounds = std::stoi(value);
+    else if (word == "--scratch") options.scratch = value;
+    else throw std::runtime_error("there is no option " + word);
   }
   if (options.every == 0 || options.rounds < 1) throw std::runtime_error("--every and --rounds are at least 1");
   return options;
@@ -114,9 +109,9 @@ Time timed(const std::string& command, int accepted) {
 // Streams the library itself. Returns the words that cannot be decoded.
 std::uint64_t whole_library(const Options& options) {
   const std::string report = (options.scratch / "kiln-lint-bench.json").string();
-  const Time time = timed(fmt::format("{} {} --no-settings --arch {} --format json -o {} 2>/dev/null", KILN_ISA_LINT,
-                                      options.library, options.arch, report),
-                          1);
+  const Time time = timed(
+      fmt::format("{} {} --no-settings --arch {} --format json -o {} 2>/dev/null", KILN_ISA_LINT, options.library, options.arch, report),
+      1);
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
   const auto summary = nlohmann::json::parse(std::ifstream(report))["summary"];
@@ -145,8 +140,8 @@ int run(const Options& options) {
     const Time a = timed(objdump, 0), b = timed(lint, 1);
     wall.push_back(b.wall / a.wall);
     cpu.push_back(b.cpu / a.cpu);
-    fmt::print("{:>6} {:>10.2f} s {:>8.2f} cpu {:>10.2f} s {:>8.2f} cpu {:>7.2f}x {:>7.2f}x\n", round, a.wall, a.cpu, b.wall,
-               b.cpu, wall.back(), cpu.back());
+    fmt::print("{:>6} {:>10.2f} s {:>8.2f} cpu {:>10.2f} s {:>8.2f} cpu {:>7.2f}x {:>7.2f}x\n", round, a.wall, a.cpu, b.wall, b.cpu,
+               wall.back(), cpu.back());
   }
   std::ranges::sort(wall);
   std::ranges::sort(cpu);

@@ -35,7 +35,8 @@ struct Spread {
 double processor_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 } // namespace
@@ -73,12 +74,13 @@ int main(int argc, char** argv) {
   try {
     const cli::ScanTotals totals = cli::scan(options, sink);
     fmt::print("{:<8} {:<8} {:>9} {:>9} {:>9}\n", "rule", "severity", "findings", "kernels", "places");
-    for (const auto& [key, c] : rules) fmt::print("{:<8} {:<8} {:>9} {:>9} {:>9}\n", key.first, to_string(key.second), c.findings, c.kernels, c.places);
+    for (const auto& [key, c] : rules)
+      fmt::print("{:<8} {:<8} {:>9} {:>9} {:>9}\n", key.first, to_string(key.second), c.findings, c.kernels, c.places);
     for (auto& [severity, spread] : spreads) fmt::print("{:<8} {}\n", to_string(severity), spread.text());
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    fmt::print("{} of {}, {} not read; {:.1f} s of processor time, {} MiB\n", plural(totals.kernels, "kernel"), plural(totals.files, "file"), failed,
-               processor_seconds(), usage.ru_maxrss >> 10);
+    fmt::print("{} of {}, {} not read; {:.1f} s of processor time, {} MiB\n", plural(totals.kernels, "kernel"),
+               plural(totals.files, "file"), failed, processor_seconds(), usage.ru_maxrss >> 10);
   } catch (const Error& error) {
     fmt::print("{}\n", error.what());
     return 2;

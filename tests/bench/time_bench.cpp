@@ -85,7 +85,8 @@ timing::Prediction predict_work(const Work& w, const timing::Chip& chip, std::ma
   if (found == built.end()) found = built.emplace(to_text(spec), build_kernel(spec, chosen, {})).first;
   std::map<std::string, std::int64_t> sizes;
   for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = w.m;
-  return timing::predict(record_kernel(spec, found->second.source, found->second.object, sizes), chip, {.cache = state_of(w.cache), .changes = false});
+  return timing::predict(record_kernel(spec, found->second.source, found->second.object, sizes), chip,
+                         {.cache = state_of(w.cache), .changes = false});
 }
 
 } // namespace
@@ -95,14 +96,15 @@ int main(int argc, char** argv) {
     const timing::Chip& chip = timing::chip("mi300x"); // that the published times are of
     std::map<std::string, BuiltKernel> built;
     std::map<double, SizeClass> classes;
-    fmt::print("{:<8}{:>6}{:>7}{:>7} {:<5} {:>9} {:<10}{:>10} {:>7}  {}\n", "WORK", "M", "N", "K", "CACHE", "PUBLISHED", "BY", "PREDICTED", "RATIO", "BOUND BY");
+    fmt::print("{:<8}{:>6}{:>7}{:>7} {:<5} {:>9} {:<10}{:>10} {:>7}  {}\n", "WORK", "M", "N", "K", "CACHE", "PUBLISHED", "BY", "PREDICTED",
+               "RATIO", "BOUND BY");
     for (const auto& [w, published] : read_published(argc > 1 ? argv[1] : KILN_SOURCE_DIR "/tests/bench/published_times.csv")) {
       const Published& best = *std::ranges::min_element(published, {}, &Published::us);
       const timing::Prediction p = predict_work(w, chip, built);
       const double ratio = p.microseconds / best.us;
       const timing::Phase& longest = *std::ranges::max_element(p.phases, {}, &timing::Phase::microseconds);
-      fmt::print("{:<8}{:>6}{:>7}{:>7} {:<5} {:>9.2f} {:<10}{:>10.2f} {:>7.2f}  {}: {}\n", w.kind, w.m, w.n, w.k, w.cache, best.us, best.peer,
-                 p.microseconds, ratio, longest.name, longest.bound_by);
+      fmt::print("{:<8}{:>6}{:>7}{:>7} {:<5} {:>9.2f} {:<10}{:>10.2f} {:>7.2f}  {}: {}\n", w.kind, w.m, w.n, w.k, w.cache, best.us,
+                 best.peer, p.microseconds, ratio, longest.name, longest.bound_by);
       std::fflush(stdout);
       SizeClass& c = classes[class_of(bytes_of(w))];
       c.log_ratio += std::log(ratio);
@@ -111,8 +113,8 @@ int main(int argc, char** argv) {
     }
     fmt::print("\nKiln's predicted time over the best published one, on {}:\n", chip.name);
     for (const auto& [upto, c] : classes)
-      fmt::print("  {:<14} {:>3} sizes: mean {:.2f}, worst {:.2f}\n", upto < largest ? fmt::format("below {:g} MB", upto) : "larger", c.count,
-                 std::exp(c.log_ratio / c.count), c.worst);
+      fmt::print("  {:<14} {:>3} sizes: mean {:.2f}, worst {:.2f}\n", upto < largest ? fmt::format("below {:g} MB", upto) : "larger",
+                 c.count, std::exp(c.log_ratio / c.count), c.worst);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -44,8 +44,7 @@ TEST_CASE("env shows what is in force and the compiler it makes") {
 
 TEST_CASE("compile emits every value on the way, for both architectures") {
   const std::string all = "--emit spec,plan,schedule,source,object,asm,facts,report";
-  const nlohmann::json json =
-      json_of(kiln::test::kiln("compile rmsnorm --cols 4096 --dtype bf16 --arch gfx942,gfx950 --json " + all));
+  const nlohmann::json json = json_of(kiln::test::kiln("compile rmsnorm --cols 4096 --dtype bf16 --arch gfx942,gfx950 --json " + all));
   REQUIRE(json.size() == 2);
   for (const nlohmann::json& kernel : json) {
     CHECK(kernel["kernel"] == "rmsnorm");
@@ -78,8 +77,7 @@ TEST_CASE("the text of a spec compiles to the same kernel as the catalogue entry
 
 TEST_CASE("stages after the last one asked for do not run") {
   // A compiler that cannot be loaded does not matter to a plan.
-  const CliResult plan =
-      kiln::test::kiln("compile softmax --arch gfx942 --emit plan", "KILN_HIPRTC_PATH=/nowhere/lib.so");
+  const CliResult plan = kiln::test::kiln("compile softmax --arch gfx942 --emit plan", "KILN_HIPRTC_PATH=/nowhere/lib.so");
   CHECK(plan.exit_code == 0);
   CHECK_FALSE(plan.out.starts_with("== ")); // one value is printed as it is
 }
@@ -92,8 +90,7 @@ TEST_CASE("the emitted source is one file that compiles as a kernel text of its 
 
 TEST_CASE("a folder gets one file a value, which -o lists") {
   const kiln::test::Scratch scratch;
-  const CliResult result =
-      kiln::test::kiln("compile softmax --arch gfx942 --emit object,source -o " + scratch.path.string() + "/new");
+  const CliResult result = kiln::test::kiln("compile softmax --arch gfx942 --emit object,source -o " + scratch.path.string() + "/new");
   CHECK(result.exit_code == 0);
   const std::string object = scratch.path.string() + "/new/softmax.gfx942.co";
   CHECK(result.out.find(object) != std::string::npos);

@@ -86,9 +86,8 @@ TEST_CASE("comgr's stages are timed one by one") {
 
 TEST_CASE("warnings are collected, and are errors when asked") {
   const std::string arch(known_archs().front());
-  const KernelSource source =
-      test::with_text(test::scale_kernel("unused", arch),
-                      "extern \"C\" __attribute__((global)) void unused(int* x) { int dead = 1; *x = 2; }\n");
+  const KernelSource source = test::with_text(test::scale_kernel("unused", arch),
+                                              "extern \"C\" __attribute__((global)) void unused(int* x) { int dead = 1; *x = 2; }\n");
   for (const CompilerKind kind : {CompilerKind::hiprtc, CompilerKind::comgr}) {
     CAPTURE(to_string(kind));
     CompileOptions options = with(kind);

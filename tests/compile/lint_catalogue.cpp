@@ -74,9 +74,9 @@ TEST_CASE("the catalogue has no findings: products") {
       if (entry == "gemm_w8a16") expected.insert("OCC001");        // bytes in flight instead of waves
       // Four scales a row are 8 bytes of a cache line that the next turns of the ring use; sums are read once a tile.
       if (entry == "gemm_w4a16") expected.insert({"MEM003", "LDS002"});
-      if (entry == "gemm_block_scaled") expected.insert("MEM010"); // scales of steps that follow one another
-      if (arch == "gfx942") { // 304 CUs get tiles of 16 columns
-        expected.insert("WAIT002"); // the same loops, of single values
+      if (entry == "gemm_block_scaled") expected.insert("MEM010");   // scales of steps that follow one another
+      if (arch == "gfx942") {                                        // 304 CUs get tiles of 16 columns
+        expected.insert("WAIT002");                                  // the same loops, of single values
         if (entry == "gemm_block_scaled") expected.insert("MFM003"); // one product a step, which has no other to wait behind
       }
       return expected;

@@ -11,8 +11,8 @@ namespace {
 // `body` of a kernel with a float pointer `p`, behind declarations `before`.
 void refuse(const std::string& header, const std::string& before, const std::string& body, std::string_view message,
             std::string_view arch = "gfx942") {
-  const std::string text = "#include \"" + header + "\"\nnamespace kiln {\n" + before +
-                           "\nKILN_KERNEL(256) void alone(f32* p) {\n  " + body + "\n  (void)p;\n}\n}\n";
+  const std::string text = "#include \"" + header + "\"\nnamespace kiln {\n" + before + "\nKILN_KERNEL(256) void alone(f32* p) {\n  " +
+                           body + "\n  (void)p;\n}\n}\n";
   CAPTURE(text);
   CompileOptions options;
   options.environment = process_environment();
@@ -45,8 +45,7 @@ TEST_CASE("wrong row configs") {
 }
 
 TEST_CASE("wrong flat configs") {
-  for (const char* config :
-       {".vec = 5", ".vec = 8, .threads = 100", ".vec = 8, .chunks = 0", ".vec = 8, .chunks = 2, .ahead = 3"})
+  for (const char* config : {".vec = 5", ".vec = 8, .threads = 100", ".vec = 8, .chunks = 0", ".vec = 8, .chunks = 2, .ahead = 3"})
     refuse("elementwise.h", std::string("constexpr ElementwiseConfig config{") + config + "};", "const Flat<config> flat(1);",
            "invalid ElementwiseConfig");
 }
@@ -55,8 +54,7 @@ TEST_CASE("verbs that a config does not have") {
   const std::string reload =
       "constexpr RowwiseConfig config{.cols = 4096, .vec = 8, .threads_per_row = 256, .residency = Residency::reload};";
   refuse("rowwise.h", reload, "const Row<config> row(1); auto kept = row.keep<f16, 0>(); (void)kept;", "nothing is kept");
-  refuse("common/reduce.h", "", "*p = reduce_group<SumOf, 128>(At{0, 1, false}, Vec<f32, 1>(*p));",
-         "at most the lanes of a wave");
+  refuse("common/reduce.h", "", "*p = reduce_group<SumOf, 128>(At{0, 1, false}, Vec<f32, 1>(*p));", "at most the lanes of a wave");
 }
 
 TEST_CASE("fp8 of the other architecture") {

@@ -11,7 +11,8 @@ using kiln::test::CliResult;
 namespace {
 
 template <class T> void write_values(const std::string& file, const std::vector<T>& values) {
-  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
 }
 
 void check_refused(const std::string& arguments, const std::string& says) {
@@ -38,7 +39,8 @@ TEST_CASE("run compares a kernel of the catalogue with its spec, for both archit
       CHECK(json["outputs"]["y"]["elements"] == 5000);
       CHECK(json["outputs"]["y"]["outside_bounds"] == 0);
       CHECK(json["outputs"]["y"]["max_relative_error"].get<double>() < 0x1p-9);
-      CHECK(json["executed"]["valu"]["total"].get<std::int64_t>() >= json["waves"].get<std::int64_t>() * json["executed"]["valu"]["least"].get<std::int64_t>());
+      CHECK(json["executed"]["valu"]["total"].get<std::int64_t>() >=
+            json["waves"].get<std::int64_t>() * json["executed"]["valu"]["least"].get<std::int64_t>());
       // x is read at least once and y written once, 2 bytes an element.
       std::int64_t bytes = 0;
       for (const nlohmann::json& m : json["memory"])
@@ -60,7 +62,9 @@ TEST_CASE("run --object executes any code object on raw files; a buffer that is 
   const kiln::test::Scratch scratch;
   const std::string folder = scratch.path.string();
   // sum = x + alpha * y; its arguments are x, y, sum, alpha, rows. One workgroup of 256 takes 4096 elements.
-  REQUIRE(kiln::test::kiln("compile scaled_add --cols 256 --dtype f32 --arch gfx942 --set vec=4,threads=256,chunks=4 --emit object -o " + folder).exit_code == 0);
+  REQUIRE(kiln::test::kiln("compile scaled_add --cols 256 --dtype f32 --arch gfx942 --set vec=4,threads=256,chunks=4 --emit object -o " +
+                           folder)
+              .exit_code == 0);
   std::vector<float> x(512), y(512);
   for (std::size_t i = 0; i < 512; ++i) x[i] = static_cast<float>(i), y[i] = 0.5F;
   write_values(folder + "/x.bin", x);

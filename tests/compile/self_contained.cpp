@@ -34,10 +34,10 @@ TEST_CASE("plain clang compiles what kiln compile --emit source writes") {
       const Plan plan = make_plan(entry.build({.cols = 1000, .dtype = bf16, .fp8 = to.fp8()}), to);
       const auto file = folder / "kernel.hip";
       std::ofstream(file) << self_contained(emit_source(plan, choose_schedule(plan, to), to));
-      const std::string command = fmt::format(
-          "{} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch={} -std=c++20 -O1 -Wall -Wextra -Werror "
-          "-fsyntax-only {}",
-          clang, arch, file.string());
+      const std::string command =
+          fmt::format("{} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch={} -std=c++20 -O1 -Wall -Wextra -Werror "
+                      "-fsyntax-only {}",
+                      clang, arch, file.string());
       CAPTURE(entry.name);
       CHECK(std::system(command.c_str()) == 0);
     }

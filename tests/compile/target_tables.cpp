@@ -17,7 +17,9 @@ using namespace kiln;
 
 namespace {
 
-std::string equal(std::string_view constant, int value) { return fmt::format("static_assert(kiln::{0} == {1}, \"{0} is not {1}\");\n", constant, value); }
+std::string equal(std::string_view constant, int value) {
+  return fmt::format("static_assert(kiln::{0} == {1}, \"{0} is not {1}\");\n", constant, value);
+}
 
 int wait_states(std::string_view mnemonic, int passes, const isa::TargetFacts& facts) {
   const auto shape = isa::matrix_shape(mnemonic, facts);
@@ -42,7 +44,8 @@ std::string demands(const isa::TargetFacts& facts) {
 void compile_text(std::string_view arch, const std::string& text) {
   CompileOptions options;
   options.environment = process_environment();
-  compile(test::with_text(test::scale_kernel("tables", std::string(arch)), text + "KILN_KERNEL(64) void tables() {}\n"), target(arch), options);
+  compile(test::with_text(test::scale_kernel("tables", std::string(arch)), text + "KILN_KERNEL(64) void tables() {}\n"), target(arch),
+          options);
 }
 
 } // namespace

@@ -7,8 +7,7 @@ using kiln::test::CliResult;
 
 namespace {
 
-void check_refused(const std::string& arguments, std::string_view part, int exit_code = 2,
-                   const std::string& variables = {}) {
+void check_refused(const std::string& arguments, std::string_view part, int exit_code = 2, const std::string& variables = {}) {
   CAPTURE(arguments);
   const CliResult result = kiln::test::kiln(arguments, variables);
   CAPTURE(result.err);

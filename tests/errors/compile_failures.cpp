@@ -82,8 +82,7 @@ TEST_CASE("a library that is another one is an error that names the missing func
 TEST_CASE("a text that does not compile leaves its log, source and command") {
   const Scratch scratch;
   const std::string arch(known_archs().back());
-  const KernelSource source =
-      test::with_text(test::scale_kernel("broken", arch), "extern \"C\" void broken() { return nonsense; }\n");
+  const KernelSource source = test::with_text(test::scale_kernel("broken", arch), "extern \"C\" void broken() { return nonsense; }\n");
   for (const CompilerKind kind : {CompilerKind::hiprtc, CompilerKind::comgr}) {
     CAPTURE(to_string(kind));
     const EnvironmentError error = failure(source, options_for(kind, scratch.path));
@@ -96,7 +95,7 @@ TEST_CASE("a text that does not compile leaves its log, source and command") {
     CHECK(read(error.path + "/broken.hip") == source.text);
     CHECK(mentions(read(error.path + "/command.txt"), "--offload-arch=" + arch));
     CHECK(mentions(read(error.path + "/log.txt"), "nonsense"));
-    struct stat status {};
+    struct stat status{};
     REQUIRE(stat(error.path.c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0700);
   }

@@ -19,36 +19,19 @@ KernelSpec product(const Expr& c) { return KernelSpec("gemm").output("c", f32, c
 
 TEST_CASE("operands that do not fit each other") {
   expect_user_error([] { matmul_nt(a_of(f16, 64), b_of(f16, 32, 128)); }, "operation 'matmul_nt'", "k is 64", "[n, k]");
-  expect_user_error([] { matmul_nt(a_of(f32, 64), b_of(f32, 32, 64)); }, "operation 'matmul_nt'", "no product of f32 and f32",
-                    "f16");
-  expect_user_error([] { matmul_nt(a_of(f16, 64), b_of(bf16, 32, 64)); }, "operation 'matmul_nt'", "no product of f16 and bf16",
-                    "itself");
-  expect_user_error([] { matmul_nt(a_of(e4m3fn, 64), b_of(e4m3fnuz, 32, 64)); }, "operation 'matmul_nt'", "no product",
-                    "same kind");
-  expect_user_error([] { matmul_nt(a_of(i8, 64), b_of(f16, 32, 64)); }, "operation 'matmul_nt'", "no product of i8 and f16",
-                    "i8");
-  expect_user_error([] { matmul_nt(a_of(f16, 64) * 2.0, b_of(f16, 32, 64)); }, "operation 'matmul_nt', operand a",
-                    "'mul', not an input", "kernel of its own");
-  expect_user_error(
-      [] {
-        matmul_nt(input("a", f16, {4, 4, 64}), b_of(f16, 32, 64));
-      },
-      "operation 'matmul_nt', operand a", "3 dimensions", "two");
-  expect_user_error(
-      [] {
-        matmul_nt(input("a", f16, {m16, 64}, Layout::strided), b_of(f16, 32, 64));
-      },
-      "operation 'matmul_nt', operand a", "strided", "contiguous");
-  expect_user_error(
-      [] {
-        matmul_nt(a_of(f16, 64), input("b", f16, {dynamic("n"), 64}));
-      },
-      "operation 'matmul_nt'", "'n'", "number");
-  expect_user_error(
-      [] {
-        matmul_nt(input("a", f16, {m16, dynamic("k")}), input("b", f16, {32, dynamic("k")}));
-      },
-      "operation 'matmul_nt', operand a", "'k'", "number");
+  expect_user_error([] { matmul_nt(a_of(f32, 64), b_of(f32, 32, 64)); }, "operation 'matmul_nt'", "no product of f32 and f32", "f16");
+  expect_user_error([] { matmul_nt(a_of(f16, 64), b_of(bf16, 32, 64)); }, "operation 'matmul_nt'", "no product of f16 and bf16", "itself");
+  expect_user_error([] { matmul_nt(a_of(e4m3fn, 64), b_of(e4m3fnuz, 32, 64)); }, "operation 'matmul_nt'", "no product", "same kind");
+  expect_user_error([] { matmul_nt(a_of(i8, 64), b_of(f16, 32, 64)); }, "operation 'matmul_nt'", "no product of i8 and f16", "i8");
+  expect_user_error([] { matmul_nt(a_of(f16, 64) * 2.0, b_of(f16, 32, 64)); }, "operation 'matmul_nt', operand a", "'mul', not an input",
+                    "kernel of its own");
+  expect_user_error([] { matmul_nt(input("a", f16, {4, 4, 64}), b_of(f16, 32, 64)); }, "operation 'matmul_nt', operand a", "3 dimensions",
+                    "two");
+  expect_user_error([] { matmul_nt(input("a", f16, {m16, 64}, Layout::strided), b_of(f16, 32, 64)); }, "operation 'matmul_nt', operand a",
+                    "strided", "contiguous");
+  expect_user_error([] { matmul_nt(a_of(f16, 64), input("b", f16, {dynamic("n"), 64})); }, "operation 'matmul_nt'", "'n'", "number");
+  expect_user_error([] { matmul_nt(input("a", f16, {m16, dynamic("k")}), input("b", f16, {32, dynamic("k")})); },
+                    "operation 'matmul_nt', operand a", "'k'", "number");
 }
 
 TEST_CASE("columns of a product") {
@@ -65,32 +48,24 @@ TEST_CASE("products that no kernel computes") {
   expect_user_error([&] { plan_of(c(a_of(e4m3fnuz, 100), b_of(e4m3fnuz, 32, 100))); }, "operand 'a' of matmul_nt", "k is 100",
                     "pad k to 112");
   expect_user_error([&] { plan_of(c(a_of(f16, 12), b_of(f16, 32, 12))); }, "operand 'a' of matmul_nt", "k is 12", "pad k to 16");
-  expect_user_error([&] { plan_of(c(a_of(f16, 24), b_of(e4m3fnuz, 32, 24))); }, "operand 'b' of matmul_nt", "k is 24",
-                    "pad k to 32");
+  expect_user_error([&] { plan_of(c(a_of(f16, 24), b_of(e4m3fnuz, 32, 24))); }, "operand 'b' of matmul_nt", "k is 24", "pad k to 32");
   expect_user_error([&] { plan_of(c(a_of(f16, 64, dynamic("m")), b_of(f16, 32, 64))); }, "rows of 'a'", "no upper bound",
                     "dynamic(\"m\", 1, 16)");
   expect_user_error([&] { plan_of(c(a_of(f16, 64, dynamic("m", 1, 65)), b_of(f16, 32, 64))); }, "rows of 'a'", "65", "1 to 64");
   expect_user_error([&] { plan_of(c(a_of(f16, 64, 100), b_of(f16, 32, 64))); }, "rows of 'a'", "100", "1 to 64");
-  expect_user_error([&] { plan_of(c(a_of(f16, 1 << 25), b_of(f16, 32, 1 << 25))); }, "kernel 'gemm'", "k is 33554432",
-                    "16777216");
+  expect_user_error([&] { plan_of(c(a_of(f16, 1 << 25), b_of(f16, 32, 1 << 25))); }, "kernel 'gemm'", "k is 33554432", "16777216");
   expect_user_error([&] { plan_of(c(a_of(e4m3fn, 64), b_of(e4m3fn, 32, 64))); }, "input 'a'", "not native to gfx942", "e4m3fnuz");
   const Expr a = a_of(f16, 64);
   const auto by = [&](const char* name, std::int64_t n) { return matmul_nt(a, input(name, f16, {n, 64})); };
-  expect_user_error([&] { plan_of(product(by("u", 32) + by("v", 32) + by("w", 32))); }, "kernel 'gemm'", "3 matrix products",
-                    "at most 2");
+  expect_user_error([&] { plan_of(product(by("u", 32) + by("v", 32) + by("w", 32))); }, "kernel 'gemm'", "3 matrix products", "at most 2");
   expect_user_error([&] { plan_of(product(by("u", 32)).output("d", f32, by("v", 16))); }, "kernel 'gemm'",
                     "do not belong to one iteration space", "two kernels");
-  expect_user_error(
-      [&] {
-        plan_of(product(by("u", 32) + matmul_nt(input("x", f16, {m16, 64}), input("v", f16, {32, 64}))));
-      },
-      "kernel 'gemm'", "'a' and 'x'", "two kernels");
-  expect_user_error([&] { plan_of(product(by("u", 64) + a)); }, "input 'a'", "matrix product and another operation",
-                    "its own name");
-  expect_user_error([&] { plan_of(product(row_sum(by("u", 32)) * by("u", 32))); }, "operation 'row_sum'",
-                    "epilogue of a matrix product", "kernel of their own");
-  expect_user_error([&] { plan_of(product(by("u", 32) + input("bias", f16, {33}))); }, "operation 'add'", "32 against 33",
-                    "equal");
+  expect_user_error([&] { plan_of(product(by("u", 32) + matmul_nt(input("x", f16, {m16, 64}), input("v", f16, {32, 64})))); },
+                    "kernel 'gemm'", "'a' and 'x'", "two kernels");
+  expect_user_error([&] { plan_of(product(by("u", 64) + a)); }, "input 'a'", "matrix product and another operation", "its own name");
+  expect_user_error([&] { plan_of(product(row_sum(by("u", 32)) * by("u", 32))); }, "operation 'row_sum'", "epilogue of a matrix product",
+                    "kernel of their own");
+  expect_user_error([&] { plan_of(product(by("u", 32) + input("bias", f16, {33}))); }, "operation 'add'", "32 against 33", "equal");
 }
 
 TEST_CASE("schedules that cannot run a product") {
@@ -109,11 +84,8 @@ TEST_CASE("schedules that cannot run a product") {
   expect_user_error([&] { with_overrides(choose_schedule(many, gfx942), {"method=sparse"}, many, gfx942); }, "schedule of 'gemm'",
                     "method=sparse", "at most 8 rows");
   const Plan most = make_plan(catalog_spec("gemm", {.dtype = e4m3fnuz, .m = 64, .n = 256, .k = 1024}), gfx942);
-  expect_user_error(
-      [&] {
-        with_overrides(choose_schedule(most, gfx942), {"tile_n=256", "workgroups=16"}, most, gfx942);
-      },
-      "schedule of 'gemm'", "bytes of LDS", "tile_n");
+  expect_user_error([&] { with_overrides(choose_schedule(most, gfx942), {"tile_n=256", "workgroups=16"}, most, gfx942); },
+                    "schedule of 'gemm'", "bytes of LDS", "tile_n");
 }
 
 TEST_CASE("every shape of a product that is no multiple has its natural vector named") {
@@ -121,9 +93,7 @@ TEST_CASE("every shape of a product that is no multiple has its natural vector n
     for (std::int64_t k = 1; k <= 64; ++k) {
       const std::int64_t natural = 16 / size_bytes(type);
       const KernelSpec spec = product(matmul_nt(a_of(type, k), b_of(type, 32, k)));
-      if (k % natural == 0)
-        CHECK_NOTHROW(make_plan(spec, gfx942));
-      else
-        expect_user_error([&] { make_plan(spec, gfx942); }, "operand 'a' of matmul_nt", "16 bytes at a time", "a multiple of");
+      if (k % natural == 0) CHECK_NOTHROW(make_plan(spec, gfx942));
+      else expect_user_error([&] { make_plan(spec, gfx942); }, "operand 'a' of matmul_nt", "16 bytes at a time", "a multiple of");
     }
 }

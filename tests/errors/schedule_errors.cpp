@@ -24,8 +24,7 @@ TEST_CASE("settings by name") {
   expect_user_error([&] { with(spec, {"vec"}); }, "setting 'vec'", "no '='", "name=value");
   expect_user_error([&] { with(spec, {"vec=wide"}); }, "setting 'vec=wide'", "no whole number", "number");
   expect_user_error([&] { with(spec, {"vec=8x"}); }, "setting 'vec=8x'", "no whole number", "number");
-  expect_user_error([&] { with(spec, {"chunks=2"}); }, "setting 'chunks=2'", "a rowwise schedule has no 'chunks'",
-                    "threads_per_row");
+  expect_user_error([&] { with(spec, {"chunks=2"}); }, "setting 'chunks=2'", "a rowwise schedule has no 'chunks'", "threads_per_row");
   expect_user_error([&] { with(spec, {"residency=disk"}); }, "setting 'residency=disk'", "'disk' is no residency",
                     "registers, lds or reload");
 }
@@ -51,8 +50,7 @@ TEST_CASE("configs that cannot be") {
   Schedule wrong = with(spec, {});
   std::get<RowwiseConfig>(wrong.config).cols = 4104;
   const Plan plan = make_plan(spec, gfx942);
-  expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "cols is 4104, the plan has 4096",
-                    "leave cols");
+  expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "cols is 4104, the plan has 4096", "leave cols");
   const Expr x = input("x", f16, {dynamic("rows"), 4096});
   wrong = with(KernelSpec("copy").output("y", f16, x), {});
   expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "it is elementwise, the plan is rowwise",
@@ -60,11 +58,8 @@ TEST_CASE("configs that cannot be") {
 }
 
 TEST_CASE("rows that do not fit LDS") {
-  expect_user_error(
-      [&] {
-        with(catalog_spec("layernorm", {.cols = 65536, .dtype = f16, .fp8 = e4m3fnuz}), {"residency=lds", "ahead=1"});
-      },
-      "schedule of 'layernorm'", "gfx942 has 65536", "residency=reload");
+  expect_user_error([&] { with(catalog_spec("layernorm", {.cols = 65536, .dtype = f16, .fp8 = e4m3fnuz}), {"residency=lds", "ahead=1"}); },
+                    "schedule of 'layernorm'", "gfx942 has 65536", "residency=reload");
 }
 
 TEST_CASE("an output in place of what a later pass reads again") {
@@ -72,12 +67,8 @@ TEST_CASE("an output in place of what a later pass reads again") {
   KernelSpec spec("shift");
   spec.output("early", f32, x + 1.0, {.in_place_of = "x"}).output("late", f32, x - row_max(x));
   CHECK_NOTHROW(with(spec, {})); // registers keep x
-  expect_user_error(
-      [&] {
-        with(spec, {"residency=reload", "ahead=1"});
-      },
-      "schedule of 'shift'", "output 'early' is in place of 'x', which pass 1 reads from memory after pass 0 wrote it",
-      "memory of its own");
+  expect_user_error([&] { with(spec, {"residency=reload", "ahead=1"}); }, "schedule of 'shift'",
+                    "output 'early' is in place of 'x', which pass 1 reads from memory after pass 0 wrote it", "memory of its own");
   // Too wide for the chip: no schedule is safe, and the error says so instead of a wrong kernel.
   const Expr wide = input("x", f32, {dynamic("rows"), 1 << 18});
   KernelSpec refused("shift");
@@ -89,9 +80,7 @@ TEST_CASE("an output in place of what a later pass reads again") {
 TEST_CASE("what no family computes") {
   const Dim rows = dynamic("rows"), cols = dynamic("cols");
   expect_user_error(
-      [&] {
-        make_plan(KernelSpec("bias").output("y", f16, input("x", f16, {rows, cols}) + input("b", f16, {cols})), gfx942);
-      },
+      [&] { make_plan(KernelSpec("bias").output("y", f16, input("x", f16, {rows, cols}) + input("b", f16, {cols})), gfx942); },
       "kernel 'bias'", "known only at launch", "specialised for their columns");
   const Expr x = input("x", f16, {rows, 4096});
   KernelSpec groups("groups");

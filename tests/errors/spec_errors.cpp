@@ -1,9 +1,9 @@
 // A program that builds a wrong spec, or evaluates it with wrong inputs, is told subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
+#include "gen/plan/validate.h"
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/spec/math.h"
-#include "gen/plan/validate.h"
 
 using namespace kiln;
 
@@ -18,11 +18,13 @@ TEST_CASE("shapes") {
   expect_user_error([] { tensor("a", {rows, 64}) + tensor("b", {rows, 65}); }, "operation 'add'",
                     "shapes [rows, 64] and [rows, 65] do not broadcast: 64 against 65 in dimension 1 from the right", "one of them 1");
   expect_user_error([] { tensor("a", {64}) * tensor("b", {rows, 65}); }, "operation 'mul'", "64 against 65", "make the sizes equal");
-  expect_user_error([] { tensor("a", {rows, 64}) + tensor("b", {dynamic("other"), 64}); }, "operation 'add'", "rows against other in dimension 2", "equal");
+  expect_user_error([] { tensor("a", {rows, 64}) + tensor("b", {dynamic("other"), 64}); }, "operation 'add'",
+                    "rows against other in dimension 2", "equal");
   expect_user_error([] { tensor("x", {rows, 0}); }, "input 'x'", "the shape [rows, 0] has a dimension of 0", "sizes from 1");
   expect_user_error([] { tensor("x", {rows, -4}); }, "input 'x'", "a dimension of -4", "sizes from 1");
   expect_user_error([] { tensor("x", {1, 1, 1, 1, 1, 1, 1, 1, 1}); }, "input 'x'", "has 9 dimensions", "at most 8");
-  expect_user_error([] { input("x", f16, {64}, Layout::strided); }, "input 'x'", "its shape [64] has no dimension to step over", "contiguous");
+  expect_user_error([] { input("x", f16, {64}, Layout::strided); }, "input 'x'", "its shape [64] has no dimension to step over",
+                    "contiguous");
 }
 
 TEST_CASE("names") {
@@ -44,7 +46,8 @@ TEST_CASE("dimensions") {
   expect_user_error([] { dynamic("m", -1); }, "dimension 'm'", "-1 to", "minimum of 0 or more");
   const Expr a = tensor("a", {dynamic("m", 1, 16), 64}), b = tensor("b", {dynamic("m"), 64});
   expect_user_error([&] { validate(KernelSpec("k").output("y", f16, a + b)); }, "dimension 'm'", "as m[1..16] and as m", "the same bounds");
-  expect_user_error([] { validate(KernelSpec("k").output("y", f16, tensor("rows"))); }, "dimension 'rows'", "an input, scalar or output has the same name", "rename");
+  expect_user_error([] { validate(KernelSpec("k").output("y", f16, tensor("rows"))); }, "dimension 'rows'",
+                    "an input, scalar or output has the same name", "rename");
 }
 
 TEST_CASE("operand types") {
@@ -61,15 +64,16 @@ TEST_CASE("operand types") {
 
 TEST_CASE("reductions and groups") {
   expect_user_error([] { row_sum(scalar("s")); }, "reduction 'row_sum'", "its operand has shape []", "[rows, cols]");
-  expect_user_error([] { row_max(tensor("x", {64, dynamic("cols")})); }, "reduction 'row_max'", "the last dimension of [64, cols] is known only at launch",
-                    "give it a number");
+  expect_user_error([] { row_max(tensor("x", {64, dynamic("cols")})); }, "reduction 'row_max'",
+                    "the last dimension of [64, cols] is known only at launch", "give it a number");
   for (const std::int64_t group : {0, 1, 3, 100, 1024, -8})
-    expect_user_error([&] { group_max(tensor("x"), group); }, "reduction 'group_max'", "the group size is " + std::to_string(group), "a power of two from 2 to 512");
-  expect_user_error([] { ungroup(tensor("s", {rows, 3}), 128, 256); }, "operation 'ungroup'", "its operand has shape [rows, 3], but 256 columns make 2 groups of 128",
-                    "last dimension is 2");
+    expect_user_error([&] { group_max(tensor("x"), group); }, "reduction 'group_max'", "the group size is " + std::to_string(group),
+                      "a power of two from 2 to 512");
+  expect_user_error([] { ungroup(tensor("s", {rows, 3}), 128, 256); }, "operation 'ungroup'",
+                    "its operand has shape [rows, 3], but 256 columns make 2 groups of 128", "last dimension is 2");
   expect_user_error([] { ungroup(tensor("s", {rows, 3}), 100, 256); }, "operation 'ungroup'", "the group size is 100", "power of two");
-  expect_user_error([] { ungroup(tensor("s", {rows, 3}), 128, dynamic("cols")); }, "operation 'ungroup'", "the number of columns cols is known only at launch",
-                    "give it a number");
+  expect_user_error([] { ungroup(tensor("s", {rows, 3}), 128, dynamic("cols")); }, "operation 'ungroup'",
+                    "the number of columns cols is known only at launch", "give it a number");
   expect_user_error([] { validate(KernelSpec("k").output("y", f32, tensor("x") * row_sum(row_sum(tensor("x"))))); }, "operation 'row_sum'",
                     "it works on [rows, 1], but a row of the kernel has 64 columns", "full row");
   expect_user_error([] { validate(KernelSpec("k").output("y", f32, row_sum(tensor("x", {4, rows, 64})))); }, "kernel 'k'",
@@ -78,7 +82,8 @@ TEST_CASE("reductions and groups") {
 
 TEST_CASE("what a kernel must have") {
   expect_user_error([] { validate(KernelSpec("k")); }, "kernel 'k'", "it has no outputs", "add one");
-  expect_user_error([] { validate(KernelSpec("k").output("y", f16, Expr(1) + scalar("s"))); }, "kernel 'k'", "its outputs use no input", "at least one input");
+  expect_user_error([] { validate(KernelSpec("k").output("y", f16, Expr(1) + scalar("s"))); }, "kernel 'k'", "its outputs use no input",
+                    "at least one input");
   expect_user_error(
       [] {
         Expr x = tensor("x");
@@ -90,13 +95,17 @@ TEST_CASE("what a kernel must have") {
 
 TEST_CASE("one meaning a name") {
   const Expr x = tensor("x");
-  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x).output("y", f32, x)); }, "output 'y'", "two outputs have this name", "rename");
+  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x).output("y", f32, x)); }, "output 'y'", "two outputs have this name",
+                    "rename");
   expect_user_error([&] { validate(KernelSpec("k").output("x", f16, x)); }, "output 'x'", "input has the same name", "in_place_of");
   expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x + tensor("x", {rows, 64}, f32))); }, "input 'x'",
                     "it is used as f16[rows, 64] and as f32[rows, 64]", "two names");
-  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x + tensor("x", {64}))); }, "input 'x'", "it is used as f16[rows, 64] and as f16[64]", "one declaration");
-  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x + scalar("x"))); }, "input 'x'", "a scalar has the same name", "rename");
-  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x * scalar("s") + scalar("s", i32))); }, "scalar 's'", "it is used as f32[] and as i32[]", "two names");
+  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x + tensor("x", {64}))); }, "input 'x'",
+                    "it is used as f16[rows, 64] and as f16[64]", "one declaration");
+  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x + scalar("x"))); }, "input 'x'", "a scalar has the same name",
+                    "rename");
+  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x * scalar("s") + scalar("s", i32))); }, "scalar 's'",
+                    "it is used as f32[] and as i32[]", "two names");
 }
 
 TEST_CASE("iteration spaces") {
@@ -105,23 +114,30 @@ TEST_CASE("iteration spaces") {
                     "values of shape [rows, 64] and of 128 columns do not belong to one iteration space", "two kernels");
   expect_user_error([&] { validate(KernelSpec("k").output("a", f16, x).output("b", f16, weight * 2)); }, "output 'b'",
                     "its shape [64] does not cover the kernel's iteration space [rows, 64]", "kernel of its own");
-  expect_user_error([&] { validate(KernelSpec("k").output("a", f16, row_sum(x)).output("b", f16, weight * 2)); }, "output 'b'", "its shape [64] does not cover",
-                    "one value a row, a group or an element");
-  expect_user_error([&] { validate(KernelSpec("k").output("a", f16, x).output("b", f16, tensor("z", {dynamic("m"), 64}))); }, "kernel 'k'", "rows against m", "two kernels");
-  expect_user_error([&] { validate(KernelSpec("k").output("a", f16, weight, {.layout = Layout::strided})); }, "output 'a'", "no dimension to step over", "contiguous");
+  expect_user_error([&] { validate(KernelSpec("k").output("a", f16, row_sum(x)).output("b", f16, weight * 2)); }, "output 'b'",
+                    "its shape [64] does not cover", "one value a row, a group or an element");
+  expect_user_error([&] { validate(KernelSpec("k").output("a", f16, x).output("b", f16, tensor("z", {dynamic("m"), 64}))); }, "kernel 'k'",
+                    "rows against m", "two kernels");
+  expect_user_error([&] { validate(KernelSpec("k").output("a", f16, weight, {.layout = Layout::strided})); }, "output 'a'",
+                    "no dimension to step over", "contiguous");
 }
 
 TEST_CASE("outputs in place") {
   const Expr x = tensor("x"), other = tensor("other"), narrow = tensor("narrow", {rows, 1}, f32);
-  const auto in_place = [&](DType type, const Expr& value, std::string of) { validate(KernelSpec("k").output("y", type, value + x, {.in_place_of = of}).output("z", f16, value)); };
-  expect_user_error([&] { in_place(f16, x, "nothing"); }, "output 'y' in place of 'nothing'", "'nothing' is no input of the kernel", "name an input");
-  expect_user_error([&] { in_place(f32, x, "x"); }, "output 'y' in place of 'x'", "the output is f32[rows, 64], the input f16[rows, 64]", "make type, shape and layout equal");
-  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x, {.in_place_of = "x"}).output("z", f16, x + 1, {.in_place_of = "x"})); },
-                    "output 'z' in place of 'x'", "another output is in place of the same input", "memory of its own");
-  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x, {.in_place_of = "x", .layout = Layout::strided})); }, "output 'y' in place of 'x'",
-                    "the output is f16[rows, 64] strided, the input f16[rows, 64]", "layout equal");
-  expect_user_error([&] { validate(KernelSpec("k").output("y", f32, row_sum(x) + narrow, {.in_place_of = "narrow"})); }, "output 'y' in place of 'narrow'",
-                    "its shape [rows, 1] is smaller than the kernel's [rows, 64]", "memory of its own");
+  const auto in_place = [&](DType type, const Expr& value, std::string of) {
+    validate(KernelSpec("k").output("y", type, value + x, {.in_place_of = of}).output("z", f16, value));
+  };
+  expect_user_error([&] { in_place(f16, x, "nothing"); }, "output 'y' in place of 'nothing'", "'nothing' is no input of the kernel",
+                    "name an input");
+  expect_user_error([&] { in_place(f32, x, "x"); }, "output 'y' in place of 'x'", "the output is f32[rows, 64], the input f16[rows, 64]",
+                    "make type, shape and layout equal");
+  expect_user_error(
+      [&] { validate(KernelSpec("k").output("y", f16, x, {.in_place_of = "x"}).output("z", f16, x + 1, {.in_place_of = "x"})); },
+      "output 'z' in place of 'x'", "another output is in place of the same input", "memory of its own");
+  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, x, {.in_place_of = "x", .layout = Layout::strided})); },
+                    "output 'y' in place of 'x'", "the output is f16[rows, 64] strided, the input f16[rows, 64]", "layout equal");
+  expect_user_error([&] { validate(KernelSpec("k").output("y", f32, row_sum(x) + narrow, {.in_place_of = "narrow"})); },
+                    "output 'y' in place of 'narrow'", "its shape [rows, 1] is smaller than the kernel's [rows, 64]", "memory of its own");
   CHECK_NOTHROW(validate(KernelSpec("k").output("y", f16, x + other, {.in_place_of = "other"})));
 }
 
@@ -129,45 +145,56 @@ TEST_CASE("targets and native types") {
   expect_user_error([] { target("gfx90a"); }, "target 'gfx90a'", "is not an architecture that Kiln generates code for", "gfx942, gfx950");
   expect_user_error([] { target("gfx942:xnack-"); }, "target 'gfx942:xnack-'", "target features do not belong", "gfx942");
   const KernelSpec ocp = catalog_spec("cast", {.fp8 = e4m3fn}), fnuz = catalog_spec("dequant", {.fp8 = e5m2fnuz});
-  expect_user_error([&] { require_native_types(ocp, target("gfx942")); }, "output 'q'", "e4m3fn is not native to gfx942: it ends at 448, e4m3fnuz at 240", "use e4m3fnuz");
-  expect_user_error([&] { require_native_types(fnuz, target("gfx950")); }, "input 'q'", "e5m2fnuz is not native to gfx950", "target.fp8_e5m2()");
+  expect_user_error([&] { require_native_types(ocp, target("gfx942")); }, "output 'q'",
+                    "e4m3fn is not native to gfx942: it ends at 448, e4m3fnuz at 240", "use e4m3fnuz");
+  expect_user_error([&] { require_native_types(fnuz, target("gfx950")); }, "input 'q'", "e5m2fnuz is not native to gfx950",
+                    "target.fp8_e5m2()");
   const KernelSpec inner = KernelSpec("k").output("y", f16, cast(e4m3fnuz, tensor("x")) * 2);
-  expect_user_error([&] { require_native_types(inner, target("gfx950")); }, "operation 'cast'", "e4m3fnuz is not native to gfx950", "use e4m3fn");
+  expect_user_error([&] { require_native_types(inner, target("gfx950")); }, "operation 'cast'", "e4m3fnuz is not native to gfx950",
+                    "use e4m3fn");
   CHECK_NOTHROW(require_native_types(ocp, target("gfx950")));
 }
 
 TEST_CASE("catalogue") {
   expect_user_error([] { catalog_spec("rmsnrom", {}); }, "catalogue entry 'rmsnrom'", "there is none", "did you mean 'rmsnorm'?");
-  expect_user_error([] { catalog_spec("quicksort", {}); }, "catalogue entry 'quicksort'", "there is none", "use one of add_rmsnorm_quant, ");
+  expect_user_error([] { catalog_spec("quicksort", {}); }, "catalogue entry 'quicksort'", "there is none",
+                    "use one of add_rmsnorm_quant, ");
   expect_user_error([] { catalog_spec("rmsnorm", {.cols = 0}); }, "catalogue entry 'rmsnorm'", "cols is 0", "1 to");
   expect_user_error([] { catalog_spec("rmsnorm", {.dtype = i8}); }, "catalogue entry 'rmsnorm'", "dtype is i8", "f32, f16 or bf16");
   expect_user_error([] { catalog_spec("rmsnorm", {.fp8 = f16}); }, "catalogue entry 'rmsnorm'", "fp8 is f16", "e4m3fn");
-  expect_user_error([] { catalog_spec("group_quant", {.group = 100}); }, "reduction 'group_absmax'", "the group size is 100", "power of two");
+  expect_user_error([] { catalog_spec("group_quant", {.group = 100}); }, "reduction 'group_absmax'", "the group size is 100",
+                    "power of two");
 }
 
 TEST_CASE("inputs of evaluate") {
-  const KernelSpec spec = KernelSpec("k").output("y", f16, tensor("x", {dynamic("m", 2, 4), 8}) * tensor("s", {dynamic("m", 2, 4), 1}) + scalar("a"));
+  const KernelSpec spec =
+      KernelSpec("k").output("y", f16, tensor("x", {dynamic("m", 2, 4), 8}) * tensor("s", {dynamic("m", 2, 4), 1}) + scalar("a"));
   const auto run = [&](DType type, std::vector<std::int64_t> x, std::vector<std::int64_t> s) {
     evaluate(spec, {{{"x", Tensor(type, std::move(x))}, {"s", Tensor(f16, std::move(s))}}, {{"a", 1}}});
   };
   CHECK_NOTHROW(run(f16, {3, 8}, {3, 1}));
   expect_user_error([&] { run(f32, {3, 8}, {3, 1}); }, "input 'x'", "the tensor is f32, the spec says f16", "give a tensor of f16");
-  expect_user_error([&] { run(f16, {3, 9}, {3, 1}); }, "input 'x'", "the tensor's shape [3, 9] does not fit [m[2..4], 8]: 9 is not 8", "spec's shape");
+  expect_user_error([&] { run(f16, {3, 9}, {3, 1}); }, "input 'x'", "the tensor's shape [3, 9] does not fit [m[2..4], 8]: 9 is not 8",
+                    "spec's shape");
   expect_user_error([&] { run(f16, {3, 8, 1}, {3, 1}); }, "input 'x'", "it has 3 dimensions", "spec's shape");
   expect_user_error([&] { run(f16, {3, 8}, {2, 1}); }, "input 's'", "'m' is 3 elsewhere", "spec's shape");
   expect_user_error([&] { run(f16, {5, 8}, {5, 1}); }, "input 'x'", "5 is outside m[2..4]", "spec's shape");
-  expect_user_error([&] { evaluate(spec, {{{"x", Tensor(f16, {3, 8})}}, {{"a", 1}}}); }, "input 's'", "no tensor was given", "give one of f16[m[2..4], 1]");
-  expect_user_error([&] { evaluate(spec, {{{"x", Tensor(f16, {3, 8})}, {"s", Tensor(f16, {3, 1})}}, {}}); }, "scalar 'a'", "no number was given", "give one");
+  expect_user_error([&] { evaluate(spec, {{{"x", Tensor(f16, {3, 8})}}, {{"a", 1}}}); }, "input 's'", "no tensor was given",
+                    "give one of f16[m[2..4], 1]");
+  expect_user_error([&] { evaluate(spec, {{{"x", Tensor(f16, {3, 8})}, {"s", Tensor(f16, {3, 1})}}, {}}); }, "scalar 'a'",
+                    "no number was given", "give one");
   expect_user_error([] { Tensor(f16, {2, 8}, 4); }, "tensor", "the row stride 4 is below the 8 elements of a row", "larger stride");
   expect_user_error([] { Tensor(f16, {-2, 8}); }, "tensor", "dimension 0 has the size -2", "0 or more");
   const Inputs inputs{{{"x", Tensor(f16, {3, 8})}, {"s", Tensor(f16, {3, 1})}}, {{"a", 1}}};
   const auto bounds = evaluate_bounds(spec, inputs);
   expect_user_error([&] { find_mismatch({}, bounds); }, "output 'y'", "it is missing", "every output");
-  expect_user_error([&] { find_mismatch({{"y", Tensor(f32, {3, 8})}}, bounds); }, "output 'y'", "it is f32[3, 8], the spec says f16[3, 8]", "type and shape");
+  expect_user_error([&] { find_mismatch({{"y", Tensor(f32, {3, 8})}}, bounds); }, "output 'y'", "it is f32[3, 8], the spec says f16[3, 8]",
+                    "type and shape");
 }
 
 TEST_CASE("bugs say that they are bugs") {
-  CHECK_THROWS_WITH_AS(dynamic("m").size(), "internal: the size of dimension 'm' was asked for before the launch; please report", InternalError);
+  CHECK_THROWS_WITH_AS(dynamic("m").size(), "internal: the size of dimension 'm' was asked for before the launch; please report",
+                       InternalError);
   const EnvironmentError error("hipRTC", "failed", "see the log", "error: x", "dump.hip");
   CHECK(std::string(error.what()) == "hipRTC: failed; see the log\nsee dump.hip\nerror: x");
 }

@@ -1,8 +1,8 @@
 // Every mistake in the text of a spec is reported with its line and column, and no text crashes the parser.
 #include "expect.h"
+#include "gen/plan/validate.h"
 #include "gen/reference/random.h"
 #include "gen/reference/random_spec.h"
-#include "gen/plan/validate.h"
 #include <fmt/format.h>
 
 using namespace kiln;
@@ -19,8 +19,10 @@ void expect_at(std::string_view line, int column, std::string_view fact, std::st
 
 TEST_CASE("the beginning") {
   expect_user_error([] { parse_spec(""); }, "spec text, line 1, column 1", "the end of the text stands where 'kernel' belongs", "grammar");
-  expect_user_error([] { parse_spec("# only a comment\n  kernle k"); }, "spec text, line 2, column 3", "'kernle' stands where 'kernel' belongs", "grammar");
-  expect_user_error([] { parse_spec("kernel 7"); }, "spec text, line 1, column 8", "'7' stands where the kernel's name belongs", "write a name");
+  expect_user_error([] { parse_spec("# only a comment\n  kernle k"); }, "spec text, line 2, column 3",
+                    "'kernle' stands where 'kernel' belongs", "grammar");
+  expect_user_error([] { parse_spec("kernel 7"); }, "spec text, line 1, column 8", "'7' stands where the kernel's name belongs",
+                    "write a name");
   expect_user_error([] { parse_spec("kernel float"); }, "spec text, line 1, column 8: kernel 'float'", "a word of", "another name");
 }
 
@@ -44,7 +46,8 @@ TEST_CASE("declarations") {
   expect_at("dim m[9..2]", 5, "its minimum 9 exceeds its maximum 2", "swap", ": dimension 'm'");
   expect_at("dim m dim m", 11, "dimension 'm' is declared twice", "remove one");
   expect_at("dim m[x..2]", 7, "'x' stands where a whole number belongs", "write digits");
-  expect_at("dim m[1..99999999999999999999]", 10, "'99999999999999999999' stands where a whole number belongs", "at most 9223372036854775807");
+  expect_at("dim m[1..99999999999999999999]", 10, "'99999999999999999999' stands where a whole number belongs",
+            "at most 9223372036854775807");
   expect_at("scalar s: f16", 8, "its type is f16", "f32 or i32", ": scalar 's'");
   expect_at("let exp = x", 5, "the name is a word", "another name", ": value 'exp'");
   expect_at("let unused = x + 1 output y: f16[4, 8] = x", 5, "'unused' is used by no output", "use it or remove it");
@@ -52,7 +55,8 @@ TEST_CASE("declarations") {
 }
 
 TEST_CASE("expressions") {
-  const auto expect_in = [](std::string_view expression, int column, std::string_view fact, std::string_view remedy, std::string_view more_subject = "") {
+  const auto expect_in = [](std::string_view expression, int column, std::string_view fact, std::string_view remedy,
+                            std::string_view more_subject = "") {
     constexpr int before = 22; // characters of "output y: f16[4, 8] = "
     expect_at(fmt::format("output y: f16[4, 8] = {}", expression), before + column, fact, remedy, more_subject);
   };
@@ -76,7 +80,8 @@ TEST_CASE("expressions") {
   expect_in("group_max(x)", 12, "')' stands where ',' belongs", "grammar");
   expect_in("group_max(x, 2.5)", 14, "'2.5' stands where a whole number belongs", "write digits");
   expect_in("ungroup(x, 2, 8)", 1, "8 columns make 4 groups of 2", "last dimension is 4", ": operation 'ungroup'");
-  expect_in(std::string(300, '(') + "x" + std::string(300, ')'), 201, "expressions nest deeper than 200 levels", "name parts of it with let");
+  expect_in(std::string(300, '(') + "x" + std::string(300, ')'), 201, "expressions nest deeper than 200 levels",
+            "name parts of it with let");
   expect_in(std::string(300, '-') + "x", 201, "expressions nest deeper than 200 levels", "name parts of it with let");
   expect_user_error([] { parse_spec("kernel k\ninput a: f16[4, 8]\ninput b: f16[4, 9]\noutput y: f16[4, 8] = a *\n  b"); },
                     "spec text, line 4, column 25: operation 'mul'", "8 against 9", "one of them 1");
@@ -84,7 +89,9 @@ TEST_CASE("expressions") {
 
 TEST_CASE("no text crashes the parser") {
   Random random(3);
-  const std::string_view pieces[] = {"(", ")", "-", "x", "in0", "1e999", "..", "[", "]", "=", "let t1 = ", "row_sum(", "cast(f16, ", "\n", "#", "kernel", "@", "\xff", "9999999999", "output y: f16[4] = "};
+  const std::string_view pieces[] = {
+      "(",         ")",        "-",          "x",  "in0", "1e999",  "..", "[",    "]",          "=",
+      "let t1 = ", "row_sum(", "cast(f16, ", "\n", "#",   "kernel", "@",  "\xff", "9999999999", "output y: f16[4] = "};
   int parsed = 0, refused = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const std::string good = to_text(random_spec(seed, {.max_cols = 64}));

@@ -56,8 +56,8 @@ WaitAgreement compare_waits(const isa::Program& program, const isa::WaitAnalysis
     result.exact += point.least_outstanding == point.most_outstanding;
     if (point.least_outstanding > least || most > point.most_outstanding)
       result.wrong.push_back(fmt::format("{} {:#x} {}: {} to {} operations of {} were outstanding, the analysis says {} to {}",
-                                         program.kernel, address, ran->text, least, most, to_string(point.counter),
-                                         point.least_outstanding, point.most_outstanding));
+                                         program.kernel, address, ran->text, least, most, to_string(point.counter), point.least_outstanding,
+                                         point.most_outstanding));
   }
   return result;
 }

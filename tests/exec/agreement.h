@@ -1,8 +1,8 @@
 // What is said of a kernel without running it, against what an execution counted: waits and LDS bank passes.
 #pragma once
-#include "isa_checks/object/code_object.h"
-#include "isa_checks/exec/run/execute.h"
 #include "isa_checks/analysis/kernel_analysis.h"
+#include "isa_checks/exec/run/execute.h"
+#include "isa_checks/object/code_object.h"
 #include <optional>
 #include <string>
 #include <string_view>

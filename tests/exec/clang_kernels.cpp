@@ -26,13 +26,12 @@ Span function(const std::string& assembly, const std::string& kernel) {
 
 std::optional<std::string> assembly_of(const std::string& name, const std::string& arch, const std::string& flags) {
   const std::string source = fmt::format("{}/tests/exec/kernels/{}.hip", KILN_SOURCE_DIR, name);
-  const auto file =
-      std::filesystem::temp_directory_path() / fmt::format("kiln_exec_{}_{}_{}.s", name, arch, std::random_device{}());
+  const auto file = std::filesystem::temp_directory_path() / fmt::format("kiln_exec_{}_{}_{}.s", name, arch, std::random_device{}());
   for (const char* clang : {"clang-21", "clang-22", "clang-20", "clang"}) {
     if (std::system(fmt::format("{} --version > /dev/null 2>&1", clang).c_str()) != 0) continue;
-    const std::string command = fmt::format(
-        "{} -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib --offload-arch={} -O3 -S {} {} -o {}", clang,
-        arch, flags, source, file.string());
+    const std::string command =
+        fmt::format("{} -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib --offload-arch={} -O3 -S {} {} -o {}",
+                    clang, arch, flags, source, file.string());
     REQUIRE(std::system(command.c_str()) == 0);
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();

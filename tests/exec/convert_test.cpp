@@ -18,7 +18,9 @@ double hv(In v, int k) { return half_value(v[k] & 0xffffU); }
 u64 single(double x) { return as_bits(static_cast<float>(x)); }
 u64 half(double x) { return round_half(x, nearest, false); }
 // Toward zero, kept within [low, high]; NaN is 0.
-u64 whole(double x, double low, double high) { return std::isnan(x) ? 0 : static_cast<u32>(static_cast<i64>(std::trunc(x < low ? low : x > high ? high : x))); }
+u64 whole(double x, double low, double high) {
+  return std::isnan(x) ? 0 : static_cast<u32>(static_cast<i64>(std::trunc(x < low ? low : x > high ? high : x)));
+}
 constexpr double max_i32 = 2147483647.0, min_i32 = -2147483648.0, max_u32 = 4294967295.0;
 u64 normalized(double x, double low, double scale) { // [-1, 1] or [0, 1] to an integer, ties to even; the product is rounded to f32 first
   const double limited = std::isnan(x) ? 0 : x < low ? low : x > 1 ? 1 : x;
@@ -35,7 +37,8 @@ u64 byte_of(double x) { return std::isnan(x) || x < 0 ? 0 : x > 255 ? 255 : stat
 constexpr VectorCase conversions[] = {
     {"v_cvt_i32_f32 @, v1", [](In v) -> u64 { return whole(d(v, 1), min_i32, max_i32); }},
     {"v_cvt_u32_f32 @, v1", [](In v) -> u64 { return whole(d(v, 1), 0, max_u32); }},
-    {"v_cvt_rpi_i32_f32 @, v1", [](In v) -> u64 { return whole(std::floor(static_cast<double>(static_cast<float>(d(v, 1) + 0.5))), min_i32, max_i32); }},
+    {"v_cvt_rpi_i32_f32 @, v1",
+     [](In v) -> u64 { return whole(std::floor(static_cast<double>(static_cast<float>(d(v, 1) + 0.5))), min_i32, max_i32); }},
     {"v_cvt_flr_i32_f32 @, v1", [](In v) -> u64 { return whole(std::floor(d(v, 1)), min_i32, max_i32); }},
     {"v_cvt_f32_i32 @, v1", [](In v) -> u64 { return single(static_cast<std::int32_t>(v[1])); }},
     {"v_cvt_f32_u32 @, v1", [](In v) -> u64 { return single(v[1]); }},
@@ -63,10 +66,19 @@ constexpr VectorCase conversions[] = {
     {"v_cvt_pknorm_u16_f32 @, v1, v2", [](In v) -> u64 { return normalized(d(v, 1), 0, 65535) | normalized(d(v, 2), 0, 65535) << 16; }},
     {"v_cvt_pknorm_i16_f16 @, v1, v2", [](In v) -> u64 { return normalized(hv(v, 1), -1, 32767) | normalized(hv(v, 2), -1, 32767) << 16; }},
     {"v_cvt_pknorm_u16_f16 @, v1, v2", [](In v) -> u64 { return normalized(hv(v, 1), 0, 65535) | normalized(hv(v, 2), 0, 65535) << 16; }},
-    {"v_cvt_pk_u8_f32 @, v1, v2, v3", [](In v) -> u64 { const u32 at = v[2] % 4 * 8; return (v[3] & ~(0xffU << at)) | byte_of(d(v, 1)) << at; }},
-    {"v_cvt_pkaccum_u8_f32 @, v1, v2", [](In v) -> u64 { const u32 at = v[2] % 4 * 8; return (v[6] & ~(0xffU << at)) | byte_of(d(v, 1)) << at; }},
+    {"v_cvt_pk_u8_f32 @, v1, v2, v3",
+     [](In v) -> u64 {
+       const u32 at = v[2] % 4 * 8;
+       return (v[3] & ~(0xffU << at)) | byte_of(d(v, 1)) << at;
+     }},
+    {"v_cvt_pkaccum_u8_f32 @, v1, v2",
+     [](In v) -> u64 {
+       const u32 at = v[2] % 4 * 8;
+       return (v[6] & ~(0xffU << at)) | byte_of(d(v, 1)) << at;
+     }},
 };
-constexpr VectorCase newer_conversions[] = { // gfx950 only
+constexpr VectorCase newer_conversions[] = {
+    // gfx950 only
     {"v_cvt_f32_bf16 @, v1", [](In v) -> u64 { return v[1] % 65536 * 65536; }, Compare::f32},
     {"v_cvt_pk_f16_f32 @, v1, v2", [](In v) -> u64 { return half(d(v, 1)) | half(d(v, 2)) << 16; }, Compare::two_f16},
     {"v_cvt_pk_bf16_f32 @, v1, v2", [](In v) -> u64 { return bfloat(v[1]) | bfloat(v[2]) << 16; }},
@@ -95,14 +107,16 @@ struct Relation {
   u64 (*expected)(In v);
 };
 template <class T> const std::vector<Relation>& integer_relations() {
-  static const std::vector<Relation> all = {{"f", integer_relation<T, 0>}, {"lt", integer_relation<T, 1>}, {"eq", integer_relation<T, 2>}, {"le", integer_relation<T, 3>},
-                                            {"gt", integer_relation<T, 4>}, {"ne", integer_relation<T, 5>}, {"ge", integer_relation<T, 6>}, {"t", integer_relation<T, 7>}};
+  static const std::vector<Relation> all = {{"f", integer_relation<T, 0>},  {"lt", integer_relation<T, 1>}, {"eq", integer_relation<T, 2>},
+                                            {"le", integer_relation<T, 3>}, {"gt", integer_relation<T, 4>}, {"ne", integer_relation<T, 5>},
+                                            {"ge", integer_relation<T, 6>}, {"t", integer_relation<T, 7>}};
   return all;
 }
 template <class T> const std::vector<Relation>& float_relations() {
   static const std::vector<Relation> all = {
-      {"f", float_relation<T, 0>}, {"lt", float_relation<T, 1>}, {"eq", float_relation<T, 2>}, {"le", float_relation<T, 3>}, {"gt", float_relation<T, 4>}, {"lg", float_relation<T, 5>},
-      {"ge", float_relation<T, 6>}, {"o", float_relation<T, 7>}, {"u", float_relation<T, 8>}, {"nge", float_relation<T, 9>}, {"nlg", float_relation<T, 10>}, {"ngt", float_relation<T, 11>},
+      {"f", float_relation<T, 0>},    {"lt", float_relation<T, 1>},   {"eq", float_relation<T, 2>},   {"le", float_relation<T, 3>},
+      {"gt", float_relation<T, 4>},   {"lg", float_relation<T, 5>},   {"ge", float_relation<T, 6>},   {"o", float_relation<T, 7>},
+      {"u", float_relation<T, 8>},    {"nge", float_relation<T, 9>},  {"nlg", float_relation<T, 10>}, {"ngt", float_relation<T, 11>},
       {"nle", float_relation<T, 12>}, {"neq", float_relation<T, 13>}, {"nlt", float_relation<T, 14>}, {"tru", float_relation<T, 15>}};
   return all;
 }
@@ -116,26 +130,43 @@ int check_relations(const std::vector<Relation>& relations, const char* type, co
   for (const Relation& r : relations) {
     texts.push_back(fmt::format("v_cmp_{}_{} vcc, {}\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", r.name, type, operands));
     cases.push_back({texts.back().c_str(), r.expected});
-    texts.push_back(fmt::format("v_mov_b32 @, 0\n v_cmpx_{}_{} vcc, {}\n s_nop 4\n v_mov_b32 @, 1\n s_mov_b64 exec, -1\n s_nop 4", r.name, type, operands));
+    texts.push_back(fmt::format("v_mov_b32 @, 0\n v_cmpx_{}_{} vcc, {}\n s_nop 4\n v_mov_b32 @, 1\n s_mov_b64 exec, -1\n s_nop 4", r.name,
+                                type, operands));
     cases.push_back({texts.back().c_str(), r.expected});
   }
   return check_vector(cases, sets);
 }
 
 constexpr VectorCase classes[] = {
-    {"v_cmp_class_f32 vcc, v1, v2\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 {
+    {"v_cmp_class_f32 vcc, v1, v2\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc",
+     [](In v) -> u64 {
        const float x = float_in(v, 1);
        const bool negative = std::signbit(x), quiet = (v[1] >> 22) % 2 == 1;
-       const u32 kind = std::isnan(x) ? (quiet ? 1 : 0) : std::isinf(x) ? (negative ? 2 : 9) : x == 0 ? (negative ? 5 : 6) : std::isnormal(x) ? (negative ? 3 : 8) : negative ? 4 : 7;
+       const u32 kind = std::isnan(x)      ? (quiet ? 1 : 0)
+                        : std::isinf(x)    ? (negative ? 2 : 9)
+                        : x == 0           ? (negative ? 5 : 6)
+                        : std::isnormal(x) ? (negative ? 3 : 8)
+                        : negative         ? 4
+                                           : 7;
        return v[2] >> kind & 1;
      }},
-    {"v_mov_b32 @, 0\n v_cmpx_class_f32 vcc, v1, v2\n s_nop 4\n v_mov_b32 @, 1\n s_mov_b64 exec, -1\n s_nop 4", [](In v) -> u64 {
+    {"v_mov_b32 @, 0\n v_cmpx_class_f32 vcc, v1, v2\n s_nop 4\n v_mov_b32 @, 1\n s_mov_b64 exec, -1\n s_nop 4",
+     [](In v) -> u64 {
        const float x = float_in(v, 1);
-       return std::isinf(x) ? (x < 0 ? v[2] >> 2 : v[2] >> 9) & 1 : std::isnan(x) ? v[2] >> ((v[1] >> 22) % 2) & 1 : x == 0 ? v[2] >> (std::signbit(x) ? 5 : 6) & 1 : v[2] >> ((std::isnormal(x) ? 3 : 4) + (x > 0 ? (std::isnormal(x) ? 5 : 3) : 0)) & 1;
+       return std::isinf(x)   ? (x < 0 ? v[2] >> 2 : v[2] >> 9) & 1
+              : std::isnan(x) ? v[2] >> ((v[1] >> 22) % 2) & 1
+              : x == 0        ? v[2] >> (std::signbit(x) ? 5 : 6) & 1
+                              : v[2] >> ((std::isnormal(x) ? 3 : 4) + (x > 0 ? (std::isnormal(x) ? 5 : 3) : 0)) & 1;
      }},
-    {"v_cmp_class_f16 vcc, v1, v2\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 {
+    {"v_cmp_class_f16 vcc, v1, v2\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc",
+     [](In v) -> u64 {
        const u32 m = v[1] % 32768, negative = v[1] / 32768 % 2;
-       const u32 kind = m > 0x7c00 ? (m % 1024 >= 512 ? 1 : 0) : m == 0x7c00 ? (negative != 0 ? 2 : 9) : m == 0 ? (negative != 0 ? 5 : 6) : m >= 1024 ? (negative != 0 ? 3 : 8) : negative != 0 ? 4 : 7;
+       const u32 kind = m > 0x7c00      ? (m % 1024 >= 512 ? 1 : 0)
+                        : m == 0x7c00   ? (negative != 0 ? 2 : 9)
+                        : m == 0        ? (negative != 0 ? 5 : 6)
+                        : m >= 1024     ? (negative != 0 ? 3 : 8)
+                        : negative != 0 ? 4
+                                        : 7;
        return v[2] >> kind & 1;
      }},
 };
@@ -151,15 +182,19 @@ std::vector<Pairs> mixed_sets(u64 seed) {
 
 TEST_CASE("conversions over edge values of every type") {
   const auto sets = mixed_sets(31);
-  MESSAGE(fmt::format("{} cases of conversions", check_vector(conversions, sets) + check_vector(conversions, sets, "gfx950") + check_vector(newer_conversions, sets, "gfx950")));
+  MESSAGE(fmt::format("{} cases of conversions", check_vector(conversions, sets) + check_vector(conversions, sets, "gfx950") +
+                                                     check_vector(newer_conversions, sets, "gfx950")));
 }
 
 TEST_CASE("comparisons of every type, into VCC and into EXEC") {
-  const auto integers = pairs_of(interesting_integers(), 2, 32), singles = pairs_of(interesting_floats(), 2, 33), halves16 = pairs_of(interesting_halves(), 2, 34);
+  const auto integers = pairs_of(interesting_integers(), 2, 32), singles = pairs_of(interesting_floats(), 2, 33),
+             halves16 = pairs_of(interesting_halves(), 2, 34);
   int cases = check_vector(classes, singles) + check_vector(classes, halves16) + check_vector(classes, integers);
-  cases += check_relations(integer_relations<std::int16_t>(), "i16", integers) + check_relations(integer_relations<std::uint16_t>(), "u16", integers);
+  cases += check_relations(integer_relations<std::int16_t>(), "i16", integers) +
+           check_relations(integer_relations<std::uint16_t>(), "u16", integers);
   cases += check_relations(integer_relations<std::int32_t>(), "i32", integers) + check_relations(integer_relations<u32>(), "u32", integers);
   cases += check_relations(integer_relations<i64>(), "i64", integers) + check_relations(integer_relations<u64>(), "u64", integers);
-  cases += check_relations(float_relations<HalfTag>(), "f16", halves16) + check_relations(float_relations<float>(), "f32", singles) + check_relations(float_relations<double>(), "f64", singles);
+  cases += check_relations(float_relations<HalfTag>(), "f16", halves16) + check_relations(float_relations<float>(), "f32", singles) +
+           check_relations(float_relations<double>(), "f64", singles);
   MESSAGE(fmt::format("{} cases of comparisons", cases));
 }

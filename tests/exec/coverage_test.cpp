@@ -1,8 +1,8 @@
 // Which instructions of the two architectures the executor has: every opcode of every encoding format is decoded by LLVM and
 // looked up in the tables.
 #include "isa_checks/decode/disassembler.h"
-#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/target/target_table.h"
 #include <cstring>
 #include <doctest/doctest.h>
@@ -24,20 +24,20 @@ struct EncodingFormat {
 };
 const std::vector<EncodingFormat>& encoding_formats() {
   static const std::vector<EncodingFormat> all = {
-      {0x80000000, 23, 7, {{0, 0}}},                                      // SOP2
-      {0xb0000000, 23, 5, {{0, 0}, {1, 0}}},                              // SOPK
-      {0xbe800000, 8, 8, {{0, 0}}},                                       // SOP1
-      {0xbf000000, 16, 7, {{0, 0}}},                                      // SOPC
-      {0xbf800000, 16, 7, {{0, 0}}},                                      // SOPP
-      {0xc0000000, 18, 8, {{0x20000, 0}, {0x20002, 0}}},                  // SMEM
-      {0x7e000000, 9, 8, {{0x100, 0}, {0, 0}}},                           // VOP1
-      {0x00000000, 25, 6, {{0x100, 0}, {0, 0}}},                          // VOP2
-      {0x7c000000, 17, 8, {{0x100, 0}}},                                  // VOPC
+      {0x80000000, 23, 7, {{0, 0}}},                                                                                  // SOP2
+      {0xb0000000, 23, 5, {{0, 0}, {1, 0}}},                                                                          // SOPK
+      {0xbe800000, 8, 8, {{0, 0}}},                                                                                   // SOP1
+      {0xbf000000, 16, 7, {{0, 0}}},                                                                                  // SOPC
+      {0xbf800000, 16, 7, {{0, 0}}},                                                                                  // SOPP
+      {0xc0000000, 18, 8, {{0x20000, 0}, {0x20002, 0}}},                                                              // SMEM
+      {0x7e000000, 9, 8, {{0x100, 0}, {0, 0}}},                                                                       // VOP1
+      {0x00000000, 25, 6, {{0x100, 0}, {0, 0}}},                                                                      // VOP2
+      {0x7c000000, 17, 8, {{0x100, 0}}},                                                                              // VOPC
       {0xd0000000, 16, 10, {{0, 0x04020100}, {0, 0}, {0, 0x00020100}, {0, 0x100}, {0, 0x04000100}, {0, 0x02820100}}}, // VOP3, VOP3P, matrix
-      {0xd8000000, 17, 8, {{0, 0}}},                                      // DS
+      {0xd8000000, 17, 8, {{0, 0}}},                                                                                  // DS
       {0xdc000000, 18, 7, {{0, 0x007f0000}, {0x8000, 0x007f0000}, {0x4000, 0x007f0000}, {0x6000, 0x007f0000}}}, // FLAT, global, scratch
-      {0xe0000000, 18, 7, {{0, 0x80000000}, {0x10000, 0x80000000}}},      // MUBUF
-      {0xe8000000, 15, 4, {{0x00780000, 0x80000000}}},                    // MTBUF
+      {0xe0000000, 18, 7, {{0, 0x80000000}, {0x10000, 0x80000000}}},                                            // MUBUF
+      {0xe8000000, 15, 4, {{0x00780000, 0x80000000}}},                                                          // MTBUF
   };
   return all;
 }
@@ -59,10 +59,32 @@ std::set<std::string> mnemonics_of(const isa::TargetFacts& target) {
 
 // What the executor does not have, as beginnings of mnemonics. docs/execution.md says why.
 constexpr std::string_view not_modelled[] = {
-    "buffer_load_format_", "buffer_store_format_", "tbuffer_",             // typed buffer accesses
-    "s_store_", "s_buffer_store_", "s_scratch_", "s_atomic_", "s_buffer_atomic_", "s_dcache_discard", "s_atc_probe", // no compiler emits these for gfx942 or gfx950
-    "s_cbranch_cdbg", "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join", "s_setvskip", "s_setkill", "s_rfe_", "s_ttracedata", "s_endpgm_ordered_ps_done", "v_clrexcp", // debuggers, traps, graphics
-    "s_sendmsg", "s_wakeup", "scratch_load_lds_", "ds_condxchg32_rtn_b64", "v_mfma_ld_scale_b32", "v_screen_partition_4se_b32",
+    "buffer_load_format_",
+    "buffer_store_format_",
+    "tbuffer_", // typed buffer accesses
+    "s_store_",
+    "s_buffer_store_",
+    "s_scratch_",
+    "s_atomic_",
+    "s_buffer_atomic_",
+    "s_dcache_discard",
+    "s_atc_probe", // no compiler emits these for gfx942 or gfx950
+    "s_cbranch_cdbg",
+    "s_cbranch_g_fork",
+    "s_cbranch_i_fork",
+    "s_cbranch_join",
+    "s_setvskip",
+    "s_setkill",
+    "s_rfe_",
+    "s_ttracedata",
+    "s_endpgm_ordered_ps_done",
+    "v_clrexcp", // debuggers, traps, graphics
+    "s_sendmsg",
+    "s_wakeup",
+    "scratch_load_lds_",
+    "ds_condxchg32_rtn_b64",
+    "v_mfma_ld_scale_b32",
+    "v_screen_partition_4se_b32",
 };
 bool listed(std::string_view mnemonic) {
   for (const std::string_view start : not_modelled)

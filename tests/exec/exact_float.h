@@ -36,7 +36,8 @@ template <class T> T directed(T x, double rest, Direction d, bool negative) {
 inline float to_single(Exact e, Direction d) {
   if (!std::isfinite(e.high)) return static_cast<float>(e.high);
   double odd = e.high; // the last bit of the double remembers that something is left
-  if (e.low != 0 && (std::bit_cast<std::uint64_t>(odd) & 1) == 0) odd = std::nextafter(odd, e.low > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
+  if (e.low != 0 && (std::bit_cast<std::uint64_t>(odd) & 1) == 0)
+    odd = std::nextafter(odd, e.low > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
   const float x = static_cast<float>(odd);
   return d == nearest ? x : directed(x, std::isinf(x) ? -static_cast<double>(x) : odd - static_cast<double>(x), d, odd < 0);
 }
@@ -57,7 +58,8 @@ inline const std::vector<std::pair<double, std::uint32_t>>& halves() {
     std::vector<std::pair<double, std::uint32_t>> v;
     for (std::uint32_t c = 0; c < 0x7c00; ++c)
       for (const std::uint32_t sign : {0U, 0x8000U}) {
-        const double digits = (c & 0x3ffU) + (c < 0x400 ? 0U : 0x400U), m = std::ldexp(digits, static_cast<int>(std::max(c >> 10, 1U)) - 25);
+        const double digits = (c & 0x3ffU) + (c < 0x400 ? 0U : 0x400U),
+                     m = std::ldexp(digits, static_cast<int>(std::max(c >> 10, 1U)) - 25);
         if (c != 0 || sign == 0) v.emplace_back(sign != 0 ? -m : m, c | sign);
       }
     std::sort(v.begin(), v.end());

@@ -47,10 +47,8 @@ constexpr HazardCase cases[] = {
     {"v_rcp_f64 v[0:1], v[2:3]", "v_add_u32 v9, v1, v3", 1, 1},
     {"v_exp_f32 v1, v2", "v_exp_f32 v9, v1", 0, 0},
     {"v_exp_f32 v1, v2", "v_add_u32 v9, v4, v3", 0, 0},
-    {"v_add_u16_sdwa v1, v2, v3 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD", "v_add_u32 v9, v1, v3",
-     1, 1},
-    {"v_add_u16_sdwa v1, v2, v3 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD", "v_mov_b32 v1, v3", 1,
-     1},
+    {"v_add_u16_sdwa v1, v2, v3 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD", "v_add_u32 v9, v1, v3", 1, 1},
+    {"v_add_u16_sdwa v1, v2, v3 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD", "v_mov_b32 v1, v3", 1, 1},
     {"v_cvt_pk_fp8_f32 v1, v2, v3 op_sel:[0,0,1]", "v_add_u32 v9, v1, v3", 1, 1},
     {"v_cvt_sr_fp8_f32 v1, v2, v3 op_sel:[0,0,1,0]", "v_add_u32 v9, v1, v3", 1, 1},
     {"v_cvt_pk_fp8_f32 v1, v2, v3", "v_add_u32 v9, v1, v3", 0, 0},
@@ -72,12 +70,12 @@ constexpr HazardCase cases[] = {
     {"v_mfma_f64_16x16x4_f64 v[20:27], v[40:41], v[44:45], v[20:27]", "ds_read_b32 v9, v21", 18, 18},
     {"v_mfma_f64_16x16x4_f64 v[20:27], v[40:41], v[44:45], v[20:27]", "v_mov_b32 v21, v9", 11, 11},
     {"v_mfma_f64_16x16x4_f64 v[20:27], v[40:41], v[44:45], v[20:27]", "v_fma_f64 v[30:31], v[32:33], v[34:35], v[36:37]", 2, 2},
-    {"v_mfma_f64_16x16x4_f64 v[20:27], v[40:41], v[44:45], v[20:27]",
-     "v_mfma_f64_16x16x4_f64 v[22:29], v[40:41], v[44:45], v[22:29]", 9, 17},
+    {"v_mfma_f64_16x16x4_f64 v[20:27], v[40:41], v[44:45], v[20:27]", "v_mfma_f64_16x16x4_f64 v[22:29], v[40:41], v[44:45], v[22:29]", 9,
+     17},
     {"v_mfma_f64_4x4x4_4b_f64 v[20:21], v[40:41], v[44:45], v[20:21]", "v_mov_b32 v9, v21", 6, 6},
     {"v_mfma_f64_4x4x4_4b_f64 v[20:21], v[40:41], v[44:45], v[20:21]", "ds_read_b32 v9, v21", 9, 9},
-    {"v_mfma_f64_4x4x4_4b_f64 v[20:21], v[40:41], v[44:45], v[20:21]",
-     "v_mfma_f64_4x4x4_4b_f64 v[20:21], v[40:41], v[44:45], v[20:21]", 4, 4},
+    {"v_mfma_f64_4x4x4_4b_f64 v[20:21], v[40:41], v[44:45], v[20:21]", "v_mfma_f64_4x4x4_4b_f64 v[20:21], v[40:41], v[44:45], v[20:21]", 4,
+     4},
 };
 
 // Matrix instructions that write v[0:...]: the wait states before what follows, by architecture.
@@ -112,15 +110,10 @@ std::string wait_states(int n) {
 std::vector<Defect> hazards(const std::string& first, const std::string& second, int states, const char* arch) {
   const std::string body = "  s_nop 15\n  s_nop 15\n  " + first + "\n" + wait_states(states) + "  " + second +
                            "\n  s_nop 15\n  s_nop 15\n  s_waitcnt vmcnt(0) lgkmcnt(0)\n  s_mov_b64 exec, -1\n";
-  auto found = run({.body = body,
-                    .inputs = {Lanes64{}},
-                    .results = 0,
-                    .lds_bytes = 4096,
-                    .accumulation = true,
-                    .arch = arch,
-                    .check_hazards = true},
-                   {.check_waits = false, .check_undefined = false})
-                   .run.defects;
+  auto found =
+      run({.body = body, .inputs = {Lanes64{}}, .results = 0, .lds_bytes = 4096, .accumulation = true, .arch = arch, .check_hazards = true},
+          {.check_waits = false, .check_undefined = false})
+          .run.defects;
   std::erase_if(found, [](const Defect& f) { return f.kind != DefectKind::hazard; });
   return found;
 }
@@ -172,7 +165,7 @@ TEST_CASE("hazards: a matrix result that another one overwrote since does not co
 TEST_CASE("hazards: a matrix instruction issues after the passes of the one before") {
   const std::string first = "v_mfma_f32_16x16x16_f16 v[0:3], v[40:41], v[44:45], 0", reader = "v_mov_b32 v60, v1";
   const std::string other = "\n  v_mfma_f32_16x16x16_f16 v[4:7], v[40:41], v[44:45], 0"; // issues 4 states after the first
-  CHECK(hazards(first + other, reader, 3, "gfx942").empty()); // 4 + 3 of 7
+  CHECK(hazards(first + other, reader, 3, "gfx942").empty());                            // 4 + 3 of 7
   CHECK(hazards(first + other, reader, 2, "gfx942").size() == 1);
   CHECK(hazards(first + other + other, reader, 0, "gfx942").empty()); // 8 of 7
 }
@@ -180,8 +173,7 @@ TEST_CASE("hazards: a matrix instruction issues after the passes of the one befo
 TEST_CASE("hazards: wait states are counted along the path that is taken, and other instructions count too") {
   const std::string first = "v_readfirstlane_b32 s40, v1", second = "global_load_dword v9, v3, s[40:41]";
   CHECK(hazards(first + "\n s_mov_b32 s41, 0\n s_branch far\n s_nop 4\nfar:\n s_mov_b32 s44, 0", second, 2, "gfx942").empty());
-  const auto found =
-      hazards(first + "\n s_mov_b32 s41, 0\n s_branch far\n s_nop 4\nfar:\n s_mov_b32 s44, 0", second, 1, "gfx942");
+  const auto found = hazards(first + "\n s_mov_b32 s41, 0\n s_branch far\n s_nop 4\nfar:\n s_mov_b32 s44, 0", second, 1, "gfx942");
   REQUIRE(found.size() == 1);
   CHECK(found[0].message.find("accesses memory through a scalar register that a vector instruction writes, 4 wait states after "
                               "`v_readfirstlane_b32 s40, v1`") == 0);

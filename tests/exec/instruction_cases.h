@@ -8,7 +8,20 @@ namespace kiln::exec::testing {
 // Input registers by number: in[1] is v1, or s21 of a scalar instruction, up to 7.
 using In = const std::uint32_t*;
 
-enum class Compare : std::uint8_t { word, half_word, two_words, f32, f16, two_f16, f64, two_f32, f32_ulp, f16_ulp, f16_number, f64_quotient }; // f16_number: zeros are equal; _ulp: or one step away; f64_quotient: that for denormals
+enum class Compare : std::uint8_t {
+  word,
+  half_word,
+  two_words,
+  f32,
+  f16,
+  two_f16,
+  f64,
+  two_f32,
+  f32_ulp,
+  f16_ulp,
+  f16_number,
+  f64_quotient
+}; // f16_number: zeros are equal; _ulp: or one step away; f64_quotient: that for denormals
 
 // `text` has @ for the destination register and @@ for a pair of them; both hold in[6] and in[7] before. VCC has the lanes where
 // in[3] < in[4] as unsigned numbers.

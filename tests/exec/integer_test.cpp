@@ -70,14 +70,20 @@ constexpr VectorCase words[] = {
     {"v_bfrev_b32 @, v1", [](In v) -> u64 { return reversed(v[1]); }},
     {"v_ffbh_u32 @, v1", [](In v) -> u64 { return v[1] == 0 ? 0xffffffffU : leading_same(v[1], 0); }},
     {"v_ffbl_b32 @, v1", [](In v) -> u64 { return v[1] == 0 ? 0xffffffffU : leading_same(reversed(v[1]), 0); }},
-    {"v_ffbh_i32 @, v1", [](In v) -> u64 { const u32 n = leading_same(v[1], v[1] >> 31); return n == 32 ? 0xffffffffU : n; }},
+    {"v_ffbh_i32 @, v1",
+     [](In v) -> u64 {
+       const u32 n = leading_same(v[1], v[1] >> 31);
+       return n == 32 ? 0xffffffffU : n;
+     }},
     {"v_bcnt_u32_b32 @, v1, v2", [](In v) -> u64 { return bit_count(v[1]) + v[2]; }},
     {"v_lshlrev_b32 @, v1, v2", [](In v) -> u64 { return low(static_cast<i64>(v[2] * power(v[1] % 32))); }},
     {"v_lshrrev_b32 @, v1, v2", [](In v) -> u64 { return v[2] / power(v[1] % 32); }},
     {"v_ashrrev_i32 @, v1, v2", [](In v) -> u64 { return low(s(v, 2) >> v[1] % 32); }},
-    {"v_lshlrev_b64 @@, v1, v[2:3]", [](In v) -> u64 { return static_cast<u64>(u128{pair_in(v, 2)} * power(v[1] % 64)); }, Compare::two_words},
+    {"v_lshlrev_b64 @@, v1, v[2:3]", [](In v) -> u64 { return static_cast<u64>(u128{pair_in(v, 2)} * power(v[1] % 64)); },
+     Compare::two_words},
     {"v_lshrrev_b64 @@, v1, v[2:3]", [](In v) -> u64 { return pair_in(v, 2) / power(v[1] % 64); }, Compare::two_words},
-    {"v_ashrrev_i64 @@, v1, v[2:3]", [](In v) -> u64 { return static_cast<u64>(i128{static_cast<i64>(pair_in(v, 2))} >> v[1] % 64); }, Compare::two_words},
+    {"v_ashrrev_i64 @@, v1, v[2:3]", [](In v) -> u64 { return static_cast<u64>(i128{static_cast<i64>(pair_in(v, 2))} >> v[1] % 64); },
+     Compare::two_words},
     {"v_add_u32 @, v1, v2", [](In v) -> u64 { return low(static_cast<i64>(u64{v[1]} + v[2])); }},
     {"v_sub_u32 @, v1, v2", [](In v) -> u64 { return low(i64{v[1]} - v[2]); }},
     {"v_subrev_u32 @, v1, v2", [](In v) -> u64 { return low(i64{v[2]} - v[1]); }},
@@ -97,9 +103,12 @@ constexpr VectorCase words[] = {
     {"v_mul_lo_u32 @, v1, v2", [](In v) -> u64 { return low(static_cast<i64>(u64{v[1]} * v[2])); }},
     {"v_mul_hi_u32 @, v1, v2", [](In v) -> u64 { return u64{v[1]} * v[2] / power(32); }},
     {"v_mul_hi_i32 @, v1, v2", [](In v) -> u64 { return low((s(v, 1) * s(v, 2)) >> 32); }},
-    {"v_mad_u64_u32 @@, vcc, v1, v2, v[4:5]", [](In v) -> u64 { return static_cast<u64>(u128{v[1]} * v[2] + pair_in(v, 4)); }, Compare::two_words},
-    {"v_mad_i64_i32 @@, vcc, v1, v2, v[4:5]", [](In v) -> u64 { return static_cast<u64>(i128{s(v, 1)} * s(v, 2) + pair_in(v, 4)); }, Compare::two_words},
-    {"v_mad_u64_u32 v[10:11], vcc, v1, v2, v[4:5]\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 { return (u128{v[1]} * v[2] + pair_in(v, 4)) >> 64 != 0 ? 1 : 0; }},
+    {"v_mad_u64_u32 @@, vcc, v1, v2, v[4:5]", [](In v) -> u64 { return static_cast<u64>(u128{v[1]} * v[2] + pair_in(v, 4)); },
+     Compare::two_words},
+    {"v_mad_i64_i32 @@, vcc, v1, v2, v[4:5]", [](In v) -> u64 { return static_cast<u64>(i128{s(v, 1)} * s(v, 2) + pair_in(v, 4)); },
+     Compare::two_words},
+    {"v_mad_u64_u32 v[10:11], vcc, v1, v2, v[4:5]\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc",
+     [](In v) -> u64 { return (u128{v[1]} * v[2] + pair_in(v, 4)) >> 64 != 0 ? 1 : 0; }},
     {"v_min_u32 @, v1, v2", [](In v) -> u64 { return v[1] < v[2] ? v[1] : v[2]; }},
     {"v_max_u32 @, v1, v2", [](In v) -> u64 { return v[1] < v[2] ? v[2] : v[1]; }},
     {"v_min_i32 @, v1, v2", [](In v) -> u64 { return s(v, 1) < s(v, 2) ? v[1] : v[2]; }},
@@ -111,20 +120,49 @@ constexpr VectorCase words[] = {
     {"v_med3_u32 @, v1, v2, v3", [](In v) -> u64 { return middle(v[1], v[2], v[3]); }},
     {"v_med3_i32 @, v1, v2, v3", [](In v) -> u64 { return low(middle(s(v, 1), s(v, 2), s(v, 3))); }},
     {"v_bfe_u32 @, v1, v2, v3", [](In v) -> u64 { return v[1] / power(v[2] % 32) % power(v[3] % 32); }},
-    {"v_bfe_i32 @, v1, v2, v3", [](In v) -> u64 { const int w = static_cast<int>(v[3] % 32); return w == 0 ? 0 : low(sext(static_cast<u64>(s(v, 1)) >> v[2] % 32, w)); }},
+    {"v_bfe_i32 @, v1, v2, v3",
+     [](In v) -> u64 {
+       const int w = static_cast<int>(v[3] % 32);
+       return w == 0 ? 0 : low(sext(static_cast<u64>(s(v, 1)) >> v[2] % 32, w));
+     }},
     {"v_bfi_b32 @, v1, v2, v3", [](In v) -> u64 { return v[3] ^ ((v[2] ^ v[3]) & v[1]); }},
     {"v_bfm_b32 @, v1, v2", [](In v) -> u64 { return low(static_cast<i64>((power(v[1] % 32) - 1) * power(v[2] % 32))); }},
     {"v_alignbit_b32 @, v1, v2, v3", [](In v) -> u64 { return low(static_cast<i64>((u64{v[1]} * power(32) + v[2]) / power(v[3] % 32))); }},
-    {"v_alignbyte_b32 @, v1, v2, v3", [](In v) -> u64 { return low(static_cast<i64>((u64{v[1]} * power(32) + v[2]) / power(v[3] % 4 * 8))); }},
+    {"v_alignbyte_b32 @, v1, v2, v3",
+     [](In v) -> u64 { return low(static_cast<i64>((u64{v[1]} * power(32) + v[2]) / power(v[3] % 4 * 8))); }},
     {"v_sad_u8 @, v1, v2, v3", [](In v) -> u64 { return low(i64{differences(v[1], v[2], 8, false)} + v[3]); }},
     {"v_sad_hi_u8 @, v1, v2, v3", [](In v) -> u64 { return low(i64{differences(v[1], v[2], 8, false)} * 65536 + v[3]); }},
     {"v_sad_u16 @, v1, v2, v3", [](In v) -> u64 { return low(i64{differences(v[1], v[2], 16, false)} + v[3]); }},
     {"v_sad_u32 @, v1, v2, v3", [](In v) -> u64 { return low(std::max(i64{v[1]}, i64{v[2]}) - std::min(i64{v[1]}, i64{v[2]}) + v[3]); }},
     {"v_msad_u8 @, v1, v2, v3", [](In v) -> u64 { return low(i64{differences(v[1], v[2], 8, true)} + v[3]); }},
-    {"v_lerp_u8 @, v1, v2, v3", [](In v) -> u64 { u64 r = 0; for (u32 k = 0; k < 4; ++k) r += (v[1] / power(8 * k) % 256 + v[2] / power(8 * k) % 256 + v[3] / power(8 * k) % 2) / 2 * power(8 * k); return r; }},
-    {"v_qsad_pk_u16_u8 @@, v[2:3], v1, v[4:5]", [](In v) -> u64 { u64 r = 0; for (u32 k = 0; k < 4; ++k) r += (differences(static_cast<u32>(pair_in(v, 2) >> (8 * k)), v[1], 8, false) + pair_in(v, 4) / power(16 * k)) % 65536 * power(16 * k); return r; }, Compare::two_words},
-    {"v_mqsad_pk_u16_u8 @@, v[2:3], v1, v[4:5]", [](In v) -> u64 { u64 r = 0; for (u32 k = 0; k < 4; ++k) r += (differences(static_cast<u32>(pair_in(v, 2) >> (8 * k)), v[1], 8, true) + pair_in(v, 4) / power(16 * k)) % 65536 * power(16 * k); return r; }, Compare::two_words},
-    {"v_mov_b32 v12, v4\n v_mov_b32 v13, v5\n v_mov_b32 v14, v6\n v_mov_b32 v15, v7\n v_mqsad_u32_u8 v[12:15], v[2:3], v1, v[12:15]\n v_mov_b32 @, v14", [](In v) -> u64 { return low(i64{differences(static_cast<u32>(pair_in(v, 2) >> 16), v[1], 8, true)} + v[6]); }},
+    {"v_lerp_u8 @, v1, v2, v3",
+     [](In v) -> u64 {
+       u64 r = 0;
+       for (u32 k = 0; k < 4; ++k)
+         r += (v[1] / power(8 * k) % 256 + v[2] / power(8 * k) % 256 + v[3] / power(8 * k) % 2) / 2 * power(8 * k);
+       return r;
+     }},
+    {"v_qsad_pk_u16_u8 @@, v[2:3], v1, v[4:5]",
+     [](In v) -> u64 {
+       u64 r = 0;
+       for (u32 k = 0; k < 4; ++k)
+         r += (differences(static_cast<u32>(pair_in(v, 2) >> (8 * k)), v[1], 8, false) + pair_in(v, 4) / power(16 * k)) % 65536 *
+              power(16 * k);
+       return r;
+     },
+     Compare::two_words},
+    {"v_mqsad_pk_u16_u8 @@, v[2:3], v1, v[4:5]",
+     [](In v) -> u64 {
+       u64 r = 0;
+       for (u32 k = 0; k < 4; ++k)
+         r += (differences(static_cast<u32>(pair_in(v, 2) >> (8 * k)), v[1], 8, true) + pair_in(v, 4) / power(16 * k)) % 65536 *
+              power(16 * k);
+       return r;
+     },
+     Compare::two_words},
+    {"v_mov_b32 v12, v4\n v_mov_b32 v13, v5\n v_mov_b32 v14, v6\n v_mov_b32 v15, v7\n v_mqsad_u32_u8 v[12:15], v[2:3], v1, v[12:15]\n "
+     "v_mov_b32 @, v14",
+     [](In v) -> u64 { return low(i64{differences(static_cast<u32>(pair_in(v, 2) >> 16), v[1], 8, true)} + v[6]); }},
     {"v_and_or_b32 @, v1, v2, v3", [](In v) -> u64 { return ~(~(v[1] & v[2]) & ~v[3]); }},
     {"v_or3_b32 @, v1, v2, v3", [](In v) -> u64 { return ~(~v[1] & ~v[2] & ~v[3]); }},
     {"v_add3_u32 @, v1, v2, v3", [](In v) -> u64 { return low(i64{v[1]} + v[2] + v[3]); }},
@@ -132,7 +170,8 @@ constexpr VectorCase words[] = {
     {"v_lshl_add_u32 @, v1, v2, v3", [](In v) -> u64 { return low(static_cast<i64>(v[1] * power(v[2] % 32) + v[3])); }},
     {"v_add_lshl_u32 @, v1, v2, v3", [](In v) -> u64 { return low(static_cast<i64>((u64{v[1]} + v[2]) * power(v[3] % 32))); }},
     {"v_lshl_or_b32 @, v1, v2, v3", [](In v) -> u64 { return ~(~(v[1] * power(v[2] % 32)) & ~u64{v[3]}); }},
-    {"v_and_b32 v10, 3, v1\n v_lshl_add_u64 @@, v[2:3], v10, v[4:5]", [](In v) -> u64 { return pair_in(v, 2) * power(v[1] % 4) + pair_in(v, 4); }, Compare::two_words},
+    {"v_and_b32 v10, 3, v1\n v_lshl_add_u64 @@, v[2:3], v10, v[4:5]",
+     [](In v) -> u64 { return pair_in(v, 2) * power(v[1] % 4) + pair_in(v, 4); }, Compare::two_words},
     {"v_add_co_u32 @, vcc, v1, v2", [](In v) -> u64 { return low(i64{v[1]} + v[2]); }},
     {"v_add_co_u32 v10, vcc, v1, v2\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 { return (u64{v[1]} + v[2]) / power(32); }},
     {"v_sub_co_u32 v10, vcc, v1, v2\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 { return v[2] > v[1] ? 1 : 0; }},
@@ -140,8 +179,10 @@ constexpr VectorCase words[] = {
     {"v_addc_co_u32 @, vcc, v1, v2, vcc", [](In v) -> u64 { return low(i64{v[1]} + v[2] + vcc_in(v)); }},
     {"v_subb_co_u32 @, vcc, v1, v2, vcc", [](In v) -> u64 { return low(i64{v[1]} - v[2] - vcc_in(v)); }},
     {"v_subbrev_co_u32 @, vcc, v1, v2, vcc", [](In v) -> u64 { return low(i64{v[2]} - v[1] - vcc_in(v)); }},
-    {"v_addc_co_u32 v10, vcc, v1, v2, vcc\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 { return (u64{v[1]} + v[2] + vcc_in(v)) / power(32); }},
-    {"v_subb_co_u32 v10, vcc, v1, v2, vcc\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc", [](In v) -> u64 { return u64{v[2]} + vcc_in(v) > v[1] ? 1 : 0; }},
+    {"v_addc_co_u32 v10, vcc, v1, v2, vcc\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc",
+     [](In v) -> u64 { return (u64{v[1]} + v[2] + vcc_in(v)) / power(32); }},
+    {"v_subb_co_u32 v10, vcc, v1, v2, vcc\n s_nop 4\n v_cndmask_b32 @, 0, 1, vcc",
+     [](In v) -> u64 { return u64{v[2]} + vcc_in(v) > v[1] ? 1 : 0; }},
     {"v_mbcnt_lo_u32_b32 @, 0, v1", [](In v) -> u64 { return v[1]; }},
 };
 
@@ -176,9 +217,11 @@ constexpr VectorCase half_words[] = {
     {"v_max3_i16 @, v1, v2, v3", [](In v) -> u64 { return keep(low(std::max({h(v, 1), h(v, 2), h(v, 3)})), v); }},
     {"v_med3_u16 @, v1, v2, v3", [](In v) -> u64 { return keep(low(middle(uh(v, 1), uh(v, 2), uh(v, 3))), v); }},
     {"v_med3_i16 @, v1, v2, v3", [](In v) -> u64 { return keep(low(middle(h(v, 1), h(v, 2), h(v, 3))), v); }},
-    {"v_sat_pk_u8_i16 @, v1", [](In v) -> u64 { return low(clamped(h(v, 1), 8, false) + 256 * clamped(sext(v[1] / 65536, 16), 8, false)); }},
+    {"v_sat_pk_u8_i16 @, v1",
+     [](In v) -> u64 { return low(clamped(h(v, 1), 8, false) + 256 * clamped(sext(v[1] / 65536, 16), 8, false)); }},
     {"v_cvt_pk_u16_u32 @, v1, v2", [](In v) -> u64 { return low(clamped(v[1], 16, false) + 65536 * clamped(v[2], 16, false)); }},
-    {"v_cvt_pk_i16_i32 @, v1, v2", [](In v) -> u64 { return low(clamped(s(v, 1), 16, true), 16) + 65536 * low(clamped(s(v, 2), 16, true), 16); }},
+    {"v_cvt_pk_i16_i32 @, v1, v2",
+     [](In v) -> u64 { return low(clamped(s(v, 1), 16, true), 16) + 65536 * low(clamped(s(v, 2), 16, true), 16); }},
 };
 
 // Halves of packed results.
@@ -234,12 +277,22 @@ constexpr VectorCase packed[] = {
     {"v_dot8c_i32_i4 @, v1, v2", [](In v) -> u64 { return low(dot<4>(v, true) + v[6]); }},
 };
 
-constexpr VectorCase newer[] = { // gfx950 only
+constexpr VectorCase newer[] = {
+    // gfx950 only
     {"v_bitop3_b32 @, v1, v2, v3 bitop3:0x96", [](In v) -> u64 { return v[1] ^ v[2] ^ v[3]; }},
-    {"v_bitop3_b32 @, v1, v2, v3 bitop3:0x35", [](In v) -> u64 { u32 r = 0; for (u32 i = 0; i < 32; ++i) r |= (0x35U >> ((v[1] >> i) % 2 * 4 + (v[2] >> i) % 2 * 2 + (v[3] >> i) % 2) & 1U) << i; return r; }},
+    {"v_bitop3_b32 @, v1, v2, v3 bitop3:0x35",
+     [](In v) -> u64 {
+       u32 r = 0;
+       for (u32 i = 0; i < 32; ++i) r |= (0x35U >> ((v[1] >> i) % 2 * 4 + (v[2] >> i) % 2 * 2 + (v[3] >> i) % 2) & 1U) << i;
+       return r;
+     }},
     {"v_bitop3_b16 @, v1, v2, v3 bitop3:0xe8", [](In v) -> u64 { return keep((v[1] & v[2]) | (v[2] & v[3]) | (v[1] & v[3]), v); }},
-    {"v_ashr_pk_i8_i32 @, v1, v2, v3", [](In v) -> u64 { return low(clamped(s(v, 1) >> v[3] % 32, 8, true), 8) | low(clamped(s(v, 2) >> v[3] % 32, 8, true), 8) << 8; }, Compare::half_word},
-    {"v_ashr_pk_u8_i32 @, v1, v2, v3", [](In v) -> u64 { return low(clamped(s(v, 1) >> v[3] % 32, 8, false)) | low(clamped(s(v, 2) >> v[3] % 32, 8, false)) << 8; }, Compare::half_word},
+    {"v_ashr_pk_i8_i32 @, v1, v2, v3",
+     [](In v) -> u64 { return low(clamped(s(v, 1) >> v[3] % 32, 8, true), 8) | low(clamped(s(v, 2) >> v[3] % 32, 8, true), 8) << 8; },
+     Compare::half_word},
+    {"v_ashr_pk_u8_i32 @, v1, v2, v3",
+     [](In v) -> u64 { return low(clamped(s(v, 1) >> v[3] % 32, 8, false)) | low(clamped(s(v, 2) >> v[3] % 32, 8, false)) << 8; },
+     Compare::half_word},
     {"v_prng_b32 @, v1", [](In v) -> u64 { return low(static_cast<i64>(u64{v[1]} * 2)) ^ (s(v, 1) < 0 ? 0xc5U : 0U); }},
 };
 
@@ -254,5 +307,6 @@ TEST_CASE("integer instructions of the vector unit, each over all pairs of edge 
 
 TEST_CASE("packed integer instructions and dot products, each over all pairs of edge values") {
   const auto sets = pairs_of(interesting_integers(), 4, 12);
-  MESSAGE(fmt::format("{} cases of packed integer instructions", check_vector(packed, sets) + check_vector(packed, sets, "gfx950") + check_vector(newer, sets, "gfx950")));
+  MESSAGE(fmt::format("{} cases of packed integer instructions",
+                      check_vector(packed, sets) + check_vector(packed, sets, "gfx950") + check_vector(newer, sets, "gfx950")));
 }

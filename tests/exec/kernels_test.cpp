@@ -1,6 +1,6 @@
 // Kernels compiled by clang -O3 for both architectures, compared with plain C++. Skipped, with a message, without a clang.
-#include "tests/exec/lane_program.h"
 #include "tests/exec/agreement.h"
+#include "tests/exec/lane_program.h"
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -24,8 +24,9 @@ std::optional<kiln::isa::CodeObject> compile(const std::string& name, const std:
   const auto object = std::filesystem::temp_directory_path() / fmt::format("kiln_exec_{}_{}_{}.co", name, arch, std::random_device{}());
   for (const char* clang : {"clang-21", "clang-22", "clang-20", "clang"}) {
     if (std::system(fmt::format("{} --version > /dev/null 2>&1", clang).c_str()) != 0) continue;
-    const std::string command = fmt::format("{} -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib --offload-arch={} -O3 {} -o {}",
-                                            clang, arch, source, object.string());
+    const std::string command =
+        fmt::format("{} -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib --offload-arch={} -O3 {} -o {}", clang,
+                    arch, source, object.string());
     REQUIRE(std::system(command.c_str()) == 0);
     auto loaded = kiln::isa::load_code_object_file(object.string());
     std::filesystem::remove(object);
@@ -56,7 +57,8 @@ TEST_CASE("clang -O3: RMS norm over rows, with tails and several seeds") {
     for (const u32 cols : {8U, 1000U, 4096U}) {
       constexpr u32 rows = 5;
       Memory memory;
-      const u64 x = memory.allocate("x", rows * cols * 2), weight = memory.allocate("weight", cols * 2), y = memory.allocate("y", rows * cols * 2);
+      const u64 x = memory.allocate("x", rows * cols * 2), weight = memory.allocate("weight", cols * 2),
+                y = memory.allocate("y", rows * cols * 2);
       auto* const xs = reinterpret_cast<Half*>(memory.bytes(x).data());
       auto* const ws = reinterpret_cast<Half*>(memory.bytes(weight).data());
       std::mt19937 random(cols);

@@ -53,8 +53,8 @@ LaneResult run(const LaneProgram& p, const ExecOptions& options) {
   body += "  s_waitcnt vmcnt(0) lgkmcnt(0)\n" + p.body + "\n  s_mov_b64 exec, -1\n  s_nop 4\n";
   for (std::size_t i = 0; i < static_cast<std::size_t>(p.results); ++i)
     body += base(i, 6) + fmt::format("  global_store_dword v255, v{}, s[10:11] offset:{}\n", 64 + i, 256 * (i % 16));
-  const isa::CodeObject object = assemble_kernel({.body = body, .arch = p.arch, .lds_bytes = p.lds_bytes,
-                                                  .accumulation = p.accumulation, .descriptor = p.descriptor});
+  const isa::CodeObject object =
+      assemble_kernel({.body = body, .arch = p.arch, .lds_bytes = p.lds_bytes, .accumulation = p.accumulation, .descriptor = p.descriptor});
   Memory memory;
   const std::uint64_t in = memory.allocate("in", sizeof(Lanes64) * p.inputs.size());
   const std::uint64_t out = memory.allocate("out", sizeof(Lanes64) * static_cast<std::size_t>(p.results));
@@ -104,9 +104,9 @@ std::vector<Pairs> pairs_of(const std::vector<std::uint32_t>& values, int random
 }
 
 const std::vector<std::uint32_t>& interesting_floats() {
-  static const std::vector<std::uint32_t> values = {
-      0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
-      0x7fc00000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x3f7fffff, 0x3f800001, 0x4b000001, 0xc2f60000, 0x33800000};
+  static const std::vector<std::uint32_t> values = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb, 0x7f7fffff,
+                                                    0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x00000001, 0x80000001, 0x007fffff,
+                                                    0x00800000, 0x3f7fffff, 0x3f800001, 0x4b000001, 0xc2f60000, 0x33800000};
   return values;
 }
 const std::vector<std::uint32_t>& interesting_halves() {
@@ -120,9 +120,9 @@ const std::vector<std::uint32_t>& interesting_halves() {
   return values;
 }
 const std::vector<std::uint32_t>& interesting_integers() {
-  static const std::vector<std::uint32_t> values = {0,          1,          2,          31,         32,         33,         0x7f,
-                                                    0x80,       0xff,       0x7fff,     0x8000,     0xffff,     0x10000,    0x7fffff,
-                                                    0x800000,   0xffffff,   0x1000000,  0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+  static const std::vector<std::uint32_t> values = {0,        1,        2,         31,         32,         33,         0x7f,
+                                                    0x80,     0xff,     0x7fff,    0x8000,     0xffff,     0x10000,    0x7fffff,
+                                                    0x800000, 0xffffff, 0x1000000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
   return values;
 }
 

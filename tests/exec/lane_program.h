@@ -1,7 +1,7 @@
 // A few instructions run on one wave, with inputs in registers and results read back: what most executor tests need.
 #pragma once
-#include "isa_checks/exec/run/execute.h"
 #include "isa_checks/exec/numbers/numeric.h"
+#include "isa_checks/exec/run/execute.h"
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -14,15 +14,15 @@ namespace kiln::exec::testing {
 using Lanes64 = std::array<std::uint32_t, 64>;
 
 struct LaneProgram {
-  std::string body;                     // assembly; may use v1 to v250, s12 to s95, all of VCC, EXEC, M0; s[4:5] in, s[6:7] out, s[8:9] scalars
-  std::vector<Lanes64> inputs = {};     // in v1, v2, ... (up to 63)
+  std::string body;                 // assembly; may use v1 to v250, s12 to s95, all of VCC, EXEC, M0; s[4:5] in, s[6:7] out, s[8:9] scalars
+  std::vector<Lanes64> inputs = {}; // in v1, v2, ... (up to 63)
   std::vector<std::uint32_t> scalars = {}; // in s16, s17, ... (up to 16)
-  int results = 1;                      // v64, v65, ... (up to 64)
+  int results = 1;                         // v64, v65, ... (up to 64)
   int lds_bytes = 0;
-  bool accumulation = false;            // a0 to a255 exist
+  bool accumulation = false; // a0 to a255 exist
   std::string arch = "gfx942";
-  std::string descriptor = {};          // more .amdhsa_ lines
-  bool check_hazards = false;           // snippets leave out wait states that have nothing to do with what they test
+  std::string descriptor = {}; // more .amdhsa_ lines
+  bool check_hazards = false;  // snippets leave out wait states that have nothing to do with what they test
 };
 
 struct LaneResult {

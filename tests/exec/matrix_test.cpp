@@ -25,8 +25,9 @@ u64 pack_bf16(int v, bool) { return to_bfloat(static_cast<float>(v)).bits; }
 u64 pack_fp8(int v, bool fnuz) { return encode_small(fnuz ? e4m3fnuz_format : e4m3fn_format, v, Rounding::nearest_even, false); }
 u64 pack_bf8(int v, bool fnuz) { return encode_small(fnuz ? e5m2fnuz_format : e5m2_format, v, Rounding::nearest_even, false); }
 u64 pack_i8(int v, bool) { return static_cast<u32>(v) & 0xffU; }
-const Packing f64{"f64", 64, 2047, pack_f64}, f32{"f32", 32, 1023, pack_f32}, xf32{"xf32", 32, 1023, pack_f32}, f16{"f16", 16, 1023, pack_f16}, bf16{"bf16", 16, 255, pack_bf16}, fp8{"fp8", 8, 33, pack_fp8},
-    bf8{"bf8", 8, 17, pack_bf8}, i8{"i8", 8, 255, pack_i8};
+const Packing f64{"f64", 64, 2047, pack_f64}, f32{"f32", 32, 1023, pack_f32}, xf32{"xf32", 32, 1023, pack_f32},
+    f16{"f16", 16, 1023, pack_f16}, bf16{"bf16", 16, 255, pack_bf16}, fp8{"fp8", 8, 33, pack_fp8}, bf8{"bf8", 8, 17, pack_bf8},
+    i8{"i8", 8, 255, pack_i8};
 
 struct Shape {
   int side, k, blocks;
@@ -82,14 +83,17 @@ std::array<int, 3> place(const Shape& s, bool wide, int lane, int reg) {
   return {block, s.side == 32 ? 8 * (r / 4) + 4 * (lane / 32) + r % 4 : s.side == 16 ? 4 * (lane / 16) + r : r, lane % s.side};
 }
 
-std::string span(char letter, int first, int n) { return n == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + n - 1); }
+std::string span(char letter, int first, int n) {
+  return n == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + n - 1);
+}
 
 struct Product {
   std::vector<Lanes64> v;
   int results;
 };
 // A at v[128..], B at v[144..], C and D at v[64..] or a[64..]; C by c_value.
-Product multiply(const std::string& name, const Shape& s, const Source& a, const Source& b, const char* arch, bool accumulation, const std::string& suffix = "") {
+Product multiply(const std::string& name, const Shape& s, const Source& a, const Source& b, const char* arch, bool accumulation,
+                 const std::string& suffix = "") {
   const bool fnuz = std::string(arch) == "gfx942", integer = &a.type == &i8, wide = &a.type == &f64;
   std::vector<Lanes64> in = source(a, fnuz);
   const int words = static_cast<int>(in.size()), results = s.side * s.side * s.blocks / 64 * (wide ? 2 : 1);
@@ -103,9 +107,10 @@ Product multiply(const std::string& name, const Shape& s, const Source& a, const
   std::string body;
   for (int w = 0; w < 2 * words; ++w) body += fmt::format("v_mov_b32 v{}, v{}\n", (w < words ? 128 : 144 - words) + w, w + 1);
   const char file = accumulation ? 'a' : 'v';
-  for (int r = 0; r < results; ++r) body += fmt::format("{} {}{}, v{}\n", accumulation ? "v_accvgpr_write_b32" : "v_mov_b32", file, 64 + r, 2 * words + 1 + r);
-  body += fmt::format("s_mov_b64 exec, 0\n s_nop 7\n {} {}, {}, {}, {}{}\n s_mov_b64 exec, -1\n s_nop 15\n s_nop 7\n", name, span(file, 64, results), span('v', 128, words), span('v', 144, words),
-                      span(file, 64, results), suffix);
+  for (int r = 0; r < results; ++r)
+    body += fmt::format("{} {}{}, v{}\n", accumulation ? "v_accvgpr_write_b32" : "v_mov_b32", file, 64 + r, 2 * words + 1 + r);
+  body += fmt::format("s_mov_b64 exec, 0\n s_nop 7\n {} {}, {}, {}, {}{}\n s_mov_b64 exec, -1\n s_nop 15\n s_nop 7\n", name,
+                      span(file, 64, results), span('v', 128, words), span('v', 144, words), span(file, 64, results), suffix);
   for (int r = 0; r < results && accumulation; ++r) body += fmt::format("v_accvgpr_read_b32 v{}, a{}\n", 64 + r, 64 + r);
   const LaneResult r = run({.body = body, .inputs = in, .results = results, .accumulation = accumulation, .arch = arch});
   REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
@@ -188,7 +193,8 @@ TEST_CASE("MFMA: CBSZ and ABID share blocks of A, BLGP exchanges lanes of B") {
         for (int lane = 0; lane < 64; ++lane) {
           const auto [block, i, j] = place(s, false, lane, reg);
           const int from = b_lane(block * s.side + j); // the lane that has column j of the block
-          CHECK(result(p, f32, reg, lane) == c_value(block, i, j) + static_cast<double>(a.at(a_block(block), i, 0)) * b.at(from / s.side, from % s.side, 0));
+          CHECK(result(p, f32, reg, lane) ==
+                c_value(block, i, j) + static_cast<double>(a.at(a_block(block), i, 0)) * b.at(from / s.side, from % s.side, 0));
         }
     };
     const auto same = [](int x) { return x; };
@@ -211,7 +217,9 @@ TEST_CASE("MFMA: xf32 keeps ten bits, to nearest even; f64 negates by BLGP; C ma
   };
   const std::string ones = "v_mov_b32 v10, 1.0\n v_mov_b32 v11, 0\n";
   const auto rounded = [&](u32 bits) { // A has `bits` in k = 0 of each group of lanes, B is 1 there
-    return first(ones + fmt::format("v_mov_b32 v12, {:#x}\n v_mov_b32 v13, 0\n v_mfma_f32_16x16x8_xf32 v[64:67], v[12:13], v[10:11], 0", bits), 4)[0][0];
+    return first(ones +
+                     fmt::format("v_mov_b32 v12, {:#x}\n v_mov_b32 v13, 0\n v_mfma_f32_16x16x8_xf32 v[64:67], v[12:13], v[10:11], 0", bits),
+                 4)[0][0];
   };
   CHECK(rounded(0x3f800000) == as_bits(4.0F)); // four groups of lanes
   CHECK(rounded(0x3f800fff) == as_bits(4.0F));
@@ -222,7 +230,9 @@ TEST_CASE("MFMA: xf32 keeps ten bits, to nearest even; f64 negates by BLGP; C ma
   CHECK(rounded(0x7f800000) == 0x7f800000U);
   const std::string doubles = "v_mov_b32 v10, 0\n v_mov_b32 v11, 0x40080000\n"; // 3
   const auto negated = [&](int blgp) {
-    const auto v = first(doubles + fmt::format("v_mfma_f64_4x4x4_4b_f64 v[64:65], v[10:11], v[10:11], 1.0 neg:[{},{},{}]", blgp & 1, blgp >> 1 & 1, blgp >> 2), 2);
+    const auto v = first(doubles + fmt::format("v_mfma_f64_4x4x4_4b_f64 v[64:65], v[10:11], v[10:11], 1.0 neg:[{},{},{}]", blgp & 1,
+                                               blgp >> 1 & 1, blgp >> 2),
+                         2);
     return as_double(v[0][0] | u64{v[1][0]} << 32);
   };
   for (int blgp = 0; blgp < 8; ++blgp) CHECK(negated(blgp) == 36.0 * ((blgp & 1) != (blgp >> 1 & 1) ? -1 : 1) + (blgp >= 4 ? -1 : 1));

@@ -17,13 +17,15 @@ using u32 = std::uint32_t;
 struct Flavour {
   const char* name;
   SmallFloat format;
-  double largest;   // from the formats' definitions
-  double smallest;  // positive
-  int nans;         // codes
+  double largest;  // from the formats' definitions
+  double smallest; // positive
+  int nans;        // codes
 };
 const Flavour flavours[] = {
-    {"e4m3fn", e4m3fn_format, 448, std::ldexp(1, -9), 2},      {"e5m2", e5m2_format, 57344, std::ldexp(1, -16), 6},
-    {"e4m3fnuz", e4m3fnuz_format, 240, std::ldexp(1, -10), 1}, {"e5m2fnuz", e5m2fnuz_format, 57344, std::ldexp(1, -17), 1},
+    {"e4m3fn", e4m3fn_format, 448, std::ldexp(1, -9), 2},
+    {"e5m2", e5m2_format, 57344, std::ldexp(1, -16), 6},
+    {"e4m3fnuz", e4m3fnuz_format, 240, std::ldexp(1, -10), 1},
+    {"e5m2fnuz", e5m2fnuz_format, 57344, std::ldexp(1, -17), 1},
 };
 
 // The codes with finite values in rising order of value, zero once.
@@ -129,7 +131,8 @@ TEST_CASE("f16: fast conversions agree with the slow ones everywhere") {
   }
   std::mt19937 random(5);
   for (int i = 0; i < 200000; ++i) {
-    const float x = as_float((i % 2 == 0 ? 0x33000000U + static_cast<u32>(random()) % 0x14800000U : static_cast<u32>(random())) & 0x7fffffffU);
+    const float x =
+        as_float((i % 2 == 0 ? 0x33000000U + static_cast<u32>(random()) % 0x14800000U : static_cast<u32>(random())) & 0x7fffffffU);
     if (!std::isnan(x) && to_half(x).bits != encode_small(f16_format, x, Rounding::nearest_even, false)) ++wrong;
     if (!std::isnan(x) && to_bfloat(x).bits != encode_small(bf16_format, x, Rounding::nearest_even, false)) ++wrong;
   }
@@ -137,19 +140,23 @@ TEST_CASE("f16: fast conversions agree with the slow ones everywhere") {
 }
 
 TEST_CASE("fp8 instructions: flavour of the architecture, halves and bytes of the destination") {
-  const Lanes64 a = floats([](int i) { return static_cast<float>(i) * 1.37F - 40; }), b = floats([](int i) { return std::ldexp(1.0F, i / 4 - 7); });
+  const Lanes64 a = floats([](int i) { return static_cast<float>(i) * 1.37F - 40; }),
+                b = floats([](int i) { return std::ldexp(1.0F, i / 4 - 7); });
   for (const bool fnuz : {true, false}) {
     const char* arch = fnuz ? "gfx942" : "gfx950";
     const SmallFloat fp8 = fnuz ? e4m3fnuz_format : e4m3fn_format, bf8 = fnuz ? e5m2fnuz_format : e5m2_format;
-    const std::string body = "v_mov_b32 v64, -1\n v_cvt_pk_fp8_f32 v64, v1, v2\n v_mov_b32 v65, -1\n v_cvt_pk_bf8_f32 v65, v1, v2 op_sel:[0,0,1]\n"
-                             "v_cvt_pk_f32_fp8 v[66:67], v64\n v_cvt_f32_bf8_sdwa v68, v65 src0_sel:BYTE_3\n s_mov_b32 s20, 0\n"
-                             "v_mov_b32 v69, 0x11223344\n v_cvt_sr_fp8_f32 v69, v1, s20 op_sel:[0,0,0,1]";
+    const std::string body =
+        "v_mov_b32 v64, -1\n v_cvt_pk_fp8_f32 v64, v1, v2\n v_mov_b32 v65, -1\n v_cvt_pk_bf8_f32 v65, v1, v2 op_sel:[0,0,1]\n"
+        "v_cvt_pk_f32_fp8 v[66:67], v64\n v_cvt_f32_bf8_sdwa v68, v65 src0_sel:BYTE_3\n s_mov_b32 s20, 0\n"
+        "v_mov_b32 v69, 0x11223344\n v_cvt_sr_fp8_f32 v69, v1, s20 op_sel:[0,0,0,1]";
     const LaneResult r = run({.body = body, .inputs = {a, b}, .results = 6, .arch = arch});
     REQUIRE(r.run.defects.empty());
     for (std::size_t i = 0; i < 64; ++i) {
-      const u32 lo = encode_small(fp8, as_float(a[i]), Rounding::nearest_even, false), hi = encode_small(fp8, as_float(b[i]), Rounding::nearest_even, false);
+      const u32 lo = encode_small(fp8, as_float(a[i]), Rounding::nearest_even, false),
+                hi = encode_small(fp8, as_float(b[i]), Rounding::nearest_even, false);
       CHECK(r.v[0][i] == (0xffff0000U | hi << 8 | lo));
-      const u32 blo = encode_small(bf8, as_float(a[i]), Rounding::nearest_even, false), bhi = encode_small(bf8, as_float(b[i]), Rounding::nearest_even, false);
+      const u32 blo = encode_small(bf8, as_float(a[i]), Rounding::nearest_even, false),
+                bhi = encode_small(bf8, as_float(b[i]), Rounding::nearest_even, false);
       CHECK(r.v[1][i] == (0xffffU | bhi << 24 | blo << 16));
       CHECK(same_float(r.v[2][i], as_bits(decode_small(fp8, lo))));
       CHECK(same_float(r.v[3][i], as_bits(decode_small(fp8, hi))));

@@ -52,17 +52,22 @@ TEST_CASE("signs: absolute value first, then negation") {
   CHECK(one("v_mov_b32 v10, -3.0\n v_add_f32_e64 v64, -|v10|, 0") == as_bits(-3.0F));
   CHECK(one("v_mov_b32 v10, 0x3c00c000\n v_mov_b32 v11, 0\n v_pk_add_f16 v64, v10, v11 neg_lo:[1,0]") == 0x3c004000U);
   CHECK(one("v_mov_b32 v10, 0x3c00c000\n v_mov_b32 v11, 0\n v_pk_add_f16 v64, v10, v11 neg_hi:[1,0]") == 0xbc00c000U);
-  CHECK(one("v_mov_b32 v10, 1.0\n v_mov_b32 v11, 2.0\n s_mov_b64 vcc, -1\n s_nop 4\n v_cndmask_b32_e64 v64, v10, -v11, vcc") == as_bits(-2.0F));
+  CHECK(one("v_mov_b32 v10, 1.0\n v_mov_b32 v11, 2.0\n s_mov_b64 vcc, -1\n s_nop 4\n v_cndmask_b32_e64 v64, v10, -v11, vcc") ==
+        as_bits(-2.0F));
 }
 
 TEST_CASE("op_sel chooses halves of sources and of the destination") {
   CHECK(one("v_mov_b32 v10, 0x40003c00\n v_mov_b32 v64, 0xabcd1234\n v_fma_f16 v64, v10, v10, v10") == 0xabcd4000U);
   CHECK(one("v_mov_b32 v10, 0x40003c00\n v_mov_b32 v64, 0xabcd1234\n v_fma_f16 v64, v10, v10, v10 op_sel:[1,0,1,1]") == 0x44001234U);
   CHECK(one("v_mov_b32 v10, 0x40003c00\n v_pack_b32_f16 v64, v10, v10 op_sel:[1,0,0]") == 0x3c004000U);
-  CHECK(one("v_mov_b32 v10, 0x00070005\n v_mov_b32 v11, 0x00100020\n v_pk_add_u16 v64, v10, v11 op_sel:[1,0] op_sel_hi:[0,1]") == 0x00150027U);
-  CHECK(one("v_mov_b32 v10, 0x40003c00\n v_mov_b32 v11, 3.0\n v_fma_mix_f32 v64, v10, v11, v10 op_sel:[1,0,0] op_sel_hi:[1,0,1]") == as_bits(7.0F));
-  CHECK(one("v_mov_b32 v10, 0x40003c00\n v_mov_b32 v11, 3.0\n v_mov_b32 v64, 0xabcd1234\n v_fma_mixhi_f16 v64, v10, v11, v10 op_sel:[1,0,0] op_sel_hi:[1,0,1]") == 0x47001234U);
-  CHECK(one("v_mov_b32 v10, 1.0\n v_mov_b32 v11, 2.0\n v_pk_add_f32 v[20:21], v[10:11], v[10:11] op_sel:[1,0] op_sel_hi:[1,0]\n v_mul_f32 v64, v20, v21") == as_bits(9.0F));
+  CHECK(one("v_mov_b32 v10, 0x00070005\n v_mov_b32 v11, 0x00100020\n v_pk_add_u16 v64, v10, v11 op_sel:[1,0] op_sel_hi:[0,1]") ==
+        0x00150027U);
+  CHECK(one("v_mov_b32 v10, 0x40003c00\n v_mov_b32 v11, 3.0\n v_fma_mix_f32 v64, v10, v11, v10 op_sel:[1,0,0] op_sel_hi:[1,0,1]") ==
+        as_bits(7.0F));
+  CHECK(one("v_mov_b32 v10, 0x40003c00\n v_mov_b32 v11, 3.0\n v_mov_b32 v64, 0xabcd1234\n v_fma_mixhi_f16 v64, v10, v11, v10 "
+            "op_sel:[1,0,0] op_sel_hi:[1,0,1]") == 0x47001234U);
+  CHECK(one("v_mov_b32 v10, 1.0\n v_mov_b32 v11, 2.0\n v_pk_add_f32 v[20:21], v[10:11], v[10:11] op_sel:[1,0] op_sel_hi:[1,0]\n v_mul_f32 "
+            "v64, v20, v21") == as_bits(9.0F));
 }
 
 TEST_CASE("16-bit results clear the upper half") {
@@ -75,12 +80,14 @@ TEST_CASE("SDWA: bytes and words in, bytes and words out") {
   CHECK(one(value + "v_add_u32_sdwa v64, v10, v11 dst_sel:DWORD src0_sel:BYTE_2 src1_sel:DWORD") == 0xc2U);
   CHECK(one(value + "v_add_u32_sdwa v64, sext(v10), v11 dst_sel:DWORD src0_sel:BYTE_3 src1_sel:DWORD") == 0xffffff84U);
   CHECK(one(value + "v_add_u32_sdwa v64, sext(v10), v11 dst_sel:DWORD src0_sel:WORD_0 src1_sel:DWORD") == 0xfffff0a1U);
-  CHECK(one(value + "v_add_u32_sdwa v64, v10, v11 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0 src1_sel:DWORD") == 0x1122a144U);
+  CHECK(one(value + "v_add_u32_sdwa v64, v10, v11 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0 src1_sel:DWORD") ==
+        0x1122a144U);
   CHECK(one(value + "v_add_u32_sdwa v64, v10, v11 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:WORD_0 src1_sel:DWORD") == 0xf0a10000U);
   CHECK(one(value + "v_add_u32_sdwa v64, v10, v11 dst_sel:BYTE_1 dst_unused:UNUSED_SEXT src0_sel:BYTE_0 src1_sel:DWORD") == 0xffffa100U);
   CHECK(one("v_mov_b32 v10, 0x40003c00\n v_cvt_f32_f16_sdwa v64, v10 dst_sel:DWORD src0_sel:WORD_1") == as_bits(2.0F));
   CHECK(one("v_mov_b32 v10, 0x4000bc00\n v_mul_f16_sdwa v64, -v10, |v10| dst_sel:DWORD src0_sel:WORD_1 src1_sel:WORD_0") == 0xc000U);
-  CHECK(one("v_mov_b32 v10, 0x00ff0000\n v_mov_b32 v11, 0xff\n v_cmp_eq_u32_sdwa vcc, v10, v11 src0_sel:WORD_1 src1_sel:DWORD\n s_nop 4\n v_cndmask_b32 v64, 0, 1, vcc") == 1U);
+  CHECK(one("v_mov_b32 v10, 0x00ff0000\n v_mov_b32 v11, 0xff\n v_cmp_eq_u32_sdwa vcc, v10, v11 src0_sel:WORD_1 src1_sel:DWORD\n s_nop 4\n "
+            "v_cndmask_b32 v64, 0, 1, vcc") == 1U);
 }
 
 TEST_CASE("DPP: where each lane reads") {
@@ -115,14 +122,18 @@ TEST_CASE("DPP: masks switch rows and banks off, inactive source lanes count as 
     const bool on = i / 16 % 2 == 0 && (i % 16 < 4 || i % 16 >= 12);
     CHECK(masked[static_cast<std::size_t>(i)] == (on ? static_cast<u32>(i / 16 * 16 + 15 - i % 16) : 0xffffffffU));
   }
-  const LaneResult r = run({.body = "v_mov_b32 v64, -1\n s_mov_b64 exec, 0xff\n s_nop 4\n v_mov_b32_dpp v64, v1 row_shl:4 row_mask:0xf bank_mask:0xf", .inputs = {ids}});
+  const LaneResult r =
+      run({.body = "v_mov_b32 v64, -1\n s_mov_b64 exec, 0xff\n s_nop 4\n v_mov_b32_dpp v64, v1 row_shl:4 row_mask:0xf bank_mask:0xf",
+           .inputs = {ids}});
   for (int i = 0; i < 64; ++i) CHECK(r.v[0][static_cast<std::size_t>(i)] == (i < 4 ? static_cast<u32>(i + 4) : 0xffffffffU));
 }
 
 TEST_CASE("EXEC: inactive lanes keep their value, comparisons give 0 there") {
-  const LaneResult r = run({.body = "v_mov_b32 v64, 9\n v_mov_b32 v65, 9\n s_mov_b64 vcc, -1\n s_mov_b32 exec_lo, 0x0f0f0f0f\n s_mov_b32 exec_hi, 0xff\n"
-                                    "v_mov_b32 v64, v1\n v_cmp_ge_u32 vcc, v1, v1\n s_mov_b64 exec, -1\n s_nop 4\n v_cndmask_b32 v65, 0, 1, vcc",
-                            .inputs = {ids}, .results = 2});
+  const LaneResult r =
+      run({.body = "v_mov_b32 v64, 9\n v_mov_b32 v65, 9\n s_mov_b64 vcc, -1\n s_mov_b32 exec_lo, 0x0f0f0f0f\n s_mov_b32 exec_hi, 0xff\n"
+                   "v_mov_b32 v64, v1\n v_cmp_ge_u32 vcc, v1, v1\n s_mov_b64 exec, -1\n s_nop 4\n v_cndmask_b32 v65, 0, 1, vcc",
+           .inputs = {ids},
+           .results = 2});
   for (int i = 0; i < 64; ++i) {
     const bool on = i < 32 ? i % 8 < 4 : i < 40;
     CHECK(r.v[0][static_cast<std::size_t>(i)] == (on ? static_cast<u32>(i) : 9U));
@@ -131,9 +142,11 @@ TEST_CASE("EXEC: inactive lanes keep their value, comparisons give 0 there") {
 }
 
 TEST_CASE("v_cmpx narrows EXEC; carries chain through VCC and through any pair") {
-  const LaneResult r = run({.body = "v_mov_b32 v64, 0\n v_mov_b32 v65, -1\n v_add_co_u32 v66, s[40:41], v65, v1\n s_nop 4\n v_addc_co_u32 v67, vcc, 0, v64, s[40:41]\n"
+  const LaneResult r = run({.body = "v_mov_b32 v64, 0\n v_mov_b32 v65, -1\n v_add_co_u32 v66, s[40:41], v65, v1\n s_nop 4\n v_addc_co_u32 "
+                                    "v67, vcc, 0, v64, s[40:41]\n"
                                     "v_cmpx_gt_u32 vcc, 20, v1\n s_nop 4\n v_mov_b32 v64, 1",
-                            .inputs = {ids}, .results = 4});
+                            .inputs = {ids},
+                            .results = 4});
   for (std::size_t i = 0; i < 64; ++i) {
     CHECK(r.v[0][i] == (i < 20 ? 1U : 0U));
     CHECK(r.v[2][i] == static_cast<u32>(i) - 1);
@@ -154,7 +167,8 @@ TEST_CASE("output modifiers: multiply, then clamp; integers saturate") {
 
 TEST_CASE("lanes and scalars: readlane, readfirstlane, writelane, mbcnt") {
   CHECK(one("v_readlane_b32 s40, v1, 9\n s_nop 4\n v_mov_b32 v64, s40") == words[9]);
-  CHECK(one("s_mov_b64 exec, 0xf00\n s_nop 4\n v_readfirstlane_b32 s40, v1\n s_mov_b64 exec, -1\n s_nop 4\n v_mov_b32 v64, s40") == words[8]);
+  CHECK(one("s_mov_b64 exec, 0xf00\n s_nop 4\n v_readfirstlane_b32 s40, v1\n s_mov_b64 exec, -1\n s_nop 4\n v_mov_b32 v64, s40") ==
+        words[8]);
   CHECK(one("v_mov_b32 v64, 1\n v_writelane_b32 v64, s16, 5") == 0x12345678U);
   const LaneResult r = run({.body = "v_mbcnt_lo_u32_b32 v64, -1, 0\n v_mbcnt_hi_u32_b32 v64, -1, v64", .inputs = {}});
   CHECK(r.v[0] == ids);
@@ -162,8 +176,11 @@ TEST_CASE("lanes and scalars: readlane, readfirstlane, writelane, mbcnt") {
 
 TEST_CASE("gfx950: row swaps exchange odd rows of one register with even rows of the other") {
   const Lanes64 other = each_lane([](int i) { return static_cast<u32>(100 + i); });
-  const LaneResult r = run({.body = "v_mov_b32 v64, v1\n v_mov_b32 v65, v2\n v_mov_b32 v66, v1\n v_mov_b32 v67, v2\n s_nop 1\n v_permlane16_swap_b32 v64, v65\n v_permlane32_swap_b32 v66, v67",
-                            .inputs = {ids, other}, .results = 4, .arch = "gfx950"});
+  const LaneResult r = run({.body = "v_mov_b32 v64, v1\n v_mov_b32 v65, v2\n v_mov_b32 v66, v1\n v_mov_b32 v67, v2\n s_nop 1\n "
+                                    "v_permlane16_swap_b32 v64, v65\n v_permlane32_swap_b32 v66, v67",
+                            .inputs = {ids, other},
+                            .results = 4,
+                            .arch = "gfx950"});
   for (std::size_t i = 0; i < 64; ++i) {
     CHECK(r.v[0][i] == (i / 16 % 2 == 1 ? 100 + i - 16 : i));
     CHECK(r.v[1][i] == (i / 16 % 2 == 0 ? i + 16 : 100 + i));
@@ -173,8 +190,12 @@ TEST_CASE("gfx950: row swaps exchange odd rows of one register with even rows of
 }
 
 TEST_CASE("accumulation registers: written, moved, read under EXEC") {
-  const LaneResult r = run({.body = "v_accvgpr_write_b32 a5, v1\n v_accvgpr_write_b32 a6, 7\n s_mov_b64 exec, 0xff00\n s_nop 4\n v_accvgpr_mov_b32 a6, a5\n s_mov_b64 exec, -1\n s_nop 4\n v_accvgpr_read_b32 v64, a6\n v_accvgpr_read_b32 v65, a5",
-                            .inputs = {words}, .results = 2, .accumulation = true});
+  const LaneResult r =
+      run({.body = "v_accvgpr_write_b32 a5, v1\n v_accvgpr_write_b32 a6, 7\n s_mov_b64 exec, 0xff00\n s_nop 4\n v_accvgpr_mov_b32 a6, a5\n "
+                   "s_mov_b64 exec, -1\n s_nop 4\n v_accvgpr_read_b32 v64, a6\n v_accvgpr_read_b32 v65, a5",
+           .inputs = {words},
+           .results = 2,
+           .accumulation = true});
   REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   for (std::size_t i = 0; i < 64; ++i) CHECK(r.v[0][i] == (i >= 8 && i < 16 ? words[i] : 7U));
   CHECK(r.v[1] == words);

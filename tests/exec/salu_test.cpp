@@ -18,7 +18,8 @@ struct Scalars {
 };
 // Runs one instruction on s16 and s17 (or s[16:17] and s[18:19]); the result is s40 or s[40:41].
 Scalars scalar(const std::string& instruction, std::vector<u32> inputs, bool scc = false) {
-  const std::string body = fmt::format("s_mov_b64 s[40:41], 0\n s_cmp_eq_u32 0, {}\n {}\n s_cselect_b32 s42, 1, 0\n v_mov_b32 v64, s40\n v_mov_b32 v65, s41\n v_mov_b32 v66, s42",
+  const std::string body = fmt::format("s_mov_b64 s[40:41], 0\n s_cmp_eq_u32 0, {}\n {}\n s_cselect_b32 s42, 1, 0\n v_mov_b32 v64, s40\n "
+                                       "v_mov_b32 v65, s41\n v_mov_b32 v66, s42",
                                        scc ? 0 : 1, instruction);
   const LaneResult r = run({.body = body, .scalars = std::move(inputs), .results = 3});
   REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
@@ -84,7 +85,10 @@ TEST_CASE("scalar bits, 32 and 64 wide") {
   CHECK(scalar("s_mov_b32 s40, 7\n s_addk_i32 s40, -9", in).low == 0xfffffffeU);
   CHECK(scalar("s_cmpk_eq_u32 s16, 0x1234", {0x1234}).scc);
   CHECK(scalar("s_bitcmp1_b32 s16, 2", in).scc);
-  CHECK(scalar("s_mov_b64 exec, 0xff\n s_mov_b64 s[44:45], 0x0f\n s_and_saveexec_b64 s[40:41], s[44:45]\n s_mov_b64 s[46:47], exec\n s_mov_b64 exec, -1\n s_mov_b32 s40, s46", in).low == 0x0fU);
+  CHECK(scalar("s_mov_b64 exec, 0xff\n s_mov_b64 s[44:45], 0x0f\n s_and_saveexec_b64 s[40:41], s[44:45]\n s_mov_b64 s[46:47], exec\n "
+               "s_mov_b64 exec, -1\n s_mov_b32 s40, s46",
+               in)
+            .low == 0x0fU);
 }
 
 TEST_CASE("conditional moves and single bits leave the rest of the destination alone") {
@@ -113,11 +117,13 @@ TEST_CASE("conditional moves and single bits leave the rest of the destination a
 
 TEST_CASE("calls and returns by address") {
   const std::string doubling = "s_branch over\nfunction:\n s_lshl_b32 s40, s40, 1\n s_setpc_b64 s[50:51]\nover:\n s_mov_b32 s40, 3\n";
-  const LaneResult near = run({.body = doubling + "s_call_b64 s[50:51], function\n s_add_u32 s40, s40, 1\n s_call_b64 s[50:51], function\n v_mov_b32 v64, s40"});
+  const LaneResult near = run(
+      {.body = doubling + "s_call_b64 s[50:51], function\n s_add_u32 s40, s40, 1\n s_call_b64 s[50:51], function\n v_mov_b32 v64, s40"});
   CHECK(near.run.defects.empty());
   CHECK(near.v[0][0] == 14);
   // s_getpc_b64 gives the address of the instruction after it.
-  const LaneResult far = run({.body = doubling + "s_getpc_b64 s[52:53]\nhere:\n s_add_u32 s52, s52, function-here\n s_addc_u32 s53, s53, -1\n s_swappc_b64 s[50:51], s[52:53]\n v_mov_b32 v64, s40"});
+  const LaneResult far = run({.body = doubling + "s_getpc_b64 s[52:53]\nhere:\n s_add_u32 s52, s52, function-here\n s_addc_u32 s53, s53, "
+                                                 "-1\n s_swappc_b64 s[50:51], s[52:53]\n v_mov_b32 v64, s40"});
   CHECK(far.run.defects.empty());
   CHECK(far.v[0][0] == 6);
   const LaneResult lost = run({.body = "s_mov_b64 s[50:51], 2\n v_mov_b32 v64, 0\n s_setpc_b64 s[50:51]"});
@@ -127,7 +133,8 @@ TEST_CASE("calls and returns by address") {
 }
 
 TEST_CASE("branches and loops; an endless one is stopped and shows where it stands") {
-  const LaneResult loop = run({.body = "s_mov_b32 s40, 0\n s_mov_b32 s41, 0\nagain:\n s_add_u32 s41, s41, s40\n s_add_u32 s40, s40, 1\n s_cmp_lt_u32 s40, 101\n s_cbranch_scc1 again\n v_mov_b32 v64, s41"});
+  const LaneResult loop = run({.body = "s_mov_b32 s40, 0\n s_mov_b32 s41, 0\nagain:\n s_add_u32 s41, s41, s40\n s_add_u32 s40, s40, 1\n "
+                                       "s_cmp_lt_u32 s40, 101\n s_cbranch_scc1 again\n v_mov_b32 v64, s41"});
   CHECK(loop.v[0][0] == 5050);
   const LaneResult endless = run({.body = "stay:\n s_nop 0\n s_branch stay"}, {.max_instructions = 1000});
   CHECK_FALSE(endless.run.completed);
@@ -159,7 +166,8 @@ TEST_CASE("waves of a workgroup meet at barriers, whatever the seed") {
   v_lshlrev_b32 v3, 2, v3
   ds_read_b32 v4, v3
   s_waitcnt lgkmcnt(0)
-  global_store_dword v1, v4, s[4:5])", .lds_bytes = 1024});
+  global_store_dword v1, v4, s[4:5])",
+                                                        .lds_bytes = 1024});
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Memory memory;
     const u64 out = memory.allocate("out", 1024);

@@ -36,7 +36,7 @@ ExecResult exchange(const std::string& between, std::uint64_t seed = 1) {
   ds_read_b32 v4, v3
   s_waitcnt lgkmcnt(0)
   global_store_dword v1, v4, s[4:5])",
-                                                         .lds_bytes = 1024});
+                                                        .lds_bytes = 1024});
   Memory memory;
   const std::uint64_t arguments[3] = {memory.allocate("out", 1024), 0, 0};
   Grid grid;
@@ -47,24 +47,25 @@ ExecResult exchange(const std::string& between, std::uint64_t seed = 1) {
 } // namespace
 
 TEST_CASE("a value never written is caught where it decides something") {
-  CHECK(caught("v_add_u32 v64, v1, v30"));                                                      // stored
+  CHECK(caught("v_add_u32 v64, v1, v30")); // stored
   CHECK(caught("v_mov_b32 v64, s90"));
   CHECK(caught("v_add_u32 v20, v30, v1\n v_and_b32 v20, 4, v20\n global_load_dword v64, v20, s[4:5]\n s_waitcnt vmcnt(0)")); // an address
   CHECK(caught("v_mov_b32 v64, 0\n v_cmp_lt_f32 vcc, v30, v1\n s_nop 4\n s_cbranch_vccz over\n v_mov_b32 v64, 1\nover:"));   // a branch
   CHECK(caught("v_mov_b32 v64, 0\n s_cmp_eq_u32 s90, 0\n s_cbranch_scc1 over\n v_mov_b32 v64, 1\nover:"));
   CHECK(caught("v_mov_b32 v64, 0\n v_cmp_lt_f32 vcc, v30, v1\n s_nop 4\n s_and_saveexec_b64 s[40:41], vcc\n v_mov_b32 v64, 1")); // EXEC
-  CHECK(caught("v_mov_b32 v20, 0\n ds_read_b32 v64, v20\n s_waitcnt lgkmcnt(0)"));             // LDS
-  CHECK(caught("s_mov_b64 exec, 0xffff\n v_mov_b32 v64, 0"));                                  // only 16 lanes of it
+  CHECK(caught("v_mov_b32 v20, 0\n ds_read_b32 v64, v20\n s_waitcnt lgkmcnt(0)"));                                               // LDS
+  CHECK(caught("s_mov_b64 exec, 0xffff\n v_mov_b32 v64, 0")); // only 16 lanes of it
 }
 
 TEST_CASE("a value never written that decides nothing is let pass") {
   CHECK(silent("v_mov_b32 v64, v1\n v_add_u32 v40, v30, v31"));
-  CHECK(silent("v_and_b32 v64, 0, v30"));                                                       // no bit of it matters
-  CHECK(silent("v_mov_b32 v20, 0x0c0c0100\n v_perm_b32 v64, v30, v1, v20"));                    // bytes of v1 only
-  CHECK(silent("v_mov_b32 v20, 1.0\n v_pk_add_f32 v[40:41], v[20:21], v[20:21]\n v_mov_b32 v64, v40"));   // v21 is garbage, v40 not
+  CHECK(silent("v_and_b32 v64, 0, v30"));                                                               // no bit of it matters
+  CHECK(silent("v_mov_b32 v20, 0x0c0c0100\n v_perm_b32 v64, v30, v1, v20"));                            // bytes of v1 only
+  CHECK(silent("v_mov_b32 v20, 1.0\n v_pk_add_f32 v[40:41], v[20:21], v[20:21]\n v_mov_b32 v64, v40")); // v21 is garbage, v40 not
   CHECK(silent("s_mov_b64 vcc, -1\n s_nop 4\n v_cndmask_b32 v64, v30, v1, vcc"));
   CHECK(silent("v_mov_b32 v20, 0\n global_load_short_d16 v30, v20, s[4:5]\n s_waitcnt vmcnt(0)\n v_and_b32 v64, 0xffff, v30"));
-  CHECK(silent("v_mov_b32 v20, 0\n global_load_short_d16 v64, v20, s[4:5]\n global_load_short_d16_hi v64, v20, s[4:5]\n s_waitcnt vmcnt(0)"));
+  CHECK(
+      silent("v_mov_b32 v20, 0\n global_load_short_d16 v64, v20, s[4:5]\n global_load_short_d16_hi v64, v20, s[4:5]\n s_waitcnt vmcnt(0)"));
   CHECK(silent("v_lshlrev_b32 v20, 2, v1\n ds_write_b32 v20, v30\n v_mov_b32 v64, 0\n s_waitcnt lgkmcnt(0)"));
   CHECK(silent("v_mov_b32 v64, 0\n v_writelane_b32 v64, s16, 3\n v_readlane_b32 s40, v1, 3\n v_readfirstlane_b32 s41, v1"));
   CHECK(silent("v_mov_b32 v64, v1\n v_mov_b32 v40, v30\n s_nop 1\n v_permlane32_swap_b32 v64, v40\n v_mov_b32 v64, v1", "gfx950"));
@@ -120,7 +121,7 @@ next:
   s_cmp_lt_u32 s9, 4
   s_cbranch_scc1 next
 done:)",
-                                                         .lds_bytes = 1028});
+                                                        .lds_bytes = 1028});
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Memory memory;
     const std::uint64_t out = memory.allocate("out", 1024);

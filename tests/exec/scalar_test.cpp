@@ -84,7 +84,8 @@ constexpr ScalarCase words[] = {
     {"s_lshl1_add_u32 @, s21, s22", [](In v) { return R{cut(static_cast<i64>(u64{v[1]} * 2 + v[2])), u64{v[1]} * 2 + v[2] >= power(32)}; }},
     {"s_lshl2_add_u32 @, s21, s22", [](In v) { return R{cut(static_cast<i64>(u64{v[1]} * 4 + v[2])), u64{v[1]} * 4 + v[2] >= power(32)}; }},
     {"s_lshl3_add_u32 @, s21, s22", [](In v) { return R{cut(static_cast<i64>(u64{v[1]} * 8 + v[2])), u64{v[1]} * 8 + v[2] >= power(32)}; }},
-    {"s_lshl4_add_u32 @, s21, s22", [](In v) { return R{cut(static_cast<i64>(u64{v[1]} * 16 + v[2])), u64{v[1]} * 16 + v[2] >= power(32)}; }},
+    {"s_lshl4_add_u32 @, s21, s22",
+     [](In v) { return R{cut(static_cast<i64>(u64{v[1]} * 16 + v[2])), u64{v[1]} * 16 + v[2] >= power(32)}; }},
     {"s_and_b32 @, s21, s22", [](In v) { return nonzero(cut(~static_cast<i64>(~u64{v[1]} | ~u64{v[2]}))); }},
     {"s_or_b32 @, s21, s22", [](In v) { return nonzero(u64{v[1]} + v[2] - (v[1] & v[2])); }},
     {"s_xor_b32 @, s21, s22", [](In v) { return nonzero(u64{v[1] | v[2]} - (v[1] & v[2])); }},
@@ -128,12 +129,14 @@ constexpr ScalarCase pairs[] = {
     {"s_cmov_b64 @@, s[22:23]", [](In v) { return kept(scc_in(v) ? pair_in(v, 2) : pair_in(v, 6), v); }, true},
     {"s_and_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero(~(~pair_in(v, 2) | ~pair_in(v, 4))); }, true},
     {"s_or_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero(~(~pair_in(v, 2) & ~pair_in(v, 4))); }, true},
-    {"s_xor_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero((pair_in(v, 2) | pair_in(v, 4)) - (pair_in(v, 2) & pair_in(v, 4))); }, true},
+    {"s_xor_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero((pair_in(v, 2) | pair_in(v, 4)) - (pair_in(v, 2) & pair_in(v, 4))); },
+     true},
     {"s_andn2_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero(pair_in(v, 2) - (pair_in(v, 2) & pair_in(v, 4))); }, true},
     {"s_orn2_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero(~(pair_in(v, 4) - (pair_in(v, 2) & pair_in(v, 4)))); }, true},
     {"s_nand_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero(~pair_in(v, 2) | ~pair_in(v, 4)); }, true},
     {"s_nor_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero(~pair_in(v, 2) & ~pair_in(v, 4)); }, true},
-    {"s_xnor_b64 @@, s[22:23], s[24:25]", [](In v) { return nonzero(~((pair_in(v, 2) | pair_in(v, 4)) - (pair_in(v, 2) & pair_in(v, 4)))); }, true},
+    {"s_xnor_b64 @@, s[22:23], s[24:25]",
+     [](In v) { return nonzero(~((pair_in(v, 2) | pair_in(v, 4)) - (pair_in(v, 2) & pair_in(v, 4)))); }, true},
     {"s_not_b64 @@, s[22:23]", [](In v) { return nonzero(~u64{0} - pair_in(v, 2)); }, true},
     {"s_wqm_b64 @@, s[22:23]", [](In v) { return nonzero(quads(pair_in(v, 2), 64, true)); }, true},
     {"s_lshl_b64 @@, s[22:23], s21", [](In v) { return nonzero(pair_in(v, 2) * power(v[1] % 64)); }, true},
@@ -145,37 +148,80 @@ constexpr ScalarCase pairs[] = {
     {"s_bitset0_b64 @@, s21", [](In v) { return kept(pair_in(v, 6) - (pair_in(v, 6) & power(v[1] % 64)), v); }, true},
     {"s_bitset1_b64 @@, s21", [](In v) { return kept(pair_in(v, 6) | power(v[1] % 64), v); }, true},
     {"s_brev_b64 @@, s[22:23]", [](In v) { return kept(mirrored(pair_in(v, 2), 64), v); }, true},
-    {"s_bitreplicate_b64_b32 @@, s21", [](In v) { u64 r = 0; for (int i = 31; i >= 0; --i) r = r * 4 + (v[1] >> i) % 2 * 3; return kept(r, v); }, true},
+    {"s_bitreplicate_b64_b32 @@, s21",
+     [](In v) {
+       u64 r = 0;
+       for (int i = 31; i >= 0; --i) r = r * 4 + (v[1] >> i) % 2 * 3;
+       return kept(r, v);
+     },
+     true},
 };
 
 // EXEC is set before and put back after; SCC comes from the new EXEC, which is the result of the second text of each pair.
-#define KILN_SAVEEXEC(op, formula)                                                                                             \
-  {"s_mov_b64 exec, s[24:25]\n s_" op "_saveexec_b64 @@, s[22:23]\n s_mov_b64 exec, -1", [](In v) { const u64 a = pair_in(v, 2), e = pair_in(v, 4); return R{e, (formula) != 0}; }, true}, \
-      {"s_mov_b64 exec, s[24:25]\n s_" op "_saveexec_b64 s[50:51], s[22:23]\n s_mov_b64 @@, exec\n s_mov_b64 exec, -1",       \
-       [](In v) { const u64 a = pair_in(v, 2), e = pair_in(v, 4); return nonzero(formula); }, true}
+#define KILN_SAVEEXEC(op, formula)                                                                                                         \
+  {"s_mov_b64 exec, s[24:25]\n s_" op "_saveexec_b64 @@, s[22:23]\n s_mov_b64 exec, -1",                                                   \
+   [](In v) {                                                                                                                              \
+     const u64 a = pair_in(v, 2), e = pair_in(v, 4);                                                                                       \
+     return R{e, (formula) != 0};                                                                                                          \
+   },                                                                                                                                      \
+   true},                                                                                                                                  \
+  {                                                                                                                                        \
+    "s_mov_b64 exec, s[24:25]\n s_" op "_saveexec_b64 s[50:51], s[22:23]\n s_mov_b64 @@, exec\n s_mov_b64 exec, -1",                       \
+        [](In v) {                                                                                                                         \
+          const u64 a = pair_in(v, 2), e = pair_in(v, 4);                                                                                  \
+          return nonzero(formula);                                                                                                         \
+        },                                                                                                                                 \
+        true                                                                                                                               \
+  }
 constexpr ScalarCase exec_masks[] = {
-    KILN_SAVEEXEC("and", ~(~a | ~e)), KILN_SAVEEXEC("or", ~(~a & ~e)), KILN_SAVEEXEC("xor", (a | e) - (a & e)), KILN_SAVEEXEC("andn2", a - (a & e)),
-    KILN_SAVEEXEC("orn2", ~(e - (a & e))), KILN_SAVEEXEC("nand", ~a | ~e), KILN_SAVEEXEC("nor", ~a & ~e), KILN_SAVEEXEC("xnor", ~((a | e) - (a & e))),
-    KILN_SAVEEXEC("andn1", e - (a & e)), KILN_SAVEEXEC("orn1", ~(a - (a & e))),
-    {"s_mov_b64 exec, s[24:25]\n s_andn1_wrexec_b64 @@, s[22:23]\n s_mov_b64 exec, -1", [](In v) { return nonzero(pair_in(v, 4) - (pair_in(v, 2) & pair_in(v, 4))); }, true},
-    {"s_mov_b64 exec, s[24:25]\n s_andn2_wrexec_b64 @@, s[22:23]\n s_mov_b64 exec, -1", [](In v) { return nonzero(pair_in(v, 2) - (pair_in(v, 2) & pair_in(v, 4))); }, true},
+    KILN_SAVEEXEC("and", ~(~a | ~e)),
+    KILN_SAVEEXEC("or", ~(~a & ~e)),
+    KILN_SAVEEXEC("xor", (a | e) - (a & e)),
+    KILN_SAVEEXEC("andn2", a - (a & e)),
+    KILN_SAVEEXEC("orn2", ~(e - (a & e))),
+    KILN_SAVEEXEC("nand", ~a | ~e),
+    KILN_SAVEEXEC("nor", ~a & ~e),
+    KILN_SAVEEXEC("xnor", ~((a | e) - (a & e))),
+    KILN_SAVEEXEC("andn1", e - (a & e)),
+    KILN_SAVEEXEC("orn1", ~(a - (a & e))),
+    {"s_mov_b64 exec, s[24:25]\n s_andn1_wrexec_b64 @@, s[22:23]\n s_mov_b64 exec, -1",
+     [](In v) { return nonzero(pair_in(v, 4) - (pair_in(v, 2) & pair_in(v, 4))); }, true},
+    {"s_mov_b64 exec, s[24:25]\n s_andn2_wrexec_b64 @@, s[22:23]\n s_mov_b64 exec, -1",
+     [](In v) { return nonzero(pair_in(v, 2) - (pair_in(v, 2) & pair_in(v, 4))); }, true},
 };
 
 #define KILN_CONDITION(text, condition) {text, [](In v) { return R{v[6], (condition)}; }}
 constexpr ScalarCase comparisons[] = {
-    KILN_CONDITION("s_cmp_eq_i32 s21, s22", s(v, 1) - s(v, 2) == 0), KILN_CONDITION("s_cmp_lg_i32 s21, s22", s(v, 1) - s(v, 2) != 0),
-    KILN_CONDITION("s_cmp_gt_i32 s21, s22", s(v, 1) - s(v, 2) > 0), KILN_CONDITION("s_cmp_ge_i32 s21, s22", s(v, 1) - s(v, 2) >= 0),
-    KILN_CONDITION("s_cmp_lt_i32 s21, s22", s(v, 1) - s(v, 2) < 0), KILN_CONDITION("s_cmp_le_i32 s21, s22", s(v, 1) - s(v, 2) <= 0),
-    KILN_CONDITION("s_cmp_eq_u32 s21, s22", i64{v[1]} - v[2] == 0), KILN_CONDITION("s_cmp_lg_u32 s21, s22", i64{v[1]} - v[2] != 0),
-    KILN_CONDITION("s_cmp_gt_u32 s21, s22", i64{v[1]} - v[2] > 0), KILN_CONDITION("s_cmp_ge_u32 s21, s22", i64{v[1]} - v[2] >= 0),
-    KILN_CONDITION("s_cmp_lt_u32 s21, s22", i64{v[1]} - v[2] < 0), KILN_CONDITION("s_cmp_le_u32 s21, s22", i64{v[1]} - v[2] <= 0),
-    KILN_CONDITION("s_cmp_eq_u64 s[22:23], s[24:25]", v[2] == v[4] && v[3] == v[5]), KILN_CONDITION("s_cmp_lg_u64 s[22:23], s[24:25]", v[2] != v[4] || v[3] != v[5]),
-    KILN_CONDITION("s_cmpk_eq_i32 s21, 0x8000", s(v, 1) == -32768), KILN_CONDITION("s_cmpk_lg_i32 s21, 0x1f", s(v, 1) != 31), KILN_CONDITION("s_cmpk_gt_i32 s21, 0xffff", s(v, 1) > -1),
-    KILN_CONDITION("s_cmpk_ge_i32 s21, 0x20", s(v, 1) >= 32), KILN_CONDITION("s_cmpk_lt_i32 s21, 0xfffe", s(v, 1) < -2), KILN_CONDITION("s_cmpk_le_i32 s21, 1", s(v, 1) <= 1),
-    KILN_CONDITION("s_cmpk_eq_u32 s21, 0xffff", v[1] == 65535), KILN_CONDITION("s_cmpk_lg_u32 s21, 0x8000", v[1] != 32768), KILN_CONDITION("s_cmpk_gt_u32 s21, 0xfffe", v[1] > 65534),
-    KILN_CONDITION("s_cmpk_ge_u32 s21, 0x8000", v[1] >= 32768), KILN_CONDITION("s_cmpk_lt_u32 s21, 0xffff", v[1] < 65535), KILN_CONDITION("s_cmpk_le_u32 s21, 0x7f", v[1] <= 127),
-    KILN_CONDITION("s_bitcmp0_b32 s21, s22", v[1] / power(v[2] % 32) % 2 == 0), KILN_CONDITION("s_bitcmp1_b32 s21, s22", v[1] / power(v[2] % 32) % 2 == 1),
-    KILN_CONDITION("s_bitcmp0_b64 s[22:23], s21", pair_in(v, 2) / power(v[1] % 64) % 2 == 0), KILN_CONDITION("s_bitcmp1_b64 s[22:23], s21", pair_in(v, 2) / power(v[1] % 64) % 2 == 1),
+    KILN_CONDITION("s_cmp_eq_i32 s21, s22", s(v, 1) - s(v, 2) == 0),
+    KILN_CONDITION("s_cmp_lg_i32 s21, s22", s(v, 1) - s(v, 2) != 0),
+    KILN_CONDITION("s_cmp_gt_i32 s21, s22", s(v, 1) - s(v, 2) > 0),
+    KILN_CONDITION("s_cmp_ge_i32 s21, s22", s(v, 1) - s(v, 2) >= 0),
+    KILN_CONDITION("s_cmp_lt_i32 s21, s22", s(v, 1) - s(v, 2) < 0),
+    KILN_CONDITION("s_cmp_le_i32 s21, s22", s(v, 1) - s(v, 2) <= 0),
+    KILN_CONDITION("s_cmp_eq_u32 s21, s22", i64{v[1]} - v[2] == 0),
+    KILN_CONDITION("s_cmp_lg_u32 s21, s22", i64{v[1]} - v[2] != 0),
+    KILN_CONDITION("s_cmp_gt_u32 s21, s22", i64{v[1]} - v[2] > 0),
+    KILN_CONDITION("s_cmp_ge_u32 s21, s22", i64{v[1]} - v[2] >= 0),
+    KILN_CONDITION("s_cmp_lt_u32 s21, s22", i64{v[1]} - v[2] < 0),
+    KILN_CONDITION("s_cmp_le_u32 s21, s22", i64{v[1]} - v[2] <= 0),
+    KILN_CONDITION("s_cmp_eq_u64 s[22:23], s[24:25]", v[2] == v[4] && v[3] == v[5]),
+    KILN_CONDITION("s_cmp_lg_u64 s[22:23], s[24:25]", v[2] != v[4] || v[3] != v[5]),
+    KILN_CONDITION("s_cmpk_eq_i32 s21, 0x8000", s(v, 1) == -32768),
+    KILN_CONDITION("s_cmpk_lg_i32 s21, 0x1f", s(v, 1) != 31),
+    KILN_CONDITION("s_cmpk_gt_i32 s21, 0xffff", s(v, 1) > -1),
+    KILN_CONDITION("s_cmpk_ge_i32 s21, 0x20", s(v, 1) >= 32),
+    KILN_CONDITION("s_cmpk_lt_i32 s21, 0xfffe", s(v, 1) < -2),
+    KILN_CONDITION("s_cmpk_le_i32 s21, 1", s(v, 1) <= 1),
+    KILN_CONDITION("s_cmpk_eq_u32 s21, 0xffff", v[1] == 65535),
+    KILN_CONDITION("s_cmpk_lg_u32 s21, 0x8000", v[1] != 32768),
+    KILN_CONDITION("s_cmpk_gt_u32 s21, 0xfffe", v[1] > 65534),
+    KILN_CONDITION("s_cmpk_ge_u32 s21, 0x8000", v[1] >= 32768),
+    KILN_CONDITION("s_cmpk_lt_u32 s21, 0xffff", v[1] < 65535),
+    KILN_CONDITION("s_cmpk_le_u32 s21, 0x7f", v[1] <= 127),
+    KILN_CONDITION("s_bitcmp0_b32 s21, s22", v[1] / power(v[2] % 32) % 2 == 0),
+    KILN_CONDITION("s_bitcmp1_b32 s21, s22", v[1] / power(v[2] % 32) % 2 == 1),
+    KILN_CONDITION("s_bitcmp0_b64 s[22:23], s21", pair_in(v, 2) / power(v[1] % 64) % 2 == 0),
+    KILN_CONDITION("s_bitcmp1_b64 s[22:23], s21", pair_in(v, 2) / power(v[1] % 64) % 2 == 1),
 };
 
 } // namespace

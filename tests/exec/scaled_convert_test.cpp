@@ -18,8 +18,8 @@ struct Named {
   const char* name;
   const ReferenceFormat& format;
 };
-const Named f32{"f32", f32_reference}, f16{"f16", f16_reference}, bf16{"bf16", bf16_reference}, fp8{"fp8", fp8_reference}, bf8{"bf8", bf8_reference}, fp6{"fp6", fp6_reference},
-    bf6{"bf6", bf6_reference}, fp4{"fp4", fp4_reference};
+const Named f32{"f32", f32_reference}, f16{"f16", f16_reference}, bf16{"bf16", bf16_reference}, fp8{"fp8", fp8_reference},
+    bf8{"bf8", bf8_reference}, fp6{"fp6", fp6_reference}, bf6{"bf6", bf6_reference}, fp4{"fp4", fp4_reference};
 
 u32 take(const Bits& words, int at, int width) {
   u32 r = 0;
@@ -55,7 +55,8 @@ u32 next_random(u32 x) { return x * 2 ^ (x >= 0x80000000U ? 0xc5U : 0U); }
 int check(const Conversion& c, u32 op_sel, u32 scale_kind) {
   std::mt19937 random(op_sel * 131 + scale_kind * 7 + static_cast<u32>(c.mnemonic.size()) * 1001 + static_cast<u32>(c.mnemonic.back()));
   const ReferenceFormat &from = c.from.format, &to = c.to.format;
-  const int sources = c.two_sources ? 2 : 1, in_bits = c.count * from.bits() / sources, out_bits = c.count * to.bits(), in_words = std::max(1, in_bits / 32), out_words = std::max(1, out_bits / 32);
+  const int sources = c.two_sources ? 2 : 1, in_bits = c.count * from.bits() / sources, out_bits = c.count * to.bits(),
+            in_words = std::max(1, in_bits / 32), out_words = std::max(1, out_bits / 32);
   std::vector<Lanes64> in(static_cast<std::size_t>(sources * in_words), Lanes64{});
   for (Lanes64& reg : in)
     for (u32& word : reg) {
@@ -111,14 +112,17 @@ int check(const Conversion& c, u32 op_sel, u32 scale_kind) {
       const bool both_nan = std::isnan(to.value(code)) && std::isnan(to.value(here));
       place(want, out_at + e * to.bits(), to.bits(), both_nan ? here : code);
     }
-    CHECK_MESSAGE(got == want, fmt::format("lane {}: {:#x}, not {:#x}; source {:#x}, scale {:#x}, random {:#x}", lane, got[0], want[0], source[0], scales[lane], seeds[lane]));
+    CHECK_MESSAGE(got == want, fmt::format("lane {}: {:#x}, not {:#x}; source {:#x}, scale {:#x}, random {:#x}", lane, got[0], want[0],
+                                           source[0], scales[lane], seeds[lane]));
   }
   return cases;
 }
 
 std::vector<Conversion> all_conversions() {
   std::vector<Conversion> all;
-  const auto name = [](const char* shape, const Named& to, const Named& from) { return fmt::format("v_cvt_scalef32_{}{}_{}", shape, to.name, from.name); };
+  const auto name = [](const char* shape, const Named& to, const Named& from) {
+    return fmt::format("v_cvt_scalef32_{}{}_{}", shape, to.name, from.name);
+  };
   for (const Named* small : {&fp8, &bf8, &fp4}) {
     all.push_back({name("pk_", *small, f32), f32, *small, 2, false, true});
     for (const Named* wide : {&f16, &bf16}) all.push_back({name("pk_", *small, *wide), *wide, *small, 2});
@@ -161,16 +165,21 @@ TEST_CASE("stochastic rounding to f16 and bf16, in either half") {
   int cases = 0;
   std::mt19937 random(77);
   for (int turn = 0; turn < 12; ++turn) {
-    const Lanes64 x = each_lane([&](int) { return random_code(f32_reference, random); }), seeds = each_lane([&](int) { return static_cast<u32>(random()); });
-    const LaneResult r = run({.body = "v_mov_b32 v64, -1\n v_mov_b32 v65, -1\n v_cvt_sr_f16_f32 v64, v1, v2\n v_cvt_sr_f16_f32 v64, -v1, v2 op_sel:[0,0,1]\n"
-                                      "v_cvt_sr_bf16_f32 v65, v1, v2\n v_cvt_sr_bf16_f32 v65, |v1|, v2 op_sel:[0,0,1]\n s_nop 1",
-                              .inputs = {x, seeds}, .results = 2, .arch = "gfx950"});
+    const Lanes64 x = each_lane([&](int) { return random_code(f32_reference, random); }),
+                  seeds = each_lane([&](int) { return static_cast<u32>(random()); });
+    const LaneResult r =
+        run({.body = "v_mov_b32 v64, -1\n v_mov_b32 v65, -1\n v_cvt_sr_f16_f32 v64, v1, v2\n v_cvt_sr_f16_f32 v64, -v1, v2 op_sel:[0,0,1]\n"
+                     "v_cvt_sr_bf16_f32 v65, v1, v2\n v_cvt_sr_bf16_f32 v65, |v1|, v2 op_sel:[0,0,1]\n s_nop 1",
+             .inputs = {x, seeds},
+             .results = 2,
+             .arch = "gfx950"});
     REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
     for (std::size_t i = 0; i < 64; ++i) {
       const double v = f32_reference.value(x[i]);
       const auto same = [&](u32 got, double value, const ReferenceFormat& f) {
         const u32 want = f.stochastic(value, seeds[i]);
-        CHECK_MESSAGE((got == want || (std::isnan(f.value(got)) && std::isnan(value))), fmt::format("{} with {:#x}: {:#x}, not {:#x}", value, seeds[i], got, want));
+        CHECK_MESSAGE((got == want || (std::isnan(f.value(got)) && std::isnan(value))),
+                      fmt::format("{} with {:#x}: {:#x}, not {:#x}", value, seeds[i], got, want));
         ++cases;
       };
       same(r.v[0][i] & 0xffffU, v, f16_reference);

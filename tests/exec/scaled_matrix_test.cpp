@@ -43,7 +43,8 @@ Side random_side(const ElementFormat& f, int rows, int k, bool scaled, std::mt19
   const auto any = [&](u32 n) { return static_cast<u32>(random() % n); };
   for (int n = 0; n < rows * k; ++n) {
     const u32 sign = any(2) << (f.bits() - 1);
-    s.codes.push_back(sign | (f.bits() == 8 && f.mantissa_bits == 2 ? 32 + any(56) : any((1U << (f.bits() - 1)) - (f.bits() == 8 ? 1 : 0))));
+    s.codes.push_back(sign |
+                      (f.bits() == 8 && f.mantissa_bits == 2 ? 32 + any(56) : any((1U << (f.bits() - 1)) - (f.bits() == 8 ? 1 : 0))));
   }
   for (int n = 0; scaled && n < rows * k / 32; ++n) s.scales.push_back(124 + any(7));
   return s;
@@ -55,9 +56,11 @@ std::vector<Lanes64> registers_of(const Side& s) {
   std::vector<Lanes64> words(static_cast<std::size_t>(bits), Lanes64{});
   for (int row = 0; row < s.rows; ++row)
     for (int kk = 0; kk < s.k; ++kk) {
-      const int half = s.k / 2, lane = row + s.rows * (bits == 8 ? kk % half / 16 : kk / 32), e = bits == 8 ? kk / half * 16 + kk % 16 : kk % 32;
+      const int half = s.k / 2, lane = row + s.rows * (bits == 8 ? kk % half / 16 : kk / 32),
+                e = bits == 8 ? kk / half * 16 + kk % 16 : kk % 32;
       for (int b = 0; b < bits; ++b)
-        words[static_cast<std::size_t>((e * bits + b) / 32)][static_cast<std::size_t>(lane)] |= (s.codes[static_cast<std::size_t>(row * s.k + kk)] >> b & 1U) << ((e * bits + b) % 32);
+        words[static_cast<std::size_t>((e * bits + b) / 32)][static_cast<std::size_t>(lane)] |=
+            (s.codes[static_cast<std::size_t>(row * s.k + kk)] >> b & 1U) << ((e * bits + b) % 32);
     }
   return words;
 }
@@ -91,13 +94,16 @@ int check(int side, int k, int a_format, int b_format, bool scaled, bool accumul
   const char file = accumulation ? 'a' : 'v';
   const int b_at = accumulation ? 128 : 144;
   std::string body;
-  const auto move = [&](char to, int at, int from) { body += fmt::format("{} {}{}, v{}\n", to == 'a' ? "v_accvgpr_write_b32" : "v_mov_b32", to, at, from); };
+  const auto move = [&](char to, int at, int from) {
+    body += fmt::format("{} {}{}, v{}\n", to == 'a' ? "v_accvgpr_write_b32" : "v_mov_b32", to, at, from);
+  };
   for (int w = 0; w < aw; ++w) move('v', 128 + w, 1 + w);
   for (int w = 0; w < bw; ++w) move(file, b_at + w, 1 + aw + w);
   for (int w = 0; w < 2 && scaled; ++w) move('v', 160 + w, 1 + aw + bw + results + w);
   for (int r = 0; r < results; ++r) move(file, 64 + r, 1 + aw + bw + r);
   const std::string name = fmt::format("v_mfma_{}f32_{}x{}x{}_f8f6f4", scaled ? "scale_" : "", side, side, k);
-  body += fmt::format("{} {}, {}, {}, {}", name, span(file, 64, results), span('v', 128, aw), span(file, b_at, bw), span(file, 64, results));
+  body +=
+      fmt::format("{} {}, {}, {}, {}", name, span(file, 64, results), span('v', 128, aw), span(file, b_at, bw), span(file, 64, results));
   if (scaled) body += fmt::format(", v160, v161 op_sel:[{},{},0] op_sel_hi:[{},{},0]", a_byte % 2, b_byte % 2, a_byte / 2, b_byte / 2);
   body += fmt::format(" cbsz:{} blgp:{}\n s_nop 15\n s_nop 7\n", a_format, b_format);
   for (int r = 0; r < results && accumulation; ++r) body += fmt::format("v_accvgpr_read_b32 v{}, a{}\n", 64 + r, 64 + r);
@@ -131,10 +137,13 @@ TEST_CASE("MFMA f8f6f4: every pair of formats, with and without scales") {
 TEST_CASE("MFMA f8f6f4: scales from scalar registers and constants, and the NaN scale") {
   // A and B are all 1 (fp4 code 2): every result is 128 times both scales.
   const auto first = [](const std::string& a, const std::string& b, const std::string& suffix = "") {
-    const LaneResult r = run({.body = fmt::format("v_mov_b32 v100, 0x22222222\n v_mov_b32 v101, v100\n v_mov_b32 v102, v100\n v_mov_b32 v103, v100\n s_mov_b32 s40, 0x7f818000\n"
-                                                  "v_mfma_scale_f32_16x16x128_f8f6f4 v[64:67], v[100:103], v[100:103], 1.0, {}, {} {} cbsz:4 blgp:4\n s_nop 15",
-                                                  a, b, suffix),
-                              .results = 4, .arch = "gfx950"});
+    const LaneResult r = run(
+        {.body = fmt::format(
+             "v_mov_b32 v100, 0x22222222\n v_mov_b32 v101, v100\n v_mov_b32 v102, v100\n v_mov_b32 v103, v100\n s_mov_b32 s40, 0x7f818000\n"
+             "v_mfma_scale_f32_16x16x128_f8f6f4 v[64:67], v[100:103], v[100:103], 1.0, {}, {} {} cbsz:4 blgp:4\n s_nop 15",
+             a, b, suffix),
+         .results = 4,
+         .arch = "gfx950"});
     REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
     for (const Lanes64& reg : r.v)
       for (const u32 word : reg) CHECK(same_float(word, r.v[0][0]));

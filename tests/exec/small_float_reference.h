@@ -15,7 +15,12 @@ struct ReferenceFormat {
   int bits() const { return 1 + exponent_bits + mantissa_bits; }
   std::uint32_t sign() const { return 1U << (bits() - 1); }
   std::uint32_t infinity() const { return ((1U << exponent_bits) - 1) << mantissa_bits; }
-  std::uint32_t nan() const { return top == ieee ? infinity() + (1U << (mantissa_bits - 1)) : top == one_nan ? sign() - 1 : top == negative_zero_nan ? sign() : largest(); }
+  std::uint32_t nan() const {
+    return top == ieee                ? infinity() + (1U << (mantissa_bits - 1))
+           : top == one_nan           ? sign() - 1
+           : top == negative_zero_nan ? sign()
+                                      : largest();
+  }
   std::uint32_t largest() const { return top == ieee ? infinity() - 1 : top == one_nan ? sign() - 2 : sign() - 1; }
 
   // The value of a magnitude's code, also of the one after the largest: where the next step would be.
@@ -30,7 +35,8 @@ struct ReferenceFormat {
     if (top == negative_zero_nan && code == sign()) return std::numeric_limits<double>::quiet_NaN();
     if (top == one_nan && magnitude == sign() - 1) return std::numeric_limits<double>::quiet_NaN();
     if (top == ieee && magnitude >= infinity())
-      return magnitude > infinity() ? std::numeric_limits<double>::quiet_NaN() : std::copysign(std::numeric_limits<double>::infinity(), negative ? -1.0 : 1.0);
+      return magnitude > infinity() ? std::numeric_limits<double>::quiet_NaN()
+                                    : std::copysign(std::numeric_limits<double>::infinity(), negative ? -1.0 : 1.0);
     return negative ? -step(magnitude) : step(magnitude);
   }
   std::uint32_t overflow(bool negative, bool saturate) const {
@@ -38,7 +44,9 @@ struct ReferenceFormat {
     if (saturate || top == numbers) return s + largest();
     return top == ieee ? s + infinity() : top == one_nan ? s + nan() : nan();
   }
-  std::uint32_t with_sign(std::uint32_t magnitude, bool negative) const { return magnitude == 0 && top == negative_zero_nan ? 0 : magnitude + (negative ? sign() : 0); }
+  std::uint32_t with_sign(std::uint32_t magnitude, bool negative) const {
+    return magnitude == 0 && top == negative_zero_nan ? 0 : magnitude + (negative ? sign() : 0);
+  }
   // The magnitude's code at or below |x|, at most the largest.
   std::uint32_t below(double x) const {
     std::uint32_t low = 0, high = largest() + 1;
@@ -70,9 +78,12 @@ struct ReferenceFormat {
     return code > largest() ? overflow(std::signbit(x), saturate) : with_sign(code, std::signbit(x));
   }
 };
-inline constexpr ReferenceFormat f32_reference{ReferenceFormat::ieee, 8, 23, 127}, f16_reference{ReferenceFormat::ieee, 5, 10, 15}, bf16_reference{ReferenceFormat::ieee, 8, 7, 127};
+inline constexpr ReferenceFormat f32_reference{ReferenceFormat::ieee, 8, 23, 127}, f16_reference{ReferenceFormat::ieee, 5, 10, 15},
+    bf16_reference{ReferenceFormat::ieee, 8, 7, 127};
 inline constexpr ReferenceFormat fp8_reference{ReferenceFormat::one_nan, 4, 3, 7}, bf8_reference{ReferenceFormat::ieee, 5, 2, 15};
-inline constexpr ReferenceFormat fp8_fnuz_reference{ReferenceFormat::negative_zero_nan, 4, 3, 8}, bf8_fnuz_reference{ReferenceFormat::negative_zero_nan, 5, 2, 16};
-inline constexpr ReferenceFormat fp6_reference{ReferenceFormat::numbers, 2, 3, 1}, bf6_reference{ReferenceFormat::numbers, 3, 2, 3}, fp4_reference{ReferenceFormat::numbers, 2, 1, 1};
+inline constexpr ReferenceFormat fp8_fnuz_reference{ReferenceFormat::negative_zero_nan, 4, 3, 8},
+    bf8_fnuz_reference{ReferenceFormat::negative_zero_nan, 5, 2, 16};
+inline constexpr ReferenceFormat fp6_reference{ReferenceFormat::numbers, 2, 3, 1}, bf6_reference{ReferenceFormat::numbers, 3, 2, 3},
+    fp4_reference{ReferenceFormat::numbers, 2, 1, 1};
 
 } // namespace kiln::exec::testing

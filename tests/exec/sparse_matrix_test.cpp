@@ -34,7 +34,7 @@ struct Values {
   int a(int i, int n) const { return digit(i * 64 + n); } // n-th that is kept of row i
   int b(int k, int j) const { return digit(4095 - (k * 32 + j)); }
 };
-int first_of(int i, int group) { return (i + group) % 3; }              // the two kept of a group of four
+int first_of(int i, int group) { return (i + group) % 3; } // the two kept of a group of four
 int second_of(int i, int group) { return first_of(i, group) + 1 + (i * group) % (3 - first_of(i, group)); }
 
 void put(std::vector<Lanes64>& registers, int lane, int element, const Packing& t, u32 code) {
@@ -42,13 +42,16 @@ void put(std::vector<Lanes64>& registers, int lane, int element, const Packing& 
   registers[static_cast<std::size_t>(element / in_word)][static_cast<std::size_t>(lane)] |= code << (t.bits * (element % in_word));
 }
 
-void check(const std::string& kind, int side, int k, const Packing& a, const Packing& b, const char* arch, int abid, bool explicit_set, const Values& values) {
-  const std::string name = fmt::format("v_smfmac_{}_{}x{}x{}_{}{}", kind, side, side, k, a.name, b.bits == 8 && b.name != i8.name ? fmt::format("_{}", b.name) : "");
+void check(const std::string& kind, int side, int k, const Packing& a, const Packing& b, const char* arch, int abid, bool explicit_set,
+           const Values& values) {
+  const std::string name = fmt::format("v_smfmac_{}_{}x{}x{}_{}{}", kind, side, side, k, a.name,
+                                       b.bits == 8 && b.name != i8.name ? fmt::format("_{}", b.name) : "");
   CAPTURE(name);
   const bool fnuz = std::string(arch) == "gfx942";
   const int groups = 64 / side, dense = k / groups, words = dense * b.bits / 32, results = side * side / 64;
   std::vector<Lanes64> as(static_cast<std::size_t>(words / 2)), bs(static_cast<std::size_t>(words)), index(1);
-  for (Lanes64& l : index) l = each_lane([&](int) { return abid == 0 ? 0U : 0x0badf00dU & ((1U << (dense * abid)) - 1); }); // other sets: noise
+  for (Lanes64& l : index)
+    l = each_lane([&](int) { return abid == 0 ? 0U : 0x0badf00dU & ((1U << (dense * abid)) - 1); }); // other sets: noise
   for (int i = 0; i < side; ++i)
     for (int n = 0; n < k / 2; ++n) {
       const int lane = i + side * (n / (dense / 2)), e = n % (dense / 2), at = n % 2 == 0 ? first_of(i, n / 2) : second_of(i, n / 2);
@@ -72,20 +75,24 @@ void check(const std::string& kind, int side, int k, const Packing& a, const Pac
   const bool integer = a.name == i8.name;
   for (int r = 0; r < results; ++r) body += fmt::format("v_mov_b32 v{}, {}\n", 64 + r, integer ? "0x64" : "0x42c80000");
   body += fmt::format("{} v[64:{}], v[128:{}], v[144:{}], v160{}\n s_nop 7\n s_nop 7\n", name, 63 + results, 127 + words / 2, 143 + words,
-                      abid != 0 ? fmt::format(" abid:{}", abid) : explicit_set ? " cbsz:1 abid:1" : "");
+                      abid != 0      ? fmt::format(" abid:{}", abid)
+                      : explicit_set ? " cbsz:1 abid:1"
+                                     : "");
   const LaneResult r = run({.body = body, .inputs = in, .results = results, .arch = arch});
   REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
   for (int reg = 0; reg < results; ++reg)
     for (int lane = 0; lane < 64; ++lane) {
       const int i = side == 32 ? 8 * (reg / 4) + 4 * (lane / 32) + reg % 4 : 4 * (lane / 16) + reg, j = lane % side;
       int want = 100;
-      for (int n = 0; n < k / 2; ++n) want += values.a(i, n) * values.b(4 * (n / 2) + (n % 2 == 0 ? first_of(i, n / 2) : second_of(i, n / 2)), j);
+      for (int n = 0; n < k / 2; ++n)
+        want += values.a(i, n) * values.b(4 * (n / 2) + (n % 2 == 0 ? first_of(i, n / 2) : second_of(i, n / 2)), j);
       const u32 got = r.v[static_cast<std::size_t>(reg)][static_cast<std::size_t>(lane)];
       CHECK((integer ? static_cast<int>(got) : static_cast<int>(as_float(got))) == want);
     }
 }
 
-void check_all_values(const std::string& kind, int side, int k, const Packing& a, const Packing& b, const char* arch, int abid, bool explicit_set) {
+void check_all_values(const std::string& kind, int side, int k, const Packing& a, const Packing& b, const char* arch, int abid,
+                      bool explicit_set) {
   const int range = std::min(a.range, b.range);
   int turn = 0;
   for (int reach = 1; reach < 4096; reach *= range) check(kind, side, k, a, b, arch, abid, explicit_set, {range, turn++});

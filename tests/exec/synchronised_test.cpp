@@ -1,8 +1,8 @@
 // Kernels compiled by clang that are right: no sanitiser says anything, whatever the interleaving, and the results are those
 // of plain C++. The same kernels with a line of their assembly changed are caught by the sanitiser that the line is for.
 #include "isa_checks/exec/run/execute.h"
-#include "tests/exec/clang_kernels.h"
 #include "tests/exec/agreement.h"
+#include "tests/exec/clang_kernels.h"
 #include <bit>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -64,9 +64,7 @@ void each_item(Words& out, const std::function<u32(u32 group, u32 thread)>& f) {
   for (u32 g = 0; g < groups; ++g)
     for (u32 t = 0; t < threads; ++t) out[g * threads + t] = f(g, t);
 }
-u32 group_sum(const Words& in, u32 group) {
-  return std::accumulate(in.begin() + group * 256, in.begin() + (group + 1) * 256, 0U);
-}
+u32 group_sum(const Words& in, u32 group) { return std::accumulate(in.begin() + group * 256, in.begin() + (group + 1) * 256, 0U); }
 
 void tiles(const Words& in, Words& out) {
   for (u32 g = 0; g < groups; ++g) std::copy_n(in.begin(), 1024, out.begin() + g * 1024);
@@ -81,8 +79,7 @@ const std::vector<Case>& cases() {
        }},
       {"scan", 5,
        [](const Words& in, Words& out) {
-         for (u32 g = 0; g < groups; ++g)
-           std::partial_sum(in.begin() + g * 256, in.begin() + (g + 1) * 256, out.begin() + g * 256);
+         for (u32 g = 0; g < groups; ++g) std::partial_sum(in.begin() + g * 256, in.begin() + (g + 1) * 256, out.begin() + g * 256);
        }},
       {"bytes_transposed", 5,
        [](const Words& in, Words& out) {
@@ -113,8 +110,7 @@ const std::vector<Case>& cases() {
        }},
       {"tickets", 20, [](const Words&, Words& out) { std::fill_n(out.begin(), groups, 40U); }},
       {"direct_ring", 50, tiles},
-      {"direct_then_barrier", 5,
-       [](const Words& in, Words& out) { each_item(out, [&](u32 g, u32 t) { return in[g * 256 + 255 - t]; }); }},
+      {"direct_then_barrier", 5, [](const Words& in, Words& out) { each_item(out, [&](u32 g, u32 t) { return in[g * 256 + 255 - t]; }); }},
       {"direct_own", 5, [](const Words& in, Words& out) { each_item(out, [&](u32 g, u32 t) { return in[g * 256 + (t ^ 1)]; }); }},
       {"inline_assembly", 5, {}},
       {"lanes_exchanged", 5, {}},
@@ -244,8 +240,7 @@ TEST_CASE("a ring that direct-to-LDS loads fill, without the waits before its fl
     // LLVM puts a wait of its own before the write of the flag.
     while (lines_with(*assembly, "direct_ring", "vmcnt") != 0) assembly = without_line(*assembly, "direct_ring", "vmcnt");
     const auto object = object_of(*assembly, arch);
-    for (std::uint64_t seed = 1; seed <= 10; ++seed)
-      CHECK(finds(run_kernel(object, "direct_ring", seed).result, DefectKind::lds_race));
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) CHECK(finds(run_kernel(object, "direct_ring", seed).result, DefectKind::lds_race));
   }
 }
 

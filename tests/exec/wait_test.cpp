@@ -23,7 +23,8 @@ bool silent(const std::string& body) { return findings_of(body).empty(); }
 } // namespace
 
 TEST_CASE("vector memory returns in order: a wait for all but the newest") {
-  const std::string loads = "v_mov_b32 v20, 0\n global_load_dword v10, v20, s[4:5]\n global_load_dword v11, v20, s[4:5]\n global_load_dword v12, v20, s[4:5]\n";
+  const std::string loads =
+      "v_mov_b32 v20, 0\n global_load_dword v10, v20, s[4:5]\n global_load_dword v11, v20, s[4:5]\n global_load_dword v12, v20, s[4:5]\n";
   CHECK(trips(loads + "v_mov_b32 v64, v10\n s_waitcnt vmcnt(0)"));
   CHECK(silent(loads + "s_waitcnt vmcnt(2)\n v_mov_b32 v64, v10\n s_waitcnt vmcnt(0)"));
   CHECK(trips(loads + "s_waitcnt vmcnt(2)\n v_mov_b32 v64, v11\n s_waitcnt vmcnt(0)"));
@@ -47,8 +48,7 @@ TEST_CASE("how much is outstanding is counted at each wait") {
         Counts{{2, 2, 1, 1}, {1, 1, 1, 1}});
   CHECK(at_wait(start + "s_load_dword s40, s[8:9], 0x0\n ds_read_b32 v12, v20\n s_waitcnt lgkmcnt(1)\n" + mark + end) ==
         Counts{{0, 0, 1, 1}});
-  CHECK(at_wait(start + "buffer_wbl2 sc1\n s_dcache_inv\n" + mark + "buffer_inv sc1\n" + mark + end) ==
-        Counts{{1, 1, 1, 1}, {1, 1, 1, 1}});
+  CHECK(at_wait(start + "buffer_wbl2 sc1\n s_dcache_inv\n" + mark + "buffer_inv sc1\n" + mark + end) == Counts{{1, 1, 1, 1}, {1, 1, 1, 1}});
   // A loop that adds one each time, to 63.
   std::string loop = start + "s_movk_i32 s40, 70\nagain:\n" + mark + "global_store_dword v20, v20, s[6:7]\n";
   loop += "s_sub_u32 s40, s40, 1\n s_cmp_lg_u32 s40, 0\n s_cbranch_scc1 again\n" + end;
@@ -78,7 +78,8 @@ TEST_CASE("LDS and scalar loads share a counter; scalar loads return in any orde
 }
 
 TEST_CASE("wide destinations and the address of the load are named") {
-  const auto f = findings_of("v_mov_b32 v20, 0\n global_load_dwordx4 v[64:67], v20, s[6:7] offset:-16\n s_waitcnt vmcnt(1)\n v_mov_b32 v70, v66\n s_waitcnt vmcnt(0)");
+  const auto f = findings_of("v_mov_b32 v20, 0\n global_load_dwordx4 v[64:67], v20, s[6:7] offset:-16\n s_waitcnt vmcnt(1)\n v_mov_b32 "
+                             "v70, v66\n s_waitcnt vmcnt(0)");
   REQUIRE(f.size() == 2); // the load lies before the allocation as well
   CHECK(f[1].kind == DefectKind::unwaited_register);
   CHECK(f[1].message.find("reads v66 while the load at 0x") == 0);
@@ -103,8 +104,7 @@ TEST_CASE("bytes of loads in flight at each wait: on average and at most; stores
                            {.check_undefined = false});
   std::vector<InstCounters> waits;
   for (const InstructionProfile& i : r.run.instructions)
-    if (i.cls == InstClass::wait)
-      waits.push_back(i.counters);
+    if (i.cls == InstClass::wait) waits.push_back(i.counters);
   REQUIRE(waits.size() == 4); // the first two are of the frame around the body
   CHECK(waits[2].executed == 2);
   CHECK(waits[2].in_flight == 2 * 64 * 12);

@@ -3,9 +3,9 @@
 //   ASAN_OPTIONS=detect_stack_use_after_return=0:malloc_context_size=1 KILN_FUZZ_COUNT=1000000 ./dev --preset asan exec
 //   build-asan/bin/kiln_fuzz_tests -tc='damaged code objects'
 #include "isa_checks/decode/assembler.h"
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/error.h"
 #include "isa_checks/exec/run/execute.h"
+#include "isa_checks/object/code_object.h"
 #include "tests/fuzz/seeds.h"
 #include <array>
 #include <cstdlib>
@@ -133,8 +133,7 @@ Original make_original(std::string_view arch) {
 
 // A number that is likely to be on some edge.
 u64 edge(Random& random, std::size_t file) {
-  const u64 edges[] = {0,          1,     3,          4,        0x7f, 0xff,     0xffff,       0x7fffffff,
-                       0xffffffff, ~0ULL, 1ULL << 63, file - 1, file, file + 1, random.next()};
+  const u64 edges[] = {0, 1, 3, 4, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, ~0ULL, 1ULL << 63, file - 1, file, file + 1, random.next()};
   return edges[random.below(std::size(edges))];
 }
 
@@ -146,21 +145,11 @@ void mutate_code(std::vector<std::uint8_t>& bytes, Region code, Random& random) 
   const auto word = [&] { return code.first + random.below(code.size / 4) * 4; };
   const std::size_t at = word();
   switch (random.below(5)) {
-  case 0:
-    put(bytes, at, random.next(), 4);
-    break; // any word
-  case 1:
-    bytes[at + random.below(4)] ^= static_cast<std::uint8_t>(1U << random.below(8));
-    break; // one bit
-  case 2:
-    put(bytes, at, random.next(), 2);
-    break; // other operands
-  case 3:
-    std::memcpy(&bytes[at], &bytes[word()], 4);
-    break; // another instruction of the kernel
-  default:
-    put(bytes, at + 2, random.next(), 2);
-    break; // another opcode
+  case 0: put(bytes, at, random.next(), 4); break;                                                // any word
+  case 1: bytes[at + random.below(4)] ^= static_cast<std::uint8_t>(1U << random.below(8)); break; // one bit
+  case 2: put(bytes, at, random.next(), 2); break;                                                // other operands
+  case 3: std::memcpy(&bytes[at], &bytes[word()], 4); break;                                      // another instruction of the kernel
+  default: put(bytes, at + 2, random.next(), 2); break;                                           // another opcode
   }
 }
 
@@ -169,30 +158,17 @@ std::vector<std::uint8_t> mutated(const Original& original, Random& random) {
   for (std::size_t n = 1 + random.below(3); n > 0; --n) {
     const auto in = [&](Region r) { return r.first + random.below(r.size); };
     switch (random.below(10)) {
-    case 0:
-      bytes[random.below(bytes.size())] ^= static_cast<std::uint8_t>(1U << random.below(8));
-      break;
-    case 1:
-      put(bytes, random.below(64), edge(random, bytes.size()), std::size_t{1} << random.below(4));
-      break; // the ELF header
-    case 2:
-      put(bytes, in(original.section_headers) & ~std::size_t{3}, edge(random, bytes.size()), 4 + 4 * random.below(2));
-      break;
-    case 3:
-      put(bytes, in(original.symbols), edge(random, bytes.size()), std::size_t{1} << random.below(4));
-      break;
-    case 4:
-      put(bytes, in(original.notes), random.next(), 1 + random.below(4));
-      break;
-    case 5:
-      put(bytes, in(original.descriptor), edge(random, bytes.size()), 1 + random.below(4));
-      break;
+    case 0: bytes[random.below(bytes.size())] ^= static_cast<std::uint8_t>(1U << random.below(8)); break;
+    case 1: put(bytes, random.below(64), edge(random, bytes.size()), std::size_t{1} << random.below(4)); break; // the ELF header
+    case 2: put(bytes, in(original.section_headers) & ~std::size_t{3}, edge(random, bytes.size()), 4 + 4 * random.below(2)); break;
+    case 3: put(bytes, in(original.symbols), edge(random, bytes.size()), std::size_t{1} << random.below(4)); break;
+    case 4: put(bytes, in(original.notes), random.next(), 1 + random.below(4)); break;
+    case 5: put(bytes, in(original.descriptor), edge(random, bytes.size()), 1 + random.below(4)); break;
     case 6:
       if (random.below(20) == 0) bytes.resize(random.below(2 * bytes.size()));
       bytes.resize(std::max<std::size_t>(bytes.size(), original.bytes.size())); // the regions stay inside
       break;
-    default:
-      mutate_code(bytes, original.code, random);
+    default: mutate_code(bytes, original.code, random);
     }
   }
   if (random.below(50) == 0) bytes.resize(random.below(bytes.size()));
@@ -216,8 +192,7 @@ void run_one(std::vector<std::uint8_t> bytes, u64 seed) {
       options.max_instructions = 300;
       exec::execute(object, kernel.name, grid, std::as_bytes(std::span(&arguments, 1)).first(20), memory, options);
     }
-  } catch (const isa::Error&) {
-  }
+  } catch (const isa::Error&) {}
 }
 
 } // namespace
@@ -236,6 +211,5 @@ TEST_CASE("damaged code objects") {
     }
   }
   const double time = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  MESSAGE(
-      fmt::format("seeds {} to {}, {:.0f} a second of one core", first, first + count - 1, static_cast<double>(count) / time));
+  MESSAGE(fmt::format("seeds {} to {}, {:.0f} a second of one core", first, first + count - 1, static_cast<double>(count) / time));
 }

@@ -7,9 +7,9 @@
 #include "isa_checks/error.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/cache/entry.h"
-#include "runtime/launch/kernel.h"
 #include "runtime/digest.h"
 #include "runtime/launch/device.h"
+#include "runtime/launch/kernel.h"
 #include "tests/fuzz/seeds.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -62,10 +62,9 @@ EntryFiles sealed(EntryFiles files, const EntryFiles& before) {
 }
 
 std::int64_t interesting(Random& random) {
-  constexpr std::int64_t numbers[] = {0,    -1,   1,          -8,         3,          7,          8,         64,
-                                      127,  256,  1024,       1025,       4088,       4096,       65536,     2147483647,
-                                      -64,  2048, 2147483648, 4294967295, 4294967296, 1ll << 40,  1ll << 62, INT64_MAX,
-                                      INT64_MIN};
+  constexpr std::int64_t numbers[] = {0,          -1,         1,          -8,        3,         7,         8,          64,  127,
+                                      256,        1024,       1025,       4088,      4096,      65536,     2147483647, -64, 2048,
+                                      2147483648, 4294967295, 4294967296, 1ll << 40, 1ll << 62, INT64_MAX, INT64_MIN};
   return random() % 4 == 0 ? static_cast<std::int64_t>(random()) : numbers[random() % std::size(numbers)];
 }
 

@@ -1,14 +1,14 @@
 // Random points of skinny GEMMs: every schedule that is offered for one compiles and keeps its ISA contract, and every method
 // that takes the point has a schedule that does. Seeds KILN_GEMM_FIRST (1) up to KILN_GEMM_COUNT (12) of them; 500 make more than
 // 2,000 kernels.
-#include "gen/families/schedule.h"
 #include "gen/error.h"
-#include "gen/spec/math.h"
+#include "gen/families/schedule.h"
 #include "gen/reference/random.h"
+#include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/compile/compile.h"
 #include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
+#include "runtime/compile/compile.h"
 #include "tests/fuzz/seeds.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -64,14 +64,10 @@ Point random_point(std::uint64_t seed) {
   }
   case 1:
     spec.output("c", f16,
-                matmul_nt(a, input("b", b_type, {n, k})) * input("a_scale", f32, {dynamic("m", 1, m), 1}) +
-                    input("bias", f16, {n}));
+                matmul_nt(a, input("b", b_type, {n, k})) * input("a_scale", f32, {dynamic("m", 1, m), 1}) + input("bias", f16, {n}));
     break;
-  case 2:
-    spec.output("c", bf16, matmul_nt(a, input("b", b_type, {n, k})) + input("residual", bf16, {dynamic("m", 1, m), n}));
-    break;
-  default:
-    spec.output("c", f32, matmul_nt(a, input("b", b_type, {n, k})));
+  case 2: spec.output("c", bf16, matmul_nt(a, input("b", b_type, {n, k})) + input("residual", bf16, {dynamic("m", 1, m), n})); break;
+  default: spec.output("c", f32, matmul_nt(a, input("b", b_type, {n, k})));
   }
   return {spec, to};
 }
@@ -116,7 +112,8 @@ TEST_CASE("every schedule that is offered for a product keeps its contract") {
       }
     }
   }
-  MESSAGE("skinny GEMM schedules that keep their contract: ", compiled, " as chosen, ", by_name, " by method, for which ", shortened, " longer rings did not");
+  MESSAGE("skinny GEMM schedules that keep their contract: ", compiled, " as chosen, ", by_name, " by method, for which ", shortened,
+          " longer rings did not");
   CHECK(compiled >= count);
   CHECK(by_name >= count);
 }

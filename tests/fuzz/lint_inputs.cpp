@@ -3,9 +3,9 @@
 // folder that KILN_FUZZ_KEEP names.
 #include "isa_checks/object/code_object.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/isa/linked.h"
 #include "tests/lint/files.h"
-#include "tests/fuzz/seeds.h"
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -107,10 +107,8 @@ std::pair<std::size_t, std::size_t> part_of(const Bytes& object, Mutator& mutate
 Bytes damaged_object(const Corpus& corpus, Mutator& mutate) {
   Bytes bytes = corpus.objects[mutate.below(corpus.objects.size())];
   const auto [begin, end] = part_of(bytes, mutate);
-  if (mutate.below(8) == 0)
-    mutate.reshape(bytes);
-  else
-    mutate.damage(bytes, begin, end);
+  if (mutate.below(8) == 0) mutate.reshape(bytes);
+  else mutate.damage(bytes, begin, end);
   return bytes;
 }
 
@@ -133,8 +131,7 @@ Input make_input(const Corpus& corpus, std::uint64_t seed) {
                    {id + "gfx90a:xnack+", any_object()}});
   };
   const auto packed = [&](const Bytes& content) {
-    return compressed(content, 1 + static_cast<int>(mutate.below(3)),
-                      mutate.below(2) == 0 ? Compression::zlib : Compression::zstd);
+    return compressed(content, 1 + static_cast<int>(mutate.below(3)), mutate.below(2) == 0 ? Compression::zlib : Compression::zstd);
   };
   if (kind < 7) return {"in.co", "object", damaged_object(corpus, mutate)};
   if (kind < 9) {
@@ -149,15 +146,13 @@ Input make_input(const Corpus& corpus, std::uint64_t seed) {
   }
   if (kind < 13) {
     Bytes bytes = packed(plain());
-    if (mutate.below(4) == 0)
-      mutate.reshape(bytes);
-    else
-      mutate.damage(bytes, 0, mutate.below(2) == 0 ? 40 : bytes.size());
+    if (mutate.below(4) == 0) mutate.reshape(bytes);
+    else mutate.damage(bytes, 0, mutate.below(2) == 0 ? 40 : bytes.size());
     return {"in.co", "damaged packet", bytes};
   }
   if (kind < 15) {
-    Bytes bytes = host_file({{mutate.below(2) == 0 ? ".hip_fatbin" : ".rodata", in_a_row({plain(), packed(plain())})}}, true,
-                            mutate.below(2) == 0);
+    Bytes bytes =
+        host_file({{mutate.below(2) == 0 ? ".hip_fatbin" : ".rodata", in_a_row({plain(), packed(plain())})}}, true, mutate.below(2) == 0);
     const std::size_t tail = bytes.size() - std::min<std::size_t>(bytes.size(), 512); // the section headers
     mutate.damage(bytes, mutate.below(2) == 0 ? 0 : tail, mutate.below(2) == 0 ? bytes.size() : 64 + tail);
     return {"in.so", "host file", bytes};
@@ -180,7 +175,8 @@ double processor_seconds() {
 // What is wrong with a run that took so many seconds, or "".
 std::string verdict(const Result& r, double took) {
   if (r.exit_code < 0 || r.exit_code > 2) return fmt::format("exit code {}", r.exit_code);
-  if (r.exit_code == 2 && !r.err.starts_with("error: ") && r.err.find("\nerror: ") == r.err.npos) return "exit code 2 without an error: " + r.err;
+  if (r.exit_code == 2 && !r.err.starts_with("error: ") && r.err.find("\nerror: ") == r.err.npos)
+    return "exit code 2 without an error: " + r.err;
   if (r.err.find("error: internal") != std::string::npos) return r.err;
   if (took > 30) return fmt::format("took {:.0f} s", took); // the assembler's own limit is 20
   return {};
@@ -215,8 +211,8 @@ TEST_CASE("damaged inputs") {
     const std::string file = folder.write(input.name, input.bytes);
     if (keep) Folder::write_to(keep, "last-" + input.name, input.bytes); // what a crash would leave
     const double start = processor_seconds();
-    const Result result = isa_lint(
-        {file, "-j", "1", "--no-settings", "--rule", "all", "--severity", "info", "--format", formats[seed % formats.size()]});
+    const Result result =
+        isa_lint({file, "-j", "1", "--no-settings", "--rule", "all", "--severity", "info", "--format", formats[seed % formats.size()]});
     const std::string wrong = verdict(result, processor_seconds() - start);
     CAPTURE(seed);
     CAPTURE(input.kind);

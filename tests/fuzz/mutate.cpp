@@ -34,15 +34,9 @@ void Mutator::damage_once(std::vector<std::uint8_t>& bytes, std::size_t begin, s
   const std::size_t at = begin + below(end - begin);
   const std::size_t room = end - at;
   switch (below(6)) {
-  case 0:
-    bytes[at] ^= static_cast<std::uint8_t>(1U << below(8));
-    break;
-  case 1:
-    bytes[at] = static_cast<std::uint8_t>(random_());
-    break;
-  case 2:
-    bytes[at] = static_cast<std::uint8_t>(bytes[at] + (below(2) == 0 ? 1 : 255));
-    break;
+  case 0: bytes[at] ^= static_cast<std::uint8_t>(1U << below(8)); break;
+  case 1: bytes[at] = static_cast<std::uint8_t>(random_()); break;
+  case 2: bytes[at] = static_cast<std::uint8_t>(bytes[at] + (below(2) == 0 ? 1 : 255)); break;
   case 3: {
     const std::uint64_t number = numbers[below(numbers.size())];
     std::memcpy(&bytes[at], &number, std::min<std::size_t>(room, std::size_t{1} << below(4)));
@@ -69,15 +63,9 @@ void Mutator::reshape(std::vector<std::uint8_t>& bytes) {
   const auto place = [&](std::size_t at) { return bytes.begin() + static_cast<std::ptrdiff_t>(at); };
   const std::size_t at = below(bytes.size() + 1), size = std::min(bytes.size() - at, below(512));
   switch (below(4)) {
-  case 0:
-    bytes.resize(at);
-    break;
-  case 1:
-    bytes.resize(bytes.size() + below(256), static_cast<std::uint8_t>(random_()));
-    break;
-  case 2:
-    bytes.erase(place(at), place(at + size));
-    break;
+  case 0: bytes.resize(at); break;
+  case 1: bytes.resize(bytes.size() + below(256), static_cast<std::uint8_t>(random_())); break;
+  case 2: bytes.erase(place(at), place(at + size)); break;
   default: {
     const std::vector<std::uint8_t> part(place(at), place(at + size));
     bytes.insert(place(at), part.begin(), part.end());
@@ -92,15 +80,9 @@ std::string Mutator::garble(std::string_view text, std::span<const std::string_v
     const std::size_t n = below(lines.size());
     std::string& line = lines[n];
     switch (below(6)) {
-    case 0:
-      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(n));
-      break;
-    case 1:
-      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(below(lines.size())), std::string(line));
-      break;
-    case 2:
-      std::swap(line, lines[below(lines.size())]);
-      break;
+    case 0: lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(n)); break;
+    case 1: lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(below(lines.size())), std::string(line)); break;
+    case 2: std::swap(line, lines[below(lines.size())]); break;
     case 3: { // a word of another line
       const std::string& other = lines[below(lines.size())];
       const auto [begin, end] = word_at(line, below(line.size() + 1));

@@ -3,9 +3,9 @@
 // before it is reported.
 #include "gen/error.h"
 #include "gen/spec/graph.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/fuzz/shrink_spec.h"
 #include "tests/numeric/check_kernel.h"
-#include "tests/fuzz/seeds.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -67,5 +67,6 @@ output second: f32[rows, 1] = row_sum(x)
 output third: f16[rows, 64] = x + y
 )");
   REQUIRE(fails(spec));
-  CHECK(to_text(testing::shrink_spec(spec, fails)) == "kernel k\ndim rows\ninput x: f16[rows, 64]\noutput first: f16[rows, 1] = row_max(exp(x))\n");
+  CHECK(to_text(testing::shrink_spec(spec, fails)) ==
+        "kernel k\ndim rows\ninput x: f16[rows, 64]\noutput first: f16[rows, 1] = row_max(exp(x))\n");
 }

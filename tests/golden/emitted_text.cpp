@@ -43,8 +43,7 @@ TEST_CASE("the catalogue at 16384 columns") {
 
 TEST_CASE("the other architecture has its own fp8 type") {
   const Target gfx950 = target("gfx950");
-  compare("add_rmsnorm_quant.gfx950", catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = bf16, .fp8 = gfx950.fp8()}),
-          gfx950);
+  compare("add_rmsnorm_quant.gfx950", catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = bf16, .fp8 = gfx950.fp8()}), gfx950);
 }
 
 TEST_CASE("rows of every width") {
@@ -68,8 +67,7 @@ TEST_CASE("an output in place of an input, strided") {
 TEST_CASE("broadcasts over some outer dimensions only") {
   const Dim batch = dynamic("batch");
   const Expr x = input("x", f16, {batch, 32, 128}), per_head = input("per_head", f32, {32, 1});
-  compare("outer_broadcast", KernelSpec("scale_heads").output("y", f16, x * per_head + input("bias", f16, {batch, 1, 128})),
-          gfx942);
+  compare("outer_broadcast", KernelSpec("scale_heads").output("y", f16, x * per_head + input("bias", f16, {batch, 1, 128})), gfx942);
 }
 
 TEST_CASE("groups, booleans, scalars, integers") {

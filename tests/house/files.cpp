@@ -34,7 +34,9 @@ TEST_CASE("no function has more than 60 lines, unless a comment above it gives t
       if (indent == std::string::npos || indent > 2 || !line.ends_with("{") || line.find('(') == std::string::npos) continue;
       if (line.find(" = ") != std::string::npos || line.starts_with("#") || line.find("TEST_CASE") != std::string::npos) continue;
       std::size_t end = at + 1;
-      while (end < lines.size() && (lines[end].size() <= indent || lines[end][indent] != '}' || lines[end].find_first_not_of(' ') != indent)) ++end;
+      while (end < lines.size() &&
+             (lines[end].size() <= indent || lines[end][indent] != '}' || lines[end].find_first_not_of(' ') != indent))
+        ++end;
       const bool reason = at > 0 && lines[at - 1].find("lines: ") != std::string::npos;
       CHECK_MESSAGE((reason || end - at + 1 <= longest_function), path, ":", at + 1, ": ", end - at + 1, " lines");
     }

@@ -69,8 +69,8 @@ TEST_CASE("top-level folders include only those below them") {
     const std::string from = include.from.substr(0, include.from.find('/')), to = include.to.substr(0, include.to.find('/'));
     const auto layer = std::ranges::find(layers, from, &Layer::folder);
     REQUIRE(layer != layers.end());
-    CHECK_MESSAGE((from == to || std::ranges::find(layer->may_use, to) != layer->may_use.end()),
-                  include.from, " includes ", include.to, ", and ", from, " may not know ", to);
+    CHECK_MESSAGE((from == to || std::ranges::find(layer->may_use, to) != layer->may_use.end()), include.from, " includes ", include.to,
+                  ", and ", from, " may not know ", to);
   }
 }
 

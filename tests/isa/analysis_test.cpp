@@ -20,9 +20,7 @@ KernelAnalysis analysis_of(std::string_view body, std::string_view arch = "gfx94
 }
 
 RegisterRange v(int first, int count = 1) { return {static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(count)}; }
-RegisterRange s(int first, int count = 1) {
-  return {static_cast<std::uint16_t>(reg::sgpr + first), static_cast<std::uint16_t>(count)};
-}
+RegisterRange s(int first, int count = 1) { return {static_cast<std::uint16_t>(reg::sgpr + first), static_cast<std::uint16_t>(count)}; }
 
 void check_use(const char* text, const std::vector<RegisterRange>& writes, const std::vector<RegisterRange>& reads) {
   CAPTURE(text);
@@ -72,9 +70,8 @@ TEST_CASE("registers that instructions write and read") {
 }
 
 TEST_CASE("readers are followed over branches and end at the next write") {
-  const KernelAnalysis k =
-      analysis_of("  v_mov_b32_e32 v0, 0\n  s_cbranch_scc0 other\n  v_add_u32_e32 v1, v0, v0\n  v_mov_b32_e32 v0, 1\n"
-                  "  v_add_u32_e32 v2, v0, v0\nother:\n  v_mov_b32_e32 v3, v0\n");
+  const KernelAnalysis k = analysis_of("  v_mov_b32_e32 v0, 0\n  s_cbranch_scc0 other\n  v_add_u32_e32 v1, v0, v0\n  v_mov_b32_e32 v0, 1\n"
+                                       "  v_add_u32_e32 v2, v0, v0\nother:\n  v_mov_b32_e32 v3, v0\n");
   const Readers readers = readers_of(k.program, k.uses, 0, v(0));
   CHECK(readers.complete);
   CHECK(readers.list == std::vector<Reader>{{2, 1}, {5, 1}});
@@ -102,8 +99,7 @@ TEST_CASE("lane values: what an unknown base leaves known") {
   CHECK_FALSE(bit_xor(add(id, uniform_value()).value(), id).has_value());
   CHECK(bit_or(shift_left(uniform_value(), constant_value(6)).value(), lane_ids(0))->step() == 1);
   // (id % 64) * 256 | id / 64 * 4: the base lies below the lanes.
-  const auto column =
-      bit_or(shift_left(lane_ids(0), constant_value(8)).value(), shift_left(uniform_value(3), constant_value(2)).value());
+  const auto column = bit_or(shift_left(lane_ids(0), constant_value(8)).value(), shift_left(uniform_value(3), constant_value(2)).value());
   REQUIRE(column.has_value());
   CHECK(column->step() == 256);
   CHECK(column->mask == 0xc);
@@ -134,10 +130,9 @@ TEST_CASE("bank conflicts of addresses that follow from the lane") {
 }
 
 TEST_CASE("lanes that are off, and come on again") {
-  const KernelAnalysis half =
-      analysis_of("v_cmp_gt_u32_e32 vcc, 32, v0\n s_and_saveexec_b64 s[0:1], vcc\n v_lshlrev_b32_e32 v1, 7, v0\n"
-                  "ds_read_b32 v2, v1\n s_or_b64 exec, exec, s[0:1]\n ds_write_b32 v1, v2",
-                  "gfx942", {.vgprs = 8, .workgroup_size = 64});
+  const KernelAnalysis half = analysis_of("v_cmp_gt_u32_e32 vcc, 32, v0\n s_and_saveexec_b64 s[0:1], vcc\n v_lshlrev_b32_e32 v1, 7, v0\n"
+                                          "ds_read_b32 v2, v1\n s_or_b64 exec, exec, s[0:1]\n ds_write_b32 v1, v2",
+                                          "gfx942", {.vgprs = 8, .workgroup_size = 64});
   REQUIRE(half.memory.accesses.size() == 2);
   REQUIRE(half.memory.accesses[0].banks);
   CHECK(half.memory.accesses[0].lanes_known);
@@ -185,9 +180,9 @@ TEST_CASE("an address that a loop advances keeps its lanes") {
 }
 
 TEST_CASE("64-bit addresses that a loop advances") {
-  const KernelAnalysis k = analysis_of(
-      "loop:\n global_load_dword v2, v[4:5], off\n v_lshl_add_u64 v[4:5], v[4:5], 0, s[0:1]\n flat_load_dword v3, v[6:7]\n"
-      "s_cbranch_scc1 loop\n global_load_dword v2, v[4:5], off");
+  const KernelAnalysis k =
+      analysis_of("loop:\n global_load_dword v2, v[4:5], off\n v_lshl_add_u64 v[4:5], v[4:5], 0, s[0:1]\n flat_load_dword v3, v[6:7]\n"
+                  "s_cbranch_scc1 loop\n global_load_dword v2, v[4:5], off");
   CHECK(k.memory.loops[0].missed_saddr == 1);
   CHECK(k.memory.loops[0].flat == 1);
   CHECK(k.memory.loops[1].missed_saddr == 0);
@@ -210,10 +205,9 @@ TEST_CASE("what the next wave costs") {
 }
 
 TEST_CASE("matrix instructions: shape, time, chains and readers") {
-  const KernelAnalysis k =
-      analysis_of("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n"
-                  "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n"
-                  "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n s_nop 6\n v_add_f32_e32 v12, v0, v1");
+  const KernelAnalysis k = analysis_of("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n"
+                                       "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n"
+                                       "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n s_nop 6\n v_add_f32_e32 v12, v0, v1");
   REQUIRE(k.matrix.uses.size() == 3);
   CHECK(k.matrix.uses[0].shape.cycles() == 16);
   CHECK(k.matrix.uses[0].shape.operations() == 8192);
@@ -266,8 +260,7 @@ TEST_CASE("the whole analysis as text and JSON") {
   const KernelAnalysis k = analysis_of("loop:\n global_load_dword v0, v4, s[2:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], "
                                        "v[10:11], v[0:3]\n s_cbranch_scc1 loop");
   const std::string text = to_text(k);
-  for (const char* part :
-       {"occupancy\n", "memory operations\n", "bytes in flight\n", "matrix operations\n", "issue and roofline\n"})
+  for (const char* part : {"occupancy\n", "memory operations\n", "bytes in flight\n", "matrix operations\n", "issue and roofline\n"})
     CHECK(text.find(part) != std::string::npos);
   const auto json = nlohmann::json::parse(to_json(k));
   CHECK(json["memory"]["accesses"][0]["bytes"] == 4);

@@ -1,7 +1,7 @@
 // Loading code objects: kernels, descriptors, metadata.
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/decode/disassembler.h"
 #include "isa_checks/error.h"
+#include "isa_checks/object/code_object.h"
 #include "tests/isa/linked.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
@@ -12,8 +12,8 @@ using namespace kiln::isa::testing;
 TEST_CASE("a kernel has its name, code, metadata and descriptor") {
   for (std::string_view arch : {"gfx90a", "gfx942", "gfx950"}) {
     CAPTURE(arch);
-    const CodeObject object = assemble_kernel("  v_mov_b32_e32 v0, 1\n  s_nop 0", arch,
-                                              {.vgprs = 40, .accum_offset = 40, .sgprs = 20, .lds_bytes = 4096});
+    const CodeObject object =
+        assemble_kernel("  v_mov_b32_e32 v0, 1\n  s_nop 0", arch, {.vgprs = 40, .accum_offset = 40, .sgprs = 20, .lds_bytes = 4096});
     CHECK(object.target().arch == arch);
     CHECK(object.relocatable());
     REQUIRE(object.kernels().size() == 1);
@@ -44,7 +44,7 @@ TEST_CASE("every field of the descriptor is where the assembler puts it") {
   const KernelDescriptor plain = decode("");
   struct Case {
     const char* directive;
-    bool KernelDescriptor::*flag;
+    bool KernelDescriptor::* flag;
   };
   const Case cases[] = {
       {".amdhsa_user_sgpr_dispatch_ptr 1", &KernelDescriptor::sgpr_dispatch_ptr},
@@ -71,8 +71,7 @@ TEST_CASE("every field of the descriptor is where the assembler puts it") {
     CHECK_FALSE(plain.*c.flag);
     CHECK(decode(c.directive).*c.flag);
     for (const Case& other : cases) // and no other flag moves
-      if (other.flag != c.flag)
-        CHECK_FALSE(decode(c.directive).*other.flag);
+      if (other.flag != c.flag) CHECK_FALSE(decode(c.directive).*other.flag);
   }
   CHECK(plain.workgroup_id_x);
   CHECK_FALSE(decode(".amdhsa_system_sgpr_workgroup_id_x 0").workgroup_id_x);
@@ -87,17 +86,15 @@ TEST_CASE("every field of the descriptor is where the assembler puts it") {
   CHECK(plain.float_denorm_mode_16_64 == 3);
   CHECK(decode(".amdhsa_float_denorm_mode_16_64 1").float_denorm_mode_16_64 == 1);
   CHECK(decode(".amdhsa_kernarg_size 264").kernarg_bytes == 264);
-  const KernelDescriptor preload =
-      decode(".amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_user_sgpr_kernarg_preload_length 6\n"
-             ".amdhsa_user_sgpr_kernarg_preload_offset 2");
+  const KernelDescriptor preload = decode(".amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_user_sgpr_kernarg_preload_length 6\n"
+                                          ".amdhsa_user_sgpr_kernarg_preload_offset 2");
   CHECK(preload.preload_dwords == 6);
   CHECK(preload.preload_offset_dwords == 2);
   CHECK(preload.user_sgprs == 8);
 }
 
 TEST_CASE("allocated registers follow the granules") {
-  for (const auto& [asked, allocated] :
-       {std::pair{1, 8}, {8, 8}, {9, 16}, {64, 64}, {65, 72}, {256, 256}, {257, 264}, {512, 512}}) {
+  for (const auto& [asked, allocated] : {std::pair{1, 8}, {8, 8}, {9, 16}, {64, 64}, {65, 72}, {256, 256}, {257, 264}, {512, 512}}) {
     CAPTURE(asked);
     const Snippet snippet{.vgprs = asked, .accum_offset = asked > 256 ? 256 : (asked + 3) / 4 * 4};
     CHECK(assemble_kernel("", "gfx950", snippet).kernel("k").descriptor.vgprs == static_cast<unsigned>(allocated));
@@ -146,8 +143,8 @@ TEST_CASE("an unknown kernel is named with those there are") {
 }
 
 TEST_CASE("a linked object: the descriptor says where the code is") {
-  const CodeObject object = load_code_object(
-      link(assemble(kernel_text("  s_nop 0\n  v_mov_b32_e32 v0, 1", "gfx950"), target_facts("gfx950"))));
+  const CodeObject object =
+      load_code_object(link(assemble(kernel_text("  s_nop 0\n  v_mov_b32_e32 v0, 1", "gfx950"), target_facts("gfx950"))));
   CHECK_FALSE(object.relocatable());
   const Kernel& kernel = object.kernel("k");
   CHECK(kernel.entry != 0);

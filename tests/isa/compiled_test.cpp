@@ -89,7 +89,6 @@ TEST_CASE("row_norm: expectations met, and the planted division found") {
     CHECK_FALSE(report.met());
     CHECK(report.results.back().found == "2");
     CHECK(report.results.back().evidence.size() == 2);
-    for (std::size_t i = 0; i + 1 < report.results.size(); ++i)
-      CHECK(report.results[i].met);
+    for (std::size_t i = 0; i + 1 < report.results.size(); ++i) CHECK(report.results[i].met);
   }
 }

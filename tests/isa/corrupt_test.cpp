@@ -1,9 +1,9 @@
 // Damaged bytes: every truncation and thousands of changed bytes of small objects end in an error or a result, never a
 // crash.
-#include "isa_checks/error.h"
 #include "isa_checks/analysis/facts.h"
-#include "isa_checks/decode/program.h"
 #include "isa_checks/analysis/waits/waits.h"
+#include "isa_checks/decode/program.h"
+#include "isa_checks/error.h"
 #include "tests/isa/linked.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
@@ -55,8 +55,7 @@ bool exercise(const Bytes& bytes) {
 TEST_CASE("every truncation is an error") {
   for (const bool linked : {false, true}) {
     Bytes bytes = object_bytes("gfx942");
-    if (linked)
-      bytes = link(bytes);
+    if (linked) bytes = link(bytes);
     REQUIRE(exercise(bytes));
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       CAPTURE(size);
@@ -133,9 +132,8 @@ TEST_CASE("files that are something else") {
 
 TEST_CASE("a metadata note that nests without end") {
   const Bytes deep(100'000, 0x91); // an array of one, of one, of one, ...
-  CHECK_THROWS_WITH_AS(
-      parse_metadata(deep, "note"),
-      "note: its metadata note nests deeper than 32 levels; rebuild it, or check that it was copied whole", Error);
+  CHECK_THROWS_WITH_AS(parse_metadata(deep, "note"),
+                       "note: its metadata note nests deeper than 32 levels; rebuild it, or check that it was copied whole", Error);
   const Bytes huge{0xdd, 0xff, 0xff, 0xff, 0xff}; // an array of 2^32 - 1 elements, of which none comes
   CHECK_THROWS_AS(parse_metadata(huge, "note"), Error);
   const Bytes odd_keys{0x82, 0x90, 0x01, 0x90, 0x02}; // a map with arrays as keys

@@ -19,7 +19,8 @@ const Snippet around{.vgprs = 64,
                      .accum_offset = 32,
                      .sgprs = 48,
                      .lds_bytes = 8192,
-                     .descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_user_sgpr_dispatch_ptr 1\n.amdhsa_user_sgpr_queue_ptr 1"};
+                     .descriptor =
+                         ".amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_user_sgpr_dispatch_ptr 1\n.amdhsa_user_sgpr_queue_ptr 1"};
 
 const std::string load = "global_load_dword v1, v0, s[2:3]\n", use = "v_add_f32_e32 v2, v1, v1\n", wait = "s_waitcnt vmcnt(0)\n",
                   lgkm = "s_waitcnt lgkmcnt(0)\n", both = "s_waitcnt vmcnt(0) lgkmcnt(0)\n";
@@ -30,20 +31,27 @@ std::vector<Defect> waits() {
   return {
       {"DAT001", "no wait", load + use, load + wait + use},
       {"DAT001", "overwritten", load + "v_mov_b32_e32 v1, 0", load + wait + "v_mov_b32_e32 v1, 0"},
-      {"DAT001", "one too many left", load + other + "s_waitcnt vmcnt(1)\n v_add_f32_e32 v2, v5, v5", load + other + "s_waitcnt vmcnt(1)\n" + use},
+      {"DAT001", "one too many left", load + other + "s_waitcnt vmcnt(1)\n v_add_f32_e32 v2, v5, v5",
+       load + other + "s_waitcnt vmcnt(1)\n" + use},
       {"DAT001", "the other counter", load + lgkm + use, load + wait + use},
-      {"DAT001", "scalar", "s_load_dword s8, s[0:1], 0x0\n s_add_u32 s9, s8, 1", "s_load_dword s8, s[0:1], 0x0\n" + lgkm + "s_add_u32 s9, s8, 1"},
-      {"DAT001", "scalar loads come in any order", "s_load_dword s8, s[0:1], 0x0\n s_load_dword s9, s[0:1], 0x4\n s_waitcnt lgkmcnt(1)\n s_mov_b32 s10, s8",
+      {"DAT001", "scalar", "s_load_dword s8, s[0:1], 0x0\n s_add_u32 s9, s8, 1",
+       "s_load_dword s8, s[0:1], 0x0\n" + lgkm + "s_add_u32 s9, s8, 1"},
+      {"DAT001", "scalar loads come in any order",
+       "s_load_dword s8, s[0:1], 0x0\n s_load_dword s9, s[0:1], 0x4\n s_waitcnt lgkmcnt(1)\n s_mov_b32 s10, s8",
        "s_load_dword s8, s[0:1], 0x0\n s_load_dword s9, s[0:1], 0x4\n" + lgkm + "s_mov_b32 s10, s8"},
       {"DAT001", "LDS", "ds_read_b32 v1, v0\n" + use, "ds_read_b32 v1, v0\n" + lgkm + use},
       {"DAT001", "LDS behind a scalar load", "ds_read_b32 v1, v0\n s_load_dword s8, s[0:1], 0x0\n s_waitcnt lgkmcnt(1)\n" + use,
        "ds_read_b32 v1, v0\n s_load_dword s8, s[0:1], 0x0\n" + lgkm + use},
       {"DAT001", "flat needs both", "flat_load_dword v1, v[4:5]\n" + wait + use, "flat_load_dword v1, v[4:5]\n" + both + use},
-      {"DAT001", "flat, one after the other", "flat_load_dword v1, v[4:5]\n" + lgkm + use, "flat_load_dword v1, v[4:5]\n" + lgkm + wait + use},
-      {"DAT001", "on one of two paths", load + "s_cbranch_scc0 join\n" + wait + "join:\n" + use, load + "s_cbranch_scc0 join\n s_nop 0\njoin:\n" + wait + use},
-      {"DAT001", "over the back edge", load + wait + "again:\n" + use + load + "s_cbranch_scc1 again", load + "again:\n" + wait + use + load + "s_cbranch_scc1 again"},
+      {"DAT001", "flat, one after the other", "flat_load_dword v1, v[4:5]\n" + lgkm + use,
+       "flat_load_dword v1, v[4:5]\n" + lgkm + wait + use},
+      {"DAT001", "on one of two paths", load + "s_cbranch_scc0 join\n" + wait + "join:\n" + use,
+       load + "s_cbranch_scc0 join\n s_nop 0\njoin:\n" + wait + use},
+      {"DAT001", "over the back edge", load + wait + "again:\n" + use + load + "s_cbranch_scc1 again",
+       load + "again:\n" + wait + use + load + "s_cbranch_scc1 again"},
       {"DAT001", "stored", load + "global_store_dword v0, v1, s[2:3]", load + wait + "global_store_dword v0, v1, s[2:3]"},
-      {"DAT001", "returning atomic", "global_atomic_add v1, v0, v3, s[2:3] sc0\n" + use, "global_atomic_add v1, v0, v3, s[2:3] sc0\n" + wait + use},
+      {"DAT001", "returning atomic", "global_atomic_add v1, v0, v3, s[2:3] sc0\n" + use,
+       "global_atomic_add v1, v0, v3, s[2:3] sc0\n" + wait + use},
       {"DAT001", "as an address", load + "global_load_dword v1, v1, s[2:3]", load + wait + "global_load_dword v1, v1, s[2:3]"},
       {"DAT001", "matrix operand", "ds_read_b64 v[16:17], v0\n" + mfma, "ds_read_b64 v[16:17], v0\n" + lgkm + mfma},
       {"DAT001", "accumulation register", "global_load_dwordx4 a[0:3], v0, s[2:3]\n v_accvgpr_read_b32 v5, a2",
@@ -54,12 +62,14 @@ std::vector<Defect> waits() {
       {"DAT001", "lane exchange", "ds_bpermute_b32 v1, v0, v3\n" + use, "ds_bpermute_b32 v1, v0, v3\n" + lgkm + use},
       {"DAT001", "last register of four", "global_load_dwordx4 v[8:11], v0, s[2:3]\n v_mov_b32_e32 v2, v11",
        "global_load_dwordx4 v[8:11], v0, s[2:3]\n v_mov_b32_e32 v2, v12"},
-      {"DAT001", "branch on it", "s_load_dword s8, s[0:1], 0x0\n s_cmp_eq_u32 s8, 0", "s_load_dword s8, s[0:1], 0x0\n" + lgkm + "s_cmp_eq_u32 s8, 0"}};
+      {"DAT001", "branch on it", "s_load_dword s8, s[0:1], 0x0\n s_cmp_eq_u32 s8, 0",
+       "s_load_dword s8, s[0:1], 0x0\n" + lgkm + "s_cmp_eq_u32 s8, 0"}};
 }
 
 std::vector<Defect> uninitialised() {
   const std::string stored = "v_mov_b32_e32 v3, 0\n";
-  const std::string mfma = "v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[4:5], a[0:3]\n", operands = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n";
+  const std::string mfma = "v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[4:5], a[0:3]\n",
+                    operands = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n";
   std::string zeros;
   for (int i = 0; i < 4; ++i) zeros += "v_accvgpr_write_b32 a" + std::to_string(i) + ", 0\n";
   return {
@@ -72,7 +82,8 @@ std::vector<Defect> uninitialised() {
        "s_cmp_eq_u32 s0, 0\n s_cbranch_scc1 join\n s_nop 0\njoin:\n" + stored + "v_add_f32_e32 v2, v3, v0"},
       {"DAT002", "accumulator", operands + mfma, operands + zeros + mfma},
       {"DAT002", "half of a pair", "v_mov_b32_e32 v4, 0\n v_lshlrev_b64 v[6:7], 2, v[4:5]", operands + "v_lshlrev_b64 v[6:7], 2, v[4:5]"},
-      {"DAT002", "through a copy", "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0", stored + "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0"},
+      {"DAT002", "through a copy", "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0",
+       stored + "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0"},
       {"DAT002", "branch", "s_cbranch_vccz done\n s_nop 0\ndone:", "v_cmp_eq_u32_e32 vcc, 0, v0\n s_cbranch_vccz done\n s_nop 0\ndone:"}};
 }
 
@@ -84,7 +95,8 @@ std::vector<Defect> races() {
           {"DAT003", "no barrier", address + write + lgkm + next, address + write + lgkm + barrier + next},
           {"DAT003", "no wait", address + write + barrier + next, address + write + lgkm + barrier + next},
           {"DAT003", "barrier before the wait", address + write + barrier + lgkm + next, address + write + lgkm + barrier + next},
-          {"DAT003", "mirrored over waves", address + mirrored + write + lgkm + "ds_read_b32 v2, v3", address + mirrored + write + lgkm + "ds_read_b32 v2, v1"},
+          {"DAT003", "mirrored over waves", address + mirrored + write + lgkm + "ds_read_b32 v2, v3",
+           address + mirrored + write + lgkm + "ds_read_b32 v2, v1"},
           {"DAT003", "both halves", address + "ds_write2_b32 v1, v0, v0 offset1:64\n" + lgkm + "ds_read_b32 v2, v1 offset:256",
            address + "ds_write2_b32 v1, v0, v0 offset1:64\n" + lgkm + barrier + "ds_read_b32 v2, v1 offset:256"},
           {"DAT003", "over the back edge", address + "again:\n" + next + lgkm + barrier + write + lgkm + "s_cbranch_scc1 again",
@@ -95,9 +107,12 @@ std::vector<Defect> overwrites() {
   const std::string store = "global_store_dwordx4 v0, v[4:7], s[2:3]\n", clear = "v_mov_b32_e32 v5, 0\n";
   return {{"DAT004", "at once", store + clear, store + "s_nop 1\n" + clear},
           {"DAT004", "one state", store + "s_nop 0\n" + clear, store + "s_nop 0\n s_nop 0\n" + clear},
-          {"DAT004", "three dwords", "global_store_dwordx3 v0, v[4:6], s[2:3]\n v_mov_b32_e32 v6, 0", "global_store_dwordx2 v0, v[4:5], s[2:3]\n" + clear},
-          {"DAT004", "buffer", "buffer_store_dwordx4 v[4:7], v0, s[4:7], 0 offen\n" + clear, "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n" + clear},
-          {"DAT004", "over the back edge", "again:\n" + clear + store + "s_cbranch_scc1 again", "again:\n s_nop 0\n" + clear + store + "s_cbranch_scc1 again"}};
+          {"DAT004", "three dwords", "global_store_dwordx3 v0, v[4:6], s[2:3]\n v_mov_b32_e32 v6, 0",
+           "global_store_dwordx2 v0, v[4:5], s[2:3]\n" + clear},
+          {"DAT004", "buffer", "buffer_store_dwordx4 v[4:7], v0, s[4:7], 0 offen\n" + clear,
+           "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n" + clear},
+          {"DAT004", "over the back edge", "again:\n" + clear + store + "s_cbranch_scc1 again",
+           "again:\n s_nop 0\n" + clear + store + "s_cbranch_scc1 again"}};
 }
 
 std::vector<Finding> findings(const Defect& d, const std::string& body, const char* arch) {
@@ -132,11 +147,15 @@ TEST_CASE("the path of a finding names the branches on the way") {
   const auto found = findings(d, d.broken, "gfx942");
   REQUIRE(found.size() == 1);
   CHECK(found[0].message == "v1 is read before a wait for vmcnt has completed 0x0 global_load_dword, which fills it");
-  CHECK(found[0].path == std::vector<std::string>{"0x0 global_load_dword v1, v0, s[2:3]", "0x8 s_cbranch_scc0 1, taken to 0x10", "0x10 v_add_f32_e32 v2, v1, v1"});
+  CHECK(found[0].path == std::vector<std::string>{"0x0 global_load_dword v1, v0, s[2:3]", "0x8 s_cbranch_scc0 1, taken to 0x10",
+                                                  "0x10 v_add_f32_e32 v2, v1, v1"});
 }
 
 TEST_CASE("a loop's findings of one cause are one, with all places") {
-  const Defect d{"DAT001", "", "again:\n" + load + "ds_read_b32 v4, v0\n" + use + "v_add_f32_e32 v3, v1, v1\n global_load_dword v6, v0, s[2:3]\n v_mov_b32_e32 v7, v6\n s_cbranch_scc1 again", ""};
+  const Defect d{"DAT001", "",
+                 "again:\n" + load + "ds_read_b32 v4, v0\n" + use +
+                     "v_add_f32_e32 v3, v1, v1\n global_load_dword v6, v0, s[2:3]\n v_mov_b32_e32 v7, v6\n s_cbranch_scc1 again",
+                 ""};
   const auto found = findings(d, d.broken, "gfx942");
   REQUIRE(found.size() == 1);
   CHECK(found[0].message.ends_with("; 2 such places in the loop"));

@@ -22,8 +22,8 @@ std::vector<Instruction> round_trip(std::string_view body, std::string_view arch
 } // namespace
 
 TEST_CASE("instructions keep text, mnemonic, size and bytes") {
-  const auto code = round_trip(
-      "  global_load_dwordx4 v[2:5], v1, s[2:3] offset:16\n  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v2, v3", "gfx942");
+  const auto code =
+      round_trip("  global_load_dwordx4 v[2:5], v1, s[2:3] offset:16\n  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v2, v3", "gfx942");
   REQUIRE(code.size() == 4);
   CHECK(code[0].mnemonic == "global_load_dwordx4");
   CHECK(code[0].text == "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16");

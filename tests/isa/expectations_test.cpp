@@ -1,7 +1,7 @@
 // Expectations: each kind met and broken, and what the report says.
+#include "isa_checks/analysis/kernel_analysis.h"
 #include "isa_checks/error.h"
 #include "isa_checks/verdict/expectations.h"
-#include "isa_checks/analysis/kernel_analysis.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -12,8 +12,7 @@ using namespace kiln::isa::testing;
 
 namespace {
 
-IsaReport report_of(std::string_view body, const Expectations& expectations,
-                    const Snippet& snippet = {.vgprs = 32, .accum_offset = 32}) {
+IsaReport report_of(std::string_view body, const Expectations& expectations, const Snippet& snippet = {.vgprs = 32, .accum_offset = 32}) {
   const CodeObject object = assemble_kernel(body, "gfx942", snippet);
   Disassembler disassembler(object.target());
   const Program program = build_program(object.kernel("k"), disassembler);
@@ -44,33 +43,27 @@ TEST_CASE("nothing asked, nothing reported") {
 }
 
 TEST_CASE("scratch and spills") {
-  check_result(report_of("", {.no_scratch = true}),
-               {"no_scratch", "0 bytes", "0 bytes per lane, 0 scratch instructions", true, {}});
-  check_result(
-      report_of("  scratch_load_dword v0, off, s0", {.no_scratch = true}, {.scratch_bytes = 16}),
-      {"no_scratch", "0 bytes", "16 bytes per lane, 1 scratch instruction", false, {"0x0: scratch_load_dword v0, off, s0"}});
+  check_result(report_of("", {.no_scratch = true}), {"no_scratch", "0 bytes", "0 bytes per lane, 0 scratch instructions", true, {}});
+  check_result(report_of("  scratch_load_dword v0, off, s0", {.no_scratch = true}, {.scratch_bytes = 16}),
+               {"no_scratch", "0 bytes", "16 bytes per lane, 1 scratch instruction", false, {"0x0: scratch_load_dword v0, off, s0"}});
   check_result(report_of("", {.no_spills = true}), {"no_spills", "0 registers", "0 VGPR, 0 SGPR", true, {}});
-  check_result(report_of("", {.no_spills = true}, {.spills = 2}),
-               {"no_spills", "0 registers", "2 VGPR, 0 SGPR", false, {}});
+  check_result(report_of("", {.no_spills = true}, {.spills = 2}), {"no_spills", "0 registers", "2 VGPR, 0 SGPR", false, {}});
 }
 
 TEST_CASE("registers, LDS and occupancy") {
   check_result(report_of("", {.max_vgprs = 32}), {"max_vgprs", "<= 32", "32", true, {}});
   check_result(report_of("", {.max_vgprs = 31}), {"max_vgprs", "<= 31", "32", false, {}});
-  check_result(report_of("", {.max_lds_bytes = 100}, {.lds_bytes = 101}),
-               {"max_lds_bytes", "<= 100", "101", false, {}});
+  check_result(report_of("", {.max_lds_bytes = 100}, {.lds_bytes = 101}), {"max_lds_bytes", "<= 100", "101", false, {}});
   check_result(report_of("", {.max_lds_bytes = 101}, {.lds_bytes = 101}), {"max_lds_bytes", "<= 101", "101", true, {}});
   check_result(report_of("", {.min_waves_per_simd = 8}, {.vgprs = 65, .accum_offset = 68}),
                {"min_waves_per_simd", ">= 8", "7, limited by vgprs", false, {}});
-  check_result(report_of("", {.min_waves_per_simd = 8}),
-               {"min_waves_per_simd", ">= 8", "8, limited by wave_slots", true, {}});
+  check_result(report_of("", {.min_waves_per_simd = 8}), {"min_waves_per_simd", ">= 8", "8, limited by wave_slots", true, {}});
 }
 
 TEST_CASE("widths, with exceptions and with a least count") {
   check_result(report_of(mixed, {.global_loads = {.min_bytes = 16}}),
                {"global_loads", ">= 16 B", "16B x2, 4B x1", false, {"0x10: buffer_load_dword v0, off, s[0:3], 0"}});
-  check_result(report_of(mixed, {.global_loads = {.min_bytes = 4}}),
-               {"global_loads", ">= 4 B", "16B x2, 4B x1", true, {}});
+  check_result(report_of(mixed, {.global_loads = {.min_bytes = 4}}), {"global_loads", ">= 4 B", "16B x2, 4B x1", true, {}});
   check_result(report_of(mixed, {.global_loads = {.min_bytes = 16, .exceptions = 1}}),
                {"global_loads", ">= 16 B but for 1", "16B x2, 4B x1", true, {}});
   check_result(report_of(mixed, {.global_loads = {.min_bytes = 16, .exceptions = 1, .at_least = 3}}),
@@ -87,12 +80,10 @@ TEST_CASE("widths, with exceptions and with a least count") {
 TEST_CASE("required and forbidden instructions") {
   check_result(report_of("  v_cvt_pk_fp8_f32 v0, v1, v2", {.required = {"v_cvt_pk_fp8_f32"}}),
                {"required v_cvt_pk_fp8_f32", "some", "1", true, {}});
-  check_result(report_of("", {.required = {"v_cvt_pk_fp8_f32"}}),
-               {"required v_cvt_pk_fp8_f32", "some", "0", false, {}});
+  check_result(report_of("", {.required = {"v_cvt_pk_fp8_f32"}}), {"required v_cvt_pk_fp8_f32", "some", "0", false, {}});
   check_result(report_of("", {.forbidden = {"flat_"}}), {"forbidden flat_", "none", "0", true, {}});
-  check_result(
-      report_of("  flat_load_dword v0, v[2:3]\n  s_nop 0\n  flat_store_dword v[2:3], v0", {.forbidden = {"flat_"}}),
-      {"forbidden flat_", "none", "2", false, {"0x0: flat_load_dword v0, v[2:3]", "0xc: flat_store_dword v[2:3], v0"}});
+  check_result(report_of("  flat_load_dword v0, v[2:3]\n  s_nop 0\n  flat_store_dword v[2:3], v0", {.forbidden = {"flat_"}}),
+               {"forbidden flat_", "none", "2", false, {"0x0: flat_load_dword v0, v[2:3]", "0xc: flat_store_dword v[2:3], v0"}});
 }
 
 TEST_CASE("rules that have nothing to say") {
@@ -116,8 +107,7 @@ TEST_CASE("rules that have nothing to say") {
 TEST_CASE("code size, and several at once in text and JSON") {
   check_result(report_of("  s_nop 0", {.max_instructions = 2}), {"max_instructions", "<= 2", "2", true, {}});
   check_result(report_of("  s_nop 0", {.max_instructions = 1}), {"max_instructions", "<= 1", "2", false, {}});
-  const IsaReport report =
-      report_of(mixed, {.no_scratch = true, .global_loads = {.min_bytes = 16}, .forbidden = {"flat_"}});
+  const IsaReport report = report_of(mixed, {.no_scratch = true, .global_loads = {.min_bytes = 16}, .forbidden = {"flat_"}});
   REQUIRE(report.results.size() == 3);
   CHECK_FALSE(report.met());
   const std::string text = to_text(report);
@@ -133,11 +123,9 @@ TEST_CASE("code size, and several at once in text and JSON") {
 
 TEST_CASE("full drains and bytes in flight of loops") {
   // A drain in the loop, another after it: only the first counts.
-  constexpr std::string_view draining =
-      "loop:\n  global_load_dwordx4 v[0:3], v4, s[2:3]\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 loop\n"
-      "  global_load_dword v0, v4, s[2:3]\n  s_waitcnt vmcnt(0)\n";
-  check_result(report_of(draining, {.max_loop_drains = 0}),
-               {"max_loop_drains", "<= 0", "1", false, {"0x8: s_waitcnt vmcnt(0)"}});
+  constexpr std::string_view draining = "loop:\n  global_load_dwordx4 v[0:3], v4, s[2:3]\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 loop\n"
+                                        "  global_load_dword v0, v4, s[2:3]\n  s_waitcnt vmcnt(0)\n";
+  check_result(report_of(draining, {.max_loop_drains = 0}), {"max_loop_drains", "<= 0", "1", false, {"0x8: s_waitcnt vmcnt(0)"}});
   check_result(report_of(draining, {.min_bytes_in_flight = 1}),
                {"min_bytes_in_flight", ">= 1", "0", false, {"loop 0 (0x0 to 0xc): 0 to 1024 bytes"}});
   constexpr std::string_view ring =
@@ -147,11 +135,12 @@ TEST_CASE("full drains and bytes in flight of loops") {
   CHECK(report_of(ring, {.max_loop_drains = 0}).met());
   CHECK(report_of(ring, {.min_bytes_in_flight = 1024}).met());
   CHECK_FALSE(report_of(ring, {.min_bytes_in_flight = 1025}).met());
-  check_result(report_of("  s_nop 0", {.min_bytes_in_flight = 1024}),
-               {"min_bytes_in_flight", ">= 1024", "no loop that loads", true, {}});
+  check_result(report_of("  s_nop 0", {.min_bytes_in_flight = 1024}), {"min_bytes_in_flight", ">= 1024", "no loop that loads", true, {}});
   // A loop within the loop: one that sleeps polls a flag, and the outer one counts all the same; any other hides it.
   const auto nested = [](std::string_view first) {
-    return fmt::format("loop:\n  global_load_dwordx4 v[0:3], v4, s[2:3]\npoll:\n  {}\n  s_cbranch_scc0 poll\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 loop\n", first);
+    return fmt::format("loop:\n  global_load_dwordx4 v[0:3], v4, s[2:3]\npoll:\n  {}\n  s_cbranch_scc0 poll\n  s_waitcnt vmcnt(0)\n  "
+                       "s_cbranch_scc1 loop\n",
+                       first);
   };
   CHECK_FALSE(report_of(nested("s_sleep 1"), {.max_loop_drains = 0, .in_loops_with = "global_load"}).met());
   CHECK(report_of(nested("s_nop 1"), {.max_loop_drains = 0, .in_loops_with = "global_load"}).met());

@@ -123,8 +123,7 @@ constexpr OpCase gfx950_ops[] = {
 } // namespace
 
 TEST_CASE("the width, space and direction of each memory instruction") {
-  for (std::string_view arch : {"gfx942", "gfx950"})
-    check_ops(common_ops, arch);
+  for (std::string_view arch : {"gfx942", "gfx950"}) check_ops(common_ops, arch);
   check_ops(gfx950_ops, "gfx950");
 }
 
@@ -178,8 +177,7 @@ TEST_CASE("the class of each kind of instruction") {
     ++expected[static_cast<std::size_t>(other)]; // s_endpgm
     CHECK(facts.classes == expected);
   }
-  for (const char* text :
-       {"ds_bpermute_b32 v0, v1, v2", "ds_swizzle_b32 v0, v1 offset:swizzle(SWAP,16)", "buffer_inv sc1"})
+  for (const char* text : {"ds_bpermute_b32 v0, v1, v2", "ds_swizzle_b32 v0, v1 offset:swizzle(SWAP,16)", "buffer_inv sc1"})
     CHECK(facts_of(text, "gfx942").memory.empty());
 }
 
@@ -191,25 +189,18 @@ TEST_CASE("s_waitcnt operands: every value of every counter") {
     CHECK(facts.expcnt.empty());
   }
   for (int lgkmcnt = 0; lgkmcnt < 15; ++lgkmcnt)
-    CHECK(facts_of("s_waitcnt lgkmcnt(" + std::to_string(lgkmcnt) + ")", "gfx950").lgkmcnt ==
-          WaitHistogram{{lgkmcnt, 1}});
+    CHECK(facts_of("s_waitcnt lgkmcnt(" + std::to_string(lgkmcnt) + ")", "gfx950").lgkmcnt == WaitHistogram{{lgkmcnt, 1}});
   for (int expcnt = 0; expcnt < 7; ++expcnt)
     CHECK(facts_of("s_waitcnt expcnt(" + std::to_string(expcnt) + ")", "gfx950").expcnt == WaitHistogram{{expcnt, 1}});
-  const KernelFacts both =
-      facts_of("s_waitcnt vmcnt(17) lgkmcnt(3)\n s_waitcnt vmcnt(0)\n s_waitcnt vmcnt(0)", "gfx942");
+  const KernelFacts both = facts_of("s_waitcnt vmcnt(17) lgkmcnt(3)\n s_waitcnt vmcnt(0)\n s_waitcnt vmcnt(0)", "gfx942");
   CHECK(both.vmcnt == WaitHistogram{{0, 2}, {17, 1}});
   CHECK(both.lgkmcnt == WaitHistogram{{3, 1}});
 }
 
 TEST_CASE("resources come from the note, and without a note from the descriptor and the code") {
-  const KernelFacts facts = facts_of("", "gfx942",
-                                     {.vgprs = 133,
-                                      .accum_offset = 132,
-                                      .sgprs = 30,
-                                      .lds_bytes = 4100,
-                                      .scratch_bytes = 64,
-                                      .workgroup_size = 512,
-                                      .spills = 3});
+  const KernelFacts facts = facts_of(
+      "", "gfx942",
+      {.vgprs = 133, .accum_offset = 132, .sgprs = 30, .lds_bytes = 4100, .scratch_bytes = 64, .workgroup_size = 512, .spills = 3});
   CHECK(facts.resources.vgprs == 133);
   CHECK(facts.resources.sgprs == 30);
   CHECK(facts.resources.lds_bytes == 4100);
@@ -246,13 +237,12 @@ k:
 }
 
 TEST_CASE("text and JSON") {
-  const KernelFacts facts = facts_of(
-      "global_load_dwordx4 v[0:3], v4, s[2:3]\n global_load_dword v5, v4, s[2:3]\n s_waitcnt vmcnt(0) lgkmcnt(0)",
-      "gfx950", {.vgprs = 72, .accum_offset = 72});
+  const KernelFacts facts =
+      facts_of("global_load_dwordx4 v[0:3], v4, s[2:3]\n global_load_dword v5, v4, s[2:3]\n s_waitcnt vmcnt(0) lgkmcnt(0)", "gfx950",
+               {.vgprs = 72, .accum_offset = 72});
   const std::string text = to_text(facts);
   CHECK(text.find("global_load      16B x1, 4B x1\n") != std::string::npos);
-  CHECK(text.find("7 waves per SIMD, 7 workgroups per CU, limited by vgprs (8 fewer would allow more)") !=
-        std::string::npos);
+  CHECK(text.find("7 waves per SIMD, 7 workgroups per CU, limited by vgprs (8 fewer would allow more)") != std::string::npos);
   CHECK(text.find("vmcnt(0) x1, lgkmcnt(0) x1\n") != std::string::npos);
   const auto json = nlohmann::json::parse(to_json(facts));
   CHECK(json["kernel"] == "k");

@@ -9,9 +9,7 @@ namespace {
 constexpr std::uint64_t section_stride = 0x1000, symbol_bytes = 24, header_bytes = 64;
 constexpr std::uint32_t symtab = 2, allocated = 2;
 
-template <class T> void put(Bytes& bytes, std::uint64_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
+template <class T> void put(Bytes& bytes, std::uint64_t at, T value) { std::memcpy(bytes.data() + at, &value, sizeof value); }
 template <class T> T get(const Bytes& bytes, std::uint64_t at) {
   T value;
   std::memcpy(&value, bytes.data() + at, sizeof value);
@@ -22,15 +20,12 @@ template <class T> T get(const Bytes& bytes, std::uint64_t at) {
 
 Bytes link(Bytes bytes) {
   const ElfImage image = parse_elf(bytes, "object");
-  const auto offset_of = [&](const ElfSection& section) {
-    return static_cast<std::uint64_t>(section.bytes.data() - image.bytes->data());
-  };
+  const auto offset_of = [&](const ElfSection& section) { return static_cast<std::uint64_t>(section.bytes.data() - image.bytes->data()); };
   const auto headers = get<std::uint64_t>(bytes, 40); // e_shoff
   put<std::uint16_t>(bytes, 16, 3);                   // e_type: shared object
   const auto address_of = [&](std::size_t section) { return (section + 1) * section_stride; };
   for (std::size_t s = 0; s < image.sections.size(); ++s)
-    if (image.sections[s].flags & allocated)
-      put<std::uint64_t>(bytes, headers + s * header_bytes + 16, address_of(s)); // sh_addr
+    if (image.sections[s].flags & allocated) put<std::uint64_t>(bytes, headers + s * header_bytes + 16, address_of(s)); // sh_addr
   for (const ElfSection& table : image.sections)
     if (table.type == symtab)
       for (std::uint64_t at = offset_of(table); at < offset_of(table) + table.bytes.size(); at += symbol_bytes) {

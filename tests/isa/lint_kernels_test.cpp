@@ -115,9 +115,9 @@ void check_kernel(const CodeObject& object, const std::string& name, const Plant
   CHECK_MESSAGE(found == planted.rules, text_of(findings));
   CHECK_FALSE(analysis.lines.empty());
   for (const auto& [rule, line] : planted.lines)
-    CHECK_MESSAGE(std::any_of(findings.begin(), findings.end(),
-                              [&, id = rule, at = line](const Finding& f) { return f.rule == id && f.line == at; }),
-                  fmt::format("{} names no line {}:\n{}", rule, line, text_of(findings)));
+    CHECK_MESSAGE(
+        std::any_of(findings.begin(), findings.end(), [&, id = rule, at = line](const Finding& f) { return f.rule == id && f.line == at; }),
+        fmt::format("{} names no line {}:\n{}", rule, line, text_of(findings)));
 }
 
 } // namespace

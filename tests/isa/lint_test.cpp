@@ -12,8 +12,8 @@ using namespace kiln::isa::testing;
 namespace {
 
 KernelAnalysis scratchy() {
-  const CodeObject object = assemble_kernel("  scratch_load_dword v0, off, s0\n  s_waitcnt vmcnt(0)\n  scratch_store_dword off, v0, s0", "gfx942",
-                                            {.scratch_bytes = 64, .spills = 3});
+  const CodeObject object = assemble_kernel("  scratch_load_dword v0, off, s0\n  s_waitcnt vmcnt(0)\n  scratch_store_dword off, v0, s0",
+                                            "gfx942", {.scratch_bytes = 64, .spills = 3});
   return analyse(object, object.kernel("k"));
 }
 

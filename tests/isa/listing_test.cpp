@@ -9,13 +9,12 @@ using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
 TEST_CASE("labels, addresses and loops") {
-  const CodeObject object = assemble_kernel(
-      "  s_nop 0\ntop:\n  v_mov_b32_e32 v0, 1\n  s_cbranch_scc1 top\n  s_branch 100\n  s_nop 1", "gfx942");
+  const CodeObject object =
+      assemble_kernel("  s_nop 0\ntop:\n  v_mov_b32_e32 v0, 1\n  s_cbranch_scc1 top\n  s_branch 100\n  s_nop 1", "gfx942");
   Disassembler disassembler(object.target());
   const std::string text = listing(build_program(object.kernel("k"), disassembler));
   CHECK(text.find("block_0:\n  s_nop 0 ") == 0);
-  CHECK(text.find("block_1:                                                        ; loop 0 (0x4 to 0x8), depth 1\n") !=
-        std::string::npos);
+  CHECK(text.find("block_1:                                                        ; loop 0 (0x4 to 0x8), depth 1\n") != std::string::npos);
   CHECK(text.find("\n    s_cbranch_scc1 block_1                                      ; 0x8\n") != std::string::npos);
   CHECK(text.find("\n  s_branch 100 ") != std::string::npos); // leaves the kernel
   CHECK(text.find("; unreachable\n  s_nop 1 ") != std::string::npos);

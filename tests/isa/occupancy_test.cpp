@@ -15,8 +15,7 @@ Occupancy of(std::string_view arch, OccupancyInput input) { return occupancy(tar
 } // namespace
 
 TEST_CASE("VGPR boundaries: the last count of each level and the first of the next") {
-  const std::vector<std::pair<int, int>> last{{64, 8},  {72, 7},  {80, 6},  {96, 5},
-                                              {128, 4}, {168, 3}, {256, 2}, {512, 1}};
+  const std::vector<std::pair<int, int>> last{{64, 8}, {72, 7}, {80, 6}, {96, 5}, {128, 4}, {168, 3}, {256, 2}, {512, 1}};
   for (std::string_view arch : {"gfx90a", "gfx942", "gfx950"}) {
     int count = 1;
     for (const auto& [limit, waves] : last)
@@ -49,9 +48,8 @@ TEST_CASE("LDS: waves per SIMD at 256 lanes") {
     int bytes, waves;
   };
   // 20481 and not 21504 is gfx950's true first count of 7: 163840 / 21760 (17 granules).
-  const std::vector<Row> gfx942{{0, 8},     {8192, 8},  {8193, 7},  {8704, 7},  {9216, 7},  {10240, 6},
-                                {12800, 5}, {13056, 4}, {16384, 4}, {16896, 3}, {21760, 2}, {24576, 2},
-                                {32768, 2}, {33280, 1}, {65536, 1}, {65537, 0}};
+  const std::vector<Row> gfx942{{0, 8},     {8192, 8},  {8193, 7},  {8704, 7},  {9216, 7},  {10240, 6}, {12800, 5}, {13056, 4},
+                                {16384, 4}, {16896, 3}, {21760, 2}, {24576, 2}, {32768, 2}, {33280, 1}, {65536, 1}, {65537, 0}};
   const std::vector<Row> gfx950{{0, 8},     {4096, 8},  {20480, 8}, {20481, 7}, {21504, 7},  {23040, 7},
                                 {24576, 6}, {26880, 6}, {28160, 5}, {32000, 5}, {32768, 4},  {40960, 4},
                                 {49152, 3}, {65536, 2}, {81920, 2}, {98304, 1}, {163840, 1}, {163841, 0}};
@@ -95,8 +93,7 @@ TEST_CASE("workgroup slots, barriers and scalar registers") {
 }
 
 TEST_CASE("absurd sizes do not overflow") {
-  const Occupancy result =
-      of("gfx950", {.vgprs = 0x7fffffff, .sgprs = 0x7fffffff, .lds_bytes = 0x7fffffff, .workgroup_size = 0x7fffffff});
+  const Occupancy result = of("gfx950", {.vgprs = 0x7fffffff, .sgprs = 0x7fffffff, .lds_bytes = 0x7fffffff, .workgroup_size = 0x7fffffff});
   CHECK(result.workgroups_per_cu == 0);
   CHECK(of("gfx950", {.vgprs = -5, .sgprs = -5, .lds_bytes = -5, .workgroup_size = -5}).waves_per_simd == 8);
 }
@@ -106,8 +103,7 @@ TEST_CASE("the compiler's remark, on every combination that clang was asked abou
   REQUIRE(file);
   int rows = 0, lower = 0;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("#"))
-      continue;
+    if (line.starts_with("#")) continue;
     CAPTURE(line);
     std::istringstream columns(line);
     std::string arch;
@@ -128,7 +124,6 @@ TEST_CASE("the compiler's remark, on every combination that clang was asked abou
 TEST_CASE("where the compiler's remark is too high") {
   CHECK(of("gfx950", {.lds_bytes = 32768}).waves_per_simd == 4); // 26 granules
   CHECK(of("gfx950", {.lds_bytes = 32768}).compiler_waves_per_simd == 5);
-  CHECK(of("gfx942", {.vgprs = 96, .workgroup_size = 1024}).waves_per_simd ==
-        4); // one workgroup, not one and a quarter
+  CHECK(of("gfx942", {.vgprs = 96, .workgroup_size = 1024}).waves_per_simd == 4); // one workgroup, not one and a quarter
   CHECK(of("gfx942", {.vgprs = 96, .workgroup_size = 1024}).compiler_waves_per_simd == 5);
 }

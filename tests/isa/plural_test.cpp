@@ -1,6 +1,6 @@
 // Numbers and their nouns in messages.
-#include "isa_checks/verdict/lint.h"
 #include "isa_checks/plural.h"
+#include "isa_checks/verdict/lint.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 

@@ -46,22 +46,21 @@ const std::string mfma = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:
 const std::string mfma_next = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n";
 
 std::vector<Case> memory_cases() {
-  return {
-      {"MEM001", loop(load4), loop(load16 + load16 + load4)},
-      {"MEM002", "flat_load_dword v0, v[2:3]", load4},
-      {"MEM003", lane4k + load4, lane4 + load4},
-      {"MEM004", loop("global_load_dword v0, v[2:3], off\n v_lshl_add_u64 v[2:3], v[2:3], 0, s[0:1]"),
-       loop(load4 + "v_add_u32_e32 v4, 4, v4")},
-      {"MEM005", loop(load4 + "v_lshlrev_b64 v[6:7], 2, v[6:7]\n v_ashrrev_i32_e32 v9, 31, v8"),
-       loop(load4 + "v_ashrrev_i32_e32 v9, 31, v8")},
-      {"MEM006", "global_load_dword v0, v4, s[2:3] sc0 sc1",
-       "global_load_dword v0, v4, s[2:3] sc1\n global_atomic_add v4, v0, s[2:3] sc1"}, // sc1 alone: agent scope
-      {"MEM008", lane4k + load4, "v_mul_u32_u24_e32 v4, 0x204, v0\n" + load4},
-      {"MEM009", loop("s_load_dword s4, s[0:1], 0x0"), "s_load_dword s4, s[0:1], 0x0\n" + loop("s_nop 0")},
-      {"MEM010", load4 + "global_load_dword v1, v4, s[2:3] offset:4",
-       load4 + "global_load_dword v1, v4, s[2:3] offset:8\n v_add_u32_e32 v4, 4, v4\n global_load_dword v2, v4, s[2:3] offset:4"},
-      {"MEM011", loop(load4 + wait_all + "ds_write_b32 v5, v0"),
-       loop(load4 + wait_all + "v_add_f32_e32 v0, v0, v0\n ds_write_b32 v5, v0")}};
+  return {{"MEM001", loop(load4), loop(load16 + load16 + load4)},
+          {"MEM002", "flat_load_dword v0, v[2:3]", load4},
+          {"MEM003", lane4k + load4, lane4 + load4},
+          {"MEM004", loop("global_load_dword v0, v[2:3], off\n v_lshl_add_u64 v[2:3], v[2:3], 0, s[0:1]"),
+           loop(load4 + "v_add_u32_e32 v4, 4, v4")},
+          {"MEM005", loop(load4 + "v_lshlrev_b64 v[6:7], 2, v[6:7]\n v_ashrrev_i32_e32 v9, 31, v8"),
+           loop(load4 + "v_ashrrev_i32_e32 v9, 31, v8")},
+          {"MEM006", "global_load_dword v0, v4, s[2:3] sc0 sc1",
+           "global_load_dword v0, v4, s[2:3] sc1\n global_atomic_add v4, v0, s[2:3] sc1"}, // sc1 alone: agent scope
+          {"MEM008", lane4k + load4, "v_mul_u32_u24_e32 v4, 0x204, v0\n" + load4},
+          {"MEM009", loop("s_load_dword s4, s[0:1], 0x0"), "s_load_dword s4, s[0:1], 0x0\n" + loop("s_nop 0")},
+          {"MEM010", load4 + "global_load_dword v1, v4, s[2:3] offset:4",
+           load4 + "global_load_dword v1, v4, s[2:3] offset:8\n v_add_u32_e32 v4, 4, v4\n global_load_dword v2, v4, s[2:3] offset:4"},
+          {"MEM011", loop(load4 + wait_all + "ds_write_b32 v5, v0"),
+           loop(load4 + wait_all + "v_add_f32_e32 v0, v0, v0\n ds_write_b32 v5, v0")}};
 }
 
 std::vector<Case> lds_cases() {
@@ -82,7 +81,8 @@ std::vector<Case> wait_cases() {
                          "v_add_f32_e32 v5, v8, v8\n s_waitcnt vmcnt(0)")},
           {"WAIT004", times(70, load4) + wait_all, times(10, load4) + wait_all},
           {"WAIT005", loop(load4 + wait_all + "v_mov_b32_e32 v9, v0"),
-           loop("global_load_dword v1, v4, s[2:3]\n s_waitcnt vmcnt(1)\n v_mov_b32_e32 v9, v0\n" + load4)}, // a load is in flight at the back edge
+           loop("global_load_dword v1, v4, s[2:3]\n s_waitcnt vmcnt(1)\n v_mov_b32_e32 v9, v0\n" +
+                load4)}, // a load is in flight at the back edge
           {"WAIT006", loop("ds_read_b32 v0, v4\n s_waitcnt lgkmcnt(0)"),
            loop("ds_read_b32 v0, v4\n" + times(3, "v_nop") + "s_waitcnt lgkmcnt(0)")},
           {"WAIT007", loop("s_load_dword s4, s[0:1], 0x0\n s_waitcnt lgkmcnt(0)"),
@@ -129,8 +129,7 @@ std::vector<Case> arithmetic_cases() {
       {"MTH003", "v_cvt_f64_f32_e32 v[0:1], v2\n v_cvt_f32_f64_e32 v2, v[0:1]", "v_cvt_f64_f32_e32 v[0:1], v2"},
       {"MTH004", "v_mul_f32_e32 v0, 0x3fb8aa3b, v1\n v_fmac_f32_e32 v0, 0x32a5705f, v1",
        "v_mul_f32_e32 v0, 0x3fb8aa3b, v1\n v_exp_f32_e32 v0, v0"},
-      {"MTH005", loop("v_add_f32_e32 v0, v2, v4\n v_add_f32_e32 v1, v3, v5"),
-       loop("v_add_f32_e32 v0, v2, v4\n v_add_f32_e32 v1, v0, v5")},
+      {"MTH005", loop("v_add_f32_e32 v0, v2, v4\n v_add_f32_e32 v1, v3, v5"), loop("v_add_f32_e32 v0, v2, v4\n v_add_f32_e32 v1, v0, v5")},
       {"MTH006", loop("v_add_f16_e32 v0, v2, v4\n v_add_f16_e32 v1, v3, v5"), loop("v_pk_add_f16 v0, v2, v4")},
       {"CVT001", "v_bfe_u32 v0, v1, 16, 1\n v_add3_u32 v0, v1, v0, s4", "v_bfe_u32 v0, v1, 8, 1\n v_add3_u32 v0, v1, v0, s4"},
       {"CVT002", "v_cvt_pk_fp8_f32 v0, v1, v1", "v_cvt_pk_fp8_f32 v0, v1, v2"},
@@ -141,8 +140,7 @@ std::vector<Case> arithmetic_cases() {
       {"MFM003", loop(mfma + "s_nop 6\n v_add_f32_e32 v20, v0, v1"),
        loop(mfma + times(7, "v_add_u32_e32 v21, v22, v21") + "v_add_f32_e32 v20, v0, v1")},
       {"MFM004", loop(mfma + mfma), loop(mfma + mfma_next)},
-      {"MFM005", loop(load16 + times(8, "v_fma_f32 v20, v21, v22, v20")),
-       loop(load16 + mfma + times(8, "v_fma_f32 v20, v21, v22, v20"))}};
+      {"MFM005", loop(load16 + times(8, "v_fma_f32 v20, v21, v22, v20")), loop(load16 + mfma + times(8, "v_fma_f32 v20, v21, v22, v20"))}};
 }
 
 std::vector<Case> control_cases() {
@@ -150,20 +148,18 @@ std::vector<Case> control_cases() {
                               "s[4:5]\n s_cbranch_execnz again";
   const std::string waterfall = "again:\n v_readfirstlane_b32 s8, v1\n v_cmp_eq_u32_e32 vcc, s8, v1\n s_and_saveexec_b64 s[4:5], "
                                 "vcc\n s_xor_b64 exec, exec, s[4:5]\n s_cbranch_execnz again";
-  const std::string branch =
-      "v_cmp_lt_u32_e32 vcc, v1, v2\n s_and_saveexec_b64 s[4:5], vcc\n v_nop\n s_or_b64 exec, exec, s[4:5]";
-  return {
-      {"CF001", by_lane, loop("s_cmp_lt_u32 s0, s1")},
-      {"CF002", waterfall, by_lane},
-      {"CF003", loop(branch), branch + "\n" + loop("s_nop 0")},
-      {"CF004", loop("s_swappc_b64 s[30:31], s[2:3]"), "s_swappc_b64 s[30:31], s[2:3]\n" + loop("s_nop 0")},
-      {"ATM001", "global_atomic_add v0, v1, v2, s[2:3] sc0",
-       "global_atomic_add v0, v1, v2, s[2:3] sc0\n s_waitcnt vmcnt(0)\n global_store_dword v1, v0, s[2:3]"},
-      {"ATM002", "global_atomic_add v1, v2, s[2:3] sc1", "global_atomic_add v1, v2, s[2:3]"},
-      {"ATM003", loop("global_atomic_cmpswap v0, v1, v[2:3], s[2:3] sc0"), "global_atomic_cmpswap v0, v1, v[2:3], s[2:3] sc0"},
-      {"HAZ001", loop("s_nop 3\n v_nop"), loop("s_nop 0\n" + times(40, "v_add_u32_e32 v0, v1, v0"))},
-      {"HAZ003", "global_load_lds_dword v0, s[2:3]\n ds_read_b32 v1, v2",
-       "global_load_lds_dword v0, s[2:3]\n s_waitcnt vmcnt(0)\n ds_read_b32 v1, v2"}};
+  const std::string branch = "v_cmp_lt_u32_e32 vcc, v1, v2\n s_and_saveexec_b64 s[4:5], vcc\n v_nop\n s_or_b64 exec, exec, s[4:5]";
+  return {{"CF001", by_lane, loop("s_cmp_lt_u32 s0, s1")},
+          {"CF002", waterfall, by_lane},
+          {"CF003", loop(branch), branch + "\n" + loop("s_nop 0")},
+          {"CF004", loop("s_swappc_b64 s[30:31], s[2:3]"), "s_swappc_b64 s[30:31], s[2:3]\n" + loop("s_nop 0")},
+          {"ATM001", "global_atomic_add v0, v1, v2, s[2:3] sc0",
+           "global_atomic_add v0, v1, v2, s[2:3] sc0\n s_waitcnt vmcnt(0)\n global_store_dword v1, v0, s[2:3]"},
+          {"ATM002", "global_atomic_add v1, v2, s[2:3] sc1", "global_atomic_add v1, v2, s[2:3]"},
+          {"ATM003", loop("global_atomic_cmpswap v0, v1, v[2:3], s[2:3] sc0"), "global_atomic_cmpswap v0, v1, v[2:3], s[2:3] sc0"},
+          {"HAZ001", loop("s_nop 3\n v_nop"), loop("s_nop 0\n" + times(40, "v_add_u32_e32 v0, v1, v0"))},
+          {"HAZ003", "global_load_lds_dword v0, s[2:3]\n ds_read_b32 v1, v2",
+           "global_load_lds_dword v0, s[2:3]\n s_waitcnt vmcnt(0)\n ds_read_b32 v1, v2"}};
 }
 
 } // namespace
@@ -191,24 +187,21 @@ TEST_CASE("HAZ002: each entry of the table, one state too few and just enough") 
        {Hazard{"v_readfirstlane_b32 s8, v1", "global_load_dword v0, v4, s[8:9]", 5},
         Hazard{"v_mov_b32_e32 v1, v2", "v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf", 2},
         Hazard{"v_cmp_gt_f32_e32 vcc, v0, v1", "v_div_fmas_f32 v2, v3, v4, v5", 4},
-        Hazard{"v_exp_f32_e32 v0, v1", "v_mul_f32_e32 v2, v0, v0", 1},
-        Hazard{"v_readfirstlane_b32 s8, v1", "v_readlane_b32 s9, v2, s8", 4},
+        Hazard{"v_exp_f32_e32 v0, v1", "v_mul_f32_e32 v2, v0, v0", 1}, Hazard{"v_readfirstlane_b32 s8, v1", "v_readlane_b32 s9, v2, s8", 4},
         Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 7},
         Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 8, "gfx950"},
         Hazard{"v_mfma_f32_32x32x8_f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 11},
-        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]",
-               "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]", 5}}) {
+        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]",
+               5}}) {
     CAPTURE(h.producer);
     const auto with = [&](int states) { return std::string(h.producer) + "\n" + times(states, "s_nop 0") + h.consumer; };
     const Case c{"HAZ002", with(h.states - 1), with(h.states), h.arch};
     CHECK(found(c, c.fires, wide));
     CHECK_FALSE(found(c, c.silent, wide));
-    CHECK_FALSE(
-        found(c, std::string(h.producer) + "\n s_nop " + std::to_string(std::min(h.states, 16) - 1) + "\n" + h.consumer, wide));
+    CHECK_FALSE(found(c, std::string(h.producer) + "\n s_nop " + std::to_string(std::min(h.states, 16) - 1) + "\n" + h.consumer, wide));
   }
-  const Case chain{
-      "HAZ002", "",
-      "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]"};
+  const Case chain{"HAZ002", "",
+                   "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]"};
   CHECK_FALSE(found(chain, chain.silent, wide)); // accumulation onto the same registers is forwarded
   const Case round{"HAZ002", loop("global_load_dword v0, v4, s[8:9]\n" + times(4, "v_nop") + "v_readfirstlane_b32 s8, v1"), ""};
   CHECK(found(round, round.fires, wide)); // over the back edge: only the branch lies between
@@ -252,9 +245,9 @@ TEST_CASE("rules on what a snippet cannot say") {
     options.only = {id};
     return !lint(k, options).empty();
   };
-  const CodeObject object = assemble_kernel(
-      "s_load_dword s4, s[0:1], 0x8\n v_mov_b32_e32 v40, 0\n v_mfma_f32_16x16x16_f16 v[44:47], v[8:9], v[10:11], v[44:47]",
-      "gfx942", {.vgprs = 64, .accum_offset = 64, .descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"});
+  const CodeObject object =
+      assemble_kernel("s_load_dword s4, s[0:1], 0x8\n v_mov_b32_e32 v40, 0\n v_mfma_f32_16x16x16_f16 v[44:47], v[8:9], v[10:11], v[44:47]",
+                      "gfx942", {.vgprs = 64, .accum_offset = 64, .descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"});
   KernelAnalysis k = analysed(object);
   CHECK_FALSE(fires(k, "SPL003"));
   k.facts.resources.sgpr_spills = 2;
@@ -291,7 +284,10 @@ TEST_CASE("MFM003 points at the s_nop, LDS002 names its model and joins places")
   const auto stall = of("MFM003", loop(mfma + "v_nop\n s_nop 5\n v_add_f32_e32 v20, v0, v1"), wide);
   REQUIRE(stall.size() == 1);
   CHECK(stall[0].instruction == "s_nop 5");
-  const auto banks = of("LDS002", "v_lshlrev_b32_e32 v4, 7, v0\n" + loop("ds_write_b128 v4, v[8:11]\n ds_write_b128 v4, v[8:11] offset:16\n ds_read_b64 v[12:13], v4"), wide);
+  const auto banks = of("LDS002",
+                        "v_lshlrev_b32_e32 v4, 7, v0\n" +
+                            loop("ds_write_b128 v4, v[8:11]\n ds_write_b128 v4, v[8:11] offset:16\n ds_read_b64 v[12:13], v4"),
+                        wide);
   REQUIRE(banks.size() == 2);
   CHECK(banks[0].severity == Severity::warning);
   CHECK(banks[0].message.find("by documented banks") != std::string::npos);
@@ -307,5 +303,6 @@ TEST_CASE("facts: accum_offset splits the registers, and hints hold only when no
   CHECK(facts.resources.agprs == 256);
   const TargetFacts& target = target_facts("gfx942");
   CHECK(occupancy(target, {.vgprs = 168, .sgprs = 48, .lds_bytes = 0, .workgroup_size = 256}).next_vgprs > 0);
-  CHECK(occupancy(target, {.vgprs = 168, .sgprs = 48, .lds_bytes = 20'000, .workgroup_size = 256}).next_vgprs == 0); // LDS allows no more either
+  CHECK(occupancy(target, {.vgprs = 168, .sgprs = 48, .lds_bytes = 20'000, .workgroup_size = 256}).next_vgprs ==
+        0); // LDS allows no more either
 }

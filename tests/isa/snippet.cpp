@@ -32,10 +32,10 @@ std::string kernel_text(std::string_view body, std::string_view arch, const Snip
       fmt::arg("arch", arch), fmt::arg("name", s.name), fmt::arg("body", body), fmt::arg("lds", s.lds_bytes),
       fmt::arg("scratch", s.scratch_bytes),
       // gfx90a has no architected flat scratch, and its assembler another word for this.
-      fmt::arg("enable_private_segment", arch == "gfx90a" ? ".amdhsa_system_sgpr_private_segment_wavefront_offset"
-                                                          : ".amdhsa_enable_private_segment"),
-      fmt::arg("enable_scratch", s.scratch_bytes > 0 ? 1 : 0), fmt::arg("vgprs", s.vgprs),
-      fmt::arg("accum_offset", s.accum_offset), fmt::arg("sgprs", s.sgprs), fmt::arg("descriptor", s.descriptor));
+      fmt::arg("enable_private_segment",
+               arch == "gfx90a" ? ".amdhsa_system_sgpr_private_segment_wavefront_offset" : ".amdhsa_enable_private_segment"),
+      fmt::arg("enable_scratch", s.scratch_bytes > 0 ? 1 : 0), fmt::arg("vgprs", s.vgprs), fmt::arg("accum_offset", s.accum_offset),
+      fmt::arg("sgprs", s.sgprs), fmt::arg("descriptor", s.descriptor));
   text += fmt::format(R"(
 .amdgpu_metadata
 ---

@@ -35,8 +35,7 @@ void check_point(const WaitPoint& point, std::pair<int, int> outstanding, const 
 constexpr std::string_view load = "  global_load_dwordx4 v[0:3], v4, s[2:3]\n";
 std::string loads(int count) {
   std::string text;
-  for (int i = 0; i < count; ++i)
-    text += load;
+  for (int i = 0; i < count; ++i) text += load;
   return text;
 }
 
@@ -69,8 +68,7 @@ TEST_CASE("vmcnt and lgkmcnt are two queues; LDS in order, lane exchange include
 }
 
 TEST_CASE("scalar loads and flat complete in any order") {
-  const auto scalar =
-      analyse("  s_load_dword s4, s[2:3], 0x0\n  ds_read_b32 v0, v1\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
+  const auto scalar = analyse("  s_load_dword s4, s[2:3], 0x0\n  ds_read_b32 v0, v1\n  s_waitcnt lgkmcnt(1)\n  s_waitcnt lgkmcnt(0)");
   check_point(scalar.waits.points[0], {2, 2}, {0, 1}, 0); // either may be what completes
   check_point(scalar.waits.points[1], {1, 1}, {0, 1}, 1); // and either what is left
   const auto flat = analyse("  flat_load_dword v0, v[2:3]\n  s_waitcnt vmcnt(0)\n  s_waitcnt lgkmcnt(0)");
@@ -79,19 +77,17 @@ TEST_CASE("scalar loads and flat complete in any order") {
 }
 
 TEST_CASE("invalidations are not counted, write-backs are") {
-  const auto [program, waits] =
-      analyse("  buffer_inv sc1\n  s_waitcnt vmcnt(0)\n  buffer_wbl2 sc1\n  s_waitcnt vmcnt(0)");
+  const auto [program, waits] = analyse("  buffer_inv sc1\n  s_waitcnt vmcnt(0)\n  buffer_wbl2 sc1\n  s_waitcnt vmcnt(0)");
   CHECK(waits.points[0].idle());
   check_point(waits.points[1], {1, 1}, {2}, 0);
 }
 
 TEST_CASE("GDS operations count in lgkmcnt and expcnt; other memory operations do not count in expcnt") {
   for (const char* arch : {"gfx90a", "gfx942", "gfx950"}) {
-    const auto [program, waits] =
-        analyse("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n" + loads(1) +
-                    "  ds_read_b32 v9, v8\n  s_load_dword s4, s[2:3], 0x0\n"
-                    "  s_waitcnt expcnt(1)\n  s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)\n  s_waitcnt expcnt(0)",
-                arch);
+    const auto [program, waits] = analyse("  ds_gws_init v0 gds\n  ds_gws_barrier v2 gds\n" + loads(1) +
+                                              "  ds_read_b32 v9, v8\n  s_load_dword s4, s[2:3], 0x0\n"
+                                              "  s_waitcnt expcnt(1)\n  s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)\n  s_waitcnt expcnt(0)",
+                                          arch);
     REQUIRE(waits.points.size() == 5);
     CHECK(waits.points[0].counter == WaitCounter::expcnt);
     check_point(waits.points[0], {2, 2}, {0}, 4);
@@ -106,8 +102,7 @@ TEST_CASE("GDS operations count in lgkmcnt and expcnt; other memory operations d
     const auto json = nlohmann::json::parse(to_json(waits, program));
     CHECK(json["waits"][0]["counter"] == "expcnt");
     CHECK(json["waits"][0]["waits_for"] == std::vector<int>{0});
-    CHECK(to_text(waits, program).find("expcnt(1): 2 outstanding, waits for 0x0 ds_gws_init, issued 4 instr") !=
-          std::string::npos);
+    CHECK(to_text(waits, program).find("expcnt(1): 2 outstanding, waits for 0x0 ds_gws_init, issued 4 instr") != std::string::npos);
   }
 }
 
@@ -126,18 +121,16 @@ TEST_CASE("LDS and GDS are each in order, and in any order with each other") {
 }
 
 TEST_CASE("expcnt where paths meet") {
-  const auto [program, waits] =
-      analyse("  ds_gws_init v0 gds\n  s_cbranch_scc0 join\n  ds_gws_barrier v2 gds\n  ds_gws_barrier v2 gds\n"
-              "join:\n  s_waitcnt expcnt(1)\n  s_waitcnt expcnt(0)");
+  const auto [program, waits] = analyse("  ds_gws_init v0 gds\n  s_cbranch_scc0 join\n  ds_gws_barrier v2 gds\n  ds_gws_barrier v2 gds\n"
+                                        "join:\n  s_waitcnt expcnt(1)\n  s_waitcnt expcnt(0)");
   REQUIRE(waits.points.size() == 2);
   check_point(waits.points[0], {1, 3}, {0, 2}, 1);
   check_point(waits.points[1], {1, 1}, {0, 3}, 1);
 }
 
 TEST_CASE("expcnt round a loop, and where it saturates") {
-  const auto [program, waits] =
-      analyse("  ds_gws_init v0 gds\nloop:\n  ds_gws_barrier v2 gds\n  s_waitcnt expcnt(1)\n  v_mov_b32 v0, 0\n"
-              "  s_cbranch_scc1 loop\n  s_waitcnt expcnt(0)");
+  const auto [program, waits] = analyse("  ds_gws_init v0 gds\nloop:\n  ds_gws_barrier v2 gds\n  s_waitcnt expcnt(1)\n  v_mov_b32 v0, 0\n"
+                                        "  s_cbranch_scc1 loop\n  s_waitcnt expcnt(0)");
   REQUIRE(waits.points.size() == 2);
   CHECK(waits.points[0].loop == 0);
   check_point(waits.points[0], {2, 2}, {0, 1}, 1); // the first trip: what came before; the others: the trip before
@@ -168,13 +161,12 @@ TEST_CASE("paths that meet") {
 
 TEST_CASE("of two distances to the same operation the shorter is told") {
   for (const char* branch : {"s_cbranch_scc0", "s_cbranch_scc1"}) { // in either order of the blocks' visits
-    const auto [program, waits] =
-        analyse(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
-                " far\n  s_branch join\nfar:\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
+    const auto [program, waits] = analyse(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
+                                          " far\n  s_branch join\nfar:\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
     REQUIRE(waits.points.size() == 1);
     check_point(waits.points[0], {1, 1}, {0}, 3);
-    const auto other = analyse(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch +
-                               " join\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
+    const auto other =
+        analyse(loads(1) + "  s_cmp_lg_u32 s0, 0\n  " + branch + " join\n  s_nop 0\n  s_nop 0\n  s_nop 0\njoin:\n  s_waitcnt vmcnt(0)");
     check_point(other.waits.points[0], {1, 1}, {0}, 2);
   }
 }
@@ -187,8 +179,7 @@ TEST_CASE("a counter saturates") {
 }
 
 TEST_CASE("a loop that drains keeps nothing in flight") {
-  const auto [program, waits] =
-      analyse("loop:\n" + loads(2) + "  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v0, v1\n  s_cbranch_scc1 loop");
+  const auto [program, waits] = analyse("loop:\n" + loads(2) + "  s_waitcnt vmcnt(0)\n  v_add_f32_e32 v0, v0, v1\n  s_cbranch_scc1 loop");
   REQUIRE(waits.loops.size() == 1);
   CHECK(waits.points[0].loop == 0);
   CHECK(waits.loops[0].loads == 2);
@@ -200,8 +191,7 @@ TEST_CASE("a loop that drains keeps nothing in flight") {
 
 TEST_CASE("a ring of slots keeps all but one load in flight") {
   std::string ring = loads(8) + "loop:\n";
-  for (int slot = 0; slot < 8; ++slot)
-    ring += "  s_waitcnt vmcnt(7)\n  v_add_f32_e32 v0, v0, v1\n" + loads(1);
+  for (int slot = 0; slot < 8; ++slot) ring += "  s_waitcnt vmcnt(7)\n  v_add_f32_e32 v0, v0, v1\n" + loads(1);
   ring += "  s_cbranch_scc1 loop";
   const auto [program, waits] = analyse(ring);
   REQUIRE(waits.points.size() == 8);
@@ -218,8 +208,7 @@ TEST_CASE("a ring of slots keeps all but one load in flight") {
 
 TEST_CASE("the settled state of a loop forgets what came before it") {
   // 20 loads before; each trip loads one and leaves one: the 20 are gone after the first wait.
-  const auto [program, waits] =
-      analyse(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
+  const auto [program, waits] = analyse(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
   CHECK(waits.points[0].most_outstanding == 21); // the first trip
   CHECK(waits.points[0].least_outstanding == 2); // the others
   CHECK(waits.loops[0].most_bytes == 2 * 1024);
@@ -236,8 +225,8 @@ TEST_CASE("stores and LDS DMA in a loop") {
 }
 
 TEST_CASE("nested loops: the outer one counts the inner one's loads") {
-  const auto [program, waits] = analyse("outer:\n" + loads(1) + "inner:\n" + loads(1) +
-                                        "  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 inner\n  s_cbranch_vccz outer");
+  const auto [program, waits] =
+      analyse("outer:\n" + loads(1) + "inner:\n" + loads(1) + "  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 inner\n  s_cbranch_vccz outer");
   REQUIRE(waits.loops.size() == 2);
   CHECK(waits.loops[0].loads == 2);
   CHECK(waits.loops[1].loads == 1);
@@ -247,8 +236,7 @@ TEST_CASE("nested loops: the outer one counts the inner one's loads") {
 }
 
 TEST_CASE("a call completes everything, and is said") {
-  const auto [program, waits] =
-      analyse(loads(2) + "  ds_gws_init v0 gds\n  s_swappc_b64 s[30:31], s[4:5]\n  s_waitcnt vmcnt(0) expcnt(0)");
+  const auto [program, waits] = analyse(loads(2) + "  ds_gws_init v0 gds\n  s_swappc_b64 s[30:31], s[4:5]\n  s_waitcnt vmcnt(0) expcnt(0)");
   CHECK(waits.approximate);
   REQUIRE(waits.points.size() == 2);
   CHECK(waits.points[0].idle());
@@ -256,13 +244,11 @@ TEST_CASE("a call completes everything, and is said") {
 }
 
 TEST_CASE("waits that nothing reaches are left out; text and JSON") {
-  const auto [program, waits] =
-      analyse(loads(1) + "  s_branch done\n  s_waitcnt vmcnt(0)\ndone:\n  s_waitcnt vmcnt(0)\nloop:\n" + loads(1) +
-              "  s_cbranch_scc1 loop");
+  const auto [program, waits] = analyse(loads(1) + "  s_branch done\n  s_waitcnt vmcnt(0)\ndone:\n  s_waitcnt vmcnt(0)\nloop:\n" +
+                                        loads(1) + "  s_cbranch_scc1 loop");
   REQUIRE(waits.points.size() == 1);
   const std::string text = to_text(waits, program);
-  CHECK(text.find("  0x10 vmcnt(0): 1 outstanding, waits for 0x0 global_load_dwordx4, issued 1 instruction before\n") !=
-        std::string::npos);
+  CHECK(text.find("  0x10 vmcnt(0): 1 outstanding, waits for 0x0 global_load_dwordx4, issued 1 instruction before\n") != std::string::npos);
   CHECK(text.find("loop 0 (0x14 to 0x1c): 1 load, 1024 bytes a trip of a wave, ") != std::string::npos);
   CHECK(waits.loops[0].most_bytes == 63 * 1024); // no wait at all: the counter's capacity
   const auto json = nlohmann::json::parse(to_json(waits, program));

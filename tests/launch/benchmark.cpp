@@ -92,22 +92,19 @@ TEST_CASE("benchmark: a wide spread and cached data are warned of") {
 
 TEST_CASE("benchmark: what cannot be measured is refused") {
   fresh_stub();
-  expect_user_error([] { static_cast<void>(benchmark(Device::emulated("gfx942"), subject(), 4, options)); }, "benchmark",
-                    "does not time", "machine with the GPU");
+  expect_user_error([] { static_cast<void>(benchmark(Device::emulated("gfx942"), subject(), 4, options)); }, "benchmark", "does not time",
+                    "machine with the GPU");
   BenchmarkOptions few = options;
   few.samples = 9;
-  expect_user_error([&] { static_cast<void>(benchmark(stub_device(), subject(), 4, few)); }, "benchmark", "3 + 9 samples",
-                    "3 + 10");
+  expect_user_error([&] { static_cast<void>(benchmark(stub_device(), subject(), 4, few)); }, "benchmark", "3 + 9 samples", "3 + 10");
   few = options, few.warm_up = 0;
-  expect_user_error([&] { static_cast<void>(benchmark(stub_device(), subject(), 4, few)); }, "benchmark", "0 + 10 samples",
-                    "3 + 10");
+  expect_user_error([&] { static_cast<void>(benchmark(stub_device(), subject(), 4, few)); }, "benchmark", "0 + 10 samples", "3 + 10");
   expect_user_error([] { static_cast<void>(benchmark(stub_device(), subject(), 0, options)); }, "benchmark", "nothing to launch",
                     "at least 1");
   for (const char* function : {"hipEventCreate", "hipEventRecord", "hipEventSynchronize", "hipEventElapsedTime"}) {
     HipStub& stub = fresh_stub();
     stub.errors[function] = 700;
-    CHECK_THROWS_WITH_AS(static_cast<void>(benchmark(stub_device(), subject(), 4, options)), doctest::Contains(function),
-                         EnvironmentError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(benchmark(stub_device(), subject(), 4, options)), doctest::Contains(function), EnvironmentError);
     CHECK(stub.events == 0);
     CHECK(stub.allocations.empty());
   }
@@ -118,8 +115,8 @@ TEST_CASE("benchmark: the second of two events cannot be had") {
   HipStub& stub = fresh_stub();
   stub.errors["hipEventCreate"] = 2;
   stub.errors_after["hipEventCreate"] = 1;
-  CHECK_THROWS_WITH_AS(static_cast<void>(benchmark(stub_device(), subject(), 4, options)),
-                       doctest::Contains("hipErrorOutOfMemory"), EnvironmentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(benchmark(stub_device(), subject(), 4, options)), doctest::Contains("hipErrorOutOfMemory"),
+                       EnvironmentError);
   CHECK(stub.events == 0);
   fresh_stub();
 }

@@ -18,9 +18,7 @@ KernelSpec subject_spec() {
   const Expr x = input("x", f16, {rows, cols}, Layout::strided), residual = input("residual", f16, {rows, cols});
   const Expr weight = input("weight", f16, {cols});
   const Expr h = cast(f16, residual + x * scalar("alpha"));
-  return KernelSpec("subject")
-      .output("h", f16, h, {.in_place_of = "residual"})
-      .output("y", f16, h * weight * scalar("count", i32));
+  return KernelSpec("subject").output("h", f16, h, {.in_place_of = "residual"}).output("y", f16, h * weight * scalar("count", i32));
 }
 
 // Everything that the kernel takes, right; each test makes one thing wrong.
@@ -83,11 +81,11 @@ TEST_CASE("bind: names") {
   s.refuses("x_stride", "no such argument", "it has");
   for (const char* missing : {"x", "weight", "y", "alpha", "count"}) {
     std::vector<Argument> rest;
-    for (const Argument& a : std::vector<Argument>{
-             {"x", s.x}, {"residual", s.residual}, {"weight", s.weight}, {"y", s.y}, {"alpha", 1}, {"count", 1}})
+    for (const Argument& a :
+         std::vector<Argument>{{"x", s.x}, {"residual", s.residual}, {"weight", s.weight}, {"y", s.y}, {"alpha", 1}, {"count", 1}})
       if (a.name != missing) rest.push_back(a);
-    expect_user_error([&] { static_cast<void>(s.kernel.bind(rest)); }, fmt::format("kernel subject, argument {}", missing),
-                      "it is missing", "give a");
+    expect_user_error([&] { static_cast<void>(s.kernel.bind(rest)); }, fmt::format("kernel subject, argument {}", missing), "it is missing",
+                      "give a");
   }
 }
 
@@ -102,13 +100,9 @@ TEST_CASE("bind: an in-place pair is given by either name, or by both alike") {
     CHECK(std::memcmp(bound.argument_block().data(), with({{"residual", s.residual}}).argument_block().data(),
                       bound.argument_block().size()) == 0);
   const DeviceMemory other = s.device.allocate(4 * cols * 2);
-  expect_user_error(
-      [&] {
-        static_cast<void>(with({{"h", other.tensor(f16, {4, cols})}, {"residual", s.residual}}));
-      },
-      "kernel subject, argument h", "shares the memory of residual", "give both the same");
-  expect_user_error([&] { static_cast<void>(with({})); }, "kernel subject, argument residual", "it is missing",
-                    "f16[rows[1..64], 1000]");
+  expect_user_error([&] { static_cast<void>(with({{"h", other.tensor(f16, {4, cols})}, {"residual", s.residual}})); },
+                    "kernel subject, argument h", "shares the memory of residual", "give both the same");
+  expect_user_error([&] { static_cast<void>(with({})); }, "kernel subject, argument residual", "it is missing", "f16[rows[1..64], 1000]");
 }
 
 TEST_CASE("bind: types, kinds and shapes") {
@@ -137,11 +131,8 @@ TEST_CASE("bind: types, kinds and shapes") {
   CHECK(s.bind().blocks() > 0);
   s.more = {{"rows", s.x}};
   s.refuses("rows", "it is a number, and a tensor is given", "give a number");
-  expect_user_error(
-      [&] {
-        static_cast<void>(s.kernel.bind(std::vector<Argument>{{"x", 1.5}, {"residual", s.residual}}));
-      },
-      "kernel subject, argument x", "it is a tensor, and the number 1.5 is given", "DeviceTensor");
+  expect_user_error([&] { static_cast<void>(s.kernel.bind(std::vector<Argument>{{"x", 1.5}, {"residual", s.residual}})); },
+                    "kernel subject, argument x", "it is a tensor, and the number 1.5 is given", "DeviceTensor");
 }
 
 TEST_CASE("bind: the fp8 flavours are told apart") {
@@ -149,11 +140,8 @@ TEST_CASE("bind: the fp8 flavours are told apart") {
   const Expr x = input("x", f32, {dynamic("rows"), 256});
   const LoadedKernel kernel = device.load(compiled(KernelSpec("quantise").output("q", e4m3fnuz, x)));
   const DeviceMemory in = device.allocate(256 * 4), out = device.allocate(256);
-  expect_user_error(
-      [&] {
-        static_cast<void>(kernel.bind({{"x", in.tensor(f32, {1, 256})}, {"q", out.tensor(e4m3fn, {1, 256})}}));
-      },
-      "kernel quantise, argument q", "it is e4m3fn, and the kernel takes e4m3fnuz", "flavours are different numbers");
+  expect_user_error([&] { static_cast<void>(kernel.bind({{"x", in.tensor(f32, {1, 256})}, {"q", out.tensor(e4m3fn, {1, 256})}})); },
+                    "kernel quantise, argument q", "it is e4m3fn, and the kernel takes e4m3fnuz", "flavours are different numbers");
 }
 
 TEST_CASE("bind: scalars") {
@@ -196,15 +184,13 @@ TEST_CASE("bind: rows that share a wave must lie within the reach of 32-bit offs
   const auto bind = [&](std::int64_t stride) {
     return kernel.bind(
         {{"x",
-          DeviceTensor{
-              .data = reinterpret_cast<void*>(std::uintptr_t{1} << 40), .dtype = f16, .shape = {2, 64}, .row_stride = stride}},
+          DeviceTensor{.data = reinterpret_cast<void*>(std::uintptr_t{1} << 40), .dtype = f16, .shape = {2, 64}, .row_stride = stride}},
          {"y", DeviceTensor{.data = reinterpret_cast<void*>(std::uintptr_t{1} << 41), .dtype = f16, .shape = {2, 64}}}});
   };
   const std::int64_t reach = (std::int64_t{1} << 32) / 2 / rows_per_block; // elements
   expect_user_error([&] { static_cast<void>(bind(reach)); }, "kernel narrow, argument x",
                     fmt::format("the {} rows of a workgroup must lie within 4 GiB", rows_per_block), "threads_per_row=64");
-  expect_user_error([&] { static_cast<void>(bind(reach - 8)); }, "kernel narrow, argument x", "far from every allocation",
-                    "large enough");
+  expect_user_error([&] { static_cast<void>(bind(reach - 8)); }, "kernel narrow, argument x", "far from every allocation", "large enough");
 }
 
 TEST_CASE("bind: addresses") {
@@ -246,11 +232,8 @@ TEST_CASE("bind: column slices of one wide buffer lie side by side") {
   CHECK(kernel.bind({{"x", slice(0)}, {"y", slice(256)}}).blocks() > 0);
   CHECK(kernel.bind({{"x", slice(256)}, {"y", slice(0)}}).blocks() > 0);
   for (const std::size_t column : {std::size_t{8}, std::size_t{248}, std::size_t{264}})
-    expect_user_error(
-        [&] {
-          static_cast<void>(kernel.bind({{"x", slice(0)}, {"y", slice(column)}}));
-        },
-        "kernel slices, argument y", "overlap x", "memory of its own");
+    expect_user_error([&] { static_cast<void>(kernel.bind({{"x", slice(0)}, {"y", slice(column)}})); }, "kernel slices, argument y",
+                      "overlap x", "memory of its own");
 }
 
 TEST_CASE("bind: a grid beyond HIP's 32 bits of threads, and sizes beyond any memory") {
@@ -261,16 +244,14 @@ TEST_CASE("bind: a grid beyond HIP's 32 bits of threads, and sizes beyond any me
     const auto tensor = [](std::uintptr_t address, const std::vector<std::int64_t>& sizes) {
       return DeviceTensor{.data = reinterpret_cast<void*>(address), .dtype = u8, .shape = sizes};
     };
-    const std::vector<Argument> arguments{{"x", tensor(std::uintptr_t{1} << 40, in)},
-                                          {"y", tensor(std::uintptr_t{1} << 50, out)}};
+    const std::vector<Argument> arguments{{"x", tensor(std::uintptr_t{1} << 40, in)}, {"y", tensor(std::uintptr_t{1} << 50, out)}};
     static_cast<void>(device.load(compiled(spec)).bind(arguments));
   };
   const KernelSpec rows = KernelSpec("rows").output("y", u8, row_max(input("x", u8, {dynamic("a"), 256})));
   expect_user_error([&] { bind(rows, {1 << 30, 256}, {1 << 30, 1}); }, "kernel rows", "workgroups of", "split the tensors");
   const KernelSpec flat = KernelSpec("planes").output("y", u8, input("x", u8, shape) + 1.0);
   const std::int64_t much = std::int64_t{1} << 30;
-  CHECK_THROWS_WITH_AS(bind(flat, {much, much, 256}, {much, much, 256}), doctest::Contains("do not fit a 63-bit number"),
-                       UserError);
+  CHECK_THROWS_WITH_AS(bind(flat, {much, much, 256}, {much, much, 256}), doctest::Contains("do not fit a 63-bit number"), UserError);
   CHECK_THROWS_WITH_AS(bind(flat, {2 * much, 1, 256}, {2 * much, 1, 256}),
                        doctest::Contains("dimension 0 is 2147483648, and a is 0 to 2147483647"), UserError);
 }

@@ -24,13 +24,12 @@ struct Machine {
     std::ofstream(to) << text;
   }
   DoctorLine line(std::string_view subject) const {
-    const std::vector<DoctorLine> lines =
-        examine({.root = scratch.path,
-                 .variables = [this](std::string_view name) -> std::optional<std::string> {
-                   const auto found = variables.find(name);
-                   return found == variables.end() ? std::nullopt : std::optional(found->second);
-                 },
-                 .environment = environment});
+    const std::vector<DoctorLine> lines = examine({.root = scratch.path,
+                                                   .variables = [this](std::string_view name) -> std::optional<std::string> {
+                                                     const auto found = variables.find(name);
+                                                     return found == variables.end() ? std::nullopt : std::optional(found->second);
+                                                   },
+                                                   .environment = environment});
     const auto found = std::ranges::find(lines, subject, &DoctorLine::subject);
     REQUIRE(found != lines.end());
     CHECK(!found->why.empty());
@@ -101,8 +100,7 @@ TEST_CASE("doctor: settings of the run time") {
   m.expect("HSA_NO_SCRATCH_RECLAIM", Verdict::advice, "not set", "HSA_NO_SCRATCH_RECLAIM=1");
   m.expect("AMD_LOG_LEVEL", Verdict::good, "not set");
   m.expect("GPU_MAX_HW_QUEUES", Verdict::good, "not set (4)");
-  m.variables = {
-      {"HIP_FORCE_DEV_KERNARG", "1"}, {"HSA_NO_SCRATCH_RECLAIM", "1"}, {"AMD_LOG_LEVEL", "3"}, {"GPU_MAX_HW_QUEUES", "8"}};
+  m.variables = {{"HIP_FORCE_DEV_KERNARG", "1"}, {"HSA_NO_SCRATCH_RECLAIM", "1"}, {"AMD_LOG_LEVEL", "3"}, {"GPU_MAX_HW_QUEUES", "8"}};
   m.expect("HIP_FORCE_DEV_KERNARG", Verdict::good, "1");
   m.expect("HSA_NO_SCRATCH_RECLAIM", Verdict::good, "1");
   m.expect("AMD_LOG_LEVEL", Verdict::advice, "3", "AMD_LOG_LEVEL=0");
@@ -156,8 +154,7 @@ TEST_CASE("kiln doctor: text and JSON") {
   INFO(text.err);
   CHECK(text.exit_code == 0);
   CHECK(text.out.find("good    HSA_NO_SCRATCH_RECLAIM: 1\n") != std::string::npos);
-  CHECK(text.out.find("advice  KILN_ variables: Kiln knows no KILN_TYPING_MISTAKE\n        advised: kiln env") !=
-        std::string::npos);
+  CHECK(text.out.find("advice  KILN_ variables: Kiln knows no KILN_TYPING_MISTAKE\n        advised: kiln env") != std::string::npos);
   const auto json = kiln::test::kiln("doctor --json", "KILN_HIPRTC_PATH=/nowhere.so");
   CHECK(json.exit_code == 1); // nothing can be compiled
   for (const auto& line : nlohmann::json::parse(json.out)) {

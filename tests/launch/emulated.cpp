@@ -34,8 +34,7 @@ void check(const Device& device, const KernelSpec& spec, std::int64_t size, int 
   for (const auto& [name, value] : inputs.scalars) arguments.emplace_back(name, value);
   std::map<std::string, DeviceTensor> outputs;
   for (const auto& [name, reference] : evaluate(spec, inputs)) {
-    outputs[name] =
-        memory.emplace_back(device.allocate(reference.data().size(), name)).tensor(reference.dtype(), reference.shape());
+    outputs[name] = memory.emplace_back(device.allocate(reference.data().size(), name)).tensor(reference.dtype(), reference.shape());
     arguments.emplace_back(name, outputs[name]);
   }
   const BoundKernel bound = kernel.bind(arguments);
@@ -67,8 +66,7 @@ TEST_CASE("emulated: a workspace may be the caller's") {
   device.zero(a.data(), a.bytes());
   device.zero(b.data(), b.bytes());
   device.zero(workspace.data(), workspace.bytes());
-  std::vector<Argument> arguments{
-      {"a", a.tensor(f16, {1, 512})}, {"b", b.tensor(f16, {256, 512})}, {"c", c.tensor(f16, {1, 256})}};
+  std::vector<Argument> arguments{{"a", a.tensor(f16, {1, 512})}, {"b", b.tensor(f16, {256, 512})}, {"c", c.tensor(f16, {1, 256})}};
   arguments.emplace_back("workspace", workspace.tensor(u8, {bytes}));
   kernel.bind(arguments).launch();
   CHECK(device.download(c.tensor(f16, {1, 256})).at(255) == 0.0F);
@@ -92,8 +90,7 @@ TEST_CASE("emulated: what nobody wrote is NaN, and what is read and written come
   const DeviceMemory copy = device.upload(strided);
   const Tensor back = device.download(copy.tensor(f32, {2, 3}, 4));
   for (int i = 0; i < 6; ++i) CHECK(back.at(i) == static_cast<float>(i));
-  CHECK_THROWS_WITH_AS(static_cast<void>(memory.tensor(f16, {33})), doctest::Contains("it has 66 bytes, and 64 of 64 are left"),
-                       UserError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(memory.tensor(f16, {33})), doctest::Contains("it has 66 bytes, and 64 of 64 are left"), UserError);
   CHECK_THROWS_WITH_AS(device.zero(memory.data(), 65), doctest::Contains("1 bytes past the end of m (64 bytes)"), UserError);
 }
 
@@ -188,8 +185,8 @@ TEST_CASE("emulated: threads of a program may launch and copy at once") {
 TEST_CASE("emulated: kernels of another architecture are refused") {
   const Device device = Device::emulated("gfx950");
   const Kernel kernel = compiled(norm_spec(), "gfx942");
-  expect_user_error([&] { static_cast<void>(device.load(kernel)); }, "kernel norm",
-                    "compiled for gfx942, the device is gfx950, emulated", "Jit for gfx950");
+  expect_user_error([&] { static_cast<void>(device.load(kernel)); }, "kernel norm", "compiled for gfx942, the device is gfx950, emulated",
+                    "Jit for gfx950");
 }
 
 TEST_CASE("devices by name") {
@@ -197,7 +194,6 @@ TEST_CASE("devices by name") {
   CHECK(Device::open("emulated:gfx950").is_emulated());
   CHECK(Device::open("emulated:gfx942").description() == "gfx942, emulated on the CPU");
   for (const char* wrong : {"", "hip", "hip:", "hip:-1", "hip:1x", "cuda:0"})
-    expect_user_error([&] { static_cast<void>(Device::open(wrong)); }, "device", fmt::format("\"{}\" names none", wrong),
-                      "hip:ORDINAL");
+    expect_user_error([&] { static_cast<void>(Device::open(wrong)); }, "device", fmt::format("\"{}\" names none", wrong), "hip:ORDINAL");
   CHECK_THROWS_WITH_AS(static_cast<void>(Device::open("emulated:gfx90a")), doctest::Contains("gfx90a"), UserError);
 }

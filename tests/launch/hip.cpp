@@ -14,14 +14,13 @@ using kiln::test::stub_device;
 namespace {
 
 const Kernel& twice() {
-  static const Kernel kernel =
-      compiled(KernelSpec("twice").output("y", f16, input("x", f16, {dynamic("rows"), 256}) * scalar("by")));
+  static const Kernel kernel = compiled(KernelSpec("twice").output("y", f16, input("x", f16, {dynamic("rows"), 256}) * scalar("by")));
   return kernel;
 }
 
 const Kernel& product() {
-  static const Kernel kernel = compiled(
-      KernelSpec("product").output("c", f16, matmul_nt(input("a", f16, {dynamic("m", 1, 4), 512}), input("b", f16, {256, 512}))));
+  static const Kernel kernel =
+      compiled(KernelSpec("product").output("c", f16, matmul_nt(input("a", f16, {dynamic("m", 1, 4), 512}), input("b", f16, {256, 512}))));
   return kernel;
 }
 
@@ -135,8 +134,7 @@ TEST_CASE("hip: loading, binding and launching leave the caller's current device
   bound.launch();
   CHECK(std::ranges::count(stub.calls, "hipSetDevice") == 0);
   CHECK(stub_device(2).target().arch() == "gfx950");
-  CHECK_THROWS_WITH_AS(static_cast<void>(stub_device(2).load(twice())), doctest::Contains("compiled for gfx942, the device is"),
-                       UserError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(stub_device(2).load(twice())), doctest::Contains("compiled for gfx942, the device is"), UserError);
 }
 
 TEST_CASE("hip: a kernel is loaded once a device, and unloaded with its last user") {
@@ -322,8 +320,7 @@ TEST_CASE("hip: a workspace that cannot be had is an error of bind, and the next
   const LoadedKernel kernel = device.load(product());
   for (const char* function : {"hipMalloc", "hipMemsetAsync"}) {
     stub.errors[function] = 2;
-    expect_hip_error([&] { static_cast<void>(bind_product(kernel, memory)); }, std::string(function) + " failed",
-                     "free device memory");
+    expect_hip_error([&] { static_cast<void>(bind_product(kernel, memory)); }, std::string(function) + " failed", "free device memory");
     stub.errors.clear();
   }
   CHECK(bind_product(kernel, memory).blocks() > 0);

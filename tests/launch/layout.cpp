@@ -8,8 +8,7 @@ using kiln::test::compiled;
 namespace {
 
 const Kernel& good() {
-  static const Kernel kernel =
-      compiled(KernelSpec("scaled").output("y", f16, input("x", f16, {dynamic("rows"), 256}) * scalar("by")));
+  static const Kernel kernel = compiled(KernelSpec("scaled").output("y", f16, input("x", f16, {dynamic("rows"), 256}) * scalar("by")));
   return kernel;
 }
 
@@ -66,8 +65,7 @@ void refuses_to_load(const Kernel& kernel, const std::string& fact) {
 TEST_CASE("layout: what the compiler declares is what Kiln fills, for every argument kind") {
   check_layout(good());
   const Expr a = input("a", f16, {dynamic("m", 1, 4), 512}), b = input("b", f16, {256, 512});
-  check_layout(
-      compiled(KernelSpec("product").output("c", f16, matmul_nt(a, b) * scalar("s", i32)), "gfx950")); // with a workspace
+  check_layout(compiled(KernelSpec("product").output("c", f16, matmul_nt(a, b) * scalar("s", i32)), "gfx950")); // with a workspace
   const Expr x = input("x", f16, {dynamic("rows"), 256}, Layout::strided);
   check_layout(compiled(KernelSpec("in_place").output("y", f16, x + 1.0, {.in_place_of = "x", .layout = Layout::strided})));
 }
@@ -76,10 +74,8 @@ TEST_CASE("layout: an argument block that no kernel of Kiln has is refused, thou
   refuses_to_load(forged("\xa5.size\x08", "\xa5.size\x7f", [](CachedKernel& k) { k.arguments[0].size = 127; }), "127 bytes");
   refuses_to_load(forged("\xa7.offset\x08", std::string_view("\xa7.offset\x00", 9), [](CachedKernel& k) { k.arguments[1].offset = 0; }),
                   "argument 1 is y");
-  refuses_to_load(forged("\xa7.offset\x08", "\xa7.offset\x0c", [](CachedKernel& k) { k.arguments[1].offset = 12; }),
-                  "no multiple of 8");
-  refuses_to_load(forged("\xa7.offset\x10", "\xa7.offset\x7c", [](CachedKernel& k) { k.arguments[2].offset = 124; }),
-                  "kernarg segment");
+  refuses_to_load(forged("\xa7.offset\x08", "\xa7.offset\x0c", [](CachedKernel& k) { k.arguments[1].offset = 12; }), "no multiple of 8");
+  refuses_to_load(forged("\xa7.offset\x10", "\xa7.offset\x7c", [](CachedKernel& k) { k.arguments[2].offset = 124; }), "kernarg segment");
 }
 
 TEST_CASE("layout: a launch that no kernel of Kiln has is refused") {

@@ -29,8 +29,7 @@ inline HipStub& fresh_stub() {
 inline Device stub_device(int ordinal = 0) { return Device::hip(ordinal, KILN_HIP_STUB); }
 
 // As Jit gives it, with no cache and no worker.
-inline Kernel compiled(const KernelSpec& spec, const std::string& arch = "gfx942",
-                       const std::vector<std::string>& overrides = {}) {
+inline Kernel compiled(const KernelSpec& spec, const std::string& arch = "gfx942", const std::vector<std::string>& overrides = {}) {
   CompileOptions options;
   options.environment = process_environment();
   const Target gpu = target(arch);

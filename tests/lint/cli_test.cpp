@@ -140,8 +140,7 @@ TEST_CASE("a comment in the source suppresses; on its line, on the line before, 
     const Result r = isa_lint({folder.write("loop.s", source), "--rule", "all", "--severity", "info", "--format", "json"});
     std::size_t count = 0;
     const json report = json::parse(r.out);
-    for (const json& f : report["kernels"][0]["findings"])
-      count += has(f["instruction"].get<std::string>(), "global_load_dword ");
+    for (const json& f : report["kernels"][0]["findings"]) count += has(f["instruction"].get<std::string>(), "global_load_dword ");
     return count;
   };
   REQUIRE(findings_on_line(text) > 0);
@@ -306,9 +305,8 @@ TEST_CASE("diff: nothing, worse, better, thresholds, kernels that came and went"
   CHECK(has(better.out, "went: SPL001 error"));
   CHECK(isa_lint({"diff", before, after, "--only", "SPL002", "--threshold", "scratch_bytes=off,global_width=off"}).exit_code ==
         1); // other_hot_instructions
-  CHECK(
-      isa_lint({"diff", before, after, "--only", "SPL002", "--threshold", "scratch_bytes=off,other_hot_instructions=1000"}).exit_code ==
-      0);
+  CHECK(isa_lint({"diff", before, after, "--only", "SPL002", "--threshold", "scratch_bytes=off,other_hot_instructions=1000"}).exit_code ==
+        0);
   const Result renamed =
       isa_lint({"diff", folder.at("old"), folder.write("other/k.s", plain_text("gfx942", "second", "  s_nop 0\n")), "--json"});
   CHECK(renamed.exit_code == 0);
@@ -363,21 +361,25 @@ TEST_CASE("settings that match nothing are warned about, those that match are no
   const Folder folder;
   folder.write("k.s", scratch_text());
   folder.write("expect.yaml", "kernels:\n  - {kernel: 'k', max_vgprs: 512}\n  - {kernel: 'gone_*', max_vgprs: 512}\n");
-  folder.write(".isa_lint.yaml", "expect: expect.yaml\nsuppress:\n  - {rule: spl001, reason: known}\n  - {rule: MEM, kernel: nobody, reason: old}\n");
+  folder.write(".isa_lint.yaml",
+               "expect: expect.yaml\nsuppress:\n  - {rule: spl001, reason: known}\n  - {rule: MEM, kernel: nobody, reason: old}\n");
   const Result r = isa_lint({folder.path.string()});
   CHECK(has(r.err, "warning: a suppression matched nothing: rule MEM, kernel nobody, arch *, file *\n"));
   CHECK(has(r.err, "warning: expectations for kernel 'gone_*', arch '*' matched none of 1 kernel\n"));
   CHECK_FALSE(has(r.err, "rule spl001"));
   CHECK_FALSE(has(r.err, "kernel 'k'"));
   CHECK_FALSE(has(isa_lint({folder.path.string(), "--kernel", "k"}).err, "warning")); // which cannot know
-  check_refused({folder.write("other/k.s", scratch_text()), "--settings", folder.write("bad.yaml", "suppress:\n  - {rule: XYZ, reason: r}\n")},
-                "'XYZ' names none of the ");
+  check_refused(
+      {folder.write("other/k.s", scratch_text()), "--settings", folder.write("bad.yaml", "suppress:\n  - {rule: XYZ, reason: r}\n")},
+      "'XYZ' names none of the ");
 }
 
 TEST_CASE("standard input, host programs and other architectures in folders") {
   const Folder folder;
   const std::string object = folder.write("k.co", plain_object("gfx942"));
-  const auto piped = [&](const std::string& command) { return std::system((command + " > " + folder.at("out") + " 2> " + folder.at("err")).c_str()); };
+  const auto piped = [&](const std::string& command) {
+    return std::system((command + " > " + folder.at("out") + " 2> " + folder.at("err")).c_str());
+  };
   CHECK(WEXITSTATUS(piped(std::string(ISA_LINT) + " - --no-settings < " + object)) == 1);
   CHECK(has(contents(folder.at("out")), "in 1 kernel of 1 file"));
   CHECK(has(contents(folder.at("out")), "gfx942, standard input"));
@@ -398,8 +400,8 @@ TEST_CASE("diff compares what is done: float4 instead of float is no regression"
   const Folder folder;
   const auto loop = [](const std::string& load, const std::string& more) {
     return plain_text("gfx942", "k",
-                      "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\nagain:\n  " + load + " v[4:7], v0, s[4:5]\n  s_waitcnt vmcnt(0)\n" + more +
-                          "  s_sub_u32 s6, s6, 1\n  s_cbranch_scc0 again\n");
+                      "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\nagain:\n  " + load +
+                          " v[4:7], v0, s[4:5]\n  s_waitcnt vmcnt(0)\n" + more + "  s_sub_u32 s6, s6, 1\n  s_cbranch_scc0 again\n");
   };
   std::string adds;
   for (int i = 0; i < 4; ++i) adds += "  v_add_f32_e32 v8, v8, v" + std::to_string(4 + i) + "\n";

@@ -72,10 +72,8 @@ Bytes compressed(std::span<const std::uint8_t> content, int version, Compression
   append(result, static_cast<std::uint16_t>(version));
   append(result, static_cast<std::uint16_t>(method));
   const auto number = [&](std::uint64_t value) {
-    if (version == 3)
-      append(result, value);
-    else
-      append(result, static_cast<std::uint32_t>(value));
+    if (version == 3) append(result, value);
+    else append(result, static_cast<std::uint32_t>(value));
   };
   if (version > 1) number(header + body.size());
   number(content.size());

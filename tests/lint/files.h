@@ -1,7 +1,7 @@
 // Files for the tests of isa_lint, written here: bundles of every kind, host programs, folders.
 #pragma once
-#include "isa_checks/object/elf_image.h"
 #include "isa_checks/input/byte_source.h"
+#include "isa_checks/object/elf_image.h"
 #include <filesystem>
 #include <span>
 #include <string>

@@ -85,8 +85,7 @@ TEST_CASE("sarif: the whole schema, where a copy is given") {
   if (!schema) return;
   const Folder folder;
   folder.write("report.sarif", isa_lint(arguments(folder, "sarif")).out);
-  const std::string script =
-      "import json,sys,jsonschema; jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
+  const std::string script = "import json,sys,jsonschema; jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
   const std::string command = "python3 -c '" + script + "' '" + folder.at("report.sarif") + "' '" + schema + "'";
   CHECK(std::system(command.c_str()) == 0);
 }

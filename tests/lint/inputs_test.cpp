@@ -1,8 +1,8 @@
 // Every kind of input, down to the code objects in it, and what is said of those that cannot be read.
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/input/host_image.h"
 #include "isa_checks/input/inputs.h"
 #include "isa_checks/input/offload_bundle.h"
+#include "isa_checks/object/code_object.h"
 #include "tests/lint/files.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -89,10 +89,8 @@ TEST_CASE("bundles in a row, of mixed kinds, each is found and named") {
 
 TEST_CASE("host programs: the section .hip_fatbin, and what .hipFatBinSegment points at") {
   const Bytes row = in_a_row({bundle(three_architectures()), compressed(bundle(three_architectures()), 2, Compression::zstd)});
-  for (const auto& [section, wrapper, relocated] : {std::tuple{".hip_fatbin", false, false},
-                                                    {".hip_fatbin", true, true},
-                                                    {".rodata", true, false},
-                                                    {".rodata", true, true}}) {
+  for (const auto& [section, wrapper, relocated] :
+       {std::tuple{".hip_fatbin", false, false}, {".hip_fatbin", true, true}, {".rodata", true, false}, {".rodata", true, true}}) {
     CAPTURE(section);
     CAPTURE(relocated);
     const Seen seen = look(host_file({{section, row}, {".text", Bytes(64, 0x90)}}, wrapper, relocated));
@@ -115,8 +113,7 @@ TEST_CASE("assembly text names its target, or the caller does") {
   const Seen nameless = look(bytes(text));
   REQUIRE(nameless.errors.size() == 1);
   CHECK(nameless.errors[0].find("has no .amdgcn_target; say what it is for with --arch") != std::string::npos);
-  CHECK(look(bytes(plain_text("gfx942")), {.archs = {"gfx950"}, .assembly_arch = {}}).skipped ==
-        std::map<std::string, int>{{"gfx942", 1}});
+  CHECK(look(bytes(plain_text("gfx942")), {.archs = {"gfx950"}, .assembly_arch = {}}).skipped == std::map<std::string, int>{{"gfx942", 1}});
 }
 
 TEST_CASE("assembly text for a target with features keeps them") {
@@ -215,8 +212,7 @@ TEST_CASE("folders: what looks like input, sorted; nothing is an error") {
   folder.write("a.co", plain_object("gfx950"));
   folder.write("notes.txt", std::string("hello"));
   folder.write("z.s", plain_text("gfx942"));
-  CHECK(expand_paths({folder.path.string()}) ==
-        std::vector<std::string>{folder.at("a.co"), folder.at("b/two.hsaco"), folder.at("z.s")});
+  CHECK(expand_paths({folder.path.string()}) == std::vector<std::string>{folder.at("a.co"), folder.at("b/two.hsaco"), folder.at("z.s")});
   const Folder empty;
   CHECK_THROWS_WITH_AS(expand_paths({empty.path.string()}), doctest::Contains("holds no file with device code"), Error);
   CHECK_THROWS_WITH_AS(expand_paths({folder.at("missing")}), doctest::Contains("there is no such file or folder"), Error);

@@ -46,8 +46,8 @@ TEST_CASE("matrix products of the catalogue") {
 
 TEST_CASE("131072 columns") {
   for (const char* name : {"add_rmsnorm_quant", "softmax", "layernorm"}) {
-    const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = 131072, .dtype = f16, .fp8 = e4m3fnuz}),
-                                             target("gfx942"), 1, {.rows = 1});
+    const auto wrong =
+        testing::check_kernel(catalog_spec(name, {.cols = 131072, .dtype = f16, .fp8 = e4m3fnuz}), target("gfx942"), 1, {.rows = 1});
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }
 }
@@ -69,8 +69,7 @@ TEST_CASE("other shapes of the same work") {
   using Settings = std::vector<std::string>;
   for (const Settings& settings :
        {Settings{"threads_per_row=64", "rows_per_block=1", "ahead=3"}, Settings{"threads_per_row=512", "ahead=1"},
-        Settings{"vec=4", "ahead=2"}, Settings{"vec=2", "threads_per_row=1024", "ahead=1"},
-        Settings{"vec=1", "threads_per_row=1024"}}) {
+        Settings{"vec=4", "ahead=2"}, Settings{"vec=2", "threads_per_row=1024", "ahead=1"}, Settings{"vec=1", "threads_per_row=1024"}}) {
     const auto wrong = testing::check_kernel(spec, target("gfx942"), 3, {.rows = 5, .settings = settings});
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }
@@ -87,8 +86,7 @@ TEST_CASE("every operation rounded to every type") {
     for (const Op op : pointwise_ops()) {
       if (info(op).kind != OpKind::pointwise) continue;
       const Expr operands[] = {positive, bounded, positive};
-      spec.output(fmt::format("out{}", index++), type,
-                  pointwise(op, std::span(operands, static_cast<std::size_t>(info(op).arity))));
+      spec.output(fmt::format("out{}", index++), type, pointwise(op, std::span(operands, static_cast<std::size_t>(info(op).arity))));
     }
     const auto wrong = testing::check_kernel(spec, to, 4, {.rows = 3});
     CHECK_MESSAGE(!wrong, wrong.value_or(""));

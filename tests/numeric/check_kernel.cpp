@@ -15,8 +15,7 @@ std::string disagreement_if_asked(const CodeObject& kernel, const exec::ExecResu
   return first_disagreement(isa::load_code_object(kernel.bytes, kernel.name), kernel.name, run).value_or("");
 }
 
-std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed,
-                                        const CheckOptions& options) {
+std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options) {
   CompileOptions compile;
   compile.environment = process_environment();
   compile.warnings_as_errors = true;
@@ -29,7 +28,8 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
   if (!done.result.defects.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.defects.front()), where);
   if (!done.result.completed) return "did not complete: " + where;
-  if (const std::string wrong = disagreement_if_asked(built.object, done.result); !wrong.empty()) return fmt::format("{}\n{}", wrong, where);
+  if (const std::string wrong = disagreement_if_asked(built.object, done.result); !wrong.empty())
+    return fmt::format("{}\n{}", wrong, where);
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", to_text(*mismatch), where);
   return {};

@@ -1,8 +1,8 @@
 // check_kernel: builds a spec, executes its code object on the CPU and compares every output with the reference.
 #pragma once
+#include "gen/plan/target.h"
 #include "gen/reference/random_spec.h"
 #include "gen/spec/spec.h"
-#include "gen/plan/target.h"
 #include "isa_checks/exec/run/execute.h"
 #include "runtime/compile/compile.h"
 #include <cstdint>
@@ -19,8 +19,7 @@ struct CheckOptions {
 };
 
 // What is wrong, with the spec's text; nothing when all is right.
-std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed,
-                                        const CheckOptions& options = {});
+std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options = {});
 
 // KILN_LINT_ALL is set: every kernel that is executed is measured, and compared with the static analyses.
 bool compares_everything();

@@ -1,7 +1,7 @@
 // Skinny GEMMs, executed: every method and type, awkward m, n and k, epilogues, interleavings.
 #include "gen/error.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random.h"
+#include "gen/spec/math.h"
 #include "isa_checks/object/code_object.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
@@ -22,7 +22,8 @@ struct Types {
 // The types that `to` multiplies.
 std::vector<Types> types_of(const Target& to) {
   const DType e4 = to.fp8_e4m3(), e5 = to.fp8_e5m2();
-  return {{e4, e4}, {e4, e5}, {e5, e4}, {e5, e5}, {f16, f16}, {bf16, bf16}, {i8, i8}, {f16, e4}, {f16, e5}, {f16, i8}, {bf16, e4}, {bf16, i8}};
+  return {{e4, e4}, {e4, e5},  {e5, e4},  {e5, e5},  {f16, f16}, {bf16, bf16},
+          {i8, i8}, {f16, e4}, {f16, e5}, {f16, i8}, {bf16, e4}, {bf16, i8}};
 }
 
 KernelSpec plain(Types t, std::int64_t most, std::int64_t n, std::int64_t k) {
@@ -85,7 +86,8 @@ TEST_CASE("epilogues of products") {
     const Expr product = matmul_nt(a, b) * input("a_scale", f32, {m, 1}) * input("b_scale", f32, {n});
     const Expr residual = input("residual", f16, {m, n}, Layout::strided);
     KernelSpec residual_add("gemm_residual");
-    residual_add.output("c", f16, silu(product + input("bias", f16, {n})) + residual, {.in_place_of = "residual", .layout = Layout::strided})
+    residual_add
+        .output("c", f16, silu(product + input("bias", f16, {n})) + residual, {.in_place_of = "residual", .layout = Layout::strided})
         .output("q", fp8, product * scalar("inverse"));
     check(residual_add, to, 21, 11);
 
@@ -156,9 +158,10 @@ TEST_CASE("weights of more than 4 GiB") {
     put("m", static_cast<std::uint64_t>(m));
     const isa::CodeObject file = isa::load_code_object(built.object.bytes, built.object.name);
     const auto last = static_cast<std::uint32_t>(c.workgroups) - 1; // in order of steps too: of the last XCD
-    const exec::ExecResult run = exec::execute(
-        file, built.object.name,
-        {.workgroups = {1, 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(c.threads()), 1, 1}, .first = {last, 0, 0}}, arguments, memory, {.threads = 1, .measure = false});
+    const exec::ExecResult run =
+        exec::execute(file, built.object.name,
+                      {.workgroups = {1, 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(c.threads()), 1, 1}, .first = {last, 0, 0}},
+                      arguments, memory, {.threads = 1, .measure = false});
     CHECK_MESSAGE(run.defects.empty(), (run.defects.empty() ? "" : exec::to_text(run.defects.front())));
     REQUIRE(run.completed);
     const auto number = [&](std::uint64_t address, std::int64_t index) {

@@ -36,8 +36,7 @@ BuiltKernel built(const KernelSpec& spec, const Target& to, const Settings& sett
 }
 
 // The findings of a kernel whose text, headers included, has `from` replaced by `to_text`.
-std::vector<exec::Defect> findings_after(const KernelSpec& spec, const Target& to, const std::string& from,
-                                          const std::string& to_text) {
+std::vector<exec::Defect> findings_after(const KernelSpec& spec, const Target& to, const std::string& from, const std::string& to_text) {
   BuiltKernel kernel = built(spec, to, {"method=producers", "workgroups=2"});
   KernelSource source = kernel.source;
   source.text = self_contained(source);
@@ -51,8 +50,7 @@ std::vector<exec::Defect> findings_after(const KernelSpec& spec, const Target& t
   const Inputs inputs = random_inputs(spec, 3, {.dynamic_size = 8});
   std::vector<exec::Defect> found;
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
-    for (const exec::Defect& f : emulate(spec, source, object, inputs, {.seed = seed, .measure = false}).result.defects)
-      found.push_back(f);
+    for (const exec::Defect& f : emulate(spec, source, object, inputs, {.seed = seed, .measure = false}).result.defects) found.push_back(f);
   return found;
 }
 
@@ -88,8 +86,7 @@ TEST_CASE("producers: workgroups that have parts of several tiles, and other num
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 8, 96, 1552);
     check(spec, to, 5, 8, {"workgroups=3", "tile_n=32"});
     check(spec, to, 6, 7, {"workgroups=7", "tile_n=16", "waves=3", "b_producers=1", "a_producers=1", "ring=2", "slots=2"});
-    check(spec, to, 7, 5,
-          {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "ring=2", "slots=11", "loads=1"});
+    check(spec, to, 7, 5, {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "ring=2", "slots=11", "loads=1"});
     check(spec, to, 8, 8, {"workgroups=1", "ring=1", "direct=0", "slots=4"}); // registers on both
     check(spec, to, 9, 8, {"workgroups=5", "tile_n=16", "ring=2", "loads=4", "atomics=1"});
   }
@@ -114,7 +111,8 @@ TEST_CASE("producers: twenty interleavings give the same bits") {
     const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
     std::optional<Outputs> first;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      const EmulatedRun done = emulate(spec, kernel.source, kernel.object, inputs, {.seed = seed, .measure = testing::compares_everything()});
+      const EmulatedRun done =
+          emulate(spec, kernel.source, kernel.object, inputs, {.seed = seed, .measure = testing::compares_everything()});
       REQUIRE(done.result.completed);
       CHECK(testing::disagreement_if_asked(kernel.object, done.result) == "");
       CHECK_MESSAGE(done.result.defects.empty(), exec::to_text(done.result.defects.front()));
@@ -131,10 +129,9 @@ TEST_CASE("producers: waves that do not wait for one another race") {
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 8, 64, 8192);
     CHECK(findings_after(spec, to, "", "").empty());
     // The reader gives a slot back before it has read it.
-    CHECK(
-        has(findings_after(spec, to, "GemmSlot<multiplied, A, B> slot;",
-                           "GemmSlot<multiplied, A, B> slot; platform::raise_flag<false>(&memory.free[at_.slot], at_.turn + 1);"),
-            exec::DefectKind::lds_race));
+    CHECK(has(findings_after(spec, to, "GemmSlot<multiplied, A, B> slot;",
+                             "GemmSlot<multiplied, A, B> slot; platform::raise_flag<false>(&memory.free[at_.slot], at_.turn + 1);"),
+              exec::DefectKind::lds_race));
     // The reader does not wait for B.
     CHECK(has(findings_after(spec, to, "Slots::await(memory.b[at_.slot], at_.turn + 1);", ""), exec::DefectKind::lds_race));
     if (to.has_wide_lds_dma()) // a slot is declared full while its loads are in flight
@@ -147,15 +144,13 @@ TEST_CASE("producers: bad settings say what to do") {
   const KernelSpec spec = plain(old.fp8(), old.fp8(), 8, 64, 1024);
   CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "direct=1"}), doctest::Contains("use direct=0"), UserError);
   CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "slots=40"}), doctest::Contains("65536"), UserError);
-  CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "a_producers=0"}), doctest::Contains("needs waves that load A"),
-                       UserError);
+  CHECK_THROWS_WITH_AS(built(spec, old, {"method=producers", "a_producers=0"}), doctest::Contains("needs waves that load A"), UserError);
   CHECK_THROWS_WITH_AS(built(spec, old, {"slots=4"}), doctest::Contains("only method producers"), UserError);
   const Expr x = input("x", f16, {dynamic("m", 1, 8), 1024});
   const Expr rows = input("a", old.fp8(), {dynamic("m", 1, 8), 1024}), weights = input("b", old.fp8(), {64, 1024});
   const Expr shuffled = input("b", old.fp8(), {64, 1024}, Layout::preshuffled);
   const Expr w4 = matmul_nt_w4(x, input("w", u8, {64, 512}), input("scale", f16, {64, 8}), input("zero", u8, {64, 8}), 128);
-  const Expr scaled =
-      matmul_nt_scaled(rows, weights, input("a_scale", f32, {dynamic("m", 1, 8), 8}), input("b_scale", f32, {1, 8}));
+  const Expr scaled = matmul_nt_scaled(rows, weights, input("a_scale", f32, {dynamic("m", 1, 8), 8}), input("b_scale", f32, {1, 8}));
   for (const Expr& product : {w4, scaled, matmul_nt(rows, shuffled)})
     CHECK_THROWS_WITH_AS(built(KernelSpec("gemm").output("c", f32, product), old, {"method=producers"}),
                          doctest::Contains("without scales of groups and not preshuffled"), UserError);

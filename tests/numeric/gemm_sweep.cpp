@@ -3,9 +3,9 @@
 // reference, and must give the same bits each time. The usual run takes a few points, spread over all; KILN_SWEEP_FIRST (0) and
 // KILN_SWEEP_COUNT choose, and a count over the number of points takes all: about 10 minutes on one core.
 #include "gen/error.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/fuzz/seeds.h"
@@ -62,8 +62,7 @@ bool takes(GemmMethod method, const Types& types, std::int64_t m) {
   return method != GemmMethod::producers || types.weights == Weights::plain;
 }
 
-constexpr GemmMethod methods[] = {GemmMethod::matrix, GemmMethod::matrix32, GemmMethod::sparse, GemmMethod::dot,
-                                  GemmMethod::producers};
+constexpr GemmMethod methods[] = {GemmMethod::matrix, GemmMethod::matrix32, GemmMethod::sparse, GemmMethod::dot, GemmMethod::producers};
 
 std::vector<Point> all_points() {
   std::vector<Point> points;
@@ -83,8 +82,7 @@ std::vector<Point> all_points() {
 
 KernelSpec spec_of(const Types& types, const Dim& m, std::int64_t n, std::int64_t k, Layout layout) {
   const Expr a = input("a", types.a, {m, k});
-  if (types.weights == Weights::plain)
-    return KernelSpec("gemm").output("c", f32, matmul_nt(a, input("b", types.b, {n, k}, layout)));
+  if (types.weights == Weights::plain) return KernelSpec("gemm").output("c", f32, matmul_nt(a, input("b", types.b, {n, k}, layout)));
   if (types.weights == Weights::block_scaled) {
     const std::int64_t groups = group_count(k, scale_block);
     return KernelSpec("gemm_block_scaled")
@@ -94,9 +92,9 @@ KernelSpec spec_of(const Types& types, const Dim& m, std::int64_t n, std::int64_
   }
   const std::int64_t group = 64, groups = group_count(k, group);
   return KernelSpec("gemm_w4a16")
-      .output("c", f32,
-              matmul_nt_w4(a, input("b", u8, {n, k / 2}, layout), input("scale", types.a, {n, groups}),
-                           input("zero", u8, {n, groups}), group));
+      .output(
+          "c", f32,
+          matmul_nt_w4(a, input("b", u8, {n, k / 2}, layout), input("scale", types.a, {n, groups}), input("zero", u8, {n, groups}), group));
 }
 
 // A point's spec and what it is built and run with; the rest of the choice is drawn from the point's number.
@@ -123,8 +121,8 @@ Case case_of(const Point& p, std::uint64_t number) {
   if (!p.columns && random.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps
     const Plan plan = make_plan(result.spec, p.to);
     const Schedule chosen = with_overrides(candidates(plan, p.to).front(), result.settings, plan, p.to);
-    result.settings.push_back(
-        fmt::format("workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), std::get<SkinnyGemmConfig>(chosen.config).steps())));
+    result.settings.push_back(fmt::format(
+        "workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), std::get<SkinnyGemmConfig>(chosen.config).steps())));
   }
   return result;
 }

@@ -22,15 +22,13 @@ Expr matrix(const char* name, DType type, Shape shape, bool preshuffled = false)
 }
 
 KernelSpec plain(DType a_type, DType b_type, std::int64_t most, std::int64_t n, std::int64_t k, bool preshuffled = false) {
-  return KernelSpec("gemm").output("c", f32,
-                                   matmul_nt(matrix("a", a_type, {rows_to(most), k}), matrix("b", b_type, {n, k}, preshuffled)));
+  return KernelSpec("gemm").output("c", f32, matmul_nt(matrix("a", a_type, {rows_to(most), k}), matrix("b", b_type, {n, k}, preshuffled)));
 }
 
 Expr scaled(DType a_type, DType b_type, std::int64_t most, std::int64_t n, std::int64_t k, bool preshuffled = false) {
   const std::int64_t groups = group_count(k, scale_block);
   return matmul_nt_scaled(matrix("a", a_type, {rows_to(most), k}), matrix("b", b_type, {n, k}, preshuffled),
-                          matrix("a_scale", f32, {rows_to(most), groups}),
-                          matrix("b_scale", f32, {group_count(n, scale_block), groups}));
+                          matrix("a_scale", f32, {rows_to(most), groups}), matrix("b_scale", f32, {group_count(n, scale_block), groups}));
 }
 KernelSpec block_scaled(DType a_type, DType b_type, std::int64_t most, std::int64_t n, std::int64_t k, bool preshuffled = false) {
   return KernelSpec("scaled").output("c", f32, scaled(a_type, b_type, most, n, k, preshuffled));
@@ -129,7 +127,8 @@ TEST_CASE("weights of 4 bits: scales of four groups a load") {
     check(packed(f16, 8, 20, 512, 128), to, ++seed, 8, {"tile_n=16", "loads=2", "ring=2", "waves=1"}); // no more than one load a row
     check(packed(f16, 8, 48, 1408, 64), to, ++seed, 8, {"method=sparse", "ring=3"});
     check(packed(f16, 3, 48, 1408, 128, true), to, ++seed, 3, {"method=dot", "tile_n=16", "ring=2"});
-    for (const std::int64_t group : {32, 64}) check(packed(f16, 40, 64, 704, group), to, ++seed, 37, {"method=matrix32", "tile_n=32", "ring=2"});
+    for (const std::int64_t group : {32, 64})
+      check(packed(f16, 40, 64, 704, group), to, ++seed, 37, {"method=matrix32", "tile_n=32", "ring=2"});
     const Expr both = packed(f16, 8, 96, 1408, 128).outputs()[0].value;
     check(KernelSpec("pair").output("c", f16, columns(both, 0, 45) * columns(both, 51, 45)), to, ++seed, 7);
   }
@@ -191,7 +190,8 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   std::vector<std::vector<std::uint32_t>> results;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const EmulatedRun done = emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()}, 3);
+    const EmulatedRun done =
+        emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()}, 3);
     CHECK(done.result.defects.empty());
     CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
     CHECK(done.result.completed);
@@ -199,7 +199,8 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
     CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : ""));
     REQUIRE(done.workspace.size() == static_cast<std::size_t>(built.source.workspace_bytes));
     const std::span workspace(done.workspace);
-    CHECK(std::ranges::all_of(workspace.first(zeros_needed(std::get<SkinnyGemmConfig>(built.schedule.config))), [](std::byte b) { return b == std::byte{0}; }));
+    CHECK(std::ranges::all_of(workspace.first(zeros_needed(std::get<SkinnyGemmConfig>(built.schedule.config))),
+                              [](std::byte b) { return b == std::byte{0}; }));
     results.emplace_back();
     const Tensor& c = done.outputs.at("c");
     for (std::int64_t i = 0; i < c.size(); ++i) results.back().push_back(c.bits(i));

@@ -1,8 +1,8 @@
 // What is said of a kernel without running it, against the executor: LDS bank passes wherever the static side knows the
 // addresses, and before every s_waitcnt the operations outstanding and the bytes of loads in flight.
 #include "gen/catalog/catalog.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/math.h"
 #include "isa_checks/analysis/kernel_analysis.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
@@ -21,15 +21,13 @@ struct Compared {
   testing::WaitAgreement outstanding;
 };
 
-void compare_waits(const isa::KernelAnalysis& k, const exec::InstructionProfile& ran, std::size_t index, bool full,
-                   Compared& compared) {
+void compare_waits(const isa::KernelAnalysis& k, const exec::InstructionProfile& ran, std::size_t index, bool full, Compared& compared) {
   for (const isa::WaitPoint& p : k.waits.points) {
     if (p.instruction != index || p.counter != isa::WaitCounter::vmcnt || ran.counters.executed == 0) continue;
     ++compared.waits;
     CHECK_MESSAGE(ran.counters.in_flight_peak <= p.most_bytes, fmt::format("{:#x} {}", ran.address, ran.text));
     if (!full) continue;
-    CHECK_MESSAGE(ran.counters.in_flight >= p.least_bytes * ran.counters.executed,
-                  fmt::format("{:#x} {}", ran.address, ran.text));
+    CHECK_MESSAGE(ran.counters.in_flight >= p.least_bytes * ran.counters.executed, fmt::format("{:#x} {}", ran.address, ran.text));
     if (p.least_bytes != p.most_bytes) continue;
     ++compared.exact_waits;
     CHECK_MESSAGE(ran.counters.in_flight == p.most_bytes * ran.counters.executed, fmt::format("{:#x} {}", ran.address, ran.text));
@@ -72,9 +70,8 @@ KernelSpec product(DType a_type, DType b_type, std::int64_t most, std::int64_t n
 }
 
 void report(const Compared& compared) {
-  MESSAGE(fmt::format(
-      "compared {} LDS instructions; bytes at {} waits, of which {} exactly; operations at {} waits, of which {} exactly",
-      compared.banks, compared.waits, compared.exact_waits, compared.outstanding.compared, compared.outstanding.exact));
+  MESSAGE(fmt::format("compared {} LDS instructions; bytes at {} waits, of which {} exactly; operations at {} waits, of which {} exactly",
+                      compared.banks, compared.waits, compared.exact_waits, compared.outstanding.compared, compared.outstanding.exact));
 }
 
 } // namespace
@@ -122,8 +119,7 @@ TEST_CASE("banks and waits of every method of a product are what the executor co
     compare(product(i8, i8, 64, 77, 272), to, 50, false, compared);
     compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared,
             {"method=producers", "workgroups=5", "tile_n=16", "ring=2", "loads=4", "atomics=1"});
-    compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared,
-            {"method=producers", "workgroups=1", "ring=1", "direct=0", "slots=4"});
+    compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared, {"method=producers", "workgroups=1", "ring=1", "direct=0", "slots=4"});
   }
   report(compared);
   CHECK(compared.outstanding.compared > 100);

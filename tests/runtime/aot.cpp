@@ -1,8 +1,8 @@
 // kiln aot: manifests, resuming, shards, reproducible layers that a Jit mounts, and the scripts for ninja and Slurm.
-#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/aot/aot.h"
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/jit/jit.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
@@ -93,8 +93,7 @@ TEST_CASE("what is wrong with a manifest is said with the line") {
   CHECK(message(R"({"catalog": "softmax", "cols": []})").find("empty list") != std::string::npos);
   CHECK(message(R"({"catalog": "softmax", "cols": {"from": 1, "to": 9}})").find("step") != std::string::npos);
   CHECK(message(R"({"catalog": "softmax", "cols": {"from": 1, "to": 9, "stepp": 1}})").find("stepp") != std::string::npos);
-  CHECK(message(R"({"catalog": "softmax", "cols": {"from": 1, "to": 2000000000, "step": 1}})").find("100000") !=
-        std::string::npos);
+  CHECK(message(R"({"catalog": "softmax", "cols": {"from": 1, "to": 2000000000, "step": 1}})").find("100000") != std::string::npos);
   CHECK(message(R"({"catalog": "softmax", "dtype": "f17"})").find("no type") != std::string::npos);
   CHECK(message(R"({"catalog": "softmax", "arch": "gfx1100"})") == "nothing was thrown"); // not asked for
   CHECK(message(R"({"spec": "kernel k $n"})").find("add \"n\"") != std::string::npos);
@@ -105,13 +104,18 @@ TEST_CASE("what is wrong with a manifest is said with the line") {
 
 TEST_CASE("a line that was cut off while it was written is skipped, not a reason to refuse the file") {
   const std::string whole = R"({"spec":"kernel k\ninput x: f16[4, 64]\noutput y: f16[4, 64] = x\n","arch":["gfx942"]})";
-  CHECK(parsed(whole + "\n" + whole.substr(0, 30)).size() == 1);              // the last one
-  CHECK(parsed(whole.substr(0, 30) + "\n" + whole + "\n").size() == 1);       // another process went on after it
-  CHECK(parsed(whole + "\n" + R"({"catalog": "rmsnorm", "co)").size() == 1);  // the end of any file
-  CHECK(parsed(whole).size() == 1);                                           // whole, without a line break
+  CHECK(parsed(whole + "\n" + whole.substr(0, 30)).size() == 1);             // the last one
+  CHECK(parsed(whole.substr(0, 30) + "\n" + whole + "\n").size() == 1);      // another process went on after it
+  CHECK(parsed(whole + "\n" + R"({"catalog": "rmsnorm", "co)").size() == 1); // the end of any file
+  CHECK(parsed(whole).size() == 1);                                          // whole, without a line break
   // A person's mistake is none of these.
-  CHECK(message(R"({"catalog": "rmsnorm")" "\n" + whole + "\n").find("m.jsonl line 1") != std::string::npos);
-  CHECK(message(R"({"spec":"kernel k" "n": 3})" "\n").find("m.jsonl line 1") != std::string::npos);
+  CHECK(message(R"({"catalog": "rmsnorm")"
+                "\n" +
+                whole + "\n")
+            .find("m.jsonl line 1") != std::string::npos);
+  CHECK(message(R"({"spec":"kernel k" "n": 3})"
+                "\n")
+            .find("m.jsonl line 1") != std::string::npos);
 }
 
 TEST_CASE("aot: a progress function that throws costs nothing") {
@@ -156,8 +160,7 @@ TEST_CASE("aot fills a layer that a Jit mounts, is resumed, and gives the same b
   CHECK(report["events"].empty());
   CHECK(report["kernels"][0]["kernel"] == "rmsnorm cols=512 dtype=f16");
   CHECK(report["kernels"][0]["ms"].get<double>() > 1);
-  const nlohmann::json again =
-      nlohmann::json::parse(kiln::test::kiln("aot " + manifest + " --arch gfx942,gfx950 --json -o " + one).out);
+  const nlohmann::json again = nlohmann::json::parse(kiln::test::kiln("aot " + manifest + " --arch gfx942,gfx950 --json -o " + one).out);
   CHECK(again["counts"]["cached"] == 6);
 
   // In shards and another order of work, in another folder: the same.
@@ -241,14 +244,12 @@ TEST_CASE("the tasks of a Slurm array fill the cache between them") {
   const Scratch scratch;
   write(scratch.path / "m.jsonl", small_manifest);
   const std::string cache = (scratch.path / "c").string(), script = (scratch.path / "job.sh").string();
-  CHECK(kiln::test::kiln("aot " + (scratch.path / "m.jsonl").string() + " --arch gfx950 --shards 3 --emit-slurm " + script +
-                         " -o " + cache)
+  CHECK(kiln::test::kiln("aot " + (scratch.path / "m.jsonl").string() + " --arch gfx950 --shards 3 --emit-slurm " + script + " -o " + cache)
             .exit_code == 0);
   CHECK(sh("bash -n " + script) == 0);
   CHECK(contents(script).find("#SBATCH --array=1-3\n") != std::string::npos);
   // What sbatch does with it, one task after the other; tests/runtime/slurm_test.sh runs it under Slurm.
-  for (int task = 1; task <= 3; ++task)
-    CHECK(sh("SLURM_ARRAY_TASK_ID=" + std::to_string(task) + " " + script + " >/dev/null 2>&1") == 0);
+  for (int task = 1; task <= 3; ++task) CHECK(sh("SLURM_ARRAY_TASK_ID=" + std::to_string(task) + " " + script + " >/dev/null 2>&1") == 0);
   const CliResult there = kiln::test::kiln("aot " + (scratch.path / "m.jsonl").string() + " --arch gfx950 --dry-run -o " + cache);
   CHECK(there.out.find("3 kernels: 0 compiled, 3 cached") != std::string::npos);
 }

@@ -83,8 +83,7 @@ TEST_CASE("verify finds what is damaged, in any of the files, and moves it away 
 
 TEST_CASE("export, import and merge carry intact entries only") {
   const Scratch scratch;
-  const std::string one = (scratch.path / "one").string(), two = (scratch.path / "two").string(),
-                    tar = (scratch.path / "a.tar").string();
+  const std::string one = (scratch.path / "one").string(), two = (scratch.path / "two").string(), tar = (scratch.path / "a.tar").string();
   fill(one, 0, 4);
   CHECK(cache("export " + tar + " -c " + one).exit_code == 0);
   const std::string archive = contents(tar);
@@ -134,13 +133,11 @@ TEST_CASE("diff says what changed in the facts of the same kernels") {
     source.arch = request.arch;
     source.launch.threads = 64;
     const std::string facts = i == 1 ? "{\"instructions\": 9, \"resources\": {\"vgprs\": 130}}" : "{\"instructions\": 7}";
-    layer.publish(cache_key(request, "newer compiler").hex, make_entry(request, source, fake_object(source.name, request.arch),
-                                                                       {.compiler = "newer compiler",
-                                                                        .llvm = {},
-                                                                        .schedule = "none",
-                                                                        .rejected = {},
-                                                                        .facts = facts,
-                                                                        .contract = "{\"met\": true}"}));
+    layer.publish(
+        cache_key(request, "newer compiler").hex,
+        make_entry(
+            request, source, fake_object(source.name, request.arch),
+            {.compiler = "newer compiler", .llvm = {}, .schedule = "none", .rejected = {}, .facts = facts, .contract = "{\"met\": true}"}));
   }
   const CliResult same = cache("diff --exit-code " + before + " " + before);
   CHECK(same.exit_code == 0);
@@ -165,8 +162,7 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK(cache("ls -c /nowhere/at/all").exit_code == 1);
   CHECK(cache("ls", "KILN_CACHE_DIR=relative").exit_code == 2);
   CHECK(cache("import /nowhere/a.tar -c /tmp").exit_code == 2);
-  CHECK(kiln::test::kiln("env", "KILN_CACHE_MAX_MB=many").err.find("KILN_CACHE_MAX_MB: \"many\" is no number") !=
-        std::string::npos);
+  CHECK(kiln::test::kiln("env", "KILN_CACHE_MAX_MB=many").err.find("KILN_CACHE_MAX_MB: \"many\" is no number") != std::string::npos);
   CHECK(kiln::test::kiln("env", "KILN_JIT_POLICY=never").err.find("set it to jit, cache_only or record") != std::string::npos);
   CHECK(kiln::test::kiln("env", "KILN_JIT_POLICY=record").err.find("KILN_JIT_MANIFEST") != std::string::npos);
   CHECK(kiln::test::kiln("env", "KILN_CACHE_LAYERS=/a:b").err.find("\"b\" is not an absolute path") != std::string::npos);

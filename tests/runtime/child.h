@@ -30,8 +30,7 @@ template <class Body> ChildEnd in_child(const Body& body, unsigned seconds = 60)
     int code = 98;
     try {
       code = body();
-    } catch (...) {
-    }
+    } catch (...) {}
     _exit(code);
   }
   int status = 0;

@@ -72,8 +72,12 @@ TEST_CASE("variables that are left out of the key change no byte") {
     CAPTURE(name);
     const char* before = std::getenv(name.c_str());
     const std::string kept = before == nullptr ? "" : before;
-    const bool folder = name.ends_with("_DIR"), text = name.ends_with("_POLICY"), file = name.ends_with("_LOGS") && name.find("REDIRECT") != std::string::npos;
-    const std::string value = folder ? (scratch.path / "comgr").string() : file ? (scratch.path / "log").string() : text ? "prune_after=1h" : "1";
+    const bool folder = name.ends_with("_DIR"), text = name.ends_with("_POLICY"),
+               file = name.ends_with("_LOGS") && name.find("REDIRECT") != std::string::npos;
+    const std::string value = folder ? (scratch.path / "comgr").string()
+                              : file ? (scratch.path / "log").string()
+                              : text ? "prune_after=1h"
+                                     : "1";
     setenv(name.c_str(), value.c_str(), 1);
     CHECK(compiled() == plain);
     before == nullptr ? unsetenv(name.c_str()) : setenv(name.c_str(), kept.c_str(), 1);

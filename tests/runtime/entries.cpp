@@ -1,8 +1,8 @@
 // Entries and keys: what is in a key, and that nothing but an intact entry for the very key is ever served.
-#include "runtime/cache/folder/cache_folder.h"
 #include "gen/catalog/catalog.h"
-#include "gen/families/schedule.h"
 #include "gen/error.h"
+#include "gen/families/schedule.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include "runtime/digest.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
@@ -131,12 +131,8 @@ TEST_CASE("an entry in another's place, for another architecture, or of another 
   const Scratch scratch;
   FakeCache fake(scratch.path);
   const KernelRequest one = fake_request("one"), two = fake_request("two"), other_arch = fake_request("one", "gfx950");
-  const auto path = [&](const KernelRequest& request) {
-    return entry_folder(scratch.path, cache_key(request, fake_compiler).hex);
-  };
-  const auto make = [&](const KernelRequest& request) {
-    return fake.cache.find_or_make(request, [&] { return fake_entry(request); });
-  };
+  const auto path = [&](const KernelRequest& request) { return entry_folder(scratch.path, cache_key(request, fake_compiler).hex); };
+  const auto make = [&](const KernelRequest& request) { return fake.cache.find_or_make(request, [&] { return fake_entry(request); }); };
   for (const KernelRequest* victim : {&two, &other_arch}) {
     make(one);
     fs::create_directories(path(*victim).parent_path());

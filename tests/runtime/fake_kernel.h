@@ -23,15 +23,13 @@ inline std::string fake_object(const std::string& name, const std::string& arch,
   std::memcpy(bytes.data() + 18, &machine, sizeof machine);
   std::memcpy(bytes.data() + 48, &flags, sizeof flags);
   std::uint64_t state = std::hash<std::string>()(name);
-  for (std::size_t i = 64; i < size; ++i)
-    bytes[i] = static_cast<char>((state = state * 6364136223846793005u + 1442695040888963407u) >> 56);
+  for (std::size_t i = 64; i < size; ++i) bytes[i] = static_cast<char>((state = state * 6364136223846793005u + 1442695040888963407u) >> 56);
   return bytes;
 }
 
 inline const char* const fake_compiler = "fake compiler 1";
 
-inline EntryFiles fake_entry(const KernelRequest& request, std::size_t object_size = 600,
-                             const std::string& compiler = fake_compiler) {
+inline EntryFiles fake_entry(const KernelRequest& request, std::size_t object_size = 600, const std::string& compiler = fake_compiler) {
   KernelSource source;
   source.name = kernel_name(request);
   source.arch = request.arch;

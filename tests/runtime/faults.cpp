@@ -1,7 +1,7 @@
 // What goes wrong around a cache: killed writers, crowds, full and read-only disks, clocks that jump. Nothing wrong is served,
 // and nothing hangs. KILN_FAULT_KILLS: how many processes are killed (40; the full sweep is 500).
-#include "runtime/cache/folder/claim.h"
 #include "runtime/cache/folder/cache_folder.h"
+#include "runtime/cache/folder/claim.h"
 #include "runtime/stopwatch.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
@@ -248,10 +248,7 @@ TEST_CASE("clocks that jump cost no entry that is in use, and keep none for ever
   const timespec times[2] = {{.tv_sec = 4102444800, .tv_nsec = 0}, {.tv_sec = 4102444800, .tv_nsec = 0}};
   utimensat(AT_FDCWD, (scratch.path / "claims" / "k").c_str(), times, AT_SYMLINK_NOFOLLOW);
   CHECK(in_child([&] {
-          return Claim(root, "k", std::chrono::milliseconds(100), [] { return false; }).result() ==
-                         Claim::Result::expired
-                     ? 0
-                     : 1;
+          return Claim(root, "k", std::chrono::milliseconds(100), [] { return false; }).result() == Claim::Result::expired ? 0 : 1;
         }) == 0);
   CHECK(watch.milliseconds() < 10000);
 }
@@ -262,8 +259,7 @@ TEST_CASE("the cache stays within its bound, and what was used last stays") {
   for (int i = 0; i < 60; ++i) {
     const KernelRequest request = fake_request("k" + std::to_string(i));
     fake.cache.find_or_make(request, [&] { return fake_entry(request, 10000); });
-    set_used(scratch.path / "v1" / cache_key(request, fake_compiler).hex.substr(0, 2) / cache_key(request, fake_compiler).hex,
-             1000000 + i);
+    set_used(scratch.path / "v1" / cache_key(request, fake_compiler).hex.substr(0, 2) / cache_key(request, fake_compiler).hex, 1000000 + i);
   }
   std::uint64_t bytes = 0;
   for (const EntryInfo& entry : fake.cache.folder()->list()) bytes += entry.bytes;

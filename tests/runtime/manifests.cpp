@@ -1,4 +1,5 @@
-// The manifests of examples/: every kernel of the models can be planned and scheduled, and one of each kind compiles and keeps its contract.
+// The manifests of examples/: every kernel of the models can be planned and scheduled, and one of each kind compiles and keeps its
+// contract.
 #include "gen/families/schedule.h"
 #include "runtime/aot/manifest.h"
 #include "runtime/build/build_kernel.h"
@@ -16,10 +17,12 @@ struct Model {
 };
 
 const Model models[] = {
-    {"llama-3-70b-decode-tp8.jsonl", 94,
+    {"llama-3-70b-decode-tp8.jsonl",
+     94,
      {"add_rmsnorm_quant cols=8192 epsilon=1e-05 fp8=e4m3fnuz", "projection m=8 n=1280 k=8192 fp8=e4m3fnuz",
       "gemm_swiglu_quant m=16 n=3584 k=8192 dtype=e4m3fnuz"}},
-    {"deepseek-v3-decode-tp8.jsonl", 156,
+    {"deepseek-v3-decode-tp8.jsonl",
+     156,
      {"add_rmsnorm_group_quant cols=7168 groups=56 epsilon=1e-06 fp8=e4m3fn fp8_max=448",
       "block_scaled_swiglu m=8 n=256 n2=512 k=7168 n2_groups=4 k_groups=56 fp8=e4m3fn", "router m=1 experts=256 k=7168"}},
 };

@@ -32,8 +32,7 @@ template <typename Work> int in_child(const Work& work) { return wait_for(start_
 // In a child with the rights of an unprivileged user; 77 where this process cannot become one.
 template <typename Work> int as_user(uid_t user, gid_t member_of, mode_t mask, const Work& work) {
   return in_child([&] {
-    if (geteuid() != 0 || setgroups(1, &member_of) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0)
-      return 77;
+    if (geteuid() != 0 || setgroups(1, &member_of) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0) return 77;
     umask(mask);
     return work();
   });

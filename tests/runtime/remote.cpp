@@ -37,8 +37,7 @@ struct Client {
 // The server's answers for one entry, by path.
 std::string answer_for(const std::string& head, const KernelRequest& request, const EntryFiles& files) {
   std::vector<OutputFile> record;
-  for (const auto& [name, bytes] :
-       {std::pair{meta_file, &files.meta}, {object_file, &files.object}, {source_file, &files.source}}) {
+  for (const auto& [name, bytes] : {std::pair{meta_file, &files.meta}, {object_file, &files.object}, {source_file, &files.source}}) {
     record.push_back({name, sha256(*bytes), bytes->size()});
     if (head.starts_with("GET /cas/" + record.back().sha256)) return http(*bytes);
   }
@@ -154,11 +153,8 @@ TEST_CASE("a server that lies is never believed") {
       {"an error", [&](const std::string&) { return http("", "500 Internal Server Error"); }},
       {"a door", [&](const std::string&) { return http("", "403 Forbidden"); }},
       {"a redirect",
-       [&](const std::string&) {
-         return std::string("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n");
-       }},
-      {"half an answer",
-       [&](const std::string& head) { return head.starts_with("GET /ac/") ? answer_for(head, request, right) : cut; }},
+       [&](const std::string&) { return std::string("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"); }},
+      {"half an answer", [&](const std::string& head) { return head.starts_with("GET /ac/") ? answer_for(head, request, right) : cut; }},
       {"noise", [&](const std::string&) { return std::string("\1\2\3\4\r\n\r\n"); }},
   };
   for (const auto& [what, answer] : lies) {
@@ -188,9 +184,8 @@ TEST_CASE("a server that comes back is asked again after a pause, by one request
   const KernelRequest request = fake_request("k");
   const EntryFiles right = fake_entry(request);
   std::atomic<bool> well{false};
-  const BadServer server([&](const std::string& head) {
-    return well ? answer_for(head, request, right) : http("", "503 Service Unavailable");
-  });
+  const BadServer server(
+      [&](const std::string& head) { return well ? answer_for(head, request, right) : http("", "503 Service Unavailable"); });
   Client client(scratch.path / "a", server.url(), false, 10000, 300);
   for (int i = 0; i < 3; ++i) CHECK(client.get(fake_request("other" + std::to_string(i))).origin == Origin::compiled);
   CHECK(client.events->count("remote_paused") >= 1);

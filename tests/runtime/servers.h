@@ -105,15 +105,13 @@ private:
     std::filesystem::create_directories(files());
     std::filesystem::create_directories(folder_ / "temporary");
     const std::string at = folder_.string();
-    std::ofstream(folder_ / "nginx.conf") << "daemon off; master_process off; worker_processes 1; pid " << at
-                                          << "/pid; error_log " << at
+    std::ofstream(folder_ / "nginx.conf") << "daemon off; master_process off; worker_processes 1; pid " << at << "/pid; error_log " << at
                                           << "/error.log;\nevents { worker_connections 64; }\nhttp { access_log off;\n"
                                           << "client_body_temp_path " << at << "/temporary; proxy_temp_path " << at
                                           << "/temporary; fastcgi_temp_path " << at << "/temporary; uwsgi_temp_path " << at
                                           << "/temporary; scgi_temp_path " << at << "/temporary;\n"
-                                          << "client_max_body_size 64m; server { listen 127.0.0.1:" << port_
-                                          << "; location / { root " << files().string()
-                                          << "; dav_methods PUT; create_full_put_path on; } } }\n";
+                                          << "client_max_body_size 64m; server { listen 127.0.0.1:" << port_ << "; location / { root "
+                                          << files().string() << "; dav_methods PUT; create_full_put_path on; } } }\n";
     std::fflush(nullptr);
     pid_ = fork();
     if (pid_ == 0) {

@@ -151,20 +151,29 @@ TEST_CASE("an entry whose checksums are right and whose launch would corrupt the
   const EntryFiles files = fake_entry(request);
   const CacheKey key = cache_key(request, fake_compiler);
   REQUIRE_NOTHROW(read_entry(files.meta, files.object, &key));
-  const std::pair<const char*, const char*> changes[] = {
-      {"\"offset\": 8", "\"offset\": -8"},         {"\"offset\": 8", "\"offset\": 4"},          {"\"offset\": 8", "\"offset\": 9"},
-      {"\"offset\": 8", "\"offset\": 4096"},       {"\"offset\": 8", "\"offset\": 2147483644"}, {"\"offset\": 8", "\"offset\": 8589934592"},
-      {"\"size\": 8", "\"size\": 127"},            {"\"size\": 8", "\"size\": 0"},              {"\"size\": 4", "\"size\": 8"},
-      {"\"alignment\": 16", "\"alignment\": -16"}, {"\"threads\": 256", "\"threads\": 0"},      {"\"threads\": 256", "\"threads\": -64"},
-      {"\"threads\": 256", "\"threads\": 100"},    {"\"threads\": 256", "\"threads\": 2048"},   {"\"units\": 1", "\"units\": 0"},
-      {"\"units_per_block\": 4", "\"units_per_block\": 0"},
-      {"\"units_per_block\": 4", "\"units_per_block\": -1"},
-      {"\"blocks_per_unit\": 1", "\"blocks_per_unit\": 0"},
-      {"\"blocks_per_unit\": 1", "\"blocks_per_unit\": 9223372036854775807"},
-      {"\"workspace_bytes\": 0", "\"workspace_bytes\": 4096"},
-      {"\"workspace_bytes\": 0", "\"workspace_bytes\": -1"},
-      {"\"kernel\": \"k\"", "\"kernel\": \"other\""},
-      {"\"kind\": \"input\"", "\"kind\": \"scalar\""}};
+  const std::pair<const char*, const char*> changes[] = {{"\"offset\": 8", "\"offset\": -8"},
+                                                         {"\"offset\": 8", "\"offset\": 4"},
+                                                         {"\"offset\": 8", "\"offset\": 9"},
+                                                         {"\"offset\": 8", "\"offset\": 4096"},
+                                                         {"\"offset\": 8", "\"offset\": 2147483644"},
+                                                         {"\"offset\": 8", "\"offset\": 8589934592"},
+                                                         {"\"size\": 8", "\"size\": 127"},
+                                                         {"\"size\": 8", "\"size\": 0"},
+                                                         {"\"size\": 4", "\"size\": 8"},
+                                                         {"\"alignment\": 16", "\"alignment\": -16"},
+                                                         {"\"threads\": 256", "\"threads\": 0"},
+                                                         {"\"threads\": 256", "\"threads\": -64"},
+                                                         {"\"threads\": 256", "\"threads\": 100"},
+                                                         {"\"threads\": 256", "\"threads\": 2048"},
+                                                         {"\"units\": 1", "\"units\": 0"},
+                                                         {"\"units_per_block\": 4", "\"units_per_block\": 0"},
+                                                         {"\"units_per_block\": 4", "\"units_per_block\": -1"},
+                                                         {"\"blocks_per_unit\": 1", "\"blocks_per_unit\": 0"},
+                                                         {"\"blocks_per_unit\": 1", "\"blocks_per_unit\": 9223372036854775807"},
+                                                         {"\"workspace_bytes\": 0", "\"workspace_bytes\": 4096"},
+                                                         {"\"workspace_bytes\": 0", "\"workspace_bytes\": -1"},
+                                                         {"\"kernel\": \"k\"", "\"kernel\": \"other\""},
+                                                         {"\"kind\": \"input\"", "\"kind\": \"scalar\""}};
   for (const auto& [from, to] : changes) {
     CAPTURE(to);
     CHECK_THROWS_AS(read_entry(resealed(files.meta, from, to), files.object, &key), CorruptEntry);

@@ -48,11 +48,11 @@ void make_home(const fs::path& home) {
   for (const char* name : {"photos/one.jpg", "photos", "thesis.txt"}) make_old(home / name);
 }
 
-bool is_whole(const fs::path& home) { return contents(home / "photos/one.jpg") == "precious" && contents(home / "thesis.txt") == "precious"; }
-
-CacheOptions trusting(const fs::path& folder) {
-  return {.folder = folder, .layers = {}, .trust_shared = true, .remote = {}};
+bool is_whole(const fs::path& home) {
+  return contents(home / "photos/one.jpg") == "precious" && contents(home / "thesis.txt") == "precious";
 }
+
+CacheOptions trusting(const fs::path& folder) { return {.folder = folder, .layers = {}, .trust_shared = true, .remote = {}}; }
 
 // From now on this process gets `error` from the system call `call`.
 bool fail_system_call(long call, int error) {
@@ -147,7 +147,8 @@ TEST_CASE("an entry of somebody else, or that others may write to, is a miss wit
       {"others may write to the entry", [](const fs::path& entry) { chmod(entry.c_str(), 0777); }},
       {"others may write to the group", [](const fs::path& entry) { chmod(entry.parent_path().c_str(), 0777); }}};
   if (geteuid() == 0) {
-    changes.push_back({"another's kernel.co", [](const fs::path& entry) { REQUIRE(lchown((entry / object_file).c_str(), alice, alice) == 0); }});
+    changes.push_back(
+        {"another's kernel.co", [](const fs::path& entry) { REQUIRE(lchown((entry / object_file).c_str(), alice, alice) == 0); }});
     changes.push_back({"another's entry", [](const fs::path& entry) { REQUIRE(lchown(entry.c_str(), alice, alice) == 0); }});
   } else {
     MESSAGE("skipped: files of another user (this is not root)");
@@ -175,7 +176,7 @@ TEST_CASE("an entry of somebody else, or that others may write to, is a miss wit
       CHECK(careful.events->count("not_stored") == 1); // there is no place for it that is ours: said, not overwritten
     } else {
       CHECK(careful.cache.find(fake_request("k")));
-      struct stat info {};
+      struct stat info{};
       REQUIRE(stat((entry / object_file).c_str(), &info) == 0);
       CHECK(info.st_uid == geteuid());
     }
@@ -212,8 +213,7 @@ TEST_CASE("a cache that a group shares works for two users with any umask, and f
         }) == 0);
   CHECK(as_user(alice, team, 0077, uses(nullptr, "a1")) == 0);
   const fs::path entry = entry_path(folder, fake_request("a1"));
-  struct stat of_folder {
-  }, of_file{};
+  struct stat of_folder{}, of_file{};
   REQUIRE(stat(entry.c_str(), &of_folder) == 0);
   REQUIRE(stat((entry / object_file).c_str(), &of_file) == 0);
   CHECK((of_folder.st_mode & 07777) == 02770);

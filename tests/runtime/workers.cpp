@@ -1,13 +1,13 @@
 // Worker processes: killed, hung, out of memory, not there, of another version; and what becomes of them when their parent ends.
 #include "gen/catalog/catalog.h"
+#include "runtime/stopwatch.h"
 #include "runtime/workers/compile_job.h"
 #include "runtime/workers/pool.h"
-#include "runtime/stopwatch.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
 #include <atomic>
-#include <csignal>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <doctest/doctest.h>
 #include <iterator>
@@ -132,8 +132,7 @@ TEST_CASE("a worker that hangs or is killed costs its kernel an error with the s
   for (int i = 0; i < 20 && impatient.workers.pids().empty(); ++i) { // a busy machine may be too slow for this limit
     try {
       impatient.workers.compile(request);
-    } catch (const EnvironmentError&) {
-    }
+    } catch (const EnvironmentError&) {}
   }
   REQUIRE(impatient.workers.pids().size() == 1);
   worker = impatient.workers.pids()[0];
@@ -246,8 +245,7 @@ TEST_CASE("a worker that the host has reaped is not signalled by its number") {
 // As an old Linux, or a container's filter, answers: there is no pidfd_open.
 static void forbid_pidfds() {
   sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   const sock_fprog filter{.len = std::size(program), .filter = program};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

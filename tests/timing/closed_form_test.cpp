@@ -27,11 +27,15 @@ public:
     record_.code.push_back(c);
     return static_cast<std::uint32_t>(record_.code.size() - 1);
   }
-  void step(int wave, std::uint32_t code, std::uint32_t access = none) { group_.waves[static_cast<std::size_t>(wave)].push_back({.code = code, .access = access}); }
+  void step(int wave, std::uint32_t code, std::uint32_t access = none) {
+    group_.waves[static_cast<std::size_t>(wave)].push_back({.code = code, .access = access});
+  }
   // An access of `lines` lines that nobody touched before.
   std::uint32_t access(int lines) {
-    group_.accesses.push_back({.first = static_cast<std::uint32_t>(group_.lines.size()), .lines = static_cast<std::uint16_t>(lines),
-                               .halves = static_cast<std::uint16_t>(2 * lines), .bytes = static_cast<std::uint32_t>(128 * lines)});
+    group_.accesses.push_back({.first = static_cast<std::uint32_t>(group_.lines.size()),
+                               .lines = static_cast<std::uint16_t>(lines),
+                               .halves = static_cast<std::uint16_t>(2 * lines),
+                               .bytes = static_cast<std::uint32_t>(128 * lines)});
     for (int i = 0; i < lines; ++i) group_.lines.push_back(next_line_++);
     return static_cast<std::uint32_t>(group_.accesses.size() - 1);
   }
@@ -66,8 +70,9 @@ void end(Launch& launch, int waves = 1) {
 } // namespace
 
 TEST_CASE("a chain of dependent loads takes their latencies") {
-  for (const auto& [state, latency] : {std::pair{CacheState::cold, mi300x.hbm_latency_ns * mi300x.clock_ghz},
-                                       std::pair{CacheState::mall, mi300x.mall_latency_ns * mi300x.clock_ghz}, std::pair{CacheState::l2, mi300x.l2_latency_cycles}}) {
+  for (const auto& [state, latency] :
+       {std::pair{CacheState::cold, mi300x.hbm_latency_ns * mi300x.clock_ghz},
+        std::pair{CacheState::mall, mi300x.mall_latency_ns * mi300x.clock_ghz}, std::pair{CacheState::l2, mi300x.l2_latency_cycles}}) {
     Launch launch(1);
     const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0);
     for (int i = 0; i < 50; ++i) {
@@ -87,7 +92,8 @@ TEST_CASE("a load of a line that is in L1 takes L1's latency") {
     launch.step(0, wait);
   }
   end(launch);
-  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(mi300x.hbm_latency_ns * mi300x.clock_ghz + 99 * (mi300x.l1_latency_cycles + 8)).epsilon(0.05));
+  CHECK(launch.cycles(CacheState::cold) ==
+        doctest::Approx(mi300x.hbm_latency_ns * mi300x.clock_ghz + 99 * (mi300x.l1_latency_cycles + 8)).epsilon(0.05));
 }
 
 TEST_CASE("a stream from every CU with enough in flight runs at the rate of HBM, or of MALL") {
@@ -177,7 +183,8 @@ TEST_CASE("LDS: a dependent read takes its latency and passes; a stream takes it
 
 TEST_CASE("a wave that reads a flag goes on after the wave that raises it") {
   Launch launch(1, 2);
-  const std::uint32_t valu = launch.code(Action::valu), raise = launch.code(Action::lds), polls = launch.code(Action::lds), flag = launch.access(0), read = launch.access(0);
+  const std::uint32_t valu = launch.code(Action::valu), raise = launch.code(Action::lds), polls = launch.code(Action::lds),
+                      flag = launch.access(0), read = launch.access(0);
   for (int i = 0; i < 500; ++i) launch.step(0, valu);
   launch.step(0, raise, flag);
   launch.access_at(read).writer = 0;

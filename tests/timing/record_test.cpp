@@ -28,8 +28,10 @@ constexpr const char* sum_kernel = R"(
 
 Record record_sum(std::uint32_t workgroups) {
   exec::Memory memory;
-  const std::uint64_t arguments[3] = {memory.allocate("x", 256U * workgroups), memory.allocate("y", 256), memory.allocate("z", 256U * workgroups)};
-  return record(assemble_kernel({.body = sum_kernel}), "k", {.workgroups = {workgroups, 1, 1}}, std::as_bytes(std::span(arguments)), memory);
+  const std::uint64_t arguments[3] = {memory.allocate("x", 256U * workgroups), memory.allocate("y", 256),
+                                      memory.allocate("z", 256U * workgroups)};
+  return record(assemble_kernel({.body = sum_kernel}), "k", {.workgroups = {workgroups, 1, 1}}, std::as_bytes(std::span(arguments)),
+                memory);
 }
 
 std::size_t count(const Record& r, const std::vector<Step>& steps, Action action) {
@@ -53,7 +55,8 @@ TEST_CASE("a record has each wave's instructions, with lines, waits and dependen
   CHECK(a.halves == 4);
   CHECK(a.bytes == 256);
   CHECK(r.recorded[1].lines[a.first] == r.recorded[0].lines[r.recorded[0].accesses[load->access].first] + 2);
-  const auto wait = std::ranges::find_if(steps, [&](const Step& s) { return r.code[s.code].action == Action::wait && r.code[s.code].vmcnt == 0; });
+  const auto wait =
+      std::ranges::find_if(steps, [&](const Step& s) { return r.code[s.code].action == Action::wait && r.code[s.code].vmcnt == 0; });
   CHECK(wait != steps.end());
   CHECK(std::ranges::count_if(steps, &Step::dependent) == 1); // v_add of v1, right after it is made
 }
@@ -103,7 +106,8 @@ TEST_CASE("a wave that waits for a flag is recorded without its repetitions, and
   s_cbranch_scc1 .Lwaits)";
   exec::Memory memory;
   const std::uint64_t arguments[3] = {};
-  const Record r = record(assemble_kernel({.body = body, .lds_bytes = 64}), "k", {.workgroup_size = {128, 1, 1}}, std::as_bytes(std::span(arguments)), memory);
+  const Record r = record(assemble_kernel({.body = body, .lds_bytes = 64}), "k", {.workgroup_size = {128, 1, 1}},
+                          std::as_bytes(std::span(arguments)), memory);
   const Workgroup& g = r.recorded[0];
   const std::vector<Step>& waits = g.waves[1];
   const auto poll = std::ranges::find_if(waits, [&](const Step& s) { return r.code[s.code].polls; });
@@ -117,11 +121,14 @@ TEST_CASE("a wave that waits for a flag is recorded without its repetitions, and
 TEST_CASE("launches that cannot be meant are refused") {
   CHECK_THROWS_WITH_AS(record_sum(0), doctest::Contains("a launch of no workgroups"), isa::Error);
   const isa::CodeObject object = assemble_kernel({.body = sum_kernel});
-  CHECK_THROWS_WITH_AS(check_fits(object, chip("mi355x")), doctest::Contains("it is gfx950, the object is for gfx942; use one of mi300x, mi308x, mi325x"), isa::Error);
+  CHECK_THROWS_WITH_AS(check_fits(object, chip("mi355x")),
+                       doctest::Contains("it is gfx950, the object is for gfx942; use one of mi300x, mi308x, mi325x"), isa::Error);
   CHECK_NOTHROW(check_fits(object, chip("mi325x")));
   exec::Memory memory;
   const std::uint64_t arguments[3] = {};
-  CHECK_THROWS_WITH_AS(record(object, "k", {.workgroups = {1, 1, 1}, .workgroup_size = {64, 1, 1}, .dynamic_lds = 70'000}, std::as_bytes(std::span(arguments)), memory),
+  CHECK_THROWS_WITH_AS(record(object, "k", {.workgroups = {1, 1, 1}, .workgroup_size = {64, 1, 1}, .dynamic_lds = 70'000},
+                              std::as_bytes(std::span(arguments)), memory),
                        doctest::Contains("70000"), isa::Error);
-  CHECK_THROWS_WITH_AS(record(object, "k", {}, std::as_bytes(std::span(arguments)), memory), doctest::Contains("does not end well"), isa::Error); // null pointers
+  CHECK_THROWS_WITH_AS(record(object, "k", {}, std::as_bytes(std::span(arguments)), memory), doctest::Contains("does not end well"),
+                       isa::Error); // null pointers
 }

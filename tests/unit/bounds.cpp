@@ -1,8 +1,8 @@
 // evaluate_bounds: that the reference lies within for random specs, and that the bounds are no wider than they have to be.
 #include "gen/catalog/catalog.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/math.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
@@ -61,10 +61,8 @@ TEST_CASE("bounds are tight: most rounded results have one admissible value") {
         widest = std::max(widest, (range.hi - range.lo) / std::max(std::fabs(range.hi), 1e-30));
       }
       // f32 scales keep their last places open; f16 and fp8 values only where they lie near the middle of two.
-      if (bounds.dtype == f32)
-        CHECK(widest < 4e-6);
-      else
-        CHECK(undecided / static_cast<double>(bounds.ranges.size()) < 0.15);
+      if (bounds.dtype == f32) CHECK(widest < 4e-6);
+      else CHECK(undecided / static_cast<double>(bounds.ranges.size()) < 0.15);
     }
   }
 }

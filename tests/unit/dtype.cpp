@@ -19,9 +19,8 @@ struct Definition {
 
 // Bits of the largest finite values: OCP OFP8 table 1 (e4m3 S.1111.110, e5m2 S.11110.11); fnuz all ones.
 constexpr Definition definitions[] = {
-    {f16, 16, 10, 15, 0x7bff, true, false},   {bf16, 16, 7, 127, 0x7f7f, true, false},
-    {e4m3fn, 8, 3, 7, 0x7e, false, false},    {e4m3fnuz, 8, 3, 8, 0x7f, false, true},
-    {e5m2, 8, 2, 15, 0x7b, true, false},      {e5m2fnuz, 8, 2, 16, 0x7f, false, true},
+    {f16, 16, 10, 15, 0x7bff, true, false}, {bf16, 16, 7, 127, 0x7f7f, true, false}, {e4m3fn, 8, 3, 7, 0x7e, false, false},
+    {e4m3fnuz, 8, 3, 8, 0x7f, false, true}, {e5m2, 8, 2, 15, 0x7b, true, false},     {e5m2fnuz, 8, 2, 16, 0x7f, false, true},
 };
 
 std::uint32_t sign_of(const Definition& d) { return 1u << (d.bits - 1); }

@@ -1,9 +1,9 @@
 // evaluate: the DSL's meaning, against results worked out by hand or by plain loops.
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
-#include "gen/spec/math.h"
 #include "gen/reference/random.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/math.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
@@ -52,10 +52,13 @@ void check_near(const Tensor& actual, const std::vector<std::vector<double>>& ex
 } // namespace
 
 TEST_CASE("broadcasts of rows, columns, scalars") {
-  const Expr full = input("full", f32, {rows, 3}), row = input("per_row", f32, {3}), column = input("column", f32, {rows, 1}), one = input("one", f32, {});
+  const Expr full = input("full", f32, {rows, 3}), row = input("per_row", f32, {3}), column = input("column", f32, {rows, 1}),
+             one = input("one", f32, {});
   const KernelSpec spec = KernelSpec("k").output("y", f32, full + row * 10 + column * 100 + one * scalar("s"));
-  const Inputs inputs{{{"full", tensor(f32, {2, 3}, {1, 2, 3, 4, 5, 6})}, {"per_row", tensor(f32, {3}, {1, 2, 3})},
-                       {"column", tensor(f32, {2, 1}, {1, 2})}, {"one", tensor(f32, {}, {2})}},
+  const Inputs inputs{{{"full", tensor(f32, {2, 3}, {1, 2, 3, 4, 5, 6})},
+                       {"per_row", tensor(f32, {3}, {1, 2, 3})},
+                       {"column", tensor(f32, {2, 1}, {1, 2})},
+                       {"one", tensor(f32, {}, {2})}},
                       {{"s", 500}}};
   CHECK(result(spec, inputs) == std::vector<float>{1111, 1122, 1133, 1214, 1225, 1236});
 }
@@ -114,7 +117,8 @@ TEST_CASE("comparisons, masks, selects") {
   const Expr x = input("x", f32, {4}), mask = input("mask", boolean, {4});
   const Inputs inputs{{{"x", tensor(f32, {4}, {-1, 0, 2, NAN})}, {"mask", tensor(boolean, {4}, {1, 0, 1, 1})}}, {}};
   CHECK(result(KernelSpec("k").output("y", f32, select(logical_and(mask, x > -5), x, 9)), inputs) == std::vector<float>{-1, 9, 2, 9});
-  CHECK(result(KernelSpec("k").output("y", u8, cast(f32, logical_or(x < 0, logical_not(mask))) * 7), inputs) == std::vector<float>{7, 7, 0, 0});
+  CHECK(result(KernelSpec("k").output("y", u8, cast(f32, logical_or(x < 0, logical_not(mask))) * 7), inputs) ==
+        std::vector<float>{7, 7, 0, 0});
 }
 
 TEST_CASE("strided inputs are read by their stride, and rows may be none") {
@@ -145,7 +149,8 @@ TEST_CASE("catalogue: RMS norm with residual and fp8, by plain loops") {
     Inputs inputs = random_inputs(spec, 5);
     if (!dynamic_scale) inputs.tensors.at("scale").set(0, 0.03f);
     const Outputs outputs = evaluate(spec, inputs);
-    const auto x = rows_of(inputs.tensors.at("x")), residual = rows_of(inputs.tensors.at("residual")), weight = rows_of(inputs.tensors.at("weight"));
+    const auto x = rows_of(inputs.tensors.at("x")), residual = rows_of(inputs.tensors.at("residual")),
+               weight = rows_of(inputs.tensors.at("weight"));
     auto h = x, q = x;
     std::vector<std::vector<double>> scales;
     for (std::size_t r = 0; r < x.size(); ++r) {
@@ -169,7 +174,8 @@ TEST_CASE("catalogue: RMS norm with residual and fp8, by plain loops") {
 }
 
 TEST_CASE("catalogue: softmax and layer norm, by plain loops") {
-  const KernelSpec softmax = catalog_spec("softmax", {.cols = 257, .dtype = f32}), layernorm = catalog_spec("layernorm", {.cols = 257, .dtype = f32});
+  const KernelSpec softmax = catalog_spec("softmax", {.cols = 257, .dtype = f32}),
+                   layernorm = catalog_spec("layernorm", {.cols = 257, .dtype = f32});
   const Inputs inputs = random_inputs(layernorm, 9);
   const auto x = rows_of(inputs.tensors.at("x")), weight = rows_of(inputs.tensors.at("weight")), bias = rows_of(inputs.tensors.at("bias"));
   auto probabilities = x, normalised = x;
@@ -195,7 +201,9 @@ TEST_CASE("catalogue: activations, by plain loops") {
     const KernelSpec spec = catalog_spec(entry, {.cols = 33, .dtype = f32});
     Inputs inputs = random_inputs(spec, 2);
     const bool has_bias = inputs.tensors.contains("bias"), has_gate = inputs.tensors.contains("gate");
-    const auto a = rows_of(inputs.tensors.at(has_gate ? "gate" : "x")), b = rows_of(inputs.tensors.at(has_bias ? "bias" : has_gate ? "up" : "y"));
+    const auto a = rows_of(inputs.tensors.at(has_gate ? "gate" : "x")), b = rows_of(inputs.tensors.at(has_bias   ? "bias"
+                                                                                                      : has_gate ? "up"
+                                                                                                                 : "y"));
     const double alpha = inputs.scalars.contains("alpha") ? inputs.scalars.at("alpha") : 0;
     auto expected = a;
     for (std::size_t r = 0; r < a.size(); ++r)
@@ -234,7 +242,8 @@ TEST_CASE("random inputs fit their specs and are the same for the same seed") {
     CHECK_NOTHROW(dim_sizes(spec, a));
     for (const auto& [name, t] : a.tensors) CHECK(t.data() == b.tensors.at(name).data());
     const auto differs = [&](const auto& each) { return each.second.size() > 4 && each.second.data() != c.tensors.at(each.first).data(); };
-    CHECK((std::ranges::any_of(a.tensors, differs) || std::ranges::all_of(a.tensors, [](const auto& each) { return each.second.size() <= 4; })));
+    CHECK((std::ranges::any_of(a.tensors, differs) ||
+           std::ranges::all_of(a.tensors, [](const auto& each) { return each.second.size() <= 4; })));
   }
 }
 

@@ -1,7 +1,7 @@
 // Families: a family that only this file knows goes through every stage; the registry offers each family's fields by name.
 #include "gen/error.h"
-#include "gen/families/schedule.h"
 #include "gen/families/entry.h"
+#include "gen/families/schedule.h"
 #include "gen/plan/passes.h"
 #include "gen/spec/math.h"
 #include <doctest/doctest.h>
@@ -24,7 +24,12 @@ struct Copy {
   }
   static KernelSource emit(const Plan& plan, const Config& c, const Target& target) {
     return assemble(plan, target,
-                    {.door = "copy", .config = config_text(c, "ElementwiseConfig"), .threads = "config.threads", .body = "", .access = {}, .threads_per_block = c.threads});
+                    {.door = "copy",
+                     .config = config_text(c, "ElementwiseConfig"),
+                     .threads = "config.threads",
+                     .body = "",
+                     .access = {},
+                     .threads_per_block = c.threads});
   }
   static Promises promises(const Plan&, const Config&, const Target&) { return {.max_vgprs = 8}; }
   static std::optional<std::int64_t> addition_depth(const Config&) { return 0; }
@@ -53,7 +58,8 @@ TEST_CASE("a family that is put into the registry is found, scheduled, emitted a
   CHECK(to_text(schedule) == "schedule copy: vec=1 threads=64 chunks=1 ahead=1 exact=false\n  why: one wave\n");
   const KernelSource source = emit_source(plan, schedule, gfx942);
   CHECK(source.text.find("#include \"copy.h\"") != std::string::npos);
-  CHECK(source.text.find("ElementwiseConfig config{.vec = 1, .threads = 64, .chunks = 1, .ahead = 1, .exact = false};") != std::string::npos);
+  CHECK(source.text.find("ElementwiseConfig config{.vec = 1, .threads = 64, .chunks = 1, .ahead = 1, .exact = false};") !=
+        std::string::npos);
   CHECK(source.launch.threads == 64);
   CHECK(source.arguments.size() == 3); // x, y, rows
   CHECK(promises(plan, schedule, gfx942).max_vgprs == 8);
@@ -75,11 +81,14 @@ TEST_CASE("every field that a schedule prints can be set by that name and value,
     const Plan plan = make_plan(spec, gfx942);
     const Schedule chosen = choose_schedule(plan, gfx942);
     std::vector<std::string> settings;
-    std::visit([&](const auto& config) {
-      for_each_field(config, [&](const Field& field, const auto& member) {
-        if (field.settable && field.shown && field.name != "method") settings.push_back(fmt::format("{}={}", field.name, member_text(field, member)));
-      });
-    }, chosen.config);
+    std::visit(
+        [&](const auto& config) {
+          for_each_field(config, [&](const Field& field, const auto& member) {
+            if (field.settable && field.shown && field.name != "method")
+              settings.push_back(fmt::format("{}={}", field.name, member_text(field, member)));
+          });
+        },
+        chosen.config);
     CAPTURE(to_text(chosen));
     CHECK(settings.size() > 3);
     CHECK(with_overrides(chosen, settings, plan, gfx942).config == chosen.config);

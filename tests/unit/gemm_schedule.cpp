@@ -24,7 +24,8 @@ std::vector<SkinnyGemmConfig> four_bits(const Target& to, std::int64_t m, std::i
 }
 
 std::vector<SkinnyGemmConfig> eight_bits(const Target& to, std::int64_t m, std::int64_t n, std::int64_t k) {
-  return configs_of(KernelSpec("gemm").output("c", f32, matmul_nt(input("a", to.fp8(), {dynamic("m", 1, m), k}), input("b", to.fp8(), {n, k}))), to);
+  return configs_of(
+      KernelSpec("gemm").output("c", f32, matmul_nt(input("a", to.fp8(), {dynamic("m", 1, m), k}), input("b", to.fp8(), {n, k}))), to);
 }
 
 double a_for_b(const SkinnyGemmConfig& c) { return static_cast<double>(gemm_a_loads(c)) / c.b_loads(); }
@@ -56,7 +57,8 @@ TEST_CASE("a tile so narrow that it reads A more often than L2 keeps up with doe
 TEST_CASE("a tile that reads A less often does not come first if the CUs that it leaves idle cost more") {
   const Target gfx950 = target("gfx950");
   const auto configs = configs_of(
-      KernelSpec("gemm").output("c", f32, matmul_nt(input("a", f16, {dynamic("m", 1, 48), 1024}), input("b", gfx950.fp8(), {2304, 1024}))), gfx950);
+      KernelSpec("gemm").output("c", f32, matmul_nt(input("a", f16, {dynamic("m", 1, 48), 1024}), input("b", gfx950.fp8(), {2304, 1024}))),
+      gfx950);
   CHECK(configs.front().tile_n == 32);
   const auto widest = std::ranges::max_element(configs, {}, &SkinnyGemmConfig::tile_n);
   CHECK(widest->tile_n == 64);

@@ -48,7 +48,8 @@ TEST_CASE("the guide's grammar has every word of the spec text, and no other") {
   const std::regex quoted("\"([A-Za-z_0-9]+)\"");
   for (std::sregex_iterator at(grammars[0].begin(), grammars[0].end(), quoted), end; at != end; ++at) words.insert(at->str(1));
   for (const std::string& word : words)
-    if (word != "e" && word != "E") CHECK_MESSAGE((is_reserved_word(word) || word == "input" || word == "scalar" || word == "preshuffled"), word);
+    if (word != "e" && word != "E")
+      CHECK_MESSAGE((is_reserved_word(word) || word == "input" || word == "scalar" || word == "preshuffled"), word);
   CHECK(std::ranges::count_if(words, [](const std::string& word) { return parse_dtype(word).has_value(); }) == std::ssize(all_dtypes()));
   for (int i = 0; i < static_cast<int>(pointwise_ops().front()); ++i) { // the structural operations come first
     const auto op = static_cast<Op>(i);

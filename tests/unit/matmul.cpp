@@ -1,9 +1,9 @@
 // Matrix products: their meaning against plain loops and results worked out by hand, their text, the order of preshuffled rows.
 #include "gen/catalog/catalog.h"
-#include "gen/reference/evaluate_bounds.h"
-#include "gen/spec/preshuffle.h"
-#include "gen/reference/random_spec.h"
 #include "gen/plan/validate.h"
+#include "gen/reference/evaluate_bounds.h"
+#include "gen/reference/random_spec.h"
+#include "gen/spec/preshuffle.h"
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -11,8 +11,7 @@ using namespace kiln;
 
 TEST_CASE("scales of blocks belong to 128 rows of b and 128 elements of k") {
   const KernelSpec spec = KernelSpec("k").output(
-      "c", f32,
-      matmul_nt_scaled(input("a", i8, {2, 144}), input("b", i8, {130, 144}), input("sa", f32, {2, 2}), input("sb", f32, {2, 2})));
+      "c", f32, matmul_nt_scaled(input("a", i8, {2, 144}), input("b", i8, {130, 144}), input("sa", f32, {2, 2}), input("sb", f32, {2, 2})));
   Inputs inputs = random_inputs(spec, 1);
   const auto at = [&](const char* name, std::int64_t row, std::int64_t column) {
     const Tensor& t = inputs.tensors.at(name);
@@ -37,9 +36,9 @@ TEST_CASE("scales of blocks belong to 128 rows of b and 128 elements of k") {
 }
 
 TEST_CASE("weights of 4 bits: the even k in the low half, rounded after the product with the scale") {
-  const KernelSpec spec = KernelSpec("k").output("c", f32,
-                                                 matmul_nt_w4(input("a", f16, {1, 64}), input("b", u8, {2, 32}),
-                                                              input("scale", f16, {2, 2}), input("zero", u8, {2, 2}), 32));
+  const KernelSpec spec = KernelSpec("k").output(
+      "c", f32,
+      matmul_nt_w4(input("a", f16, {1, 64}), input("b", u8, {2, 32}), input("scale", f16, {2, 2}), input("zero", u8, {2, 2}), 32));
   Inputs inputs = random_inputs(spec, 1);
   const auto fill = [&](const char* name, float value) {
     for (std::int64_t i = 0; i < inputs.tensors.at(name).size(); ++i) inputs.tensors.at(name).set(i, value);

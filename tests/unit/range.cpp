@@ -1,6 +1,6 @@
 // Range: that it holds every value a device may produce, operation by operation, and follows infinities and NaN.
-#include "gen/reference/random.h"
 #include "gen/reference/range.h"
+#include "gen/reference/random.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
@@ -48,7 +48,9 @@ float sample(const Range& range, Random& random) {
   return rounded;
 }
 
-bool is_bool_operand(const OpInfo& facts, int operand) { return facts.kind == OpKind::logic || (facts.kind == OpKind::select && operand == 0); }
+bool is_bool_operand(const OpInfo& facts, int operand) {
+  return facts.kind == OpKind::logic || (facts.kind == OpKind::select && operand == 0);
+}
 
 Range of(Op op, std::initializer_list<Range> operands) { return pointwise_range(op, {operands.begin(), operands.size()}); }
 
@@ -67,7 +69,8 @@ TEST_CASE("the range of every operation holds its reference at every operand") {
       for (int i = 0; i < facts.arity; ++i) {
         const auto& operand = operands[static_cast<std::size_t>(i)];
         x[i] = sample(operand, random);
-        if (!(static_cast<double>(x[i]) >= operand.lo && static_cast<double>(x[i]) <= operand.hi) && !std::isnan(x[i])) x[i] = static_cast<float>(operand.lo);
+        if (!(static_cast<double>(x[i]) >= operand.lo && static_cast<double>(x[i]) <= operand.hi) && !std::isnan(x[i]))
+          x[i] = static_cast<float>(operand.lo);
       }
       const float reference = facts.reference(x[0], x[1], x[2]);
       // The order of clamp's limits is the caller's promise.
@@ -167,7 +170,8 @@ TEST_CASE("any order of f32 additions lies within the range of the sum") {
       // Adds two random partial sums until one is left: any tree, the worst chains included.
       std::vector<float> partial = terms;
       while (partial.size() > 1) {
-        const auto i = order == 0 ? partial.size() - 2 : static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(partial.size()) - 2));
+        const auto i =
+            order == 0 ? partial.size() - 2 : static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(partial.size()) - 2));
         partial[i] += partial.back();
         partial.pop_back();
       }

@@ -1,8 +1,8 @@
 // KernelSpec: what is found from the outputs, merging of equal nodes, iteration spaces.
 #include "gen/catalog/catalog.h"
+#include "gen/plan/validate.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
-#include "gen/plan/validate.h"
 #include <doctest/doctest.h>
 
 using namespace kiln;

@@ -1,9 +1,9 @@
 // The canonical text: that it reads well, parses back, and does not depend on how a program spelled the spec.
 #include "gen/catalog/catalog.h"
+#include "gen/plan/validate.h"
+#include "gen/reference/random_spec.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
-#include "gen/reference/random_spec.h"
-#include "gen/plan/validate.h"
 #include <doctest/doctest.h>
 
 using namespace kiln;
@@ -93,10 +93,21 @@ TEST_CASE("parentheses appear where they mean something, and nowhere else") {
 
 TEST_CASE("numbers print in the shortest form that reads back") {
   const std::pair<std::string_view, std::string_view> forms[] = {
-      {"x + 1.0", "x + 1"},       {"x * 0.1", "x * 0.1"},          {"x * 1e-6", "x * 1e-06"},      {"x * -2", "x * -2"},
-      {"-2 * x", "-2 * x"},       {"x + -(3)", "x + -3"},          {"x - 0.044715", "x - 0.044715"}, {"min(x, inf)", "min(x, inf)"},
-      {"max(x, -inf)", "max(x, -inf)"}, {"x + nan", "x + nan"},    {"x + 16777217", "x + 16777216"}, {"x * 3.4028235e38", "x * 3.4028235e+38"},
-      {"x * 1e-45", "x * 1e-45"}, {"x + 0.30000001", "x + 0.3"},   {"x + -0", "x + -0"},
+      {"x + 1.0", "x + 1"},
+      {"x * 0.1", "x * 0.1"},
+      {"x * 1e-6", "x * 1e-06"},
+      {"x * -2", "x * -2"},
+      {"-2 * x", "-2 * x"},
+      {"x + -(3)", "x + -3"},
+      {"x - 0.044715", "x - 0.044715"},
+      {"min(x, inf)", "min(x, inf)"},
+      {"max(x, -inf)", "max(x, -inf)"},
+      {"x + nan", "x + nan"},
+      {"x + 16777217", "x + 16777216"},
+      {"x * 3.4028235e38", "x * 3.4028235e+38"},
+      {"x * 1e-45", "x * 1e-45"},
+      {"x + 0.30000001", "x + 0.3"},
+      {"x + -0", "x + -0"},
   };
   for (const auto& [given, expected] : forms) CHECK(canonical(given) == expected);
 }

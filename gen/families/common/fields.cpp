@@ -11,8 +11,7 @@ std::string subject(const Setting& setting) { return fmt::format("setting '{}'",
 
 Setting parse_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos)
-    throw UserError(fmt::format("setting '{}'", text), "it has no '='", "write name=value, as in vec=8");
+  if (equals == std::string::npos) throw UserError(fmt::format("setting '{}'", text), "it has no '='", "write name=value, as in vec=8");
   return {.text = text, .field = text.substr(0, equals), .value = text.substr(equals + 1)};
 }
 
@@ -33,8 +32,7 @@ void reject_field(const Setting& setting, std::string_view family, const std::st
 
 void reject_word(const Setting& setting, const std::vector<std::string_view>& words) {
   std::string list;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    list += fmt::format("{}{}", i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
+  for (std::size_t i = 0; i < words.size(); ++i) list += fmt::format("{}{}", i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
   throw UserError(subject(setting), fmt::format("'{}' is no {}", setting.value, setting.field), "use " + list);
 }
 

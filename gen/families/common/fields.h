@@ -38,10 +38,8 @@ struct AnyMember {
   template <typename M> operator M() const;
 };
 template <typename C, typename... Members> consteval int member_count() {
-  if constexpr (requires { C{Members{}..., AnyMember{}}; })
-    return member_count<C, Members..., AnyMember>();
-  else
-    return sizeof...(Members);
+  if constexpr (requires { C{Members{}..., AnyMember{}}; }) return member_count<C, Members..., AnyMember>();
+  else return sizeof...(Members);
 }
 template <typename C> consteval int named_fields() {
   constexpr C config{};
@@ -55,18 +53,15 @@ struct Setting {
   std::string text, field, value;
 };
 Setting parse_setting(const std::string& text);
-int whole_number(const Setting& setting);                                            // throws UserError
+int whole_number(const Setting& setting); // throws UserError
 [[noreturn]] void reject_field(const Setting& setting, std::string_view family, const std::string& fields);
 [[noreturn]] void reject_word(const Setting& setting, const std::vector<std::string_view>& words);
 
 // As --set takes it. A flag that follows from the plan reads as true or false.
 template <typename M> std::string member_text(const Field& field, const M& member) {
-  if constexpr (std::same_as<M, bool>)
-    return field.settable ? (member ? "1" : "0") : (member ? "true" : "false");
-  else if constexpr (WordedEnum<M>)
-    return std::string(to_string(member));
-  else
-    return fmt::format("{}", member);
+  if constexpr (std::same_as<M, bool>) return field.settable ? (member ? "1" : "0") : (member ? "true" : "false");
+  else if constexpr (WordedEnum<M>) return std::string(to_string(member));
+  else return fmt::format("{}", member);
 }
 
 // "vec=8 threads=256 chunks=4"
@@ -89,10 +84,8 @@ template <typename C> std::string config_text(const C& config, std::string_view 
     if (!field.shown) return;
     if (!text.empty()) text += field.begins_line ? ",\n" + std::string(head.size(), ' ') : ", ";
     text += fmt::format(".{} = ", field.name);
-    if constexpr (WordedEnum<M>)
-      text += fmt::format("{}::{}", EnumText<M>::type, to_string(member));
-    else
-      text += fmt::format("{}", member);
+    if constexpr (WordedEnum<M>) text += fmt::format("{}::{}", EnumText<M>::type, to_string(member));
+    else text += fmt::format("{}", member);
   });
   return head + text + "};\n";
 }

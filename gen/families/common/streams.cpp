@@ -10,9 +10,8 @@ bool uses(const Body& body, Op op) {
 }
 
 bool converts_vectors_to(const Body& body, DType type) {
-  return std::ranges::any_of(body.values, [type](const Value& v) {
-    return v.expr.op() == Op::cast && v.expr.dtype() == type && v.extent == Extent::element;
-  });
+  return std::ranges::any_of(
+      body.values, [type](const Value& v) { return v.expr.op() == Op::cast && v.expr.dtype() == type && v.extent == Extent::element; });
 }
 
 } // namespace

@@ -13,7 +13,7 @@ constexpr int vgprs_for_ragged = 16; // masks and element addresses of the last 
 constexpr int vgprs_in_flight = 64;  // for loads in flight: 16 KiB a wave
 constexpr int elements_a_lane = 64;  // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
 constexpr int unrolled_chunks = 32;  // code stays far below the 64 KiB instruction cache
-constexpr int loop_ahead = 4;       // chunks in flight in a loop over chunks
+constexpr int loop_ahead = 4;        // chunks in flight in a loop over chunks
 
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
 int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
@@ -76,8 +76,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
     base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
     base.rows_per_block = std::max(1, 256 / base.threads_per_row);
     add(base);
-  } else if (body.passes == 1 &&
-             body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
+  } else if (body.passes == 1 && body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
     base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, 256);
     base.rows_per_block = base.threads_per_row == 64 ? 4 : 1;
     const int row_chunks = base.row_chunks();
@@ -88,8 +87,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   } else {
     // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU.
     int threads = lanes <= 4 * 64 ? 64 : 256;
-    while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks))
-      threads *= 2;
+    while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
     for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       base.rows_per_block = threads == 64 ? 4 : 1;
@@ -102,8 +100,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
 }
 
 std::string why(const RowwiseConfig& c, const Body& body) {
-  std::string text =
-      fmt::format("{} columns in {} chunks of {} for each of {} lanes", c.cols, c.chunks(), c.vec, c.threads_per_row);
+  std::string text = fmt::format("{} columns in {} chunks of {} for each of {} lanes", c.cols, c.chunks(), c.vec, c.threads_per_row);
   if (c.tiles > 1) text += fmt::format(", {} workgroups a row", c.tiles);
   if (c.rows_per_block > 1) text += fmt::format(", {} rows a workgroup", c.rows_per_block);
   if (body.passes > 1 && c.residency == Residency::registers) text += ", the row stays in registers";
@@ -163,28 +160,28 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
     reject_schedule(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, body.cols), "leave cols as it is");
   if (body.passes > 1 && c.tiles > 1)
     reject_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows", c.tiles),
-           "use tiles=1: a row's lanes must be in one workgroup");
+                    "use tiles=1: a row's lanes must be in one workgroup");
   if (body.general_rows() && c.threads_per_row < 64)
     reject_schedule(plan, fmt::format("threads_per_row is {}, but the plan broadcasts over some outer dimensions only", c.threads_per_row),
-           "use at least 64: rows must be whole waves");
+                    "use at least 64: rows must be whole waves");
   for (const Value& v : body.values) {
     const int group = static_cast<int>(v.expr->group);
     if (group && (group < c.vec || group / c.vec > std::min(64, c.threads_per_row)))
-      reject_schedule(plan,
-             fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row),
-                         c.vec),
-             "choose vec and threads_per_row so that it does");
+      reject_schedule(
+          plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row), c.vec),
+          "choose vec and threads_per_row so that it does");
   }
   const int lds = lds_bytes(body, c);
   if (lds > target.lds_bytes())
     reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
-           "use residency=reload");
+                    "use residency=reload");
   require_in_place_reads(plan, c);
 }
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {
   const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.ahead);
-  Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c.residency), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
+  Promises p =
+      stream_promises(plan.body, rowwise_passes(plan.body, c.residency), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
   return p;
 }

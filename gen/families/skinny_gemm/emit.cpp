@@ -20,7 +20,8 @@ std::string weights_text(const Product& p) {
   if (p.op == Op::matmul_nt_scaled)
     return fmt::format("BlockScaled<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales[1], p.first / scale_block));
   if (p.op == Op::matmul_nt_w4)
-    return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first), moved(p.scales[1], p.first));
+    return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first),
+                       moved(p.scales[1], p.first));
   return b;
 }
 
@@ -31,11 +32,11 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
   const std::string gemm_name = values.fresh("gemm");
   const Product& first = plan.products.front();
   const Dim& m = first.a.shape()[0];
-  std::string text = fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{});\n", device_type(first.a.dtype()),
-                                 first.b_bits() == 4 ? "u4x2" : device_type(first.b.dtype()), gemm_name, first.a->name,
-                                 m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
-                                 config.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr",
-                                 first.op == Op::matmul_nt_scaled ? ", " + first.scales[0]->name : "");
+  std::string text =
+      fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{});\n", device_type(first.a.dtype()),
+                  first.b_bits() == 4 ? "u4x2" : device_type(first.b.dtype()), gemm_name, first.a->name,
+                  m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()), config.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr",
+                  first.op == Op::matmul_nt_scaled ? ", " + first.scales[0]->name : "");
   std::vector<std::string> products, matrices, parameters, sources;
   for (const Product& p : plan.products) {
     products.push_back("auto kiln_" + p.placeholder);

@@ -1,6 +1,6 @@
 // Fitting: the ring, vector, workgroups and producers of a skinny GEMM, and what another method makes of them.
-#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <algorithm>
 #include <bit>
 

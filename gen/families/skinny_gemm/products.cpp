@@ -6,8 +6,8 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t max_rows = 64; // as why_invalid of SkinnyGemmConfig
-constexpr std::int64_t max_size = 1 << 24;  // the same
+constexpr std::int64_t max_rows = 64;      // as why_invalid of SkinnyGemmConfig
+constexpr std::int64_t max_size = 1 << 24; // the same
 constexpr std::size_t max_products = 2;
 
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
@@ -15,7 +15,9 @@ void require_first_column(const Product& p) {
   const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b->name);
   const std::int64_t multiple = p.op == Op::matmul_nt_scaled ? scale_block : p.preshuffled() ? 16 : 1;
   if (p.first % multiple)
-    throw UserError(subject, fmt::format("it begins at column {}, inside of {}", p.first, multiple == 16 ? "16 preshuffled rows" : "a block of 128 rows with one scale"),
+    throw UserError(subject,
+                    fmt::format("it begins at column {}, inside of {}", p.first,
+                                multiple == 16 ? "16 preshuffled rows" : "a block of 128 rows with one scale"),
                     fmt::format("begin at a multiple of {}", multiple));
 }
 
@@ -33,10 +35,12 @@ void require_alike(const AnalysedSpec& spec) {
     if (p.n != first.n)
       throw UserError(subject, fmt::format("its products have {} and {} columns", first.n, p.n), "give them the same, or use two kernels");
     if (p.op != first.op || p.group != first.group || p.b->layout != first.b->layout)
-      throw UserError(subject, fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
+      throw UserError(subject,
+                      fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
                       "give both matrices one kind of weights");
     if (p.op == Op::matmul_nt_scaled && !p.scales[0].same_node(first.scales[0]))
-      throw UserError(subject, fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
+      throw UserError(subject,
+                      fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
                       "use one a_scale for both");
     if (p.b.dtype() != first.b.dtype())
       throw UserError(subject, fmt::format("its products multiply by {} and by {}", type_text(first.b), type_text(p.b)),
@@ -62,9 +66,10 @@ void require_sizes(const AnalysedSpec& spec) {
   for (const auto& [e, bits] : {std::pair{first.a, 8 * size_bytes(first.a.dtype())}, std::pair{first.b, first.b_bits()}}) {
     const std::int64_t natural = 128 / bits;
     if (k % natural)
-      throw UserError(fmt::format("operand '{}' of {}", e->name, info(first.op).name),
-                      fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, bits == 4 ? "4-bit numbers" : to_string(e.dtype())),
-                      fmt::format("pad k to {}, a multiple of {}, with zeros", (k + natural - 1) / natural * natural, natural));
+      throw UserError(
+          fmt::format("operand '{}' of {}", e->name, info(first.op).name),
+          fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, bits == 4 ? "4-bit numbers" : to_string(e.dtype())),
+          fmt::format("pad k to {}, a multiple of {}, with zeros", (k + natural - 1) / natural * natural, natural));
   }
   for (const Product& p : spec.products) require_first_column(p);
 }

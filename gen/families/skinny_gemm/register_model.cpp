@@ -28,9 +28,7 @@ int accumulator_vgprs(const SkinnyGemmConfig& c) {
 }
 
 // The ring's loads, and with a tail of k a copy of one step, in which what lies beyond the end is zeroed.
-int loaded_vgprs(const SkinnyGemmConfig& c) {
-  return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load;
-}
+int loaded_vgprs(const SkinnyGemmConfig& c) { return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load; }
 
 // Masks of a tail of k, with 4-bit weights in tiles of 64 x 64 and short rings, spilled one or two SGPRs.
 bool spills_masks(const SkinnyGemmConfig& c) {
@@ -65,8 +63,7 @@ bool producers_fit_registers(const SkinnyGemmConfig& c) {
 }
 
 bool gemm_without_agprs(const SkinnyGemmConfig& c) {
-  return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 &&
-         ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all;
+  return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 && ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all;
 }
 
 } // namespace kiln

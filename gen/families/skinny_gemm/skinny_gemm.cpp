@@ -65,12 +65,12 @@ long long most_parts(const SkinnyGemmConfig& c) {
 }
 
 std::string why(const SkinnyGemmConfig& c, const Target& target) {
-  const std::string sums =
-      !c.splits() ? "no tile is split"
-                  : fmt::format("a tile is split into up to {} parts, whose sums meet {}", most_parts(c), c.atomics ? "by atomics" : "in fixed order");
+  const std::string sums = !c.splits() ? "no tile is split"
+                                       : fmt::format("a tile is split into up to {} parts, whose sums meet {}", most_parts(c),
+                                                     c.atomics ? "by atomics" : "in fixed order");
   return fmt::format("{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup, {}",
-                     c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target),
-                     target.compute_units(), c.ring * c.b_loads() * c.waves, sums);
+                     c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target), target.compute_units(),
+                     c.ring * c.b_loads() * c.waves, sums);
 }
 
 } // namespace

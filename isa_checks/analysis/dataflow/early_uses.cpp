@@ -53,11 +53,12 @@ private:
         const bool reads = uses_[i].reads_any(result) && !(in_order && keeps_half);
         if (!writes && !reads) continue;
         if (!reads && p_.instructions[i].text == p_.instructions[operation].text && p_.block_of(i) == p_.block_of(operation))
-          return FlowStep::stop; // the same load again: both bring the same
+          return FlowStep::stop;                       // the same load again: both bring the same
         if (!reads && in_order) return FlowStep::stop; // the register is the later one's from here on
         found.use = i;
         found.overwrites = !reads;
-        found.counter = order == Order::vector_memory || (order == Order::flat && (state & 1U) == 0) ? WaitCounter::vmcnt : WaitCounter::lgkmcnt;
+        found.counter =
+            order == Order::vector_memory || (order == Order::flat && (state & 1U) == 0) ? WaitCounter::vmcnt : WaitCounter::lgkmcnt;
         return FlowStep::found;
       }
       if (in_order && ++state >= capacity(order)) return FlowStep::stop; // the hardware stalls until the oldest is complete
@@ -67,7 +68,8 @@ private:
   }
 
   static unsigned capacity(Order order) {
-    return static_cast<unsigned>(counter_capacity[static_cast<std::size_t>(order == Order::lds ? WaitCounter::lgkmcnt : WaitCounter::vmcnt)]);
+    return static_cast<unsigned>(
+        counter_capacity[static_cast<std::size_t>(order == Order::lds ? WaitCounter::lgkmcnt : WaitCounter::vmcnt)]);
   }
 
   static bool completes(Order order, const WaitCounts& wait, unsigned& state) {
@@ -75,15 +77,10 @@ private:
       return count && static_cast<unsigned>(*count) <= younger;
     };
     switch (order) {
-    case Order::vector_memory:
-      return down_to(wait.vmcnt, state);
-    case Order::lds:
-      return down_to(wait.lgkmcnt, state);
-    case Order::scalar:
-      return down_to(wait.lgkmcnt, 0);
-    default:
-      state |= (down_to(wait.vmcnt, 0) ? 1U : 0U) | (down_to(wait.lgkmcnt, 0) ? 2U : 0U);
-      return state == 3;
+    case Order::vector_memory: return down_to(wait.vmcnt, state);
+    case Order::lds: return down_to(wait.lgkmcnt, state);
+    case Order::scalar: return down_to(wait.lgkmcnt, 0);
+    default: state |= (down_to(wait.vmcnt, 0) ? 1U : 0U) | (down_to(wait.lgkmcnt, 0) ? 2U : 0U); return state == 3;
     }
   }
 

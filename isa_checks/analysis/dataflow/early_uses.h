@@ -10,7 +10,7 @@
 namespace kiln::isa {
 
 struct EarlyUse {
-  std::size_t operation = 0, use = 0; // instructions
+  std::size_t operation = 0, use = 0;       // instructions
   WaitCounter counter = WaitCounter::vmcnt; // of the wait that is missing
   bool overwrites = false;                  // the use writes the registers and does not read them
   FlowPath path;                            // from the operation to the use

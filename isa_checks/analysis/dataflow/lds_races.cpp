@@ -74,7 +74,8 @@ std::optional<std::vector<std::pair<std::uint32_t, std::uint32_t>>> bytes_of(con
   std::vector<std::pair<std::uint32_t, std::uint32_t>> result;
   for (std::size_t lane = 0; lane < known->value.lane.size(); ++lane)
     if ((*known->active >> lane & 1U) != 0)
-      for (const std::uint32_t offset : offsets) result.emplace_back(known->value.lane[lane] + offset, known->value.lane[lane] + offset + size);
+      for (const std::uint32_t offset : offsets)
+        result.emplace_back(known->value.lane[lane] + offset, known->value.lane[lane] + offset + size);
   std::ranges::sort(result);
   return result;
 }
@@ -111,7 +112,8 @@ std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operand
   std::vector<LdsRace> result;
   for (Candidate& c : candidates)
     for (const int writer : {0, 1}) {
-      const auto written = bytes_of(program, operands, waves[writer], c.write), read = bytes_of(program, operands, waves[1 - writer], c.read);
+      const auto written = bytes_of(program, operands, waves[writer], c.write),
+                 read = bytes_of(program, operands, waves[1 - writer], c.read);
       if (!written || !read) continue;
       const auto shared = common(*written, *read);
       if (!shared) continue;

@@ -73,10 +73,8 @@ private:
     if (hands_on(p_.instructions[i].mnemonic))
       each_source(p_, i, operands_[i], use, [&](RegisterRange r) { copy = copy || (undefined & bits(r)).any(); });
     for (const RegisterRange w : use.writes())
-      if (copy)
-        undefined |= bits(w);
-      else
-        undefined &= ~bits(w);
+      if (copy) undefined |= bits(w);
+      else undefined &= ~bits(w);
   }
 
   // A branch that is taken when no lane is on.

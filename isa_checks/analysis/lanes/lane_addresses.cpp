@@ -46,7 +46,7 @@ Maybe workitem_id(const Kernel& kernel, const Resources& resources, std::uint32_
   const Maybe any = workitem_id(kernel, resources);
   const std::uint32_t first = wave * static_cast<std::uint32_t>(LaneValue{}.lane.size());
   return any && (first & ~any->mask) == 0 && kernel.descriptor.workitem_id == 0 ? add(LaneValue{any->lane, 0}, constant_value(first))
-                                                                                 : std::nullopt;
+                                                                                : std::nullopt;
 }
 
 class Follower {
@@ -57,7 +57,8 @@ public:
     for (const Instruction& instruction : program.instructions) steps_.push_back(lane_step_of(instruction));
     if (p_.blocks.empty()) return;
     LaneState start;
-    if (const auto id = wave ? workitem_id(kernel, resources, *wave) : workitem_id(kernel, resources)) start.set(reg::vgpr, values_.number(*id));
+    if (const auto id = wave ? workitem_id(kernel, resources, *wave) : workitem_id(kernel, resources))
+      start.set(reg::vgpr, values_.number(*id));
     const LaneValue full = constant_value(~std::uint32_t{0});
     start.set(reg::exec, values_.number(full));
     start.set(reg::exec + 1, values_.number(full));
@@ -97,10 +98,8 @@ private:
       const LaneState out = run_block(b, *in_[b], [](std::size_t, const LaneState&) {});
       for (const std::size_t to : p_.blocks[b].successors) {
         bool changed = !in_[to];
-        if (changed)
-          in_[to] = out;
-        else
-          changed = in_[to]->join(out, values_);
+        if (changed) in_[to] = out;
+        else changed = in_[to]->join(out, values_);
         if (changed && !queued[to]) {
           queued[to] = true;
           work.push_back(to);
@@ -152,8 +151,8 @@ private:
 } // namespace
 
 const LaneAddress* LaneAddresses::find(std::size_t instruction) const {
-  const auto at = std::lower_bound(known.begin(), known.end(), instruction,
-                                   [](const LaneAddress& a, std::size_t i) { return a.instruction < i; });
+  const auto at =
+      std::lower_bound(known.begin(), known.end(), instruction, [](const LaneAddress& a, std::size_t i) { return a.instruction < i; });
   return at != known.end() && at->instruction == instruction ? &*at : nullptr;
 }
 

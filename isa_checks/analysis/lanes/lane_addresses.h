@@ -1,11 +1,11 @@
 // LaneAddresses: the addresses of memory instructions over the lanes of a wave, followed from the work-item id through
 // the program as far as they can be known without running it.
 #pragma once
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/analysis/facts.h"
 #include "isa_checks/analysis/lanes/lane_value.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/decode/program.h"
+#include "isa_checks/object/code_object.h"
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -22,8 +22,8 @@ struct LaneAddress {
 };
 
 struct LaneAddresses {
-  std::vector<LaneAddress> known; // by instruction; of memory instructions that are not here nothing is known
-  bool complete = true;           // false: the work budget ended, and nothing was followed
+  std::vector<LaneAddress> known;                         // by instruction; of memory instructions that are not here nothing is known
+  bool complete = true;                                   // false: the work budget ended, and nothing was followed
   const LaneAddress* find(std::size_t instruction) const; // null when unknown
 };
 

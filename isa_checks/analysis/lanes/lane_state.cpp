@@ -64,8 +64,7 @@ bool LaneState::join(const LaneState& other, LaneValues& values) {
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
     if (numbers_[i] == other.numbers_[i] || numbers_[i] == unknown_value) continue;
     std::uint32_t met = unknown_value;
-    if (const Maybe a = values.value(numbers_[i]), b = values.value(other.numbers_[i]); a && b)
-      met = values.number(isa::join(*a, *b));
+    if (const Maybe a = values.value(numbers_[i]), b = values.value(other.numbers_[i]); a && b) met = values.number(isa::join(*a, *b));
     if (i >= vectors && met == unknown_value) met = unknown_uniform;
     changed = changed || met != numbers_[i];
     numbers_[i] = met;

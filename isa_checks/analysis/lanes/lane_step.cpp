@@ -113,76 +113,46 @@ template <std::size_t N> LaneOp find(const Named (&table)[N], Text name) {
   return LaneOp::unknown;
 }
 
-Maybe both(const Maybe& a, const Maybe& b, Maybe (*f)(const LaneValue&, const LaneValue&)) {
-  return a && b ? f(*a, *b) : std::nullopt;
-}
+Maybe both(const Maybe& a, const Maybe& b, Maybe (*f)(const LaneValue&, const LaneValue&)) { return a && b ? f(*a, *b) : std::nullopt; }
 
 // One result of up to three sources, in 32 bits. More than 60 lines: one line an operation.
 Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
-  const auto shr = [](const Maybe& x, const Maybe& n, bool arithmetic) {
-    return x && n ? shift_right(*x, *n, arithmetic) : std::nullopt;
-  };
+  const auto shr = [](const Maybe& x, const Maybe& n, bool arithmetic) { return x && n ? shift_right(*x, *n, arithmetic) : std::nullopt; };
   switch (op) {
-  case LaneOp::mov:
-    return a;
-  case LaneOp::add:
-    return both(a, b, add);
-  case LaneOp::sub:
-    return both(a, b, subtract);
-  case LaneOp::subrev:
-    return both(b, a, subtract);
-  case LaneOp::mul:
-    return both(a, b, multiply);
-  case LaneOp::shl:
-    return both(a, b, shift_left);
-  case LaneOp::shlrev:
-    return both(b, a, shift_left);
-  case LaneOp::shr:
-    return shr(a, b, false);
-  case LaneOp::shrrev:
-    return shr(b, a, false);
-  case LaneOp::ashr:
-    return shr(a, b, true);
-  case LaneOp::ashrrev:
-    return shr(b, a, true);
-  case LaneOp::band:
-    return both(a, b, bit_and);
-  case LaneOp::bor:
-    return both(a, b, bit_or);
-  case LaneOp::bxor:
-    return both(a, b, bit_xor);
-  case LaneOp::bnot:
-    return both(a, constant_value(~u32{0}), bit_xor);
-  case LaneOp::andn2:
-    return both(a, both(b, constant_value(~u32{0}), bit_xor), bit_and);
+  case LaneOp::mov: return a;
+  case LaneOp::add: return both(a, b, add);
+  case LaneOp::sub: return both(a, b, subtract);
+  case LaneOp::subrev: return both(b, a, subtract);
+  case LaneOp::mul: return both(a, b, multiply);
+  case LaneOp::shl: return both(a, b, shift_left);
+  case LaneOp::shlrev: return both(b, a, shift_left);
+  case LaneOp::shr: return shr(a, b, false);
+  case LaneOp::shrrev: return shr(b, a, false);
+  case LaneOp::ashr: return shr(a, b, true);
+  case LaneOp::ashrrev: return shr(b, a, true);
+  case LaneOp::band: return both(a, b, bit_and);
+  case LaneOp::bor: return both(a, b, bit_or);
+  case LaneOp::bxor: return both(a, b, bit_xor);
+  case LaneOp::bnot: return both(a, constant_value(~u32{0}), bit_xor);
+  case LaneOp::andn2: return both(a, both(b, constant_value(~u32{0}), bit_xor), bit_and);
   case LaneOp::lshl_add:
-  case LaneOp::lshl_add64:
-    return both(both(a, b, shift_left), c, add);
-  case LaneOp::lshl_or:
-    return both(both(a, b, shift_left), c, bit_or);
-  case LaneOp::and_or:
-    return both(both(a, b, bit_and), c, bit_or);
-  case LaneOp::add_lshl:
-    return both(both(a, b, add), c, shift_left);
-  case LaneOp::add3:
-    return both(both(a, b, add), c, add);
-  case LaneOp::or3:
-    return both(both(a, b, bit_or), c, bit_or);
-  case LaneOp::xad:
-    return both(both(a, b, bit_xor), c, add);
+  case LaneOp::lshl_add64: return both(both(a, b, shift_left), c, add);
+  case LaneOp::lshl_or: return both(both(a, b, shift_left), c, bit_or);
+  case LaneOp::and_or: return both(both(a, b, bit_and), c, bit_or);
+  case LaneOp::add_lshl: return both(both(a, b, add), c, shift_left);
+  case LaneOp::add3: return both(both(a, b, add), c, add);
+  case LaneOp::or3: return both(both(a, b, bit_or), c, bit_or);
+  case LaneOp::xad: return both(both(a, b, bit_xor), c, add);
   case LaneOp::mad:
-  case LaneOp::mad64:
-    return both(both(a, b, multiply), c, add);
-  case LaneOp::shl64rev:
-    return a && a->constant() && *a->constant() < 32 ? both(b, a, shift_left) : std::nullopt;
+  case LaneOp::mad64: return both(both(a, b, multiply), c, add);
+  case LaneOp::shl64rev: return a && a->constant() && *a->constant() < 32 ? both(b, a, shift_left) : std::nullopt;
   case LaneOp::bfe: {
     const auto width = c ? c->constant() : std::nullopt;
     return width ? both(shr(a, b, false), constant_value((u32{1} << (*width & 31U)) - 1), bit_and) : std::nullopt;
   }
   case LaneOp::umin:
   case LaneOp::umax: {
-    if (!a || !b || !a->known() || !b->known())
-      return a && b && a->uniform() && b->uniform() ? Maybe(uniform_value()) : std::nullopt;
+    if (!a || !b || !a->known() || !b->known()) return a && b && a->uniform() && b->uniform() ? Maybe(uniform_value()) : std::nullopt;
     LaneValue v;
     for (std::size_t i = 0; i < v.lane.size(); ++i)
       v.lane[i] = op == LaneOp::umin ? std::min(a->lane[i], b->lane[i]) : std::max(a->lane[i], b->lane[i]);
@@ -195,8 +165,7 @@ Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
     for (u32 i = 0; i < below.lane.size(); ++i) below.lane[i] = op == LaneOp::mbcnt_lo ? std::min(i, 32U) : std::max(i, 32U) - 32;
     return both(below, b, add);
   }
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
 }
 
@@ -264,8 +233,7 @@ private:
     if (index >= o_.count) return std::nullopt;
     const Operand& operand = o_[index];
     if (operand.modified) return std::nullopt;
-    if (operand.is(Operand::Kind::number))
-      return constant_value(static_cast<u32>(half == 0 ? operand.number : operand.number >> 32));
+    if (operand.is(Operand::Kind::number)) return constant_value(static_cast<u32>(half == 0 ? operand.number : operand.number >> 32));
     if (!operand.is(Operand::Kind::registers)) return std::nullopt;
     if (half >= operand.registers.count) return std::nullopt;
     return values_.value(state_.get(static_cast<std::uint16_t>(operand.registers.first + half)));
@@ -375,18 +343,13 @@ LaneStep lane_step_of(const Instruction& instruction) {
   return step;
 }
 
-void apply_lane_step(const LaneStep& step, const Instruction& instruction, const Operands& operands, LaneState& state,
-                     LaneValues& values) {
+void apply_lane_step(const LaneStep& step, const Instruction& instruction, const Operands& operands, LaneState& state, LaneValues& values) {
   Interpreter run(operands, state, values);
   const bool memory = memory_op(instruction).has_value();
-  if (memory || step.op == LaneOp::unknown)
-    run.forget(register_use(instruction, operands));
-  else if (step.op == LaneOp::saveexec)
-    run.save_exec(instruction.mnemonic);
-  else if (step.vector)
-    run.vector(step.op, instruction);
-  else
-    run.scalar(step.op, step.scalar64, instruction.mnemonic);
+  if (memory || step.op == LaneOp::unknown) run.forget(register_use(instruction, operands));
+  else if (step.op == LaneOp::saveexec) run.save_exec(instruction.mnemonic);
+  else if (step.vector) run.vector(step.op, instruction);
+  else run.scalar(step.op, step.scalar64, instruction.mnemonic);
 }
 
 } // namespace kiln::isa

@@ -52,7 +52,6 @@ struct LaneStep {
   bool vector = false, scalar64 = false;
 };
 LaneStep lane_step_of(const Instruction& instruction);
-void apply_lane_step(const LaneStep& step, const Instruction& instruction, const Operands& operands, LaneState& state,
-                     LaneValues& values);
+void apply_lane_step(const LaneStep& step, const Instruction& instruction, const Operands& operands, LaneState& state, LaneValues& values);
 
 } // namespace kiln::isa

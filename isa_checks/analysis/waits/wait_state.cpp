@@ -46,12 +46,10 @@ void WaitState::issue(std::uint32_t instruction, const CounterUse& use) {
 
 void WaitState::wait(WaitCounter counter, int value) {
   CounterQueue& queue = queues[static_cast<std::size_t>(counter)];
-  if (queue.most <= value)
-    return;
+  if (queue.most <= value) return;
   if (queue.unordered() && value > 0) { // any of them may be what is left
     QueuePlace any = queue.places.front();
-    for (const QueuePlace& place : queue.places)
-      merge(any, place);
+    for (const QueuePlace& place : queue.places) merge(any, place);
     std::fill(queue.places.begin(), queue.places.end(), any);
   }
   queue.most = value;
@@ -62,14 +60,12 @@ void WaitState::wait(WaitCounter counter, int value) {
 
 void WaitState::forget_distances() {
   for (CounterQueue& queue : queues)
-    for (QueuePlace& place : queue.places)
-      place.born = 0;
+    for (QueuePlace& place : queue.places) place.born = 0;
 }
 
 void WaitState::end_block() {
   for (CounterQueue& queue : queues)
-    for (QueuePlace& place : queue.places)
-      place.born = std::max(place.born - clock, -longest_distance);
+    for (QueuePlace& place : queue.places) place.born = std::max(place.born - clock, -longest_distance);
   clock = 0;
 }
 
@@ -79,8 +75,7 @@ bool WaitState::join(const WaitState& other) {
     CounterQueue& mine = queues[i];
     const CounterQueue& theirs = other.queues[i];
     const std::size_t shared = std::min(mine.places.size(), theirs.places.size());
-    for (std::size_t p = 0; p < shared; ++p)
-      changed = merge(mine.places[p], theirs.places[p]) || changed;
+    for (std::size_t p = 0; p < shared; ++p) changed = merge(mine.places[p], theirs.places[p]) || changed;
     mine.places.insert(mine.places.end(), theirs.places.begin() + static_cast<std::ptrdiff_t>(shared), theirs.places.end());
     changed = changed || theirs.least < mine.least || theirs.most > mine.most || (theirs.any_order && !mine.any_order) ||
               (theirs.plain && !mine.plain) || (theirs.gds && !mine.gds);

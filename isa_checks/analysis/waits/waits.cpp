@@ -21,34 +21,28 @@ class Analyser {
 public:
   explicit Analyser(const Program& program) : p_(program), in_(program.blocks.size()) {
     uses_.reserve(program.instructions.size());
-    for (const Instruction& instruction : program.instructions)
-      uses_.push_back(counter_use(instruction));
+    for (const Instruction& instruction : program.instructions) uses_.push_back(counter_use(instruction));
     find_actions();
   }
 
   WaitAnalysis run() {
     result_.approximate = p_.calls + p_.indirect_branches + p_.wild_branches > 0 || !p_.irreducible_edges.empty();
-    if (p_.blocks.empty())
-      return std::move(result_);
+    if (p_.blocks.empty()) return std::move(result_);
     solve();
     for (std::size_t b = 0; b < p_.blocks.size() && !exhausted(); ++b)
-      if (in_[b])
-        walk(b, *in_[b], [this](std::size_t i, const WaitState& state) { add_points(i, state); });
-    for (std::size_t l = 0; l < p_.loops.size(); ++l)
-      result_.loops.push_back(flight(l));
+      if (in_[b]) walk(b, *in_[b], [this](std::size_t i, const WaitState& state) { add_points(i, state); });
+    for (std::size_t l = 0; l < p_.loops.size(); ++l) result_.loops.push_back(flight(l));
     if (exhausted()) {
       result_.complete = false;
       result_.points.clear();
-      for (LoopFlight& loop : result_.loops)
-        loop.least_bytes = loop.most_bytes = loop.most_back_bytes = loop.drains = 0;
+      for (LoopFlight& loop : result_.loops) loop.least_bytes = loop.most_bytes = loop.most_back_bytes = loop.drains = 0;
     }
     return std::move(result_);
   }
 
   std::vector<OutstandingCounts> counts() {
     std::vector<OutstandingCounts> result(p_.instructions.size());
-    if (p_.blocks.empty())
-      return result;
+    if (p_.blocks.empty()) return result;
     solve();
     for (std::size_t b = 0; b < p_.blocks.size(); ++b)
       if (in_[b])
@@ -58,8 +52,7 @@ public:
         });
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) // between the looks nothing changes
       for (std::size_t i = p_.blocks[b].begin + 1; i < p_.blocks[b].end; ++i)
-        if (!result[i].reached)
-          result[i] = result[i - 1];
+        if (!result[i].reached) result[i] = result[i - 1];
     return result;
   }
 
@@ -71,8 +64,7 @@ private:
     for (const CounterQueue& queue : state.queues) {
       size += static_cast<std::int64_t>(queue.places.size());
       if (!queue.places.empty() && queue.places.back().instructions.size() > 8)
-        for (const QueuePlace& place : queue.places)
-          size += static_cast<std::int64_t>(place.instructions.size() / 8);
+        for (const QueuePlace& place : queue.places) size += static_cast<std::int64_t>(place.instructions.size() / 8);
     }
     return size;
   }
@@ -93,8 +85,7 @@ private:
         Action action{.instruction = i, .use = uses_[i]};
         if (const auto counts = wait_counts(instruction)) {
           action.waits = {counts->vmcnt.value_or(-1), counts->lgkmcnt.value_or(-1), counts->expcnt.value_or(-1)};
-        } else if (instruction.flow ==
-                   Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
+        } else if (instruction.flow == Flow::call) { // functions wait for everything first (AMDGPUUsage, "Non-Kernel Functions")
           action.waits = {0, 0, 0};
         }
         if (action.acts()) actions_.push_back(action);
@@ -111,8 +102,7 @@ private:
     const std::size_t last = first_action_[block + 1];
     for (std::size_t a = first_action_[block]; a < last && !exhausted(); ++a) {
       const Action& action = actions_[a];
-      if (action.instruction > at)
-        look(at, state);
+      if (action.instruction > at) look(at, state);
       state.clock += tick * static_cast<std::int32_t>(action.instruction - at);
       work_ += size_of(state);
       look(action.instruction, state);
@@ -122,8 +112,7 @@ private:
       state.clock += tick;
       at = action.instruction + 1;
     }
-    if (at < p_.blocks[block].end)
-      look(at, state);
+    if (at < p_.blocks[block].end) look(at, state);
     state.clock += tick * static_cast<std::int32_t>(p_.blocks[block].end - at);
     state.end_block();
     return state;
@@ -135,23 +124,19 @@ private:
   void solve() {
     std::vector<bool> queued(p_.blocks.size(), false);
     std::deque<std::size_t> work(p_.order.begin(), p_.order.end());
-    for (const std::size_t b : p_.order)
-      queued[b] = true;
+    for (const std::size_t b : p_.order) queued[b] = true;
     in_[p_.entry] = WaitState{};
     while (!work.empty() && !exhausted()) {
       const std::size_t b = work.front();
       work.pop_front();
       queued[b] = false;
-      if (!in_[b])
-        continue;
+      if (!in_[b]) continue;
       const WaitState out = walk(b, *in_[b]);
       work_ += size_of(out) * static_cast<std::int64_t>(1 + p_.blocks[b].successors.size());
       for (const std::size_t to : p_.blocks[b].successors) {
         bool changed = !in_[to];
-        if (changed)
-          in_[to] = out;
-        else
-          changed = in_[to]->join(out);
+        if (changed) in_[to] = out;
+        else changed = in_[to]->join(out);
         if (changed && !queued[to]) {
           queued[to] = true;
           work.push_back(to);
@@ -162,12 +147,9 @@ private:
 
   void add_points(std::size_t index, const WaitState& state) {
     const auto counts = wait_counts(p_.instructions[index]);
-    if (!counts)
-      return;
-    if (counts->vmcnt)
-      add_point(index, WaitCounter::vmcnt, *counts->vmcnt, state);
-    if (counts->lgkmcnt)
-      add_point(index, WaitCounter::lgkmcnt, *counts->lgkmcnt, state);
+    if (!counts) return;
+    if (counts->vmcnt) add_point(index, WaitCounter::vmcnt, *counts->vmcnt, state);
+    if (counts->lgkmcnt) add_point(index, WaitCounter::lgkmcnt, *counts->lgkmcnt, state);
     if (counts->expcnt) add_point(index, WaitCounter::expcnt, *counts->expcnt, state);
   }
 
@@ -180,16 +162,14 @@ private:
                     .least_outstanding = queue.least,
                     .most_outstanding = queue.most,
                     .waits_for = {}};
-    if (counter == WaitCounter::vmcnt)
-      std::tie(point.least_bytes, point.most_bytes) = bytes(queue);
+    if (counter == WaitCounter::vmcnt) std::tie(point.least_bytes, point.most_bytes) = bytes(queue);
     if (!point.idle()) {
       const std::size_t first = queue.unordered() ? 0 : static_cast<std::size_t>(value);
       for (std::size_t place = first; place < queue.places.size(); ++place)
         if (const QueuePlace& at = queue.places[place]; !at.instructions.empty()) {
           point.waits_for.insert(point.waits_for.end(), at.instructions.begin(), at.instructions.end());
           const int distance = state.distance(at);
-          point.shortest_distance =
-              point.shortest_distance < 0 ? distance : std::min(point.shortest_distance, distance);
+          point.shortest_distance = point.shortest_distance < 0 ? distance : std::min(point.shortest_distance, distance);
         }
       std::sort(point.waits_for.begin(), point.waits_for.end());
       point.waits_for.erase(std::unique(point.waits_for.begin(), point.waits_for.end()), point.waits_for.end());
@@ -208,8 +188,7 @@ private:
         low = std::min(low, load_bytes(instruction));
         high = std::max(high, load_bytes(instruction));
       }
-      if (place < static_cast<std::size_t>(queue.least) && !queue.places[place].instructions.empty())
-        least += low;
+      if (place < static_cast<std::size_t>(queue.least) && !queue.places[place].instructions.empty()) least += low;
       most += high;
     }
     return {least, most};
@@ -235,18 +214,14 @@ private:
       work_ += size_of(out) * static_cast<std::int64_t>(1 + p_.blocks[b].successors.size());
       for (const std::size_t to : p_.blocks[b].successors) {
         if (to == loop.header) {
-          if (back)
-            back->join(out);
-          else
-            back = out;
+          if (back) back->join(out);
+          else back = out;
           continue;
         }
         const std::size_t at = place(to);
-        if (at == nothing)
-          continue;
+        if (at == nothing) continue;
         const bool is_new = !in[at];
-        if (is_new)
-          in[at] = out;
+        if (is_new) in[at] = out;
         if ((is_new || in[at]->join(out)) && !queued[at]) {
           queued[at] = true;
           work.push_back(to);
@@ -254,8 +229,7 @@ private:
       }
     }
     for (std::size_t at = 0; at < in.size(); ++at)
-      if (in[at])
-        walk(loop.blocks[at], *in[at], look, /*timed=*/false);
+      if (in[at]) walk(loop.blocks[at], *in[at], look, /*timed=*/false);
     return back;
   }
 
@@ -268,14 +242,12 @@ private:
           ++result.loads;
           result.bytes_a_trip += uses_[i].load_bytes * lanes;
         }
-    if (!in_[loop.header] || exhausted())
-      return result;
+    if (!in_[loop.header] || exhausted()) return result;
     WaitState state = *in_[loop.header];
     state.forget_distances();
     for (int round = 0; round < most_rounds && !exhausted(); ++round) {
       const auto next = trip(loop, state, [](std::size_t, const WaitState&) {});
-      if (!next || *next == state)
-        break;
+      if (!next || *next == state) break;
       state = *next;
     }
     result.least_bytes = std::numeric_limits<std::uint32_t>::max();
@@ -284,11 +256,9 @@ private:
       const auto [least, most] = bytes(queue);
       result.least_bytes = std::min(result.least_bytes, least);
       result.most_bytes = std::max(result.most_bytes, most);
-      if (const auto counts = wait_counts(p_.instructions[i]); counts && counts->vmcnt == 0 && queue.most > 0)
-        ++result.drains;
+      if (const auto counts = wait_counts(p_.instructions[i]); counts && counts->vmcnt == 0 && queue.most > 0) ++result.drains;
     });
-    if (back)
-      result.most_back_bytes = bytes(back->queues[0]).second;
+    if (back) result.most_back_bytes = bytes(back->queues[0]).second;
     return result;
   }
 

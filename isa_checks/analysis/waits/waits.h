@@ -17,8 +17,8 @@ enum class WaitCounter : std::uint8_t {
   expcnt,  // GDS operations that have yet to read their registers, in order
 };
 inline constexpr std::size_t wait_counter_count = 3;
-inline constexpr std::array<int, wait_counter_count> counter_capacity{
-    TargetFacts::max_vmcnt, TargetFacts::max_lgkmcnt, TargetFacts::max_expcnt}; // by WaitCounter
+inline constexpr std::array<int, wait_counter_count> counter_capacity{TargetFacts::max_vmcnt, TargetFacts::max_lgkmcnt,
+                                                                      TargetFacts::max_expcnt}; // by WaitCounter
 std::string_view to_string(WaitCounter counter);
 
 // One counter of one s_waitcnt. Outstanding means: not yet waited for; it may have completed by itself.
@@ -30,7 +30,7 @@ struct WaitPoint {
   int least_outstanding = 0, most_outstanding = 0; // before the wait, over all paths to it
   // Bytes of loads from device memory that are outstanding before a wait for vmcnt, of a full wave; 0 for other counters.
   std::uint32_t least_bytes = 0, most_bytes = 0;
-  std::vector<std::size_t> waits_for;              // instructions whose operations it may complete, by address
+  std::vector<std::size_t> waits_for; // instructions whose operations it may complete, by address
   // Fewest instructions executed from one of those to the wait, neither counted; -1 when it waits for nothing.
   int shortest_distance = -1;
   bool drains() const { return value == 0 && most_outstanding > 0; }

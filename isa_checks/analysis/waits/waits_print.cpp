@@ -1,6 +1,6 @@
 // WaitAnalysis as text and as JSON.
-#include "isa_checks/plural.h"
 #include "isa_checks/analysis/waits/waits.h"
+#include "isa_checks/plural.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -9,11 +9,9 @@ namespace kiln::isa {
 
 std::string to_text(const WaitAnalysis& waits, const Program& program) {
   std::string text = waits.approximate ? "  (calls, indirect or irreducible flow: approximate)\n" : "";
-  if (!waits.complete)
-    text += "  not analysed: the flow graph exceeds the work budget\n";
+  if (!waits.complete) text += "  not analysed: the flow graph exceeds the work budget\n";
   for (const WaitPoint& point : waits.points) {
-    text += fmt::format("  {:#x} {}({}): ", program.instructions[point.instruction].address, to_string(point.counter),
-                        point.value);
+    text += fmt::format("  {:#x} {}({}): ", program.instructions[point.instruction].address, to_string(point.counter), point.value);
     if (point.idle()) {
       text += "waits for nothing\n";
       continue;
@@ -44,8 +42,7 @@ std::string to_json(const WaitAnalysis& waits, const Program& program) {
   const auto address = [&](std::size_t i) { return program.instructions[i].address; };
   for (const WaitPoint& point : waits.points) {
     Json awaited = Json::array();
-    for (const std::size_t i : point.waits_for)
-      awaited.push_back(address(i));
+    for (const std::size_t i : point.waits_for) awaited.push_back(address(i));
     json["waits"].push_back({{"address", address(point.instruction)},
                              {"counter", to_string(point.counter)},
                              {"value", point.value},

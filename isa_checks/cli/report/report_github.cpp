@@ -22,9 +22,7 @@ public:
   void kernel(const ScannedKernel& kernel) override {
     for (const Finding& f : kernel.findings) {
       counts_.add(f);
-      const std::string_view command = f.severity == Severity::error     ? "error"
-                                       : f.severity == Severity::warning ? "warning"
-                                                                         : "notice";
+      const std::string_view command = f.severity == Severity::error ? "error" : f.severity == Severity::warning ? "warning" : "notice";
       const std::string place = f.file.empty() ? fmt::format("file={}", escaped(kernel.file, true))
                                                : fmt::format("file={},line={}", escaped(f.file, true), f.line);
       const std::string where = f.address ? fmt::format(" at {:#x}", *f.address) : "";

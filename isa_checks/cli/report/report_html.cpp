@@ -100,8 +100,7 @@ Json code_json(const KernelAnalysis& a, const std::string& file) {
              range_text(o.least_exp, o.most_exp),
              sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : ""};
     const bool branches = instruction.flow == Flow::jump || instruction.flow == Flow::branch;
-    if (const std::size_t to = branches ? instruction_at(a.program, *instruction.branch_target) : nothing; to != nothing)
-      row.push_back(to);
+    if (const std::size_t to = branches ? instruction_at(a.program, *instruction.branch_target) : nothing; to != nothing) row.push_back(to);
     list.push_back(std::move(row));
   }
   return list;

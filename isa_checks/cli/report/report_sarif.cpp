@@ -55,8 +55,8 @@ public:
   explicit SarifReport(std::ostream& out) : out_(out) {
     const Json tool = driver();
     for (std::size_t i = 0; i < tool["rules"].size(); ++i) rule_index_[tool["rules"][i]["id"].get<std::string>()] = i;
-    out_ << R"({"$schema":"https://json.schemastore.org/sarif-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":)"
-         << dump(tool) << "},\n\"results\":[";
+    out_ << R"({"$schema":"https://json.schemastore.org/sarif-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":)" << dump(tool)
+         << "},\n\"results\":[";
   }
 
   void kernel(const ScannedKernel& kernel) override {
@@ -67,15 +67,13 @@ public:
     }
   }
 
-  void failed(const Error& error) override {
-    notifications_.push_back({{"level", "error"}, {"message", {{"text", error.what()}}}});
-  }
+  void failed(const Error& error) override { notifications_.push_back({{"level", "error"}, {"message", {{"text", error.what()}}}}); }
 
   void end(const ScanTotals& totals) override {
     const Json invocation{{"executionSuccessful", notifications_.empty()}, {"toolExecutionNotifications", notifications_}};
     const Json properties{{"kernels", totals.kernels}, {"suppressed", totals.suppressed}, {"skipped", totals.skipped}};
-    out_ << "\n],\n\"invocations\":[" << dump(invocation)
-         << "],\"columnKind\":\"utf16CodeUnits\",\"properties\":" << dump(properties) << "}]}\n";
+    out_ << "\n],\n\"invocations\":[" << dump(invocation) << "],\"columnKind\":\"utf16CodeUnits\",\"properties\":" << dump(properties)
+         << "}]}\n";
   }
 
 private:

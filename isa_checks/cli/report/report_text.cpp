@@ -1,8 +1,8 @@
 // The report for people.
 #include "isa_checks/cli/report/report.h"
 #include "isa_checks/cli/terminal.h"
-#include "isa_checks/plural.h"
 #include "isa_checks/object/readable_name.h"
+#include "isa_checks/plural.h"
 #include <fmt/format.h>
 #include <set>
 
@@ -73,8 +73,6 @@ std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts)
   return line;
 }
 
-std::unique_ptr<ReportWriter> make_text_report(std::ostream& out, bool colour) {
-  return std::make_unique<TextReport>(out, colour);
-}
+std::unique_ptr<ReportWriter> make_text_report(std::ostream& out, bool colour) { return std::make_unique<TextReport>(out, colour); }
 
 } // namespace kiln::isa::cli

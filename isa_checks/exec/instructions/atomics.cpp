@@ -1,6 +1,6 @@
 // The arithmetic of atomic operations, for LDS and device memory alike.
-#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/instructions/device_access.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 
 namespace kiln::exec {
 namespace {
@@ -14,7 +14,8 @@ u32 pairwise(u32 a, u32 b, bool bfloat) {
   u32 result = 0;
   for (int shift = 0; shift < 32; shift += 16) {
     const auto x = static_cast<std::uint16_t>(a >> shift), y = static_cast<std::uint16_t>(b >> shift);
-    const u32 sum = bfloat ? to_bfloat(to_float(BFloat{x}) + to_float(BFloat{y})).bits : to_half(to_float(Half{x}) + to_float(Half{y})).bits;
+    const u32 sum =
+        bfloat ? to_bfloat(to_float(BFloat{x}) + to_float(BFloat{y})).bits : to_half(to_float(Half{x}) + to_float(Half{y})).bits;
     result |= sum << shift;
   }
   return result;

@@ -1,7 +1,7 @@
 // buffer_ instructions: addresses through a resource descriptor, with its range check.
-#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/stop.h"
 #include <algorithm>
 
 namespace kiln::exec {
@@ -79,7 +79,8 @@ void move_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u32 first, W
 
 // Words of a swizzled buffer do not lie side by side: each is moved alone.
 void move_words(Wave& wave, const Inst& inst, const LaneAccess& op, WaveAddresses& at) {
-  if (op.atomic != Atomic::none || op.to_lds) throw Stop("an atomic or direct-to-LDS access of several words of a swizzled buffer, which the executor does not model");
+  if (op.atomic != Atomic::none || op.to_lds)
+    throw Stop("an atomic or direct-to-LDS access of several words of a swizzled buffer, which the executor does not model");
   Inst part = inst;
   LaneAccess word = op;
   word.bytes = 4;
@@ -104,8 +105,8 @@ void access(Wave& wave, const Inst& inst) {
 template <LaneAccess op> inline constexpr LaneAccess stored = op;
 template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, InstClass::vmem, &stored<op>}; }
 
-#define KILN_ATOMIC(name, operation)                                                                                           \
-  line<LaneAccess{.bytes = 4, .atomic = Atomic::operation}>("buffer_atomic_" name),                                              \
+#define KILN_ATOMIC(name, operation)                                                                                                       \
+  line<LaneAccess{.bytes = 4, .atomic = Atomic::operation}>("buffer_atomic_" name),                                                        \
       line<LaneAccess{.bytes = 8, .atomic = Atomic::operation}>("buffer_atomic_" name "_x2")
 
 constexpr Semantics table[] = {

@@ -1,7 +1,7 @@
 // Branches, barriers, waits, mode and hardware registers.
-#include "isa_checks/exec/machine/stop.h"
-#include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/measurements.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include "isa_checks/exec/machine/wave.h"
 #include <algorithm>
@@ -70,7 +70,8 @@ void swap_pc(Wave& wave, const Inst& inst) {
 }
 void call(Wave& wave, const Inst& inst) {
   get_pc(wave, inst);
-  jump_to(wave, wave.code_base + inst.address + 4 + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int16_t>(inst.fields.simm16)} * 4));
+  jump_to(wave,
+          wave.code_base + inst.address + 4 + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int16_t>(inst.fields.simm16)} * 4));
 }
 
 // Bits [offset, offset + size) of a hardware register; simm16 is {size - 1, offset, number}.
@@ -96,8 +97,7 @@ void get_register(Wave& wave, const Inst& inst) {
 
 void set_mode(Wave& wave, const Inst& inst, u32 value) {
   const HardwareField field(inst.fields.simm16);
-  if (field.number != hw_mode)
-    throw Stop(fmt::format("writes hardware register {}, which the executor does not model", field.number));
+  if (field.number != hw_mode) throw Stop(fmt::format("writes hardware register {}, which the executor does not model", field.number));
   wave.mode = (wave.mode & ~field.mask()) | (value << field.offset & field.mask());
 }
 void set_register(Wave& wave, const Inst& inst) { set_mode(wave, inst, wave.s[inst.fields.dst]); }

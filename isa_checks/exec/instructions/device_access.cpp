@@ -1,12 +1,12 @@
 // Loads, stores and atomics of a wave's lanes on the memory sandbox, with bounds, alignment and line counts.
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/machine/defects.h"
-#include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
-#include "isa_checks/exec/instructions/device_access.h"
-#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/machine/wait_counts.h"
+#include "isa_checks/exec/numbers/numeric.h"
+#include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -38,8 +38,7 @@ std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes,
     return nullptr;
   }
   if (store && !a->writable) {
-    report(wave, inst, DefectKind::read_only_store, lane,
-           fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
+    report(wave, inst, DefectKind::read_only_store, lane, fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
     return nullptr;
   }
   return a->bytes.data() + (address - a->address);
@@ -113,20 +112,11 @@ void load_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAd
     return;
   }
   switch (op.bytes) {
-  case 4:
-    load_words<1>(window, to, at);
-    break;
-  case 8:
-    load_words<2>(window, to, at);
-    break;
-  case 12:
-    load_words<3>(window, to, at);
-    break;
-  case 16:
-    load_words<4>(window, to, at);
-    break;
-  default:
-    for_each_lane(at.mask, [&](int i) { load_one(window(at.lane[i]), to, i, op); });
+  case 4: load_words<1>(window, to, at); break;
+  case 8: load_words<2>(window, to, at); break;
+  case 12: load_words<3>(window, to, at); break;
+  case 16: load_words<4>(window, to, at); break;
+  default: for_each_lane(at.mask, [&](int i) { load_one(window(at.lane[i]), to, i, op); });
   }
 }
 
@@ -146,20 +136,11 @@ void store_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveA
     return;
   }
   switch (op.bytes) {
-  case 4:
-    store_words<1>(window, from, at);
-    break;
-  case 8:
-    store_words<2>(window, from, at);
-    break;
-  case 12:
-    store_words<3>(window, from, at);
-    break;
-  case 16:
-    store_words<4>(window, from, at);
-    break;
-  default:
-    for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
+  case 4: store_words<1>(window, from, at); break;
+  case 8: store_words<2>(window, from, at); break;
+  case 12: store_words<3>(window, from, at); break;
+  case 16: store_words<4>(window, from, at); break;
+  default: for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
   }
 }
 
@@ -174,11 +155,9 @@ void atomic_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const Wave
   for_each_lane(at.mask, [&](int i) {
     u64 old = 0;
     const bool aligned = at.lane[i] % op.bytes == 0;
-    if (!aligned)
-      report(wave, inst, DefectKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
+    if (!aligned) report(wave, inst, DefectKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
     std::byte* const host = aligned ? host_bytes(wave, inst, at.lane[i], op.bytes, i, true) : nullptr;
-    const u64 first = word(data, i, op.bytes),
-              second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
+    const u64 first = word(data, i, op.bytes), second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
     const auto update = [&]<class T>(T* p) {
       std::atomic_ref<T> cell(*p);
       T expected = cell.load(), now = 0;
@@ -199,14 +178,14 @@ void atomic_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const Wave
 
 // The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes a lane in order.
 void load_to_lds(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
-  const u64 base = (wave.s[code::m0] & ((1U << wave.target->lds_dma_base_bits) - 1)) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));
+  const u64 base =
+      (wave.s[code::m0] & ((1U << wave.target->lds_dma_base_bits) - 1)) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));
   for_each_lane(at.mask, [&](int i) {
     const std::byte* const from = host_bytes(wave, inst, at.lane[i], op.bytes, i, false);
     const unsigned step = std::max<unsigned>(op.bytes, 4);
     const u64 to = base + static_cast<u64>(i) * step;
     if (to >= wave.group->lds.size() || to + step > wave.group->lds.size()) { // a negative offset wraps around
-      report(wave, inst, DefectKind::out_of_bounds, i,
-             fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
+      report(wave, inst, DefectKind::out_of_bounds, i, fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
       return;
     }
     u32 value[4] = {};
@@ -225,7 +204,8 @@ void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const Wa
   if (wave.in_flight == nullptr) return;
   const RegisterSpan filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
   const bool loads = op.atomic == Atomic::none && !op.store;
-  wave.in_flight->issue(inst, filled, {}, {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
+  wave.in_flight->issue(inst, filled, {},
+                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
 }
 
 void count_lines(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {

@@ -18,12 +18,12 @@ std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, 
   if (address + bytes <= lds.size()) return lds.data() + address;
   wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
     Defect f{DefectKind::out_of_bounds,
-              inst.address,
-              inst.text,
-              {},
-              wave.index,
-              lane,
-              fmt::format("a flat access of {} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
+             inst.address,
+             inst.text,
+             {},
+             wave.index,
+             lane,
+             fmt::format("a flat access of {} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
@@ -72,21 +72,15 @@ void atomic_one(Wave& wave, const Inst& inst, const LaneAccess& op, std::byte* h
 
 void flat_lds_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   const bool atomic = op.atomic != Atomic::none;
-  if (atomic)
-    track_lds_atomic(wave, inst, op, at);
-  else if (op.store)
-    track_lds_write(wave, inst, op, at, inst.src[1].reg);
-  else
-    track_lds_read(wave, inst, op, at, inst.dst.reg);
+  if (atomic) track_lds_atomic(wave, inst, op, at);
+  else if (op.store) track_lds_write(wave, inst, op, at, inst.src[1].reg);
+  else track_lds_read(wave, inst, op, at, inst.dst.reg);
   for (u64 m = at.mask; m != 0; m &= m - 1) {
     const int i = std::countr_zero(m);
     std::byte* const host = lds_bytes(wave, inst, at.lane[i], op.bytes, i);
-    if (atomic)
-      atomic_one(wave, inst, op, host, i);
-    else if (op.store)
-      store_one(host, wave.lanes(inst.src[1].reg), i, op);
-    else
-      load_one(host, wave.lanes(inst.dst.reg), i, op);
+    if (atomic) atomic_one(wave, inst, op, host, i);
+    else if (op.store) store_one(host, wave.lanes(inst.src[1].reg), i, op);
+    else load_one(host, wave.lanes(inst.dst.reg), i, op);
   }
 }
 

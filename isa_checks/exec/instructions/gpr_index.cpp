@@ -4,10 +4,10 @@
 // set (sources 0, 1, 2, destination). Lane reads and writes, memory and matrix instructions are not indexed. s_movrels and s_movreld
 // add M0 to the number of their scalar source or destination.
 #include "isa_checks/exec/instructions/gpr_index.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
-#include "isa_checks/exec/instructions/tables.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -46,7 +46,8 @@ template <bool wide, bool source> void move_relative(Wave& wave, const Inst& ins
   InstOperand& moved = source ? actual.src[0] : actual.dst;
   const u32 reg = moved.reg + wave.s[code::m0];
   if (moved.kind != InstOperand::scalar || reg + (wide ? 2U : 1U) > scalar_registers || (wide && reg % 2 != 0))
-    throw Stop(fmt::format("s{} plus M0 {:#x} is no {}", moved.reg, wave.s[code::m0], wide ? "pair of scalar registers" : "scalar register"));
+    throw Stop(
+        fmt::format("s{} plus M0 {:#x} is no {}", moved.reg, wave.s[code::m0], wide ? "pair of scalar registers" : "scalar register"));
   moved.reg = static_cast<std::uint16_t>(reg);
   actual.op = find_semantics(wide ? "s_mov_b64" : "s_mov_b32", false, false);
   actual.handler = actual.op->handler;

@@ -1,13 +1,13 @@
 // ds_ instructions: LDS reads, writes and atomics, and the lane exchanges that use its crossbar.
-#include "isa_checks/exec/machine/stop.h"
-#include "isa_checks/exec/sanitisers/definedness.h"
-#include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/instructions/lds_banks.h"
-#include "isa_checks/exec/sanitisers/lds_tracking.h"
-#include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/wait_counts.h"
+#include "isa_checks/exec/sanitisers/definedness.h"
+#include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -24,8 +24,13 @@ std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, 
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
   wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
-    Defect f{DefectKind::out_of_bounds, inst.address, inst.text, {}, wave.index, lane,
-              fmt::format("{} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
+    Defect f{DefectKind::out_of_bounds,
+             inst.address,
+             inst.text,
+             {},
+             wave.index,
+             lane,
+             fmt::format("{} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
@@ -39,8 +44,7 @@ template <class F> void for_each_lane(u64 mask, F f) {
 } // namespace
 
 void issue_lds(Wave& wave, const Inst& inst, int registers) {
-  if (wave.in_flight != nullptr)
-    wave.in_flight->issue(inst, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {});
 }
 
 void lds_addresses(Wave& wave, const Inst& inst, u32 offset, WaveAddresses& at) {
@@ -279,10 +283,10 @@ template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler
   return {name, handler, {}, InstClass::lds, &stored<op>};
 }
 
-#define KILN_LDS_ATOMIC(name, rtn, width, size, operation)                                                                     \
-  line<LaneAccess{.bytes = size, .atomic = Atomic::operation}>("ds_" name "_" width, atomic),                                    \
+#define KILN_LDS_ATOMIC(name, rtn, width, size, operation)                                                                                 \
+  line<LaneAccess{.bytes = size, .atomic = Atomic::operation}>("ds_" name "_" width, atomic),                                              \
       line<LaneAccess{.bytes = size, .atomic = Atomic::operation, .returns = true}>("ds_" rtn "_" width, atomic)
-#define KILN_LDS_ATOMICS(name, type, operation)                                                                                \
+#define KILN_LDS_ATOMICS(name, type, operation)                                                                                            \
   KILN_LDS_ATOMIC(name, name "_rtn", type "32", 4, operation), KILN_LDS_ATOMIC(name, name "_rtn", type "64", 8, operation)
 
 constexpr Semantics table[] = {

@@ -2,11 +2,11 @@
 // one column of the block. Rows are 16 elements: for 16-bit elements four lanes hold a row and the block has 4 rows, for 8 bits
 // two lanes and 8 rows, for 4 and 6 bits one lane and 16 rows (the manual's "MFMA transpose load from LDS", and the maps that
 // public kernels use).
-#include "isa_checks/exec/machine/stop.h"
-#include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/instructions/lds_banks.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/sanitisers/definedness.h"
 #include <cstring>
 
 namespace kiln::exec {

@@ -4,9 +4,9 @@
 // (each product of elements up to f16 is exact there) and rounds once to f32; f64 is a chain of fused multiply-adds over k;
 // integers wrap.
 #include "isa_checks/exec/instructions/matrix_places.h"
-#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -24,8 +24,8 @@ std::array<float, 256> decode_table(const SmallFloat& format) {
   return values;
 }
 const std::array<float, 256>& fp8_values(bool bf8, bool fnuz) {
-  static const std::array<float, 256> tables[4] = {decode_table(e4m3fn_format), decode_table(e4m3fnuz_format),
-                                                   decode_table(e5m2_format), decode_table(e5m2fnuz_format)};
+  static const std::array<float, 256> tables[4] = {decode_table(e4m3fn_format), decode_table(e4m3fnuz_format), decode_table(e5m2_format),
+                                                   decode_table(e5m2fnuz_format)};
   return tables[(bf8 ? 2 : 0) + (fnuz ? 1 : 0)];
 }
 
@@ -72,8 +72,9 @@ SourcePlace source_place(const MatrixLayout& s, int side, int block, int i, int 
   return {i + side * group, kk % s.per_lane()};
 }
 
-template <class T> void accumulate(const MatrixLayout& s, const T (&a)[largest_side][largest_k], const T (&b)[largest_k][largest_side],
-                                   T (&sum)[largest_side][largest_side]) {
+template <class T>
+void accumulate(const MatrixLayout& s, const T (&a)[largest_side][largest_k], const T (&b)[largest_k][largest_side],
+                T (&sum)[largest_side][largest_side]) {
   for (int i = 0; i < s.m; ++i)
     for (int kk = 0; kk < s.k; ++kk)
       for (int j = 0; j < s.n; ++j) {
@@ -107,8 +108,7 @@ template <bool fnuz> void mfma(Wave& wave, const Inst& inst) {
       }
     }
     for (int i = 0; i < s.m; ++i)
-      for (int j = 0; j < s.n; ++j)
-        sum[i][j] = addend(s, inst, c, result_place(s, block, i, j)) * (negates && (f.blgp & 4) != 0 ? -1 : 1);
+      for (int j = 0; j < s.n; ++j) sum[i][j] = addend(s, inst, c, result_place(s, block, i, j)) * (negates && (f.blgp & 4) != 0 ? -1 : 1);
     accumulate(s, left, right, sum);
     for (int i = 0; i < s.m; ++i)
       for (int j = 0; j < s.n; ++j) store_result(s, result, result_place(s, block, i, j), sum[i][j]);
@@ -125,9 +125,9 @@ template <bool fnuz> void smfmac(Wave& wave, const Inst& inst) {
   const u32* const b = wave.lanes(inst.src[1].reg);
   const u32* const index = wave.lanes(inst.src[2].reg);
   const u32* const c = wave.lanes(inst.dst.reg);
-  const int dense = s.per_lane(), kept = dense / 2;       // elements of a lane: of A as it is meant, and as it is held
+  const int dense = s.per_lane(), kept = dense / 2; // elements of a lane: of A as it is meant, and as it is held
   const int part = 128 / s.element_bits(s.b), parts = dense / part;
-  const int set_bits = 2 * kept, sets = 32 / set_bits;    // of indices; ABID chooses the set when CBSZ is 0
+  const int set_bits = 2 * kept, sets = 32 / set_bits; // of indices; ABID chooses the set when CBSZ is 0
   const int shift = inst.fields.cbsz == 0 ? inst.fields.abid % sets * set_bits : 0;
   thread_local double left[largest_side][largest_k], right[largest_k][largest_side], sum[largest_side][largest_side];
   thread_local std::vector<u32> result;

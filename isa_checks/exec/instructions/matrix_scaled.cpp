@@ -5,11 +5,11 @@
 // Formats of 8 bits: 16 adjacent ones from 16 (l / m) on, and 16 more k / 2 further (AMD's blog on matrix cores of CDNA3 and
 // CDNA4; public kernels agree). A lane's scale byte belongs to the 32 elements from 32 (l / m) on of that row or column. The
 // scales are applied exactly, then the sum is formed as in matrix.cpp.
-#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/instructions/matrix_places.h"
-#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/wave.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -72,7 +72,8 @@ void read_scales(Wave& wave, const Inst& inst, const MatrixLayout& s, int operan
 // `put(row, k)` is where an element of the operand goes.
 template <class Put> void read_source(Wave& wave, const Inst& inst, const MatrixLayout& s, int operand, Put put) {
   const int format = operand == 0 ? inst.fields.cbsz : inst.fields.blgp;
-  if (format >= named_format_count) throw Stop(fmt::format("element format {} of operand {}: the formats are 0 to {}", format, operand, named_format_count - 1));
+  if (format >= named_format_count)
+    throw Stop(fmt::format("element format {} of operand {}: the formats are 0 to {}", format, operand, named_format_count - 1));
   const Values& values = values_of(format);
   const int bits = named_formats[format].width();
   const u32* const registers = wave.lanes(inst.src[static_cast<std::size_t>(operand)].reg);

@@ -1,8 +1,8 @@
 // Scalar arithmetic, logic, comparisons and bit operations. SemanticsTable lines work as in lanes.h: a `bool& scc` parameter gives the
 // function the condition code; a void result writes nothing else.
-#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/wave.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include <type_traits>
 #include <utility>
 
@@ -163,19 +163,46 @@ template <class T> i32 sign_run(T x) {
 
 constexpr Semantics arithmetic[] = {
     scalar<add>("s_add_u32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = (b > a); return a - b; }>("s_sub_u32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 {
+      scc = (b > a);
+      return a - b;
+    }>("s_sub_u32"),
     scalar<add_signed>("s_add_i32"),
     scalar<sub_signed>("s_sub_i32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { const u64 r = u64{a} + b + (scc ? 1U : 0U); scc = ((r >> 32) != 0); return static_cast<u32>(r); }>("s_addc_u32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { const u32 c = scc ? 1 : 0; scc = (u64{b} + c > a); return a - b - c; }>("s_subb_u32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> i32 { scc = a < b; return std::min(a, b); }>("s_min_i32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = a < b; return std::min(a, b); }>("s_min_u32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> i32 { scc = (a > b); return std::max(a, b); }>("s_max_i32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 { scc = (a > b); return std::max(a, b); }>("s_max_u32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 {
+      const u64 r = u64{a} + b + (scc ? 1U : 0U);
+      scc = ((r >> 32) != 0);
+      return static_cast<u32>(r);
+    }>("s_addc_u32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 {
+      const u32 c = scc ? 1 : 0;
+      scc = (u64{b} + c > a);
+      return a - b - c;
+    }>("s_subb_u32"),
+    scalar<[](bool& scc, i32 a, i32 b) -> i32 {
+      scc = a < b;
+      return std::min(a, b);
+    }>("s_min_i32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 {
+      scc = a < b;
+      return std::min(a, b);
+    }>("s_min_u32"),
+    scalar<[](bool& scc, i32 a, i32 b) -> i32 {
+      scc = (a > b);
+      return std::max(a, b);
+    }>("s_max_i32"),
+    scalar<[](bool& scc, u32 a, u32 b) -> u32 {
+      scc = (a > b);
+      return std::max(a, b);
+    }>("s_max_u32"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return a * b; }>("s_mul_i32"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return static_cast<u32>((u64{a} * b >> 32)); }>("s_mul_hi_u32"),
     scalar<[](bool&, i32 a, i32 b) -> i32 { return static_cast<i32>((i64{a} * b >> 32)); }>("s_mul_hi_i32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> u32 { const u32 r = (a > b) ? static_cast<u32>(a) - static_cast<u32>(b) : static_cast<u32>(b) - static_cast<u32>(a); scc = r != 0; return r; }>("s_absdiff_i32"),
+    scalar<[](bool& scc, i32 a, i32 b) -> u32 {
+      const u32 r = (a > b) ? static_cast<u32>(a) - static_cast<u32>(b) : static_cast<u32>(b) - static_cast<u32>(a);
+      scc = r != 0;
+      return r;
+    }>("s_absdiff_i32"),
     scalar<absolute<i32>>("s_abs_i32"),
     scalar<[](bool& scc, u32 a, u32 b) -> u32 { return scc ? a : b; }>("s_cselect_b32"),
     scalar<[](bool& scc, u64 a, u64 b) -> u64 { return scc ? a : b; }>("s_cselect_b64"),
@@ -197,29 +224,85 @@ constexpr Semantics arithmetic[] = {
 };
 
 constexpr Semantics bits[] = {
-    scalar<logic<op_and, u32>>("s_and_b32"), scalar<logic<op_and, u64>>("s_and_b64"),
-    scalar<logic<op_or, u32>>("s_or_b32"), scalar<logic<op_or, u64>>("s_or_b64"),
-    scalar<logic<op_xor, u32>>("s_xor_b32"), scalar<logic<op_xor, u64>>("s_xor_b64"),
-    scalar<logic<op_andn2, u32>>("s_andn2_b32"), scalar<logic<op_andn2, u64>>("s_andn2_b64"),
-    scalar<logic<op_orn2, u32>>("s_orn2_b32"), scalar<logic<op_orn2, u64>>("s_orn2_b64"),
-    scalar<logic<op_nand, u32>>("s_nand_b32"), scalar<logic<op_nand, u64>>("s_nand_b64"),
-    scalar<logic<op_nor, u32>>("s_nor_b32"), scalar<logic<op_nor, u64>>("s_nor_b64"),
-    scalar<logic<op_xnor, u32>>("s_xnor_b32"), scalar<logic<op_xnor, u64>>("s_xnor_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 { scc = ~a != 0; return ~a; }>("s_not_b32"),
-    scalar<[](bool& scc, u64 a) -> u64 { scc = ~a != 0; return ~a; }>("s_not_b64"),
-    scalar<[](bool& scc, u64 a) -> u64 { const u64 r = whole_quads(a); scc = r != 0; return r; }>("s_wqm_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 { const u32 r = static_cast<u32>(whole_quads(a)); scc = r != 0; return r; }>("s_wqm_b32"),
-    scalar<[](bool& scc, u32 a) -> u32 { const u32 r = quads(a); scc = r != 0; return r; }>("s_quadmask_b32"),
-    scalar<[](bool& scc, u64 a) -> u64 { const u64 r = quads(a); scc = r != 0; return r; }>("s_quadmask_b64"),
+    scalar<logic<op_and, u32>>("s_and_b32"),
+    scalar<logic<op_and, u64>>("s_and_b64"),
+    scalar<logic<op_or, u32>>("s_or_b32"),
+    scalar<logic<op_or, u64>>("s_or_b64"),
+    scalar<logic<op_xor, u32>>("s_xor_b32"),
+    scalar<logic<op_xor, u64>>("s_xor_b64"),
+    scalar<logic<op_andn2, u32>>("s_andn2_b32"),
+    scalar<logic<op_andn2, u64>>("s_andn2_b64"),
+    scalar<logic<op_orn2, u32>>("s_orn2_b32"),
+    scalar<logic<op_orn2, u64>>("s_orn2_b64"),
+    scalar<logic<op_nand, u32>>("s_nand_b32"),
+    scalar<logic<op_nand, u64>>("s_nand_b64"),
+    scalar<logic<op_nor, u32>>("s_nor_b32"),
+    scalar<logic<op_nor, u64>>("s_nor_b64"),
+    scalar<logic<op_xnor, u32>>("s_xnor_b32"),
+    scalar<logic<op_xnor, u64>>("s_xnor_b64"),
+    scalar<[](bool& scc, u32 a) -> u32 {
+      scc = ~a != 0;
+      return ~a;
+    }>("s_not_b32"),
+    scalar<[](bool& scc, u64 a) -> u64 {
+      scc = ~a != 0;
+      return ~a;
+    }>("s_not_b64"),
+    scalar<[](bool& scc, u64 a) -> u64 {
+      const u64 r = whole_quads(a);
+      scc = r != 0;
+      return r;
+    }>("s_wqm_b64"),
+    scalar<[](bool& scc, u32 a) -> u32 {
+      const u32 r = static_cast<u32>(whole_quads(a));
+      scc = r != 0;
+      return r;
+    }>("s_wqm_b32"),
+    scalar<[](bool& scc, u32 a) -> u32 {
+      const u32 r = quads(a);
+      scc = r != 0;
+      return r;
+    }>("s_quadmask_b32"),
+    scalar<[](bool& scc, u64 a) -> u64 {
+      const u64 r = quads(a);
+      scc = r != 0;
+      return r;
+    }>("s_quadmask_b64"),
     scalar<[](bool&, u32 a) -> u64 { return doubled_bits(a); }>("s_bitreplicate_b64_b32"),
-    scalar<[](bool& scc, u32 a, u32 n) -> u32 { const u32 r = a << (n & 31U); scc = r != 0; return r; }>("s_lshl_b32"),
-    scalar<[](bool& scc, u64 a, u32 n) -> u64 { const u64 r = a << (n & 63U); scc = r != 0; return r; }>("s_lshl_b64"),
-    scalar<[](bool& scc, u32 a, u32 n) -> u32 { const u32 r = (a >> (n & 31U)); scc = r != 0; return r; }>("s_lshr_b32"),
-    scalar<[](bool& scc, u64 a, u32 n) -> u64 { const u64 r = (a >> (n & 63U)); scc = r != 0; return r; }>("s_lshr_b64"),
-    scalar<[](bool& scc, i32 a, u32 n) -> i32 { const i32 r = (a >> (n & 31U)); scc = r != 0; return r; }>("s_ashr_i32"),
-    scalar<[](bool& scc, i64 a, u32 n) -> i64 { const i64 r = (a >> (n & 63U)); scc = r != 0; return r; }>("s_ashr_i64"),
-    scalar<bit_field<u32>>("s_bfe_u32"), scalar<bit_field<i32>>("s_bfe_i32"),
-    scalar<bit_field<u64>>("s_bfe_u64"), scalar<bit_field<i64>>("s_bfe_i64"),
+    scalar<[](bool& scc, u32 a, u32 n) -> u32 {
+      const u32 r = a << (n & 31U);
+      scc = r != 0;
+      return r;
+    }>("s_lshl_b32"),
+    scalar<[](bool& scc, u64 a, u32 n) -> u64 {
+      const u64 r = a << (n & 63U);
+      scc = r != 0;
+      return r;
+    }>("s_lshl_b64"),
+    scalar<[](bool& scc, u32 a, u32 n) -> u32 {
+      const u32 r = (a >> (n & 31U));
+      scc = r != 0;
+      return r;
+    }>("s_lshr_b32"),
+    scalar<[](bool& scc, u64 a, u32 n) -> u64 {
+      const u64 r = (a >> (n & 63U));
+      scc = r != 0;
+      return r;
+    }>("s_lshr_b64"),
+    scalar<[](bool& scc, i32 a, u32 n) -> i32 {
+      const i32 r = (a >> (n & 31U));
+      scc = r != 0;
+      return r;
+    }>("s_ashr_i32"),
+    scalar<[](bool& scc, i64 a, u32 n) -> i64 {
+      const i64 r = (a >> (n & 63U));
+      scc = r != 0;
+      return r;
+    }>("s_ashr_i64"),
+    scalar<bit_field<u32>>("s_bfe_u32"),
+    scalar<bit_field<i32>>("s_bfe_i32"),
+    scalar<bit_field<u64>>("s_bfe_u64"),
+    scalar<bit_field<i64>>("s_bfe_i64"),
     scalar<[](bool&, u32 width, u32 offset) -> u32 { return ((1U << (width & 31U)) - 1) << (offset & 31U); }>("s_bfm_b32"),
     scalar<[](bool&, u32 width, u32 offset) -> u64 { return ((1ULL << (width & 63U)) - 1) << (offset & 63U); }>("s_bfm_b64"),
     scalar_keeping<[](bool&, u32 n, u32 d) -> u32 { return d & ~(1U << (n & 31U)); }>("s_bitset0_b32"),
@@ -228,10 +311,26 @@ constexpr Semantics bits[] = {
     scalar_keeping<[](bool&, u32 n, u64 d) -> u64 { return d | 1ULL << (n & 63U); }>("s_bitset1_b64"),
     scalar<[](bool&, u32 a) -> u32 { return reverse(a); }>("s_brev_b32"),
     scalar<[](bool&, u64 a) -> u64 { return reverse(a); }>("s_brev_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 { const u32 r = static_cast<u32>(std::popcount(a)); scc = r != 0; return r; }>("s_bcnt1_i32_b32"),
-    scalar<[](bool& scc, u64 a) -> u32 { const u32 r = static_cast<u32>(std::popcount(a)); scc = r != 0; return r; }>("s_bcnt1_i32_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 { const u32 r = static_cast<u32>(std::popcount(~a)); scc = r != 0; return r; }>("s_bcnt0_i32_b32"),
-    scalar<[](bool& scc, u64 a) -> u32 { const u32 r = static_cast<u32>(std::popcount(~a)); scc = r != 0; return r; }>("s_bcnt0_i32_b64"),
+    scalar<[](bool& scc, u32 a) -> u32 {
+      const u32 r = static_cast<u32>(std::popcount(a));
+      scc = r != 0;
+      return r;
+    }>("s_bcnt1_i32_b32"),
+    scalar<[](bool& scc, u64 a) -> u32 {
+      const u32 r = static_cast<u32>(std::popcount(a));
+      scc = r != 0;
+      return r;
+    }>("s_bcnt1_i32_b64"),
+    scalar<[](bool& scc, u32 a) -> u32 {
+      const u32 r = static_cast<u32>(std::popcount(~a));
+      scc = r != 0;
+      return r;
+    }>("s_bcnt0_i32_b32"),
+    scalar<[](bool& scc, u64 a) -> u32 {
+      const u32 r = static_cast<u32>(std::popcount(~a));
+      scc = r != 0;
+      return r;
+    }>("s_bcnt0_i32_b64"),
     scalar<[](bool&, u32 a) -> i32 { return a == 0 ? -1 : std::countr_zero(a); }>("s_ff1_i32_b32"),
     scalar<[](bool&, u64 a) -> i32 { return a == 0 ? -1 : std::countr_zero(a); }>("s_ff1_i32_b64"),
     scalar<[](bool&, u32 a) -> i32 { return ~a == 0 ? -1 : std::countr_one(a); }>("s_ff0_i32_b32"),
@@ -242,24 +341,37 @@ constexpr Semantics bits[] = {
     scalar<[](bool&, i64 a) -> i32 { return sign_run(a); }>("s_flbit_i32_i64"),
     scalar<[](bool&, u32 a) -> i32 { return static_cast<std::int8_t>(a); }>("s_sext_i32_i8"),
     scalar<[](bool&, u32 a) -> i32 { return static_cast<std::int16_t>(a); }>("s_sext_i32_i16"),
-    exec_entry("s_and_saveexec_b64", saveexec<op_and>), exec_entry("s_or_saveexec_b64", saveexec<op_or>),
-    exec_entry("s_xor_saveexec_b64", saveexec<op_xor>), exec_entry("s_andn2_saveexec_b64", saveexec<op_andn2>),
-    exec_entry("s_orn2_saveexec_b64", saveexec<op_orn2>), exec_entry("s_nand_saveexec_b64", saveexec<op_nand>),
-    exec_entry("s_nor_saveexec_b64", saveexec<op_nor>), exec_entry("s_xnor_saveexec_b64", saveexec<op_xnor>),
-    exec_entry("s_andn1_saveexec_b64", saveexec<reversed_andn2>), exec_entry("s_orn1_saveexec_b64", saveexec<reversed_orn2>),
-    exec_entry("s_andn1_wrexec_b64", wrexec<reversed_andn2>), exec_entry("s_andn2_wrexec_b64", wrexec<op_andn2>),
+    exec_entry("s_and_saveexec_b64", saveexec<op_and>),
+    exec_entry("s_or_saveexec_b64", saveexec<op_or>),
+    exec_entry("s_xor_saveexec_b64", saveexec<op_xor>),
+    exec_entry("s_andn2_saveexec_b64", saveexec<op_andn2>),
+    exec_entry("s_orn2_saveexec_b64", saveexec<op_orn2>),
+    exec_entry("s_nand_saveexec_b64", saveexec<op_nand>),
+    exec_entry("s_nor_saveexec_b64", saveexec<op_nor>),
+    exec_entry("s_xnor_saveexec_b64", saveexec<op_xnor>),
+    exec_entry("s_andn1_saveexec_b64", saveexec<reversed_andn2>),
+    exec_entry("s_orn1_saveexec_b64", saveexec<reversed_orn2>),
+    exec_entry("s_andn1_wrexec_b64", wrexec<reversed_andn2>),
+    exec_entry("s_andn2_wrexec_b64", wrexec<op_andn2>),
 };
 
-#define KILN_SCALAR_COMPARE(name, T, condition)                                                                                \
-  scalar<[](bool& scc, T a, T b) -> void { scc = (condition); }>("s_cmp_" name), scalar<[](bool& scc, T a, T b) -> void { scc = (condition); }>("s_cmpk_" name)
+#define KILN_SCALAR_COMPARE(name, T, condition)                                                                                            \
+  scalar<[](bool& scc, T a, T b) -> void { scc = (condition); }>("s_cmp_" name),                                                           \
+      scalar<[](bool& scc, T a, T b) -> void { scc = (condition); }>("s_cmpk_" name)
 
 constexpr Semantics compares[] = {
-    KILN_SCALAR_COMPARE("eq_i32", i32, a == b), KILN_SCALAR_COMPARE("lg_i32", i32, a != b),
-    KILN_SCALAR_COMPARE("gt_i32", i32, a > b), KILN_SCALAR_COMPARE("ge_i32", i32, a >= b),
-    KILN_SCALAR_COMPARE("lt_i32", i32, a < b), KILN_SCALAR_COMPARE("le_i32", i32, a <= b),
-    KILN_SCALAR_COMPARE("eq_u32", u32, a == b), KILN_SCALAR_COMPARE("lg_u32", u32, a != b),
-    KILN_SCALAR_COMPARE("gt_u32", u32, a > b), KILN_SCALAR_COMPARE("ge_u32", u32, a >= b),
-    KILN_SCALAR_COMPARE("lt_u32", u32, a < b), KILN_SCALAR_COMPARE("le_u32", u32, a <= b),
+    KILN_SCALAR_COMPARE("eq_i32", i32, a == b),
+    KILN_SCALAR_COMPARE("lg_i32", i32, a != b),
+    KILN_SCALAR_COMPARE("gt_i32", i32, a > b),
+    KILN_SCALAR_COMPARE("ge_i32", i32, a >= b),
+    KILN_SCALAR_COMPARE("lt_i32", i32, a < b),
+    KILN_SCALAR_COMPARE("le_i32", i32, a <= b),
+    KILN_SCALAR_COMPARE("eq_u32", u32, a == b),
+    KILN_SCALAR_COMPARE("lg_u32", u32, a != b),
+    KILN_SCALAR_COMPARE("gt_u32", u32, a > b),
+    KILN_SCALAR_COMPARE("ge_u32", u32, a >= b),
+    KILN_SCALAR_COMPARE("lt_u32", u32, a < b),
+    KILN_SCALAR_COMPARE("le_u32", u32, a <= b),
     scalar<[](bool& scc, u64 a, u64 b) -> void { scc = a == b; }>("s_cmp_eq_u64"),
     scalar<[](bool& scc, u64 a, u64 b) -> void { scc = a != b; }>("s_cmp_lg_u64"),
     scalar<[](bool& scc, u32 a, u32 n) -> void { scc = (a >> (n & 31U) & 1U) == 0; }>("s_bitcmp0_b32"),

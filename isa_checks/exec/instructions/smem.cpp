@@ -1,10 +1,10 @@
 // Scalar memory instructions.
-#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/memory.h"
 #include "isa_checks/exec/machine/memory_ops.h"
 #include "isa_checks/exec/machine/observer.h"
-#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include "isa_checks/exec/machine/wave.h"
 #include <cstring>
@@ -29,8 +29,7 @@ void report(Wave& wave, const Inst& inst, DefectKind kind, std::string message) 
 
 void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) {
   const Fields& f = inst.fields;
-  if ((address & 3U) != 0)
-    report(wave, inst, DefectKind::misaligned, fmt::format("scalar load from {:#x}, no multiple of 4", address));
+  if ((address & 3U) != 0) report(wave, inst, DefectKind::misaligned, fmt::format("scalar load from {:#x}, no multiple of 4", address));
   address &= ~3ULL;
   if (wave.observer != nullptr) wave.observer->access_scalar(wave, inst, address, static_cast<std::uint32_t>(count) * 4);
   const Allocation* const a = wave.memory->find(address);
@@ -42,8 +41,7 @@ void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) 
   } else {
     std::memcpy(&wave.s[f.dst], a->bytes.data() + (address - a->address), bytes);
   }
-  if (wave.in_flight != nullptr)
-    wave.in_flight->issue(inst, {}, {f.dst, static_cast<std::uint8_t>(count)});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {f.dst, static_cast<std::uint8_t>(count)});
 }
 
 template <int count> void load(Wave& wave, const Inst& inst) {
@@ -67,8 +65,7 @@ template <int count> void buffer_load(Wave& wave, const Inst& inst) {
       std::memcpy(&word, a->bytes.data() + (base + at - a->address), 4);
     wave.s[inst.fields.dst + i] = word;
   }
-  if (wave.in_flight != nullptr)
-    wave.in_flight->issue(inst, {}, {inst.fields.dst, count});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {inst.fields.dst, count});
 }
 
 void read_clock(Wave& wave, const Inst& inst) {

@@ -10,11 +10,18 @@ using Index = std::unordered_map<std::string_view, const Semantics*>;
 
 Index make_index(bool fnuz) {
   Index index;
-  for (const SemanticsTable table : {f32_table(), f64_table(), f16_table(), integer_table(), compare_table(), convert_table(), fp8_table(fnuz),
-                            scaled_convert_table(),
-                            packed_table(), rare_table(), cross_lane_table(), matrix_table(fnuz), scaled_matrix_table(), scalar_arithmetic_table(), scalar_bits_table(),
-                            scalar_compare_table(), control_table(), scalar_memory_table(), global_table(), buffer_table(), lds_table(),
-                            lds_transpose_table(), gpr_index_table()})
+  for (const SemanticsTable table : {f32_table(),           f64_table(),
+                                     f16_table(),           integer_table(),
+                                     compare_table(),       convert_table(),
+                                     fp8_table(fnuz),       scaled_convert_table(),
+                                     packed_table(),        rare_table(),
+                                     cross_lane_table(),    matrix_table(fnuz),
+                                     scaled_matrix_table(), scalar_arithmetic_table(),
+                                     scalar_bits_table(),   scalar_compare_table(),
+                                     control_table(),       scalar_memory_table(),
+                                     global_table(),        buffer_table(),
+                                     lds_table(),           lds_transpose_table(),
+                                     gpr_index_table()})
     for (const Semantics& s : table) index.emplace(s.name, &s);
   return index;
 }
@@ -56,8 +63,8 @@ bool is_float(Type type) {
 }
 
 std::string_view to_string(InstClass cls) {
-  constexpr std::string_view names[inst_class_count] = {"valu", "trans", "matrix", "salu", "smem", "vmem",
-                                                        "lds", "wait", "nop", "barrier", "branch", "other"};
+  constexpr std::string_view names[inst_class_count] = {"valu", "trans", "matrix", "salu",    "smem",   "vmem",
+                                                        "lds",  "wait",  "nop",    "barrier", "branch", "other"};
   return names[static_cast<int>(cls)];
 }
 

@@ -27,7 +27,7 @@ SemanticsTable scalar_compare_table();
 SemanticsTable control_table();
 SemanticsTable gpr_index_table();
 SemanticsTable scalar_memory_table();
-SemanticsTable global_table();  // flat_, global_ and scratch_
+SemanticsTable global_table(); // flat_, global_ and scratch_
 SemanticsTable buffer_table();
 SemanticsTable lds_table();
 SemanticsTable lds_transpose_table();

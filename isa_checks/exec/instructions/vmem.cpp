@@ -1,7 +1,7 @@
 // flat_, global_ and scratch_ instructions: addresses, and the table of what each moves.
-#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/stop.h"
 #include <bit>
 
 namespace kiln::exec {
@@ -42,14 +42,10 @@ void scratch_addresses(Wave& wave, const Inst& inst, const LaneAccess& op, WaveA
 
 void device_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   count_lines(wave, inst, op, at);
-  if (op.to_lds)
-    load_to_lds(wave, inst, op, at);
-  else if (op.atomic != Atomic::none)
-    atomic_lanes(wave, inst, op, at);
-  else if (op.store)
-    store_lanes(wave, inst, op, at);
-  else
-    load_lanes(wave, inst, op, at);
+  if (op.to_lds) load_to_lds(wave, inst, op, at);
+  else if (op.atomic != Atomic::none) atomic_lanes(wave, inst, op, at);
+  else if (op.store) store_lanes(wave, inst, op, at);
+  else load_lanes(wave, inst, op, at);
 }
 
 // Flat addresses of the two apertures stand for LDS and for the lane's private memory. Takes those lanes out of `at`.
@@ -73,10 +69,8 @@ void apertures(Wave& wave, const Inst& inst, const LaneAccess& op, WaveAddresses
 void access(Wave& wave, const Inst& inst) {
   const LaneAccess& op = *inst.op->memory;
   WaveAddresses at;
-  if (inst.fields.segment == 1)
-    scratch_addresses(wave, inst, op, at);
-  else
-    device_addresses(wave, inst, at);
+  if (inst.fields.segment == 1) scratch_addresses(wave, inst, op, at);
+  else device_addresses(wave, inst, at);
   const u64 lanes = at.mask;
   if (inst.fields.segment == 0) apertures(wave, inst, op, at);
   if (at.mask != 0 || lanes == 0) device_access(wave, inst, op, at);
@@ -84,16 +78,13 @@ void access(Wave& wave, const Inst& inst) {
 }
 
 template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name) {
-  return {name, &access, {}, InstClass::vmem, &stored<op>};
-}
+template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, InstClass::vmem, &stored<op>}; }
 
 // One operation under its three prefixes.
-#define KILN_VMEM(name, ...)                                                                                                     \
-  line<LaneAccess{__VA_ARGS__}>("global_" name), line<LaneAccess{__VA_ARGS__}>("flat_" name),                                        \
-      line<LaneAccess{__VA_ARGS__}>("scratch_" name)
-#define KILN_ATOMIC(name, operation)                                                                                             \
-  KILN_VMEM("atomic_" name, .bytes = 4, .atomic = Atomic::operation),                                                            \
+#define KILN_VMEM(name, ...)                                                                                                               \
+  line<LaneAccess{__VA_ARGS__}>("global_" name), line<LaneAccess{__VA_ARGS__}>("flat_" name), line<LaneAccess{__VA_ARGS__}>("scratch_" name)
+#define KILN_ATOMIC(name, operation)                                                                                                       \
+  KILN_VMEM("atomic_" name, .bytes = 4, .atomic = Atomic::operation),                                                                      \
       KILN_VMEM("atomic_" name "_x2", .bytes = 8, .atomic = Atomic::operation)
 
 constexpr Semantics table[] = {

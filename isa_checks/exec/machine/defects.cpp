@@ -6,28 +6,17 @@ namespace kiln::exec {
 
 std::string_view to_string(DefectKind kind) {
   switch (kind) {
-  case DefectKind::out_of_bounds:
-    return "out_of_bounds";
-  case DefectKind::misaligned:
-    return "misaligned";
-  case DefectKind::read_only_store:
-    return "read_only_store";
-  case DefectKind::unwaited_register:
-    return "unwaited_register";
-  case DefectKind::unwaited_lds:
-    return "unwaited_lds";
-  case DefectKind::uninitialised:
-    return "uninitialised";
-  case DefectKind::lds_race:
-    return "lds_race";
-  case DefectKind::hazard:
-    return "hazard";
-  case DefectKind::deadlock:
-    return "deadlock";
-  case DefectKind::instruction_limit:
-    return "instruction_limit";
-  case DefectKind::not_modelled:
-    return "not_modelled";
+  case DefectKind::out_of_bounds: return "out_of_bounds";
+  case DefectKind::misaligned: return "misaligned";
+  case DefectKind::read_only_store: return "read_only_store";
+  case DefectKind::unwaited_register: return "unwaited_register";
+  case DefectKind::unwaited_lds: return "unwaited_lds";
+  case DefectKind::uninitialised: return "uninitialised";
+  case DefectKind::lds_race: return "lds_race";
+  case DefectKind::hazard: return "hazard";
+  case DefectKind::deadlock: return "deadlock";
+  case DefectKind::instruction_limit: return "instruction_limit";
+  case DefectKind::not_modelled: return "not_modelled";
   }
   return "unknown";
 }
@@ -43,10 +32,8 @@ std::string to_text(const Defect& f) {
 void Defects::merge(const Defects& other) {
   for (const Defect& f : other.list_) {
     auto [at, fresh] = index_.try_emplace({f.kind, f.instruction}, list_.size());
-    if (fresh)
-      list_.push_back(f);
-    else
-      list_[at->second].count += f.count;
+    if (fresh) list_.push_back(f);
+    else list_[at->second].count += f.count;
   }
 }
 

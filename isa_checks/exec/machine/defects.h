@@ -41,10 +41,8 @@ public:
   // `make` builds the defect only for the first occurrence.
   template <class Make> void report(DefectKind kind, std::uint64_t instruction, Make make) {
     auto [at, fresh] = index_.try_emplace({kind, instruction}, list_.size());
-    if (fresh)
-      list_.push_back(make());
-    else
-      ++list_[at->second].count;
+    if (fresh) list_.push_back(make());
+    else ++list_[at->second].count;
   }
   void merge(const Defects& other);
   const std::vector<Defect>& list() const { return list_; }

@@ -31,12 +31,16 @@ Fields scalar_format(Words words) {
   f.src[1] = bits<std::uint16_t>(w, 15, 8);
   f.simm16 = bits<std::uint16_t>(w, 15, 0);
   switch (bits(w, 31, 23)) {
-  case 0x17d: f.format = Format::sop1; f.source_count = 1; break;
-  case 0x17e: f.format = Format::sopc; f.source_count = 2; break;
+  case 0x17d:
+    f.format = Format::sop1;
+    f.source_count = 1;
+    break;
+  case 0x17e:
+    f.format = Format::sopc;
+    f.source_count = 2;
+    break;
   case 0x17f: f.format = Format::sopp; break;
-  default:
-    f.format = bits(w, 31, 28) == 0xb ? Format::sopk : Format::sop2;
-    f.source_count = f.format == Format::sop2 ? 2 : 0;
+  default: f.format = bits(w, 31, 28) == 0xb ? Format::sopk : Format::sop2; f.source_count = f.format == Format::sop2 ? 2 : 0;
   }
   take_literal(f, words);
   if (f.format == Format::sopk && bits(w, 27, 23) == 20) { // s_setreg_imm32_b32

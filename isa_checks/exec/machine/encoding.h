@@ -8,7 +8,23 @@
 namespace kiln::exec {
 
 enum class Format : std::uint8_t {
-  sop1, sop2, sopk, sopc, sopp, smem, vop1, vop2, vopc, vop3, vop3p, mai, ds, flat, mubuf, mtbuf, unknown
+  sop1,
+  sop2,
+  sopk,
+  sopc,
+  sopp,
+  smem,
+  vop1,
+  vop2,
+  vopc,
+  vop3,
+  vop3p,
+  mai,
+  ds,
+  flat,
+  mubuf,
+  mtbuf,
+  unknown
 };
 
 // InstOperand numbers as the encoding has them: 0-127 scalar registers, 128-254 constants, 255 literal, 256-511 vector registers.
@@ -31,13 +47,13 @@ struct Dpp {
 
 struct Fields {
   Format format = Format::unknown;
-  std::uint8_t size = 0;           // bytes
-  std::uint16_t dst = 0;           // vdst or sdst, without the 256 of a vector register
-  std::uint16_t sdst = 0;          // mask destination of VOP3B and of VOPC with SDWA
-  std::uint16_t src[3] = {};       // operand numbers; for DS and memory formats: address, data0, data1 (vector)
-  std::uint8_t source_count = 0;   // sources that the format has
+  std::uint8_t size = 0;         // bytes
+  std::uint16_t dst = 0;         // vdst or sdst, without the 256 of a vector register
+  std::uint16_t sdst = 0;        // mask destination of VOP3B and of VOPC with SDWA
+  std::uint16_t src[3] = {};     // operand numbers; for DS and memory formats: address, data0, data1 (vector)
+  std::uint8_t source_count = 0; // sources that the format has
   std::uint32_t literal = 0;
-  std::uint8_t neg = 0, abs = 0;   // a bit a source; in VOP3P neg is neg_lo and abs is neg_hi
+  std::uint8_t neg = 0, abs = 0; // a bit a source; in VOP3P neg is neg_lo and abs is neg_hi
   std::uint8_t op_sel = 0, op_sel_hi = 0;
   std::uint8_t omod = 0;
   bool clamp = false;
@@ -47,15 +63,15 @@ struct Fields {
   // memory
   std::int32_t offset = 0;
   std::uint8_t offset0 = 0, offset1 = 0;
-  std::uint16_t saddr = 0;         // scalar base, 0x7f: none
+  std::uint16_t saddr = 0; // scalar base, 0x7f: none
   std::uint16_t soffset = 0;
-  std::uint8_t segment = 0;        // 0 flat, 1 scratch, 2 global
-  bool acc = false;                // data registers are accumulation registers
+  std::uint8_t segment = 0; // 0 flat, 1 scratch, 2 global
+  bool acc = false;         // data registers are accumulation registers
   bool lds = false, gds = false, idxen = false, offen = false, imm = false, soe = false, sc0 = false, sc1 = false, nt = false;
   // MAI
   std::uint8_t cbsz = 0, abid = 0, blgp = 0, acc_src = 0;
   bool acc_cd = false;
-  std::uint32_t prefix[2] = {};    // the scale words before an MFMA that has them (gfx950)
+  std::uint32_t prefix[2] = {}; // the scale words before an MFMA that has them (gfx950)
 };
 
 // Takes the fields from the words at an instruction; `mnemonic` only tells matrix instructions from packed ones.

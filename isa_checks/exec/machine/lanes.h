@@ -2,8 +2,8 @@
 // result is written. An instruction is one line: lanes<[](float a, float b) { return a + b; }>("v_add_f32").
 #pragma once
 #include "isa_checks/exec/machine/clones.h"
-#include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/machine/wave.h"
+#include "isa_checks/exec/numbers/numeric.h"
 #include <type_traits>
 #include <utility>
 
@@ -45,22 +45,54 @@ void commit_mask(Wave& wave, const Inst& inst, const std::uint32_t* flags);
 std::uint64_t writing_lanes(const Wave& wave, const Inst& inst);
 
 template <class T> struct TypeOf;
-template <> struct TypeOf<std::uint32_t> { static constexpr Type value = Type::u32; };
-template <> struct TypeOf<std::int32_t> { static constexpr Type value = Type::i32; };
-template <> struct TypeOf<float> { static constexpr Type value = Type::f32; };
-template <> struct TypeOf<std::uint16_t> { static constexpr Type value = Type::u16; };
-template <> struct TypeOf<std::int16_t> { static constexpr Type value = Type::i16; };
-template <> struct TypeOf<Half> { static constexpr Type value = Type::f16; };
-template <> struct TypeOf<BFloat> { static constexpr Type value = Type::bf16; };
-template <> struct TypeOf<std::uint64_t> { static constexpr Type value = Type::u64; };
-template <> struct TypeOf<std::int64_t> { static constexpr Type value = Type::i64; };
-template <> struct TypeOf<double> { static constexpr Type value = Type::f64; };
-template <> struct TypeOf<bool> { static constexpr Type value = Type::mask; };
-template <> struct TypeOf<Pair16> { static constexpr Type value = Type::u16x2; };
-template <> struct TypeOf<HalfPair> { static constexpr Type value = Type::f16x2; };
-template <> struct TypeOf<FloatPair> { static constexpr Type value = Type::f32x2; };
-template <> struct TypeOf<WordPair> { static constexpr Type value = Type::u32x2; };
-template <> struct TypeOf<Mixed> { static constexpr Type value = Type::mixed; };
+template <> struct TypeOf<std::uint32_t> {
+  static constexpr Type value = Type::u32;
+};
+template <> struct TypeOf<std::int32_t> {
+  static constexpr Type value = Type::i32;
+};
+template <> struct TypeOf<float> {
+  static constexpr Type value = Type::f32;
+};
+template <> struct TypeOf<std::uint16_t> {
+  static constexpr Type value = Type::u16;
+};
+template <> struct TypeOf<std::int16_t> {
+  static constexpr Type value = Type::i16;
+};
+template <> struct TypeOf<Half> {
+  static constexpr Type value = Type::f16;
+};
+template <> struct TypeOf<BFloat> {
+  static constexpr Type value = Type::bf16;
+};
+template <> struct TypeOf<std::uint64_t> {
+  static constexpr Type value = Type::u64;
+};
+template <> struct TypeOf<std::int64_t> {
+  static constexpr Type value = Type::i64;
+};
+template <> struct TypeOf<double> {
+  static constexpr Type value = Type::f64;
+};
+template <> struct TypeOf<bool> {
+  static constexpr Type value = Type::mask;
+};
+template <> struct TypeOf<Pair16> {
+  static constexpr Type value = Type::u16x2;
+};
+template <> struct TypeOf<HalfPair> {
+  static constexpr Type value = Type::f16x2;
+};
+template <> struct TypeOf<FloatPair> {
+  static constexpr Type value = Type::f32x2;
+};
+template <> struct TypeOf<WordPair> {
+  static constexpr Type value = Type::u32x2;
+};
+template <> struct TypeOf<Mixed> {
+  static constexpr Type value = Type::mixed;
+};
 template <class T> struct TypeOf<WithCarry<T>> : TypeOf<T> {};
 template <class T> inline constexpr bool has_carry = false;
 template <class T> inline constexpr bool has_carry<WithCarry<T>> = true;
@@ -68,10 +100,8 @@ template <class T> inline constexpr bool has_carry<WithCarry<T>> = true;
 template <class T> inline T load_lane(const std::uint32_t* p, int i) {
   if constexpr (std::is_same_v<T, bool>) return p[i] != 0;
   else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat>) return T{static_cast<std::uint16_t>(p[i])};
-  else if constexpr (std::is_same_v<T, Pair16>)
-    return {static_cast<std::uint16_t>(p[i]), static_cast<std::uint16_t>(p[i] >> 16)};
-  else if constexpr (std::is_same_v<T, HalfPair>)
-    return {{static_cast<std::uint16_t>(p[i])}, {static_cast<std::uint16_t>(p[i] >> 16)}};
+  else if constexpr (std::is_same_v<T, Pair16>) return {static_cast<std::uint16_t>(p[i]), static_cast<std::uint16_t>(p[i] >> 16)};
+  else if constexpr (std::is_same_v<T, HalfPair>) return {{static_cast<std::uint16_t>(p[i])}, {static_cast<std::uint16_t>(p[i] >> 16)}};
   else if constexpr (std::is_same_v<T, FloatPair>) return {as_float(p[i]), as_float(p[i + lane_count])};
   else if constexpr (std::is_same_v<T, WordPair>) return {p[i], p[i + lane_count]};
   else if constexpr (std::is_same_v<T, Mixed>) return {as_float(p[i])};
@@ -84,8 +114,7 @@ template <class T> inline void store_lane(Buffer& r, int i, T value) {
   if constexpr (std::is_same_v<T, bool>) r.word[0][i] = value ? 1U : 0U;
   else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat>) r.word[0][i] = value.bits;
   else if constexpr (std::is_same_v<T, Pair16>) r.word[0][i] = value.lo | static_cast<std::uint32_t>(value.hi) << 16;
-  else if constexpr (std::is_same_v<T, HalfPair>)
-    r.word[0][i] = value.lo.bits | static_cast<std::uint32_t>(value.hi.bits) << 16;
+  else if constexpr (std::is_same_v<T, HalfPair>) r.word[0][i] = value.lo.bits | static_cast<std::uint32_t>(value.hi.bits) << 16;
   else if constexpr (std::is_same_v<T, FloatPair>) {
     r.word[0][i] = as_bits(value.lo);
     r.word[1][i] = as_bits(value.hi);
@@ -100,8 +129,7 @@ template <class T> inline void store_lane(Buffer& r, int i, T value) {
   else r.word[0][i] = std::bit_cast<std::uint32_t>(value);
 }
 
-template <auto F, class R, class... A, std::size_t... I>
-void run_lanes(Wave& wave, const Inst& inst, std::index_sequence<I...>) {
+template <auto F, class R, class... A, std::size_t... I> void run_lanes(Wave& wave, const Inst& inst, std::index_sequence<I...>) {
   Buffer buffer[sizeof...(A)], result;
   const std::uint32_t* const source[] = {fetch(wave, inst, static_cast<int>(I), buffer[I])...};
   if constexpr (has_carry<R>) {
@@ -142,12 +170,13 @@ template <auto F, class R, class... A> struct LaneFunction<F, R (*)(const Wave&,
   template <std::size_t... I> static void run(Wave& wave, const Inst& inst, std::index_sequence<I...>) {
     Buffer buffer[sizeof...(A)], result;
     const std::uint32_t* const source[] = {fetch(wave, inst, static_cast<int>(I), buffer[I])...};
-    for (int i = 0; i < lane_count; ++i)
-      store_lane<R>(result, i, F(wave, load_lane<std::remove_cvref_t<A>>(source[I], i)...));
+    for (int i = 0; i < lane_count; ++i) store_lane<R>(result, i, F(wave, load_lane<std::remove_cvref_t<A>>(source[I], i)...));
     if constexpr (std::is_same_v<R, bool>) commit_mask(wave, inst, result.word[0]);
     else commit(wave, inst, result);
   }
-  static constexpr Signature signature() { return LaneFunction<+[](A...) -> R { return {}; }>::signature(); }
+  static constexpr Signature signature() {
+    return LaneFunction<+[](A...) -> R { return {}; }>::signature();
+  }
 };
 
 template <auto F> constexpr Semantics lanes(std::string_view name, InstClass cls = InstClass::valu) {

@@ -53,9 +53,8 @@ std::string Memory::describe(std::uint64_t address) const {
     }
   }
   if (nearest == nullptr || best > guard) return fmt::format("{:#x}, far from every allocation", address);
-  return address < nearest->address
-             ? fmt::format("{} bytes before the start of {} ({} bytes)", best, nearest->name, nearest->bytes.size())
-             : fmt::format("{} bytes past the end of {} ({} bytes)", best, nearest->name, nearest->bytes.size());
+  return address < nearest->address ? fmt::format("{} bytes before the start of {} ({} bytes)", best, nearest->name, nearest->bytes.size())
+                                    : fmt::format("{} bytes past the end of {} ({} bytes)", best, nearest->name, nearest->bytes.size());
 }
 
 } // namespace kiln::exec

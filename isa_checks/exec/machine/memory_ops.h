@@ -6,17 +6,41 @@
 namespace kiln::exec {
 
 enum class Atomic : std::uint8_t {
-  none, swap, cmpswap, add, sub, rsub, smin, umin, smax, umax, bit_and, bit_or, bit_xor, inc, dec,
-  add_f32, pk_add_f16, pk_add_bf16, add_f64, min_f64, max_f64, min_f32, max_f32,
-  masked_or, wrap, cmpswap_f32, cmpswap_f64 // LDS only
+  none,
+  swap,
+  cmpswap,
+  add,
+  sub,
+  rsub,
+  smin,
+  umin,
+  smax,
+  umax,
+  bit_and,
+  bit_or,
+  bit_xor,
+  inc,
+  dec,
+  add_f32,
+  pk_add_f16,
+  pk_add_bf16,
+  add_f64,
+  min_f64,
+  max_f64,
+  min_f32,
+  max_f32,
+  masked_or,
+  wrap,
+  cmpswap_f32,
+  cmpswap_f64 // LDS only
 };
 // Whether an LDS atomic has two data registers.
 constexpr bool takes_two(Atomic a) { return a == Atomic::cmpswap || a >= Atomic::masked_or; }
 
 struct LaneAccess {
-  std::uint8_t bytes = 4;       // a lane and access: 1, 2, 4, 8, 12 or 16
+  std::uint8_t bytes = 4; // a lane and access: 1, 2, 4, 8, 12 or 16
   bool store = false, sign = false;
-  std::uint8_t half = 0;        // d16: 1 low half, 2 high half, the other half kept
+  std::uint8_t half = 0; // d16: 1 low half, 2 high half, the other half kept
   Atomic atomic = Atomic::none;
   bool to_lds = false;          // direct-to-LDS load
   bool returns = false;         // LDS atomics: the _rtn form

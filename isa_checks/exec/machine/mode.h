@@ -5,8 +5,8 @@
 // f16, whose plain functions round through float, a second function says the same in double, where nothing is lost before the
 // one rounding.
 #pragma once
-#include "isa_checks/exec/numbers/float_ops.h"
 #include "isa_checks/exec/machine/lanes.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 
 namespace kiln::exec {
 
@@ -47,9 +47,10 @@ template <> inline constexpr Word bits_of<HalfPair> = half;
 
 // Which field sets the host's rounding while the function runs.
 enum class Rounds : std::uint8_t { no, as_single, as_wide };
-template <class R> inline constexpr Rounds rounds_as = (bits_of<R> & single) != 0 ? Rounds::as_single
-                                                        : bits_of<R> != 0         ? Rounds::as_wide
-                                                                                  : Rounds::no;
+template <class R>
+inline constexpr Rounds rounds_as = (bits_of<R> & single) != 0 ? Rounds::as_single
+                                    : bits_of<R> != 0          ? Rounds::as_wide
+                                                               : Rounds::no;
 // Runs `handler` with the host's rounding mode set.
 void run_rounded(Wave& wave, const Inst& inst, Rounds rounds, Handler handler);
 

@@ -13,7 +13,8 @@ public:
   virtual void execute(const Wave& wave, const Inst& inst) = 0;
   // What the instruction accesses: device memory or LDS by lanes, or device memory by the scalar unit.
   virtual void access(const Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) = 0;
-  virtual void access_lds(const Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, const isa::BankPasses& passes) = 0;
+  virtual void access_lds(const Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at,
+                          const isa::BankPasses& passes) = 0;
   virtual void access_scalar(const Wave& wave, const Inst& inst, std::uint64_t address, std::uint32_t bytes) = 0;
 };
 

@@ -71,8 +71,7 @@ void packed32(const std::uint32_t* in, std::uint32_t* lo_out, std::uint32_t* hi_
 
 // v_fma_mix: op_sel_hi says that the source is a half, op_sel which one; neg_hi means absolute value.
 std::uint32_t mixed(std::uint32_t value, const InstOperand& o) {
-  if (o.high_takes_high)
-    value = as_bits(to_float(Half{static_cast<std::uint16_t>(o.take_high ? value >> 16 : value)}));
+  if (o.high_takes_high) value = as_bits(to_float(Half{static_cast<std::uint16_t>(o.take_high ? value >> 16 : value)}));
   return change_sign(value, 0x80000000U, o.neg_hi, o.neg);
 }
 
@@ -148,8 +147,7 @@ void modify_result(const Wave& wave, const Inst& inst, Buffer& r) {
 void place_result(const Inst& inst, const std::uint32_t* old, std::uint32_t* r) {
   const Sdwa& sdwa = inst.fields.sdwa;
   if (!sdwa.present) {
-    for (int i = 0; i < lane_count; ++i)
-      r[i] = inst.dst_high ? (old[i] & 0xffffU) | r[i] << 16 : (old[i] & 0xffff0000U) | (r[i] & 0xffffU);
+    for (int i = 0; i < lane_count; ++i) r[i] = inst.dst_high ? (old[i] & 0xffffU) | r[i] << 16 : (old[i] & 0xffff0000U) | (r[i] & 0xffffU);
     return;
   }
   if (sdwa.dst_sel == 6) return;

@@ -43,29 +43,29 @@ struct Wave {
   std::unique_ptr<Lanes[]> vector;
   std::uint16_t arch_count = 0, acc_count = 0;
   static constexpr int scalar_count = code::scalar_registers + 16; // and slack for a wide operand at the end
-  std::uint32_t s[scalar_count] = {};      // by operand number: s0.., VCC 106, M0 124, EXEC 126
+  std::uint32_t s[scalar_count] = {};                              // by operand number: s0.., VCC 106, M0 124, EXEC 126
   bool scc = false;
   std::uint32_t mode = 0;
-  std::uint32_t pc = 0, next = 0;  // instruction indices
+  std::uint32_t pc = 0, next = 0; // instruction indices
   WaveState state = WaveState::running;
-  int index = 0;                // in its workgroup
+  int index = 0; // in its workgroup
   std::uint64_t executed = 0;
-  std::uint64_t scratch_base = 0;  // device address of lane 0's private memory
-  std::uint32_t scratch_size = 0;  // bytes a lane
+  std::uint64_t scratch_base = 0; // device address of lane 0's private memory
+  std::uint32_t scratch_size = 0; // bytes a lane
 
   Workgroup* group = nullptr;
   Memory* memory = nullptr;
   Defects* defects = nullptr;
-  InFlight* in_flight = nullptr;     // null: waits are not checked
-  RegisterShadow* shadow = nullptr;  // null: unwritten values are not followed
-  HazardWindow* hazards = nullptr;   // null: wait states are not checked
+  InFlight* in_flight = nullptr;      // null: waits are not checked
+  RegisterShadow* shadow = nullptr;   // null: unwritten values are not followed
+  HazardWindow* hazards = nullptr;    // null: wait states are not checked
   const FlagUse* flag_uses = nullptr; // by instruction index; null: nothing is known
-  InstCounters* counters = nullptr;  // by instruction index; null: off
-  Observer* observer = nullptr;      // null: nobody looks
+  InstCounters* counters = nullptr;   // by instruction index; null: off
+  Observer* observer = nullptr;       // null: nobody looks
   std::span<const Inst> program;
-  std::uint64_t code_base = 0;       // device address of the code object's address 0
+  std::uint64_t code_base = 0; // device address of the code object's address 0
   const isa::TargetFacts* target = nullptr;
-  std::uint64_t clock = 0;           // what s_memtime reads; advances with every instruction of the workgroup
+  std::uint64_t clock = 0; // what s_memtime reads; advances with every instruction of the workgroup
 
   // What tells a wave that waits for others from one that works: reads of one place again and again, and what others can see.
   std::uint64_t polls = 0, effects = 0;
@@ -80,9 +80,7 @@ struct Wave {
   std::uint64_t expanded_for = 0;
   Lanes expanded{};
 
-  std::uint32_t* lanes(std::uint16_t reg) {
-    return vector[reg < first_accumulator ? reg : reg - first_accumulator + arch_count].lane;
-  }
+  std::uint32_t* lanes(std::uint16_t reg) { return vector[reg < first_accumulator ? reg : reg - first_accumulator + arch_count].lane; }
   std::uint64_t pair(int reg) const { return s[reg] | static_cast<std::uint64_t>(s[reg + 1]) << 32; }
   void set_pair(int reg, std::uint64_t value) {
     s[reg] = static_cast<std::uint32_t>(value);

@@ -20,9 +20,7 @@ double round_magnitude(double value, Rounding rounding, bool negative) {
 
 double largest_value(const SmallFloat& format) { return static_cast<double>(decode_small(format, largest_code(format))); }
 
-std::uint32_t infinity_code(const SmallFloat& format) {
-  return ((1U << format.exponent_bits) - 1) << format.mantissa_bits;
-}
+std::uint32_t infinity_code(const SmallFloat& format) { return ((1U << format.exponent_bits) - 1) << format.mantissa_bits; }
 
 std::uint32_t overflow_code(const SmallFloat& format, std::uint32_t sign, bool saturate) {
   if (saturate || format.specials == SmallFloat::finite) return sign | largest_code(format);
@@ -64,8 +62,8 @@ float decode_small(const SmallFloat& format, std::uint32_t code) {
   if (format.specials == SmallFloat::ieee && magnitude >= infinity_code(format))
     return mantissa != 0 ? nan : as_float(negative ? 0xff800000U : 0x7f800000U);
   const double fraction = std::ldexp(static_cast<double>(mantissa), -format.mantissa_bits);
-  const double value = exponent == 0 ? std::ldexp(fraction, 1 - format.bias)
-                                     : std::ldexp(1 + fraction, static_cast<int>(exponent) - format.bias);
+  const double value =
+      exponent == 0 ? std::ldexp(fraction, 1 - format.bias) : std::ldexp(1 + fraction, static_cast<int>(exponent) - format.bias);
   return static_cast<float>(negative ? -value : value);
 }
 
@@ -81,8 +79,8 @@ std::uint32_t encode_small(const SmallFloat& format, double value, Rounding roun
   const double rounded = round_magnitude(magnitude / quantum, rounding, negative) * quantum;
   if (rounded > largest_value(format)) {
     // Directed rounding toward zero of a finite number never leaves the finite range.
-    const bool inward = rounding == Rounding::toward_zero || (rounding == Rounding::up && negative) ||
-                        (rounding == Rounding::down && !negative);
+    const bool inward =
+        rounding == Rounding::toward_zero || (rounding == Rounding::up && negative) || (rounding == Rounding::down && !negative);
     return overflow_code(format, sign, saturate || inward);
   }
   if (rounded == 0) return format.specials == SmallFloat::fnuz ? 0 : sign;
@@ -101,8 +99,7 @@ std::uint32_t encode_stochastic(const SmallFloat& format, double value, std::uin
   const double quantum = std::ldexp(1.0, exponent - format.mantissa_bits);
   const double dithered = magnitude / quantum + std::ldexp(static_cast<double>(random), -32);
   const double truncated = std::floor(dithered) * quantum;
-  if (truncated > largest_value(format))
-    return overflow_code(format, std::signbit(value) ? 1U << (format.width() - 1) : 0, saturate);
+  if (truncated > largest_value(format)) return overflow_code(format, std::signbit(value) ? 1U << (format.width() - 1) : 0, saturate);
   return encode_small(format, std::signbit(value) ? -truncated : truncated, Rounding::toward_zero, saturate);
 }
 

@@ -54,10 +54,10 @@ enum class Rounding : std::uint8_t { nearest_even = 0, up = 1, down = 2, toward_
 struct SmallFloat {
   int exponent_bits, mantissa_bits, bias;
   enum Specials : std::uint8_t {
-    ieee,    // top exponent: infinity and NaN
-    fn,      // all ones: NaN, no infinity (OCP e4m3)
-    fnuz,    // negative zero: NaN, nothing else special
-    finite   // every code is a number (fp6, fp4)
+    ieee,  // top exponent: infinity and NaN
+    fn,    // all ones: NaN, no infinity (OCP e4m3)
+    fnuz,  // negative zero: NaN, nothing else special
+    finite // every code is a number (fp6, fp4)
   } specials;
   constexpr int width() const { return 1 + exponent_bits + mantissa_bits; }
 };

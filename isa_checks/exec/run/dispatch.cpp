@@ -18,9 +18,8 @@ void check_grid(const isa::Kernel& kernel, const isa::TargetFacts& target, const
     items *= grid.workgroup_size[static_cast<std::size_t>(d)];
     groups *= grid.workgroups[static_cast<std::size_t>(d)];
   }
-  const u64 limit = kernel.metadata && kernel.metadata->max_flat_workgroup_size
-                        ? *kernel.metadata->max_flat_workgroup_size
-                        : static_cast<u64>(target.max_workgroup_size);
+  const u64 limit = kernel.metadata && kernel.metadata->max_flat_workgroup_size ? *kernel.metadata->max_flat_workgroup_size
+                                                                                : static_cast<u64>(target.max_workgroup_size);
   if (items == 0 || items > limit)
     throw isa::Error("kernel " + kernel.name, fmt::format("a workgroup of {} work items, the kernel takes 1 to {}", items, limit),
                      "choose another workgroup size");
@@ -51,8 +50,8 @@ u64 hidden_value(std::string_view kind, const Grid& grid) {
   const auto is = [&](std::string_view prefix) { return kind.starts_with(prefix); };
   if (is("hidden_block_count_")) return by_axis("hidden_block_count_", [&](std::size_t d) { return grid.workgroups[d]; });
   if (is("hidden_group_size_")) return by_axis("hidden_group_size_", [&](std::size_t d) { return grid.workgroup_size[d]; });
-  if (kind == "hidden_grid_dims") return grid.workgroups[2] > 1 || grid.workgroup_size[2] > 1 ? 3
-                                         : grid.workgroups[1] > 1 || grid.workgroup_size[1] > 1 ? 2 : 1;
+  if (kind == "hidden_grid_dims")
+    return grid.workgroups[2] > 1 || grid.workgroup_size[2] > 1 ? 3 : grid.workgroups[1] > 1 || grid.workgroup_size[1] > 1 ? 2 : 1;
   if (kind == "hidden_private_base") return private_aperture >> 32;
   if (kind == "hidden_shared_base") return shared_aperture >> 32;
   if (kind == "hidden_dynamic_lds_size") return grid.dynamic_lds;
@@ -174,7 +173,7 @@ u32 initial_mode(const isa::KernelDescriptor& d) {
 } // namespace
 
 Dispatch prepare_dispatch(const isa::CodeObject& object, const isa::Kernel& kernel, const ExecProgram& program, const Grid& grid,
-                      std::span<const std::byte> arguments, Memory& memory, int slots) {
+                          std::span<const std::byte> arguments, Memory& memory, int slots) {
   const isa::KernelDescriptor& d = kernel.descriptor;
   Dispatch dispatch;
   dispatch.kernel = &kernel;

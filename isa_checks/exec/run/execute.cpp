@@ -1,9 +1,9 @@
 // Workgroups spread over host threads. A workgroup that waits for another one is left, and taken up again later.
 #include "isa_checks/exec/run/execute.h"
+#include "isa_checks/analysis/occupancy.h"
 #include "isa_checks/exec/machine/memory_ops.h"
 #include "isa_checks/exec/run/source_lines.h"
 #include "isa_checks/exec/run/workgroup_run.h"
-#include "isa_checks/analysis/occupancy.h"
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
@@ -35,8 +35,7 @@ constexpr u64 thread_is_done = ~0ULL;
 // One host thread's share: its own workgroups, defects and counters.
 class Worker {
 public:
-  Worker(const RunContext& context, Progress& progress, std::size_t thread)
-      : context_(context), progress_(progress), thread_(thread) {
+  Worker(const RunContext& context, Progress& progress, std::size_t thread) : context_(context), progress_(progress), thread_(thread) {
     counters_.resize(context.program.instructions.size());
   }
   void run();
@@ -133,11 +132,10 @@ void Worker::run() {
     }
     waiting_.push_back(std::move(group));
     if (is_hopeless())
-      waiting_.front()->stop_with(
-          DefectKind::deadlock,
-          fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were "
-                      "started, the device has room for {} at once: ",
-                      std::min(progress_.next.load(), progress_.groups), progress_.groups, progress_.resident));
+      waiting_.front()->stop_with(DefectKind::deadlock,
+                                  fmt::format("waits for what does not happen, as do all waves that are left; {} of {} workgroups were "
+                                              "started, the device has room for {} at once: ",
+                                              std::min(progress_.next.load(), progress_.groups), progress_.groups, progress_.resident));
   }
   for (const auto& group : waiting_) group->add_totals(totals);
   progress_.hopeless_at[thread_] = thread_is_done;

@@ -1,9 +1,9 @@
 // execute: runs a kernel of a code object on the CPU, lane for lane, on a sandbox of device memory.
 #pragma once
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/measurements.h"
 #include "isa_checks/exec/machine/memory.h"
+#include "isa_checks/object/code_object.h"
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +60,7 @@ struct InstructionProfile {
 };
 
 struct ExecResult {
-  bool completed = false;        // every wave reached its end
+  bool completed = false;      // every wave reached its end
   std::vector<Defect> defects; // out-of-bounds and stop reasons always; the others as options say
   WaveTotals waves;
   std::vector<InstructionProfile> instructions; // empty unless options.measure

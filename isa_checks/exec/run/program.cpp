@@ -1,15 +1,15 @@
 // Pre-decoding: from fields and a table entry to an Inst with its operands, modifiers and register ranges.
 #include "isa_checks/exec/run/program.h"
-#include "isa_checks/decode/hazard_traits.h"
 #include "isa_checks/decode/disassembler.h"
-#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/decode/hazard_traits.h"
+#include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/exec/instructions/gpr_index.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
-#include "isa_checks/exec/instructions/tables.h"
-#include "isa_checks/decode/instruction_class.h"
 #include <array>
 #include <cstring>
 
@@ -17,9 +17,7 @@ namespace kiln::exec {
 namespace {
 
 bool is_half(Type t) { return t == Type::u16 || t == Type::i16 || t == Type::f16 || t == Type::bf16; }
-bool is_packed(Type t) {
-  return t == Type::u16x2 || t == Type::i16x2 || t == Type::f16x2 || t == Type::u32x2 || t == Type::f32x2;
-}
+bool is_packed(Type t) { return t == Type::u16x2 || t == Type::i16x2 || t == Type::f16x2 || t == Type::u32x2 || t == Type::f32x2; }
 bool is_memory(Format f) { return f == Format::flat || f == Format::ds || f == Format::mubuf || f == Format::mtbuf; }
 bool is_scalar(Format f) { return f <= Format::smem; }
 
@@ -37,7 +35,7 @@ std::uint64_t inline_constant(std::uint16_t number, Type type) {
   case Type::f16x2: return to_half(static_cast<float>(value)).bits;
   case Type::bf16: return to_bfloat(static_cast<float>(value)).bits;
   case Type::u64:
-  case Type::i64: 
+  case Type::i64:
   case Type::f64: return as_bits(value);
   default: return as_bits(static_cast<float>(value));
   }
@@ -140,13 +138,15 @@ void scalar_operands(Inst& inst) {
     const bool zero_extended = inst.op->name.ends_with("_u32");
     const auto k = static_cast<std::int16_t>(f.simm16);
     inst.src[0] = {.kind = InstOperand::scalar, .type = Type::u32, .reg = f.dst};
-    inst.src[1] = {.kind = InstOperand::constant, .type = Type::u32,
+    inst.src[1] = {.kind = InstOperand::constant,
+                   .type = Type::u32,
                    .value = zero_extended ? f.simm16 : static_cast<std::uint64_t>(static_cast<std::int64_t>(k))};
     return;
   }
   for (std::size_t k = 0; k < s.source_count; ++k) {
     const bool kept = s.accumulates && k + 1U == s.source_count; // what the destination held
-    inst.src[k] = kept ? InstOperand{.kind = InstOperand::scalar, .type = s.source[k], .reg = f.dst} : make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
+    inst.src[k] = kept ? InstOperand{.kind = InstOperand::scalar, .type = s.source[k], .reg = f.dst}
+                       : make_operand(f, f.src[k < 2 ? k : 1], s.source[k]);
   }
 }
 
@@ -157,7 +157,8 @@ void vector_operands(Inst& inst) {
   const bool acc_source = name == "v_accvgpr_read_b32" || name == "v_accvgpr_mov_b32";
   const bool acc_result = name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32";
   prepare_dpp(inst);
-  inst.dst = {.kind = s.scalar_result ? InstOperand::scalar : InstOperand::vector, .type = s.result,
+  inst.dst = {.kind = s.scalar_result ? InstOperand::scalar : InstOperand::vector,
+              .type = s.result,
               .reg = static_cast<std::uint16_t>(f.dst + (acc_result ? first_accumulator : 0))};
   if (s.result == Type::mask) inst.dst = {};
   const bool vop3 = f.format == Format::vop3;
@@ -167,12 +168,9 @@ void vector_operands(Inst& inst) {
   for (int k = 0; k < s.source_count; ++k) {
     const auto at = static_cast<std::size_t>(k);
     const Type type = s.source[at];
-    if (s.accumulates && k == s.source_count - 1)
-      inst.src[at] = {.kind = InstOperand::vector, .type = type, .reg = f.dst};
-    else if (type == Type::mask)
-      inst.src[at] = {.kind = InstOperand::scalar, .type = type, .reg = vop3 && k < 3 ? f.src[k] : code::vcc};
-    else
-      inst.src[at] = make_operand(f, f.src[k], type, acc_source);
+    if (s.accumulates && k == s.source_count - 1) inst.src[at] = {.kind = InstOperand::vector, .type = type, .reg = f.dst};
+    else if (type == Type::mask) inst.src[at] = {.kind = InstOperand::scalar, .type = type, .reg = vop3 && k < 3 ? f.src[k] : code::vcc};
+    else inst.src[at] = make_operand(f, f.src[k], type, acc_source);
     if (!(s.accumulates && k == s.source_count - 1)) apply_modifiers(inst.src[at], inst, k);
   }
   inst.clamp = f.clamp && s.result != Type::mask;
@@ -188,14 +186,17 @@ void matrix_operands(Inst& inst) {
   const Element accumulator = inst.op->matrix->accumulator;
   const Type type = accumulator == Element::f64 ? Type::f64 : accumulator == Element::i8 ? Type::u32 : Type::f32;
   for (int k = 0; k < 2; ++k) inst.src[static_cast<std::size_t>(k)] = make_operand(f, f.src[k], type, (f.acc_src >> k & 1) != 0);
-  inst.src[2] = make_operand(f, f.src[2], type, f.acc_cd && !inst.op->matrix->sparse); // the indices of A are never in accumulation registers
+  inst.src[2] =
+      make_operand(f, f.src[2], type, f.acc_cd && !inst.op->matrix->sparse); // the indices of A are never in accumulation registers
   inst.dst = {.kind = InstOperand::vector, .type = type, .reg = static_cast<std::uint16_t>(f.dst + (f.acc_cd ? first_accumulator : 0))};
   if (!has_scales(f)) return;
   inst.src[3] = make_operand(f, f.prefix[1] & 0x1ffU, Type::u32);
   inst.src[4] = make_operand(f, f.prefix[1] >> 9 & 0x1ffU, Type::u32);
 }
 
-std::uint16_t data_register(const Fields& f, std::uint16_t reg) { return static_cast<std::uint16_t>(reg + (f.acc ? first_accumulator : 0)); }
+std::uint16_t data_register(const Fields& f, std::uint16_t reg) {
+  return static_cast<std::uint16_t>(reg + (f.acc ? first_accumulator : 0));
+}
 
 void memory_operands(Inst& inst) {
   const Fields& f = inst.fields;
@@ -230,7 +231,8 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   set_ranges(inst);
   // Damaged code may name a scalar destination that does not exist; compilers and assemblers do not.
   const bool scalar_result = inst.dst.kind == InstOperand::scalar && inst.op->signature.result != Type::none;
-  if ((scalar_result && inst.dst.reg >= code::scalar_registers) || (inst.scalar_write.count != 0 && inst.scalar_write.first >= code::scalar_registers)) {
+  if ((scalar_result && inst.dst.reg >= code::scalar_registers) ||
+      (inst.scalar_write.count != 0 && inst.scalar_write.first >= code::scalar_registers)) {
     inst.op = &not_modelled_semantics();
     inst.handler = inst.op->handler;
   }

@@ -1,7 +1,7 @@
 // ExecProgram: the pre-decoded instructions of a kernel.
 #pragma once
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/exec/machine/inst.h"
+#include "isa_checks/object/code_object.h"
 #include "isa_checks/target/hazards.h"
 #include <unordered_map>
 #include <vector>
@@ -12,7 +12,7 @@ struct ExecProgram {
   std::vector<Inst> instructions;
   std::uint64_t first_address = 0;
   std::vector<std::uint32_t> index_of_word; // by (address - first_address) / 4; ~0: not the start of an instruction
-  std::vector<isa::HazardTraits> hazards; // by instruction
+  std::vector<isa::HazardTraits> hazards;   // by instruction
   const isa::TargetFacts* target = nullptr;
 
   // ~0 when no instruction starts at the address.

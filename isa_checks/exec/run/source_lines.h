@@ -1,7 +1,7 @@
 // Source lines of defects, from the DWARF line table of the code object, when it has one.
 #pragma once
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/object/code_object.h"
 #include <vector>
 
 namespace kiln::exec {

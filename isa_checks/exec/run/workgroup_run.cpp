@@ -1,8 +1,8 @@
 // The waves of a workgroup, interleaved by a seeded scheduler.
 #include "isa_checks/exec/run/workgroup_run.h"
-#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/defects.h"
 #include "isa_checks/exec/machine/observer.h"
+#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include <bit>
 #include <cstring>
@@ -55,8 +55,7 @@ void WorkgroupRun::start(const std::array<std::uint32_t, 3>& id, u64 number) {
   random_ = {((options.seed * 0x9e3779b97f4a7c15ULL) ^ ((number + 1) * 0xbf58476d1ce4e5b9ULL)) | 1U};
   group_.lds.assign(dispatch.lds_bytes, static_cast<std::byte>(random_.next() & 0xffU));
   group_.lds_shadow = options.check_undefined || options.check_races ? &lds_shadow_ : nullptr;
-  if (group_.lds_shadow != nullptr)
-    lds_shadow_.reset(group_.lds.size(), dispatch.waves, options.check_races, context_.direct_loads);
+  if (group_.lds_shadow != nullptr) lds_shadow_.reset(group_.lds.size(), dispatch.waves, options.check_races, context_.direct_loads);
   counts_.assign(waves_.size(), {});
   barriers_ = 0;
   for (std::size_t i = 0; i < waves_.size(); ++i) {
@@ -140,12 +139,10 @@ void WorkgroupRun::run_slice(std::size_t chosen, u64 length) {
   try {
     if (wave.in_flight != nullptr || wave.shadow != nullptr || wave.hazards != nullptr)
       run_instructions<true>(wave, counts_[chosen], length);
-    else
-      run_instructions<false>(wave, counts_[chosen], length);
+    else run_instructions<false>(wave, counts_[chosen], length);
     if (wave.executed > options.max_instructions)
       stop_at(DefectKind::instruction_limit, wave,
-              fmt::format("a wave executed {} instructions, the limit is {}: {}", wave.executed, options.max_instructions,
-                          positions()));
+              fmt::format("a wave executed {} instructions, the limit is {}: {}", wave.executed, options.max_instructions, positions()));
   } catch (const Stop& stop) {
     stop_at(DefectKind::not_modelled, wave, stop.what());
   }
@@ -192,8 +189,7 @@ bool WorkgroupRun::advance(u64 instructions) {
   }
   if (context_.stop) return true;
   waits_ = effects() == effects_before;
-  for (std::size_t i = 0; i < waves_.size(); ++i)
-    waits_ = waits_ && (waves_[i].executed == executed[i] || waves_[i].polls != polls[i]);
+  for (std::size_t i = 0; i < waves_.size(); ++i) waits_ = waits_ && (waves_[i].executed == executed[i] || waves_[i].polls != polls[i]);
   return false;
 }
 

@@ -1,13 +1,13 @@
 // WorkgroupRun: one workgroup on its way, that can be left and taken up again.
 #pragma once
-#include "isa_checks/exec/sanitisers/definedness.h"
+#include "isa_checks/exec/machine/wait_counts.h"
+#include "isa_checks/exec/run/dispatch.h"
 #include "isa_checks/exec/run/execute.h"
+#include "isa_checks/exec/run/program.h"
+#include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/sanitisers/flag_reads.h"
 #include "isa_checks/exec/sanitisers/hazards.h"
-#include "isa_checks/exec/run/dispatch.h"
 #include "isa_checks/exec/sanitisers/lds_shadow.h"
-#include "isa_checks/exec/run/program.h"
-#include "isa_checks/exec/machine/wait_counts.h"
 #include <array>
 #include <atomic>
 #include <span>

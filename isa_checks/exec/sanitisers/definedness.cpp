@@ -120,7 +120,8 @@ void compare(Wave& wave, const Inst& inst, const Outcome (&runs)[fillings], u64 
       }
     }
   const auto scalar = [&](int reg) { return (runs[0].s[reg] ^ runs[1].s[reg]) | (runs[0].s[reg] ^ runs[2].s[reg]); };
-  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = scalar(inst.scalar_write.first + k);
+  for (int k = 0; k < inst.scalar_write.count; ++k)
+    shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = scalar(inst.scalar_write.first + k);
   shadow.scc = runs[0].scc != runs[1].scc;
   if ((scalar(code::exec) | scalar(code::exec + 1)) != 0) {
     report(wave, inst, -1, "EXEC is set from a value that was never written");
@@ -158,7 +159,8 @@ void mark_written(Wave& wave, const Inst& inst, u64 lanes) {
       for (std::size_t b = 0; b < 4; ++b)
         if (half == 0 || (b >= 2) == (half == 2)) bytes[b] &= ~lanes;
     }
-  for (int k = 0; k < inst.scalar_write.count; ++k) shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = 0;
+  for (int k = 0; k < inst.scalar_write.count; ++k)
+    shadow.scalar[(inst.scalar_write.first + static_cast<std::size_t>(k)) % code::scalar_registers] = 0;
 }
 
 std::string name_of(RegisterSpan r) { return fmt::format("{}{}", r.first < first_accumulator ? 'v' : 'a', r.first % first_accumulator); }
@@ -168,7 +170,8 @@ void check_memory(Wave& wave, const Inst& inst) {
   const RegisterShadow& shadow = *wave.shadow;
   const u64 exec = wave.exec();
   for (const RegisterSpan& r : inst.scalar_reads)
-    if (r.count != 0 && shadow.scalar_undefined(r)) report(wave, inst, -1, fmt::format("the address comes from s{}, which was never written", r.first));
+    if (r.count != 0 && shadow.scalar_undefined(r))
+      report(wave, inst, -1, fmt::format("the address comes from s{}, which was never written", r.first));
   for (std::size_t k = 0; k < inst.vector_reads.size(); ++k) {
     const RegisterSpan r = inst.vector_reads[k];
     const bool address = r.count != 0 && inst.fields.format != Format::smem && r.first == inst.src[0].reg && k == 0;

@@ -50,8 +50,8 @@ bool passes_on(const Inst& inst) {
 
 bool is_compare_or_logic(const Inst& inst) { // scalar instructions that set SCC
   const std::string_view name = inst.op->name;
-  return inst.op->cls == InstClass::salu && !name.starts_with("s_mov") && !name.starts_with("s_cmov") &&
-         !name.starts_with("s_cselect") && !name.starts_with("s_getpc") && !name.starts_with("s_getreg");
+  return inst.op->cls == InstClass::salu && !name.starts_with("s_mov") && !name.starts_with("s_cmov") && !name.starts_with("s_cselect") &&
+         !name.starts_with("s_getpc") && !name.starts_with("s_getreg");
 }
 bool reads_scc(std::string_view name) {
   return name.starts_with("s_cselect") || name.starts_with("s_cmov") || name.starts_with("s_addc") || name.starts_with("s_subb");
@@ -101,8 +101,7 @@ private:
     const std::string_view name = inst.op->name;
     const bool on_scc = name.starts_with("s_cbranch_scc"), on_vcc = name.starts_with("s_cbranch_vcc");
     const bool on_exec = name.starts_with("s_cbranch_exec");
-    if ((on_scc && state.scc) || (on_vcc && touches(state.scalar, {code::vcc, 2})) ||
-        (on_exec && touches(state.scalar, {code::exec, 2})))
+    if ((on_scc && state.scc) || (on_vcc && touches(state.scalar, {code::vcc, 2})) || (on_exec && touches(state.scalar, {code::exec, 2})))
       decides(at);
     if (name.starts_with("s_endpgm") || name.find("pc_b64") != name.npos) return;
     if (name != "s_branch") reach(at + 1, state);

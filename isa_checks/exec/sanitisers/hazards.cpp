@@ -26,13 +26,13 @@ void HazardWindow::check(Wave& wave, const Inst& inst, const isa::HazardTraits& 
     if (between >= need.states) continue;
     wave.defects->report(DefectKind::hazard, inst.address, [&] {
       Defect f{DefectKind::hazard,
-                inst.address,
-                inst.text,
-                {},
-                wave.index,
-                -1,
-                fmt::format("{} {} wait states after `{}` at {:#x}, the hardware needs {}", need.what, between, first.inst->text,
-                            first.inst->address, need.states)};
+               inst.address,
+               inst.text,
+               {},
+               wave.index,
+               -1,
+               fmt::format("{} {} wait states after `{}` at {:#x}, the hardware needs {}", need.what, between, first.inst->text,
+                           first.inst->address, need.states)};
       std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
       return f;
     });

@@ -106,12 +106,11 @@ void LdsShadow::report(const Accessor& a, const char* what, std::uint32_t time, 
   const DefectKind kind = own_load ? DefectKind::unwaited_lds : DefectKind::lds_race;
   a.wave.defects->report(kind, a.inst.address, [&] {
     const bool issued_before = other >= max_waves && time <= clocks_[a.self][other % max_waves];
-    std::string message =
-        own_load ? fmt::format("{} LDS byte {} while the wave's own direct-to-LDS load to it is in flight", what, address)
-                 : fmt::format("{} LDS byte {}, which {}wave {} {} {}", what, address,
-                               other >= direct_loads_of ? "a direct-to-LDS load of " : "", other % max_waves, other_what,
-                               issued_before ? "earlier, but did not wait for before it let this wave go on"
-                                             : "with nothing that orders the two");
+    std::string message = own_load ? fmt::format("{} LDS byte {} while the wave's own direct-to-LDS load to it is in flight", what, address)
+                                   : fmt::format("{} LDS byte {}, which {}wave {} {} {}", what, address,
+                                                 other >= direct_loads_of ? "a direct-to-LDS load of " : "", other % max_waves, other_what,
+                                                 issued_before ? "earlier, but did not wait for before it let this wave go on"
+                                                               : "with nothing that orders the two");
     Defect f{kind, a.inst.address, a.inst.text, {}, a.wave.index, a.lane, std::move(message)};
     std::memcpy(f.workgroup, a.wave.group->id, sizeof f.workgroup);
     return f;
@@ -162,10 +161,8 @@ void LdsShadow::add_reader(const Accessor& a, Cell& cell) {
 void LdsShadow::read_cell(const Accessor& a, Cell& cell, std::uint64_t address) {
   if (!ordered(a, cell.write_time, cell.writer)) {
     const bool lands_later = cell.writer >= direct_loads_of; // a flag cannot be loaded directly: nothing says when it is there
-    if (a.kind == guard && !lands_later)
-      acquire(a, cell, address);
-    else if (a.kind == plain || cell.write_kind == plain)
-      report(a, "reads", cell.write_time, cell.writer, "wrote", address);
+    if (a.kind == guard && !lands_later) acquire(a, cell, address);
+    else if (a.kind == plain || cell.write_kind == plain) report(a, "reads", cell.write_time, cell.writer, "wrote", address);
   }
   add_reader(a, cell);
 }
@@ -175,8 +172,7 @@ void LdsShadow::check_readers(const Accessor& a, const Cell& cell, std::uint64_t
   if (cell.read_time <= floor_[cell.reader]) return; // so are all others
   const auto check = [&](std::uint32_t time, std::uint8_t reader, Kind kind) {
     const bool waited_on = kind == guard && a.thread < direct_loads_of;
-    if (!waited_on && !(kind != plain && a.kind != plain) && !ordered(a, time, reader))
-      report(a, "writes", time, reader, "read", address);
+    if (!waited_on && !(kind != plain && a.kind != plain) && !ordered(a, time, reader)) report(a, "writes", time, reader, "read", address);
   };
   if (cell.readers == 0) return check(cell.read_time, cell.reader, cell.read_kind);
   const Readers& all = readers_[cell.readers - 1];
@@ -186,8 +182,7 @@ void LdsShadow::check_readers(const Accessor& a, const Cell& cell, std::uint64_t
 void LdsShadow::write_cell(const Accessor& a, Cell& cell, std::uint64_t address) {
   if (!ordered(a, cell.write_time, cell.writer)) {
     const bool both_atomic = a.kind != plain && cell.write_kind != plain;
-    const bool guarded =
-        (a.kind == guard || cell.write_kind == guard) && cell.writer < direct_loads_of && a.thread < direct_loads_of;
+    const bool guarded = (a.kind == guard || cell.write_kind == guard) && cell.writer < direct_loads_of && a.thread < direct_loads_of;
     if (!both_atomic && !guarded) report(a, "writes", cell.write_time, cell.writer, "wrote", address);
   }
   check_readers(a, cell, address);

@@ -1,7 +1,7 @@
 // LdsShadow: which LDS bytes were written, and which waves accessed each without being ordered: what finds races.
 #pragma once
-#include "isa_checks/exec/sanitisers/flag_reads.h"
 #include "isa_checks/exec/machine/wave.h"
+#include "isa_checks/exec/sanitisers/flag_reads.h"
 #include <array>
 #include <cstdint>
 #include <unordered_map>
@@ -68,8 +68,7 @@ private:
   void acquire(const Accessor& a, const Cell& cell, std::uint64_t address);
   void refresh(Wave& wave); // direct-to-LDS loads that have been waited for since
   void changed(int wave, std::uint32_t now);
-  void report(const Accessor& a, const char* what, std::uint32_t time, std::uint8_t other, const char* other_what,
-              std::uint64_t address);
+  void report(const Accessor& a, const char* what, std::uint32_t time, std::uint8_t other, const char* other_what, std::uint64_t address);
 
   std::vector<Cell> cells_;                                      // a dword each
   std::unordered_map<std::uint64_t, std::array<Cell, 4>> split_; // dwords that were accessed by bytes

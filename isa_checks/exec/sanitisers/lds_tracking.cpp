@@ -1,7 +1,7 @@
 // Definedness through LDS, and the calls of the race detector.
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
-#include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/sanitisers/lds_shadow.h"
 #include <array>
 #include <bit>
@@ -99,10 +99,8 @@ void track_lds_atomic(Wave& wave, const Inst& inst, const LaneAccess& op, const 
   LdsShadow* const lds = wave.group->lds_shadow;
   if (lds == nullptr) return;
   const bool guards = wave.flag_uses != nullptr && wave.flag_uses[wave.pc] == FlagUse::polls;
-  if (!guards)
-    ++wave.effects;
-  else if (at.mask != 0)
-    wave.note_read(at.lane[std::countr_zero(at.mask)]);
+  if (!guards) ++wave.effects;
+  else if (at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
   for_each_lane(at.mask, [&](int i) {
     lds->atomic(wave, inst, at.lane[i], op.bytes, i, guards);
     bool undefined = false;
@@ -114,12 +112,12 @@ void track_lds_atomic(Wave& wave, const Inst& inst, const LaneAccess& op, const 
     if (undefined && op.atomic != Atomic::swap)
       wave.defects->report(DefectKind::uninitialised, inst.address, [&] {
         Defect f{DefectKind::uninitialised,
-                  inst.address,
-                  inst.text,
-                  {},
-                  wave.index,
-                  i,
-                  fmt::format("an atomic on LDS byte {}, which was never written", at.lane[i])};
+                 inst.address,
+                 inst.text,
+                 {},
+                 wave.index,
+                 i,
+                 fmt::format("an atomic on LDS byte {}, which was never written", at.lane[i])};
         std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
         return f;
       });

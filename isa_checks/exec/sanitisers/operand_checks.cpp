@@ -18,7 +18,8 @@ struct Collector {
     if (count > 0 && vectors < inst.vector_reads.size()) inst.vector_reads[vectors++] = {reg, static_cast<std::uint8_t>(count)};
   }
   void scalar(std::uint16_t reg, int count) {
-    if (reg < code::scalar_registers && scalars < inst.scalar_reads.size()) inst.scalar_reads[scalars++] = {reg, static_cast<std::uint8_t>(count)};
+    if (reg < code::scalar_registers && scalars < inst.scalar_reads.size())
+      inst.scalar_reads[scalars++] = {reg, static_cast<std::uint8_t>(count)};
   }
 };
 
@@ -73,8 +74,13 @@ bool keeps_destination(const Inst& inst) {
 
 void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, RegisterSpan vector, RegisterSpan scalar) {
   wave.defects->report(DefectKind::unwaited_register, inst.address, [&] {
-    Defect f{DefectKind::unwaited_register, inst.address, inst.text, {}, wave.index, -1,
-              fmt::format("{} {} while the load at {:#x} that fills it is in flight", what, which, wave.in_flight->filler(vector, scalar))};
+    Defect f{DefectKind::unwaited_register,
+             inst.address,
+             inst.text,
+             {},
+             wave.index,
+             -1,
+             fmt::format("{} {} while the load at {:#x} that fills it is in flight", what, which, wave.in_flight->filler(vector, scalar))};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
@@ -85,7 +91,9 @@ std::string vector_name(RegisterSpan r) {
   const int first = r.first % first_accumulator;
   return r.count == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + r.count - 1);
 }
-std::string scalar_name(RegisterSpan r) { return r.count == 1 ? fmt::format("s{}", r.first) : fmt::format("s[{}:{}]", r.first, r.first + r.count - 1); }
+std::string scalar_name(RegisterSpan r) {
+  return r.count == 1 ? fmt::format("s{}", r.first) : fmt::format("s[{}:{}]", r.first, r.first + r.count - 1);
+}
 
 } // namespace
 
@@ -142,7 +150,8 @@ void check_waits(Wave& wave, const Inst& inst) {
   if (!in_flight.any()) return;
   const bool partial_load = inst.op->memory != nullptr && inst.op->memory->half != 0; // the halves of a register arrive in order
   for (const RegisterSpan& r : inst.vector_reads)
-    if (r.count != 0 && in_flight.vector_pending(r) && !(partial_load && r.first == inst.dst.reg)) report(wave, inst, "reads", vector_name(r), r, {});
+    if (r.count != 0 && in_flight.vector_pending(r) && !(partial_load && r.first == inst.dst.reg))
+      report(wave, inst, "reads", vector_name(r), r, {});
   for (const RegisterSpan& r : inst.scalar_reads)
     if (r.count != 0 && in_flight.scalar_pending(r)) report(wave, inst, "reads", scalar_name(r), {}, r);
   // A load into a register that an earlier load of the same counter fills returns after it, in order.

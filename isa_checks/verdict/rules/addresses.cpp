@@ -95,12 +95,12 @@ void mem005(const KernelAnalysis& k, FindingSink& sink) {
       return a && is_device(a->op);
     });
     if (accesses.empty() || work.size() < 2 * accesses.size()) continue;
-    sink.add({.message = fmt::format("{} of 64-bit arithmetic for {}", plural(work.size(), "instruction"),
-                                     plural(accesses.size(), "memory access")),
-              .evidence = {{"address_instructions", number(work.size()), "instructions"},
-                           {"accesses", number(accesses.size()), "instructions"}},
-              .instructions = work,
-              .loop = loop});
+    sink.add(
+        {.message =
+             fmt::format("{} of 64-bit arithmetic for {}", plural(work.size(), "instruction"), plural(accesses.size(), "memory access")),
+         .evidence = {{"address_instructions", number(work.size()), "instructions"}, {"accesses", number(accesses.size()), "instructions"}},
+         .instructions = work,
+         .loop = loop});
   }
 }
 

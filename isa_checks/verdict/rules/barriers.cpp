@@ -56,8 +56,7 @@ void sync002(const KernelAnalysis& k, FindingSink& sink) {
       if (ends) last = nothing;
       if (k.classes[i] != InstructionClass::barrier) continue;
       if (last != nothing)
-        sink.add({.message =
-                      fmt::format("no memory is accessed between this barrier and the one at {:#x}", k.instruction(last).address),
+        sink.add({.message = fmt::format("no memory is accessed between this barrier and the one at {:#x}", k.instruction(last).address),
                   .evidence = {{"instructions_between", number(i - last - 1), "instructions"}},
                   .instructions = {i, last},
                   .cause = "barriers"});
@@ -69,14 +68,12 @@ void sync002(const KernelAnalysis& k, FindingSink& sink) {
 void sync003(const KernelAnalysis& k, FindingSink& sink) {
   const Resources& r = k.facts.resources;
   if (!r.workgroup_size_known || r.workgroup_size > k.target->wave_size) return;
-  const Instructions barriers =
-      where(all_instructions(k), [&](std::size_t i) { return k.classes[i] == InstructionClass::barrier; });
+  const Instructions barriers = where(all_instructions(k), [&](std::size_t i) { return k.classes[i] == InstructionClass::barrier; });
   if (barriers.empty()) return;
-  sink.add(
-      {.message = fmt::format("{} in workgroups of {} lanes: one wave", plural(barriers.size(), "barrier"), r.workgroup_size),
-       .evidence = {{"barriers", number(barriers.size()), "instructions"},
-                    {"workgroup_size", static_cast<double>(r.workgroup_size), "lanes"}},
-       .instructions = barriers});
+  sink.add({.message = fmt::format("{} in workgroups of {} lanes: one wave", plural(barriers.size(), "barrier"), r.workgroup_size),
+            .evidence = {{"barriers", number(barriers.size()), "instructions"},
+                         {"workgroup_size", static_cast<double>(r.workgroup_size), "lanes"}},
+            .instructions = barriers});
 }
 
 } // namespace kiln::isa::rules

@@ -9,9 +9,8 @@ void cf001(const KernelAnalysis& k, FindingSink& sink) {
   for (std::size_t loop = 0; loop < k.program.loops.size(); ++loop) {
     const Instructions in_loop = k.instructions_of(loop);
     if (!ends_on_exec(k, loop) || is_waterfall(k, loop)) continue;
-    const Instructions leaving = where(in_loop, [&](std::size_t i) {
-      return k.mnemonic(i) == "s_andn2_b64" && k.uses[i].writes_any({reg::exec, 2});
-    });
+    const Instructions leaving =
+        where(in_loop, [&](std::size_t i) { return k.mnemonic(i) == "s_andn2_b64" && k.uses[i].writes_any({reg::exec, 2}); });
     if (!leaving.empty())
       sink.add({.message = "lanes leave the loop one by one; the wave repeats until the last has left",
                 .evidence = {{"exits", number(leaving.size()), "instructions"}},
@@ -24,11 +23,10 @@ void cf002(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     if (!is_waterfall(k, loop)) continue;
     const Instructions reads = named(k, k.instructions_of(loop), "v_readfirstlane_b32");
-    sink.add(
-        {.message = fmt::format("repeats once for each different value of {}, up to 64 times", plural(reads.size(), "register")),
-         .evidence = {{"registers", number(reads.size()), "registers"}},
-         .instructions = reads,
-         .loop = loop});
+    sink.add({.message = fmt::format("repeats once for each different value of {}, up to 64 times", plural(reads.size(), "register")),
+              .evidence = {{"registers", number(reads.size()), "registers"}},
+              .instructions = reads,
+              .loop = loop});
   }
 }
 

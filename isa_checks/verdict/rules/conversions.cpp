@@ -27,8 +27,8 @@ void cvt001(const KernelAnalysis& k, FindingSink& sink) {
   }
   if (found.empty()) return;
   const bool native = k.target->native_bf16_convert;
-  sink.add({.message = fmt::format("{} to bf16 in integer arithmetic, 5 instructions or more each{}",
-                                   plural(found.size(), "rounding"), native ? "; this target has v_cvt_pk_bf16_f32" : ""),
+  sink.add({.message = fmt::format("{} to bf16 in integer arithmetic, 5 instructions or more each{}", plural(found.size(), "rounding"),
+                                   native ? "; this target has v_cvt_pk_bf16_f32" : ""),
             .evidence = {{"roundings", number(found.size()), ""}},
             .instructions = found});
 }
@@ -60,8 +60,7 @@ void cvt002(const KernelAnalysis& k, FindingSink& sink) {
 void cvt003(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions found = where(named(k, all_instructions(k), "v_cvt_f32_f16"), [&](std::size_t i) {
     const Readers readers = readers_of(k.program, k.uses, i, k.operands[i][0].registers);
-    return readers.complete && !readers.list.empty() &&
-           std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
+    return readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
              const auto m = base_mnemonic(k.mnemonic(r.instruction));
              return m == "v_fma_f32" || m == "v_fmac_f32" || m == "v_pk_fma_f32";
            });

@@ -10,7 +10,9 @@
 namespace kiln::isa::rules {
 namespace {
 
-std::string place(const KernelAnalysis& k, std::size_t i) { return fmt::format("{:#x} {}", k.instruction(i).address, k.instruction(i).text); }
+std::string place(const KernelAnalysis& k, std::size_t i) {
+  return fmt::format("{:#x} {}", k.instruction(i).address, k.instruction(i).text);
+}
 
 // The instructions at both ends, and the branches between them with the way that the path takes.
 std::vector<std::string> steps(const KernelAnalysis& k, const FlowPath& path, std::size_t from, std::size_t to) {
@@ -37,8 +39,7 @@ std::vector<std::string> steps(const KernelAnalysis& k, const FlowPath& path, st
 // Conditions of two branches may exclude each other, which is not followed.
 bool may_be_excluded(const KernelAnalysis& k, const FlowPath& path) {
   int conditions = 0;
-  for (std::size_t n = 0; n + 1 < path.size(); ++n)
-    conditions += k.instruction(k.program.blocks[path[n]].end - 1).flow == Flow::branch;
+  for (std::size_t n = 0; n + 1 < path.size(); ++n) conditions += k.instruction(k.program.blocks[path[n]].end - 1).flow == Flow::branch;
   return conditions >= 2;
 }
 std::optional<Severity> severity_of_path(const KernelAnalysis& k, const FlowPath& path) {
@@ -46,7 +47,7 @@ std::optional<Severity> severity_of_path(const KernelAnalysis& k, const FlowPath
 }
 
 std::string name_of_registers(RegisterRange r) {
-  const auto [letter, first] = r.first < reg::agpr ? std::pair('v', r.first - reg::vgpr)
+  const auto [letter, first] = r.first < reg::agpr   ? std::pair('v', r.first - reg::vgpr)
                                : r.first < reg::sgpr ? std::pair('a', r.first - reg::agpr)
                                                      : std::pair('s', r.first - reg::sgpr);
   if (r.first >= reg::vcc) return r.first < reg::m0 ? "vcc" : r.first < reg::exec ? "m0" : r.first < reg::scc ? "exec" : "scc";
@@ -96,8 +97,8 @@ void dat003(const KernelAnalysis& k, FindingSink& sink) {
 void dat004(const KernelAnalysis& k, FindingSink& sink) {
   const int states = k.target->arch == "gfx90a" ? 1 : 2; // LLVM, GCNHazardRecognizer::checkVALUHazardsHelper
   for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.uses, k.memory, states).list)
-    sink.add({.message = fmt::format("the data of {:#x} {} is overwritten before the hardware has read it", k.instruction(early.operation).address,
-                                     k.mnemonic(early.operation)),
+    sink.add({.message = fmt::format("the data of {:#x} {} is overwritten before the hardware has read it",
+                                     k.instruction(early.operation).address, k.mnemonic(early.operation)),
               .evidence = {{"states", static_cast<double>(states), "wait states"}},
               .instructions = {early.use, early.operation},
               .severity = severity_of_path(k, early.path),

@@ -22,10 +22,10 @@ struct TooClose {
 
 // A way back from an instruction, within one block and on to its predecessors.
 struct WayBack {
-  std::size_t block = 0, end = 0; // looks at instructions [begin of block, end), last first
-  int distance = 0;               // wait states from the issue of the instruction at `end` to that of the consumer
-  int matrix_distance = -1;       // likewise of the latest matrix instruction; -1: none on the way
-  std::vector<const HazardTraits*> matrices = {};  // on the way
+  std::size_t block = 0, end = 0;                         // looks at instructions [begin of block, end), last first
+  int distance = 0;                                       // wait states from the issue of the instruction at `end` to that of the consumer
+  int matrix_distance = -1;                               // likewise of the latest matrix instruction; -1: none on the way
+  std::vector<const HazardTraits*> matrices = {};         // on the way
   std::vector<std::span<const std::size_t>> awaited = {}; // what waits for 0 on the way wait for
 };
 
@@ -92,13 +92,11 @@ private:
   }
 
   const KernelAnalysis& k_;
-  const int reach_; // wait states
+  const int reach_;                  // wait states
   std::vector<HazardTraits> traits_; // by instruction
 };
 
-Severity severity_of(HazardEvidence evidence) {
-  return evidence == HazardEvidence::agreed ? Severity::error : Severity::warning;
-}
+Severity severity_of(HazardEvidence evidence) { return evidence == HazardEvidence::agreed ? Severity::error : Severity::warning; }
 
 bool waits_for(const KernelAnalysis& k, std::size_t wait, std::size_t operation) {
   return std::any_of(k.waits.points.begin(), k.waits.points.end(), [&](const WaitPoint& p) {
@@ -137,12 +135,12 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
     int states = 0;
     for (const std::size_t i : in_loop) states += nop_states(k, i);
     if (states == 0 || states < much * number(in_loop.size())) continue;
-    sink.add({.message = fmt::format("{} in s_nop among {}", plural(static_cast<std::size_t>(states), "wait state"),
-                                     plural(in_loop.size(), "instruction")),
-              .evidence = {{"states", static_cast<double>(states), "wait states"},
-                           {"instructions", number(in_loop.size()), "instructions"}},
-              .instructions = where(in_loop, [&](std::size_t i) { return nop_states(k, i) > 0; }),
-              .loop = loop});
+    sink.add(
+        {.message = fmt::format("{} in s_nop among {}", plural(static_cast<std::size_t>(states), "wait state"),
+                                plural(in_loop.size(), "instruction")),
+         .evidence = {{"states", static_cast<double>(states), "wait states"}, {"instructions", number(in_loop.size()), "instructions"}},
+         .instructions = where(in_loop, [&](std::size_t i) { return nop_states(k, i) > 0; }),
+         .loop = loop});
   }
 }
 
@@ -167,11 +165,9 @@ void haz003(const KernelAnalysis& k, FindingSink& sink) {
     if (!a.op.to_lds) continue;
     const std::size_t read = early_read(k, a.instruction);
     if (read != nothing)
-      sink.add(
-          {.message =
-               fmt::format("LDS is read at {:#x} while this transfer to LDS may be in flight", k.instruction(read).address),
-           .evidence = {{"instructions_between", number(read > a.instruction ? read - a.instruction - 1 : 0), "instructions"}},
-           .instructions = {a.instruction, read}});
+      sink.add({.message = fmt::format("LDS is read at {:#x} while this transfer to LDS may be in flight", k.instruction(read).address),
+                .evidence = {{"instructions_between", number(read > a.instruction ? read - a.instruction - 1 : 0), "instructions"}},
+                .instructions = {a.instruction, read}});
   }
 }
 

@@ -39,8 +39,7 @@ ArgumentLoads argument_loads(const KernelAnalysis& k) {
   for (std::size_t i = begin; i < k.program.instructions.size(); ++i) {
     const MemoryAccess* a = k.memory.find(i);
     const Operands& o = k.operands[i];
-    if (a && a->op.space == MemorySpace::scalar && o.count >= 3 && o[1].is(Operand::Kind::registers) &&
-        o[1].registers == *pointer) {
+    if (a && a->op.space == MemorySpace::scalar && o.count >= 3 && o[1].is(Operand::Kind::registers) && o[1].registers == *pointer) {
       if (o[2].is(Operand::Kind::number)) {
         const auto from = static_cast<std::uint32_t>(o[2].number);
         result.list.push_back({i, from, from + static_cast<std::uint32_t>(a->op.bytes)});
@@ -63,15 +62,14 @@ bool overlaps(const ArgumentLoad& load, const KernelArgument& argument) {
 
 void lch001(const KernelAnalysis& k, FindingSink& sink) {
   if (default_bound(k))
-    sink.add(
-        {.message = "the workgroup size is not bounded below 1024", .evidence = {{"max_flat_workgroup_size", 1024, "lanes"}}});
+    sink.add({.message = "the workgroup size is not bounded below 1024", .evidence = {{"max_flat_workgroup_size", 1024, "lanes"}}});
 }
 
 void lch002(const KernelAnalysis& k, FindingSink& sink) {
   const Resources& r = k.facts.resources;
   if (!default_bound(k) || (r.vgprs < 120 && r.vgpr_spills == 0)) return;
-  sink.add({.message = fmt::format("compiled for workgroups of up to 1024 lanes, which caps VGPRs at 128: it has {} and {}",
-                                   r.vgprs, plural(static_cast<std::size_t>(r.vgpr_spills), "spill")),
+  sink.add({.message = fmt::format("compiled for workgroups of up to 1024 lanes, which caps VGPRs at 128: it has {} and {}", r.vgprs,
+                                   plural(static_cast<std::size_t>(r.vgpr_spills), "spill")),
             .evidence = {{"vgprs", static_cast<double>(r.vgprs), "registers"},
                          {"vgpr_spills", static_cast<double>(r.vgpr_spills), "registers"}}});
 }
@@ -90,8 +88,7 @@ void lch004(const KernelAnalysis& k, FindingSink& sink) {
   bool costly = false;
   for (const KernelArgument& argument : k.kernel.metadata->arguments) {
     if (!argument.hidden()) continue;
-    const auto load =
-        std::find_if(loads.list.begin(), loads.list.end(), [&](const ArgumentLoad& l) { return overlaps(l, argument); });
+    const auto load = std::find_if(loads.list.begin(), loads.list.end(), [&](const ArgumentLoad& l) { return overlaps(l, argument); });
     if (load == loads.list.end()) continue;
     used.push_back(argument.value_kind);
     if (std::find(places.begin(), places.end(), load->instruction) == places.end()) places.push_back(load->instruction);
@@ -117,16 +114,14 @@ void lch005(const KernelAnalysis& k, FindingSink& sink) {
       dead.push_back(argument.name.empty() ? fmt::format("argument {}", n) : argument.name);
   }
   if (!dead.empty())
-    sink.add(
-        {.message = fmt::format("never read: {}", fmt::join(dead, ", ")), .evidence = {{"arguments", number(dead.size()), ""}}});
+    sink.add({.message = fmt::format("never read: {}", fmt::join(dead, ", ")), .evidence = {{"arguments", number(dead.size()), ""}}});
 }
 
 void lch006(const KernelAnalysis& k, FindingSink& sink) {
   if (k.facts.target_id.find(":xnack") != std::string::npos) return;
   const Instructions nops = where(all_instructions(k), [&](std::size_t i) { return nop_states(k, i) > 0; });
-  sink.add(
-      {.message = fmt::format("built for {} with any XNACK setting; it has {}", k.facts.target_id, plural(nops.size(), "s_nop")),
-       .evidence = {{"s_nop", number(nops.size()), "instructions"}}});
+  sink.add({.message = fmt::format("built for {} with any XNACK setting; it has {}", k.facts.target_id, plural(nops.size(), "s_nop")),
+            .evidence = {{"s_nop", number(nops.size()), "instructions"}}});
 }
 
 } // namespace kiln::isa::rules

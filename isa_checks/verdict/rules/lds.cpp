@@ -39,11 +39,10 @@ void lds001(const KernelAnalysis& k, FindingSink& sink) {
       }
       close();
       if (!found.empty())
-        sink.add(
-            {.message = fmt::format("{} of LDS lie side by side and could be fewer, wider ones", plural(found.size(), "access")),
-             .evidence = {{"accesses", number(found.size()), "instructions"}},
-             .instructions = found,
-             .loop = loop});
+        sink.add({.message = fmt::format("{} of LDS lie side by side and could be fewer, wider ones", plural(found.size(), "access")),
+                  .evidence = {{"accesses", number(found.size()), "instructions"}},
+                  .instructions = found,
+                  .loop = loop});
     }
 }
 
@@ -53,8 +52,7 @@ void lds002(const KernelAnalysis& k, FindingSink& sink) {
     const std::uint32_t extra = a.banks->needed - a.banks->ideal;
     const auto m = k.mnemonic(a.instruction);
     const int width = m.starts_with("ds_read2") || m.starts_with("ds_write2") ? a.op.bytes / 2 : a.op.bytes; // two accesses
-    const std::string_view source =
-        lds_bank_source(k.target->lds_read_banks, a.op.direction == MemoryDirection::store, width);
+    const std::string_view source = lds_bank_source(k.target->lds_read_banks, a.op.direction == MemoryDirection::store, width);
     const bool little = a.loop == nothing && extra < 16;
     sink.add({.message = fmt::format("{}-way bank conflict of {} B a lane: {} passes where {} would do, by {} banks{}", a.banks->worst,
                                      width, a.banks->needed, a.banks->ideal, source, a.lanes_known ? "" : " (all lanes taken to be on)"),

@@ -10,9 +10,8 @@ namespace {
 
 bool has_literal(const KernelAnalysis& k, std::size_t i, std::uint32_t bits) {
   const auto all = k.operands[i].all();
-  return std::any_of(all.begin(), all.end(), [bits](const Operand& o) {
-    return o.is(Operand::Kind::number) && static_cast<std::uint32_t>(o.number) == bits;
-  });
+  return std::any_of(all.begin(), all.end(),
+                     [bits](const Operand& o) { return o.is(Operand::Kind::number) && static_cast<std::uint32_t>(o.number) == bits; });
 }
 
 Instructions with_literal(const KernelAnalysis& k, const Instructions& list, std::uint32_t bits) {
@@ -29,14 +28,12 @@ Instructions hot_instructions(const KernelAnalysis& k) {
 }
 
 // Two instructions of one name, one after the other, that a packed one could be: registers 2n and 2n + 1.
-Instructions unpacked_pairs(const KernelAnalysis& k, const Instructions& list, std::span<const std::string_view> names,
-                            bool halves) {
+Instructions unpacked_pairs(const KernelAnalysis& k, const Instructions& list, std::span<const std::string_view> names, bool halves) {
   Instructions found;
   for (std::size_t n = 1; n < list.size(); ++n) {
     const std::size_t i = list[n - 1], j = list[n];
     const std::string_view name = base_mnemonic(k.mnemonic(i));
-    if (j != i + 1 || name != base_mnemonic(k.mnemonic(j)) || std::find(names.begin(), names.end(), name) == names.end())
-      continue;
+    if (j != i + 1 || name != base_mnemonic(k.mnemonic(j)) || std::find(names.begin(), names.end(), name) == names.end()) continue;
     const Operands &a = k.operands[i], &b = k.operands[j];
     if (!a.modifiers.empty() || !b.modifiers.empty() || a.count != b.count || !a[0].is(Operand::Kind::registers) ||
         !b[0].is(Operand::Kind::registers))
@@ -50,8 +47,7 @@ Instructions unpacked_pairs(const KernelAnalysis& k, const Instructions& list, s
   return found;
 }
 
-void pairs(const KernelAnalysis& k, FindingSink& sink, std::span<const std::string_view> names, bool halves,
-           std::string_view packed) {
+void pairs(const KernelAnalysis& k, FindingSink& sink, std::span<const std::string_view> names, bool halves, std::string_view packed) {
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions found = unpacked_pairs(k, k.instructions_of(loop), names, halves);
     if (!found.empty())
@@ -89,9 +85,8 @@ void mth002(const KernelAnalysis& k, FindingSink& sink) {
 void mth003(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions all = all_instructions(k);
   const Instructions up = named(k, all, "v_cvt_f64_f32"), down = named(k, all, "v_cvt_f32_f64");
-  const Instructions work = where(all, [&](std::size_t i) {
-    return k.mnemonic(i).starts_with("v_") && k.mnemonic(i).find("_f64") != std::string_view::npos;
-  });
+  const Instructions work =
+      where(all, [&](std::size_t i) { return k.mnemonic(i).starts_with("v_") && k.mnemonic(i).find("_f64") != std::string_view::npos; });
   if (up.empty() || down.empty()) return;
   sink.add({.message = fmt::format("{}, with {} from f32 and {} to it", plural(work.size(), "f64 instruction"),
                                    plural(up.size(), "conversion"), plural(down.size(), "conversion")),

@@ -33,10 +33,9 @@ void mfm002(const KernelAnalysis& k, FindingSink& sink) {
     }
   if (found.empty()) return;
   std::sort(found.begin(), found.end());
-  sink.add(
-      {.message = fmt::format("{} in f32 on values that were converted from 16 bits", plural(found.size(), "matrix operation")),
-       .evidence = {{"instructions", number(found.size()), "instructions"}},
-       .instructions = found});
+  sink.add({.message = fmt::format("{} in f32 on values that were converted from 16 bits", plural(found.size(), "matrix operation")),
+            .evidence = {{"instructions", number(found.size()), "instructions"}},
+            .instructions = found});
 }
 
 void mfm003(const KernelAnalysis& k, FindingSink& sink) {
@@ -55,8 +54,7 @@ void mfm003(const KernelAnalysis& k, FindingSink& sink) {
     }
   for (const auto& [loop, stall] : loops)
     sink.add({.message = fmt::format("{} in s_nop until a matrix result may be read ({})",
-                                     plural(static_cast<std::size_t>(stall.states), "wait state"),
-                                     plural(stall.nops.size(), "s_nop")),
+                                     plural(static_cast<std::size_t>(stall.states), "wait state"), plural(stall.nops.size(), "s_nop")),
               .evidence = {{"states", static_cast<double>(stall.states), "wait states"}, {"nops", number(stall.nops.size()), ""}},
               .instructions = Instructions(stall.nops.begin(), stall.nops.end()),
               .loop = loop});
@@ -67,9 +65,8 @@ void mfm004(const KernelAnalysis& k, FindingSink& sink) {
     std::vector<const MatrixUse*> uses;
     for (const MatrixUse& use : k.matrix.uses)
       if (use.loop == loop) uses.push_back(&use);
-    const bool one = uses.size() >= 2 && std::all_of(uses.begin(), uses.end(), [&](const MatrixUse* u) {
-                       return u->result == uses[0]->result && u->next_in_chain;
-                     });
+    const bool one = uses.size() >= 2 && std::all_of(uses.begin(), uses.end(),
+                                                     [&](const MatrixUse* u) { return u->result == uses[0]->result && u->next_in_chain; });
     if (!one) continue;
     Instructions list;
     for (const MatrixUse* use : uses) list.push_back(use->instruction);
@@ -85,9 +82,7 @@ void mfm005(const KernelAnalysis& k, FindingSink& sink) {
   constexpr std::size_t many = 8; // multiply-adds a load
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions in_loop = k.instructions_of(loop);
-    const auto of_class = [&](InstructionClass c) {
-      return where(in_loop, [&](std::size_t i) { return k.classes[i] == c; }).size();
-    };
+    const auto of_class = [&](InstructionClass c) { return where(in_loop, [&](std::size_t i) { return k.classes[i] == c; }).size(); };
     const Instructions fused = where(in_loop, [&](std::size_t i) {
       const auto m = k.mnemonic(i);
       return m.starts_with("v_fma") || m.starts_with("v_pk_fma");
@@ -96,8 +91,7 @@ void mfm005(const KernelAnalysis& k, FindingSink& sink) {
                                 const MemoryAccess* a = k.memory.find(i);
                                 return a && a->op.direction == MemoryDirection::load && a->op.space != MemorySpace::scalar;
                               }).size();
-    if (loads == 0 || fused.size() < many * loads || of_class(InstructionClass::mfma) + of_class(InstructionClass::dot) > 0)
-      continue;
+    if (loads == 0 || fused.size() < many * loads || of_class(InstructionClass::mfma) + of_class(InstructionClass::dot) > 0) continue;
     sink.add({.message = fmt::format("{} on the vector ALU for {}", plural(fused.size(), "multiply-add"), plural(loads, "load")),
               .evidence = {{"multiply_adds", number(fused.size()), "instructions"}, {"loads", number(loads), "instructions"}},
               .instructions = fused,

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int widest = 16; // bytes a lane
 
-
 // Loads, or stores, of one innermost loop: a finding when at least half of those that every repetition executes are narrow
 // (of all, when none is executed every time).
 void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, MemoryDirection direction) {
@@ -36,9 +35,7 @@ void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, Memory
 }
 
 // sc1 alone is agent scope, sc0 alone workgroup scope (AMDGPUUsage, "Memory Model gfx942").
-bool of_system_scope(const KernelAnalysis& k, const MemoryAccess& a) {
-  return k.operands[a.instruction].has("scc") || (a.sc0 && a.sc1);
-}
+bool of_system_scope(const KernelAnalysis& k, const MemoryAccess& a) { return k.operands[a.instruction].has("scc") || (a.sc0 && a.sc1); }
 
 // Loads of one block, width and base that lie side by side.
 struct Neighbours {
@@ -99,8 +96,8 @@ void mem010(const KernelAnalysis& k, FindingSink& sink) {
     std::map<std::uint16_t, std::size_t> versions;
     for (std::size_t i = k.program.blocks[b].begin; i < k.program.blocks[b].end; ++i) {
       const MemoryAccess* a = k.memory.find(i);
-      if (a && is_device(a->op) && a->op.direction == MemoryDirection::load && !a->op.to_lds && a->op.bytes <= 8 &&
-          a->address.count > 0 && k.mnemonic(i).find("d16") == std::string_view::npos) {
+      if (a && is_device(a->op) && a->op.direction == MemoryDirection::load && !a->op.to_lds && a->op.bytes <= 8 && a->address.count > 0 &&
+          k.mnemonic(i).find("d16") == std::string_view::npos) {
         const Operand& last = k.operands[i][k.operands[i].count - 1U];
         const std::uint16_t base = last.is(Operand::Kind::registers) ? last.registers.first : 0;
         groups[{b, k.mnemonic(i), a->address.first, base, versions[a->address.first] + versions[base]}].emplace(
@@ -120,11 +117,10 @@ void mem010(const KernelAnalysis& k, FindingSink& sink) {
       }
     if (side_by_side.empty()) continue;
     const std::size_t count = side_by_side.size();
-    sink.add(
-        {.message = fmt::format("{} of {} B lie side by side: {} B that fewer, wider loads would bring if the address is aligned",
-                                plural(count, "load"), bytes, count * static_cast<std::size_t>(bytes)),
-         .evidence = {{"loads", number(count), "instructions"}, {"bytes_each", static_cast<double>(bytes), "B"}},
-         .instructions = side_by_side});
+    sink.add({.message = fmt::format("{} of {} B lie side by side: {} B that fewer, wider loads would bring if the address is aligned",
+                                     plural(count, "load"), bytes, count * static_cast<std::size_t>(bytes)),
+              .evidence = {{"loads", number(count), "instructions"}, {"bytes_each", static_cast<double>(bytes), "B"}},
+              .instructions = side_by_side});
   }
 }
 
@@ -136,19 +132,18 @@ void mem011(const KernelAnalysis& k, FindingSink& sink) {
       const bool possible = a->op.bytes == 4 || (k.target->wide_lds_dma && (a->op.bytes == 12 || a->op.bytes == 16));
       if (!possible) return false;
       const Readers readers = readers_of(k.program, k.uses, i, a->data);
-      return readers.complete && !readers.list.empty() &&
-             std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
+      return readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
                const MemoryAccess* store = k.memory.find(r.instruction);
                return store && store->op.space == MemorySpace::lds && store->op.direction == MemoryDirection::store &&
                       store->data == a->data;
              });
     });
     if (!staged.empty())
-      sink.add({.message = fmt::format("{} only to be written to LDS unchanged",
-                                       plural(staged.size(), "load brings data", "loads bring data")),
-                .evidence = {{"loads", number(staged.size()), "instructions"}},
-                .instructions = staged,
-                .loop = loop});
+      sink.add(
+          {.message = fmt::format("{} only to be written to LDS unchanged", plural(staged.size(), "load brings data", "loads bring data")),
+           .evidence = {{"loads", number(staged.size()), "instructions"}},
+           .instructions = staged,
+           .loop = loop});
   }
 }
 

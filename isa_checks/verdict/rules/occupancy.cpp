@@ -9,8 +9,8 @@ namespace {
 
 // Matrix kernels that keep loads in flight run one or two waves on purpose.
 bool few_waves_by_design(const KernelAnalysis& k) {
-  return !k.matrix.uses.empty() && std::all_of(k.waits.loops.begin(), k.waits.loops.end(),
-                                               [](const LoopFlight& f) { return f.loads == 0 || f.most_back_bytes > 0; });
+  return !k.matrix.uses.empty() &&
+         std::all_of(k.waits.loops.begin(), k.waits.loops.end(), [](const LoopFlight& f) { return f.loads == 0 || f.most_back_bytes > 0; });
 }
 
 } // namespace
@@ -30,14 +30,13 @@ void occ001(const KernelAnalysis& k, FindingSink& sink) {
 void occ002(const KernelAnalysis& k, FindingSink& sink) {
   const Occupancy& o = k.occupancy.now;
   if (o.limit != OccupancyLimit::lds || o.waves_per_simd >= o.vgpr_waves) return;
-  sink.add(
-      {.message = fmt::format("{} B of LDS ({} allocated) allow {} on a CU, {:g} waves per SIMD; registers allow {}",
-                              k.facts.resources.lds_bytes, o.allocated_lds_bytes,
-                              plural(static_cast<std::size_t>(o.lds_workgroups), "workgroup"), o.waves_per_simd, o.vgpr_waves),
-       .evidence = {{"lds_bytes", static_cast<double>(k.facts.resources.lds_bytes), "B"},
-                    {"workgroups_per_cu", static_cast<double>(o.workgroups_per_cu), ""},
-                    {"waves_per_simd", o.waves_per_simd, ""},
-                    {"vgpr_waves", static_cast<double>(o.vgpr_waves), ""}}});
+  sink.add({.message = fmt::format("{} B of LDS ({} allocated) allow {} on a CU, {:g} waves per SIMD; registers allow {}",
+                                   k.facts.resources.lds_bytes, o.allocated_lds_bytes,
+                                   plural(static_cast<std::size_t>(o.lds_workgroups), "workgroup"), o.waves_per_simd, o.vgpr_waves),
+            .evidence = {{"lds_bytes", static_cast<double>(k.facts.resources.lds_bytes), "B"},
+                         {"workgroups_per_cu", static_cast<double>(o.workgroups_per_cu), ""},
+                         {"waves_per_simd", o.waves_per_simd, ""},
+                         {"vgpr_waves", static_cast<double>(o.vgpr_waves), ""}}});
 }
 
 void occ003(const KernelAnalysis& k, FindingSink& sink) {

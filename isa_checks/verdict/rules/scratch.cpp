@@ -36,12 +36,11 @@ void spl003(const KernelAnalysis& kernel, FindingSink& sink) {
   const int spills = kernel.facts.resources.sgpr_spills;
   if (spills == 0) return;
   const Instructions writes = named(kernel, all_instructions(kernel), "v_writelane_b32");
-  sink.add(
-      {.message = fmt::format("{} kept in lanes of vector registers, {}",
-                              plural(static_cast<std::size_t>(spills), "scalar register is", "scalar registers are"),
-                              plural(writes.size(), "write")),
-       .evidence = {{"sgpr_spills", static_cast<double>(spills), "registers"}, {"writes", number(writes.size()), "instructions"}},
-       .instructions = writes});
+  sink.add({.message = fmt::format("{} kept in lanes of vector registers, {}",
+                                   plural(static_cast<std::size_t>(spills), "scalar register is", "scalar registers are"),
+                                   plural(writes.size(), "write")),
+            .evidence = {{"sgpr_spills", static_cast<double>(spills), "registers"}, {"writes", number(writes.size()), "instructions"}},
+            .instructions = writes});
 }
 
 void spl004(const KernelAnalysis& kernel, FindingSink& sink) {

@@ -31,8 +31,8 @@ void FindingSink::add(Claim claim) {
   }
   if (claim.loop != nothing) f.loop = kernel_.program.loop_name(claim.loop);
   if (!claim.cause.empty()) {
-    const auto [group, is_new] =
-        groups_.try_emplace(fmt::format("{} {} {} {}", f.rule, claim.loop, static_cast<int>(f.severity), claim.cause), findings_.size(), 0U);
+    const auto [group, is_new] = groups_.try_emplace(
+        fmt::format("{} {} {} {}", f.rule, claim.loop, static_cast<int>(f.severity), claim.cause), findings_.size(), 0U);
     ++group->second.places;
     if (!is_new) {
       Finding& known = findings_[group->second.finding];

@@ -1,8 +1,8 @@
 // The table of rules: each line of rules.def joined with its page. The pages are embedded at build time (cmake/embed_pages.cmake).
-#include "isa_checks/verdict/rule.h"
-#include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/error.h"
 #include "isa_checks/verdict/expectations_file.h"
+#include "isa_checks/verdict/rule.h"
+#include "isa_checks/verdict/rules/rules.h"
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -53,7 +53,8 @@ bool names_rule(std::string_view word, std::string_view id) {
   };
   const std::string wanted = lower(word), own = lower(id);
   const Rule* const rule = find_rule(id);
-  return !wanted.empty() && (own.starts_with(wanted) || matches_glob(wanted, own) || (rule && matches_glob(wanted, std::string(rule->name))));
+  return !wanted.empty() &&
+         (own.starts_with(wanted) || matches_glob(wanted, own) || (rule && matches_glob(wanted, std::string(rule->name))));
 }
 
 std::vector<std::string> rules_named(std::string_view word, const std::string& what) {

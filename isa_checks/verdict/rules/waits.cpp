@@ -24,9 +24,7 @@ bool inside(const KernelAnalysis& k, std::size_t instruction, std::size_t loop) 
   return false;
 }
 
-std::string place(const KernelAnalysis& k, std::size_t i) {
-  return fmt::format("{:#x} {}", k.instruction(i).address, k.mnemonic(i));
-}
+std::string place(const KernelAnalysis& k, std::size_t i) { return fmt::format("{:#x} {}", k.instruction(i).address, k.mnemonic(i)); }
 
 // All that a wait completes is loads into registers that were issued in its block and come in order.
 bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
@@ -35,8 +33,7 @@ bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
     return false;
   return std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
-    if (i < block.begin || i >= p.instruction || !a || a->op.to_lds || a->data.count == 0 ||
-        a->op.direction != MemoryDirection::load)
+    if (i < block.begin || i >= p.instruction || !a || a->op.to_lds || a->data.count == 0 || a->op.direction != MemoryDirection::load)
       return false;
     const bool device = a->op.space == MemorySpace::global || a->op.space == MemorySpace::buffer;
     return p.counter == WaitCounter::vmcnt ? device : a->op.space == MemorySpace::lds;
@@ -95,15 +92,14 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
     const LoopFlight& flight = k.waits.loops[loop];
     const int distance = shortest_wait(k, loop);
     if (flight.loads == 0 || flight.most_back_bytes > 0 || distance >= hiding_distance) continue;
-    sink.add(
-        {.message = fmt::format("{} a repetition, waited for within {}, none in flight when the next repetition begins",
-                                plural(flight.loads, "load"), plural(static_cast<std::size_t>(distance), "instruction")),
-         .evidence = {{"distance", static_cast<double>(distance), "instructions"},
-                      {"loads", static_cast<double>(flight.loads), "instructions"},
-                      {"bytes_a_trip", static_cast<double>(flight.bytes_a_trip), "B"},
-                      {"most_bytes_in_flight", static_cast<double>(flight.most_bytes), "B"}},
-         .instructions = where(k.instructions_of(loop), [&](std::size_t i) { return loads_device(k, i); }),
-         .loop = loop});
+    sink.add({.message = fmt::format("{} a repetition, waited for within {}, none in flight when the next repetition begins",
+                                     plural(flight.loads, "load"), plural(static_cast<std::size_t>(distance), "instruction")),
+              .evidence = {{"distance", static_cast<double>(distance), "instructions"},
+                           {"loads", static_cast<double>(flight.loads), "instructions"},
+                           {"bytes_a_trip", static_cast<double>(flight.bytes_a_trip), "B"},
+                           {"most_bytes_in_flight", static_cast<double>(flight.most_bytes), "B"}},
+              .instructions = where(k.instructions_of(loop), [&](std::size_t i) { return loads_device(k, i); }),
+              .loop = loop});
   }
 }
 
@@ -113,8 +109,7 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
     const bool some = std::any_of(steady.begin(), steady.end(), [&](std::size_t i) { return loads_device(k, i); });
     Instructions waits, loads;
     for (const WaitPoint& p : k.waits.points) {
-      if (p.counter != WaitCounter::vmcnt || p.loop != loop || p.shortest_distance < 0 || p.shortest_distance >= short_distance)
-        continue;
+      if (p.counter != WaitCounter::vmcnt || p.loop != loop || p.shortest_distance < 0 || p.shortest_distance >= short_distance) continue;
       if (some && !std::binary_search(steady.begin(), steady.end(), p.instruction)) continue; // beside the usual way round
       const auto close = std::find_if(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
         return loads_device(k, i) && inside(k, i, loop) && i < p.instruction && p.instruction - i - 1 < short_distance;
@@ -125,9 +120,8 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
     }
     if (waits.empty()) continue;
     const std::size_t distance = waits[0] - loads[0] - 1;
-    sink.add({.message =
-                  fmt::format("{} for loads of the last {} instructions, the first for {}, issued {} before",
-                              plural(waits.size(), "wait"), short_distance, place(k, loads[0]), plural(distance, "instruction")),
+    sink.add({.message = fmt::format("{} for loads of the last {} instructions, the first for {}, issued {} before",
+                                     plural(waits.size(), "wait"), short_distance, place(k, loads[0]), plural(distance, "instruction")),
               .evidence = {{"waits", number(waits.size()), "instructions"}, {"distance", number(distance), "instructions"}},
               .instructions = waits,
               .loop = loop});
@@ -153,8 +147,8 @@ void wait004(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
     const int most = counter_capacity[static_cast<std::size_t>(p.counter)];
     if (p.most_outstanding < most || p.least_outstanding < most) continue;
-    sink.add({.message = fmt::format("{} operations are outstanding before this wait, as many as {} counts: earlier ones stalled",
-                                     most, to_string(p.counter)),
+    sink.add({.message = fmt::format("{} operations are outstanding before this wait, as many as {} counts: earlier ones stalled", most,
+                                     to_string(p.counter)),
               .evidence = {{"outstanding", static_cast<double>(most), "instructions"}},
               .instructions = {p.instruction},
               .cause = "saturated"});
@@ -197,8 +191,7 @@ void wait006(const KernelAnalysis& k, FindingSink& sink) {
              p.instruction - i - 1 <= 1;
     });
     if (read == p.waits_for.end()) continue;
-    sink.add({.message = fmt::format("waits for {}, issued {} before", place(k, *read),
-                                     plural(p.instruction - *read - 1, "instruction")),
+    sink.add({.message = fmt::format("waits for {}, issued {} before", place(k, *read), plural(p.instruction - *read - 1, "instruction")),
               .evidence = {{"distance", static_cast<double>(p.instruction - *read - 1), "instructions"}},
               .instructions = {p.instruction, *read},
               .cause = "lds"});

@@ -17,13 +17,11 @@ using Block = std::array<char, block>;
 struct Place {
   std::size_t at, size;
 };
-constexpr Place name_field{0, 100}, mode_field{100, 8}, owner_field{108, 8}, group_field{116, 8}, size_field{124, 12},
-    time_field{136, 12}, sum_field{148, 8}, type_field{156, 1}, magic_field{257, 8}, prefix_field{345, 155};
+constexpr Place name_field{0, 100}, mode_field{100, 8}, owner_field{108, 8}, group_field{116, 8}, size_field{124, 12}, time_field{136, 12},
+    sum_field{148, 8}, type_field{156, 1}, magic_field{257, 8}, prefix_field{345, 155};
 
 void put(Block& header, Place place, const std::string& text) { std::memcpy(header.data() + place.at, text.data(), text.size()); }
-void put_octal(Block& header, Place place, std::uint64_t value) {
-  put(header, place, fmt::format("{:0{}o}", value, place.size - 1));
-}
+void put_octal(Block& header, Place place, std::uint64_t value) { put(header, place, fmt::format("{:0{}o}", value, place.size - 1)); }
 
 std::string text(const Block& header, Place place) {
   const std::string whole(header.data() + place.at, place.size);
@@ -60,9 +58,7 @@ bool read_padded(std::istream& archive, std::uint64_t size, std::string& bytes) 
   return true;
 }
 
-bool leaves_folder(const std::string& path) {
-  return path.starts_with('/') || ("/" + path + "/").find("/../") != std::string::npos;
-}
+bool leaves_folder(const std::string& path) { return path.starts_with('/') || ("/" + path + "/").find("/../") != std::string::npos; }
 
 } // namespace
 

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,13 +43,12 @@ std::string format_folder() { return fmt::format("v{}", cache_format); }
 
 CacheFolder::CacheFolder(std::filesystem::path folder, CacheFolderOptions options) : options_(std::move(options)) {
   try {
-    root_ = options_.writable ? Folder::make(folder, options_.trust, options_.shipped ? 0755 : 0700)
-                              : Folder::open(folder, options_.trust);
+    root_ = options_.writable ? Folder::make(folder, options_.trust, options_.shipped ? 0755 : 0700) : Folder::open(folder, options_.trust);
     if (!root_) fail(folder, std::strerror(errno));
     if (!options_.writable) return;
     // Now rather than in the middle of a prune: each of them is there as a folder of ours, or not at all.
-    for (const std::string& name : {format_folder(), std::string("staging"), std::string("claims"), std::string("quarantine"),
-                                    std::string("hosts")})
+    for (const std::string& name :
+         {format_folder(), std::string("staging"), std::string("claims"), std::string("quarantine"), std::string("hosts")})
       existing_part(name.c_str());
   } catch (const Untrusted& error) {
     throw EnvironmentError("kernel cache", fmt::format("{} is not used: {}", folder.string(), error.what()),
@@ -74,10 +73,10 @@ Folder CacheFolder::existing_part(const char* name) const {
   }
   const auto info = root_.look(name);
   if (info && !S_ISDIR(info->st_mode))
-    throw EnvironmentError("kernel cache",
-                           fmt::format("{} is {}, and has to be a folder", (path() / name).string(),
-                                       S_ISLNK(info->st_mode) ? "a symbolic link" : "a file"),
-                           "remove it; Kiln follows no links within a cache");
+    throw EnvironmentError(
+        "kernel cache",
+        fmt::format("{} is {}, and has to be a folder", (path() / name).string(), S_ISLNK(info->st_mode) ? "a symbolic link" : "a file"),
+        "remove it; Kiln follows no links within a cache");
   fail(path() / name, std::strerror(error));
 }
 
@@ -127,8 +126,7 @@ EntryFiles CacheFolder::read_files(const Folder& entry, bool with_source) const 
     files.meta = file_in(entry, meta_file, most_meta);
     files.object = file_in(entry, object_file, most_file);
     if (with_source) files.source = file_in(entry, source_file, most_file);
-    if ((with_source || options_.signers) && entry.look(signature_file))
-      files.signature = file_in(entry, signature_file, most_signature);
+    if ((with_source || options_.signers) && entry.look(signature_file)) files.signature = file_in(entry, signature_file, most_signature);
     return files;
   } catch (const Untrusted& error) {
     throw ForeignEntry(error.what());
@@ -142,8 +140,7 @@ void CacheFolder::check_signature(const Folder& entry, const EntryFiles& files) 
   options_.signers->check(files);
 }
 
-std::optional<CachedKernel> CacheFolder::find(const CacheKey& key,
-                                              const std::function<void(const EntryProblem&)>& problem) const {
+std::optional<CachedKernel> CacheFolder::find(const CacheKey& key, const std::function<void(const EntryProblem&)>& problem) const {
   Folder entry;
   try {
     entry = entry_folder(key.hex);
@@ -193,8 +190,8 @@ bool CacheFolder::place(const std::string& key, const EntryFiles& files) const {
   }
   if (!beside) fail(staging.path(), std::strerror(errno));
   const bool written = beside.write(object_file, files.object) && beside.write(source_file, files.source) &&
-                       (files.signature.empty() || beside.write(signature_file, files.signature)) &&
-                       beside.write(meta_file, files.meta) && beside.sync();
+                       (files.signature.empty() || beside.write(signature_file, files.signature)) && beside.write(meta_file, files.meta) &&
+                       beside.sync();
   // Renaming onto a folder that has files in it fails: that is the test whether somebody was faster.
   bool published = written && staging.move(mark, group, key);
   int error = errno;

@@ -16,9 +16,9 @@ namespace kiln {
 struct CacheFolderOptions {
   bool writable = false; // made when it is not there
   Trust trust = Trust::self;
-  bool shipped = false;                              // a new folder is made for others to read: mode 0755 instead of 0700
-  std::shared_ptr<const PublicKeys> signers = {};    // null: entries need no signature
-  bool own_unsigned = false;                         // entries of this user and root need none either
+  bool shipped = false;                           // a new folder is made for others to read: mode 0755 instead of 0700
+  std::shared_ptr<const PublicKeys> signers = {}; // null: entries need no signature
+  bool own_unsigned = false;                      // entries of this user and root need none either
 };
 
 struct EntryInfo {
@@ -45,8 +45,8 @@ public:
   bool publish(const std::string& key, const EntryFiles& files) const;
   void sign(const std::string& key, const std::string& signature) const; // adds or replaces it; throws EnvironmentError
 
-  std::vector<EntryInfo> list() const;                 // by key; without those that are not to be trusted
-  EntryFiles read(const std::string& key) const;       // unchecked; throws EntryProblem
+  std::vector<EntryInfo> list() const;                                        // by key; without those that are not to be trusted
+  EntryFiles read(const std::string& key) const;                              // unchecked; throws EntryProblem
   CachedKernel verify(const EntryFiles& files, const std::string& key) const; // with source and signature; throws EntryProblem
   CachedKernel verify(const EntryInfo& entry) const { return verify(read(entry.key), entry.key); }
   void quarantine(const std::string& key, const std::string& reason) const;
@@ -70,9 +70,9 @@ public:
   bool writable() const { return options_.writable; }
 
 private:
-  Folder entry_folder(const std::string& key) const;    // none: there is none; throws EntryProblem
-  Folder part(const char* name) const;                  // "staging", ...: made when it is not there; throws EnvironmentError
-  Folder existing_part(const char* name) const;         // none when it is not there
+  Folder entry_folder(const std::string& key) const;                 // none: there is none; throws EntryProblem
+  Folder part(const char* name) const;                               // "staging", ...: made when it is not there; throws EnvironmentError
+  Folder existing_part(const char* name) const;                      // none when it is not there
   bool place(const std::string& key, const EntryFiles& files) const; // publish; throws Untrusted too
   bool is_at(const std::string& key, const Folder& entry) const;
   EntryFiles read_files(const Folder& entry, bool with_source) const;

@@ -1,9 +1,9 @@
 // CacheFolder: listing, pruning, quarantine, and the note of a folder's compilers.
 #include "gen/error.h"
 #include "runtime/cache/folder/cache_folder.h"
-#include "runtime/digest.h"
-#include "runtime/cache/json.h"
 #include "runtime/cache/folder/process_mark.h"
+#include "runtime/cache/json.h"
+#include "runtime/digest.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

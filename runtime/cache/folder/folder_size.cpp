@@ -9,8 +9,7 @@ std::uint64_t FolderSize::measure_group(const Folder& parent, const std::string&
   const auto info = parent.look(name);
   if (!info || !S_ISDIR(info->st_mode)) return 0;
   Group& known = groups_[name];
-  if (known.settled && known.changed.tv_sec == info->st_mtim.tv_sec && known.changed.tv_nsec == info->st_mtim.tv_nsec)
-    return known.bytes;
+  if (known.settled && known.changed.tv_sec == info->st_mtim.tv_sec && known.changed.tv_nsec == info->st_mtim.tv_nsec) return known.bytes;
   known = {.changed = info->st_mtim, .settled = info->st_mtim.tv_sec + settle_s < std::time(nullptr), .bytes = 0};
   try {
     const Folder group = parent.child(name);
@@ -27,8 +26,7 @@ std::uint64_t FolderSize::measure(const Folder& cache) {
   try {
     if (const Folder all = cache.child(format_folder()))
       for (const std::string& name : all.names()) bytes += measure_group(all, name);
-  } catch (const Untrusted&) {
-  }
+  } catch (const Untrusted&) {}
   return bytes + measure_group(cache, "quarantine");
 }
 

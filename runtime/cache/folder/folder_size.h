@@ -16,7 +16,7 @@ public:
 
 private:
   struct Group {
-    timespec changed{};  // of the folder, when it was counted
+    timespec changed{};   // of the folder, when it was counted
     bool settled = false; // so long ago by then that a later change must show in its time
     std::uint64_t bytes = 0;
   };

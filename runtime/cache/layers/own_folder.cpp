@@ -17,8 +17,9 @@ std::string OwnFolder::name() const { return "folder " + folder_.path().string()
 
 std::optional<LayerHit> OwnFolder::find(Lookup& lookup) {
   const CacheKey& key = lookup.key();
-  auto kernel = folder_.find(
-      key, [&](const EntryProblem& problem) { events_->note(problem.event, fmt::format("{}, entry {}: {}", name(), key.hex, problem.what())); });
+  auto kernel = folder_.find(key, [&](const EntryProblem& problem) {
+    events_->note(problem.event, fmt::format("{}, entry {}: {}", name(), key.hex, problem.what()));
+  });
   if (!kernel) return std::nullopt;
   return LayerHit{std::move(*kernel), std::nullopt};
 }

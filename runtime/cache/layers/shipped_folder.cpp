@@ -40,9 +40,7 @@ private:
 
 std::unique_ptr<CacheLayer> make_shipped_folder(const std::filesystem::path& path, const CacheOptions& options,
                                                 std::shared_ptr<const PublicKeys> signers, std::shared_ptr<EventLog> events) {
-  CacheFolder folder(path, {.writable = false,
-                            .trust = options.trust_shared ? Trust::anyone : Trust::self,
-                            .signers = std::move(signers)});
+  CacheFolder folder(path, {.writable = false, .trust = options.trust_shared ? Trust::anyone : Trust::self, .signers = std::move(signers)});
   return std::make_unique<ShippedFolder>(std::move(folder), std::move(events));
 }
 

@@ -1,8 +1,8 @@
 // RemoteCache: GET and PUT through libcurl.
 #include "runtime/cache/remote/remote.h"
 #include "gen/error.h"
-#include "runtime/digest.h"
 #include "runtime/cache/remote/action_result.h"
+#include "runtime/digest.h"
 #include <algorithm>
 #include <array>
 #include <curl/curl.h>
@@ -152,8 +152,8 @@ std::optional<EntryFiles> RemoteCache::get(const std::string& key) {
     if (!content.arrived) return std::nullopt;
     if (content.status == 404) break; // removed by the server to make room: a miss
     if (content.status != 200 || content.body.size() != file->size || sha256(content.body) != file->sha256) {
-      reject(fmt::format("/cas/{} is not what its name says (HTTP status {}, {} bytes)", file->sha256, content.status,
-                         content.body.size()));
+      reject(
+          fmt::format("/cas/{} is not what its name says (HTTP status {}, {} bytes)", file->sha256, content.status, content.body.size()));
       return std::nullopt;
     }
     *bytes = std::move(content.body);
@@ -167,8 +167,7 @@ void RemoteCache::put(const std::string& key, const EntryFiles& files) {
   std::vector<OutputFile> record;
   const auto upload = [&](const std::string& path, const std::string& bytes) {
     const Response response = transfer(path, &bytes, most_record);
-    if (response.arrived && response.status / 100 != 2)
-      pause(fmt::format("it refused an upload: HTTP status {}", response.status));
+    if (response.arrived && response.status / 100 != 2) pause(fmt::format("it refused an upload: HTTP status {}", response.status));
     return response.arrived && response.status / 100 == 2;
   };
   for (const auto& [name, bytes] : {std::pair{meta_file, &files.meta},

@@ -52,9 +52,8 @@ void print_json(const Kernel& kernel, const Device& device, const BenchmarkResul
 
 void print_text(const Kernel& kernel, const Device& device, const BenchmarkResult& r) {
   fmt::print("{} on {}\n", kernel.name(), device.description());
-  fmt::print(
-      "median {:.2f} us, mean {:.2f}, deviation {:.2f}, least {:.2f}; {} samples of {} launches, {} sets of buffers in turn\n",
-      r.median, r.mean, r.deviation, r.least, r.samples.size(), r.launches_per_sample, r.buffer_sets);
+  fmt::print("median {:.2f} us, mean {:.2f}, deviation {:.2f}, least {:.2f}; {} samples of {} launches, {} sets of buffers in turn\n",
+             r.median, r.mean, r.deviation, r.least, r.samples.size(), r.launches_per_sample, r.buffer_sets);
   fmt::print("{:.1f} GB/s", r.gb_per_s);
   if (r.peak_gb_per_s) fmt::print(", {:.1f} % of {:.0f}", 100 * r.gb_per_s / *r.peak_gb_per_s, *r.peak_gb_per_s);
   fmt::print("; {:.3f} TFLOP/s\n", r.tflop_per_s);

@@ -1,6 +1,6 @@
 // kiln cache: looking into kernel caches and keeping them in order. Each subcommand of it is one function here.
-#include "gen/error.h"
 #include "runtime/cache/cache.h"
+#include "gen/error.h"
 #include "runtime/cache/folder/compare.h"
 #include "runtime/cache/folder/transfer.h"
 #include "runtime/cli/command.h"
@@ -53,14 +53,11 @@ std::shared_ptr<const PublicKeys> signers() {
   return file.empty() ? nullptr : PublicKeys::read(file);
 }
 
-std::string when(std::int64_t seconds) {
-  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds)));
-}
+std::string when(std::int64_t seconds) { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds))); }
 
 int list(const Request& request) {
   const CacheFolder cache = open_folder(request.folder, Use::look);
-  Table table{
-      .header = {"KEY", "KERNEL", "ARCH", "BYTES", "USED (UTC)"}, .rows = {}, .right = {false, false, false, true, false}};
+  Table table{.header = {"KEY", "KERNEL", "ARCH", "BYTES", "USED (UTC)"}, .rows = {}, .right = {false, false, false, true, false}};
   Json json = Json::array();
   for (const EntryInfo& entry : cache.list()) {
     std::string kernel = "(corrupt)", arch;
@@ -73,10 +70,8 @@ int list(const Request& request) {
     table.rows.push_back({entry.key.substr(0, 16), kernel, arch, std::to_string(entry.bytes), when(entry.used)});
     json.push_back({{"key", entry.key}, {"kernel", kernel}, {"arch", arch}, {"bytes", entry.bytes}, {"used", entry.used}});
   }
-  if (request.json)
-    fmt::print("{}\n", json.dump(2));
-  else
-    fmt::print("{}", to_text(table));
+  if (request.json) fmt::print("{}\n", json.dump(2));
+  else fmt::print("{}", to_text(table));
   return ok;
 }
 
@@ -84,8 +79,7 @@ EntryInfo entry_named(const CacheFolder& cache, const std::string& key) {
   std::vector<EntryInfo> entries = cache.list();
   std::erase_if(entries, [&](const EntryInfo& entry) { return !entry.key.starts_with(key); });
   if (entries.size() != 1)
-    throw UserError(fmt::format("key '{}'", key),
-                    fmt::format("{} entries of {} begin with it", entries.size(), cache.path().string()),
+    throw UserError(fmt::format("key '{}'", key), fmt::format("{} entries of {} begin with it", entries.size(), cache.path().string()),
                     "take enough digits of a key that kiln cache ls prints");
   return entries.front();
 }
@@ -99,8 +93,8 @@ int show(const Request& request) {
     return ok;
   }
   const Json meta = Json::parse(kernel.meta);
-  fmt::print("{} for {}\npath      {}\nkey       {}\ncompiler  {}\n{}\n\n{}\n", kernel.name, kernel.arch, entry.path.string(),
-             entry.key, field_of(kernel.key, "compiler"), meta.at("schedule").get<std::string>(), field_of(kernel.key, "spec"));
+  fmt::print("{} for {}\npath      {}\nkey       {}\ncompiler  {}\n{}\n\n{}\n", kernel.name, kernel.arch, entry.path.string(), entry.key,
+             field_of(kernel.key, "compiler"), meta.at("schedule").get<std::string>(), field_of(kernel.key, "spec"));
   fmt::print("facts {}\ncontract {}\n", meta.at("facts").dump(2), meta.at("contract").dump(2));
   return ok;
 }
@@ -151,17 +145,16 @@ int export_to(const Request& request) {
   const TransferReport transfer = export_folder(cache, file);
   file.close();
   if (!file)
-    throw EnvironmentError("kiln cache export", fmt::format("{} could not be written", request.file),
-                           "name another file, or free space");
+    throw EnvironmentError("kiln cache export", fmt::format("{} could not be written", request.file), "name another file, or free space");
   return report(transfer, "exported");
 }
 
 int import_from(const Request& request) {
   std::ifstream file(request.file, std::ios::binary);
   if (!file && request.file != "-") throw UserError(request.file, "it cannot be read", "give a file that kiln cache export made");
-  return report(import_archive(request.file == "-" ? std::cin : file, request.file, open_folder(request.folder, Use::write),
-                               signers().get()),
-                "imported");
+  return report(
+      import_archive(request.file == "-" ? std::cin : file, request.file, open_folder(request.folder, Use::write), signers().get()),
+      "imported");
 }
 
 int merge(const Request& request) {
@@ -268,10 +261,8 @@ int diff(const Request& request) {
                                           : "");
     for (const FactChange& change : kernel.changes) fmt::print("  {}: {} -> {}\n", change.fact, change.before, change.after);
   }
-  if (request.json)
-    fmt::print("{}\n", json.dump(2));
-  else
-    fmt::print("{} kernels, {} changed\n", kernels.size(), changed);
+  if (request.json) fmt::print("{}\n", json.dump(2));
+  else fmt::print("{} kernels, {} changed\n", kernels.size(), changed);
   return request.exit_code && changed > 0 ? kernel_failed : ok;
 }
 

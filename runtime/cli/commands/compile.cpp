@@ -92,12 +92,10 @@ Command make_compile(CLI::App& root) {
   const auto request = std::make_shared<Request>();
   add_kernel_options(*app, request->kernel);
   app->add_option("--arch", request->archs, "Architectures, comma separated")->delimiter(',')->required();
-  app->add_option("--emit", request->emit,
-                  fmt::format("What to show, comma separated: {}", fmt::join(artifact_names(), ", ")))
+  app->add_option("--emit", request->emit, fmt::format("What to show, comma separated: {}", fmt::join(artifact_names(), ", ")))
       ->delimiter(',')
       ->capture_default_str();
-  app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")
-      ->delimiter(',');
+  app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
   app->add_option("-o,--output", request->folder, "Folder to write files to, KERNEL.ARCH.ENDING");
   app->add_flag("--werror", request->werror, "Compiler warnings are errors");
   app->add_flag("--json", request->json, "Print one JSON document; with source, object or later it says how to launch the kernel too");

@@ -22,8 +22,8 @@ constexpr std::string_view demo_kernels[] = {"add_rmsnorm_quant", "swiglu_quant"
 // One kernel for one architecture, executed.
 struct Outcome {
   BuiltKernel built;
-  std::string verdict;       // of the comparison with the reference
-  double instructions = 0;   // executed for each 512 outputs
+  std::string verdict;     // of the comparison with the reference
+  double instructions = 0; // executed for each 512 outputs
   bool right = false;
 };
 

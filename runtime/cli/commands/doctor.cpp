@@ -38,8 +38,7 @@ Command make_doctor(CLI::App& root) {
             const std::vector<DoctorLine> lines =
                 examine({.root = "/", .variables = process_lookup(), .environment = process_environment()});
             *json ? print_json(lines) : print_text(lines);
-            const bool problem =
-                std::ranges::any_of(lines, [](const DoctorLine& line) { return line.verdict == Verdict::problem; });
+            const bool problem = std::ranges::any_of(lines, [](const DoctorLine& line) { return line.verdict == Verdict::problem; });
             return problem ? kernel_failed : ok;
           }};
 }

@@ -3,8 +3,8 @@
 #include "gen/plan/target.h"
 #include "runtime/cli/command.h"
 #include "runtime/compile/compile.h"
-#include "runtime/environment.h"
 #include "runtime/compile/hiprtc.h"
+#include "runtime/environment.h"
 #include "runtime/table.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,8 +24,7 @@ CompilerState compiler_state(const Environment& environment) {
   try {
     state.identity = compiler_identity(environment);
     if (environment.compiler == CompilerKind::hiprtc) {
-      const bool replaced =
-          honours_replaced_header(Hiprtc(environment.hiprtc_path), std::string(known_archs().front()));
+      const bool replaced = honours_replaced_header(Hiprtc(environment.hiprtc_path), std::string(known_archs().front()));
       state.builtin_header = replaced ? "replaced" : "kept: this hipRTC takes no replacement, compiles cost 0.1 s more";
     }
   } catch (const EnvironmentError& error) {
@@ -37,12 +36,10 @@ CompilerState compiler_state(const Environment& environment) {
 void print_json(const Environment& environment, const CompilerState& state) {
   nlohmann::ordered_json document;
   for (const VariableInfo& row : describe(environment)) {
-    document["variables"][row.name] = {
-        {"values", row.values}, {"default", row.fallback}, {"now", row.current}, {"meaning", row.meaning}};
+    document["variables"][row.name] = {{"values", row.values}, {"default", row.fallback}, {"now", row.current}, {"meaning", row.meaning}};
   }
   document["unknown_variables"] = unknown_variables();
-  document["compiler"] = {
-      {"identity", state.identity}, {"builtin_header", state.builtin_header}, {"error", state.error}};
+  document["compiler"] = {{"identity", state.identity}, {"builtin_header", state.builtin_header}, {"error", state.error}};
   document["archs"] = known_archs();
   fmt::print("{}\n", document.dump(2));
 }

@@ -74,8 +74,7 @@ std::map<std::string, std::int64_t> sizes_of(const KernelSpec& spec, const Reque
     } else if (dim.name() == "rows") {
       sizes[dim.name()] = request.rows;
     } else {
-      throw UserError(fmt::format("dimension '{}'", dim.name()), "its size is not known",
-                      fmt::format("add --size {}=N", dim.name()));
+      throw UserError(fmt::format("dimension '{}'", dim.name()), "its size is not known", fmt::format("add --size {}=N", dim.name()));
     }
   }
   require_all_taken("--size", given, spec);
@@ -93,8 +92,8 @@ Tensor tensor_of_file(const Expr& input, const std::vector<std::int64_t>& shape,
   const std::string bytes = read_file(file);
   if (bytes.size() != tensor.data().size()) {
     throw UserError(file,
-                    fmt::format("it has {} bytes, but '{}' of {} [{}] takes {}", bytes.size(), input->name,
-                                to_string(input.dtype()), fmt::join(shape, ", "), tensor.data().size()),
+                    fmt::format("it has {} bytes, but '{}' of {} [{}] takes {}", bytes.size(), input->name, to_string(input.dtype()),
+                                fmt::join(shape, ", "), tensor.data().size()),
                     "give raw elements in row-major order, no header");
   }
   std::memcpy(tensor.data().data(), bytes.data(), bytes.size());
@@ -115,9 +114,8 @@ Inputs inputs_of(const KernelSpec& spec, const Request& request) {
   for (const Expr& input : spec.inputs()) {
     const std::vector<std::int64_t> shape = shape_of(input, sizes);
     const auto file = take(files, input->name);
-    inputs.tensors.emplace(
-        input->name, file ? tensor_of_file(input, shape, *file)
-                          : random_tensor(input.dtype(), shape, distribution_of(input), request.seed, input->name));
+    inputs.tensors.emplace(input->name, file ? tensor_of_file(input, shape, *file)
+                                             : random_tensor(input.dtype(), shape, distribution_of(input), request.seed, input->name));
   }
   for (const Expr& scalar : spec.scalars()) {
     const auto text = take(numbers, scalar->name);
@@ -156,12 +154,10 @@ Statistics statistics_of(const Tensor& tensor) {
   return s;
 }
 
-void write_raw(const std::filesystem::path& folder, const std::string& kernel,
-               const std::map<std::string, Tensor>& tensors) {
+void write_raw(const std::filesystem::path& folder, const std::string& kernel, const std::map<std::string, Tensor>& tensors) {
   for (const auto& [name, tensor] : tensors) {
     const std::vector<std::byte>& data = tensor.data();
-    write_file(folder / fmt::format("{}.{}.raw", kernel, name),
-               {reinterpret_cast<const char*>(data.data()), data.size()});
+    write_file(folder / fmt::format("{}.{}.raw", kernel, name), {reinterpret_cast<const char*>(data.data()), data.size()});
   }
 }
 
@@ -189,9 +185,8 @@ void print_text(const Outputs& outputs) {
   const auto number = [](double value) { return fmt::format("{:.6g}", value); };
   for (const auto& [output, tensor] : outputs) {
     const Statistics s = statistics_of(tensor);
-    table.rows.push_back({output, std::string(to_string(tensor.dtype())),
-                          fmt::format("[{}]", fmt::join(tensor.shape(), ", ")), number(s.min), number(s.max),
-                          number(s.mean), number(s.rms), std::to_string(s.nan), std::to_string(s.infinite),
+    table.rows.push_back({output, std::string(to_string(tensor.dtype())), fmt::format("[{}]", fmt::join(tensor.shape(), ", ")),
+                          number(s.min), number(s.max), number(s.mean), number(s.rms), std::to_string(s.nan), std::to_string(s.infinite),
                           std::to_string(s.zero)});
   }
   fmt::print("{}", to_text(table));
@@ -216,13 +211,11 @@ Command make_eval(CLI::App& root) {
   CLI::App* app = root.add_subcommand("eval", "Evaluate a kernel's spec on the CPU and show statistics of its outputs");
   const auto request = std::make_shared<Request>();
   add_kernel_options(*app, request->kernel);
-  app->add_option("--arch", request->arch, "Architecture whose native fp8 a catalogue entry takes")
-      ->capture_default_str();
+  app->add_option("--arch", request->arch, "Architecture whose native fp8 a catalogue entry takes")->capture_default_str();
   app->add_option("--rows", request->rows, "Size of the dimension `rows`")->capture_default_str();
   app->add_option("--size", request->sizes, "Size of another run-time dimension, NAME=N")->delimiter(',');
   app->add_option("--seed", request->seed, "Seed of the random inputs")->capture_default_str();
-  app->add_option("--input", request->inputs, "Raw elements of an input in place of random ones, NAME=FILE")
-      ->delimiter(',');
+  app->add_option("--input", request->inputs, "Raw elements of an input in place of random ones, NAME=FILE")->delimiter(',');
   app->add_option("--scalar", request->scalars, "Value of a run-time scalar, NAME=VALUE (1)")->delimiter(',');
   app->add_option("-o,--output", request->folder, "Folder for inputs and outputs, KERNEL.NAME.raw");
   app->add_flag("--json", request->json, "Print one JSON document");

@@ -1,9 +1,9 @@
 // kiln predict: how long a kernel would take on a chip, from its code object and a launch; needs no GPU.
-#include "gen/error.h"
 #include "isa_checks/timing/predict.h"
+#include "gen/error.h"
 #include "runtime/cli/command.h"
-#include "runtime/cli/output.h"
 #include "runtime/cli/commands/predict_launch.h"
+#include "runtime/cli/output.h"
 #include <fmt/format.h>
 #include <memory>
 
@@ -37,11 +37,13 @@ int run(const Request& request) {
 } // namespace
 
 Command make_predict(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("predict", "Predict how long a kernel takes on a chip, from its code object and a launch; needs no GPU");
+  CLI::App* app =
+      root.add_subcommand("predict", "Predict how long a kernel takes on a chip, from its code object and a launch; needs no GPU");
   const auto request = std::make_shared<Request>();
   add_launch_options(*app, request->launch);
   app->add_option("--chip", request->chip, "Chip: " + timing::chip_names());
-  app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")->capture_default_str();
+  app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")
+      ->capture_default_str();
   app->add_flag("--quick", request->quick, "Leave out what changes would give");
   app->add_flag("--json", request->json, "Print one JSON document");
   app->add_option("--html", request->html, "Write a page with a timeline of one CU to this file");

@@ -14,7 +14,8 @@ std::map<std::string, std::int64_t> sizes_of(const PredictLaunch& launch, const 
   if (launch.rows < 1) throw UserError("--rows", fmt::format("{} is no size to predict", launch.rows), "give 1 or more");
   std::map<std::string, std::int64_t> sizes = named_sizes(launch.sizes, spec);
   for (const Dim& dim : spec.dynamic_dims())
-    sizes.try_emplace(dim.name(), std::clamp(launch.rows, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size))));
+    sizes.try_emplace(dim.name(),
+                      std::clamp(launch.rows, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size))));
   return sizes;
 }
 
@@ -49,7 +50,8 @@ timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& ch
   const ObjectRun& object = launch.object;
   if (object.object.empty()) {
     if (launch.kernel.kernel.empty())
-      throw UserError("kiln predict", "neither a kernel nor --object was given", "name a kernel of the catalogue (kiln list), or --object FILE");
+      throw UserError("kiln predict", "neither a kernel nor --object was given",
+                      "name a kernel of the catalogue (kiln list), or --object FILE");
     if (!object.kernel.empty() || !object.grid.empty() || object.block != 0 || !object.arguments.empty())
       throw UserError("kiln predict", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
     return record_spec(launch, chip);

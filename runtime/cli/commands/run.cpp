@@ -59,8 +59,8 @@ void print_text(const std::vector<Comparison>& comparisons) {
               .rows = {},
               .right = {false, true, true, true, true}};
   for (const Comparison& c : comparisons)
-    table.rows.push_back({c.output, std::to_string(c.elements), fmt::format("{:.3g}", c.absolute),
-                          fmt::format("{:.3g}", c.relative), std::to_string(c.outside)});
+    table.rows.push_back({c.output, std::to_string(c.elements), fmt::format("{:.3g}", c.absolute), fmt::format("{:.3g}", c.relative),
+                          std::to_string(c.outside)});
   fmt::print("{}", to_text(table));
   for (const Comparison& c : comparisons)
     if (c.outside != 0) fmt::print("mismatch: {}\n", c.first_outside);
@@ -69,10 +69,8 @@ void print_text(const std::vector<Comparison>& comparisons) {
 nlohmann::ordered_json json_of(const std::vector<Comparison>& comparisons) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const Comparison& c : comparisons) {
-    json[c.output] = {{"elements", c.elements},
-                      {"max_absolute_error", c.absolute},
-                      {"max_relative_error", c.relative},
-                      {"outside_bounds", c.outside}};
+    json[c.output] = {
+        {"elements", c.elements}, {"max_absolute_error", c.absolute}, {"max_relative_error", c.relative}, {"outside_bounds", c.outside}};
     if (c.outside != 0) json[c.output]["first_outside"] = c.first_outside;
   }
   return json;
@@ -98,17 +96,18 @@ int run_spec(const Request& request) {
   CompileOptions compile;
   compile.environment = process_environment();
   const BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
-  const Inputs inputs = random_inputs(spec, request.seed, {.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special});
+  const Inputs inputs = random_inputs(
+      spec, request.seed, {.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special});
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs, exec_options(request));
   std::vector<Comparison> comparisons;
   if (done.result.completed) { // else the outputs are not all there
     const Outputs reference = evaluate(spec, inputs);
     const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-    for (const auto& [name, actual] : done.outputs)
-      comparisons.push_back(compare(name, actual, reference.at(name), bounds.at(name)));
+    for (const auto& [name, actual] : done.outputs) comparisons.push_back(compare(name, actual, reference.at(name), bounds.at(name)));
   }
   if (request.json) {
-    nlohmann::ordered_json json{{"kernel", spec.name()}, {"arch", request.arch}, {"sizes", dim_sizes(spec, inputs)}, {"seed", request.seed}};
+    nlohmann::ordered_json json{
+        {"kernel", spec.name()}, {"arch", request.arch}, {"sizes", dim_sizes(spec, inputs)}, {"seed", request.seed}};
     json["outputs"] = json_of(comparisons);
     json.update(to_json(done.result));
     fmt::print("{}\n", json.dump(2));
@@ -126,7 +125,8 @@ int run(const Request& request) {
   const ObjectRun& object = request.object;
   if (object.object.empty()) {
     if (request.kernel.kernel.empty())
-      throw UserError("kiln run", "neither a kernel nor --object was given", "name a kernel of the catalogue (kiln list), or --object FILE");
+      throw UserError("kiln run", "neither a kernel nor --object was given",
+                      "name a kernel of the catalogue (kiln list), or --object FILE");
     if (!object.kernel.empty() || !object.grid.empty() || object.block != 0 || !object.arguments.empty())
       throw UserError("kiln run", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
     return run_spec(request);
@@ -162,7 +162,8 @@ Command make_run(CLI::App& root) {
   app->add_option("--grid", request->object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
   app->add_option("--block", request->object.block, "With --object: work items of a workgroup");
   app->add_option("--lds", request->object.dynamic_lds, "With --object: bytes of LDS beyond the static ones");
-  app->add_option("--arg", request->object.arguments, "With --object, in order: NAME=FILE (read and written back), i32:N, i64:N, f32:X, out:BYTES:FILE");
+  app->add_option("--arg", request->object.arguments,
+                  "With --object, in order: NAME=FILE (read and written back), i32:N, i64:N, f32:X, out:BYTES:FILE");
   app->add_flag("--json", request->json, "Print one JSON document");
   return {app, [request] { return run(*request); }};
 }

@@ -1,16 +1,16 @@
 // Kiln, all of it: what a program that embeds Kiln includes. <gen/...>, <isa_checks/...> and <runtime/...> are its parts.
 #pragma once
 #include "gen/catalog/catalog.h"
+#include "gen/plan/target.h"
 #include "gen/reference/evaluate.h"
 #include "gen/spec/expr.h"
 #include "gen/spec/math.h"
 #include "gen/spec/spec.h"
-#include "gen/plan/target.h"
 #include "isa_checks/analysis/facts.h"
 #include "runtime/aot/aot.h"
 #include "runtime/aot/aot_command.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/jit/jit.h"
+#include "runtime/launch/arguments/interface.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device.h"
-#include "runtime/launch/arguments/interface.h"

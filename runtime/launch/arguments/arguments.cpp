@@ -30,8 +30,7 @@ std::int64_t DeviceTensor::stride() const { return row_stride == 0 ? row() : row
 std::int64_t DeviceTensor::bytes() const {
   for (const std::int64_t size : shape)
     if (size < 0) throw UserError(to_text(*this), fmt::format("{} is no size", size), "give 0 or more");
-  if (row_stride < 0)
-    throw UserError(to_text(*this), fmt::format("a stride of {} elements", row_stride), "give 0 (contiguous) or more");
+  if (row_stride < 0) throw UserError(to_text(*this), fmt::format("a stride of {} elements", row_stride), "give 0 (contiguous) or more");
   const std::int64_t rows = shape.size() > 1 ? shape.front() : 1;
   if (rows == 0 || row() == 0) return 0;
   std::int64_t elements = 0;

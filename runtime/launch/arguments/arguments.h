@@ -35,8 +35,8 @@ struct Argument {
   std::variant<DeviceTensor, double> value; // a number is a scalar or a run-time size
   Argument(std::string name_, DeviceTensor tensor) : name(std::move(name_)), value(std::move(tensor)) {}
   template <class Number>
-  requires std::integral<Number> || std::floating_point<Number> Argument(std::string name_, Number number)
-      : name(std::move(name_)), value(static_cast<double>(number)) {}
+    requires std::integral<Number> || std::floating_point<Number>
+  Argument(std::string name_, Number number) : name(std::move(name_)), value(static_cast<double>(number)) {}
 };
 
 } // namespace kiln

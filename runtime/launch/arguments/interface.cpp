@@ -10,8 +10,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json argument_json(const KernelArgument& a) {
-  Json json{{"name", a.name},     {"kind", to_string(a.kind)}, {"dtype", to_string(a.dtype)},
-            {"offset", a.offset}, {"size", a.size},       {"alignment", a.alignment}};
+  Json json{{"name", a.name}, {"kind", to_string(a.kind)}, {"dtype", to_string(a.dtype)}, {"offset", a.offset},
+            {"size", a.size}, {"alignment", a.alignment}};
   if (!a.tensor.empty()) json["tensor"] = a.tensor;
   return json;
 }
@@ -49,8 +49,7 @@ std::string to_json(const KernelInterface& interface) {
               {"arguments", std::move(arguments)},
               {"argument_bytes", bytes},
               {"grid", grid_json(interface.launch)},
-              {"workspace",
-               {{"bytes", interface.workspace_bytes}, {"alignment", 256}, {"zeroed", "before the first launch"}}}}
+              {"workspace", {{"bytes", interface.workspace_bytes}, {"alignment", 256}, {"zeroed", "before the first launch"}}}}
       .dump(2);
 }
 

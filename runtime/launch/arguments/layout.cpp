@@ -13,7 +13,7 @@ namespace {
 
 using enum ArgumentKind;
 
-constexpr int most_alignment = 4096;                         // bytes or elements; what Kiln emits is at most 256
+constexpr int most_alignment = 4096;                           // bytes or elements; what Kiln emits is at most 256
 constexpr std::int64_t most_workspace = std::int64_t{1} << 34; // bytes; what Kiln plans is at most some MiB
 
 [[noreturn]] void disagree(const Kernel& kernel, const std::string& fact) {
@@ -56,20 +56,13 @@ bool is_of(const KernelSpec& spec, std::span<const KernelArgument> arguments, co
     return std::ranges::find(spec.outputs(), name, &Output::name) != spec.outputs().end();
   };
   switch (a.kind) {
-  case input:
-    return names_one_of(spec.inputs(), a.name);
-  case in_place:
-    return names_one_of(spec.inputs(), a.name) && outputs(a.tensor);
-  case output:
-    return outputs(a.name);
-  case scalar:
-    return names_one_of(spec.scalars(), a.name);
-  case size:
-    return is_size(spec, a.name);
-  case stride:
-    return std::ranges::any_of(arguments, [&](const KernelArgument& t) { return t.name == a.tensor && is_pointer(t.kind); });
-  case workspace:
-    return true;
+  case input: return names_one_of(spec.inputs(), a.name);
+  case in_place: return names_one_of(spec.inputs(), a.name) && outputs(a.tensor);
+  case output: return outputs(a.name);
+  case scalar: return names_one_of(spec.scalars(), a.name);
+  case size: return is_size(spec, a.name);
+  case stride: return std::ranges::any_of(arguments, [&](const KernelArgument& t) { return t.name == a.tensor && is_pointer(t.kind); });
+  case workspace: return true;
   }
   return false;
 }
@@ -117,9 +110,8 @@ void check_argument(const Kernel& kernel, std::size_t index, const KernelArgumen
   if (theirs.offset == static_cast<std::uint32_t>(ours.offset) && theirs.size == static_cast<std::uint32_t>(ours.size) &&
       theirs.value_kind == expected)
     return;
-  disagree(kernel,
-           fmt::format("argument {} is {} ({}, {} bytes at {}) in the spec and {}, {} bytes at {} in the code object", index,
-                       ours.name, expected, ours.size, ours.offset, theirs.value_kind, theirs.size, theirs.offset));
+  disagree(kernel, fmt::format("argument {} is {} ({}, {} bytes at {}) in the spec and {}, {} bytes at {} in the code object", index,
+                               ours.name, expected, ours.size, ours.offset, theirs.value_kind, theirs.size, theirs.offset));
 }
 
 void check_code(const Kernel& kernel, const isa::Kernel& code) {
@@ -132,8 +124,8 @@ void check_code(const Kernel& kernel, const isa::Kernel& code) {
   for (std::size_t i = 0; i < ours.size(); ++i) check_argument(kernel, i, ours[i], *declared[i]);
   const auto most = code.metadata->max_flat_workgroup_size;
   if (most && static_cast<std::int64_t>(*most) < kernel.launch().threads)
-    disagree(kernel, fmt::format("its code object takes workgroups of at most {} threads, the launch has {}", *most,
-                                 kernel.launch().threads));
+    disagree(kernel,
+             fmt::format("its code object takes workgroups of at most {} threads, the launch has {}", *most, kernel.launch().threads));
 }
 
 } // namespace

@@ -6,8 +6,7 @@ namespace kiln {
 bool overlap(const MemoryRegion& a, const MemoryRegion& b) {
   if (a.end() <= b.address || b.end() <= a.address) return false;
   if (a.pitch != b.pitch || a.rows < 2 || b.rows < 2) return true;
-  const std::uint64_t column =
-      (b.address >= a.address ? b.address - a.address : a.pitch - (a.address - b.address) % a.pitch) % a.pitch;
+  const std::uint64_t column = (b.address >= a.address ? b.address - a.address : a.pitch - (a.address - b.address) % a.pitch) % a.pitch;
   return column < a.row || column + b.row > a.pitch;
 }
 

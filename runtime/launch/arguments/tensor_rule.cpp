@@ -86,8 +86,7 @@ void check_meaning(const ArgumentSubject& subject, const TensorRule& rule, const
   for (std::size_t i = 0; i < rule.shape.size(); ++i) {
     const Dim& dim = rule.shape[i];
     const std::int64_t size = tensor.shape[i];
-    if (dim.is_dynamic())
-      sizes.set(subject, dim, i, size);
+    if (dim.is_dynamic()) sizes.set(subject, dim, i, size);
     else if (size != dim.size())
       throw UserError(subject.text(), fmt::format("dimension {} is {}, and the kernel was compiled for {}", i, size, dim.size()),
                       fmt::format("compile the spec with {}, or make that dimension dynamic", size));
@@ -101,8 +100,7 @@ void check_stride(const ArgumentSubject& subject, const TensorRule& rule, const 
     throw UserError(subject.text(), fmt::format("its stride is {} elements, and a row has {}", stride, row),
                     "rows must not overlap: give at least the row's elements, or 0 for contiguous");
   if (!rule.strided && stride != row && !one_row)
-    throw UserError(subject.text(),
-                    fmt::format("its stride is {} elements, and the kernel takes rows of {} without gaps", stride, row),
+    throw UserError(subject.text(), fmt::format("its stride is {} elements, and the kernel takes rows of {} without gaps", stride, row),
                     "declare it with Layout::strided in the spec");
   if (rule.stride_argument < 0) return;
   if (stride % rule.stride_multiple != 0)
@@ -114,10 +112,8 @@ void check_stride(const ArgumentSubject& subject, const TensorRule& rule, const 
   const std::int64_t pitch = stride * size_bytes(rule.dtype);
   if (rule.reach != 0 && pitch >= rule.reach)
     throw UserError(subject.text(),
-                    fmt::format("its stride is {} bytes, and the {} rows of a workgroup must lie within 4 GiB", pitch,
-                                rule.rows_reached),
-                    fmt::format("choose a stride below {} bytes, or compile with the schedule field threads_per_row=64",
-                                rule.reach));
+                    fmt::format("its stride is {} bytes, and the {} rows of a workgroup must lie within 4 GiB", pitch, rule.rows_reached),
+                    fmt::format("choose a stride below {} bytes, or compile with the schedule field threads_per_row=64", rule.reach));
 }
 
 void check_address(const ArgumentSubject& subject, int alignment, const DeviceTensor& tensor, const DeviceBackend& backend) {
@@ -127,8 +123,7 @@ void check_address(const ArgumentSubject& subject, int alignment, const DeviceTe
     throw UserError(subject.text(), fmt::format("its address {:#x} is no multiple of {} bytes", address, alignment),
                     "align it; hipMalloc's addresses are multiples of 256");
   const std::string reason = backend.why_no_memory(tensor.data, static_cast<std::size_t>(tensor.bytes()));
-  if (!reason.empty())
-    throw UserError(subject.text(), reason, "give the address of an allocation of this device that is large enough");
+  if (!reason.empty()) throw UserError(subject.text(), reason, "give the address of an allocation of this device that is large enough");
 }
 
 MemoryRegion region_of(const TensorRule& rule, const DeviceTensor& tensor) {

@@ -2,8 +2,8 @@
 #pragma once
 #include "gen/spec/spec.h"
 #include "runtime/launch/arguments/arguments.h"
-#include "runtime/launch/backend.h"
 #include "runtime/launch/arguments/memory_region.h"
+#include "runtime/launch/backend.h"
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +16,11 @@ struct TensorRule {
   DType dtype = f32;
   Shape shape = {};
   bool strided = false, written = false;
-  int alignment = 1;         // bytes that its address is a multiple of
-  int argument = -1;         // index into Kernel::arguments
-  int stride_argument = -1;  // likewise, -1: none
-  int stride_multiple = 1;   // elements, of the stride argument
-  std::int64_t reach = 0;    // bytes that the pitch of rows must stay below; 0: any. See KernelArgument::alignment
+  int alignment = 1;             // bytes that its address is a multiple of
+  int argument = -1;             // index into Kernel::arguments
+  int stride_argument = -1;      // likewise, -1: none
+  int stride_multiple = 1;       // elements, of the stride argument
+  std::int64_t reach = 0;        // bytes that the pitch of rows must stay below; 0: any. See KernelArgument::alignment
   std::int64_t rows_reached = 0; // of a workgroup, by 32-bit offsets from its first one
 };
 

@@ -31,12 +31,10 @@ public:
     for (const KernelArgument& a : source_.arguments) block.put(a, bits(a));
     const std::vector<std::byte> arguments = block.take();
     EmulatedRun done;
-    const std::uint32_t blocks =
-        workgroups(source_.name, source_.launch, [&](const std::string& dim) { return sizes_.at(dim); });
+    const std::uint32_t blocks = workgroups(source_.name, source_.launch, [&](const std::string& dim) { return sizes_.at(dim); });
     if (blocks > 0) {
       const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
-      const exec::Grid grid{.workgroups = {blocks, 1, 1},
-                            .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
+      const exec::Grid grid{.workgroups = {blocks, 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
       for (int i = 0; i < launches && done.result.defects.empty(); ++i)
         done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
     } else {
@@ -106,14 +104,10 @@ private:
     case ArgumentKind::input:
     case ArgumentKind::in_place:
     case ArgumentKind::output:
-    case ArgumentKind::workspace:
-      return placed_.at(a.name).address;
-    case ArgumentKind::scalar:
-      return scalar_bits(source_.name, a, inputs_.scalars.at(a.name));
-    case ArgumentKind::size:
-      return static_cast<std::uint64_t>(sizes_.at(a.name));
-    case ArgumentKind::stride:
-      return static_cast<std::uint64_t>(placed_.at(a.tensor).stride);
+    case ArgumentKind::workspace: return placed_.at(a.name).address;
+    case ArgumentKind::scalar: return scalar_bits(source_.name, a, inputs_.scalars.at(a.name));
+    case ArgumentKind::size: return static_cast<std::uint64_t>(sizes_.at(a.name));
+    case ArgumentKind::stride: return static_cast<std::uint64_t>(placed_.at(a.tensor).stride);
     }
     throw InternalError("unknown ArgumentKind");
   }

@@ -1,8 +1,8 @@
 // emulate: a compiled kernel on host tensors, executed instruction by instruction on the CPU. Needs no GPU.
 #pragma once
-#include "gen/reference/evaluate_bounds.h"
 #include "gen/emit/kernel_source.h"
 #include "gen/families/schedule.h"
+#include "gen/reference/evaluate_bounds.h"
 #include "isa_checks/exec/run/execute.h"
 #include "runtime/compile/compile.h"
 

@@ -1,8 +1,8 @@
 // EmulatedBackend: exec::Memory as device memory, exec::execute as a launch that is over when it returns.
 #include "runtime/launch/emulated/emulated_backend.h"
 #include "gen/plan/target.h"
-#include "isa_checks/object/code_object.h"
 #include "isa_checks/exec/run/execute.h"
+#include "isa_checks/object/code_object.h"
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -31,8 +31,8 @@ struct Sandbox {
   exec::Memory memory;
   EmulatorOptions options;
   std::deque<EmulatedLaunch> waiting;
-  std::uint64_t launched = 0;  // since the device was made, those that wait among them
-  std::exception_ptr failed;   // of a launch that ran in a call that throws nothing
+  std::uint64_t launched = 0; // since the device was made, those that wait among them
+  std::exception_ptr failed;  // of a launch that ran in a call that throws nothing
 
   void run(const EmulatedLaunch& launch) {
     exec::ExecOptions how;
@@ -186,8 +186,8 @@ private:
 };
 
 std::string message(const std::string& kernel, const std::vector<std::string>& findings) {
-  std::string text = fmt::format("kernel {}: its launch on the CPU model has {} finding{}", kernel, findings.size(),
-                                 findings.size() == 1 ? "" : "s");
+  std::string text =
+      fmt::format("kernel {}: its launch on the CPU model has {} finding{}", kernel, findings.size(), findings.size() == 1 ? "" : "s");
   for (const std::string& finding : findings) text += "\n  " + finding;
   return text;
 }

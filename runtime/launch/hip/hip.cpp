@@ -22,9 +22,8 @@ LibraryRequest request(const std::string& path) {
           .variable = loaded.empty() ? "KILN_HIP_PATH" : "this process",
           .names = {"libamdhip64.so.7", "libamdhip64.so.6"},
           .folders = {"/opt/rocm/lib"},
-          .remedy =
-              "install ROCm's HIP runtime 6.2 or newer (hip-runtime-amd, Debian: libamdhip64-6), set KILN_HIP_PATH to the file, "
-              "or use an emulated device (KILN_DEVICE=emulated:gfx942)"};
+          .remedy = "install ROCm's HIP runtime 6.2 or newer (hip-runtime-amd, Debian: libamdhip64-6), set KILN_HIP_PATH to the file, "
+                    "or use an emulated device (KILN_DEVICE=emulated:gfx942)"};
 }
 
 HipFunctions functions(const DynamicLibrary& library) {
@@ -55,9 +54,7 @@ HipFunctions functions(const DynamicLibrary& library) {
   return f;
 }
 
-std::string version_text(int version) {
-  return fmt::format("{}.{}.{}", version / 10000000, version / 100000 % 100, version % 100000);
-}
+std::string version_text(int version) { return fmt::format("{}.{}.{}", version / 10000000, version / 100000 % 100, version % 100000); }
 
 // By the numbers of hipError_t.
 const char* remedy(int error) {
@@ -88,9 +85,8 @@ const char* remedy(int error) {
 Hip::Hip(const std::string& path) : library_(request(path)), functions_(kiln::functions(library_)) {
   check(functions_.runtime_version(&version_), "hipRuntimeGetVersion");
   if (version_ < oldest)
-    throw EnvironmentError(
-        "HIP", fmt::format("{} is version {}, Kiln needs {} or newer", library_.path(), version(), version_text(oldest)),
-        "install ROCm 6.2 or newer, or set KILN_HIP_PATH to its libamdhip64");
+    throw EnvironmentError("HIP", fmt::format("{} is version {}, Kiln needs {} or newer", library_.path(), version(), version_text(oldest)),
+                           "install ROCm 6.2 or newer, or set KILN_HIP_PATH to its libamdhip64");
 }
 
 std::string Hip::version() const { return version_text(version_); }
@@ -112,10 +108,10 @@ HipDeviceFacts Hip::device(int ordinal) const {
 void Hip::fail(int error, const char* call) const {
   const char* name = functions_.error_name(error);
   const char* text = functions_.error_string(error);
-  throw EnvironmentError("HIP",
-                         fmt::format("{} failed: {} ({}), {}", call, name == nullptr ? "unknown error" : name, error,
-                                     text == nullptr ? "no text" : text),
-                         remedy(error));
+  throw EnvironmentError(
+      "HIP",
+      fmt::format("{} failed: {} ({}), {}", call, name == nullptr ? "unknown error" : name, error, text == nullptr ? "no text" : text),
+      remedy(error));
 }
 
 HipDeviceScope::HipDeviceScope(const Hip& hip, int ordinal) : hip_(hip) {

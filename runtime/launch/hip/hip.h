@@ -23,9 +23,8 @@ struct HipFunctions {
   int (*module_load_data)(void** module, const void* image);
   int (*module_unload)(void* module);
   int (*module_get_function)(void** function, void* module, const char* name);
-  int (*module_launch_kernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                              unsigned block_y, unsigned block_z, unsigned dynamic_lds, void* stream, void** parameters,
-                              void** extra);
+  int (*module_launch_kernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                              unsigned block_z, unsigned dynamic_lds, void* stream, void** parameters, void** extra);
   int (*event_create)(void** event);
   int (*event_destroy)(void* event);
   int (*event_record)(void* event, void* stream);

@@ -148,9 +148,7 @@ public:
   std::string why_no_memory(const void*, std::size_t) const override { return {}; }
 
   std::unique_ptr<StreamMark> mark(Stream stream) override { return std::make_unique<HipMark>(hip_, ordinal_, stream); }
-  std::unique_ptr<LoadedCode> load(const Kernel& kernel) override {
-    return std::make_unique<HipCode>(hip_, ordinal_, count_ == 1, kernel);
-  }
+  std::unique_ptr<LoadedCode> load(const Kernel& kernel) override { return std::make_unique<HipCode>(hip_, ordinal_, count_ == 1, kernel); }
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<HipClock>(hip_, ordinal_); }
 
 private:
@@ -171,8 +169,7 @@ private:
 std::shared_ptr<DeviceBackend> make_hip_backend(std::shared_ptr<const Hip> hip, int ordinal) {
   const int count = hip->device_count();
   if (ordinal < 0 || ordinal >= count)
-    throw EnvironmentError("HIP device " + std::to_string(ordinal),
-                           fmt::format("HIP has {} device{}", count, count == 1 ? "" : "s"),
+    throw EnvironmentError("HIP device " + std::to_string(ordinal), fmt::format("HIP has {} device{}", count, count == 1 ? "" : "s"),
                            count == 0 ? "check that rocminfo lists a GPU, or use an emulated device (KILN_DEVICE=emulated:gfx942)"
                                       : fmt::format("choose one from 0 to {}; HIP_VISIBLE_DEVICES hides others", count - 1));
   return std::make_shared<HipBackend>(std::move(hip), ordinal, count);

@@ -126,8 +126,8 @@ int hipModuleGetFunction(void** function, void*, const char* name) {
   return error;
 }
 
-int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned block_x, unsigned, unsigned, unsigned,
-                          void* stream, void** parameters, void**) {
+int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned block_x, unsigned, unsigned, unsigned, void* stream,
+                          void** parameters, void**) {
   HipStub& stub = *kiln_hip_stub();
   if (!stub.record) return 0;
   const std::lock_guard lock(stub.mutex);

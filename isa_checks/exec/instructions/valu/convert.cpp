@@ -1,8 +1,8 @@
 // Conversions between number types, except fp8 and smaller (valu_fp8.cpp).
-#include "isa_checks/exec/numbers/float_ops.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
-#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 
 namespace kiln::exec {
 namespace {
@@ -12,9 +12,7 @@ using i16 = std::int16_t;
 using u32 = std::uint32_t;
 using i32 = std::int32_t;
 
-Half toward_zero(float x) {
-  return {static_cast<u16>(encode_small(f16_format, static_cast<double>(x), Rounding::toward_zero, false))};
-}
+Half toward_zero(float x) { return {static_cast<u16>(encode_small(f16_format, static_cast<double>(x), Rounding::toward_zero, false))}; }
 
 // An f32 to f16 conversion obeys MODE's rounding of f16 and, when asked, saturates.
 Half to_half_in_mode(const Wave& wave, float x) { return mode::to_half(wave.mode, static_cast<double>(mode::source(wave.mode, x))); }
@@ -63,15 +61,12 @@ constexpr Semantics table[] = {
     lanes<[](float a, float b) { return Pair16{to_bfloat(a).bits, to_bfloat(b).bits}; }>("v_cvt_pk_bf16_f32"),
     lanes<[](float a, float b) { return Pair16{bits(normalized_signed(a)), bits(normalized_signed(b))}; }>("v_cvt_pknorm_i16_f32"),
     lanes<[](float a, float b) { return Pair16{normalized_unsigned(a), normalized_unsigned(b)}; }>("v_cvt_pknorm_u16_f32"),
-    lanes<[](Half a, Half b) {
-      return Pair16{bits(normalized_signed(to_float(a))), bits(normalized_signed(to_float(b)))};
-    }>("v_cvt_pknorm_i16_f16"),
-    lanes<[](Half a, Half b) {
-      return Pair16{normalized_unsigned(to_float(a)), normalized_unsigned(to_float(b))};
-    }>("v_cvt_pknorm_u16_f16"),
-    lanes<[](u32 a, u32 b) {
-      return Pair16{static_cast<u16>(std::min(a, 0xffffU)), static_cast<u16>(std::min(b, 0xffffU))};
-    }>("v_cvt_pk_u16_u32"),
+    lanes<[](Half a, Half b) { return Pair16{bits(normalized_signed(to_float(a))), bits(normalized_signed(to_float(b)))}; }>(
+        "v_cvt_pknorm_i16_f16"),
+    lanes<[](Half a, Half b) { return Pair16{normalized_unsigned(to_float(a)), normalized_unsigned(to_float(b))}; }>(
+        "v_cvt_pknorm_u16_f16"),
+    lanes<[](u32 a, u32 b) { return Pair16{static_cast<u16>(std::min(a, 0xffffU)), static_cast<u16>(std::min(b, 0xffffU))}; }>(
+        "v_cvt_pk_u16_u32"),
     lanes<[](i32 a, i32 b) {
       return Pair16{static_cast<u16>(std::clamp(a, -32768, 32767)), static_cast<u16>(std::clamp(b, -32768, 32767))};
     }>("v_cvt_pk_i16_i32"),

@@ -1,9 +1,9 @@
 // Half-precision vector instructions, plain and packed. A sum or product of halves is exact enough in float that rounding
 // twice cannot differ from rounding once; a fused multiply-add of halves is done in double.
-#include "isa_checks/exec/numbers/float_ops.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
-#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include <numbers>
 
 namespace kiln::exec {
@@ -25,9 +25,7 @@ template <auto F> Half one(Half a) { return to_half(F(to_float(a))); }
 template <auto F> Half two(Half a, Half b) { return to_half(F(to_float(a), to_float(b))); }
 template <auto F> Half three(Half a, Half b, Half c) { return to_half(F(to_float(a), to_float(b), to_float(c))); }
 template <auto F> HalfPair each(HalfPair a, HalfPair b) { return {two<F>(a.lo, b.lo), two<F>(a.hi, b.hi)}; }
-template <auto F> HalfPair each3(HalfPair a, HalfPair b, HalfPair c) {
-  return {three<F>(a.lo, b.lo, c.lo), three<F>(a.hi, b.hi, c.hi)};
-}
+template <auto F> HalfPair each3(HalfPair a, HalfPair b, HalfPair c) { return {three<F>(a.lo, b.lo, c.lo), three<F>(a.hi, b.hi, c.hi)}; }
 
 constexpr auto add = [](auto a, auto b) { return a + b; };
 constexpr auto sub = [](auto a, auto b) { return a - b; };
@@ -84,7 +82,8 @@ float turn(float x) { return 2 * std::numbers::pi_v<float> * (x - std::floor(x))
 constexpr Semantics table[] = {
     arithmetic<two<add>, two_in_mode<add>>("v_add_f16"),
     arithmetic<two<sub>, two_in_mode<sub>>("v_sub_f16"),
-    arithmetic<[](Half a, Half b) { return two<sub>(b, a); }, [](const Wave& w, Half a, Half b) { return two_in_mode<sub>(w, b, a); }>("v_subrev_f16"),
+    arithmetic<[](Half a, Half b) { return two<sub>(b, a); }, [](const Wave& w, Half a, Half b) { return two_in_mode<sub>(w, b, a); }>(
+        "v_subrev_f16"),
     arithmetic<two<mul>, two_in_mode<mul>>("v_mul_f16"),
     arithmetic<two<low>, two_in_mode<low>>("v_min_f16"),
     arithmetic<two<high>, two_in_mode<high>>("v_max_f16"),

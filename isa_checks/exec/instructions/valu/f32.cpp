@@ -1,9 +1,9 @@
 // Single-precision vector instructions.
-#include "isa_checks/exec/machine/stop.h"
-#include "isa_checks/exec/numbers/float_ops.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
-#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include <numbers>
 
 namespace kiln::exec {
@@ -137,9 +137,8 @@ constexpr Semantics table[] = {
     lanes<div_fixup>("v_div_fixup_f32"),
     arithmetic<[](FloatPair a, FloatPair b) { return FloatPair{a.lo + b.lo, a.hi + b.hi}; }>("v_pk_add_f32"),
     arithmetic<[](FloatPair a, FloatPair b) { return FloatPair{a.lo * b.lo, a.hi * b.hi}; }>("v_pk_mul_f32"),
-    arithmetic<[](FloatPair a, FloatPair b, FloatPair c) {
-      return FloatPair{std::fma(a.lo, b.lo, c.lo), std::fma(a.hi, b.hi, c.hi)};
-    }>("v_pk_fma_f32"),
+    arithmetic<[](FloatPair a, FloatPair b, FloatPair c) { return FloatPair{std::fma(a.lo, b.lo, c.lo), std::fma(a.hi, b.hi, c.hi)}; }>(
+        "v_pk_fma_f32"),
 };
 
 } // namespace

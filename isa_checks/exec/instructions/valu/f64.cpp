@@ -1,8 +1,8 @@
 // Double-precision vector instructions.
-#include "isa_checks/exec/numbers/float_ops.h"
+#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/machine/mode.h"
-#include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 
 namespace kiln::exec {
 namespace {

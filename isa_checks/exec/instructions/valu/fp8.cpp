@@ -1,7 +1,7 @@
 // Conversions to and from fp8 and bf8: FNUZ on gfx942, OCP on gfx950, under the same mnemonics; stochastic rounding to f16, bf16.
-#include "isa_checks/exec/numbers/float_ops.h"
-#include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/lanes.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 
 namespace kiln::exec {
 namespace {

@@ -1,7 +1,7 @@
 // Integer and bit vector instructions of 16, 32 and 64 bits.
-#include "isa_checks/exec/numbers/float_ops.h"
-#include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/lanes.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 
 namespace kiln::exec {
 namespace {

@@ -1,6 +1,6 @@
 // Instructions that move values between lanes, or between lanes and scalar registers.
-#include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/lanes.h"
 #include <cstring>
 
 namespace kiln::exec {

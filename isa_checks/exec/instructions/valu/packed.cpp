@@ -1,7 +1,7 @@
 // Packed 16-bit integer instructions and dot products.
-#include "isa_checks/exec/numbers/float_ops.h"
-#include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/lanes.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 
 namespace kiln::exec {
 namespace {
@@ -40,9 +40,7 @@ template <int width, bool is_signed> i64 dot(u32 a, u32 b) {
   }
   return sum;
 }
-template <int width, bool is_signed> u32 dot_add(u32 a, u32 b, u32 c) {
-  return static_cast<u32>(dot<width, is_signed>(a, b)) + c;
-}
+template <int width, bool is_signed> u32 dot_add(u32 a, u32 b, u32 c) { return static_cast<u32>(dot<width, is_signed>(a, b)) + c; }
 template <int width> i32 dot_clamp_signed(u32 a, u32 b, i32 c) { return saturate<i32>(dot<width, true>(a, b) + c); }
 template <int width> u32 dot_clamp_unsigned(u32 a, u32 b, u32 c) { return saturate<u32>(dot<width, false>(a, b) + c); }
 

@@ -1,8 +1,8 @@
 // Vector instructions that compilers rarely emit: byte averages and differences, cube maps, the argument reduction of f64
 // trigonometry, and the older 16-bit multiply-adds.
-#include "isa_checks/exec/numbers/float_ops.h"
-#include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/lanes.h"
+#include "isa_checks/exec/numbers/float_ops.h"
 #include <array>
 
 namespace kiln::exec {
@@ -98,20 +98,18 @@ float cube_s(float x, float y, float z) {
   default: return x < 0 ? z : -z;
   }
 }
-float cube_t(float x, float y, float z) {
-  return major_axis(x, y, z) == Axis::y ? (y < 0 ? -z : z) : -y;
-}
+float cube_t(float x, float y, float z) { return major_axis(x, y, z) == Axis::y ? (y < 0 ? -z : z) : -y; }
 float cube_major(float x, float y, float z) {
   const Axis axis = major_axis(x, y, z);
   return 2.0F * (axis == Axis::z ? z : axis == Axis::y ? y : x);
 }
 
 // The first 1216 bits after the point of 2 / pi; the instruction knows 1201 of them.
-constexpr std::array<u32, 38> two_over_pi = {
-    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0,
-    0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4,
-    0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d,
-    0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
+constexpr std::array<u32, 38> two_over_pi = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
+                                             0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,
+                                             0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f,
+                                             0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b,
+                                             0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
 constexpr int known_bits = 1201;
 
 // A 53-bit piece of 2 / pi: which one, the second operand and the size of the first say.

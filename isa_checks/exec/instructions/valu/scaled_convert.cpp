@@ -4,8 +4,8 @@
 // narrower is divided by it, what gets wider is multiplied, exactly; then one rounding, to nearest even or stochastic. The manual
 // leaves open, and the model chooses: the scale's exponent 255 is NaN; 6-bit and 4-bit formats take NaN as their largest number;
 // MODE.FP16_OVFL saturates finite values as in the unscaled conversions.
-#include "isa_checks/exec/machine/lanes.h"
 #include "isa_checks/exec/instructions/tables.h"
+#include "isa_checks/exec/machine/lanes.h"
 #include <limits>
 
 namespace kiln::exec {
@@ -40,9 +40,9 @@ constexpr const SmallFloat& format_of(Number n) {
 
 struct Conversion {
   Number from, to;
-  std::uint8_t count;          // elements: 1, 2 or 32
-  bool stochastic = false;     // the operand before the scale is the random number
-  bool two_sources = false;    // elements come from the first two operands in turn
+  std::uint8_t count;       // elements: 1, 2 or 32
+  bool stochastic = false;  // the operand before the scale is the random number
+  bool two_sources = false; // elements come from the first two operands in turn
   constexpr bool narrows() const { return bits_of(to) < bits_of(from); }
   constexpr int source_registers() const { return std::max(1, count * bits_of(from) / (two_sources ? 64 : 32)); }
   constexpr int result_registers() const { return std::max(1, count * bits_of(to) / 32); }
@@ -154,29 +154,38 @@ template <Conversion c> constexpr Semantics line(std::string_view name) {
 }
 
 #define KILN_WIDEN(name, from, to, count) line<Conversion{Number::from, Number::to, count}>("v_cvt_scalef32_" name)
-#define KILN_NARROW_PAIR(small)                                                                                                \
-  line<Conversion{Number::f32, Number::small, 2, false, true}>("v_cvt_scalef32_pk_" #small "_f32"),                            \
-      line<Conversion{Number::f16, Number::small, 2}>("v_cvt_scalef32_pk_" #small "_f16"),                                     \
+#define KILN_NARROW_PAIR(small)                                                                                                            \
+  line<Conversion{Number::f32, Number::small, 2, false, true}>("v_cvt_scalef32_pk_" #small "_f32"),                                        \
+      line<Conversion{Number::f16, Number::small, 2}>("v_cvt_scalef32_pk_" #small "_f16"),                                                 \
       line<Conversion{Number::bf16, Number::small, 2}>("v_cvt_scalef32_pk_" #small "_bf16")
-#define KILN_STOCHASTIC(name, small, count)                                                                                    \
-  line<Conversion{Number::f32, Number::small, count, true}>("v_cvt_scalef32_sr_" name "_f32"),                                 \
-      line<Conversion{Number::f16, Number::small, count, true}>("v_cvt_scalef32_sr_" name "_f16"),                             \
+#define KILN_STOCHASTIC(name, small, count)                                                                                                \
+  line<Conversion{Number::f32, Number::small, count, true}>("v_cvt_scalef32_sr_" name "_f32"),                                             \
+      line<Conversion{Number::f16, Number::small, count, true}>("v_cvt_scalef32_sr_" name "_f16"),                                         \
       line<Conversion{Number::bf16, Number::small, count, true}>("v_cvt_scalef32_sr_" name "_bf16")
-#define KILN_WIDEN_PAIR(small)                                                                                                 \
+#define KILN_WIDEN_PAIR(small)                                                                                                             \
   KILN_WIDEN("pk_f32_" #small, small, f32, 2), KILN_WIDEN("pk_f16_" #small, small, f16, 2), KILN_WIDEN("pk_bf16_" #small, small, bf16, 2)
-#define KILN_SIX_BITS(small)                                                                                                   \
-  KILN_WIDEN("pk32_f32_" #small, small, f32, 32), KILN_WIDEN("pk32_f16_" #small, small, f16, 32),                              \
-      KILN_WIDEN("pk32_bf16_" #small, small, bf16, 32), KILN_WIDEN("pk32_" #small "_f16", f16, small, 32),                     \
-      KILN_WIDEN("pk32_" #small "_bf16", bf16, small, 32), KILN_STOCHASTIC("pk32_" #small, small, 32),                         \
+#define KILN_SIX_BITS(small)                                                                                                               \
+  KILN_WIDEN("pk32_f32_" #small, small, f32, 32), KILN_WIDEN("pk32_f16_" #small, small, f16, 32),                                          \
+      KILN_WIDEN("pk32_bf16_" #small, small, bf16, 32), KILN_WIDEN("pk32_" #small "_f16", f16, small, 32),                                 \
+      KILN_WIDEN("pk32_" #small "_bf16", bf16, small, 32), KILN_STOCHASTIC("pk32_" #small, small, 32),                                     \
       line<Conversion{Number::f32, Number::small, 32, false, true}>("v_cvt_scalef32_2xpk16_" #small "_f32")
 
 constexpr Semantics table[] = {
-    KILN_NARROW_PAIR(fp8), KILN_NARROW_PAIR(bf8), KILN_NARROW_PAIR(fp4),
-    KILN_STOCHASTIC("fp8", fp8, 1), KILN_STOCHASTIC("bf8", bf8, 1), KILN_STOCHASTIC("pk_fp4", fp4, 2),
-    KILN_WIDEN("f32_fp8", fp8, f32, 1), KILN_WIDEN("f32_bf8", bf8, f32, 1),
-    KILN_WIDEN("f16_fp8", fp8, f16, 1), KILN_WIDEN("f16_bf8", bf8, f16, 1),
-    KILN_WIDEN_PAIR(fp8), KILN_WIDEN_PAIR(bf8), KILN_WIDEN_PAIR(fp4),
-    KILN_SIX_BITS(fp6), KILN_SIX_BITS(bf6),
+    KILN_NARROW_PAIR(fp8),
+    KILN_NARROW_PAIR(bf8),
+    KILN_NARROW_PAIR(fp4),
+    KILN_STOCHASTIC("fp8", fp8, 1),
+    KILN_STOCHASTIC("bf8", bf8, 1),
+    KILN_STOCHASTIC("pk_fp4", fp4, 2),
+    KILN_WIDEN("f32_fp8", fp8, f32, 1),
+    KILN_WIDEN("f32_bf8", bf8, f32, 1),
+    KILN_WIDEN("f16_fp8", fp8, f16, 1),
+    KILN_WIDEN("f16_bf8", bf8, f16, 1),
+    KILN_WIDEN_PAIR(fp8),
+    KILN_WIDEN_PAIR(bf8),
+    KILN_WIDEN_PAIR(fp4),
+    KILN_SIX_BITS(fp6),
+    KILN_SIX_BITS(bf6),
     lanes<next_random>("v_prng_b32"),
 };
 
