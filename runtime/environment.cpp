@@ -106,7 +106,7 @@ void parse_run_time(Environment& environment, const VariableLookup& lookup) {
   environment.policy = parse_policy(value_of(lookup, "KILN_JIT_POLICY"));
   environment.manifest = parse_path("KILN_JIT_MANIFEST", value_of(lookup, "KILN_JIT_MANIFEST"));
   if (environment.policy == "record" && environment.manifest.empty())
-    throw UserError("KILN_JIT_POLICY", "record has nowhere to record to", "set KILN_JIT_MANIFEST to a file");
+    throw UserError("KILN_JIT_POLICY", "the policy record needs a manifest to write to", "set KILN_JIT_MANIFEST to a file");
   environment.worker = parse_path("KILN_WORKER", value_of(lookup, "KILN_WORKER"));
   environment.jobs = static_cast<int>(parse_number("KILN_JOBS", value_of(lookup, "KILN_JOBS"), 0, 1024));
   environment.hip_path = parse_path("KILN_HIP_PATH", value_of(lookup, "KILN_HIP_PATH"));
@@ -194,7 +194,7 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_CACHE_URL", "https://HOST/PATH", "none", environment.cache_url.shown(), "a remote cache (GET and PUT of /ac/ and /cas/)"},
       {"KILN_CACHE_URL_INSECURE", "0 | 1", "0", environment.cache_url_insecure ? "1" : "0", "1: take a remote over http:// too"},
       {"KILN_CACHE_URL_WRITE", "0 | 1", "0", environment.cache_url_write ? "1" : "0", "1: upload what was compiled"},
-      {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what a miss in all caches means"},
+      {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what to do on a cache miss"},
       {"KILN_JIT_MANIFEST", "file", "none", environment.manifest.string(), "where the policy record writes what was missing"},
       {"KILN_WORKER", "file", "kiln-worker beside the program, where Kiln was installed, or in PATH",
        environment.worker.empty() ? "searched for" : environment.worker.string(), "the program that compiles"},

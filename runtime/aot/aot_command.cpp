@@ -136,13 +136,13 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
   auto command = std::make_shared<AotCommand>();
   if (takes_manifest) app.add_option("manifest", command->manifest, "JSON lines that name kernels (docs/aot.md)")->required();
   app.add_option("--arch", command->archs, "Architectures, comma separated")->delimiter(',')->required();
-  app.add_option("-o,--output", command->output, "The cache to fill; what it has is not compiled again")->required();
+  app.add_option("-o,--output", command->output, "The cache to fill; entries that are there are kept")->required();
   app.add_option("-j,--jobs", command->jobs, "Kernels at once (one a processor)")->check(CLI::PositiveNumber);
   app.add_option("--shard", command->shard, "I/N: only the I-th of N parts");
   app.add_option("--shards", command->shards, "Tasks of --emit-slurm (8)")->check(CLI::PositiveNumber);
   app.add_option("--only", command->only, "Only the kernels of these ids, comma separated")->delimiter(',');
   app.add_option("--stamp", command->stamp, "A file to write when every kernel is there");
-  app.add_option("--emit-ninja", command->ninja, "Compile nothing: write a build.ninja that does, one edge a kernel");
+  app.add_option("--emit-ninja", command->ninja, "Compile nothing: write a build.ninja with one edge a kernel");
   app.add_option("--emit-slurm", command->slurm, "Compile nothing: write a Slurm array job that does");
   app.add_flag("--dry-run", command->dry_run, "Compile nothing: list the kernels and whether they are there");
   app.add_flag("--json", command->json, "Print one JSON document");

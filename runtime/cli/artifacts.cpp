@@ -31,8 +31,7 @@ Artifact parse_artifact(const std::string& word) {
   const std::vector<std::string> names = artifact_names();
   const auto found = std::ranges::find(names, word);
   if (found == names.end())
-    throw UserError("--emit", fmt::format("\"{}\" is nothing that can be emitted", word),
-                    fmt::format("choose among {}", fmt::join(names, ", ")));
+    throw UserError("--emit", fmt::format("there is no stage \"{}\"", word), fmt::format("choose among {}", fmt::join(names, ", ")));
   return static_cast<Artifact>(found - names.begin());
 }
 

@@ -57,16 +57,16 @@ KernelSpec spec_of_file(const KernelChoice& choice) {
 void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")->required();
   app.add_option("--cols", choice.cols, "Columns of a row (4096)");
-  app.add_option("--m", choice.m, "The most rows of a, of gemm entries (16)");
-  app.add_option("--n", choice.n, "Rows of b, of gemm entries (4096)");
-  app.add_option("--k", choice.k, "Columns of a and b, of gemm entries (4096)");
+  app.add_option("--m", choice.m, "Gemm entries: the most rows of a (16)");
+  app.add_option("--n", choice.n, "Gemm entries: rows of b (4096)");
+  app.add_option("--k", choice.k, "Gemm entries: columns of a and b (4096)");
   app.add_option(
       "--dtype", choice.dtype,
       "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also i8 or an fp8 type; fp8 is the target's own");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
-  app.add_option("--group", choice.group, "Elements a scale, of group_quant, group_dequant and gemm_w4a16 (128)");
+  app.add_option("--group", choice.group, "Elements that share a scale, of group_quant, group_dequant and gemm_w4a16 (128)");
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
-  app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b lies as preshuffle() puts it");
+  app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");
   app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old");
 }
 
@@ -74,7 +74,7 @@ KernelSpec chosen_spec(const KernelChoice& choice, const Target& target) {
   std::error_code error;
   if (!in_catalog(choice.kernel) && std::filesystem::exists(choice.kernel, error)) return spec_of_file(choice);
   if (choice.kernel.find_first_of("/.") != std::string::npos) // no name of the catalogue has these
-    throw UserError(fmt::format("file '{}'", choice.kernel), "there is none",
+    throw UserError(fmt::format("file '{}'", choice.kernel), "it does not exist",
                     "name a file with the text of a spec, or an entry of kiln list");
   return catalog_spec(choice.kernel, catalog_options(choice, target));
 }

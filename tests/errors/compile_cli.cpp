@@ -26,7 +26,7 @@ TEST_CASE("wrong words on the command line") {
   check_refused("compil", "\"compil\" is no command");
   check_refused("list --jsn", "--jsn");
   check_refused("compile softmax", "--arch");
-  check_refused("compile softmax --arch gfx942 --emit nonsense", "\"nonsense\" is nothing that can be emitted");
+  check_refused("compile softmax --arch gfx942 --emit nonsense", "there is no stage \"nonsense\"");
   check_refused("compile softmax --arch gfx942 --emit object", "name a folder for it with -o");
   check_refused("compile softmax --arch gfx942 --cols many", "many");
 }

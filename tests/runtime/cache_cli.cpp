@@ -54,6 +54,9 @@ TEST_CASE("ls, show and stats say what is there") {
   CHECK(one.out.find("input x: f16[rows, 64]") != std::string::npos);
   CHECK(nlohmann::json::parse(cache("show " + key + " --json -c " + c).out)["key"] == key);
   CHECK(cache("show zz -c " + c).exit_code == 2);
+  CHECK(nlohmann::json::parse(cache("ls --json " + c).out) == list); // the folder as a word
+  CHECK(cache("verify " + c).exit_code == 0);
+  CHECK(cache("show " + key + " " + c).out == one.out);
   const nlohmann::json stats = nlohmann::json::parse(cache("stats --json -c " + c).out);
   CHECK(stats["entries"] == 5);
   CHECK(stats["archs"]["gfx942"] == 3);

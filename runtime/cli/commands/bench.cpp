@@ -77,12 +77,12 @@ Command make_bench(CLI::App& root) {
   CLI::App* app = root.add_subcommand("bench", "Time a kernel on a GPU: GB/s, share of the peak, TFLOP/s");
   const auto request = std::make_shared<Request>();
   add_kernel_options(*app, request->kernel);
-  app->add_option("--rows", request->rows, "Size of every run-time dimension, moved into its bounds")->capture_default_str();
+  app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();
   app->add_option("--device", request->device, "hip:ORDINAL (KILN_DEVICE, else hip:0)");
   app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
-  app->add_option("--samples", request->options.samples, "Samples that count, at least 10")->capture_default_str();
-  app->add_option("--warm-up", request->options.warm_up, "Samples before them, at least 3")->capture_default_str();
-  app->add_option("--cache-mb", request->cache_mb, "Last-level cache that buffers are rotated past")
+  app->add_option("--samples", request->options.samples, "Timed samples, at least 10")->capture_default_str();
+  app->add_option("--warm-up", request->options.warm_up, "Warm-up samples, at least 3")->capture_default_str();
+  app->add_option("--cache-mb", request->cache_mb, "Last-level cache to exceed by rotating buffers, in MiB")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   app->add_flag("--json", request->json, "Print one JSON document");

@@ -278,7 +278,7 @@ Command make_cache(CLI::App& root) {
     sub->callback([chosen, run] { *chosen = run; });
     return sub;
   };
-  const auto add_folder = [&](CLI::App* sub) { sub->add_option("-c,--cache", request->folder, "The cache (KILN_CACHE_DIR)"); };
+  const auto add_folder = [&](CLI::App* sub) { sub->add_option("folder,-c,--cache", request->folder, "The cache (KILN_CACHE_DIR)"); };
   const auto add_json = [&](CLI::App* sub) { sub->add_flag("--json", request->json, "Print one JSON document"); };
 
   CLI::App* sub = add("ls", "List the entries", list);
@@ -291,7 +291,7 @@ Command make_cache(CLI::App& root) {
   sub->add_flag("--signed", request->is_signed, "Ask for a signature of KILN_CACHE_PUBLIC_KEY too");
   add_folder(sub);
   sub = add("prune", "Remove what was used longest ago, and what crashed processes left", prune);
-  sub->add_option("--max-mb", request->max_mb, "What may stay, in MiB")->required();
+  sub->add_option("--max-mb", request->max_mb, "Size to keep, in MiB")->required();
   sub->add_flag("--quarantine", request->quarantine, "Remove what is in quarantine too");
   add_folder(sub);
   sub = add("export", "Write all entries to a tar archive", export_to);

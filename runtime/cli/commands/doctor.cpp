@@ -31,7 +31,7 @@ void print_text(const std::vector<DoctorLine>& lines) {
 } // namespace
 
 Command make_doctor(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("doctor", "What of this machine keeps kernels from running, or from running fast");
+  CLI::App* app = root.add_subcommand("doctor", "Find what on this machine keeps kernels from running, or from running fast");
   const auto json = std::make_shared<bool>(false);
   app->add_flag("--json", *json, "Print one JSON document");
   return {app, [json] {

@@ -60,7 +60,7 @@ void print_text(const Environment& environment, const CompilerState& state) {
 } // namespace
 
 Command make_env(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("env", "Environment variables, what they hold, and the compiler that makes");
+  CLI::App* app = root.add_subcommand("env", "Show the environment variables, their values, and the compiler they select");
   const auto json = std::make_shared<bool>(false);
   app->add_flag("--json", *json, "Print one JSON document");
   return {app, [json] {

@@ -211,7 +211,7 @@ Command make_eval(CLI::App& root) {
   CLI::App* app = root.add_subcommand("eval", "Evaluate a kernel's spec on the CPU and show statistics of its outputs");
   const auto request = std::make_shared<Request>();
   add_kernel_options(*app, request->kernel);
-  app->add_option("--arch", request->arch, "Architecture whose native fp8 a catalogue entry takes")->capture_default_str();
+  app->add_option("--arch", request->arch, "Architecture whose fp8 type catalogue entries use")->capture_default_str();
   app->add_option("--rows", request->rows, "Size of the dimension `rows`")->capture_default_str();
   app->add_option("--size", request->sizes, "Size of another run-time dimension, NAME=N")->delimiter(',');
   app->add_option("--seed", request->seed, "Seed of the random inputs")->capture_default_str();

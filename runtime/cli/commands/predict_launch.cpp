@@ -35,7 +35,7 @@ void add_launch_options(CLI::App& app, PredictLaunch& launch) {
   add_kernel_options(app, launch.kernel);
   app.remove_option(app.get_option("kernel")); // --object does without it, and has a --kernel of its own
   app.add_option("spec", launch.kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
-  app.add_option("--rows", launch.rows, "Size of every run-time dimension, moved into its bounds")->capture_default_str();
+  app.add_option("--rows", launch.rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();
   app.add_option("--size", launch.sizes, "Size of one run-time dimension, NAME=SIZE; may be repeated")->delimiter(',');
   app.add_option("--set", launch.overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
   app.add_option("--object", launch.object.object, "Predict a kernel of this code object in place of a spec");

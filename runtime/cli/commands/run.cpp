@@ -149,9 +149,9 @@ Command make_run(CLI::App& root) {
   app->remove_option(app->get_option("kernel")); // --object does without it, and has a --kernel of its own
   app->add_option("spec", request->kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
   app->add_option("--arch", request->arch, "Architecture to build for");
-  app->add_option("--rows", request->rows, "Size of every run-time dimension, moved into its bounds")->capture_default_str();
+  app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();
   app->add_option("--size", request->sizes, "Size of one run-time dimension, NAME=SIZE; may be repeated")->delimiter(',');
-  app->add_option("--seed", request->seed, "Seed of inputs, of the order of waves and of unwritten registers")->capture_default_str();
+  app->add_option("--seed", request->seed, "Seed of inputs, wave order and unwritten registers")->capture_default_str();
   app->add_flag("--special", request->special, "Infinities, NaN, denormals, zeros and extremes among the inputs");
   app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
   app->add_option("--threads", request->threads, "Host threads that workgroups run on; 0: all cores")
