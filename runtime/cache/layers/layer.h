@@ -37,7 +37,7 @@ struct LayerHit {
 class CacheLayer {
 public:
   virtual ~CacheLayer() = default;
-  virtual std::string name() const = 0; // for messages: "folder /home/me/.cache/kiln/kernels"
+  virtual std::string name() const = 0; // for messages: "folder kernels"
   virtual Origin origin() const = 0;    // of what is found here
   // With what key the layer would have it. Loads no compiler for this alone where the layer names its own.
   virtual CacheKey key(Lookup& lookup) const { return lookup.key(); }
