@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the parts of ./dev that need no environment: usage, reading of apt sources, judging of the host's ROCm.
+# Tests the parts of ./dev that need no environment: usage, apt sources, the host's ROCm, whose folders are used, what exec sees.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 dev=$here/../../dev
@@ -80,8 +80,36 @@ test_host() {
   equal 'LLVM 22' "$(host_llvm 22)" "$work/rocm/llvm/bin/llvm-config"
 }
 
+# Runs `require_private` in a shell of its own, since it ends the script; prints what it says first.
+private() { (require_private "$1") 2>&1 | head -n 1; }
+
+test_private_folders() {
+  mkdir "$work/mine" && chmod 755 "$work/mine"
+  equal 'a folder of ours' "$(private "$work/mine")" ''
+  ln -s "$work/mine" "$work/link"
+  equal 'a link' "$(private "$work/link")" "dev: $work/link is a symbolic link, and what lies behind it is not trusted"
+  chmod 775 "$work/mine"
+  equal 'one that others can write' "$(private "$work/mine")" "dev: $work/mine can be written by other users (mode 775)"
+  equal 'one of somebody else' "$( (id() { [[ $1 == -u ]] && echo 4242 || echo me; } && private /) )" 'dev: / belongs to user 0, not to me'
+}
+
+# The build folder's mark is never written through a link.
+test_mark() {
+  mkdir "$work/tree" && ln -s "$work/mine" "$work/tree/build"
+  equal 'a build folder that is a link' "$( (tree=$work/tree build=build environment=e preset=default && configure) 2>&1 | head -n 1)" \
+    'dev: build or .dev-environment in it is a symbolic link'
+}
+
+test_places() {
+  equal 'what arguments name' "$( (cd "$work" && tree=/nowhere places=/nowhere && add_places "--x=$work/mine" /usr/bin relative 2>/dev/null && echo "$places" | tr '\n' ' ') )" \
+    "/nowhere $work $work/mine "
+}
+
 test_usage
 test_apt_sources
 test_host
+test_private_folders
+test_mark
+test_places
 [[ $failures == 0 ]] || exit 1
 echo 'all passed'
