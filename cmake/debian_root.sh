@@ -282,7 +282,7 @@ add_places() {
 # Runs [VARIABLE=VALUE]... COMMAND... in the root, in the current folder if that is one of `places` or inside the tree.
 inside_root() {
   local user='' ccache name folder_inside=$tree
-  local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache)
   [[ $PWD/ != "$tree"/* && $'\n'$places$'\n' != *$'\n'$PWD$'\n'* ]] || folder_inside=$PWD
   for name in $(compgen -e); do
     [[ ! $name =~ ^(KILN_.*|AMD_.*|HIP_.*|ROCR_.*|CTEST_.*|[A-Z]*SAN_OPTIONS|NO_COLOR|CLICOLOR_FORCE|TERM|CI)$ ]] || variables+=("$name=${!name}")

@@ -2,10 +2,10 @@
 #include "gen/reference/evaluate.h"
 #include "gen/error.h"
 #include "gen/reference/evaluate_walk.h"
+#include "gen/reference/float_limits.h"
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <limits>
 
 namespace kiln {
 namespace detail {
@@ -74,7 +74,6 @@ struct F32Arithmetic {
   }
 
   float reduce(Op op, std::span<const float> elements) const {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     double sum = 0, largest = -infinity, smallest = infinity, magnitude = 0;
     for (const double x : elements) {
       sum += x;

@@ -1,6 +1,7 @@
 // Range: interval arithmetic for pointwise operations. Ends are computed in f64 and pushed outwards.
 #include "gen/reference/range.h"
 #include "gen/error.h"
+#include "gen/reference/float_limits.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -10,8 +11,6 @@
 namespace kiln {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double largest_f32 = 0x1.fffffep127, smallest_normal_f32 = 0x1p-126;
 // An f64 library function is off by at most a few units of 2^-53.
 constexpr double f64_slack = 0x1p-50;
 

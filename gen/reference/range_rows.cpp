@@ -1,5 +1,6 @@
 // Range: casts, and reductions of rows and groups.
 #include "gen/error.h"
+#include "gen/reference/float_limits.h"
 #include "gen/reference/range.h"
 #include <algorithm>
 #include <cmath>
@@ -9,9 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double f32_rounding = 0x1p-24; // relative error of one operation
-constexpr double largest_f32 = 0x1.fffffep127;
 
 // The nearest f32 at or below / at or above.
 float f32_below(double x) {

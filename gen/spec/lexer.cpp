@@ -1,13 +1,13 @@
 // Tokens of the spec text, each with its place.
 #include "gen/spec/lexer.h"
 #include "gen/error.h"
+#include "gen/spec/characters.h"
 #include <fmt/format.h>
 
 namespace kiln {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool begins_name(char c) { return is_letter(c) || c == '_'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 // The length of the number at the start of `text`: 12, 0.5, 1e-06. A point belongs to it only before a digit, so that
@@ -27,7 +27,7 @@ std::size_t number_length(std::string_view text) {
 
 std::size_t name_length(std::string_view text) {
   std::size_t i = 0;
-  while (i < text.size() && (is_letter(text[i]) || is_digit(text[i]))) ++i;
+  while (i < text.size() && (begins_name(text[i]) || is_digit(text[i]))) ++i;
   return i;
 }
 
@@ -61,7 +61,7 @@ std::vector<Token> tokenize(std::string_view text) {
       continue;
     }
     Token token{Token::Kind::symbol, text.substr(i, 1), line, static_cast<int>(i - line_start) + 1};
-    if (is_letter(text[i])) {
+    if (begins_name(text[i])) {
       token.kind = Token::Kind::name;
       token.text = text.substr(i, name_length(text.substr(i)));
     } else if (is_digit(text[i])) {

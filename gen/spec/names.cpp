@@ -1,6 +1,7 @@
 // Names: what an input, output, scalar, dimension or kernel may be called.
 #include "gen/spec/names.h"
 #include "gen/error.h"
+#include "gen/spec/characters.h"
 #include "gen/spec/dtype.h"
 #include "gen/spec/op.h"
 #include <algorithm>
@@ -29,9 +30,6 @@ constexpr std::string_view reserved[] = {
     "row", "flat", "at", "to", "config", "kiln", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating", "mixed_product",
     "reduce_group", "Row", "Flat", "At", "Vec", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "RowwiseConfig",
     "ElementwiseConfig", "i16", "i64", "u16", "u32", "u64"};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 } // namespace
 

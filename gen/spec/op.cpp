@@ -40,7 +40,7 @@ constexpr Op all[] = {
 #include "gen/spec/ops.def"
 };
 
-constexpr Op pointwise[] = {
+constexpr Op pointwise_list[] = {
 #define KILN_OP(id, ...) Op::id,
 #include "gen/spec/ops.def"
 };
@@ -55,7 +55,7 @@ std::optional<Op> parse_op(std::string_view name) {
 }
 
 std::span<const Op> all_ops() { return all; }
-std::span<const Op> pointwise_ops() { return pointwise; }
+std::span<const Op> pointwise_ops() { return pointwise_list; }
 
 bool is_reduction(Op op) { return info(op).kind == OpKind::row_reduce || info(op).kind == OpKind::group_reduce; }
 

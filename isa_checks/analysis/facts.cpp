@@ -30,8 +30,8 @@ int integer(std::uint32_t value) { return static_cast<int>(std::min<std::uint32_
 } // namespace
 
 Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code) {
-  static const KernelMetadata nothing;
-  const KernelMetadata& said = kernel.metadata ? *kernel.metadata : nothing;
+  static const KernelMetadata no_metadata;
+  const KernelMetadata& said = kernel.metadata ? *kernel.metadata : no_metadata;
   const KernelDescriptor& descriptor = kernel.descriptor;
   Resources r;
   r.vgprs = integer(said.vgpr_count.value_or(descriptor.vgprs)); // LLVM lets the descriptor allocate more where LDS limits anyway

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double wave_clocks = 4; // 64 lanes on 16 lanes of a SIMD
 constexpr double quarter_rate = 16;
-constexpr double lanes = TargetFacts::wave_size;
+constexpr double wave_lanes = TargetFacts::wave_size;
 constexpr double simds = 4;
 constexpr double memory_path_bytes = 64; // the vector memory path of a CU, bytes a clock
 
@@ -66,7 +66,7 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
   case InstructionClass::branch: return {Pipe::salu, wave_clocks, 0};
   case InstructionClass::valu:
   case InstructionClass::packed:
-  case InstructionClass::dot: return {Pipe::valu, is_quarter_rate(m) ? quarter_rate : wave_clocks, operations_of(m) * lanes};
+  case InstructionClass::dot: return {Pipe::valu, is_quarter_rate(m) ? quarter_rate : wave_clocks, operations_of(m) * wave_lanes};
   case InstructionClass::trans: return {Pipe::trans, quarter_rate, 0};
   case InstructionClass::mfma: {
     const auto shape = matrix_shape(instruction, operands_of(instruction), target);
@@ -76,10 +76,10 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
   case InstructionClass::vmem_load:
   case InstructionClass::vmem_store:
   case InstructionClass::vmem_atomic:
-    return {Pipe::vector_memory, std::max(wave_clocks, (access ? access->op.bytes : 0) * lanes / memory_path_bytes), 0};
+    return {Pipe::vector_memory, std::max(wave_clocks, (access ? access->op.bytes : 0) * wave_lanes / memory_path_bytes), 0};
   case InstructionClass::lds: {
     const double bytes = access ? access->op.bytes : 4; // lane exchanges move 4 B a lane
-    const double ideal = std::max(1.0, bytes * lanes / 128);
+    const double ideal = std::max(1.0, bytes * wave_lanes / 128);
     const bool known = access && access->banks && access->banks->needed > access->banks->ideal;
     return {Pipe::lds, known ? static_cast<double>(access->banks->needed) : ideal, 0};
   }
@@ -104,7 +104,7 @@ IssueEstimate estimate_issue(const Program& program, const MemoryAnalysis& memor
       block.nop_clocks += nop_states(program.instructions[i]) * wave_clocks;
       const bool device = access && (access->op.space == MemorySpace::global || access->op.space == MemorySpace::buffer ||
                                      access->op.space == MemorySpace::flat);
-      block.memory_bytes += device ? access->op.bytes * lanes * simds : 0;
+      block.memory_bytes += device ? access->op.bytes * wave_lanes * simds : 0;
     }
     const auto add_to = [&](LoopIssue& to, double times) {
       for (std::size_t p = 0; p < pipe_count; ++p) to.clocks[p] += block.clocks[p] * times;

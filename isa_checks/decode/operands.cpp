@@ -12,7 +12,7 @@ namespace {
 
 using Text = std::string_view;
 
-bool contains(Text text, Text part) { return text.find(part) != Text::npos; }
+bool has_part(Text text, Text part) { return text.find(part) != Text::npos; }
 
 template <class... Prefixes> bool starts(Text text, Prefixes... prefixes) { return (text.starts_with(prefixes) || ...); }
 
@@ -76,7 +76,7 @@ std::optional<std::uint64_t> parse_number(Text text) {
   const bool minus = text.starts_with('-');
   Text digits = minus ? text.substr(1) : text;
   if (digits.empty() || digits[0] < '0' || digits[0] > '9') return std::nullopt;
-  if (contains(digits, ".")) {
+  if (has_part(digits, ".")) {
     const float value = std::strtof(std::string(digits).c_str(), nullptr);
     return std::bit_cast<std::uint32_t>(minus ? -value : value);
   }
@@ -148,7 +148,7 @@ struct Collector {
 // Operands at the front that an instruction of the vector ALU writes.
 std::size_t vector_results(Text m) {
   if (m == "v_nop" || m == "v_clrexcp") return 0;
-  const bool carry = contains(m, "_co_") || starts(m, "v_mad_u64_u32", "v_mad_i64_i32", "v_div_scale_");
+  const bool carry = has_part(m, "_co_") || starts(m, "v_mad_u64_u32", "v_mad_i64_i32", "v_div_scale_");
   const bool swap = starts(m, "v_swap_b32", "v_permlane16_swap", "v_permlane32_swap");
   return carry || swap ? 2 : 1;
 }
@@ -158,10 +158,10 @@ bool reads_result(Text m, const Operands& o) {
   if (starts(m, "v_fmac_", "v_mac_", "v_pk_fmac_", "v_dot2c_", "v_dot4c_", "v_dot8c_", "v_writelane", "v_smfmac_", "v_swap_b32",
              "v_permlane16_swap", "v_permlane32_swap", "v_fmaak", "v_fmamk"))
     return !starts(m, "v_fmaak", "v_fmamk");
-  if (contains(o.modifiers, "UNUSED_PRESERVE") || contains(o.modifiers, "row_") || contains(o.modifiers, "quad_perm")) return true;
-  if (contains(m, "_dpp")) return true;
+  if (has_part(o.modifiers, "UNUSED_PRESERVE") || has_part(o.modifiers, "row_") || has_part(o.modifiers, "quad_perm")) return true;
+  if (has_part(m, "_dpp")) return true;
   const bool halves = starts(m, "v_cvt_pk_fp8", "v_cvt_pk_bf8", "v_cvt_sr_fp8", "v_cvt_sr_bf8", "v_cvt_scalef32_");
-  return contains(o.modifiers, "op_sel:") && (halves || contains(m, "_f16") || contains(m, "16_e64"));
+  return has_part(o.modifiers, "op_sel:") && (halves || has_part(m, "_f16") || has_part(m, "16_e64"));
 }
 
 void vector_use(Text m, const Operands& o, Collector& c) {
@@ -188,7 +188,7 @@ void scalar_use(Text m, const Operands& o, Collector& c) {
   if (o.count > 0) c.write(o[0]);
   if (starts(m, "s_addk", "s_mulk", "s_cmov", "s_bitset") && o.count > 0) c.read(o[0]);
   c.read_from(o, 1);
-  if (contains(m, "_saveexec_") || contains(m, "_wrexec_")) {
+  if (has_part(m, "_saveexec_") || has_part(m, "_wrexec_")) {
     c.write(RegisterRange{reg::exec, 2});
     c.read(RegisterRange{reg::exec, 2});
   }
@@ -201,11 +201,11 @@ void scalar_use(Text m, const Operands& o, Collector& c) {
 void memory_use(Text m, const MemoryOp& op, const Operands& o, Collector& c) {
   bool returns = op.direction == MemoryDirection::load && !op.to_lds;
   if (op.direction == MemoryDirection::atomic)
-    returns = op.space == MemorySpace::lds ? contains(m, "_rtn") || starts(m, "ds_append", "ds_consume") : o.has("sc0") || o.has("glc");
+    returns = op.space == MemorySpace::lds ? has_part(m, "_rtn") || starts(m, "ds_append", "ds_consume") : o.has("sc0") || o.has("glc");
   const bool data_is_result = op.space == MemorySpace::buffer && op.direction == MemoryDirection::atomic; // one operand for both
   if (returns && o.count > 0) {
     c.write(o[0]);
-    if (data_is_result || contains(m, "d16")) c.read(o[0]);
+    if (data_is_result || has_part(m, "d16")) c.read(o[0]);
   }
   c.read_from(o, returns ? 1 : 0);
   if (op.to_lds) c.read(RegisterRange{reg::m0, 1});

@@ -14,7 +14,7 @@ namespace kiln::isa {
 namespace {
 
 namespace yaml = llvm::yaml;
-constexpr int deepest = 32;
+constexpr int deepest_nesting = 32;
 
 class Converter {
 public:
@@ -48,7 +48,7 @@ private:
   }
 
   YamlNode convert(yaml::Node& node, int depth) {
-    if (depth > deepest) fail(fmt::format("it nests deeper than {} levels", deepest));
+    if (depth > deepest_nesting) fail(fmt::format("it nests deeper than {} levels", deepest_nesting));
     YamlNode result;
     result.line = line_of(node);
     if (auto* const scalar = llvm::dyn_cast<yaml::ScalarNode>(&node)) {

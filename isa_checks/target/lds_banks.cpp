@@ -33,7 +33,7 @@ std::array<u64, 4> read128_gfx950() {
 }
 
 // Passes that one group needs: the most distinct dwords in any bank; lanes that read the same dword share it.
-std::uint32_t passes(std::span<const u64, 64> at, u64 lanes, int bytes, int banks) {
+std::uint32_t group_passes(std::span<const u64, 64> at, u64 lanes, int bytes, int banks) {
   std::array<u64, 256> dwords;
   std::size_t n = 0;
   for (u64 m = lanes; m != 0; m &= m - 1) {
@@ -61,7 +61,7 @@ BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<cons
   const int banks = wide ? 64 : 32;
   const auto add = [&](u64 lanes) {
     if ((active & lanes) == 0) return;
-    const std::uint32_t needed = passes(at, active & lanes, bytes, banks);
+    const std::uint32_t needed = group_passes(at, active & lanes, bytes, banks);
     result.needed += needed;
     ++result.ideal;
     result.worst = std::max(result.worst, static_cast<int>(needed));

@@ -6,7 +6,7 @@
 namespace kiln::isa {
 namespace {
 
-constexpr TargetFacts table[] = {
+constexpr TargetFacts target_rows[] = {
     {.arch = "gfx90a", // MI200: counts are of one die, 110 CUs on the MI250X
      .elf_machine = 0x3f,
      .generation = Generation::cdna2,
@@ -68,16 +68,16 @@ constexpr TargetFacts table[] = {
 
 } // namespace
 
-std::span<const TargetFacts> known_targets() { return table; }
+std::span<const TargetFacts> known_targets() { return target_rows; }
 
 const TargetFacts* find_target(std::string_view arch) {
-  for (const TargetFacts& facts : table)
+  for (const TargetFacts& facts : target_rows)
     if (facts.arch == arch) return &facts;
   return nullptr;
 }
 
 const TargetFacts* find_target_by_machine(std::uint32_t machine) {
-  for (const TargetFacts& facts : table)
+  for (const TargetFacts& facts : target_rows)
     if (facts.elf_machine == machine) return &facts;
   return nullptr;
 }

@@ -34,7 +34,7 @@ struct Running { // a workgroup on its way
   std::vector<uint32_t> blocked; // waves that wait for a step of another one
 };
 
-struct Wave {
+struct WaveState {
   uint32_t group = 0;
   int index = 0, cu = 0, simd = 0;
   uint32_t next = 0; // step
@@ -59,16 +59,16 @@ private:
   void launch_next(double now);
   void launch(uint32_t number, int cu, double now);
   bool step(uint32_t w); // false: the wave has ended or is blocked
-  double issue(Wave& wave, Queue& pipe, double cycles, Resource resource, bool counted);
+  double issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted);
   bool await_flag(uint32_t w, const Step& step);
-  void wait(Wave& wave, const Code& code);
+  void wait(WaveState& wave, const Code& code);
   void wake_blocked(uint32_t w);
   void arrive(uint32_t w);
   bool release_barrier(uint32_t group);
   void end(uint32_t w);
-  void note(const Wave& wave, Doing doing, double from, double to);
-  void vector_memory(Wave& wave, const Code& code, const Step& step);
-  double lds(Wave& wave, const Access* access);
+  void note(const WaveState& wave, Doing doing, double from, double to);
+  void vector_memory(WaveState& wave, const Code& code, const Step& step);
+  double lds(WaveState& wave, const Access* access);
 
   const Record& record_;
   const Chip& chip_;
@@ -79,7 +79,7 @@ private:
   MemoryLevels memory_;
   std::deque<uint32_t> queue_;
   std::deque<Running> groups_; // references stay valid
-  std::vector<Wave> waves_;
+  std::vector<WaveState> waves_;
   std::priority_queue<std::pair<double, uint32_t>, std::vector<std::pair<double, uint32_t>>, std::greater<>> ready_;
   double dispatcher_ = 0, ended_ = 0;
   bool any_data_ = false;
@@ -116,7 +116,7 @@ void Xcd::launch(uint32_t number, int cu, double now) {
   dispatcher_ = std::max(dispatcher_, now);
   for (std::size_t i = 0; i < like.waves.size(); ++i) {
     dispatcher_ += chip_.wave_launch_cycles;
-    Wave& w = waves_.emplace_back();
+    WaveState& w = waves_.emplace_back();
     w.group = static_cast<uint32_t>(groups_.size() - 1);
     w.index = static_cast<int>(i);
     w.cu = cu;
@@ -129,7 +129,7 @@ void Xcd::launch(uint32_t number, int cu, double now) {
   result_.peak_waves = std::max<double>(result_.peak_waves, at.waves);
 }
 
-void Xcd::note(const Wave& wave, Doing doing, double from, double to) {
+void Xcd::note(const WaveState& wave, Doing doing, double from, double to) {
   if (to <= from) return;
   result_.wave_cycles[static_cast<std::size_t>(doing)] += to - from;
   if (!options_.spans || wave.cu != 0) return;
@@ -146,7 +146,7 @@ void Xcd::note(const Wave& wave, Doing doing, double from, double to) {
 }
 
 // Issues when the pipe is free; the wave goes on four cycles later.
-double Xcd::issue(Wave& wave, Queue& pipe, double cycles, Resource resource, bool counted) {
+double Xcd::issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted) {
   const double scale = options_.what_if.issue;
   const double start = std::max(wave.time, pipe.free);
   pipe.free = start + cycles * scale;
@@ -156,7 +156,7 @@ double Xcd::issue(Wave& wave, Queue& pipe, double cycles, Resource resource, boo
   return start;
 }
 
-double Xcd::lds(Wave& wave, const Access* access) {
+double Xcd::lds(WaveState& wave, const Access* access) {
   const double passes = access == nullptr ? 2 : std::max(1U, access->passes);
   const double cycles = std::max(4.0, passes * chip_.lds_pass_cycles) * options_.what_if.lds;
   Cu& cu = cus_[static_cast<std::size_t>(wave.cu)];
@@ -166,11 +166,11 @@ double Xcd::lds(Wave& wave, const Access* access) {
 
 // A read that waits for another wave of the workgroup comes after the write that it saw.
 bool Xcd::await_flag(uint32_t w, const Step& step) {
-  Wave& wave = waves_[w];
+  WaveState& wave = waves_[w];
   Running& g = groups_[wave.group];
   const Access& a = g.like->accesses[step.access];
   if (a.writer == none) return true;
-  const Wave& writer = waves_[g.waves[a.writer]];
+  const WaveState& writer = waves_[g.waves[a.writer]];
   if (writer.next > a.written_at) {
     const double seen = writer.next == a.written_at + 1 ? writer.time : wave.time;
     if (seen > wave.time) {
@@ -185,7 +185,7 @@ bool Xcd::await_flag(uint32_t w, const Step& step) {
   return false;
 }
 
-void Xcd::vector_memory(Wave& wave, const Code& code, const Step& step) {
+void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
   if (wave.vector.size() >= most_outstanding) {
     note(wave, Doing::load, wave.time, wave.vector.front());
@@ -219,7 +219,7 @@ void Xcd::vector_memory(Wave& wave, const Code& code, const Step& step) {
 }
 
 // Loads and stores return in order, LDS operations too; scalar loads only count when nothing may be outstanding.
-void Xcd::wait(Wave& wave, const Code& code) {
+void Xcd::wait(WaveState& wave, const Code& code) {
   double until = wave.time;
   Doing why = Doing::issue;
   const auto await = [&](std::deque<double>& outstanding, std::size_t may_stay, Doing doing) {
@@ -246,12 +246,12 @@ void Xcd::wait(Wave& wave, const Code& code) {
 
 // Waves that wait for a step of wave `w` look again.
 void Xcd::wake_blocked(uint32_t w) {
-  const Wave& wave = waves_[w];
+  const WaveState& wave = waves_[w];
   Running& g = groups_[wave.group];
   std::vector<uint32_t> blocked;
   blocked.swap(g.blocked);
   for (const uint32_t b : blocked) {
-    Wave& other = waves_[b];
+    WaveState& other = waves_[b];
     const Access& a = g.like->accesses[g.like->waves[static_cast<std::size_t>(other.index)][other.next].access];
     if (a.writer != static_cast<uint32_t>(wave.index) || wave.next <= a.written_at) {
       g.blocked.push_back(b);
@@ -265,7 +265,7 @@ void Xcd::wake_blocked(uint32_t w) {
 }
 
 void Xcd::arrive(uint32_t w) {
-  Wave& wave = waves_[w];
+  WaveState& wave = waves_[w];
   Running& g = groups_[wave.group];
   wave.at_barrier = true;
   wave.waiting_since = wave.time;
@@ -279,7 +279,7 @@ bool Xcd::release_barrier(uint32_t group) {
   if (g.at_barrier == 0 || g.at_barrier != g.left) return false;
   const double go = g.barrier_since + chip_.barrier_cycles;
   for (const uint32_t w : g.waves) {
-    Wave& wave = waves_[w];
+    WaveState& wave = waves_[w];
     if (!wave.at_barrier) continue;
     wave.at_barrier = false;
     note(wave, Doing::barrier, wave.waiting_since, go);
@@ -292,7 +292,7 @@ bool Xcd::release_barrier(uint32_t group) {
 }
 
 void Xcd::end(uint32_t w) {
-  Wave& wave = waves_[w];
+  WaveState& wave = waves_[w];
   Running& g = groups_[wave.group];
   const double done = std::max({wave.time, wave.last_store, wave.vector.empty() ? 0 : wave.vector.back()});
   note(wave, Doing::store, wave.time, done);
@@ -306,7 +306,7 @@ void Xcd::end(uint32_t w) {
 }
 
 bool Xcd::step(uint32_t w) {
-  Wave* wave = &waves_[w];
+  WaveState* wave = &waves_[w];
   Running& g = groups_[wave->group];
   const std::vector<Step>& steps = g.like->waves[static_cast<std::size_t>(wave->index)];
   const Step& step = steps[wave->next];

@@ -15,7 +15,7 @@ template <class T> void write_values(const std::string& file, const std::vector<
       .write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
 }
 
-void check_refused(const std::string& arguments, const std::string& says) {
+void check_run_refused(const std::string& arguments, const std::string& says) {
   const CliResult result = kiln::test::kiln("run " + arguments);
   CAPTURE(arguments);
   CAPTURE(result.err);
@@ -85,16 +85,16 @@ TEST_CASE("run --object executes any code object on raw files; a buffer that is 
   const CliResult small = kiln::test::kiln(start + buffers + "--arg out:1024:" + folder + "/small.bin" + tail);
   CHECK(small.exit_code == 1);
   CHECK(nlohmann::json::parse(small.out)["findings"][0]["kind"] == "out_of_bounds");
-  check_refused(start.substr(4) + "--arg i32:1", "arguments, 1 were given");
-  check_refused(start.substr(4) + "--arg five", "none of the kinds");
-  check_refused(start.substr(4) + "--arg i32:five", "\"five\" is not a number");
+  check_run_refused(start.substr(4) + "--arg i32:1", "arguments, 1 were given");
+  check_run_refused(start.substr(4) + "--arg five", "none of the kinds");
+  check_run_refused(start.substr(4) + "--arg i32:five", "\"five\" is not a number");
 }
 
 TEST_CASE("run refuses what cannot be meant") {
-  check_refused("rmsnorm", "--arch");
-  check_refused("rmsnorm --arch gfx942 --rows -2", "-2 is no size");
-  check_refused("--arch gfx942", "neither a kernel nor --object");
-  check_refused("rmsnorm --object k.co --kernel k --grid 1 --block 64", "both 'rmsnorm' and --object");
-  check_refused("rmsnorm --arch gfx942 --grid 4", "belong to --object");
-  check_refused("--object k.co --kernel k --grid 0 --block 64", "--grid");
+  check_run_refused("rmsnorm", "--arch");
+  check_run_refused("rmsnorm --arch gfx942 --rows -2", "-2 is no size");
+  check_run_refused("--arch gfx942", "neither a kernel nor --object");
+  check_run_refused("rmsnorm --object k.co --kernel k --grid 1 --block 64", "both 'rmsnorm' and --object");
+  check_run_refused("rmsnorm --arch gfx942 --grid 4", "belong to --object");
+  check_run_refused("--object k.co --kernel k --grid 0 --block 64", "--grid");
 }

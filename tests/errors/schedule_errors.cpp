@@ -8,13 +8,13 @@ using namespace kiln;
 
 namespace {
 
-const Target gfx942 = target("gfx942");
+const Target mi300 = target("gfx942");
 
 KernelSpec softmax(std::int64_t cols) { return catalog_spec("softmax", {.cols = cols, .dtype = f16, .fp8 = e4m3fnuz}); }
 
 Schedule with(const KernelSpec& spec, const std::vector<std::string>& settings) {
-  const Plan plan = make_plan(spec, gfx942);
-  return with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942);
+  const Plan plan = make_plan(spec, mi300);
+  return with_overrides(choose_schedule(plan, mi300), settings, plan, mi300);
 }
 
 } // namespace
@@ -49,11 +49,11 @@ TEST_CASE("configs that cannot be") {
   // The last field of what plan and config disagree on.
   Schedule wrong = with(spec, {});
   std::get<RowwiseConfig>(wrong.config).cols = 4104;
-  const Plan plan = make_plan(spec, gfx942);
-  expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "cols is 4104, the plan has 4096", "leave cols");
+  const Plan plan = make_plan(spec, mi300);
+  expect_user_error([&] { emit_source(plan, wrong, mi300); }, "schedule of 'softmax'", "cols is 4104, the plan has 4096", "leave cols");
   const Expr x = input("x", f16, {dynamic("rows"), 4096});
   wrong = with(KernelSpec("copy").output("y", f16, x), {});
-  expect_user_error([&] { emit_source(plan, wrong, gfx942); }, "schedule of 'softmax'", "it is elementwise, the plan is rowwise",
+  expect_user_error([&] { emit_source(plan, wrong, mi300); }, "schedule of 'softmax'", "it is elementwise, the plan is rowwise",
                     "for this plan");
 }
 
@@ -79,12 +79,11 @@ TEST_CASE("an output in place of what a later pass reads again") {
 
 TEST_CASE("what no family computes") {
   const Dim rows = dynamic("rows"), cols = dynamic("cols");
-  expect_user_error(
-      [&] { make_plan(KernelSpec("bias").output("y", f16, input("x", f16, {rows, cols}) + input("b", f16, {cols})), gfx942); },
-      "kernel 'bias'", "known only at launch", "specialised for their columns");
+  expect_user_error([&] { make_plan(KernelSpec("bias").output("y", f16, input("x", f16, {rows, cols}) + input("b", f16, {cols})), mi300); },
+                    "kernel 'bias'", "known only at launch", "specialised for their columns");
   const Expr x = input("x", f16, {rows, 4096});
   KernelSpec groups("groups");
   groups.output("a", f32, group_max(x, 2)).output("b", f32, group_max(x, 512));
-  expect_user_error([&] { make_plan(groups, gfx942); }, "kernel 'groups'", "groups of 2 and of 512", "ratio is at most 64");
-  expect_user_error([&] { make_plan(KernelSpec("q").output("y", e4m3fn, x), gfx942); }, "output 'y'", "", "e4m3fnuz");
+  expect_user_error([&] { make_plan(groups, mi300); }, "kernel 'groups'", "groups of 2 and of 512", "ratio is at most 64");
+  expect_user_error([&] { make_plan(KernelSpec("q").output("y", e4m3fn, x), mi300); }, "output 'y'", "", "e4m3fnuz");
 }

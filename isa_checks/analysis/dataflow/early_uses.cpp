@@ -22,9 +22,9 @@ struct Step {
   std::optional<WaitCounts> wait;
 };
 
-class Finder {
+class EarlyUseFinder {
 public:
-  Finder(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), search_(program) {
+  EarlyUseFinder(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), search_(program) {
     for (const Instruction& instruction : program.instructions) steps_.push_back({order_of(instruction), wait_counts(instruction)});
   }
 
@@ -104,7 +104,7 @@ bool wide_store(const MemoryAccess& access, const Operands& operands) {
 
 } // namespace
 
-EarlyUses early_uses(const Program& program, const std::vector<RegisterUse>& uses) { return Finder(program, uses).run(); }
+EarlyUses early_uses(const Program& program, const std::vector<RegisterUse>& uses) { return EarlyUseFinder(program, uses).run(); }
 
 EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
                            const MemoryAnalysis& memory, int states) {

@@ -52,9 +52,10 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
   }
 }
 
-class Finder {
+class UninitialisedFinder {
 public:
-  Finder(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses, const KernelDescriptor& d)
+  UninitialisedFinder(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+                      const KernelDescriptor& d)
       : p_(program), operands_(operands), uses_(uses), entry_(undefined_at_entry(d)) {}
 
   std::vector<UninitialisedRead> run() {
@@ -160,7 +161,7 @@ private:
 std::vector<UninitialisedRead> uninitialised_reads(const Program& program, const std::vector<Operands>& operands,
                                                    const std::vector<RegisterUse>& uses, const KernelDescriptor& descriptor) {
   if (program.blocks.empty() || program.calls + program.indirect_branches > 0) return {};
-  return Finder(program, operands, uses, descriptor).run();
+  return UninitialisedFinder(program, operands, uses, descriptor).run();
 }
 
 } // namespace kiln::isa

@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Names come from the file's bytes: what is not UTF-8 is replaced, never thrown over.
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 class JsonReport : public ReportWriter {
 public:
@@ -32,7 +32,7 @@ public:
     for (const IsaReport& report : kernel.contracts) json["contracts"].push_back(Json::parse(to_json(report)));
     json["findings"] = Json::parse(to_json(kernel.findings));
     json["suppressed"] = kernel.suppressed;
-    out_ << separator_ << '\n' << dump(json);
+    out_ << separator_ << '\n' << json_text(json);
     separator_ = ",";
     for (const Finding& finding : kernel.findings) counts_.add(finding);
   }
@@ -46,7 +46,7 @@ public:
                        {"findings", totals.findings}, {"errors", counts_.errors},        {"warnings", counts_.warnings},
                        {"infos", counts_.infos},      {"suppressed", totals.suppressed}, {"undecodable", totals.undecodable},
                        {"skipped", totals.skipped}};
-    out_ << "\n],\"failures\":" << dump(errors_) << ",\n\"summary\":" << dump(summary) << "}\n";
+    out_ << "\n],\"failures\":" << json_text(errors_) << ",\n\"summary\":" << json_text(summary) << "}\n";
   }
 
 private:

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string sarif_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // A path as a URI reference (RFC 3986): relative ones stay relative, for the reader to resolve.
 std::string uri(const std::string& path) {
@@ -55,14 +55,14 @@ public:
   explicit SarifReport(std::ostream& out) : out_(out) {
     const Json tool = driver();
     for (std::size_t i = 0; i < tool["rules"].size(); ++i) rule_index_[tool["rules"][i]["id"].get<std::string>()] = i;
-    out_ << R"({"$schema":"https://json.schemastore.org/sarif-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":)" << dump(tool)
+    out_ << R"({"$schema":"https://json.schemastore.org/sarif-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":)" << sarif_text(tool)
          << "},\n\"results\":[";
   }
 
   void kernel(const ScannedKernel& kernel) override {
     std::map<std::string, int> ordinals; // of a rule in this kernel
     for (const Finding& finding : kernel.findings) {
-      out_ << separator_ << '\n' << dump(result(kernel, finding, ordinals[finding.rule]++));
+      out_ << separator_ << '\n' << sarif_text(result(kernel, finding, ordinals[finding.rule]++));
       separator_ = ",";
     }
   }
@@ -72,8 +72,8 @@ public:
   void end(const ScanTotals& totals) override {
     const Json invocation{{"executionSuccessful", notifications_.empty()}, {"toolExecutionNotifications", notifications_}};
     const Json properties{{"kernels", totals.kernels}, {"suppressed", totals.suppressed}, {"skipped", totals.skipped}};
-    out_ << "\n],\n\"invocations\":[" << dump(invocation) << "],\"columnKind\":\"utf16CodeUnits\",\"properties\":" << dump(properties)
-         << "}]}\n";
+    out_ << "\n],\n\"invocations\":[" << sarif_text(invocation)
+         << "],\"columnKind\":\"utf16CodeUnits\",\"properties\":" << sarif_text(properties) << "}]}\n";
   }
 
 private:

@@ -24,41 +24,41 @@ struct Collector {
 };
 
 void memory_ranges(Inst& inst, const LaneAccess& op) {
-  Collector reads{inst};
+  Collector collected{inst};
   const Fields& f = inst.fields;
   const int words = std::max(op.bytes / 4, 1);
   const bool exchange = op.atomic == Atomic::cmpswap;
   if (f.format == Format::flat) {
     const bool has_saddr = f.saddr != 0x7f && f.segment != 0;
     if (f.segment == 1) {
-      if (f.offen) reads.vector(inst.src[0].reg, 1);
-      if (has_saddr) reads.scalar(f.saddr, 1);
+      if (f.offen) collected.vector(inst.src[0].reg, 1);
+      if (has_saddr) collected.scalar(f.saddr, 1);
     } else {
-      reads.vector(inst.src[0].reg, has_saddr ? 1 : 2);
-      if (has_saddr) reads.scalar(f.saddr, 2);
+      collected.vector(inst.src[0].reg, has_saddr ? 1 : 2);
+      if (has_saddr) collected.scalar(f.saddr, 2);
     }
-    if (op.store || op.atomic != Atomic::none) reads.vector(inst.src[1].reg, exchange ? 2 * words : words);
+    if (op.store || op.atomic != Atomic::none) collected.vector(inst.src[1].reg, exchange ? 2 * words : words);
     const bool returns = op.atomic != Atomic::none ? f.sc0 : !op.store && !op.to_lds;
     if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(words)};
-    if (returns && op.half != 0) reads.vector(inst.dst.reg, 1);
+    if (returns && op.half != 0) collected.vector(inst.dst.reg, 1);
     return;
   }
   if (f.format == Format::mubuf) {
-    if (f.offen || f.idxen) reads.vector(inst.src[0].reg, f.offen && f.idxen ? 2 : 1);
-    reads.scalar(f.saddr, 4);
-    reads.scalar(f.soffset, 1);
+    if (f.offen || f.idxen) collected.vector(inst.src[0].reg, f.offen && f.idxen ? 2 : 1);
+    collected.scalar(f.saddr, 4);
+    collected.scalar(f.soffset, 1);
     const bool returns = op.atomic != Atomic::none ? f.sc0 : !op.store && !f.lds;
-    if (op.store || op.atomic != Atomic::none) reads.vector(inst.src[1].reg, exchange ? 2 * words : words);
+    if (op.store || op.atomic != Atomic::none) collected.vector(inst.src[1].reg, exchange ? 2 * words : words);
     if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(words)};
-    if (returns && op.half != 0) reads.vector(inst.dst.reg, 1);
+    if (returns && op.half != 0) collected.vector(inst.dst.reg, 1);
     return;
   }
   const std::string_view name = inst.op->name;
   const bool by_m0 = name.find("addtid") != name.npos || name == "ds_append" || name == "ds_consume"; // no address register
-  by_m0 ? reads.scalar(code::m0, 1) : reads.vector(inst.src[0].reg, 1);
+  by_m0 ? collected.scalar(code::m0, 1) : collected.vector(inst.src[0].reg, 1);
   const bool two = op.pair_stride != 0, permutes = name == "ds_bpermute_b32" || name == "ds_permute_b32";
-  if (op.store || (op.atomic != Atomic::none && !by_m0) || permutes) reads.vector(inst.src[1].reg, words);
-  if ((two && (op.store || op.atomic != Atomic::none)) || takes_two(op.atomic)) reads.vector(inst.src[2].reg, words);
+  if (op.store || (op.atomic != Atomic::none && !by_m0) || permutes) collected.vector(inst.src[1].reg, words);
+  if ((two && (op.store || op.atomic != Atomic::none)) || takes_two(op.atomic)) collected.vector(inst.src[2].reg, words);
   const bool returns = op.atomic != Atomic::none ? op.returns : !op.store && name != "ds_nop";
   if (returns) inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(two ? 2 * words : words)};
   inst.pure = permutes || name == "ds_swizzle_b32";
@@ -99,12 +99,12 @@ std::string scalar_name(RegisterSpan r) {
 
 void set_ranges(Inst& inst) {
   const Signature& s = inst.op->signature;
-  Collector reads{inst};
+  Collector collected{inst};
   if (inst.fields.format == Format::smem) {
     if (inst.op->memory != nullptr) inst.scalar_write = {inst.fields.dst, static_cast<std::uint8_t>(inst.op->memory->bytes / 4)};
     if (inst.op->name.starts_with("s_mem")) return;
-    reads.scalar(inst.fields.saddr, inst.op->name.starts_with("s_buffer") ? 4 : 2);
-    if (inst.fields.soe || !inst.fields.imm) reads.scalar(inst.fields.soffset, 1);
+    collected.scalar(inst.fields.saddr, inst.op->name.starts_with("s_buffer") ? 4 : 2);
+    if (inst.fields.soe || !inst.fields.imm) collected.scalar(inst.fields.soffset, 1);
     return;
   }
   if (inst.op->memory != nullptr) {
@@ -113,28 +113,29 @@ void set_ranges(Inst& inst) {
   }
   if (inst.fields.format == Format::mubuf) return; // buffer_inv, buffer_wbl2: their register fields mean nothing
   if (const MatrixLayout* shape = inst.op->matrix) {
-    for (int k = 0; k < 2; ++k) reads.vector(inst.src[static_cast<std::size_t>(k)].reg, matrix_source_registers(*shape, inst.fields, k));
+    for (int k = 0; k < 2; ++k)
+      collected.vector(inst.src[static_cast<std::size_t>(k)].reg, matrix_source_registers(*shape, inst.fields, k));
     for (const InstOperand& scale : {inst.src[3], inst.src[4]}) {
-      if (scale.kind == InstOperand::vector) reads.vector(scale.reg, 1);
-      if (scale.kind == InstOperand::scalar) reads.scalar(scale.reg, 1);
+      if (scale.kind == InstOperand::vector) collected.vector(scale.reg, 1);
+      if (scale.kind == InstOperand::scalar) collected.scalar(scale.reg, 1);
     }
-    if (inst.src[2].kind == InstOperand::vector) reads.vector(inst.src[2].reg, shape->sparse ? 1 : shape->result_registers());
-    if (shape->sparse) reads.vector(inst.dst.reg, shape->result_registers());
+    if (inst.src[2].kind == InstOperand::vector) collected.vector(inst.src[2].reg, shape->sparse ? 1 : shape->result_registers());
+    if (shape->sparse) collected.vector(inst.dst.reg, shape->result_registers());
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(shape->result_registers())};
   }
   for (std::size_t k = 0; k < s.source_count; ++k) {
     const InstOperand& o = inst.src[k];
     if (inst.fields.format == Format::sopk && k == 0 && inst.op->name == "s_movk_i32") continue;
-    if (o.kind == InstOperand::vector) reads.vector(o.reg, registers(o.type));
-    if (o.kind == InstOperand::scalar) reads.scalar(o.reg, registers(o.type));
+    if (o.kind == InstOperand::vector) collected.vector(o.reg, registers(o.type));
+    if (o.kind == InstOperand::scalar) collected.scalar(o.reg, registers(o.type));
   }
   if (inst.dst.kind == InstOperand::vector && inst.op->matrix == nullptr) {
     inst.vector_writes[0] = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};
-    if (keeps_destination(inst)) reads.vector(inst.dst.reg, 1);
+    if (keeps_destination(inst)) collected.vector(inst.dst.reg, 1);
   }
   const std::string_view name = inst.op->name;
   if (name.starts_with("v_permlane") || name == "v_swap_b32") {
-    reads.vector(inst.dst.reg, 1);
+    collected.vector(inst.dst.reg, 1);
     inst.vector_writes[1] = {inst.src[0].reg, 1};
   }
   inst.ignores_exec = name == "v_readlane_b32" || name == "v_writelane_b32" || inst.op->cls == InstClass::matrix;

@@ -24,7 +24,7 @@ bool inside(const KernelAnalysis& k, std::size_t instruction, std::size_t loop) 
   return false;
 }
 
-std::string place(const KernelAnalysis& k, std::size_t i) { return fmt::format("{:#x} {}", k.instruction(i).address, k.mnemonic(i)); }
+std::string mnemonic_at(const KernelAnalysis& k, std::size_t i) { return fmt::format("{:#x} {}", k.instruction(i).address, k.mnemonic(i)); }
 
 // All that a wait completes is loads into registers that were issued in its block and come in order.
 bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
@@ -120,11 +120,12 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
     }
     if (waits.empty()) continue;
     const std::size_t distance = waits[0] - loads[0] - 1;
-    sink.add({.message = fmt::format("{} for loads of the last {} instructions, the first for {}, issued {} before",
-                                     plural(waits.size(), "wait"), short_distance, place(k, loads[0]), plural(distance, "instruction")),
-              .evidence = {{"waits", number(waits.size()), "instructions"}, {"distance", number(distance), "instructions"}},
-              .instructions = waits,
-              .loop = loop});
+    sink.add(
+        {.message = fmt::format("{} for loads of the last {} instructions, the first for {}, issued {} before",
+                                plural(waits.size(), "wait"), short_distance, mnemonic_at(k, loads[0]), plural(distance, "instruction")),
+         .evidence = {{"waits", number(waits.size()), "instructions"}, {"distance", number(distance), "instructions"}},
+         .instructions = waits,
+         .loop = loop});
   }
 }
 
@@ -191,10 +192,11 @@ void wait006(const KernelAnalysis& k, FindingSink& sink) {
              p.instruction - i - 1 <= 1;
     });
     if (read == p.waits_for.end()) continue;
-    sink.add({.message = fmt::format("waits for {}, issued {} before", place(k, *read), plural(p.instruction - *read - 1, "instruction")),
-              .evidence = {{"distance", static_cast<double>(p.instruction - *read - 1), "instructions"}},
-              .instructions = {p.instruction, *read},
-              .cause = "lds"});
+    sink.add(
+        {.message = fmt::format("waits for {}, issued {} before", mnemonic_at(k, *read), plural(p.instruction - *read - 1, "instruction")),
+         .evidence = {{"distance", static_cast<double>(p.instruction - *read - 1), "instructions"}},
+         .instructions = {p.instruction, *read},
+         .cause = "lds"});
   }
 }
 

@@ -11,7 +11,7 @@
 namespace kiln::cli {
 namespace {
 
-struct Request {
+struct BenchRequest {
   KernelChoice kernel;
   std::int64_t rows = 1024, cache_mb = 256;
   std::string device;
@@ -21,7 +21,7 @@ struct Request {
 };
 
 // A machine without a GPU is no failure of a kernel: exit code 2, as for a command that cannot be meant.
-Device chosen_device(const Request& request) {
+Device chosen_device(const BenchRequest& request) {
   const std::string name = request.device.empty() ? process_environment().device : request.device;
   try {
     return Device::open(name);
@@ -59,7 +59,7 @@ void print_text(const Kernel& kernel, const Device& device, const BenchmarkResul
   fmt::print("; {:.3f} TFLOP/s\n", r.tflop_per_s);
 }
 
-int run(const Request& request) {
+int run(const BenchRequest& request) {
   const Device device = chosen_device(request);
   BenchmarkOptions options = request.options;
   options.cache_bytes = request.cache_mb << 20;
@@ -75,7 +75,7 @@ int run(const Request& request) {
 
 Command make_bench(CLI::App& root) {
   CLI::App* app = root.add_subcommand("bench", "Time a kernel on a GPU: GB/s, share of the peak, TFLOP/s");
-  const auto request = std::make_shared<Request>();
+  const auto request = std::make_shared<BenchRequest>();
   add_kernel_options(*app, request->kernel);
   app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();
   app->add_option("--device", request->device, "hip:ORDINAL (KILN_DEVICE, else hip:0)");

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Request {
+struct CacheRequest {
   std::string folder, key, file, other, group; // folder: KILN_CACHE_DIR when it is empty
   std::vector<std::string> sources;
   std::uint64_t max_mb = 0;
@@ -55,7 +55,7 @@ std::shared_ptr<const PublicKeys> signers() {
 
 std::string when(std::int64_t seconds) { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds))); }
 
-int list(const Request& request) {
+int list(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::look);
   Table table{.header = {"KEY", "KERNEL", "ARCH", "BYTES", "USED (UTC)"}, .rows = {}, .right = {false, false, false, true, false}};
   Json json = Json::array();
@@ -84,7 +84,7 @@ EntryInfo entry_named(const CacheFolder& cache, const std::string& key) {
   return entries.front();
 }
 
-int show(const Request& request) {
+int show(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::look);
   const EntryInfo entry = entry_named(cache, request.key);
   const CachedKernel kernel = cache.verify(entry);
@@ -99,7 +99,7 @@ int show(const Request& request) {
   return ok;
 }
 
-int verify(const Request& request) {
+int verify(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, request.quarantine ? Use::write : Use::look);
   const auto keys = request.is_signed ? signers() : nullptr;
   if (request.is_signed && !keys) throw UserError("kiln cache verify --signed", "no key is given", "set KILN_CACHE_PUBLIC_KEY");
@@ -124,7 +124,7 @@ int verify(const Request& request) {
   return corrupt + other == 0 ? ok : kernel_failed;
 }
 
-int prune(const Request& request) {
+int prune(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::write);
   std::uint64_t removed = cache.sweep(request.quarantine);
   removed += cache.prune(request.max_mb << 20);
@@ -138,7 +138,7 @@ int report(const TransferReport& transfer, const char* did) {
   return transfer.left_out.empty() ? ok : kernel_failed;
 }
 
-int export_to(const Request& request) {
+int export_to(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::look);
   if (request.file == "-") return report(export_folder(cache, std::cout), "exported");
   std::ofstream file(request.file, std::ios::binary);
@@ -149,7 +149,7 @@ int export_to(const Request& request) {
   return report(transfer, "exported");
 }
 
-int import_from(const Request& request) {
+int import_from(const CacheRequest& request) {
   std::ifstream file(request.file, std::ios::binary);
   if (!file && request.file != "-") throw UserError(request.file, "it cannot be read", "give a file that kiln cache export made");
   return report(
@@ -157,7 +157,7 @@ int import_from(const Request& request) {
       "imported");
 }
 
-int merge(const Request& request) {
+int merge(const CacheRequest& request) {
   const CacheFolder to = open_folder(request.folder, Use::write);
   const auto keys = signers();
   TransferReport sum;
@@ -170,11 +170,11 @@ int merge(const Request& request) {
   return report(sum, "taken");
 }
 
-int sign(const Request& request) {
+int sign(const CacheRequest& request) {
   return report(sign_folder(open_folder(request.folder, Use::write), SigningKey::read(request.file)), "signed");
 }
 
-int push(const Request& request) {
+int push(const CacheRequest& request) {
   const auto events = std::make_shared<EventLog>(log_to_stderr());
   RemoteOptions options = cache_options(process_environment()).remote;
   if (options.url.empty()) throw UserError("kiln cache push", "there is no remote", "set KILN_CACHE_URL");
@@ -185,7 +185,7 @@ int push(const Request& request) {
 }
 
 // For one user, or for all of a group: then new files are the group's by the setgid bit, whoever makes them.
-int init(const Request& request) {
+int init(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::write);
   if (!request.group.empty()) {
     const group* found = getgrnam(request.group.c_str());
@@ -200,7 +200,7 @@ int init(const Request& request) {
   return ok;
 }
 
-int stats(const Request& request) {
+int stats(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::look);
   std::map<std::string, std::size_t> archs, compilers, kernels;
   std::uint64_t bytes = 0, corrupt = 0;
@@ -236,7 +236,7 @@ int stats(const Request& request) {
   return ok;
 }
 
-int diff(const Request& request) {
+int diff(const CacheRequest& request) {
   const std::vector<KernelComparison> kernels =
       compare_folders(open_folder(request.folder, Use::look), open_folder(request.other, Use::look));
   int changed = 0;
@@ -271,9 +271,9 @@ int diff(const Request& request) {
 Command make_cache(CLI::App& root) {
   CLI::App* app = root.add_subcommand("cache", "Look into a kernel cache, and keep it in order");
   app->require_subcommand(1);
-  const auto request = std::make_shared<Request>();
-  const auto chosen = std::make_shared<int (*)(const Request&)>(nullptr);
-  const auto add = [&](const char* name, const char* doc, int (*run)(const Request&)) {
+  const auto request = std::make_shared<CacheRequest>();
+  const auto chosen = std::make_shared<int (*)(const CacheRequest&)>(nullptr);
+  const auto add = [&](const char* name, const char* doc, int (*run)(const CacheRequest&)) {
     CLI::App* sub = app->add_subcommand(name, doc);
     sub->callback([chosen, run] { *chosen = run; });
     return sub;

@@ -12,25 +12,25 @@
 namespace kiln::cli {
 namespace {
 
-struct Request {
+struct CompileRequest {
   KernelChoice kernel;
   std::vector<std::string> archs, emit{"facts"}, overrides;
   std::string folder;
   bool json = false, werror = false;
 };
 
-std::string file_of(const Request& request, const Production& production, const Emitted& emitted) {
+std::string file_of(const CompileRequest& request, const Production& production, const Emitted& emitted) {
   const std::string file = fmt::format("{}.{}.{}", production.kernel, production.arch, emitted.file_ending);
   return (std::filesystem::path(request.folder) / file).string();
 }
 
-void write_files(const Request& request, const std::vector<Production>& productions) {
+void write_files(const CompileRequest& request, const std::vector<Production>& productions) {
   make_folder(request.folder);
   for (const Production& production : productions)
     for (const Emitted& emitted : production.emitted) write_file(file_of(request, production, emitted), emitted.bytes);
 }
 
-void print_json(const Request& request, const std::vector<Production>& productions) {
+void print_json(const CompileRequest& request, const std::vector<Production>& productions) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   const std::vector<std::string> words = artifact_names();
   for (const Production& production : productions) {
@@ -50,7 +50,7 @@ void print_json(const Request& request, const std::vector<Production>& productio
   fmt::print("{}\n", list.dump(2));
 }
 
-void print_text(const Request& request, const std::vector<Production>& productions) {
+void print_text(const CompileRequest& request, const std::vector<Production>& productions) {
   const std::vector<std::string> words = artifact_names();
   const bool titled = productions.size() * request.emit.size() > 1;
   for (const Production& production : productions) {
@@ -66,7 +66,7 @@ void print_text(const Request& request, const std::vector<Production>& productio
   }
 }
 
-int run(const Request& request) {
+int run(const CompileRequest& request) {
   std::vector<Artifact> wanted;
   for (const std::string& word : request.emit) wanted.push_back(parse_artifact(word));
   if (request.folder.empty() && !request.json && std::ranges::find(wanted, Artifact::object) != wanted.end())
@@ -89,7 +89,7 @@ int run(const Request& request) {
 
 Command make_compile(CLI::App& root) {
   CLI::App* app = root.add_subcommand("compile", "Compile a kernel and show what came out, or any value on the way");
-  const auto request = std::make_shared<Request>();
+  const auto request = std::make_shared<CompileRequest>();
   add_kernel_options(*app, request->kernel);
   app->add_option("--arch", request->archs, "Architectures, comma separated")->delimiter(',')->required();
   app->add_option("--emit", request->emit, fmt::format("What to show, comma separated: {}", fmt::join(artifact_names(), ", ")))

@@ -19,7 +19,7 @@
 namespace kiln::cli {
 namespace {
 
-struct Request {
+struct EvalRequest {
   KernelChoice kernel;
   std::string arch{known_archs().front()};
   std::int64_t rows = 4;
@@ -65,7 +65,7 @@ void require_all_taken(const std::string& option, const Assignments& left, const
                   "kiln compile --emit plan shows the names of a kernel");
 }
 
-std::map<std::string, std::int64_t> sizes_of(const KernelSpec& spec, const Request& request) {
+std::map<std::string, std::int64_t> sizes_of(const KernelSpec& spec, const EvalRequest& request) {
   Assignments given = parse_assignments("--size", request.sizes);
   std::map<std::string, std::int64_t> sizes;
   for (const Dim& dim : spec.dynamic_dims()) {
@@ -106,7 +106,7 @@ Distribution distribution_of(const Expr& input) {
   return shape.empty() || shape.back() == Dim(1) ? Distribution::positive : Distribution::normal;
 }
 
-Inputs inputs_of(const KernelSpec& spec, const Request& request) {
+Inputs inputs_of(const KernelSpec& spec, const EvalRequest& request) {
   const std::map<std::string, std::int64_t> sizes = sizes_of(spec, request);
   Assignments files = parse_assignments("--input", request.inputs);
   Assignments numbers = parse_assignments("--scalar", request.scalars);
@@ -192,7 +192,7 @@ void print_text(const Outputs& outputs) {
   fmt::print("{}", to_text(table));
 }
 
-int run(const Request& request) {
+int run(const EvalRequest& request) {
   const KernelSpec spec = chosen_spec(request.kernel, target(request.arch));
   const Inputs inputs = inputs_of(spec, request);
   const Outputs outputs = evaluate(spec, inputs);
@@ -209,7 +209,7 @@ int run(const Request& request) {
 
 Command make_eval(CLI::App& root) {
   CLI::App* app = root.add_subcommand("eval", "Evaluate a kernel's spec on the CPU and show statistics of its outputs");
-  const auto request = std::make_shared<Request>();
+  const auto request = std::make_shared<EvalRequest>();
   add_kernel_options(*app, request->kernel);
   app->add_option("--arch", request->arch, "Architecture whose fp8 type catalogue entries use")->capture_default_str();
   app->add_option("--rows", request->rows, "Size of the dimension `rows`")->capture_default_str();

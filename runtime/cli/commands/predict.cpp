@@ -10,7 +10,7 @@
 namespace kiln::cli {
 namespace {
 
-struct Request {
+struct PredictRequest {
   PredictLaunch launch;
   std::string chip, cache = "cold", html;
   bool json = false, quick = false;
@@ -22,7 +22,7 @@ timing::CacheState cache_state(const std::string& name) {
   throw UserError("--cache " + name, "it is no state of the caches", "use cold, mall or l2");
 }
 
-int run(const Request& request) {
+int run(const PredictRequest& request) {
   if (request.chip.empty()) throw UserError("--chip", "none was given", "use one of " + timing::chip_names());
   const timing::Chip& chip = timing::chip(request.chip);
   const timing::CacheState cache = cache_state(request.cache);
@@ -39,7 +39,7 @@ int run(const Request& request) {
 Command make_predict(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("predict", "Predict how long a kernel takes on a chip, from its code object and a launch; needs no GPU");
-  const auto request = std::make_shared<Request>();
+  const auto request = std::make_shared<PredictRequest>();
   add_launch_options(*app, request->launch);
   app->add_option("--chip", request->chip, "Chip: " + timing::chip_names());
   app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")

@@ -19,7 +19,7 @@
 namespace kiln::cli {
 namespace {
 
-struct Request {
+struct RunRequest {
   KernelChoice kernel;
   std::string arch;
   std::int64_t rows = 4;
@@ -81,14 +81,14 @@ int exit_code(const exec::ExecResult& result, const std::vector<Comparison>& com
   return result.completed && result.defects.empty() && equal ? ok : kernel_failed;
 }
 
-exec::ExecOptions exec_options(const Request& request) {
+exec::ExecOptions exec_options(const RunRequest& request) {
   exec::ExecOptions options;
   options.seed = request.seed;
   options.threads = request.threads;
   return options;
 }
 
-int run_spec(const Request& request) {
+int run_spec(const RunRequest& request) {
   if (request.arch.empty()) throw UserError("--arch", "none was given", fmt::format("use one of {}", fmt::join(known_archs(), ", ")));
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");
   const Target chosen = target(request.arch);
@@ -121,7 +121,7 @@ int run_spec(const Request& request) {
   return exit_code(done.result, comparisons);
 }
 
-int run(const Request& request) {
+int run(const RunRequest& request) {
   const ObjectRun& object = request.object;
   if (object.object.empty()) {
     if (request.kernel.kernel.empty())
@@ -144,7 +144,7 @@ int run(const Request& request) {
 
 Command make_run(CLI::App& root) {
   CLI::App* app = root.add_subcommand("run", "Execute a kernel on the CPU and compare it with its spec; needs no GPU");
-  const auto request = std::make_shared<Request>();
+  const auto request = std::make_shared<RunRequest>();
   add_kernel_options(*app, request->kernel);
   app->remove_option(app->get_option("kernel")); // --object does without it, and has a --kernel of its own
   app->add_option("spec", request->kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
