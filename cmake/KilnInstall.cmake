@@ -2,8 +2,8 @@
 # (kiln::gen needs neither LLVM nor HIP).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+include(KilnPublicHeaders)
 
-set(folders gen isa_checks runtime)
 set(layers kiln_gen)
 foreach(layer kiln_isa kiln_runtime)
   if(TARGET ${layer})
@@ -25,20 +25,17 @@ foreach(layer ${layers})
   target_include_directories(${layer} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
 endforeach()
 
-install(TARGETS kiln_all ${layers} EXPORT kiln_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+kiln_public_headers()
+install(
+  TARGETS kiln_all ${layers}
+  EXPORT kiln_targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET kiln_headers DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
 foreach(program kiln kiln-worker isa_lint)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-install(
-  DIRECTORY ${folders} templates
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln
-  FILES_MATCHING
-  PATTERN "*.h"
-  PATTERN "*.def"
-  PATTERN cli EXCLUDE
-  PATTERN include EXCLUDE)
 install(FILES runtime/include/kiln/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)

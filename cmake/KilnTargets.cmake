@@ -15,7 +15,7 @@ endfunction()
 # kiln_unity(target [ALONE regex...]): compiles the sources of a folder together, at most `most` a translation unit, if KILN_UNITY is
 # on. Headers and templates are then read and instantiated once for all of them, which halves a build. ALONE: files whose text heats the
 # compiler rather than their headers, or whose local names are those of the files beside them. Generated sources are not joined.
-# The presets clang and gcc13 switch KILN_UNITY off, so that every file keeps including what it uses.
+# The preset clang switches KILN_UNITY off, so that every file keeps including what it uses.
 function(kiln_unity target)
   cmake_parse_arguments(PARSE_ARGV 1 unity "" "" ALONE)
   set(most 8)

@@ -10,6 +10,14 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed)
+# Public headers alone, and none that needs LLVM's.
+file(GLOB_RECURSE headers ${WORK}/installed/include/kiln/*.h)
+foreach(header IN LISTS headers)
+  file(STRINGS ${header} llvm REGEX "^#include <llvm")
+  if(llvm OR header MATCHES "/cli/|/instructions/")
+    message(FATAL_ERROR "${header} is installed, and it is internal: see cmake/KilnPublicHeaders.cmake")
+  endif()
+endforeach()
 file(RENAME ${WORK}/installed ${WORK}/moved) # nothing in the package may name the folder it was installed to
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" -DCMAKE_PREFIX_PATH=${WORK}/moved)
