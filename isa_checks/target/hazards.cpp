@@ -215,7 +215,8 @@ bool result_overwritten(const HazardTraits& first, const HazardTraits& second, s
            });
   };
   const auto all_reads = second.use.reads(), all_writes = second.use.writes();
-  return !since.empty() && std::all_of(all_reads.begin(), all_reads.end(), hidden) && std::all_of(all_writes.begin(), all_writes.end(), hidden);
+  return !since.empty() && std::all_of(all_reads.begin(), all_reads.end(), hidden) &&
+         std::all_of(all_writes.begin(), all_writes.end(), hidden);
 }
 
 int matrix_result_states(const MatrixShape& shape, const TargetFacts& target) {

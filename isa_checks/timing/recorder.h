@@ -46,7 +46,6 @@ private:
   const exec::Grid& grid_;
   std::unordered_map<std::uint32_t, std::size_t> index_; // by number of the workgroup
   std::vector<GroupState> groups_;
-  const exec::Wave* latest_wave_ = nullptr; // and its workgroup, for speed
   std::uint32_t latest_number_ = none;
   std::size_t latest_ = 0;
   std::vector<std::uint32_t> polled_;
