@@ -10,6 +10,9 @@ optional_packages=(g++-13 nginx-light slurmd slurmctld slurm-client munge python
 docs_packages=(doxygen)
 format_packages=(clang-format-LLVM)
 tidy_packages=(clang-tidy-LLVM)
+test_packages=(python3-numpy python3-setuptools)
+# What --with NAME adds for the tests: NAME_packages. Big ones, which nobody gets without asking.
+torch_packages=(python3-torch)
 
 # Runs as mmdebstrap's hook, with apt on the root $1 of suite $2: chooses the names that this suite has, and installs.
 # hipRTC and LLVM come into one process, so LLVM has to be the version that the suite's comgr is linked with.

@@ -211,8 +211,8 @@ std::vector<std::string> unknown_variables() {
     const std::string_view text(*entry);
     const std::string_view variable = text.substr(0, text.find('='));
     const bool is_known = std::ranges::any_of(known, [&](const VariableInfo& info) { return info.name == variable; });
-    const bool of_dev = variable.starts_with("KILN_DEV_"); // read by the script ./dev
-    if (variable.starts_with("KILN_") && !is_known && !of_dev) unknown.emplace_back(variable);
+    const bool of_others = variable.starts_with("KILN_DEV_") || variable == "KILN_C_LIBRARY"; // read by ./dev, and by Python's kiln
+    if (variable.starts_with("KILN_") && !is_known && !of_others) unknown.emplace_back(variable);
   }
   std::ranges::sort(unknown);
   return unknown;

@@ -36,6 +36,10 @@ HipStub* kiln_hip_stub() {
   return &stub;
 }
 
+// For tests in other languages than C++.
+std::size_t kiln_hip_stub_launches() { return kiln_hip_stub()->launches.size(); }
+void* kiln_hip_stub_stream() { return kiln_hip_stub()->launches.empty() ? nullptr : kiln_hip_stub()->launches.back().stream; }
+
 int hipRuntimeGetVersion(int* version) {
   *version = kiln_hip_stub()->version;
   return enter("hipRuntimeGetVersion");

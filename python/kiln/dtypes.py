@@ -1,0 +1,57 @@
+"""Kiln's element types by name, and those of NumPy, torch and DLPack that are the same."""
+
+from . import _library
+from ctypes import byref, c_size_t
+
+# Kiln's name: NumPy's name (also torch's and ml_dtypes'), and DLPack's code and bits.
+_TYPES = {
+    "f32": ("float32", 2, 32),
+    "f16": ("float16", 2, 16),
+    "bf16": ("bfloat16", 4, 16),
+    "e4m3fn": ("float8_e4m3fn", 10, 8),
+    "e4m3fnuz": ("float8_e4m3fnuz", 11, 8),
+    "e5m2": ("float8_e5m2", 12, 8),
+    "e5m2fnuz": ("float8_e5m2fnuz", 13, 8),
+    "i32": ("int32", 0, 32),
+    "i8": ("int8", 0, 8),
+    "u8": ("uint8", 1, 8),
+    "bool": ("bool", 6, 8),
+}
+_BY_FOREIGN = {foreign: name for name, (foreign, _, _) in _TYPES.items()}
+_BY_DLPACK = {(code, bits): name for name, (_, code, bits) in _TYPES.items()}
+IN_NUMPY = frozenset(("f32", "f16", "i32", "i8", "u8", "bool"))
+
+
+def type_name(dtype):
+    """Kiln's name of a type: of "f16", numpy.float16, numpy.dtype("float16") or torch.float16. "fp8" stays as it is."""
+    if isinstance(dtype, str) and (dtype in _TYPES or dtype == "fp8"):
+        return dtype
+    if dtype is float or dtype is bool:
+        return "f32" if dtype is float else "bool"
+    foreign = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    found = _BY_FOREIGN.get(foreign.removeprefix("torch."))
+    if found is None:
+        raise TypeError(f"{dtype!r} is no type of Kiln's; those are {', '.join(_TYPES)}")
+    return found
+
+
+def foreign_name(dtype):
+    """NumPy's and torch's name of a type of Kiln's: float16 of f16."""
+    return _TYPES[dtype][0]
+
+
+def dlpack_code(dtype):
+    return _TYPES[dtype][1:]
+
+
+def of_dlpack(code, bits, lanes):
+    found = _BY_DLPACK.get((code, bits)) if lanes == 1 else None
+    if found is None:
+        raise TypeError(f"DLPack's type (code {code}, {bits} bits, {lanes} lanes) is no type of Kiln's; those are {', '.join(_TYPES)}")
+    return found
+
+
+def size_bytes(dtype):
+    size = c_size_t()
+    _library.call("kiln_type_bytes", dtype.encode(), byref(size))
+    return size.value

@@ -1,0 +1,65 @@
+"""The functions of specs, for functions under kiln.kernel. exp, silu, select and the other pointwise ones come from the library."""
+
+from . import trace
+from .trace import call, cast, columns, ungroup
+
+def _pointwise(name, operands):
+    def function(*values):
+        return call(name, *values)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The pointwise function {name} of specs, with {operands} operand{'s' if operands != 1 else ''}."
+    return function
+
+
+def _row(name):
+    def function(value):
+        return trace.row(name, value)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{name} of the last axis, which stays with size 1."
+    return function
+
+
+def _group(name):
+    def function(value, group):
+        return trace.group(name, value, group)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{name} of each `group` consecutive columns."
+    return function
+
+
+POINTWISE = {name: _pointwise(name, entry["operands"]) for name, entry in trace.OPERATIONS.items()}
+ROWS = {f"row_{name}": _row(f"row_{name}") for name in trace.REDUCTIONS}
+GROUPS = {f"group_{name}": _group(f"group_{name}") for name in trace.REDUCTIONS}
+where = POINTWISE["select"]
+
+
+def matmul_nt(a, b):
+    """The product a x b^T of [m, k] and [n, k], m up to 64. Both are arguments of the function."""
+    return trace.product("matmul_nt", [a, b])
+
+
+def matmul_nt_scaled(a, b, a_scale, b_scale):
+    """The product of fp8 or i8 with f32 scales: one for 1 x 128 of a, and one for 128 x 128 of b."""
+    return trace.product("matmul_nt_scaled", [a, b, a_scale, b_scale])
+
+
+def matmul_nt_w4(a, b, scale, zero, group):
+    """The product with 4-bit weights: u8 [n, k / 2], a scale and a zero point for each `group` of k."""
+    return trace.product("matmul_nt_w4", [a, b, scale, zero], [group])
+
+
+FUNCTIONS = {
+    **POINTWISE,
+    **ROWS,
+    **GROUPS,
+    "cast": cast,
+    "columns": columns,
+    "ungroup": ungroup,
+    "where": where,
+    "matmul_nt": matmul_nt,
+    "matmul_nt_scaled": matmul_nt_scaled,
+    "matmul_nt_w4": matmul_nt_w4,
+}
