@@ -102,10 +102,14 @@ class Settings(KernelTest):
                 jit.compile(TEXT)
                 os.write(write, b"compiled")
             except kiln.UserError as error:
-                os.write(write, str(error).encode()[:400])
+                x = numbers(1, 256)
+                right = np.array_equal(total(x, x), 2 * x.astype(np.float32))  # by a Jit that the child makes
+                os.write(write, f"{error} The child's own: {right}".encode()[:800])
             os._exit(0)
         os.waitpid(child, 0)
-        self.assertIn("fork", os.read(read, 400).decode())
+        said = os.read(read, 800).decode()
+        self.assertIn("fork", said)
+        self.assertIn("The child's own: True", said)
         os.close(read)
         os.close(write)
 
