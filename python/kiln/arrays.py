@@ -94,8 +94,9 @@ def is_array(value):
     return isinstance(value, (np.ndarray, Array)) or hasattr(value, "__dlpack__") or hasattr(value, "_kiln_view")
 
 
-def view(value, name="argument"):
-    """What an array is. Raises TypeError for what is none."""
+def view(value, name="argument", stream=None):
+    """What an array is. Raises TypeError for what is none. `stream`: where an array on a GPU will be used; None: torch's current stream
+    for torch's, the default stream for others."""
     if hasattr(value, "_kiln_view"):
         return value._kiln_view()
     if isinstance(value, Array):
@@ -105,20 +106,21 @@ def view(value, name="argument"):
         return View(value, value.ctypes.data, dtypes.type_name(value.dtype), value.shape, _strides(value), "host")
     if not hasattr(value, "__dlpack__"):
         raise TypeError(f"{name}: {type(value).__name__} is no array; give one of NumPy, torch or kiln, or one with __dlpack__")
-    return _of_dlpack(value)
+    return _of_dlpack(value, stream)
 
 
 def _strides(value):
     return tuple(step // value.itemsize for step in value.strides)
 
 
-def _of_dlpack(value):
+def _of_dlpack(value, stream):
     dtype, lent = None, value
     if is_torch(value):
         dtype = dtypes.type_name(value.dtype)
         if dtype.startswith("e"):  # DLPack of many versions of torch has no fp8
             lent = value.view(sys.modules["torch"].uint8)
-    found = dlpack.borrow(lent, _dlpack_stream(value))
+    # For ROCm DLPack has 0 as the default stream, and a hipStream_t as a number above 2.
+    found = dlpack.borrow(lent, stream or current_stream(value) or 0)
     kind, ordinal = found.device
     if kind not in (dlpack.CPU, dlpack.ROCM):
         raise TypeError(f"an array on DLPack's device type {kind} is neither in host memory nor on an AMD GPU")
@@ -131,11 +133,6 @@ def current_stream(value):
     if not is_torch(value) or not value.is_cuda:
         return None
     return sys.modules["torch"].cuda.current_stream(value.device).cuda_stream or None
-
-
-def _dlpack_stream(value):
-    # For ROCm DLPack has 0 as the default stream, and hipStream_t as a number above 2.
-    return current_stream(value) or 0 if is_torch(value) else 0
 
 
 def like(first, shape, dtype):

@@ -3,10 +3,11 @@
 import functools
 import inspect
 import math
+import numbers
 
 from . import arrays, trace
 from .errors import UserError
-from .jit import default_jit
+from .jit import check_spec, default_jit
 
 
 def kernel(function=None, *, device=None, jit=None):
@@ -32,6 +33,7 @@ class TracedKernel:
     def __init__(self, function, device, jit):
         functools.update_wrapper(self, function)
         self._function, self._device, self._jit = function, device, jit
+        self.name = _kernel_name(function)
         self._signature = inspect.signature(function)
         self._fixed, self._kernels = {}, {}
         for parameter in self._signature.parameters.values():
@@ -83,7 +85,17 @@ class TracedKernel:
         if unused:
             raise UserError(f"{self.__name__}: its result does not depend on {', '.join(unused)}; leave that out, or make it keyword-only")
         declarations = asked.declarations(inputs, has_product)
-        return trace.spec_text(self.__name__.strip("_"), declarations, outputs, asked.jit_fp8), form
+        return trace.spec_text(self.name, declarations, outputs, asked.jit_fp8), form
+
+
+def _kernel_name(function):
+    """The function's own, or that with _kernel where it is a word of specs, of C++ or of emitted kernels: add, softplus, double."""
+    name = function.__name__.strip("_")
+    try:
+        check_spec(f"kernel {name} input x: f32[8] output y: f32[8] = x")
+        return name
+    except UserError:
+        return f"{name}_kernel"
 
 
 def _scaled(product):
@@ -119,7 +131,7 @@ class _Asked:
             self.given[parameter.name] = value
             if arrays.is_array(value):
                 self.views[parameter.name] = arrays.view(value, parameter.name)
-            elif not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+            elif not hasattr(value, "__float__"):
                 raise TypeError(f"{self.name}, argument {parameter.name}: {type(value).__name__} is neither an array nor a number")
         if not self.views:
             raise TypeError(f"{self.name}: no argument is an array")
@@ -137,7 +149,7 @@ class _Asked:
     def _kind_of(self, name):
         view = self.views.get(name)
         if view is None:
-            return ("i32" if isinstance(self.given[name], int) else "f32",)
+            return ("i32" if isinstance(self.given[name], numbers.Integral) else "f32",)
         shape = ("rows",) + view.shape[1:] if self._has_rows(view) else view.shape
         return (view.dtype, shape, self._is_strided(view))
 
@@ -186,7 +198,7 @@ class _Asked:
 
 
 def _device_of(views):
-    """Where the first array on a device lies, as a name or a Device; None when all are in host memory."""
+    """The device of the first array on one, as a name or a Device; None when all are in host memory."""
     for view in views.values():
         if view.place == "gpu":
             return f"hip:{view.ordinal}"

@@ -12,6 +12,7 @@ class Device:
         self._handle = None
         self._handle = _library.make("kiln_device_open", None if name is None else name.encode())
         self.name = name
+        self.launched = {}  # kernels by key: their code has to be there until their launches are over
         self.arch = _library.get("kiln_device_arch", self._handle)
         self.fp8 = _library.get("kiln_device_fp8", self._handle)  # its native e4m3
         self.is_emulated = bool(_library.get("kiln_device_is_emulated", self._handle))

@@ -71,7 +71,7 @@ def _end_loan(address):
     _lent.pop(address, None)
 
 
-# Of a capsule that nobody took over. Its argument is no py_object: the capsule has no references any more.
+# Ends the loan of a capsule that nobody took over. Its argument is no py_object: the capsule has no references any more.
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def _end_capsule(capsule):
     if _is_valid(capsule, _NAME):

@@ -47,7 +47,7 @@ class Jit:
         return Pending(_library.make("kiln_jit_compile_async", self._handle, *_compile_arguments(spec, fields)), self)
 
     def stats(self):
-        """Where kernels came from, as a dict of counts."""
+        """Counts of where kernels came from, by name."""
         return json.loads(_library.text("kiln_jit_stats", self._handle))
 
     def __del__(self):
@@ -98,7 +98,7 @@ class Declared:
 
 
 def _declarations(spec):
-    """Of a canonical text, which has each on a line of its own."""
+    """The tensors of a canonical text, which has each on a line of its own."""
     found = [Declared(*match) for match in re.findall(r"^(input) (\w+): (\w+)\[(.*?)\]", spec, re.M)]
     for name, dtype, shape, rest in re.findall(r"^output (\w+): (\w+)\[(.*?)\] = (.*)$", spec, re.M):
         in_place = re.search(r" in_place_of (\w+)", rest)
@@ -156,8 +156,7 @@ class Bound:
 
     def __init__(self, kernel, arguments):
         self._handle = None
-        if kernel.device is None:
-            raise UserError(f"kernel {kernel.name}: it was compiled with no device; make the Jit with one to launch")
+        _require_device(kernel)
         self.kernel, self._keep = kernel, []
         given = (_library.Argument * len(arguments))()
         types = {}
@@ -191,11 +190,17 @@ class Bound:
 
     def launch(self, stream=None):
         """On a hipStream_t as a number; None: the device's default stream."""
+        self.kernel.device.launched[self.kernel.key] = self.kernel
         _library.call("kiln_bound_launch", self._handle, stream)
 
     def __del__(self):
         if self._handle is not None:
             _library.get("kiln_bound_free", self._handle)
+
+
+def _require_device(kernel):
+    if kernel.device is None:
+        raise UserError(f"kernel {kernel.name}: it was compiled with no device; make the Jit with one to launch")
 
 
 def _check_place(kernel, name, view):
@@ -229,23 +234,21 @@ class _Run:
     """One call of a kernel: which arrays are copied to the device, which are made, and what comes back."""
 
     def __init__(self, kernel, arguments, stream):
+        _require_device(kernel)
         self.kernel, self.given, self.first, self.back = kernel, {}, None, []
-        self.made = {}
+        self.made, self.stream = {}, stream
         for name, value in arguments.items():
             is_array = arrays.is_array(value)
             if is_array and self.first is None:
-                self.first, stream = value, stream or arrays.current_stream(value)
+                self.first, self.stream = value, stream or arrays.current_stream(value)
             self.given[name] = self._on_device(name, value) if is_array else value
-        self.stream = stream
         self._make_outputs(arguments)
-        Bound(kernel, self.given).launch(stream)
+        Bound(kernel, self.given).launch(self.stream)
 
     def _on_device(self, name, value):
-        given = arrays.view(value, name)
+        given = arrays.view(value, name, self.stream)
         if given.place != "host":
-            return value
-        if self.kernel.device is None:
-            raise UserError(f"kernel {self.kernel.name}: it was compiled with no device; make the Jit with one to launch")
+            return given
         copy = self.kernel.device.upload(value, name)
         declared = self.kernel.tensors.get(name)
         in_place = [t.name for t in self.kernel.tensors.values() if t.in_place_of == name]

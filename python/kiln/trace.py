@@ -1,6 +1,6 @@
 """Expr: what an array is while a decorated function runs. Operators and functions note what is to be computed.
 
-Shapes and types follow docs/guide.md. Where one cannot be right, Kiln says so when it reads the text, in its own words.
+Shapes and types follow docs/guide.md. If one cannot be right, Kiln says so when it reads the text, in its own words.
 """
 
 import json

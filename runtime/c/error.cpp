@@ -8,7 +8,7 @@
 namespace kiln::c {
 namespace {
 
-// Of this thread's latest failed call.
+// What this thread's latest failed call said.
 std::string& error_text() {
   thread_local std::string text;
   return text;

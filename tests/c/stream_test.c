@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of tests/launch/stub.
+// Functions of tests/launch/stub.
 size_t kiln_hip_stub_launches(void);
 void* kiln_hip_stub_stream(void);
 

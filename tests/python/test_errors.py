@@ -136,6 +136,8 @@ class Functions(KernelTest):
         for function, words in ((branches, "kiln.select"), (foreign, "numpy.cbrt is no function of specs"), (sum_of_rows, "reduces the last axis")):
             with self.raises(TypeError, words):
                 function(x)
+        with self.raises(ValueError, "input 'cos': the name is a word of the spec text"):
+            kiln.kernel(lambda cos: cos + 1, device=DEVICE)(x)
         with self.raises(ValueError, "unused: its result does not depend on y"):
             unused(x, x)
         with self.raises(TypeError, "silu takes 1 operands, and 2 are given"):
@@ -157,6 +159,14 @@ class Functions(KernelTest):
             text = attempt.spec(numbers(2, 64), name=name)
             self.assertIn(f"{name}(", text)
             kiln.check_spec(text)
+
+    def test_a_name_that_specs_have_themselves(self):
+        @kiln.kernel(device=DEVICE)
+        def add(x, y):
+            return x + y
+
+        self.assertTrue(add.spec(numbers(2, 64), numbers(2, 64)).startswith("kernel add_kernel\n"))
+        self.assertEqual(total.name, "total")
 
     def test_deep_functions_and_constants(self):
         @kiln.kernel(device=DEVICE)

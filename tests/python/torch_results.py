@@ -49,8 +49,8 @@ def linear(x, weight, bias):
 
 
 @kiln.kernel(device=DEVICE)
-def rope(even, odd, cos, sin):
-    return (even * cos - odd * sin).astype(even.dtype), (even * sin + odd * cos).astype(even.dtype)
+def rope(first, second, c, s):
+    return (first * c - second * s).astype(first.dtype), (first * s + second * c).astype(first.dtype)
 
 
 class Torch(KernelTest):

@@ -104,7 +104,7 @@ kiln_status kiln_jit_create(const kiln_device* device, const kiln_jit_options* o
 kiln_status kiln_jit_create_for(const char* arch, const kiln_jit_options* options, kiln_jit** jit);
 void kiln_jit_free(kiln_jit* jit); // waits for the compiles that run
 const char* kiln_jit_arch(const kiln_jit* jit);
-// Where kernels came from: {"requests": 3, "memory_hits": 1, ..., "events": {}}
+// Counts of where kernels came from: {"requests": 3, "memory_hits": 1, ..., "events": {}}
 kiln_status kiln_jit_stats(const kiln_jit* jit, char** json);
 
 typedef struct kiln_kernel kiln_kernel;
@@ -119,7 +119,7 @@ void kiln_pending_free(kiln_pending* pending); // the compile goes on, for the j
 
 // ---- Kernels
 
-void kiln_kernel_free(kiln_kernel* kernel);
+void kiln_kernel_free(kiln_kernel* kernel); // not before its launches on a GPU are over
 const char* kiln_kernel_name(const kiln_kernel* kernel);
 const char* kiln_kernel_arch(const kiln_kernel* kernel);
 const char* kiln_kernel_key(const kiln_kernel* kernel);    // 64 digits
