@@ -140,6 +140,7 @@ Environment parse_environment(const VariableLookup& lookup) {
   const std::string temporary = value_of(lookup, "TMPDIR");
   if (environment.dump_dir.empty() && temporary.starts_with('/')) environment.dump_dir = private_folder(temporary);
   environment.save_temps = parse_switch("KILN_SAVE_TEMPS", value_of(lookup, "KILN_SAVE_TEMPS"));
+  environment.line_tables = parse_switch("KILN_LINE_TABLES", value_of(lookup, "KILN_LINE_TABLES"));
   parse_run_time(environment, lookup);
   return environment;
 }
@@ -183,6 +184,8 @@ std::vector<VariableInfo> describe(const Environment& environment) {
        "where the source of a kernel that did not compile is left"},
       {"KILN_SAVE_TEMPS", "0 | 1", "0", environment.save_temps ? "1" : "0",
        "1: leave source, options and code object of every compile in KILN_DUMP_DIR"},
+      {"KILN_LINE_TABLES", "0 | 1", "0", environment.line_tables ? "1" : "0",
+       "1: code objects say which line of the source an instruction is of"},
       {"KILN_CACHE_DIR", "folder", "kiln/kernels in XDG_CACHE_HOME or ~/.cache", environment.cache_dir.string(), "the kernel cache"},
       {"KILN_CACHE_LAYERS", "folder:folder:...", "none", joined(environment.cache_layers),
        "caches that are only read, as kiln aot makes them"},
@@ -195,7 +198,8 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_CACHE_URL_INSECURE", "0 | 1", "0", environment.cache_url_insecure ? "1" : "0", "1: take a remote over http:// too"},
       {"KILN_CACHE_URL_WRITE", "0 | 1", "0", environment.cache_url_write ? "1" : "0", "1: upload what was compiled"},
       {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what to do on a cache miss"},
-      {"KILN_JIT_MANIFEST", "file", "none", environment.manifest.string(), "where the policy record writes what was missing"},
+      {"KILN_JIT_MANIFEST", "file", "none", environment.manifest.string(),
+       "where the policies record and cache_only write what was missing"},
       {"KILN_WORKER", "file", "kiln-worker beside the program, where Kiln was installed, or in PATH",
        environment.worker.empty() ? "searched for" : environment.worker.string(), "the program that compiles"},
       {"KILN_JOBS", "number", "one a processor", std::to_string(environment.jobs), "worker processes at once"},

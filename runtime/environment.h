@@ -21,6 +21,7 @@ struct Environment {
   std::string comgr_path;                       // KILN_COMGR_PATH; empty: searched for
   std::filesystem::path dump_dir;               // KILN_DUMP_DIR; see dump_folder
   bool save_temps = false;                      // KILN_SAVE_TEMPS
+  bool line_tables = false;                     // KILN_LINE_TABLES: -gline-tables-only. A part of cache keys
 
   // What of other programs' variables changes the code that comes out, or which library is found: parts of cache keys.
   std::vector<std::string> compiler_variables; // sorted "NAME=value" of may_change_code
@@ -36,7 +37,7 @@ struct Environment {
   bool cache_url_insecure = false;                 // KILN_CACHE_URL_INSECURE
   bool cache_url_write = false;                    // KILN_CACHE_URL_WRITE
   std::string policy = "jit";                      // KILN_JIT_POLICY: jit, cache_only, record
-  std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policy record
+  std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policies record and cache_only
   std::filesystem::path worker;                    // KILN_WORKER; empty: searched for
   int jobs = 0;                                    // KILN_JOBS; 0: one for each processor
   std::string hip_path;                            // KILN_HIP_PATH; empty: searched for

@@ -84,7 +84,8 @@ def bar(parts, top, scale, unit):
     svg, at = [], float(LEFT)
     for length, colour, title in parts:
         wide = length * scale
-        svg.append(f'<rect x="{at:.1f}" y="{top}" width="{wide:.1f}" height="{BAR}" fill="{colour}" stroke="white"><title>{title}: {length} {unit}</title></rect>')
+        box = f'<rect x="{at:.1f}" y="{top}" width="{wide:.1f}" height="{BAR}" fill="{colour}" stroke="white">'
+        svg.append(f"{box}<title>{title}: {length} {unit}</title></rect>")
         at += wide
     svg.append(f'<text x="{at + 6:.1f}" y="{top + 18}">{sum(part[0] for part in parts)}</text>')
     return svg
@@ -102,14 +103,18 @@ svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="300" fo
 svg.append('<rect width="100%" height="100%" fill="white"/>')
 svg.append(f'<text x="10" y="22" font-size="15">Residual add, RMS norm, fp8: 4 rows of {options.cols} on {jit.arch}</text>')
 svg.append('<text x="10" y="50">Bytes read and written at least</text>')
-svg += ['<text x="10" y="78">three kernels</text>', *bar([(row[1], colour, row[0]) for row, colour in zip(apart, COLOURS)], 60, by_bytes, "bytes")]
+parts = [(row[1], colour, row[0]) for row, colour in zip(apart, COLOURS)]
+svg += ['<text x="10" y="78">three kernels</text>', *bar(parts, 60, by_bytes, "bytes")]
 svg += ['<text x="10" y="110">one kernel</text>', *bar([(together[1], COLOURS[4], together[0])], 92, by_bytes, "bytes")]
 svg.append('<text x="10" y="150">Instructions in the code, by class (a count, no time)</text>')
-svg += ['<text x="10" y="178">three kernels</text>', *bar([part for row in apart for part in by_class(row[2], row[0])], 160, by_count, "instructions")]
-svg += ['<text x="10" y="210">one kernel</text>', *bar(by_class(together[2], together[0]), 192, by_count, "instructions")]
+parts = [part for row in apart for part in by_class(row[2], row[0])]
+svg += ['<text x="10" y="178">three kernels</text>', *bar(parts, 160, by_count, "instructions")]
+parts = by_class(together[2], together[0])
+svg += ['<text x="10" y="210">one kernel</text>', *bar(parts, 192, by_count, "instructions")]
 for i, (name, colour) in enumerate(zip(CLASSES, COLOURS)):
     left = 10 + 98 * i
-    svg.append(f'<rect x="{left}" y="250" width="12" height="12" fill="{colour}" stroke="gray"/><text x="{left + 17}" y="261">{name}</text>')
+    svg.append(f'<rect x="{left}" y="250" width="12" height="12" fill="{colour}" stroke="gray"/>')
+    svg.append(f'<text x="{left + 17}" y="261">{name}</text>')
 svg.append("</svg>")
 with open(options.output, "w", encoding="utf-8") as file:
     file.write("\n".join(svg) + "\n")

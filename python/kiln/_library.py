@@ -100,7 +100,8 @@ def _load():
         except OSError as error:
             tried.append(str(error))
     raise MachineError(
-        f"libkiln_c.so.{MAJOR}: it could not be loaded ({'; '.join(tried)}); install Kiln (cmake --install), or set KILN_C_LIBRARY to the file"
+        f"libkiln_c.so.{MAJOR}: it could not be loaded ({'; '.join(tried)}); "
+        "install Kiln (cmake --install), or set KILN_C_LIBRARY to the file"
     )
 
 

@@ -4,6 +4,7 @@ import functools
 import inspect
 import math
 import numbers
+import re
 
 from . import arrays, trace
 from .errors import UserError
@@ -74,8 +75,8 @@ class TracedKernel:
             outputs, form = _outputs(self, returned)
             order = trace.nodes(list(outputs.values()))
             products = [node for node in order if node.op in trace.PRODUCTS]
-            operands = frozenset(leaf.text for node in products for leaf in node.operands[1:] if leaf.op == "input" and leaf.text not in _scaled(node))
             has_product = bool(products)
+            operands = frozenset(name for node in products for name in _compiled_in(node))
             if operands == fixed:
                 break
             fixed = operands
@@ -90,7 +91,7 @@ class TracedKernel:
 
 def _kernel_name(function):
     """The function's own, or that with _kernel where it is a word of specs, of C++ or of emitted kernels: add, softplus, double."""
-    name = function.__name__.strip("_")
+    name = re.sub(r"\W", "", function.__name__).strip("_")  # also of "<lambda>"
     try:
         check_spec(f"kernel {name} input x: f32[8] output y: f32[8] = x")
         return name
@@ -98,9 +99,10 @@ def _kernel_name(function):
         return f"{name}_kernel"
 
 
-def _scaled(product):
-    """The scale of a in a scaled product has a's rows."""
-    return {product.operands[2].text} if product.op == "matmul_nt_scaled" else ()
+def _compiled_in(product):
+    """The inputs whose first size is no run-time size: all operands but a, and the scale of a, which has a's rows."""
+    of_rows = (0, 2) if product.op == "matmul_nt_scaled" else (0,)
+    return [operand.text for i, operand in enumerate(product.operands) if i not in of_rows and operand.op == "input"]
 
 
 def _outputs(traced, returned):

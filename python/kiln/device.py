@@ -63,7 +63,8 @@ class DeviceArray:
         """Copies an array in host memory, of the same type and shape, to here."""
         given = values if isinstance(values, arrays.View) else arrays.view(values)
         if (given.dtype, given.shape, given.place) != (self.dtype, self.shape, "host"):
-            raise TypeError(f"an array {given.dtype}{list(given.shape)} in {given.place} memory cannot be copied to {self.dtype}{list(self.shape)}")
+            what = f"{given.dtype}{list(given.shape)} in {given.place} memory"
+            raise TypeError(f"an array {what} cannot be copied to {self.dtype}{list(self.shape)}")
         address, count, keep = arrays.contiguous_bytes(given, dtypes.size_bytes(self.dtype))
         _library.call("kiln_device_write", self.device._handle, self._address, address, count, stream)
         del keep

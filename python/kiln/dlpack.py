@@ -82,10 +82,11 @@ def lend(owner, address, dtype, shape, device):
     """A capsule of contiguous elements, for from_dlpack of another library. `owner` lives until that is done with it."""
     code, bits = dtypes.dlpack_code(dtype)
     sizes = (c_int64 * len(shape))(*shape)
-    managed = _Managed(
-        tensor=_Tensor(data=address, device_type=device[0], device_id=device[1], rank=len(shape), code=code, bits=bits, lanes=1, shape=sizes),
-        deleter=_end_loan,
+    kind, ordinal = device
+    tensor = _Tensor(
+        data=address, device_type=kind, device_id=ordinal, rank=len(shape), code=code, bits=bits, lanes=1, shape=sizes
     )
+    managed = _Managed(tensor=tensor, deleter=_end_loan)
     key = ctypes.addressof(managed)
     _lent[key] = (managed, sizes, owner)
     return _capsule_new(key, _NAME, ctypes.cast(_end_capsule, c_void_p))

@@ -204,12 +204,16 @@ def _require_device(kernel):
 
 
 def _check_place(kernel, name, view):
+    subject, here = f"kernel {kernel.name}, argument {name}", kernel.device
     if view.place == "host":
-        raise TypeError(f"kernel {kernel.name}, argument {name}: it lies in host memory; bind takes arrays of the device: use upload()")
-    if view.place == "device" and not view.owner.device.shares_memory_with(kernel.device):
-        raise UserError(f"kernel {kernel.name}, argument {name}: it lies on {view.owner.device.description}, and the kernel runs on {kernel.device.description}; make the Jit for its device, or upload it to the Jit's")
-    if view.place == "gpu" and kernel.device.is_emulated:
-        raise UserError(f"kernel {kernel.name}, argument {name}: it lies on GPU {view.ordinal}, and the kernel runs on {kernel.device.description}; make the Jit for hip:{view.ordinal}")
+        raise TypeError(f"{subject}: it lies in host memory; bind takes arrays of the device: use upload()")
+    if view.place == "device" and not view.owner.device.shares_memory_with(here):
+        there = view.owner.device.description
+        raise UserError(f"{subject}: it lies on {there}, and the kernel runs on {here.description}; upload it there, or use its Jit")
+    if view.place == "gpu" and here.is_emulated:
+        raise UserError(
+            f"{subject}: it lies on GPU {view.ordinal}, and the kernel runs on {here.description}; make the Jit for hip:{view.ordinal}"
+        )
 
 
 def _number(name, value):

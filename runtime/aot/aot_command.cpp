@@ -20,7 +20,7 @@ struct AotCommand {
   std::string manifest, output, shard, ninja, slurm, stamp;
   std::vector<std::string> archs, only;
   int jobs = 0, shards = 8;
-  bool dry_run = false, json = false, quiet = false;
+  bool dry_run = false, json = false, quiet = false, line_tables = false;
 };
 
 namespace {
@@ -49,6 +49,7 @@ AotCommandLine command_line(const AotCommand& command, std::vector<std::string> 
   invocation.front() = fs::read_symlink("/proc/self/exe").string();
   if (!command.manifest.empty()) invocation.push_back(fs::absolute(command.manifest).string());
   invocation.insert(invocation.end(), {"--arch", fmt::format("{}", fmt::join(command.archs, ","))});
+  if (command.line_tables) invocation.emplace_back("--line-tables");
   return {std::move(invocation), fs::absolute(command.output)};
 }
 
@@ -144,6 +145,7 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
   app.add_option("--stamp", command->stamp, "A file to write when every kernel is there");
   app.add_option("--emit-ninja", command->ninja, "Compile nothing: write a build.ninja with one edge a kernel");
   app.add_option("--emit-slurm", command->slurm, "Compile nothing: write a Slurm array job that does");
+  app.add_flag("--line-tables", command->line_tables, "Code objects name the source's lines; a Jit needs KILN_LINE_TABLES=1 for them");
   app.add_flag("--dry-run", command->dry_run, "Compile nothing: list the kernels and whether they are there");
   app.add_flag("--json", command->json, "Print one JSON document");
   app.add_flag("--quiet", command->quiet, "Print failures only");
@@ -153,6 +155,7 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
 int run_aot_command(const AotCommand& command, std::vector<std::string> invocation, const SpecList& specs) {
   CompileOptions compile;
   compile.environment = process_environment();
+  compile.environment.line_tables |= command.line_tables;
   const std::vector<AotKernel> kernels = kernels_of(command, specs, compile);
   if (!command.ninja.empty()) write_script(command.ninja, ninja_script(command_line(command, invocation), kernels), false);
   if (!command.slurm.empty())

@@ -21,6 +21,7 @@ Command make_demo(CLI::App& root);
 Command make_env(CLI::App& root);
 Command make_cache(CLI::App& root);
 Command make_aot(CLI::App& root);
+Command make_misses(CLI::App& root);
 Command make_bench(CLI::App& root);
 Command make_doctor(CLI::App& root);
 Command make_predict(CLI::App& root);

@@ -18,6 +18,9 @@ namespace kiln {
 inline constexpr std::array<std::string_view, 5> device_options{"-O3", "-std=c++20", "-ffp-contract=fast", "-fno-slp-vectorize",
                                                                 "-nogpulib"};
 
+// What Environment::line_tables adds, for profilers and disassemblers. The instructions are the same (tests/compile/line_tables.cpp).
+inline constexpr std::string_view line_tables_option = "-gline-tables-only";
+
 struct CompileOptions {
   Environment environment;            // which library, where from, where dumps go
   bool warnings_as_errors = false;    // -Wall -Wextra -Werror

@@ -117,7 +117,10 @@ struct Jit::State {
     std::optional<Found> found;
     if (options.policy == JitPolicy::cache_only) found = cache.find(request);
     else found = cache.find_or_make(request, [&] { return compile(request); });
-    if (!found) throw CacheMiss(request, cache.key(request).hex);
+    if (!found) {
+      if (!options.manifest.empty()) record(request);
+      throw CacheMiss(request, cache.key(request).hex);
+    }
     counters.count(found->origin);
     return Kernel(std::move(found->kernel), found->origin);
   }

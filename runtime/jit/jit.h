@@ -28,7 +28,7 @@ struct JitOptions {
   CacheOptions cache;
   WorkerOptions workers;
   CompileOptions compile;
-  std::filesystem::path manifest;    // of JitPolicy::record; made or appended to, one JSON object a line
+  std::filesystem::path manifest;    // what was missing, of JitPolicy::record and cache_only; appended to, one JSON object a line
   LogFunction log = log_to_stderr(); // empty: silent
 };
 JitOptions jit_options(const Environment& environment); // what the KILN_* variables say

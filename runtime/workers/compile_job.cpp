@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::size_t fixed_parts = 12;
+constexpr std::size_t fixed_parts = 13;
 
 void require_parts(const Message& message, std::size_t at_least) {
   if (message.size() < at_least)
@@ -72,7 +72,8 @@ Message request_message(const KernelRequest& request) {
                   flag(request.options.replace_builtin_header),
                   std::to_string(e.compiler_variables.size()),
                   e.library_path,
-                  e.preload};
+                  e.preload,
+                  flag(e.line_tables)};
   message.insert(message.end(), e.compiler_variables.begin(), e.compiler_variables.end());
   message.insert(message.end(), request.overrides.begin(), request.overrides.end());
   return message;
@@ -92,6 +93,7 @@ KernelRequest request_of(const Message& message) {
   const std::size_t variables = fixed_parts + std::stoul(message[9]);
   e.library_path = message[10];
   e.preload = message[11];
+  e.line_tables = !message[12].empty();
   require_parts(message, variables);
   e.compiler_variables.assign(message.begin() + fixed_parts, message.begin() + static_cast<std::ptrdiff_t>(variables));
   request.overrides.assign(message.begin() + static_cast<std::ptrdiff_t>(variables), message.end());

@@ -133,7 +133,8 @@ class Functions(KernelTest):
             return x.sum(axis=0)
 
         x = numbers(2, 64)
-        for function, words in ((branches, "kiln.select"), (foreign, "numpy.cbrt is no function of specs"), (sum_of_rows, "reduces the last axis")):
+        refused = {branches: "kiln.select", foreign: "numpy.cbrt is no function of specs", sum_of_rows: "reduces the last axis"}
+        for function, words in refused.items():
             with self.raises(TypeError, words):
                 function(x)
         with self.raises(ValueError, "input 'cos': the name is a word of the spec text"):

@@ -157,6 +157,22 @@ class Products(KernelTest):
         result = gated(a, b, np.array(0.1, np.float32), 0.2, n=n)
         self.close(result, silu(both[:, :n]) * both[:, n:], relative=8e-3, absolute=1e-3)
 
+    def test_scales_of_blocks(self):
+        @kiln.kernel(device=DEVICE)
+        def scaled(a, b, a_scale, b_scale):
+            return kiln.cast("bf16", kiln.matmul_nt_scaled(a, b, a_scale, b_scale))
+
+        # The scale of b has as many rows as a, and is compiled in; that of a is not.
+        m, n, k = 2, 256, 512
+        a, b = kiln.array(numbers(m, k), FP8), kiln.array(numbers(n, k, seed=2), FP8)
+        a_scale = np.abs(numbers(m, k // 128, seed=3, dtype=np.float32)) + 0.1
+        b_scale = np.abs(numbers(n // 128, k // 128, seed=4, dtype=np.float32)) + 0.1
+        left = f64(a.numpy()) * np.repeat(a_scale, 128, 1)
+        right = f64(b.numpy()) * np.repeat(np.repeat(b_scale, 128, 1), 128, 0)
+        self.close(scaled(a, b, a_scale, b_scale), left @ right.T, relative=8e-3, absolute=2e-2)
+        one = kiln.Array(a.bits[:1], FP8)
+        self.close(scaled(one, b, a_scale[:1], b_scale), left[:1] @ right.T, relative=8e-3, absolute=2e-2)
+
     def test_weights_of_four_bits(self):
         a, n, k, group = numbers(2, 256), 64, 256, 32
         q = np.random.default_rng(3).integers(0, 16, (n, k), np.uint8)

@@ -121,7 +121,8 @@ class Texts(KernelTest):
         self.assertEqual(kernel.tensors["twice"].shape, ("n", 64))
 
     def test_in_the_background(self):
-        pending = [jit.compile_async(f"kernel later dim n input x: f32[n, {width}] output y: f32[n, {width}] = x * 2.0") for width in (64, 128)]
+        text = "kernel later dim n input x: f32[n, {0}] output y: f32[n, {0}] = x * 2.0"
+        pending = [jit.compile_async(text.format(width)) for width in (64, 128)]
         for one, width in zip(pending, (64, 128)):
             x = numbers(1, width, dtype=np.float32)
             self.close(one.result()(x=x)["y"], 2 * x, relative=0, absolute=0)

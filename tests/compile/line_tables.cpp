@@ -1,0 +1,64 @@
+// Line tables: -gline-tables-only names the source's lines and changes no instruction, for kernels of every family.
+#include "gen/catalog/catalog.h"
+#include "isa_checks/object/code_object.h"
+#include "runtime/build/build_kernel.h"
+#include "tests/compile/run_cli.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace kiln;
+
+namespace {
+
+isa::CodeObject built(const KernelSpec& spec, std::string_view arch, bool line_tables, CompilerKind compiler) {
+  CompileOptions options;
+  options.environment = process_environment();
+  options.environment.compiler = compiler;
+  options.environment.line_tables = line_tables;
+  const BuiltKernel kernel = build_kernel(spec, target(arch), options); // its contract holds with both
+  return isa::load_code_object(kernel.object.bytes, kernel.object.name);
+}
+
+bool has_lines(const isa::CodeObject& object) {
+  return std::ranges::any_of(object.sections(), [](const isa::ElfSection& section) { return section.name == ".debug_line"; });
+}
+
+// An elementwise, two rowwise and a skinny product.
+std::vector<KernelSpec> specs() {
+  return {parse_spec("kernel swiglu dim n input a: f16[n, 512] input b: f16[n, 512] output y: f16[n, 512] = silu(a) * b"),
+          parse_spec(
+              "kernel norm dim n input x: f16[n, 1000] input w: f16[1000] output y: f16[n, 1000] = x * rsqrt(row_mean(x * x) + 1e-6) * w"),
+          parse_spec("kernel wide dim n input x: f32[n, 20000] let e = exp(x - row_max(x)) output y: f32[n, 20000] = e / row_sum(e)"),
+          parse_spec("kernel gemm dim m [1..16] input a: f16[m, 1024] input b: f16[256, 1024] output c: f16[m, 256] = matmul_nt(a, b)")};
+}
+
+} // namespace
+
+TEST_CASE("line tables change no instruction") {
+  for (const CompilerKind compiler : {CompilerKind::hiprtc, CompilerKind::comgr})
+    for (const std::string_view arch : known_archs())
+      for (const KernelSpec& spec : specs()) {
+        if (compiler == CompilerKind::comgr && spec.name() != "norm") continue; // the same clang
+        CAPTURE(arch);
+        CAPTURE(spec.name());
+        const isa::CodeObject plain = built(spec, arch, false, compiler), lines = built(spec, arch, true, compiler);
+        CHECK(std::ranges::equal(plain.kernel(spec.name()).code, lines.kernel(spec.name()).code));
+        CHECK_FALSE(has_lines(plain));
+        CHECK(has_lines(lines));
+      }
+}
+
+TEST_CASE("kiln aot --line-tables fills entries that a Jit with KILN_LINE_TABLES finds, and one without does not") {
+  const test::Scratch scratch;
+  const std::string manifest = (scratch.path / "m.jsonl").string(), cache = (scratch.path / "c").string();
+  std::ofstream(manifest) << R"({"catalog": "rmsnorm", "cols": 512, "dtype": "f16"})" << '\n';
+  const std::string to_cache = "aot " + manifest + " --arch gfx950 --json -o " + cache;
+  const auto counts = [](const test::CliResult& result) { return nlohmann::json::parse(result.out).at("counts"); };
+  CHECK(counts(test::kiln(to_cache + " --line-tables"))["compiled"] == 1);
+  CHECK(counts(test::kiln(to_cache, "KILN_LINE_TABLES=1"))["cached"] == 1);
+  CHECK(counts(test::kiln(to_cache))["compiled"] == 1);
+  const std::string ninja = (scratch.path / "build.ninja").string();
+  CHECK(test::kiln(to_cache + " --line-tables --emit-ninja " + ninja).exit_code == 0);
+  CHECK(test::contents(ninja).find("--line-tables") != std::string::npos);
+}
