@@ -11,7 +11,7 @@ using namespace kiln;
 
 namespace {
 
-isa::CodeObject built(const KernelSpec& spec, std::string_view arch, bool line_tables, CompilerKind compiler) {
+isa::CodeObject built_with_lines(const KernelSpec& spec, std::string_view arch, bool line_tables, CompilerKind compiler) {
   CompileOptions options;
   options.environment = process_environment();
   options.environment.compiler = compiler;
@@ -20,12 +20,12 @@ isa::CodeObject built(const KernelSpec& spec, std::string_view arch, bool line_t
   return isa::load_code_object(kernel.object.bytes, kernel.object.name);
 }
 
-bool has_lines(const isa::CodeObject& object) {
+bool has_line_table(const isa::CodeObject& object) {
   return std::ranges::any_of(object.sections(), [](const isa::ElfSection& section) { return section.name == ".debug_line"; });
 }
 
 // An elementwise, two rowwise and a skinny product.
-std::vector<KernelSpec> specs() {
+std::vector<KernelSpec> specs_with_lines() {
   return {parse_spec("kernel swiglu dim n input a: f16[n, 512] input b: f16[n, 512] output y: f16[n, 512] = silu(a) * b"),
           parse_spec(
               "kernel norm dim n input x: f16[n, 1000] input w: f16[1000] output y: f16[n, 1000] = x * rsqrt(row_mean(x * x) + 1e-6) * w"),
@@ -38,14 +38,14 @@ std::vector<KernelSpec> specs() {
 TEST_CASE("line tables change no instruction") {
   for (const CompilerKind compiler : {CompilerKind::hiprtc, CompilerKind::comgr})
     for (const std::string_view arch : known_archs())
-      for (const KernelSpec& spec : specs()) {
+      for (const KernelSpec& spec : specs_with_lines()) {
         if (compiler == CompilerKind::comgr && spec.name() != "norm") continue; // the same clang
         CAPTURE(arch);
         CAPTURE(spec.name());
-        const isa::CodeObject plain = built(spec, arch, false, compiler), lines = built(spec, arch, true, compiler);
+        const isa::CodeObject plain = built_with_lines(spec, arch, false, compiler), lines = built_with_lines(spec, arch, true, compiler);
         CHECK(std::ranges::equal(plain.kernel(spec.name()).code, lines.kernel(spec.name()).code));
-        CHECK_FALSE(has_lines(plain));
-        CHECK(has_lines(lines));
+        CHECK_FALSE(has_line_table(plain));
+        CHECK(has_line_table(lines));
       }
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Request {
+struct MissesRequest {
   std::string manifest; // empty: what KILN_JIT_MANIFEST names
   bool json = false;
 };
@@ -34,22 +34,22 @@ struct Miss {
   std::optional<Origin> origin; // where the caches in force have it; nothing: nowhere
 };
 
-std::string file_of(const Request& request, const Environment& environment) {
+std::string manifest_of(const MissesRequest& request, const Environment& environment) {
   if (!request.manifest.empty()) return request.manifest;
   if (!environment.manifest.empty()) return environment.manifest.string();
   throw UserError("kiln misses", "no manifest is named",
                   "name the file that a program wrote under KILN_JIT_POLICY=record or cache_only, or set KILN_JIT_MANIFEST to it");
 }
 
-std::string text_of(const std::string& file) {
+std::string manifest_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream)
     throw UserError(file, "it cannot be read", "name the manifest of a program that missed a kernel; none is made without a miss");
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-std::vector<AotKernel> kernels_of(const std::string& text, const std::string& file, const Environment& environment,
-                                  const LogFunction& log) {
+std::vector<AotKernel> manifest_kernels(const std::string& text, const std::string& file, const Environment& environment,
+                                        const LogFunction& log) {
   const std::vector<std::string> archs(known_archs().begin(), known_archs().end());
   CompileOptions options;
   options.environment = environment;
@@ -57,13 +57,13 @@ std::vector<AotKernel> kernels_of(const std::string& text, const std::string& fi
 }
 
 std::vector<Miss> misses_of(const std::string& file, const Environment& environment) {
-  const std::string text = text_of(file);
+  const std::string text = manifest_text(file);
   std::vector<Miss> misses;
-  for (AotKernel& kernel : kernels_of(text, file, environment, log_to_stderr()))
+  for (AotKernel& kernel : manifest_kernels(text, file, environment, log_to_stderr()))
     misses.push_back({.kernel = std::move(kernel), .times = 0, .origin = {}});
   std::map<std::string, int> times; // by id
   for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
-    for (const AotKernel& kernel : kernels_of(text.substr(at, end + 1 - at), file, environment, [](const std::string&) {}))
+    for (const AotKernel& kernel : manifest_kernels(text.substr(at, end + 1 - at), file, environment, [](const std::string&) {}))
       ++times[kernel.id];
   KernelCache cache(cache_options(environment), std::make_shared<EventLog>(log_to_stderr()));
   for (Miss& miss : misses) {
@@ -73,13 +73,13 @@ std::vector<Miss> misses_of(const std::string& file, const Environment& environm
   return misses;
 }
 
-std::string place_of(const Miss& miss) { return miss.origin ? std::string(to_string(*miss.origin)) : "nowhere"; }
+std::string place_of_miss(const Miss& miss) { return miss.origin ? std::string(to_string(*miss.origin)) : "nowhere"; }
 
 void print_json(const std::vector<Miss>& misses) {
   Json list = Json::array();
   for (const Miss& miss : misses) {
     const KernelRequest& request = miss.kernel.request;
-    Json entry{{"kernel", kernel_name(request)}, {"arch", request.arch}, {"times", miss.times}, {"now", place_of(miss)}};
+    Json entry{{"kernel", kernel_name(request)}, {"arch", request.arch}, {"times", miss.times}, {"now", place_of_miss(miss)}};
     if (!request.overrides.empty()) entry["set"] = request.overrides;
     entry["spec"] = request.spec;
     list.push_back(std::move(entry));
@@ -94,7 +94,7 @@ void print_text(const std::vector<Miss>& misses, std::size_t missing, const std:
     std::vector<std::string> inputs;
     for (const Expr& input : parse_spec(request.spec).inputs()) inputs.push_back(type_text(input));
     table.rows.push_back(
-        {kernel_name(request), request.arch, std::to_string(miss.times), place_of(miss), fmt::format("{}", fmt::join(inputs, " "))});
+        {kernel_name(request), request.arch, std::to_string(miss.times), place_of_miss(miss), fmt::format("{}", fmt::join(inputs, " "))});
   }
   fmt::print("{}{} of {} nowhere\n", to_text(table), missing, isa::plural(misses.size(), "kernel"));
   std::set<std::string> archs;
@@ -105,9 +105,9 @@ void print_text(const std::vector<Miss>& misses, std::size_t missing, const std:
                fmt::join(archs, ","));
 }
 
-int run(const Request& request) {
+int run(const MissesRequest& request) {
   const Environment environment = process_environment();
-  const std::string file = file_of(request, environment);
+  const std::string file = manifest_of(request, environment);
   const std::vector<Miss> misses = misses_of(file, environment);
   const auto missing = static_cast<std::size_t>(std::ranges::count_if(misses, [](const Miss& miss) { return !miss.origin; }));
   request.json ? print_json(misses) : print_text(misses, missing, file);
@@ -118,7 +118,7 @@ int run(const Request& request) {
 
 Command make_misses(CLI::App& root) {
   CLI::App* app = root.add_subcommand("misses", "Show which kernels programs asked for and did not find, and where they are by now");
-  const auto request = std::make_shared<Request>();
+  const auto request = std::make_shared<MissesRequest>();
   app->add_option("manifest", request->manifest, "What a Jit recorded (KILN_JIT_MANIFEST)");
   app->add_flag("--json", request->json, "Print one JSON document");
   return {app, [request] { return run(*request); }};
