@@ -18,7 +18,7 @@ struct LiveCount {
 struct LiveValues {
   std::string writer; // mnemonic; "" for those that nothing writes before
   int registers = 0;
-  std::string names;  // "v[0:63], a[4:7]"
+  std::string names; // "v[0:63], a[4:7]"
 };
 
 struct LiveRegisters {

@@ -53,8 +53,7 @@ private:
   // The column exp is there where a kernel uses that counter; hardly one does.
   std::string margin(std::string_view address, std::string_view vm, std::string_view lgkm, std::string_view exp,
                      std::string_view live) const {
-    return fmt::format("{:>8} {:>5} {:>5}", address, vm, lgkm) + (has_exp_ ? fmt::format(" {:>5}", exp) : "") +
-           fmt::format(" {:>5}", live);
+    return fmt::format("{:>8} {:>5} {:>5}", address, vm, lgkm) + (has_exp_ ? fmt::format(" {:>5}", exp) : "") + fmt::format(" {:>5}", live);
   }
   int margin_width() const { return has_exp_ ? 32 : 26; }
 
@@ -92,7 +91,8 @@ private:
     const int live = live_.before[index].all();
     add_line_of_source(index, column);
     text_ += paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.least_vm, o.most_vm),
-                                range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp), live > 0 ? fmt::format("{}", live) : ""));
+                                range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp),
+                                live > 0 ? fmt::format("{}", live) : ""));
     const InstructionClass kind = classify(instruction);
     const bool memory = memory_op(instruction).has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";

@@ -83,7 +83,8 @@ using Rules = std::map<std::pair<std::string, Severity>, Count>;
 // In turns from each group, so that unlike findings come first; of a group evenly over the collection.
 void show(const Rules& rules, std::size_t most) {
   for (const auto& [key, count] : rules) {
-    fmt::print("\n{} {}: {} in {}\n", key.first, to_string(key.second), plural(count.findings, "finding"), plural(count.groups.size(), "group"));
+    fmt::print("\n{} {}: {} in {}\n", key.first, to_string(key.second), plural(count.findings, "finding"),
+               plural(count.groups.size(), "group"));
     std::size_t shown = 0;
     for (std::size_t turn = 0; shown < most && turn < most; ++turn)
       for (const auto& [group, texts] : count.groups) {

@@ -1,7 +1,6 @@
 // Every rule on a few lines of assembly: one text on which it fires, one much like it on which it stays silent.
 #include "isa_checks/verdict/lint.h"
 #include "tests/isa/snippet.h"
-#include <algorithm>
 #include <doctest/doctest.h>
 #include <regex>
 #include <set>
@@ -191,8 +190,7 @@ TEST_CASE("HAZ002: each entry of the table, one state too few and just enough") 
         Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 7},
         Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 8, "gfx950"},
         Hazard{"v_mfma_f32_32x32x8_f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 11},
-        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]",
-               5},
+        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]", 5},
         // CDNA2, which has its own column: LLVM's numbers, those of AMD's MI200 manual ("Manually Inserted Wait States").
         Hazard{"v_mfma_f32_16x16x16f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 11, "gfx90a"},
         Hazard{"v_mfma_f32_32x32x8f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 19, "gfx90a"},
@@ -208,7 +206,8 @@ TEST_CASE("HAZ002: each entry of the table, one state too few and just enough") 
     const Case c{"HAZ002", with(h.states - 1), with(h.states), h.arch};
     CHECK(found(c, c.fires, wide));
     CHECK_FALSE(found(c, c.silent, wide));
-    CHECK_FALSE(found(c, std::string(h.producer) + "\n s_nop " + std::to_string(std::min(h.states, 16) - 1) + "\n" + h.consumer, wide));
+    if (h.states <= 16) // of which s_nop can wait no more
+      CHECK_FALSE(found(c, std::string(h.producer) + "\n s_nop " + std::to_string(h.states - 1) + "\n" + h.consumer, wide));
   }
   for (const char* pair : {"v_exp_f32_e32 v0, v1\n v_mul_f32_e32 v2, v0, v0", "v_mov_b32_e32 v1, v2\n v_readfirstlane_b32 s8, v1"})
     CHECK_FALSE(found({"HAZ002", "", "", "gfx90a"}, pair, wide)); // hazards of CDNA3 alone

@@ -3,7 +3,9 @@
 #include "isa_checks/analysis/dataflow/uninitialised.h"
 #include "isa_checks/decode/instruction_class.h"
 #include <algorithm>
-#include <bitset>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,26 +14,50 @@
 namespace kiln::isa {
 namespace {
 
-using Registers = std::bitset<reg::count>;
+// A set of registers, quick to ask about ranges.
+class Registers {
+public:
+  bool test(std::size_t r) const { return (words_[r / 64] >> r % 64 & 1U) != 0; }
+  void set(std::size_t r) { words_[r / 64] |= std::uint64_t{1} << r % 64; }
+  Registers& reset(std::size_t r) {
+    words_[r / 64] &= ~(std::uint64_t{1} << r % 64);
+    return *this;
+  }
+  void set_all() { words_.fill(~std::uint64_t{0}); }
+  bool any(RegisterRange range) const {
+    bool found = false;
+    each_word(range, [&](std::size_t word, std::uint64_t mask) { found = found || (words_[word] & mask) != 0; });
+    return found;
+  }
+  std::size_t count(RegisterRange range) const {
+    std::size_t sum = 0;
+    each_word(range, [&](std::size_t word, std::uint64_t mask) { sum += static_cast<std::size_t>(std::popcount(words_[word] & mask)); });
+    return sum;
+  }
+  void clear(RegisterRange range) {
+    each_word(range, [&](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
+  }
+  // Makes this the union, or the intersection; true when that changed it.
+  bool join(const Registers& other, bool intersect) {
+    const auto before = words_;
+    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] = intersect ? words_[w] & other.words_[w] : words_[w] | other.words_[w];
+    return words_ != before;
+  }
 
-Registers bits(RegisterRange range) {
-  Registers result;
-  for (std::uint16_t r = range.first; r < range.first + range.count; ++r) result.set(r);
-  return result;
-}
-
-bool any(const Registers& set, RegisterRange range) {
-  for (std::uint16_t r = range.first; r < range.first + range.count; ++r)
-    if (set.test(r)) return true;
-  return false;
-}
-void clear(Registers& set, RegisterRange range) {
-  for (std::uint16_t r = range.first; r < range.first + range.count; ++r) set.reset(r);
-}
+private:
+  template <class Visit> static void each_word(RegisterRange range, Visit visit) {
+    for (std::size_t first = range.first, end = first + range.count; first < end;) {
+      const std::size_t word = first / 64, last = std::min(end, (word + 1) * 64), length = last - first;
+      visit(word, (length == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << length) - 1) << first % 64);
+      first = last;
+    }
+  }
+  std::array<std::uint64_t, (reg::count + 63) / 64> words_{};
+};
 
 Registers undefined_at_entry(const KernelDescriptor& d) {
   Registers undefined;
-  undefined.set();
+  undefined.set_all();
   undefined.reset(reg::vgpr);
   const int scalars = d.user_sgprs + d.workgroup_id_x + d.workgroup_id_y + d.workgroup_id_z + d.workgroup_info + d.private_segment;
   for (int i = 0; i < scalars && i < 102; ++i) undefined.reset(static_cast<std::size_t>(reg::sgpr + i));
@@ -71,8 +97,9 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
   const bool accumulates = m.starts_with("v_fmac") || m.starts_with("v_mac") || m.starts_with("v_pk_fmac") || m.starts_with("v_dot2c") ||
                            m.starts_with("v_dot4c") || m.starts_with("v_dot8c") || m.starts_with("v_smfmac");
   const bool multiplies = m.starts_with("s_mul_i32") || m.starts_with("v_mul_lo_u32") || m.find("_and_b") != m.npos;
-  const bool zero =
-      multiplies && std::ranges::any_of(o.all(), [](const Operand& operand) { return operand.is(Operand::Kind::number) && operand.number == 0; });
+  const bool zero = multiplies && std::ranges::any_of(o.all(), [](const Operand& operand) {
+                      return operand.is(Operand::Kind::number) && operand.number == 0;
+                    });
   for (const RegisterRange range : use.reads()) {
     const auto is_it = [&](const Operand& operand) { return operand.is(Operand::Kind::registers) && operand.registers == range; };
     const auto results = std::ranges::count_if(use.writes(), [&](RegisterRange w) { return w == range; });
@@ -103,7 +130,7 @@ public:
     for (const bool all_paths : {true, false}) {
       all_paths_ = all_paths;
       do solve();
-      while (find() && budget_ > 0);
+      while (budget_ > 0 && find());
     }
     std::ranges::sort(list_, {}, &UninitialisedRead::instruction);
     return std::move(list_);
@@ -111,9 +138,9 @@ public:
 
 private:
   struct Facts {
-    bool computes = false;           // see above
-    bool has_effect = false;         // what it reads matters
-    std::size_t begin = 0, end = 0;  // its sources
+    bool computes = false;            // see above
+    bool has_effect = false;          // what it reads matters
+    std::size_t begin = 0, end = 0;   // its sources
     RegisterRange element_by_element; // the source that is; count 0: none
   };
 
@@ -140,17 +167,17 @@ private:
 
   void step(std::size_t i, Registers& undefined) const {
     const Facts& f = facts_[i];
-    const auto is_undefined = [&](RegisterRange r) { return any(undefined, r); };
+    const auto is_undefined = [&](RegisterRange r) { return undefined.any(r); };
     if (!f.computes || std::ranges::none_of(sources_of(f), is_undefined)) {
-      for (const RegisterRange w : uses_[i].writes()) clear(undefined, w);
+      for (const RegisterRange w : uses_[i].writes()) undefined.clear(w);
       return;
     }
     const Registers before = undefined;
     for (const RegisterRange w : uses_[i].writes()) {
-      clear(undefined, w);
+      undefined.clear(w);
       for (std::uint16_t r = w.first; r < w.first + w.count; ++r)
         each_source_of(f, w, r, [&](RegisterRange source) {
-          if (any(before, source)) undefined.set(r);
+          if (before.any(source)) undefined.set(r);
         });
     }
   }
@@ -173,7 +200,7 @@ private:
     in_[p_.entry] = entry_;
     std::vector<bool> waits(p_.blocks.size(), false); // the state at its beginning changed
     waits[p_.entry] = true;
-    for (bool changed = true; changed;) {
+    for (bool changed = true; changed && budget_ > 0;) {
       changed = false;
       for (const std::size_t b : p_.order) {
         if (!waits[b]) continue;
@@ -184,10 +211,11 @@ private:
         budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
         for (const std::size_t to : p_.blocks[b].successors) {
           if (!all_paths_ && !counts(b, to)) continue;
-          const Registers before = in_[to].value_or(all_paths_ ? Registers().set() : Registers());
-          const Registers after = all_paths_ ? before & state : before | state;
-          if (in_[to] && after == before) continue;
-          in_[to] = after;
+          if (in_[to]) {
+            if (!in_[to]->join(state, all_paths_)) continue;
+          } else {
+            in_[to] = state;
+          }
           waits[to] = changed = true;
         }
       }
@@ -202,7 +230,7 @@ private:
       for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) {
         if (facts_[i].has_effect)
           for (const RegisterRange r : sources_of(facts_[i]))
-            if (any(state, r) && look(i, r, state)) return true;
+            if (state.any(r) && look(i, r, state)) return true;
         step(i, state);
       }
     }
@@ -212,7 +240,7 @@ private:
   // Instruction i has an effect by the operand r, of which some registers are undefined.
   bool look(std::size_t i, RegisterRange r, const Registers& undefined) {
     const auto op = memory_op(p_.instructions[i]);
-    const std::size_t count = (undefined & bits(r)).count();
+    const std::size_t count = undefined.count(r);
     if (op && op->space == MemorySpace::lds && op->direction == MemoryDirection::store && count < r.count) return false; // padding
     for (std::uint16_t n = r.first; n < r.first + r.count; ++n)
       if (undefined.test(n)) return trace(i, n);
@@ -268,7 +296,7 @@ private:
     RegisterRange operand{root.reg, 1};
     for (const RegisterRange r : uses_[root.reader].reads())
       if (r.overlaps(operand) && r.count > operand.count) operand = r;
-    clear(entry_, operand);
+    entry_.clear(operand);
     FlowPath path;
     for (; at != nothing; at = places[at].next)
       if (path.empty() || path.back() != places[at].block) path.push_back(places[at].block);
@@ -278,11 +306,11 @@ private:
   const Program& p_;
   const std::vector<Operands>& operands_;
   const std::vector<RegisterUse>& uses_;
-  std::vector<Facts> facts_;           // by instruction
-  std::vector<RegisterRange> sources_; // of all instructions, one after the other
-  Registers entry_;                    // undefined there
-  bool all_paths_ = true;             // what is being solved
-  std::int64_t budget_ = 20'000'000; // instructions looked at; hostile code ends there
+  std::vector<Facts> facts_;                 // by instruction
+  std::vector<RegisterRange> sources_;       // of all instructions, one after the other
+  Registers entry_;                          // undefined there
+  bool all_paths_ = true;                    // what is being solved
+  std::int64_t budget_ = 20'000'000;         // instructions looked at; hostile code ends there
   std::vector<std::optional<Registers>> in_; // by block
   std::vector<Registers> out_;               // by block
   std::vector<UninitialisedRead> list_;

@@ -44,7 +44,8 @@ void HtmlPages::split() {
   folder_ = file.stem().string() + "_kernels";
   std::error_code error;
   std::filesystem::create_directories(file.parent_path() / folder_, error);
-  if (error) throw Error((file.parent_path() / folder_).string(), "it cannot be made: " + error.message(), "check the folder and its permissions");
+  if (error)
+    throw Error((file.parent_path() / folder_).string(), "it cannot be made: " + error.message(), "check the folder and its permissions");
   std::vector<std::string> rows;
   rows.swap(rows_);
   for (std::size_t n = 0; n < kernels_.size(); ++n) write_kernel(kernels_[n], std::move(rows[n]), found_[n]);

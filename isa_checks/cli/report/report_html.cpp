@@ -190,8 +190,7 @@ Json row_json(const ScannedKernel& kernel) {
           {"object", kernel.object},
           {"arch", kernel.facts.arch},
           {"resources", {{"vgprs", r.vgprs}, {"sgprs", r.sgprs}, {"lds", r.lds_bytes}, {"scratch", r.scratch_bytes}}},
-          {"occupancy",
-           {{"waves", kernel.facts.occupancy.waves_per_simd}, {"max", target_facts(kernel.facts.arch).max_waves_per_simd}}},
+          {"occupancy", {{"waves", kernel.facts.occupancy.waves_per_simd}, {"max", target_facts(kernel.facts.arch).max_waves_per_simd}}},
           {"instructions", kernel.facts.instructions},
           {"findings", findings}};
 }
@@ -248,6 +247,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<ReportWriter> make_html_report(std::ostream& out, const std::string& file) { return std::make_unique<HtmlReport>(out, file); }
+std::unique_ptr<ReportWriter> make_html_report(std::ostream& out, const std::string& file) {
+  return std::make_unique<HtmlReport>(out, file);
+}
 
 } // namespace kiln::isa::cli

@@ -94,7 +94,7 @@ private:
   }
 
   const KernelAnalysis& k_;
-  const int reach_;                  // wait states
+  const int reach_; // wait states
   const bool several_waves_ = !k_.facts.resources.workgroup_size_known || k_.facts.resources.workgroup_size > k_.target->wave_size;
   std::vector<HazardTraits> traits_; // by instruction
 };
@@ -158,14 +158,14 @@ void haz002(const KernelAnalysis& k, FindingSink& sink) {
   // Of several places of one cause the one that lacks most is shown.
   std::ranges::stable_sort(list, {}, [](const auto& entry) { return entry.second.states - entry.second.hazard.states; });
   for (const auto& [i, found] : list)
-    sink.add(
-        {.message = fmt::format("{} {} after {:#x} {}, {} needed", found.hazard.what, plural(static_cast<std::size_t>(found.states), "wait state"),
-                                k.instruction(found.producer).address, k.mnemonic(found.producer), found.hazard.states),
-         .evidence = {{"states", static_cast<double>(found.states), "wait states"},
-                      {"needed", static_cast<double>(found.hazard.states), "wait states"}},
-         .instructions = {i, found.producer},
-         .severity = severity_of(found.hazard.evidence),
-         .cause = std::string(found.hazard.what)});
+    sink.add({.message = fmt::format("{} {} after {:#x} {}, {} needed", found.hazard.what,
+                                     plural(static_cast<std::size_t>(found.states), "wait state"), k.instruction(found.producer).address,
+                                     k.mnemonic(found.producer), found.hazard.states),
+              .evidence = {{"states", static_cast<double>(found.states), "wait states"},
+                           {"needed", static_cast<double>(found.hazard.states), "wait states"}},
+              .instructions = {i, found.producer},
+              .severity = severity_of(found.hazard.evidence),
+              .cause = std::string(found.hazard.what)});
 }
 
 void haz003(const KernelAnalysis& k, FindingSink& sink) {
