@@ -9,11 +9,11 @@ namespace kiln::isa {
 namespace {
 
 constexpr std::size_t vector_registers = reg::sgpr; // v0 to v255, a0 to a255
-using Registers = std::bitset<vector_registers>;
+using VectorRegisters = std::bitset<vector_registers>;
 
-class Analyser {
+class LivenessAnalyser {
 public:
-  Analyser(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), out_(program.blocks.size()) {}
+  LivenessAnalyser(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), out_(program.blocks.size()) {}
 
   LiveRegisters run() {
     LiveRegisters result;
@@ -24,10 +24,10 @@ public:
       result.complete = false;
       return result;
     }
-    Registers at_peak;
+    VectorRegisters at_peak;
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) {
       if (!p_.blocks[b].reachable) continue;
-      Registers live = out_[b];
+      VectorRegisters live = out_[b];
       for (std::size_t i = p_.blocks[b].end; i-- > p_.blocks[b].begin;) {
         step(i, live);
         result.before[i] = count(live);
@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  static LiveCount count(const Registers& live) {
+  static LiveCount count(const VectorRegisters& live) {
     LiveCount result;
     const std::size_t accumulation = (live >> reg::agpr).count();
     result.accumulation = static_cast<std::uint16_t>(accumulation);
@@ -51,7 +51,7 @@ private:
     return result;
   }
 
-  void step(std::size_t i, Registers& live) const {
+  void step(std::size_t i, VectorRegisters& live) const {
     for (const RegisterRange w : uses_[i].writes())
       if (w.vector())
         for (std::size_t r = w.first; r < w.first + std::size_t{w.count}; ++r) live.reset(r);
@@ -68,11 +68,11 @@ private:
         const std::size_t b = p_.order[n];
         if (!waits[b]) continue;
         waits[b] = false;
-        Registers live = out_[b];
+        VectorRegisters live = out_[b];
         for (std::size_t i = p_.blocks[b].end; i-- > p_.blocks[b].begin;) step(i, live);
         budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
         for (const std::size_t before : p_.blocks[b].predecessors) {
-          const Registers more = out_[before] | live;
+          const VectorRegisters more = out_[before] | live;
           if (more == out_[before]) continue;
           out_[before] = more;
           waits[before] = changed = true;
@@ -81,7 +81,7 @@ private:
     }
   }
 
-  std::vector<LiveValues> values_of(const Registers& live, std::size_t peak) const {
+  std::vector<LiveValues> values_of(const VectorRegisters& live, std::size_t peak) const {
     std::vector<std::string> writers(vector_registers);
     for (std::size_t i = 0; i < peak && peak != nothing; ++i)
       for (const RegisterRange w : uses_[i].writes())
@@ -110,13 +110,13 @@ private:
 
   const Program& p_;
   const std::vector<RegisterUse>& uses_;
-  std::vector<Registers> out_;        // by block: live behind it
+  std::vector<VectorRegisters> out_;  // by block: live behind it
   std::int64_t budget_ = 100'000'000; // instructions looked at; hostile code ends there
 };
 
 } // namespace
 
-LiveRegisters live_registers(const Program& program, const std::vector<RegisterUse>& uses) { return Analyser(program, uses).run(); }
+LiveRegisters live_registers(const Program& program, const std::vector<RegisterUse>& uses) { return LivenessAnalyser(program, uses).run(); }
 
 std::string to_text(const LiveRegisters& live, const Program& program) {
   if (!live.complete) return "not counted: the code is too large";
