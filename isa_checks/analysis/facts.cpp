@@ -38,7 +38,8 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
   const bool accumulates = said.agpr_count
                                ? *said.agpr_count > 0
                                : std::ranges::any_of(code, [](const Instruction& i) { return accumulation_registers(i.operands()) > 0; });
-  r.arch_vgprs = accumulates && descriptor.accum_offset > 0 ? std::min(r.vgprs, integer(descriptor.accum_offset)) : r.vgprs;
+  const bool divided = accumulates || r.vgprs > TargetFacts::max_arch_vgprs;
+  r.arch_vgprs = divided && descriptor.accum_offset > 0 ? std::min(r.vgprs, integer(descriptor.accum_offset)) : r.vgprs;
   r.agprs = r.vgprs - r.arch_vgprs;
   r.sgprs = integer(said.sgpr_count.value_or(descriptor.sgprs));
   r.lds_bytes = integer(std::max(said.group_segment_bytes.value_or(0), descriptor.group_segment_bytes));

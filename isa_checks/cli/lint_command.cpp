@@ -81,10 +81,11 @@ private:
 
   std::unique_ptr<ReportWriter> make(std::ostream& out, bool colour) const {
     const std::map<std::string_view, MakeReport> formats{
-        {"json", make_json_report}, {"sarif", make_sarif_report}, {"html", make_html_report}, {"github", make_github_report}};
+        {"json", make_json_report}, {"sarif", make_sarif_report}, {"github", make_github_report}};
     if (statistics_) return make_statistics_report(out);
     // A baseline of a large collection is written to be silent about it.
     if (!write_baseline_.empty() && format_.empty()) return make_summary_report(out);
+    if (format_ == "html") return make_html_report(out, output_);
     const auto at = formats.find(format_);
     return at == formats.end() ? make_text_report(out, colour) : at->second(out);
   }

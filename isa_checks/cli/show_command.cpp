@@ -1,10 +1,12 @@
 // isa_lint show: the disassembly of kernels with what the analyses say beside it.
+#include "isa_checks/analysis/live_registers.h"
 #include "isa_checks/cli/annotate.h"
 #include "isa_checks/cli/scan_options.h"
 #include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace kiln::isa::cli {
 namespace {
@@ -24,19 +26,21 @@ class Listing {
 public:
   Listing(const KernelAnalysis& analysis, const ScannedKernel& kernel, bool colour)
       : a_(analysis), k_(kernel), paint_(colour), outstanding_(outstanding_counts(analysis.program)),
+        live_(live_registers(analysis.program, analysis.uses)),
         has_exp_(std::ranges::any_of(outstanding_, [](const OutstandingCounts& o) { return o.most_exp > 0; })),
         waits_(waits_by_instruction(analysis)), findings_(findings_by_instruction(analysis.program, kernel.findings)) {}
 
   std::string run() {
     text_ = fmt::format("{} {}\n", paint_("1", printable(readable_name(k_.facts.kernel))), printable(k_.object));
     text_ += printable(to_text(k_.facts));
+    text_ += fmt::format("  {:<16} {}\n", "live VGPRs", to_text(live_, a_.program));
     for (const LoopFlight& loop : a_.waits.loops)
       if (loop.loads > 0)
         text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {}\n", fmt::format("loop {}", loop.loop),
                              bytes(loop.bytes_a_trip), bytes(loop.least_bytes), plural(loop.drains, "full drain"));
     if (a_.waits.approximate) text_ += "  calls or irreducible flow: what is outstanding after them is a guess\n";
     for (const Finding* finding : findings_.back()) add_finding(*finding, 2);
-    text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp"));
+    text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp", "live"));
     for (std::size_t b = 0; b < a_.program.blocks.size(); ++b) add_block(b);
     return std::move(text_);
   }
@@ -47,10 +51,11 @@ private:
   }
 
   // The column exp is there where a kernel uses that counter; hardly one does.
-  std::string margin(std::string_view address, std::string_view vm, std::string_view lgkm, std::string_view exp) const {
-    return fmt::format("{:>8} {:>5} {:>5}", address, vm, lgkm) + (has_exp_ ? fmt::format(" {:>5}", exp) : "");
+  std::string margin(std::string_view address, std::string_view vm, std::string_view lgkm, std::string_view exp,
+                     std::string_view live) const {
+    return fmt::format("{:>8} {:>5} {:>5}", address, vm, lgkm) + (has_exp_ ? fmt::format(" {:>5}", exp) : "") + fmt::format(" {:>5}", live);
   }
-  int margin_width() const { return has_exp_ ? 26 : 20; }
+  int margin_width() const { return has_exp_ ? 32 : 26; }
 
   int depth(std::size_t block) const {
     const std::size_t loop = a_.program.blocks[block].loop;
@@ -63,18 +68,31 @@ private:
     for (std::size_t l = 0; l < a_.program.loops.size(); ++l)
       if (a_.program.loops[l].header == index)
         heading += fmt::format("  ; {}, depth {}", a_.program.loop_name(l), a_.program.loops[l].depth);
-    if (!block.reachable) heading += "  ; unreachable";
+    heading += block.reachable ? edges(block) : "  ; unreachable";
     text_ += fmt::format("{:{}}{}\n", "", margin_width() + 2 + 2 * depth(index), paint_("36", heading));
     for (std::size_t i = block.begin; i < block.end; ++i) add_instruction(i, margin_width() + 4 + 2 * depth(index));
   }
 
-  // The margin says what is outstanding before the instruction.
+  // The flow graph: "  ; from 3, 7, to 4, 9". What only falls through says nothing.
+  std::string edges(const Block& block) const {
+    const std::size_t index = a_.program.block_of(block.begin);
+    const bool plain_in = block.predecessors.empty() || (block.predecessors.size() == 1 && block.predecessors[0] + 1 == index);
+    const bool plain_out = block.successors.empty() || (block.successors.size() == 1 && block.successors[0] == index + 1);
+    std::string text;
+    if (!plain_in) text += fmt::format("  ; from {}", fmt::join(block.predecessors, ", "));
+    if (!plain_out) text += fmt::format("{} to {}", text.empty() ? "  ;" : ",", fmt::join(block.successors, ", "));
+    return text;
+  }
+
+  // The margin says what is outstanding, and how many vector registers are live, before the instruction.
   void add_instruction(std::size_t index, int column) {
     const Instruction& instruction = a_.program.instructions[index];
     const OutstandingCounts& o = outstanding_[index];
+    const int live = live_.before[index].all();
     add_line_of_source(index, column);
     text_ += paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.least_vm, o.most_vm),
-                                range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp)));
+                                range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp),
+                                live > 0 ? fmt::format("{}", live) : ""));
     const InstructionClass kind = classify(instruction);
     const bool memory = memory_op(instruction).has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";
@@ -111,6 +129,7 @@ private:
   const ScannedKernel& k_;
   Painter paint_;
   std::vector<OutstandingCounts> outstanding_;
+  LiveRegisters live_;
   bool has_exp_; // something counts in expcnt
   std::vector<std::vector<const WaitPoint*>> waits_;
   std::vector<std::vector<const Finding*>> findings_;
@@ -125,7 +144,8 @@ public:
     add_input_options(app, arguments_);
     add_rule_options(app, arguments_);
     app.footer("\nThe columns vm, lgkm and (where anything counts there) exp count the operations outstanding before an "
-               "instruction, over all paths to it.");
+               "instruction, over all paths to it; live counts the vector registers that it or a later one reads. A block's heading names "
+               "the blocks that it is reached from and leads to.");
   }
 
   int run(Streams& streams) override {

@@ -219,6 +219,13 @@ bool result_overwritten(const HazardTraits& first, const HazardTraits& second, s
          std::all_of(all_writes.begin(), all_writes.end(), hidden);
 }
 
+int wide_store_states(const TargetFacts& target) {
+  HazardTraits store, overwriter;
+  store.produces = overwriter.consumes = hazard_store;
+  store.store_data = overwriter.use.write_list[overwriter.use.write_count++] = {reg::vgpr, 4};
+  return hazard_between(store, overwriter, target).states;
+}
+
 int matrix_result_states(const MatrixShape& shape, const TargetFacts& target) {
   HazardTraits first, reader;
   first.produces = reader.consumes = hazard_matrix;

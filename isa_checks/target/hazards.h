@@ -81,6 +81,9 @@ bool result_overwritten(const HazardTraits& first, const HazardTraits& second, s
 // Wait states before a vector ALU instruction that reads the result of a matrix instruction.
 int matrix_result_states(const MatrixShape& shape, const TargetFacts& target);
 
+// Wait states behind a store of more than 8 bytes a lane before a vector ALU instruction may overwrite its data.
+int wide_store_states(const TargetFacts& target);
+
 // The time of issue along a path, in wait states. A matrix instruction issues once the matrix unit has done the passes of the one
 // before: LLVM's GCNHazardRecognizer::ShouldPreferAnother counts on that, its scheduling model (SISchedule.td, resource HWXDL) and
 // AMD's matrix instruction calculator ("execution cycles") say the same.

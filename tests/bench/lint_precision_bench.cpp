@@ -1,11 +1,19 @@
-// lint_precision: what isa_lint says about a collection of code objects: findings by rule, and how many a kernel has. Run it before
-// and after a change of rules, over code that experts wrote: ./dev bench lint_precision -- FOLDER...
+// lint_precision: what isa_lint says about a collection of code objects: findings by rule, how many unlike ones, and how many a kernel
+// has. Run it before and after a change of rules, over code that experts wrote.
+//
+//   ./dev bench lint_precision -- FOLDER... [--sample N] [--seed S] [--show N]
+//
+// --sample N takes N of the files, the same for the same seed (15). --show N prints up to N findings of each rule and severity to be
+// read, from kernels that are as far apart as there are.
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/error.h"
+#include "isa_checks/input/inputs.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <random>
+#include <regex>
 #include <set>
 #include <string>
 #include <sys/resource.h>
@@ -15,8 +23,39 @@ using namespace kiln::isa;
 
 namespace {
 
+struct Options {
+  std::vector<std::string> paths;
+  std::size_t sample = 0, show = 0; // 0: all; none
+  std::uint64_t seed = 15;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!word.starts_with("--")) {
+      options.paths.push_back(word);
+      continue;
+    }
+    if (i + 1 == argc) throw Error(word, "it wants a number", "see the head of tests/bench/lint_precision_bench.cpp");
+    const auto value = std::strtoull(argv[++i], nullptr, 10);
+    if (word == "--sample") options.sample = value;
+    else if (word == "--seed") options.seed = value;
+    else if (word == "--show") options.show = value;
+    else throw Error(word, "there is no such option", "use --sample, --seed or --show");
+  }
+  return options;
+}
+
+// Two findings are alike when their messages differ in numbers alone, and their instructions in operands.
+std::string group_of(const Finding& f) {
+  static const std::regex numbers("0x[0-9a-f]+|[0-9]+");
+  return std::regex_replace(f.message, numbers, "#") + f.instruction.substr(0, f.instruction.find(' '));
+}
+
 struct Count {
   std::size_t findings = 0, kernels = 0, places = 0;
+  std::map<std::string, std::vector<std::string>> groups; // texts to be read, at most a few of each
 };
 
 // Of one severity: findings a kernel.
@@ -39,20 +78,37 @@ double processor_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-} // namespace
+using Rules = std::map<std::pair<std::string, Severity>, Count>;
 
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print("lint_precision: skipped, no collection was named\nusage: ./dev bench lint_precision -- FOLDER...\n");
-    return 0;
+// In turns from each group, so that unlike findings come first; of a group evenly over the collection.
+void show(const Rules& rules, std::size_t most) {
+  for (const auto& [key, count] : rules) {
+    fmt::print("\n{} {}: {} in {}\n", key.first, to_string(key.second), plural(count.findings, "finding"),
+               plural(count.groups.size(), "group"));
+    std::size_t shown = 0;
+    for (std::size_t turn = 0; shown < most && turn < most; ++turn)
+      for (const auto& [group, texts] : count.groups) {
+        if (turn >= std::min(most, texts.size()) || shown == most) continue;
+        fmt::print("{}", texts[turn * texts.size() / std::min(most, texts.size())]);
+        ++shown;
+      }
   }
-  std::map<std::pair<std::string, Severity>, Count> rules;
+}
+
+void run(const Options& options) {
+  Rules rules;
   std::map<Severity, Spread> spreads;
   std::size_t failed = 0;
-  cli::ScanOptions options;
-  options.paths.assign(argv + 1, argv + argc);
-  options.policy.no_settings = true;
-  options.policy.severity = Severity::info;
+  cli::ScanOptions scan;
+  scan.paths = options.paths;
+  if (options.sample > 0) {
+    const auto fail = [&](const Error& error) { fmt::print("not read: {}\n", error.what()); };
+    const std::vector<std::string> all = expand_paths(options.paths, fail);
+    scan.paths.clear();
+    std::ranges::sample(all, std::back_inserter(scan.paths), static_cast<std::ptrdiff_t>(options.sample), std::mt19937_64(options.seed));
+  }
+  scan.policy.no_settings = true;
+  scan.policy.severity = Severity::info;
   cli::ScanSink sink;
   sink.kernel = [&](cli::ScannedKernel&& kernel) {
     std::set<std::pair<std::string, Severity>> here;
@@ -61,6 +117,8 @@ int main(int argc, char** argv) {
       Count& c = rules[{f.rule, f.severity}];
       ++c.findings;
       c.places += 1 + f.others.size();
+      auto& texts = c.groups[group_of(f)];
+      if (options.show > 0) texts.push_back(fmt::format("{}\n{}", kernel.file, to_text(f)));
       here.emplace(f.rule, f.severity);
       ++count[f.severity];
     }
@@ -71,16 +129,29 @@ int main(int argc, char** argv) {
     ++failed;
     fmt::print("not read: {}\n", error.what());
   };
+  const cli::ScanTotals totals = cli::scan(scan, sink);
+  fmt::print("{:<8} {:<8} {:>9} {:>9} {:>9} {:>9}\n", "rule", "severity", "findings", "groups", "kernels", "places");
+  for (const auto& [key, c] : rules)
+    fmt::print("{:<8} {:<8} {:>9} {:>9} {:>9} {:>9}\n", key.first, to_string(key.second), c.findings, c.groups.size(), c.kernels, c.places);
+  for (auto& [severity, spread] : spreads) fmt::print("{:<8} {}\n", to_string(severity), spread.text());
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print("{} of {}, {} not read; {:.1f} s of processor time, {} MiB\n", plural(totals.kernels, "kernel"), plural(totals.files, "file"),
+             failed, processor_seconds(), usage.ru_maxrss >> 10);
+  if (options.show > 0) show(rules, options.show);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
   try {
-    const cli::ScanTotals totals = cli::scan(options, sink);
-    fmt::print("{:<8} {:<8} {:>9} {:>9} {:>9}\n", "rule", "severity", "findings", "kernels", "places");
-    for (const auto& [key, c] : rules)
-      fmt::print("{:<8} {:<8} {:>9} {:>9} {:>9}\n", key.first, to_string(key.second), c.findings, c.kernels, c.places);
-    for (auto& [severity, spread] : spreads) fmt::print("{:<8} {}\n", to_string(severity), spread.text());
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    fmt::print("{} of {}, {} not read; {:.1f} s of processor time, {} MiB\n", plural(totals.kernels, "kernel"),
-               plural(totals.files, "file"), failed, processor_seconds(), usage.ru_maxrss >> 10);
+    const Options options = parse(argc, argv);
+    if (options.paths.empty()) {
+      fmt::print("lint_precision: skipped, no collection was named\nusage: ./dev bench lint_precision -- FOLDER... [--sample N] [--seed S] "
+                 "[--show N]\n");
+      return 0;
+    }
+    run(options);
   } catch (const Error& error) {
     fmt::print("{}\n", error.what());
     return 2;

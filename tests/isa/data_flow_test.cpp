@@ -67,24 +67,34 @@ std::vector<Defect> waits() {
 }
 
 std::vector<Defect> uninitialised() {
-  const std::string stored = "v_mov_b32_e32 v3, 0\n";
-  const std::string mfma = "v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[4:5], a[0:3]\n",
+  const std::string written = "v_mov_b32_e32 v3, 0\n", out = "\n global_store_dword v0, v2, s[0:1]";
+  const std::string mfma = "v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[4:5], a[0:3]\n global_store_dword v0, a1, s[0:1]\n",
                     operands = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n";
+  const std::string shift = "v_lshlrev_b64 v[6:7], 2, v[4:5]\n global_store_dword v0, v7, s[0:1]";
+  const std::string add = "v_add_f32_e32 v2, v3, v0" + out;
   std::string zeros;
   for (int i = 0; i < 4; ++i) zeros += "v_accvgpr_write_b32 a" + std::to_string(i) + ", 0\n";
   return {
-      {"DAT002", "vector", "v_add_f32_e32 v2, v3, v0", stored + "v_add_f32_e32 v2, v3, v0"},
-      {"DAT002", "scalar", "s_add_u32 s20, s21, 1", "s_mov_b32 s21, 0\n s_add_u32 s20, s21, 1"},
+      {"DAT002", "vector", add, written + add},
+      {"DAT002", "scalar", "s_add_u32 s20, s21, 1\n v_mov_b32_e32 v2, s20" + out,
+       "s_mov_b32 s21, 0\n s_add_u32 s20, s21, 1\n v_mov_b32_e32 v2, s20" + out},
       {"DAT002", "base address", "global_load_dword v1, v0, s[20:21]", "s_mov_b64 s[20:21], s[0:1]\n global_load_dword v1, v0, s[20:21]"},
-      {"DAT002", "vector address", "global_load_dword v1, v3, s[0:1]", stored + "global_load_dword v1, v3, s[0:1]"},
-      {"DAT002", "stored data", "global_store_dword v0, v3, s[0:1]", stored + "global_store_dword v0, v3, s[0:1]"},
-      {"DAT002", "on one of two paths", "s_cmp_eq_u32 s0, 0\n s_cbranch_scc1 join\n" + stored + "join:\n v_add_f32_e32 v2, v3, v0",
-       "s_cmp_eq_u32 s0, 0\n s_cbranch_scc1 join\n s_nop 0\njoin:\n" + stored + "v_add_f32_e32 v2, v3, v0"},
+      {"DAT002", "vector address", "global_load_dword v1, v3, s[0:1]", written + "global_load_dword v1, v3, s[0:1]"},
+      {"DAT002", "stored data", "global_store_dword v0, v3, s[0:1]", written + "global_store_dword v0, v3, s[0:1]"},
+      {"DAT002", "on one of two paths", "s_cmp_eq_u32 s0, 0\n s_cbranch_scc1 join\n" + written + "join:\n " + add,
+       "s_cmp_eq_u32 s0, 0\n s_cbranch_scc1 join\n s_nop 0\njoin:\n" + written + add},
       {"DAT002", "accumulator", operands + mfma, operands + zeros + mfma},
-      {"DAT002", "half of a pair", "v_mov_b32_e32 v4, 0\n v_lshlrev_b64 v[6:7], 2, v[4:5]", operands + "v_lshlrev_b64 v[6:7], 2, v[4:5]"},
-      {"DAT002", "through a copy", "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0",
-       stored + "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0"},
-      {"DAT002", "branch", "s_cbranch_vccz done\n s_nop 0\ndone:", "v_cmp_eq_u32_e32 vcc, 0, v0\n s_cbranch_vccz done\n s_nop 0\ndone:"}};
+      {"DAT002", "half of a pair", "v_mov_b32_e32 v4, 0\n " + shift, operands + shift},
+      {"DAT002", "through a copy", "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out,
+       written + "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out},
+      {"DAT002", "which lanes are on", "v_cmp_eq_u32_e32 vcc, v0, v3\n s_and_saveexec_b64 s[20:21], vcc",
+       written + "v_cmp_eq_u32_e32 vcc, v0, v3\n s_and_saveexec_b64 s[20:21], vcc"},
+      {"DAT002", "branch", "s_cbranch_vccz done\n s_nop 0\ndone:", "v_cmp_eq_u32_e32 vcc, 0, v0\n s_cbranch_vccz done\n s_nop 0\ndone:"},
+      // What is computed and not used does no harm, nor does 0 * x, a row of a matrix that nobody looks at, or padding in LDS.
+      {"DAT002", "used", add, "v_add_f32_e32 v2, v3, v0"},
+      {"DAT002", "times 1", "s_mul_i32 s20, 1, s21\n v_mov_b32_e32 v2, s20" + out, "s_mul_i32 s20, 0, s21\n v_mov_b32_e32 v2, s20" + out},
+      {"DAT002", "the row that is used", operands + "v_accvgpr_write_b32 a0, 0\n" + mfma, operands + "v_accvgpr_write_b32 a1, 0\n" + mfma},
+      {"DAT002", "all of it", "ds_write_b64 v0, v[2:3]", written + "ds_write_b64 v0, v[2:3]"}};
 }
 
 std::vector<Defect> races() {
@@ -146,7 +156,9 @@ TEST_CASE("the path of a finding names the branches on the way") {
   const Defect d{"DAT001", "", load + "s_cbranch_scc0 join\n" + wait + "join:\n" + use, ""};
   const auto found = findings(d, d.broken, "gfx942");
   REQUIRE(found.size() == 1);
-  CHECK(found[0].message == "v1 is read before a wait for vmcnt has completed 0x0 global_load_dword, which fills it");
+  CHECK(
+      found[0].message ==
+      "v1 is read before a wait for vmcnt has completed 0x0 global_load_dword, which fills it: 8 clocks behind it, the data takes longer");
   CHECK(found[0].path == std::vector<std::string>{"0x0 global_load_dword v1, v0, s[2:3]", "0x8 s_cbranch_scc0 1, taken to 0x10",
                                                   "0x10 v_add_f32_e32 v2, v1, v1"});
 }
@@ -160,4 +172,35 @@ TEST_CASE("a loop's findings of one cause are one, with all places") {
   REQUIRE(found.size() == 1);
   CHECK(found[0].message.ends_with("; 2 such places in the loop"));
   CHECK(found[0].others.size() == 3);
+}
+
+TEST_CASE("DAT001: severity follows the time that lies between") {
+  const auto severity = [](const std::string& body) {
+    const auto found = findings({"DAT001", "", "", ""}, body, "gfx942");
+    REQUIRE(found.size() == 1);
+    return found[0].severity;
+  };
+  const auto nops = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += "s_nop 15\n"; // 64 clocks
+    return text;
+  };
+  const std::string read = "ds_read_b32 v1, v0\n";
+  CHECK(severity(read + use) == Severity::error);
+  CHECK(severity(read + nops(1) + use) == Severity::warning); // it may be there, and nothing makes sure of it
+  CHECK(severity(read + nops(130) + use) == Severity::info);  // 32 waves of 15 operations of 16 passes are done by then
+  CHECK(severity(load + nops(13) + use) == Severity::error);  // from memory
+  CHECK(severity(load + nops(15) + use) == Severity::warning);
+  CHECK(severity(load + nops(1000) + use) == Severity::warning); // memory promises nothing
+  CHECK(severity(load + "s_barrier\n" + use) == Severity::warning);
+  CHECK(severity(read + "global_load_dword v5, v0, s[2:3]\n" + wait + use) == Severity::warning); // the wait takes long enough
+  const std::string two = "s_cbranch_scc0 out\n s_nop 0\n s_cbranch_vccz out\n";
+  CHECK(severity(load + two + use + "out:\n") == Severity::info);                                      // they may exclude each other
+  CHECK(severity("again:\n" + load + two + use + wait + "s_branch again\nout:\n") == Severity::error); // but the loop goes on some time
+}
+
+TEST_CASE("DAT004: CDNA2 needs one state less") {
+  const Defect d{"DAT004", "", "global_store_dwordx4 v0, v[4:7], s[2:3]\n s_nop 0\n v_mov_b32_e32 v5, 0", ""};
+  CHECK(findings(d, d.broken, "gfx90a").empty());
+  CHECK(findings(d, d.broken, "gfx942").size() == 1);
 }

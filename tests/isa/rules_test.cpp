@@ -1,7 +1,6 @@
 // Every rule on a few lines of assembly: one text on which it fires, one much like it on which it stays silent.
 #include "isa_checks/verdict/lint.h"
 #include "tests/isa/snippet.h"
-#include <algorithm>
 #include <doctest/doctest.h>
 #include <regex>
 #include <set>
@@ -191,15 +190,27 @@ TEST_CASE("HAZ002: each entry of the table, one state too few and just enough") 
         Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 7},
         Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 8, "gfx950"},
         Hazard{"v_mfma_f32_32x32x8_f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 11},
-        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]",
-               5}}) {
+        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]", 5},
+        // CDNA2, which has its own column: LLVM's numbers, those of AMD's MI200 manual ("Manually Inserted Wait States").
+        Hazard{"v_mfma_f32_16x16x16f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 11, "gfx90a"},
+        Hazard{"v_mfma_f32_32x32x8f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 19, "gfx90a"},
+        Hazard{"v_mfma_f32_4x4x4f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 5, "gfx90a"},
+        Hazard{"v_mfma_f64_16x16x4f64 v[0:7], v[8:9], v[10:11], v[0:7]", "v_add_f32_e32 v12, v0, v1", 11, "gfx90a"},
+        Hazard{"v_readfirstlane_b32 s8, v1", "global_load_dword v0, v4, s[8:9]", 5, "gfx90a"},
+        Hazard{"v_mov_b32_e32 v1, v2", "v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf", 2, "gfx90a"},
+        Hazard{"v_cmp_gt_f32_e32 vcc, v0, v1", "v_div_fmas_f32 v2, v3, v4, v5", 4, "gfx90a"},
+        Hazard{"global_store_dwordx4 v4, v[8:11], s[2:3]", "v_mov_b32_e32 v9, v2", 1, "gfx90a"},
+        Hazard{"global_store_dwordx4 v4, v[8:11], s[2:3]", "v_mov_b32_e32 v9, v2", 2}}) {
     CAPTURE(h.producer);
     const auto with = [&](int states) { return std::string(h.producer) + "\n" + times(states, "s_nop 0") + h.consumer; };
     const Case c{"HAZ002", with(h.states - 1), with(h.states), h.arch};
     CHECK(found(c, c.fires, wide));
     CHECK_FALSE(found(c, c.silent, wide));
-    CHECK_FALSE(found(c, std::string(h.producer) + "\n s_nop " + std::to_string(std::min(h.states, 16) - 1) + "\n" + h.consumer, wide));
+    if (h.states <= 16) // of which s_nop can wait no more
+      CHECK_FALSE(found(c, std::string(h.producer) + "\n s_nop " + std::to_string(h.states - 1) + "\n" + h.consumer, wide));
   }
+  for (const char* pair : {"v_exp_f32_e32 v0, v1\n v_mul_f32_e32 v2, v0, v0", "v_mov_b32_e32 v1, v2\n v_readfirstlane_b32 s8, v1"})
+    CHECK_FALSE(found({"HAZ002", "", "", "gfx90a"}, pair, wide)); // hazards of CDNA3 alone
   const Case chain{"HAZ002", "",
                    "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]"};
   CHECK_FALSE(found(chain, chain.silent, wide)); // accumulation onto the same registers is forwarded
@@ -219,6 +230,9 @@ TEST_CASE("HAZ002: what lies between counts with the time that it takes at least
   CHECK_FALSE(reported(first + "global_load_dword v20, v4, s[2:3]\n s_waitcnt vmcnt(0)\n " + reader));
   CHECK(reported("global_load_dword v20, v4, s[2:3]\n " + first + "s_waitcnt vmcnt(0)\n " + reader));
   CHECK(reported(first + "s_barrier\n " + reader));
+  const std::string written = "v_mov_b32_e32 v1, v2\n ", permuted = "v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf";
+  CHECK(reported(written + permuted));
+  CHECK_FALSE(reported(written + "s_barrier\n " + permuted)); // but waves take longer to meet than a register to be written
   // A result that another matrix instruction overwrote is gone; what it left is not.
   const std::string over = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n ";
   CHECK_FALSE(reported(first + over + times(7, "s_nop 0") + reader));
@@ -236,6 +250,30 @@ TEST_CASE("HAZ002: severity follows what is known about the pair") {
   // Shipped kernels leave these out throughout: not reported.
   CHECK(severity("s_add_u32 m0, s4, 16\n global_load_lds_dword v0, s[2:3]") == Severity::info);
   CHECK(severity("v_readfirstlane_b32 s8, v1\n v_add_u32_e32 v0, s8, v2") == Severity::info);
+}
+
+TEST_CASE("HAZ002: places of one cause and loop are one finding, which shows the worst of them") {
+  const std::string once = "v_mov_b32_e32 v1, v2\n s_nop 0\n v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf\n",
+                    worse = "v_mov_b32_e32 v3, v2\n v_mov_b32_dpp v0, v3 row_shr:1 row_mask:0xf bank_mask:0xf\n";
+  const CodeObject object = assemble_kernel(loop(once + worse + once), "gfx942", wide);
+  const auto findings = lint(analyse(object, object.kernel("k")), {.only = {"HAZ002"}});
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].message.starts_with("permutes it 0 wait states after "));
+  CHECK(findings[0].message.ends_with("; 3 such places in the loop"));
+}
+
+TEST_CASE("OCC002: registers that the descriptor allocates limit as well, but for those that LLVM adds where LDS limits") {
+  const auto fires = [](const std::string& allocated) {
+    std::string text = kernel_text("", "gfx942", {.lds_bytes = 20000});
+    const std::string key = ".amdhsa_next_free_vgpr 8";
+    text.replace(text.find(key), key.size(), ".amdhsa_next_free_vgpr " + allocated); // the metadata says 8 all the same
+    const CodeObject object = load_code_object(assemble(text, target_facts("gfx942")), "snippet");
+    return !lint(analyse(object, object.kernel("k")), {.only = {"OCC002"}}).empty();
+  };
+  CHECK(fires("8"));         // LDS allows 3 waves, 8 registers 8
+  CHECK_FALSE(fires("168")); // no more than 3
+  CHECK(fires("136"));       // the fewest that allow no more than 3: LLVM's own doing
+  CHECK_FALSE(fires("256"));
 }
 
 TEST_CASE("rules on what a snippet cannot say") {
@@ -301,6 +339,8 @@ TEST_CASE("facts: accum_offset splits the registers, and hints hold only when no
   const KernelFacts facts = analyse(object, object.kernel("k")).facts;
   CHECK(facts.resources.arch_vgprs == 256);
   CHECK(facts.resources.agprs == 256);
+  const CodeObject unused = assemble_kernel("v_nop", "gfx942", {.vgprs = 512, .accum_offset = 256, .sgprs = 48});
+  CHECK(analyse(unused, unused.kernel("k")).facts.resources.arch_vgprs == 256); // no wave has more
   const TargetFacts& target = target_facts("gfx942");
   CHECK(occupancy(target, {.vgprs = 168, .sgprs = 48, .lds_bytes = 0, .workgroup_size = 256}).next_vgprs > 0);
   CHECK(occupancy(target, {.vgprs = 168, .sgprs = 48, .lds_bytes = 20'000, .workgroup_size = 256}).next_vgprs ==

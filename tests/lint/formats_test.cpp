@@ -1,10 +1,14 @@
 // The formats of reports: JSON, SARIF against its specification, GitHub's commands, the HTML page.
+#include "isa_checks/cli/report/html_pages.h"
+#include "isa_checks/error.h"
 #include "tests/lint/files.h"
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 using namespace kiln::isa::testing;
 using nlohmann::json;
@@ -127,4 +131,30 @@ TEST_CASE("html: one page without anything from elsewhere, whose data cannot end
   CHECK(kernels[0]["findings"].size() > 0);
   CHECK(kernels[0]["waits"][1]["for"] == json::array({2}));
   CHECK(kernels[0]["code"][2][7] == ""); // nothing counts in expcnt
+}
+
+TEST_CASE("html: beyond 5 MB an index and a page a kernel, in bounded memory; not into a pipe") {
+  const Folder folder;
+  const std::string half = "{\"kernel\":\"" + std::string(2'000'000, 'x') + "\"}", row = "{\"kernel\":\"k\"}";
+  std::ofstream index(folder.at("report.html"));
+  kiln::isa::cli::HtmlPages pages(index, folder.at("report.html"));
+  for (int i = 0; i < 5; ++i) pages.add(half, row, true);
+  pages.end("{\"summary\":\"five\"}");
+  index.close();
+  const std::string report = contents(folder.at("report.html"));
+  CHECK(report.size() < 100'000);
+  for (int i = 1; i <= 5; ++i) {
+    const std::string page = "report_kernels/" + std::to_string(i) + ".html";
+    CHECK(report.find("{\"page\":\"" + page + "\",\"kernel\":\"k\"}") != std::string::npos);
+    const std::string kernel = contents(folder.at(page));
+    CHECK(kernel.find("{\"index\":\"../report.html\"}") != std::string::npos);
+    CHECK(kernel.find(half) != std::string::npos);
+  }
+  std::ostringstream pipe;
+  kiln::isa::cli::HtmlPages one(pipe, "");
+  for (int i = 0; i < 2; ++i) one.add(half, row, true);
+  CHECK_THROWS_WITH_AS(
+      one.add(half, row, true),
+      "HTML report: it takes more than 5 MB as one page; write it with -o FILE, and kernels go into pages of their own beside it",
+      kiln::isa::Error);
 }

@@ -2,6 +2,8 @@
 #include "isa_checks/analysis/dataflow/early_uses.h"
 #include "isa_checks/analysis/waits/wait_state.h"
 #include <algorithm>
+#include <cstdint>
+#include <span>
 
 namespace kiln::isa {
 namespace {
@@ -20,12 +22,24 @@ Order order_of(const Instruction& instruction) {
 struct Step {
   Order order;
   std::optional<WaitCounts> wait;
+  std::uint64_t touched; // signature of what it reads and writes
 };
+
+// A bit for each 8 registers, modulo 64: ranges without a common bit have no register in common.
+std::uint64_t signature(std::span<const RegisterRange> ranges) {
+  std::uint64_t bits = 0;
+  for (const RegisterRange r : ranges)
+    for (unsigned n = r.first / 8U; n <= (r.first + r.count - 1U) / 8U; ++n) bits |= std::uint64_t{1} << (n & 63U);
+  return bits;
+}
 
 class EarlyUseFinder {
 public:
   EarlyUseFinder(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), search_(program) {
-    for (const Instruction& instruction : program.instructions) steps_.push_back({order_of(instruction), wait_counts(instruction)});
+    steps_.reserve(program.instructions.size());
+    for (std::size_t i = 0; i < program.instructions.size(); ++i)
+      steps_.push_back({order_of(program.instructions[i]), wait_counts(program.instructions[i]),
+                        signature(uses[i].reads()) | signature(uses[i].writes())});
   }
 
   EarlyUses run() {
@@ -42,12 +56,14 @@ private:
   // The state counts operations of the same order that were issued since; of flat operations, bits say what was waited for.
   void follow(std::size_t operation, std::vector<EarlyUse>& list) {
     const Order order = steps_[operation].order;
+    const std::uint64_t results = signature(uses_[operation].writes());
     EarlyUse found{.operation = operation, .path = {}};
     found.path = search_.run(operation, 0, [&](std::size_t i, unsigned& state) {
       const Step& step = steps_[i];
       if (step.wait) return completes(order, *step.wait, state) ? FlowStep::stop : FlowStep::go_on;
       const bool in_order = step.order == order && (order == Order::vector_memory || order == Order::lds);
       for (const RegisterRange result : uses_[operation].writes()) {
+        if ((step.touched & results) == 0) break;
         const bool writes = uses_[i].writes_any(result);
         const bool keeps_half = writes && p_.instructions[i].mnemonic.find("d16") != std::string::npos;
         const bool reads = uses_[i].reads_any(result) && !(in_order && keeps_half);

@@ -3,37 +3,92 @@
 #include "isa_checks/analysis/dataflow/uninitialised.h"
 #include "isa_checks/decode/instruction_class.h"
 #include <algorithm>
-#include <bitset>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
+#include <utility>
 
 namespace kiln::isa {
 namespace {
 
-using Registers = std::bitset<reg::count>;
+// A set of registers, quick to ask about ranges.
+class Registers {
+public:
+  bool test(std::size_t r) const { return (words_[r / 64] >> r % 64 & 1U) != 0; }
+  void set(std::size_t r) { words_[r / 64] |= std::uint64_t{1} << r % 64; }
+  Registers& reset(std::size_t r) {
+    words_[r / 64] &= ~(std::uint64_t{1} << r % 64);
+    return *this;
+  }
+  void set_all() { words_.fill(~std::uint64_t{0}); }
+  bool any(RegisterRange range) const {
+    bool found = false;
+    each_word(range, [&](std::size_t word, std::uint64_t mask) { found = found || (words_[word] & mask) != 0; });
+    return found;
+  }
+  std::size_t count(RegisterRange range) const {
+    std::size_t sum = 0;
+    each_word(range, [&](std::size_t word, std::uint64_t mask) { sum += static_cast<std::size_t>(std::popcount(words_[word] & mask)); });
+    return sum;
+  }
+  void clear(RegisterRange range) {
+    each_word(range, [&](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
+  }
+  // Makes this the union, or the intersection; true when that changed it.
+  bool join(const Registers& other, bool intersect) {
+    const auto before = words_;
+    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] = intersect ? words_[w] & other.words_[w] : words_[w] | other.words_[w];
+    return words_ != before;
+  }
 
-Registers bits(RegisterRange range) {
-  Registers result;
-  for (std::uint16_t r = range.first; r < range.first + range.count; ++r) result.set(r);
-  return result;
-}
+private:
+  template <class Visit> static void each_word(RegisterRange range, Visit visit) {
+    for (std::size_t first = range.first, end = first + range.count; first < end;) {
+      const std::size_t word = first / 64, last = std::min(end, (word + 1) * 64), length = last - first;
+      visit(word, (length == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << length) - 1) << first % 64);
+      first = last;
+    }
+  }
+  std::array<std::uint64_t, (reg::count + 63) / 64> words_{};
+};
 
 Registers undefined_at_entry(const KernelDescriptor& d) {
   Registers undefined;
-  undefined.set();
+  undefined.set_all();
   undefined.reset(reg::vgpr);
   const int scalars = d.user_sgprs + d.workgroup_id_x + d.workgroup_id_y + d.workgroup_id_z + d.workgroup_info + d.private_segment;
   for (int i = 0; i < scalars && i < 102; ++i) undefined.reset(static_cast<std::size_t>(reg::sgpr + i));
   for (const std::uint16_t r : {reg::exec, reg::flat_scratch}) undefined.reset(r).reset(r + 1U);
   for (std::uint16_t r = reg::sgpr + 102; r < reg::vcc; ++r) undefined.reset(r); // XNACK mask, trap registers
+  undefined.reset(reg::m0).reset(reg::scc);
   return undefined;
 }
 
-// Hands values on without looking at them: what it writes is as undefined as what it reads.
-bool hands_on(std::string_view m) {
-  for (const std::string_view name : {"v_mov_b", "v_accvgpr_", "v_pk_mov_b", "v_cndmask_b", "v_readlane", "v_readfirstlane", "v_swap_b",
-                                      "v_permlane", "s_mov_b", "s_cselect_b", "s_cmov_b"})
-    if (m.starts_with(name)) return true;
-  return false;
+// Computes registers from registers, and does nothing else.
+bool computes(const Instruction& instruction) {
+  switch (classify(instruction)) {
+  case InstructionClass::valu:
+  case InstructionClass::trans:
+  case InstructionClass::packed:
+  case InstructionClass::dot:
+  case InstructionClass::mfma: return true;
+  case InstructionClass::salu: return !instruction.mnemonic.starts_with("s_setreg") && !instruction.mnemonic.starts_with("s_setprio");
+  case InstructionClass::lds: return !memory_op(instruction); // lane exchanges
+  default: return false;
+  }
+}
+
+// Register n of the result depends on register n of the source, and on no other of it.
+bool elementwise(std::string_view m, const Operands& o, RegisterRange result, RegisterRange source) {
+  if (source.count != result.count || result.count < 2) return false;
+  if (m.starts_with("v_smfmac_")) return source == result;
+  if (m.starts_with("v_mfma_")) return o.count > 3 && o[3].registers == source && o[1].registers != source && o[2].registers != source;
+  const bool packed = m.starts_with("v_pk_") && o.modifiers.find("op_sel") == std::string_view::npos;
+  const bool bits = m.starts_with("v_mov_b64") || m.starts_with("s_mov_b64") || m.starts_with("s_and_b64") || m.starts_with("s_or_b64");
+  return packed || bits;
 }
 
 // Operands in which an instruction reads registers by name, results left out: what it keeps of them is no read.
@@ -41,16 +96,27 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
   const auto m = std::string_view(p.instructions[i].mnemonic);
   const bool accumulates = m.starts_with("v_fmac") || m.starts_with("v_mac") || m.starts_with("v_pk_fmac") || m.starts_with("v_dot2c") ||
                            m.starts_with("v_dot4c") || m.starts_with("v_dot8c") || m.starts_with("v_smfmac");
+  const bool multiplies = m.starts_with("s_mul_i32") || m.starts_with("v_mul_lo_u32") || m.find("_and_b") != m.npos;
+  const bool zero = multiplies && std::ranges::any_of(o.all(), [](const Operand& operand) {
+                      return operand.is(Operand::Kind::number) && operand.number == 0;
+                    });
   for (const RegisterRange range : use.reads()) {
     const auto is_it = [&](const Operand& operand) { return operand.is(Operand::Kind::registers) && operand.registers == range; };
     const auto results = std::ranges::count_if(use.writes(), [&](RegisterRange w) { return w == range; });
     const auto named = std::ranges::count_if(o.all(), is_it);
     const bool source = results == 0 || named > results || accumulates;
-    // x - x and x ^ x are how a register becomes 0.
-    const bool cancels = named > 1 + results && (m.find("_xor_") != m.npos || m.find("_sub_") != m.npos);
+    // x - x, x ^ x and 0 * x are 0, whatever x is.
+    const bool cancels = zero || (named > 1 + results && (m.find("_xor_") != m.npos || m.find("_sub_") != m.npos));
     if (source && !cancels) read(range);
   }
 }
+
+// A place of the search back from an effect: the register is undefined before instruction `end`, which reads it.
+struct Place {
+  std::size_t block, end;
+  std::uint16_t reg;
+  std::size_t reader, next; // the instruction that reads it; the place after it on the way, or `nothing`
+};
 
 class UninitialisedFinder {
 public:
@@ -58,24 +124,62 @@ public:
                       const KernelDescriptor& d)
       : p_(program), operands_(operands), uses_(uses), entry_(undefined_at_entry(d)) {}
 
+  // Each register that is found counts as written from then on, and with it what was made of it.
   std::vector<UninitialisedRead> run() {
-    solve(true);
-    find(true);
-    solve(false);
-    find(false);
+    gather();
+    for (const bool all_paths : {true, false}) {
+      all_paths_ = all_paths;
+      do solve();
+      while (budget_ > 0 && find());
+    }
     std::ranges::sort(list_, {}, &UninitialisedRead::instruction);
     return std::move(list_);
   }
 
 private:
+  struct Facts {
+    bool computes = false;            // see above
+    bool has_effect = false;          // what it reads matters
+    std::size_t begin = 0, end = 0;   // its sources
+    RegisterRange element_by_element; // the source that is; count 0: none
+  };
+
+  void gather() {
+    for (std::size_t i = 0; i < p_.instructions.size(); ++i) {
+      Facts f{.computes = computes(p_.instructions[i]), .has_effect = false, .begin = sources_.size(), .end = 0, .element_by_element = {}};
+      f.has_effect = !f.computes || uses_[i].writes_any({reg::exec, 2});
+      each_source(p_, i, operands_[i], uses_[i], [&](RegisterRange r) { sources_.push_back(r); });
+      f.end = sources_.size();
+      if (f.computes && uses_[i].write_count == 1)
+        for (const RegisterRange r : sources_of(f))
+          if (elementwise(p_.instructions[i].mnemonic, operands_[i], uses_[i].write_list[0], r)) f.element_by_element = r;
+      facts_.push_back(f);
+    }
+  }
+  std::span<const RegisterRange> sources_of(const Facts& f) const { return {sources_.data() + f.begin, f.end - f.begin}; }
+
+  // The registers of which register `to` of the result is made.
+  template <class Read> void each_source_of(const Facts& f, RegisterRange result, std::uint16_t to, Read read) const {
+    for (const RegisterRange source : sources_of(f))
+      if (source == f.element_by_element) read(RegisterRange{static_cast<std::uint16_t>(source.first + (to - result.first)), 1});
+      else read(source);
+  }
+
   void step(std::size_t i, Registers& undefined) const {
-    const RegisterUse& use = uses_[i];
-    bool copy = false;
-    if (hands_on(p_.instructions[i].mnemonic))
-      each_source(p_, i, operands_[i], use, [&](RegisterRange r) { copy = copy || (undefined & bits(r)).any(); });
-    for (const RegisterRange w : use.writes())
-      if (copy) undefined |= bits(w);
-      else undefined &= ~bits(w);
+    const Facts& f = facts_[i];
+    const auto is_undefined = [&](RegisterRange r) { return undefined.any(r); };
+    if (!f.computes || std::ranges::none_of(sources_of(f), is_undefined)) {
+      for (const RegisterRange w : uses_[i].writes()) undefined.clear(w);
+      return;
+    }
+    const Registers before = undefined;
+    for (const RegisterRange w : uses_[i].writes()) {
+      undefined.clear(w);
+      for (std::uint16_t r = w.first; r < w.first + w.count; ++r)
+        each_source_of(f, w, r, [&](RegisterRange source) {
+          if (before.any(source)) undefined.set(r);
+        });
+    }
   }
 
   // A branch that is taken when no lane is on.
@@ -90,69 +194,125 @@ private:
     return to > from && !(skips_lanes(from, to) && p_.blocks[to].predecessors.size() > 1);
   }
 
-  void solve(bool all_paths) {
+  void solve() {
     in_.assign(p_.blocks.size(), std::nullopt);
+    out_.assign(p_.blocks.size(), Registers());
     in_[p_.entry] = entry_;
-    for (bool changed = true; changed;) {
+    std::vector<bool> waits(p_.blocks.size(), false); // the state at its beginning changed
+    waits[p_.entry] = true;
+    for (bool changed = true; changed && budget_ > 0;) {
       changed = false;
       for (const std::size_t b : p_.order) {
-        if (!in_[b]) continue;
+        if (!waits[b]) continue;
+        waits[b] = false;
         Registers state = *in_[b];
         for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) step(i, state);
+        out_[b] = state;
+        budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
         for (const std::size_t to : p_.blocks[b].successors) {
-          if (!all_paths && !counts(b, to)) continue;
-          const Registers before = in_[to].value_or(all_paths ? Registers().set() : Registers());
-          const Registers after = all_paths ? before & state : before | state;
-          if (in_[to] && after == before) continue;
-          in_[to] = after;
-          changed = true;
+          if (!all_paths_ && !counts(b, to)) continue;
+          if (in_[to]) {
+            if (!in_[to]->join(state, all_paths_)) continue;
+          } else {
+            in_[to] = state;
+          }
+          waits[to] = changed = true;
         }
       }
     }
   }
 
-  void find(bool all_paths) {
+  // Reports the first effect of an undefined register, if there is one.
+  bool find() {
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) {
       if (!in_[b]) continue;
       Registers state = *in_[b];
       for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) {
-        if (!hands_on(p_.instructions[i].mnemonic))
-          each_source(p_, i, operands_[i], uses_[i], [&](RegisterRange r) { look(i, r, state, all_paths); });
+        if (facts_[i].has_effect)
+          for (const RegisterRange r : sources_of(facts_[i]))
+            if (state.any(r) && look(i, r, state)) return true;
         step(i, state);
       }
     }
+    return false;
   }
 
-  void look(std::size_t i, RegisterRange r, const Registers& state, bool all_paths) {
-    if (r.first == reg::scc || r.first == reg::m0 || (state & bits(r)).none() || (reported_ & bits(r)).any()) return;
-    reported_ |= bits(r);
-    list_.push_back({i, r, all_paths, path_to(i, state & bits(r))});
+  // Instruction i has an effect by the operand r, of which some registers are undefined.
+  bool look(std::size_t i, RegisterRange r, const Registers& undefined) {
+    const auto op = memory_op(p_.instructions[i]);
+    const std::size_t count = undefined.count(r);
+    if (op && op->space == MemorySpace::lds && op->direction == MemoryDirection::store && count < r.count) return false; // padding
+    for (std::uint16_t n = r.first; n < r.first + r.count; ++n)
+      if (undefined.test(n)) return trace(i, n);
+    return false;
   }
 
-  // Some of `registers` are undefined behind instruction i.
-  bool undefined_behind(std::size_t i, const Registers& registers) const {
-    const std::size_t block = p_.block_of(i);
+  Registers state_before(std::size_t block, std::size_t end) {
     Registers state = in_[block].value_or(Registers());
-    for (std::size_t n = p_.blocks[block].begin; n <= i; ++n) step(n, state);
-    return (state & registers).any();
+    for (std::size_t n = p_.blocks[block].begin; n < end; ++n) step(n, state);
+    budget_ -= static_cast<std::int64_t>(end - p_.blocks[block].begin);
+    return state;
   }
 
-  // A path from the entry on which `registers` are not written, or only copies of what is undefined itself.
-  FlowPath path_to(std::size_t target, const Registers& registers) const {
-    if (p_.block_of(target) == p_.entry) return {p_.entry};
-    FlowSearch search(p_);
-    return search.run(p_.blocks[p_.entry].begin, 0, [&](std::size_t i, unsigned&) {
-      if (i == target) return FlowStep::found;
-      const bool writes = std::ranges::any_of(uses_[i].writes(), [&](RegisterRange w) { return (bits(w) & registers).any(); });
-      return writes && !undefined_behind(i, registers) ? FlowStep::stop : FlowStep::go_on;
-    });
+  // Back from the effect to a register that nothing has written, and the instruction that reads it first. False: the budget ended.
+  bool trace(std::size_t effect, std::uint16_t reg) {
+    std::vector<Place> places{{p_.block_of(effect), effect, reg, effect, nothing}};
+    std::set<std::pair<std::size_t, std::uint16_t>> entered; // by instruction before which, or block behind which, it is undefined
+    for (std::size_t at = 0; at < places.size() && budget_ > 0; ++at) {
+      const Place place = places[at];
+      const Block& block = p_.blocks[place.block];
+      std::size_t writer = place.end;
+      while (writer > block.begin && !uses_[writer - 1].writes_any({place.reg, 1})) --writer;
+      budget_ -= static_cast<std::int64_t>(place.end - writer) + 1;
+      if (writer > block.begin) {
+        follow_sources(places, at, writer - 1);
+      } else if (place.block == p_.entry && entry_.test(place.reg)) {
+        report(places, at);
+        return true;
+      } else {
+        for (const std::size_t before : block.predecessors)
+          if (in_[before] && (all_paths_ || counts(before, place.block)) && out_[before].test(place.reg) &&
+              entered.insert({before, place.reg}).second)
+            places.push_back({before, p_.blocks[before].end, place.reg, place.reader, at});
+      }
+    }
+    return false;
+  }
+
+  void follow_sources(std::vector<Place>& places, std::size_t at, std::size_t writer) {
+    if (!facts_[writer].computes) return;
+    const Place place = places[at];
+    const Registers before = state_before(place.block, writer);
+    for (const RegisterRange w : uses_[writer].writes())
+      if (w.overlaps({place.reg, 1}))
+        each_source_of(facts_[writer], w, place.reg, [&](RegisterRange source) {
+          for (std::uint16_t n = source.first; n < source.first + source.count; ++n)
+            if (before.test(n)) places.push_back({place.block, writer, n, writer, at});
+        });
+  }
+
+  void report(const std::vector<Place>& places, std::size_t at) {
+    const Place root = places[at];
+    RegisterRange operand{root.reg, 1};
+    for (const RegisterRange r : uses_[root.reader].reads())
+      if (r.overlaps(operand) && r.count > operand.count) operand = r;
+    entry_.clear(operand);
+    FlowPath path;
+    for (; at != nothing; at = places[at].next)
+      if (path.empty() || path.back() != places[at].block) path.push_back(places[at].block);
+    list_.push_back({root.reader, places[0].reader, operand, all_paths_, std::move(path)});
   }
 
   const Program& p_;
   const std::vector<Operands>& operands_;
   const std::vector<RegisterUse>& uses_;
-  Registers entry_, reported_;
-  std::vector<std::optional<Registers>> in_;
+  std::vector<Facts> facts_;                 // by instruction
+  std::vector<RegisterRange> sources_;       // of all instructions, one after the other
+  Registers entry_;                          // undefined there
+  bool all_paths_ = true;                    // what is being solved
+  std::int64_t budget_ = 20'000'000;         // instructions looked at; hostile code ends there
+  std::vector<std::optional<Registers>> in_; // by block
+  std::vector<Registers> out_;               // by block
   std::vector<UninitialisedRead> list_;
 };
 

@@ -1,4 +1,4 @@
-// Reports: what a scan found, in the formats of isa_lint. All but the HTML page are written while the scan runs.
+// Reports: what a scan found, in the formats of isa_lint. They are written while the scan runs, in bounded memory.
 #pragma once
 #include "isa_checks/cli/scan.h"
 #include <memory>
@@ -33,8 +33,8 @@ std::unique_ptr<ReportWriter> make_json_report(std::ostream& out);
 std::unique_ptr<ReportWriter> make_sarif_report(std::ostream& out);
 // Workflow commands of GitHub Actions, one a line.
 std::unique_ptr<ReportWriter> make_github_report(std::ostream& out);
-// One self-contained page. Kept in memory until the end: for tens of kernels, not for thousands.
-std::unique_ptr<ReportWriter> make_html_report(std::ostream& out);
+// One self-contained page, or an index and a page a kernel (see HtmlPages). `file` is where `out` leads to; empty: to no file.
+std::unique_ptr<ReportWriter> make_html_report(std::ostream& out, const std::string& file);
 
 // "3 findings (1 error, 2 warnings) in 12 kernels of 2 files; 1 suppressed"
 struct SeverityCounts {

@@ -1,6 +1,7 @@
-// The HTML report: the kernels as JSON inside a page whose script draws them.
+// The HTML report: the kernels as JSON inside of pages whose script draws them.
+#include "isa_checks/analysis/live_registers.h"
 #include "isa_checks/cli/annotate.h"
-#include "isa_checks/cli/report/html.h"
+#include "isa_checks/cli/report/html_pages.h"
 #include "isa_checks/cli/report/report.h"
 #include "isa_checks/object/readable_name.h"
 #include <fmt/format.h>
@@ -79,8 +80,9 @@ Json loops_json(const KernelAnalysis& a) {
 }
 
 // One array an instruction, short because there are many: text, class, depth, block that begins here or -1, outstanding
-// (least and most of vmcnt, lgkmcnt and expcnt), line of source or "", and for branches the instruction at the target.
-Json code_json(const KernelAnalysis& a, const std::string& file) {
+// (least and most of vmcnt, lgkmcnt and expcnt), line of source or "", live vector registers, and for branches the instruction at the
+// target.
+Json code_json(const KernelAnalysis& a, const LiveRegisters& live, const std::string& file) {
   Json list = Json::array();
   const std::vector<OutstandingCounts> outstanding = outstanding_counts(a.program);
   std::size_t block = 0;
@@ -98,12 +100,28 @@ Json code_json(const KernelAnalysis& a, const std::string& file) {
              range_text(o.least_vm, o.most_vm),
              range_text(o.least_lgkm, o.most_lgkm),
              range_text(o.least_exp, o.most_exp),
-             sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : ""};
+             sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : "",
+             live.before[i].all()};
     const bool branches = instruction.flow == Flow::jump || instruction.flow == Flow::branch;
     if (const std::size_t to = branches ? instruction_at(a.program, *instruction.branch_target) : nothing; to != nothing) row.push_back(to);
     list.push_back(std::move(row));
   }
   return list;
+}
+
+// The blocks: their first instruction, how many they have, the depth of their loop, and the blocks that they lead to.
+Json flow_json(const KernelAnalysis& a) {
+  Json list = Json::array();
+  for (const Block& b : a.program.blocks)
+    if (b.begin < most_instructions)
+      list.push_back({b.begin, b.end - b.begin, b.loop == nothing ? 0 : a.program.loops[b.loop].depth, b.successors, b.reachable});
+  return list;
+}
+
+Json live_json(const KernelAnalysis& a, const LiveRegisters& live) {
+  Json values = Json::array();
+  for (const LiveValues& v : live.values) values.push_back({{"writer", v.writer}, {"registers", v.registers}, {"names", v.names}});
+  return {{"text", to_text(live, a.program)}, {"peak", live.peak == nothing ? Json() : Json(live.peak)}, {"values", values}};
 }
 
 Json waits_json(const KernelAnalysis& a) {
@@ -132,57 +150,78 @@ Json mix_json(const KernelFacts& f) {
   return {{"classes", classes}, {"memory", memory}};
 }
 
+Json resources_json(const Resources& r) {
+  return {{"vgprs", r.vgprs},
+          {"arch_vgprs", r.arch_vgprs},
+          {"agprs", r.agprs},
+          {"sgprs", r.sgprs},
+          {"lds", r.lds_bytes},
+          {"scratch", r.scratch_bytes},
+          {"vgpr_spills", r.vgpr_spills},
+          {"sgpr_spills", r.sgpr_spills},
+          {"workgroup", r.workgroup_size},
+          {"workgroup_known", r.workgroup_size_known}};
+}
+
+Json findings_json(const KernelAnalysis& a, const std::vector<Finding>& list) {
+  const auto by_instruction = findings_by_instruction(a.program, list);
+  Json findings = Json::array();
+  for (std::size_t i = 0; i < by_instruction.size(); ++i)
+    for (const Finding* f : by_instruction[i])
+      findings.push_back({{"rule", f->rule},
+                          {"severity", to_string(f->severity)},
+                          {"at", i < a.program.instructions.size() ? Json(i) : Json()},
+                          {"place", f->file.empty() ? "" : fmt::format("{}:{}", f->file, f->line)},
+                          {"loop", f->loop},
+                          {"message", f->message},
+                          {"path", f->path},
+                          {"why", f->why},
+                          {"advice", f->advice}});
+  return findings;
+}
+
+// What the table of kernels shows of one; also the beginning of the whole.
+Json row_json(const ScannedKernel& kernel) {
+  Json findings = Json::array();
+  for (const Finding& f : kernel.findings) findings.push_back({{"rule", f.rule}, {"severity", to_string(f.severity)}});
+  const Resources& r = kernel.facts.resources;
+  return {{"kernel", kernel.facts.kernel},
+          {"name", readable_name(kernel.facts.kernel)},
+          {"object", kernel.object},
+          {"arch", kernel.facts.arch},
+          {"resources", {{"vgprs", r.vgprs}, {"sgprs", r.sgprs}, {"lds", r.lds_bytes}, {"scratch", r.scratch_bytes}}},
+          {"occupancy", {{"waves", kernel.facts.occupancy.waves_per_simd}, {"max", target_facts(kernel.facts.arch).max_waves_per_simd}}},
+          {"instructions", kernel.facts.instructions},
+          {"findings", findings}};
+}
+
 class HtmlReport : public ReportWriter {
 public:
-  explicit HtmlReport(std::ostream& out) : out_(out) {}
+  HtmlReport(std::ostream& out, const std::string& file) : pages_(out, file) {}
   bool renders() const override { return true; }
 
   std::string render(const KernelAnalysis& a, const ScannedKernel& kernel) const override {
-    const Resources& r = a.facts.resources;
-    const auto by_instruction = findings_by_instruction(a.program, kernel.findings);
-    Json findings = Json::array();
-    for (std::size_t i = 0; i < by_instruction.size(); ++i)
-      for (const Finding* f : by_instruction[i])
-        findings.push_back({{"rule", f->rule},
-                            {"severity", to_string(f->severity)},
-                            {"at", i < a.program.instructions.size() ? Json(i) : Json()},
-                            {"place", f->file.empty() ? "" : fmt::format("{}:{}", f->file, f->line)},
-                            {"loop", f->loop},
-                            {"message", f->message},
-                            {"why", f->why},
-                            {"advice", f->advice}});
-    const Json json{{"kernel", kernel.facts.kernel},
-                    {"name", readable_name(kernel.facts.kernel)},
-                    {"object", kernel.object},
-                    {"arch", a.facts.arch},
-                    {"target", a.facts.target_id},
-                    {"resources",
-                     {{"vgprs", r.vgprs},
-                      {"arch_vgprs", r.arch_vgprs},
-                      {"agprs", r.agprs},
-                      {"sgprs", r.sgprs},
-                      {"lds", r.lds_bytes},
-                      {"scratch", r.scratch_bytes},
-                      {"vgpr_spills", r.vgpr_spills},
-                      {"sgpr_spills", r.sgpr_spills},
-                      {"workgroup", r.workgroup_size},
-                      {"workgroup_known", r.workgroup_size_known}}},
-                    {"occupancy", occupancy_json(a)},
-                    {"instructions", a.facts.instructions},
-                    {"code_bytes", a.facts.code_bytes},
-                    {"mix", mix_json(a.facts)},
-                    {"loops", loops_json(a)},
-                    {"waits", waits_json(a)},
-                    {"code", code_json(a, kernel.file)},
-                    {"suppressed", kernel.suppressed},
-                    {"approximate", a.waits.approximate},
-                    {"findings", findings}};
+    const LiveRegisters live = live_registers(a.program, a.uses);
+    Json json = row_json(kernel);
+    json["target"] = a.facts.target_id;
+    json["resources"] = resources_json(a.facts.resources);
+    json["occupancy"] = occupancy_json(a);
+    json["code_bytes"] = a.facts.code_bytes;
+    json["mix"] = mix_json(a.facts);
+    json["loops"] = loops_json(a);
+    json["waits"] = waits_json(a);
+    json["flow"] = flow_json(a);
+    json["live"] = live_json(a, live);
+    json["code"] = code_json(a, live, kernel.file);
+    json["suppressed"] = kernel.suppressed;
+    json["approximate"] = a.waits.approximate;
+    json["findings"] = findings_json(a, kernel.findings);
     return embedded(json);
   }
 
   void kernel(const ScannedKernel& kernel) override {
     for (const Finding& finding : kernel.findings) counts_.add(finding);
-    kernels_ += (kernels_.empty() ? "" : ",\n") + kernel.rendered;
+    pages_.add(kernel.rendered, embedded(row_json(kernel)), !kernel.findings.empty());
   }
 
   void failed(const Error& error) override { failures_.push_back(error.what()); }
@@ -197,28 +236,19 @@ public:
                     {"suppressed", totals.suppressed},
                     {"skipped", totals.skipped},
                     {"failures", failures_}};
-    const std::pair<std::string_view, std::string> parts[] = {{"/*CSS*/", std::string(page_part("page.css"))},
-                                                              {"/*JS*/", std::string(page_part("page.js"))},
-                                                              {"/*HEAD*/", embedded(head)},
-                                                              {"/*KERNELS*/", "[" + kernels_ + "]"}};
-    std::string_view page = page_part("page.html");
-    for (const auto& [mark, text] : parts) { // in the order in which page.html has them
-      const std::size_t at = page.find(mark);
-      out_ << page.substr(0, at) << text;
-      page.remove_prefix(at + mark.size());
-    }
-    out_ << page;
+    pages_.end(embedded(head));
   }
 
 private:
-  std::ostream& out_;
+  HtmlPages pages_;
   SeverityCounts counts_;
-  std::string kernels_;
   std::vector<std::string> failures_;
 };
 
 } // namespace
 
-std::unique_ptr<ReportWriter> make_html_report(std::ostream& out) { return std::make_unique<HtmlReport>(out); }
+std::unique_ptr<ReportWriter> make_html_report(std::ostream& out, const std::string& file) {
+  return std::make_unique<HtmlReport>(out, file);
+}
 
 } // namespace kiln::isa::cli

@@ -1,9 +1,12 @@
 // DAT001 to DAT004: registers and LDS that are used before their data is there, or after it is gone.
 #include "isa_checks/analysis/dataflow/early_uses.h"
 #include "isa_checks/analysis/dataflow/lds_races.h"
+#include "isa_checks/analysis/dataflow/path_time.h"
 #include "isa_checks/analysis/dataflow/uninitialised.h"
+#include "isa_checks/target/hazards.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
@@ -37,13 +40,36 @@ std::vector<std::string> steps(const KernelAnalysis& k, const FlowPath& path, st
 }
 
 // Conditions of two branches may exclude each other, which is not followed.
-bool may_be_excluded(const KernelAnalysis& k, const FlowPath& path) {
-  int conditions = 0;
-  for (std::size_t n = 0; n + 1 < path.size(); ++n) conditions += k.instruction(k.program.blocks[path[n]].end - 1).flow == Flow::branch;
-  return conditions >= 2;
-}
+bool may_be_excluded(const KernelAnalysis& k, const FlowPath& path) { return conditions_on(k.program, path) >= 2; }
 std::optional<Severity> severity_of_path(const KernelAnalysis& k, const FlowPath& path) {
   return may_be_excluded(k, path) ? std::optional(Severity::warning) : std::nullopt;
+}
+
+// What time says where no wait does.
+struct Timed {
+  const EarlyUse* early;
+  int clocks, latency; // from the operation to its use, and to its data with nothing in the way
+  Severity severity;
+  std::string_view verdict;
+};
+
+// An error when the data cannot be there yet, unless the way may be excluded or other waves decide how long it takes. LDS serves in
+// turn, and is done within a bounded time.
+Timed timed(const KernelAnalysis& k, const EarlyUse& early) {
+  const bool lds = k.classes[early.operation] == InstructionClass::lds;
+  Timed result{&early, least_clocks(k.program, early.path, early.operation, early.use, *k.target),
+               lds ? lds_latency_clocks : memory_latency_clocks, Severity::warning, "time alone orders the two"};
+  if (may_be_excluded(k, early.path)) {
+    result.severity = Severity::info;
+    result.verdict = "the branches on the way may exclude each other";
+  } else if (result.clocks < result.latency && !barrier_on(k.program, early.path, early.operation, early.use)) {
+    result.severity = Severity::error;
+    result.verdict = "the data takes longer";
+  } else if (lds && result.clocks >= most_lds_clocks(k.facts.occupancy.waves_per_cu)) {
+    result.severity = Severity::info;
+    result.verdict = "long enough for LDS, whatever the other waves do";
+  }
+  return result;
 }
 
 std::string name_of_registers(RegisterRange r) {
@@ -57,15 +83,24 @@ std::string name_of_registers(RegisterRange r) {
 } // namespace
 
 void dat001(const KernelAnalysis& k, FindingSink& sink) {
-  for (const EarlyUse& early : early_uses(k.program, k.uses).list)
-    sink.add({.message = fmt::format("{} is {} before a wait for {} has completed {:#x} {}, which fills it",
+  const EarlyUses uses = early_uses(k.program, k.uses);
+  std::vector<Timed> list;
+  for (const EarlyUse& early : uses.list) list.push_back(timed(k, early));
+  std::ranges::stable_sort(list, {}, &Timed::clocks); // of several places the closest is the one shown
+  for (const Timed& t : list) {
+    const EarlyUse& early = *t.early;
+    sink.add({.message = fmt::format("{} is {} before a wait for {} has completed {:#x} {}, which fills it: {} clocks behind it, {}",
                                      name_of_registers(k.uses[early.operation].write_list[0]), early.overwrites ? "overwritten" : "read",
-                                     to_string(early.counter), k.instruction(early.operation).address, k.mnemonic(early.operation)),
-              .evidence = {{"branches", number(early.path.size() - 1), ""}},
+                                     to_string(early.counter), k.instruction(early.operation).address, k.mnemonic(early.operation),
+                                     t.clocks, t.verdict),
+              .evidence = {{"clocks", static_cast<double>(t.clocks), "cycles"},
+                           {"latency", static_cast<double>(t.latency), "cycles"},
+                           {"conditions", static_cast<double>(conditions_on(k.program, early.path)), ""}},
               .instructions = {early.use, early.operation},
-              .severity = severity_of_path(k, early.path),
+              .severity = t.severity,
               .cause = fmt::format("{} {}", early.overwrites, to_string(early.counter)),
               .path = steps(k, early.path, early.operation, early.use)});
+  }
 }
 
 void dat002(const KernelAnalysis& k, FindingSink& sink) {
@@ -73,12 +108,16 @@ void dat002(const KernelAnalysis& k, FindingSink& sink) {
   const std::size_t entry = k.program.blocks[k.program.entry].begin;
   for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor)) {
     if (!read.on_all_paths && (read.path.empty() || may_be_excluded(k, read.path))) continue; // compilers leave such paths undefined
-    sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}", name_of_registers(read.registers),
-                                     read.registers.count == 1 ? "it" : "all of it", read.on_all_paths ? "any path" : "some path"),
+    const bool direct = read.effect == read.instruction;
+    std::vector<std::string> path = steps(k, read.path, entry, read.effect);
+    if (!direct) path.insert(path.end() - 1, place(k, read.instruction));
+    sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}{}", name_of_registers(read.registers),
+                                     read.registers.count == 1 ? "it" : "all of it", read.on_all_paths ? "any path" : "some path",
+                                     direct ? "" : fmt::format("; what comes of it goes into {}", place(k, read.effect))),
               .evidence = {{"registers", static_cast<double>(read.registers.count), "registers"}},
-              .instructions = {read.instruction},
+              .instructions = {read.instruction, read.effect},
               .cause = read.on_all_paths ? "never" : "on some path",
-              .path = steps(k, read.path, entry, read.instruction)});
+              .path = std::move(path)});
   }
 }
 
@@ -95,7 +134,7 @@ void dat003(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void dat004(const KernelAnalysis& k, FindingSink& sink) {
-  const int states = k.target->arch == "gfx90a" ? 1 : 2; // LLVM, GCNHazardRecognizer::checkVALUHazardsHelper
+  const int states = wide_store_states(*k.target);
   for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.uses, k.memory, states).list)
     sink.add({.message = fmt::format("the data of {:#x} {} is overwritten before the hardware has read it",
                                      k.instruction(early.operation).address, k.mnemonic(early.operation)),

@@ -31,7 +31,8 @@ struct WayBack {
 
 // Looks back from one instruction over all predecessors for another that is too close. Ends where so much time has passed that
 // no hazard is left: by wait states, by the passes of matrix instructions that had to be issued between (as target/hazards.h's
-// IssueClock), or by a wait for a memory operation that was issued between, which takes longer than any hazard.
+// IssueClock), or by a wait for a memory operation that was issued between, which takes longer than any hazard. A barrier of several
+// waves is taken to last as long as any hazard that is not about matrix instructions (ASSUMED: the waves meet in a unit of the CU).
 class LookBack {
 public:
   explicit LookBack(const KernelAnalysis& k) : k_(k), reach_(k.matrix.uses.empty() ? most_states_without_matrix : most_hazard_states) {
@@ -66,6 +67,7 @@ private:
     for (std::size_t i = way.end; i > k_.program.blocks[way.block].begin && way.distance < reach_;) {
       const HazardTraits& first = traits_[--i];
       way.distance += first.states;
+      if (k_.classes[i] == InstructionClass::barrier && several_waves_) way.distance += most_states_without_matrix;
       if (first.passes != 0 && way.matrix_distance >= 0) way.distance = std::max(way.distance, way.matrix_distance + first.passes);
       if ((first.produces & second.consumes) != 0 && !(first.passes != 0 && result_overwritten(first, second, way.matrices))) {
         const Hazard hazard = hazard_between(first, second, *k_.target, HazardEvidence::table);
@@ -92,7 +94,8 @@ private:
   }
 
   const KernelAnalysis& k_;
-  const int reach_;                  // wait states
+  const int reach_; // wait states
+  const bool several_waves_ = !k_.facts.resources.workgroup_size_known || k_.facts.resources.workgroup_size > k_.target->wave_size;
   std::vector<HazardTraits> traits_; // by instruction
 };
 
@@ -146,18 +149,23 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
 
 void haz002(const KernelAnalysis& k, FindingSink& sink) {
   const LookBack look(k);
+  std::vector<std::pair<std::size_t, TooClose>> list; // by consumer
   std::size_t block = 0;
   for (const std::size_t i : all_instructions(k)) {
     while (k.program.blocks[block].end <= i) ++block;
-    if (const auto found = look.from(i, block))
-      sink.add({.message = fmt::format("{} {} after {:#x} {}, {} needed", found->hazard.what,
-                                       plural(static_cast<std::size_t>(found->states), "wait state"),
-                                       k.instruction(found->producer).address, k.mnemonic(found->producer), found->hazard.states),
-                .evidence = {{"states", static_cast<double>(found->states), "wait states"},
-                             {"needed", static_cast<double>(found->hazard.states), "wait states"}},
-                .instructions = {i, found->producer},
-                .severity = severity_of(found->hazard.evidence)});
+    if (const auto found = look.from(i, block)) list.emplace_back(i, *found);
   }
+  // Of several places of one cause the one that lacks most is shown.
+  std::ranges::stable_sort(list, {}, [](const auto& entry) { return entry.second.states - entry.second.hazard.states; });
+  for (const auto& [i, found] : list)
+    sink.add({.message = fmt::format("{} {} after {:#x} {}, {} needed", found.hazard.what,
+                                     plural(static_cast<std::size_t>(found.states), "wait state"), k.instruction(found.producer).address,
+                                     k.mnemonic(found.producer), found.hazard.states),
+              .evidence = {{"states", static_cast<double>(found.states), "wait states"},
+                           {"needed", static_cast<double>(found.hazard.states), "wait states"}},
+              .instructions = {i, found.producer},
+              .severity = severity_of(found.hazard.evidence),
+              .cause = std::string(found.hazard.what)});
 }
 
 void haz003(const KernelAnalysis& k, FindingSink& sink) {

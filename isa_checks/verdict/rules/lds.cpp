@@ -1,7 +1,9 @@
 // LDS001, LDS002, LDS003: accesses of LDS.
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
+#include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 
 namespace kiln::isa::rules {
@@ -47,8 +49,12 @@ void lds001(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void lds002(const KernelAnalysis& k, FindingSink& sink) {
-  for (const MemoryAccess& a : k.memory.accesses) {
-    if (!a.banks || a.banks->needed < 2 * a.banks->ideal || a.banks->ideal == 0) continue;
+  std::vector<const MemoryAccess*> conflicts; // the worst first: it is the one that is shown
+  for (const MemoryAccess& a : k.memory.accesses)
+    if (a.banks && a.banks->needed >= 2 * a.banks->ideal && a.banks->ideal > 0) conflicts.push_back(&a);
+  std::ranges::stable_sort(conflicts, std::ranges::greater{}, [](const MemoryAccess* a) { return a->banks->needed - a->banks->ideal; });
+  for (const MemoryAccess* conflict : conflicts) {
+    const MemoryAccess& a = *conflict;
     const std::uint32_t extra = a.banks->needed - a.banks->ideal;
     const auto m = k.mnemonic(a.instruction);
     const int width = m.starts_with("ds_read2") || m.starts_with("ds_write2") ? a.op.bytes / 2 : a.op.bytes; // two accesses
@@ -62,7 +68,7 @@ void lds002(const KernelAnalysis& k, FindingSink& sink) {
                            {"worst", static_cast<double>(a.banks->worst), ""}},
               .instructions = {a.instruction},
               .severity = little || source == "assumed" ? std::optional(Severity::info) : std::nullopt,
-              .cause = fmt::format("{} {} {}", m, a.banks->worst, a.banks->needed)});
+              .cause = std::string(m)});
   }
 }
 

@@ -13,6 +13,15 @@ bool few_waves_by_design(const KernelAnalysis& k) {
          std::all_of(k.waits.loops.begin(), k.waits.loops.end(), [](const LoopFlight& f) { return f.loads == 0 || f.most_back_bytes > 0; });
 }
 
+// Waves that the registers allow which the descriptor allocates. LLVM allocates as many as keep further waves out where LDS or an
+// attribute limits them anyway (AMDGPUAsmPrinter.cpp, NumVGPRsForWavesPerEU): then those that are used count.
+int waves_by_registers(const KernelAnalysis& k) {
+  const int allocated = static_cast<int>(k.kernel.descriptor.vgprs), granule = k.target->vgpr_granule;
+  const int waves = std::clamp(k.target->max_vgprs / std::max(allocated, 1), 0, k.target->max_waves_per_simd);
+  const int raised_to = k.target->max_vgprs / (waves + 1) / granule * granule + granule; // the fewest that allow no more waves
+  return allocated == raised_to ? k.occupancy.now.vgpr_waves : std::min(waves, k.occupancy.now.vgpr_waves);
+}
+
 } // namespace
 
 void occ001(const KernelAnalysis& k, FindingSink& sink) {
@@ -29,14 +38,15 @@ void occ001(const KernelAnalysis& k, FindingSink& sink) {
 
 void occ002(const KernelAnalysis& k, FindingSink& sink) {
   const Occupancy& o = k.occupancy.now;
-  if (o.limit != OccupancyLimit::lds || o.waves_per_simd >= o.vgpr_waves) return;
+  const int by_registers = waves_by_registers(k);
+  if (o.limit != OccupancyLimit::lds || o.waves_per_simd >= by_registers) return;
   sink.add({.message = fmt::format("{} B of LDS ({} allocated) allow {} on a CU, {:g} waves per SIMD; registers allow {}",
                                    k.facts.resources.lds_bytes, o.allocated_lds_bytes,
-                                   plural(static_cast<std::size_t>(o.lds_workgroups), "workgroup"), o.waves_per_simd, o.vgpr_waves),
+                                   plural(static_cast<std::size_t>(o.lds_workgroups), "workgroup"), o.waves_per_simd, by_registers),
             .evidence = {{"lds_bytes", static_cast<double>(k.facts.resources.lds_bytes), "B"},
                          {"workgroups_per_cu", static_cast<double>(o.workgroups_per_cu), ""},
                          {"waves_per_simd", o.waves_per_simd, ""},
-                         {"vgpr_waves", static_cast<double>(o.vgpr_waves), ""}}});
+                         {"vgpr_waves", static_cast<double>(by_registers), ""}}});
 }
 
 void occ003(const KernelAnalysis& k, FindingSink& sink) {

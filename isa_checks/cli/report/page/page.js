@@ -7,14 +7,14 @@ const CLASS_COLOURS = [
 const SEVERITIES = ["error", "warning", "info"];
 const LIMIT_NAMES = {wave_slots: "the hardware's wave slots", vgprs: "vector registers", sgprs: "scalar registers", lds: "LDS"};
 const MOST_ROWS = 20000;
-let kernels = [], chosen = -1, sort = {column: 0, down: false}, query = "";
+let kernels = [], chosen = -1, sort = {column: 0, down: false}, query = "", severity = "";
 
 // ---- building elements ----------------------------------------------------------------------------------------------------
 function el(tag, attributes, ...children) {
   const node = tag === "svg" || el.svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {}))
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (value !== undefined && value !== false) node.setAttribute(key, value);
+    else if (value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
   node.append(...children.flat(Infinity).filter(child => child !== undefined && child !== null && child !== false));
   return node;
 }
@@ -68,7 +68,7 @@ function wave_boxes(k) {
 function visible_kernels() {
   const column = COLUMNS[sort.column], words = query.toLowerCase().split(/\s+/).filter(w => w);
   const text = k => (k.name + " " + k.kernel + " " + k.object + " " + k.arch + " " + k.findings.map(f => f.rule).join(" ")).toLowerCase();
-  return kernels.map((k, i) => i).filter(i => words.every(w => text(kernels[i]).includes(w))).sort((a, b) => {
+  return kernels.map((k, i) => i).filter(i => (!severity || count_of(kernels[i], severity) > 0) && words.every(w => text(kernels[i]).includes(w))).sort((a, b) => {
     const x = column.value(kernels[a]), y = column.value(kernels[b]);
     return (x < y ? -1 : x > y ? 1 : a - b) * (sort.down && x !== y ? -1 : 1);
   });
@@ -85,6 +85,66 @@ function draw_table() {
     COLUMNS.map(c => el("td", {class: (c.num ? "num " : "") + (c.cls || ""), title: c.cls ? kernels[i].name : undefined}, c.cell ? c.cell(kernels[i]) : String(c.value(kernels[i]))))));
   document.getElementById("table").replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)));
   document.getElementById("shown").textContent = shown.length === kernels.length ? plural(kernels.length, "kernel") : `${shown.length} of ${plural(kernels.length, "kernel")}`;
+}
+
+// How often each rule fired, severest first; a click shows its kernels.
+function overview_card() {
+  const rules = new Map();
+  kernels.forEach((k, i) => k.findings.forEach(f => {
+    const key = f.rule + " " + f.severity, entry = rules.get(key) || {rule: f.rule, severity: f.severity, findings: 0, kernels: new Set()};
+    entry.findings += 1;
+    entry.kernels.add(i);
+    rules.set(key, entry);
+  }));
+  if (!rules.size || kernels.length < 2) return false;
+  const list = [...rules.values()].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.kernels.size - a.kernels.size);
+  const pick = entry => () => { query = entry.rule.toLowerCase(); document.getElementById("filter").value = query; set_severity(entry.severity); };
+  return el("details", {class: "card", open: list.length <= 12, style: "margin-bottom:16px"}, el("summary", {}, "By rule"), el("table", {}, el("thead", {}, el("tr", {}, ["Rule", "Severity", "Findings", "Kernels"].map((t, i) => el("th", {class: i > 1 ? "num" : ""}, t)))),
+    el("tbody", {}, list.map(entry => el("tr", {tabindex: 0, onclick: pick(entry), onkeydown: e => e.key === "Enter" && pick(entry)()}, el("td", {}, entry.rule), el("td", {class: "dot " + entry.severity}, entry.severity),
+      el("td", {class: "num"}, entry.findings.toLocaleString("en")), el("td", {class: "num"}, entry.kernels.size.toLocaleString("en")))))));
+}
+function set_severity(value) {
+  severity = value;
+  document.querySelectorAll("#severities button").forEach(b => b.classList.toggle("chosen", b.dataset.severity === value));
+  draw_table();
+  if (chosen >= 0 && kernels[chosen].code) choose(chosen, false);
+}
+function severity_buttons() {
+  return el("span", {class: "tabs", id: "severities", style: "margin:0"}, ["", ...SEVERITIES].map(s => el("button", {"data-severity": s, class: s === "" ? "chosen" : "", onclick: () => set_severity(s)}, s || "all")));
+}
+
+// ---- registers and flow ------------------------------------------------------------------------------------------------------
+function live_card(k) {
+  const width = 1160, height = 120, counts = k.code.map(row => row[9]), most = Math.max(...counts, 1), n = counts.length;
+  const step = Math.max(1, Math.ceil(n / width)), points = [];
+  for (let i = 0; i < n; i += step) points.push(`${(i / n * width).toFixed(1)},${(height - Math.max(...counts.slice(i, i + step)) / most * (height - 14)).toFixed(1)}`);
+  const x = i => i / n * width;
+  const at = e => jump(Math.min(n - 1, Math.floor((e.clientX - e.currentTarget.getBoundingClientRect().left) / e.currentTarget.getBoundingClientRect().width * n)));
+  const mark = k.live.peak !== null && svg("line", {x1: x(k.live.peak), x2: x(k.live.peak), y1: 0, y2: height, stroke: "var(--error)", "stroke-dasharray": "3 3"});
+  return el("section", {class: "card", style: "margin-bottom:16px"}, el("h2", {}, "Live vector registers"), el("p", {}, sentence(k.live.text)),
+    el("div", {class: "timeline"}, svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "live vector registers along the code", style: "cursor:pointer", onclick: at},
+      svg("polygon", {points: `0,${height} ${points.join(" ")} ${width},${height}`, fill: "var(--valu)", opacity: .5}), mark)),
+    el("dl", {class: "facts"}, k.live.values.slice(0, 8).map(v => [el("dt", {}, `${v.registers} of ${v.writer || "the start"}`), el("dd", {class: "mono"}, v.names.length > 160 ? v.names.slice(0, 160) + " ..." : v.names)])),
+    el("p", {class: "caption"}, "How many registers hold a value that is read later, from the first instruction to the last; a click shows the code."));
+}
+// Blocks in the order of their addresses; forward edges are drawn on the right, backward ones on the left.
+function flow_card(k) {
+  const most = 400, blocks = k.flow.slice(0, most), left = 300, row = 20, place = new Map(blocks.map((b, i) => [i, i * row + 14]));
+  if (blocks.length < 2) return false;
+  const parts = [];
+  blocks.forEach(([begin, count, depth, to, reachable], i) => {
+    const y = place.get(i);
+    for (const target of to) {
+      if (!place.has(target) || target === i + 1) continue;
+      const down = target > i, reach = Math.min(260, 14 + Math.abs(target - i) * 5), from = down ? left + 250 : left, x = down ? from + reach : from - reach;
+      parts.push(svg("path", {d: `M${from} ${y} C ${x} ${y}, ${x} ${place.get(target)}, ${from} ${place.get(target)}`, fill: "none", stroke: down ? "var(--faint)" : "var(--accent)", "stroke-width": 1.2}, svg("title", {}, `block_${i} to block_${target}`)));
+    }
+    parts.push(svg("rect", {x: left, y: y - 8, width: 250, height: 16, rx: 3, fill: "var(--accent)", opacity: reachable ? .08 + .14 * Math.min(depth, 4) : 0, stroke: "var(--line)", style: "cursor:pointer", onclick: () => jump(begin)}),
+      svg("text", {x: left + 8, y: y + 4}, `block_${i}: ${plural(count, "instruction")}${depth ? ", depth " + depth : ""}${reachable ? "" : ", unreachable"}`));
+  });
+  const more = k.flow.length > most && el("p", {class: "caption"}, `${k.flow.length - most} more blocks are not drawn.`);
+  return el("details", {class: "card", style: "margin-bottom:16px"}, el("summary", {}, `Flow graph: ${plural(k.flow.length, "block")}`), el("div", {class: "timeline", style: "max-height:70vh;overflow:auto"},
+    svg("svg", {viewBox: `0 0 860 ${blocks.length * row + 8}`, style: "max-width:860px", role: "img", "aria-label": "flow graph"}, parts)), more);
 }
 
 // ---- occupancy and mixes ---------------------------------------------------------------------------------------------------
@@ -128,7 +188,7 @@ function finding_card(k) {
   if (!k.findings.length)
     return el("section", {class: "card", style: "margin-bottom:16px"}, el("h2", {}, "Findings"), el("p", {class: "dot good"}, "Nothing at or over the threshold" + (k.suppressed ? `; ${k.suppressed} suppressed` : "")));
   const rules = new Map(); // severest first; of a rule the reasons are said once
-  for (const f of [...k.findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))) rules.set(f.rule, [...(rules.get(f.rule) || []), f]);
+  for (const f of [...k.findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))) if (!severity || f.severity === severity) rules.set(f.rule, [...(rules.get(f.rule) || []), f]);
   const place = f => [f.at !== null && [el("button", {class: "link mono", onclick: () => jump(f.at)}, hex(k.code[f.at] ? k.code[f.at][0] : 0)), " "], f.place && el("span", {title: f.place}, f.place.split("/").pop() + " "), f.loop];
   return el("section", {class: "card", style: "margin-bottom:16px"}, el("h2", {}, "Findings" + (k.suppressed ? ` (${k.suppressed} more suppressed)` : "")), [...rules.values()].map(list =>
     el("article", {class: "finding " + list[0].severity}, el("div", {class: "rule", title: list[0].severity}, list[0].rule),
@@ -226,12 +286,12 @@ function code_card(k) {
   const has_exp = k.code.some(row => row[7] !== ""); // hardly a kernel has anything that expcnt counts
   const rows = [el("div", {class: "row head"}, el("span", {}, "address"), el("span", {title: "vector memory operations outstanding before the instruction"}, "vm"), el("span", {title: "LDS and scalar memory operations outstanding"}, "lgkm"), has_exp && el("span", {title: "GDS operations that have yet to read their registers"}, "exp"), el("span", {}))];
   let source = "";
-  k.code.slice(0, MOST_ROWS).forEach(([address, text, cls, depth, block, vm, lgkm, exp, line, target], i) => {
+  k.code.slice(0, MOST_ROWS).forEach(([address, text, cls, depth, block, vm, lgkm, exp, line, live, target], i) => {
     const pad = "  ".repeat(depth);
     if (block >= 0) rows.push(el("div", {class: "row"}, el("span"), el("span"), el("span"), has_exp && el("span"), el("span", {class: "label"}, `${pad}block_${block}` + (heads.has(i) ? `   ${heads.get(i).name}, depth ${heads.get(i).depth}` : ""))));
     if (line && line !== source) rows.push(el("div", {class: "note", title: line}, pad + line.split("/").pop()));
     source = line;
-    rows.push(el("div", {class: "row", id: "i" + i}, el("span", {}, address.toString(16)), el("span", {}, vm), el("span", {}, lgkm), has_exp && el("span", {}, exp), el("span", {class: "t " + cls}, pad + "  " + text, target !== undefined && el("button", {class: "link goto", onclick: () => jump(target)}, `→ block_${k.code[target] ? k.code[target][4] : "?"}`))));
+    rows.push(el("div", {class: "row", id: "i" + i, title: `${live} vector registers are live`}, el("span", {}, address.toString(16)), el("span", {}, vm), el("span", {}, lgkm), has_exp && el("span", {}, exp), el("span", {class: "t " + cls}, pad + "  " + text, target !== undefined && el("button", {class: "link goto", onclick: () => jump(target)}, `→ block_${k.code[target] ? k.code[target][4] : "?"}`))));
     for (const w of waits.get(i) || []) rows.push(el("div", {class: "note"}, el("span", {class: "guide", style: `margin-left:${depth * 15}px`}, w.text)));
     for (const f of findings.get(i) || []) rows.push(el("div", {class: "note " + f.severity}, el("span", {class: "guide", style: `margin-left:${depth * 15}px;border-color:currentColor`}, `${f.rule}: ${f.message}`)));
   });
@@ -248,29 +308,40 @@ function jump(index) {
 
 // ---- the page ----------------------------------------------------------------------------------------------------------------
 function choose(index, scroll) {
-  chosen = index;
   const k = kernels[index];
+  if (k.page) return location.assign(k.page); // this is the index of a collection
+  chosen = index;
   const place = document.getElementById("kernel");
   place.replaceChildren(el("div", {class: "heading"}, el("h3", {}, short_name(k.name)), short_name(k.name) !== k.name && el("p", {class: "soft signature", title: k.kernel}, k.name), el("p", {class: "soft"}, `${k.target}, ${k.object}` + (k.approximate ? "; calls or irreducible flow: waits after them are guesses" : ""))),
-    el("div", {class: "grid"}, occupancy_card(k), mix_card(k)), finding_card(k), timeline_card(k), code_card(k));
+    el("div", {class: "grid"}, occupancy_card(k), mix_card(k)), finding_card(k), timeline_card(k), live_card(k), flow_card(k), code_card(k));
   if (location.hash !== "#" + index) history.replaceState(null, "", "#" + index);
   draw_table();
   if (scroll) place.scrollIntoView({block: "start", behavior: "smooth"});
 }
 function start() {
-  const head = JSON.parse(document.getElementById("head").textContent);
+  const head = {summary: "", errors: 0, warnings: 0, infos: 0, suppressed: 0, skipped: {}, failures: [], ...JSON.parse(document.getElementById("head").textContent)};
   kernels = JSON.parse(document.getElementById("kernels").textContent);
   const pills = [["error", head.errors], ["warning", head.warnings], ["info", head.infos]].filter(([, n]) => n).map(([s, n]) => el("span", {class: "pill " + s}, s === "info" ? `${n} info` : plural(n, s)));
+  if (head.index) return start_kernel(head);
   if (!pills.length) pills.push(el("span", {class: "pill good"}, "clean"));
   const skipped = Object.entries(head.skipped).map(([arch, n]) => `${n} ${arch}`).join(", ");
   document.getElementById("app").append(el("main", {}, el("div", {class: "top"}, el("h1", {}, "isa_lint"), el("span", {class: "soft"}, head.summary)),
     el("div", {class: "counts"}, pills, head.suppressed > 0 && el("span", {class: "pill"}, `${head.suppressed} suppressed`)),
     head.failures.map(text => el("p", {class: "notice"}, text)),
-    el("div", {class: "bar"}, el("input", {type: "search", placeholder: "Filter by name, architecture or rule", "aria-label": "filter", oninput: e => { query = e.target.value; draw_table(); }}), el("span", {class: "soft", id: "shown"})),
+    head.left_out > 0 && el("p", {class: "notice"}, `${plural(head.left_out, "kernel")} more have pages, but no line here: too many for one index.`),
+    overview_card(),
+    el("div", {class: "bar"}, severity_buttons(), el("input", {type: "search", id: "filter", placeholder: "Filter by name, architecture or rule", "aria-label": "filter", oninput: e => { query = e.target.value; draw_table(); }}), el("span", {class: "soft", id: "shown"})),
     el("div", {class: "scroll", id: "table"}), el("div", {class: "kernel", id: "kernel"}),
     el("footer", {}, "Made by isa_lint from the machine code alone; nothing was measured.", skipped && ` Skipped, of other architectures: ${skipped}.`)));
   sort = {column: 0, down: true};
   const wanted = Number(location.hash.slice(1));
-  if (kernels.length) choose(location.hash && wanted < kernels.length ? wanted : visible_kernels()[0], false);
+  if (kernels.length && !kernels[0].page) choose(location.hash && wanted < kernels.length ? wanted : visible_kernels()[0], false);
   else draw_table();
+}
+// One kernel of a collection, which the index leads to.
+function start_kernel(head) {
+  document.getElementById("app").append(el("main", {}, el("div", {class: "top"}, el("h1", {}, "isa_lint"), el("a", {class: "link", href: head.index}, "all kernels")),
+    el("div", {class: "bar"}, severity_buttons(), el("span", {class: "soft", id: "shown"})), el("div", {id: "table", hidden: true}), el("div", {class: "kernel", id: "kernel"}),
+    el("footer", {}, "Made by isa_lint from the machine code alone; nothing was measured.")));
+  choose(0, false);
 }

@@ -1,0 +1,29 @@
+// Time along a path of the flow graph: what lies between an operation and its use when no wait does.
+#pragma once
+#include "isa_checks/analysis/dataflow/flow_search.h"
+#include "isa_checks/decode/counter_use.h"
+#include "isa_checks/target/target_table.h"
+
+namespace kiln::isa {
+
+// Fewest clocks from the issue of instruction `from` to that of `to`, on a path that begins in the block of one and ends in that of
+// the other. An instruction issues 4 clocks after the one before it; one of the vector or matrix pipe when the one before it in the
+// same pipe is done; behind an s_waitcnt for a younger operation when that is back. Everything else takes no time.
+int least_clocks(const Program& program, const FlowPath& path, std::size_t from, std::size_t to, const TargetFacts& target);
+
+// Clocks from issue to data with nothing else under way: of LDS, and of anything that device memory brings (docs/timing.md: 48 to 61
+// cycles without the passes of the access; 425 ns at 2.1 GHz and 362 ns at 2.4 GHz).
+inline constexpr int lds_latency_clocks = 64, memory_latency_clocks = 900;
+
+// Clocks after which LDS has served an operation even if each of `waves` waves keeps as many in its queue as lgkmcnt counts, each of
+// them 16 passes (16 B a lane with a two-way conflict).
+constexpr int most_lds_clocks(int waves) { return lds_latency_clocks + waves * TargetFacts::max_lgkmcnt * 16; }
+
+// A barrier lies between the two instructions of the path: how long the other waves take to come there is not known.
+bool barrier_on(const Program& program, const FlowPath& path, std::size_t from, std::size_t to);
+
+// Branches of the path that might have gone another way within the same loops. One that keeps the path in a loop which its other side
+// leaves is not among them: loops repeat.
+int conditions_on(const Program& program, const FlowPath& path);
+
+} // namespace kiln::isa

@@ -1,0 +1,77 @@
+// Writing pages out of the template.
+#include "isa_checks/cli/report/html_pages.h"
+#include "isa_checks/cli/report/html.h"
+#include "isa_checks/error.h"
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <utility>
+
+namespace kiln::isa::cli {
+namespace {
+
+constexpr std::size_t most_data_bytes = HtmlPages::most_page_bytes - 200'000; // the rest is for the page itself
+
+void write_page(std::ostream& out, std::string_view head, std::string_view kernels) {
+  const std::pair<std::string_view, std::string_view> parts[] = {
+      {"/*CSS*/", page_part("page.css")}, {"/*JS*/", page_part("page.js")}, {"/*HEAD*/", head}, {"/*KERNELS*/", kernels}};
+  std::string_view page = page_part("page.html");
+  for (const auto& [mark, text] : parts) { // in the order in which page.html has them
+    const std::size_t at = page.find(mark);
+    out << page.substr(0, at) << text;
+    page.remove_prefix(at + mark.size());
+  }
+  out << page;
+}
+
+} // namespace
+
+void HtmlPages::add(std::string kernel, std::string row, bool has_findings) {
+  if (folder_.empty() && kernels_.size() > 0 && kernel_bytes_ + kernel.size() > most_data_bytes) split();
+  if (!folder_.empty()) return write_kernel(kernel, std::move(row), has_findings);
+  kernel_bytes_ += kernel.size() + 2;
+  kernels_.push_back(std::move(kernel));
+  rows_.push_back(std::move(row));
+  found_.push_back(has_findings);
+}
+
+void HtmlPages::split() {
+  if (file_.empty())
+    throw Error("HTML report", fmt::format("it takes more than {} MB as one page", most_page_bytes / 1'000'000),
+                "write it with -o FILE, and kernels go into pages of their own beside it");
+  const std::filesystem::path file(file_);
+  folder_ = file.stem().string() + "_kernels";
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path() / folder_, error);
+  if (error)
+    throw Error((file.parent_path() / folder_).string(), "it cannot be made: " + error.message(), "check the folder and its permissions");
+  std::vector<std::string> rows;
+  rows.swap(rows_);
+  for (std::size_t n = 0; n < kernels_.size(); ++n) write_kernel(kernels_[n], std::move(rows[n]), found_[n]);
+  kernels_.clear();
+}
+
+// A page, and a row that leads there. Rows of kernels without findings are the first to be left out of an index that is full.
+void HtmlPages::write_kernel(const std::string& kernel, std::string row, bool has_findings) {
+  const std::string page = fmt::format("{}/{}.html", folder_, ++pages_);
+  const std::filesystem::path file(file_), path = file.parent_path() / page;
+  std::ofstream out(path, std::ios::binary);
+  write_page(out, fmt::format(R"({{"index":"../{}"}})", file.filename().string()), "[" + kernel + "]");
+  out.flush();
+  if (!out) throw Error(path.string(), "it cannot be written", "check the disk");
+  row.insert(1, fmt::format(R"("page":"{}",)", page));
+  if (row_bytes_ + row.size() > (has_findings ? most_data_bytes : most_data_bytes / 2)) {
+    ++left_out_;
+    return;
+  }
+  row_bytes_ += row.size() + 2;
+  rows_.push_back(std::move(row));
+}
+
+void HtmlPages::end(std::string head) {
+  if (left_out_ > 0) head.insert(1, fmt::format(R"("left_out":{},)", left_out_));
+  write_page(out_, head, fmt::format("[{}]", fmt::join(folder_.empty() ? kernels_ : rows_, ",\n")));
+}
+
+} // namespace kiln::isa::cli
