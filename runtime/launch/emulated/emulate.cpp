@@ -143,8 +143,11 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
 }
 
 BoundsOptions bounds_options(const Schedule& schedule) {
-  const auto depth = addition_depth(schedule);
-  return depth ? BoundsOptions{.addition_depth = *depth} : BoundsOptions{};
+  BoundsOptions options;
+  if (const auto depth = addition_depth(schedule)) options.addition_depth = *depth;
+  const auto* const gemm = std::get_if<SkinnyGemmConfig>(&schedule.config);
+  options.absent_products = gemm != nullptr && gemm->method == GemmMethod::sparse;
+  return options;
 }
 
 } // namespace kiln
