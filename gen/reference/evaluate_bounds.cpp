@@ -19,6 +19,7 @@ struct RangeArithmetic {
   Range pointwise(Op op, const Range* operands, int arity) const {
     return pointwise_range(op, {operands, static_cast<std::size_t>(arity)});
   }
+  Range either(const Range& a, const Range& b) const { return join(a, b); }
   Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
   Range product(std::span<const float> a, std::span<const float> b) const {
     Range range = product_range(a, b, addition_depth);
