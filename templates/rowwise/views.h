@@ -60,11 +60,17 @@ template <class T, int N, int stride, int cols, ColumnMap map, bool optional> st
     return load_chunk<Element, loaded>(base, map.of(column) * size, 0);
   }
   KILN_MEMBER Chunk<Element, N> taken(Slot slot) const {
-    Chunk<Element, N> chunk = repeated(slot);
-    if constexpr (optional) {
-      if (!exists) chunk = Chunk<Element, N>{};
+    if constexpr (!optional) {
+      return repeated(slot);
+    } else if constexpr (sizeof(Slot) % 4 == 0) { // by registers, before 16-bit elements become f32
+      struct Words { u32 at[sizeof(Slot) / 4]; };
+      auto words = KILN_BIT_CAST(Words, slot);
+#pragma unroll
+      for (u32& word : words.at) word = exists ? word : 0;
+      return repeated(bit_cast<Slot>(words));
+    } else {
+      return repeated(exists ? slot : Slot{});
     }
-    return chunk;
   }
 
 private:
