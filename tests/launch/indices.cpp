@@ -9,9 +9,9 @@ namespace {
 
 const Dim tokens = dynamic("tokens"), slots = dynamic("slots");
 
-KernelSpec cache_write(IndexOptions options) {
+KernelSpec cache_write(IndexOptions how) {
   const Expr cache = input("cache", f16, {slots, 64}), slot = input("slot", i64, {tokens, 1}), x = input("x", f16, {tokens, 64});
-  return KernelSpec("cache_write").output("out", f16, scatter(cache, slot, x * 2, options), {.in_place_of = "cache"});
+  return KernelSpec("cache_write").output("out", f16, scatter(cache, slot, x * 2, how), {.in_place_of = "cache"});
 }
 
 // Two tokens into a cache of three rows; the findings, or the cache.
@@ -19,9 +19,9 @@ struct Ran {
   std::vector<std::string> findings;
   Tensor cache;
 };
-Ran run(IndexOptions options, std::int64_t first, std::int64_t second) {
+Ran run(IndexOptions how, std::int64_t first, std::int64_t second) {
   const Device device = Device::emulated("gfx942");
-  const LoadedKernel kernel = device.load(compiled(cache_write(options)));
+  const LoadedKernel kernel = device.load(compiled(cache_write(how)));
   Tensor x(f16, {2, 64}), slot(i64, {2, 1}), rows(f16, {3, 64});
   for (int i = 0; i < 128; ++i) x.set(i, i < 64 ? 1 : 2);
   slot.set_bits(0, static_cast<std::uint64_t>(first));

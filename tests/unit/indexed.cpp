@@ -96,8 +96,9 @@ TEST_CASE("partners, positions and widened columns") {
 
 TEST_CASE("the column of the largest element: ties, infinities, NaN") {
   const Expr x = input("x", f32, {tokens, 4});
-  const double inf = INFINITY;
-  const Tensor rows = numbers(f32, {5, 4}, {1, 3, 3, 2, NAN, -1, NAN, -2, -inf, -inf, -inf, -inf, 5, inf, inf, -inf, NAN, NAN, NAN, NAN});
+  const double infinite = INFINITY;
+  const Tensor rows = numbers(f32, {5, 4}, {1,         3,         3, 2,        NAN,      -1,        NAN, -2,  -infinite, -infinite,
+                                            -infinite, -infinite, 5, infinite, infinite, -infinite, NAN, NAN, NAN,       NAN});
   CHECK(result(KernelSpec("k").output("c", f32, row_argmax(x)), {{"x", rows}}) == List{1, 1, 0, 1, 0});
   CHECK(result(KernelSpec("k").output("c", f32, row_argmin(x)), {{"x", rows}}) == List{0, 3, 0, 3, 0});
 }
