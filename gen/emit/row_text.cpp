@@ -31,6 +31,9 @@ std::int64_t columns_in_memory(const Body& body, const TensorPlan& t) {
   return t.extent != Extent::element ? 1 : t.columns ? t.columns : body.cols;
 }
 
+// The row's index in entry `d` of outer_dims, of which a body without general rows has one at most.
+std::string index_text(const Body& body, std::size_t d) { return body.general_rows() ? outer_index(body, d) : "row.index()"; }
+
 // Elements from the first one of `memory` to the row's, in terms of outer indices; empty for 0.
 std::string offset_of_row(const Body& body, const TensorPlan& t, const TensorPlan& memory) {
   const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
@@ -38,8 +41,7 @@ std::string offset_of_row(const Body& body, const TensorPlan& t, const TensorPla
   for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
     if (!t.outer[d]) continue;
     const bool by_stride = strided && static_cast<int>(d) == memory.stride_dim;
-    const std::string index = body.general_rows() ? outer_index(body, d) : "row.index()";
-    offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index,
+    offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index_text(body, d),
                           by_stride ? fmt::format("static_cast<u64>({}_stride)", memory.name) : scale);
     scale += " * " + size_text({&body.outer_dims[d], 1});
   }
@@ -62,7 +64,7 @@ RowArguments named_row_arguments(const Body& body, const TensorPlan& memory, con
   std::string offset, scale = fmt::format("{}ull", columns_in_memory(body, memory));
   for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
     if (!memory.outer[d]) continue;
-    offset += fmt::format(" + {} * {}", outer_index(body, d), scale);
+    offset += fmt::format(" + {} * {}", index_text(body, d), scale);
     scale += " * " + size_text({&body.outer_dims[d], 1});
   }
   if (memory.layout == Layout::strided) scale = fmt::format("static_cast<u64>({}_stride)", memory.name);

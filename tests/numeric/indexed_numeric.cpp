@@ -74,6 +74,14 @@ TEST_CASE("scatter of elements and of one number a row, with a reduction before 
         6, 7);
 }
 
+TEST_CASE("one index for all rows, which are those of one row of the target") {
+  const Expr x = input("x", f16, {3, 5, 16}), table = input("table", f16, {4, 3, 5, 16}), place = input("place", i32, {1, 1, 1, 1});
+  const Expr wide = input("wide", f16, {1, 3, 5, 16});
+  check(KernelSpec("k").output("y", f16, wide * gather(table, place)), 1, 2);
+  const Expr target_ = input("target", f16, {4, 3, 5, 16});
+  check(KernelSpec("k").output("out", f16, scatter(target_, place, wide + x), {.in_place_of = "target"}), 1, 3);
+}
+
 TEST_CASE("tile and repeat of narrow rows and of rows of a table") {
   for (const auto& [cols, times] : {std::pair{64, 2}, {48, 4}, {8, 16}, {2048, 8}, {3, 8}, {5, 2}}) {
     CAPTURE(cols);
