@@ -3,6 +3,7 @@
 #include "common/math.h"
 #include "common/reduce.h"
 #include "common/stream.h"
+#include "rowwise/views.h"
 #include "rowwise_config.h"
 
 namespace kiln {
@@ -66,6 +67,36 @@ public:
   template <class T> KILN_MEMBER void store_of_row(T* tensor, f32 value, u64 row_stride = 1) const {
     if (lane_ == 0 && wave_ == 0 && tile_ == 0)
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride), value);
+  }
+  // The row that the index of this row names, from a [rows, 1] tensor of i32 or i64.
+  template <class T> KILN_MEMBER NamedRow named(const T* index, u64 row_stride = 1) const {
+    const T* const at = index + row_ * row_stride;
+    return named_row(load_chunk<T, 1>(at, row_in_block_ * static_cast<u32>(row_stride) * static_cast<u32>(sizeof(T)), 0)[0]);
+  }
+  // A row that begins at `tensor`, at other columns than the lane's own; nothing but zeros unless it exists.
+  template <ColumnMap map, bool optional, class T> KILN_MEMBER auto view(T* tensor, bool exists = true) const {
+    return ViewStream<T, vec, stride, config.cols, map, optional>{tensor, lane_column(), exists};
+  }
+  // The row to store that begins at `tensor`; nothing is stored unless it exists.
+  template <class T> KILN_MEMBER auto scattered(T* tensor, bool exists) const {
+    const auto row = full(tensor, 0);
+    return ScatteredRow<__remove_cv(decltype(row))>{row, exists};
+  }
+  // The columns of a chunk, or their partners, as numbers.
+  template <ColumnMap map> KILN_MEMBER Vec<f32, vec> columns_at(At at) const {
+    Vec<f32, vec> columns;
+#pragma unroll
+    for (int i = 0; i < vec; ++i) columns[i] = static_cast<f32>(map.of(column_of(at.chunk) + i));
+    return columns;
+  }
+  // -1 in the first of each pair of columns `distance` apart, 1 in the second.
+  template <int distance, ColumnMap map> KILN_MEMBER Vec<f32, vec> signs_at(At at) const {
+    const auto sign = [](u32 column) KILN_LAMBDA { return column % (2u * distance) < distance ? -1.0f : 1.0f; };
+    if constexpr (distance % vec == 0 && map.partner % vec == 0) return Vec<f32, vec>(sign(map.of(column_of(at.chunk))));
+    Vec<f32, vec> signs;
+#pragma unroll
+    for (int i = 0; i < vec; ++i) signs[i] = sign(map.of(vec % (2 * distance) == 0 && !map.partner ? i : column_of(at.chunk) + i));
+    return signs;
   }
   // The element of this lane's group at `at` in a [rows, ceil(cols / group)] tensor.
   template <int group, class T>
@@ -138,6 +169,23 @@ public:
       k = 0;
       ((accumulators.total = platform::uniform(combine_slots<R, partials / each>(slots[k++][thread % (partials / each)]))), ...);
     }
+  }
+
+  // Finds the column over the row's lanes, which is `total` in every lane afterwards; `id` as for reduce.
+  template <int id, class R> KILN_MEMBER void find(ArgAccumulator<R>& accumulator) const {
+    Found best;
+    if constexpr (config.threads_per_row <= wave_size) {
+      best = found_across_lanes<R, config.threads_per_row>(accumulator.best);
+    } else {
+      constexpr int partials = config.waves_per_row(); // at most 16
+      static __shared__ Found slots[partials];
+      best = found_across_lanes<R, wave_size>(accumulator.best);
+      const u32 thread = platform::thread_id();
+      slots[thread / wave_size] = best; // all lanes of a wave write the same
+      platform::barrier();
+      best = found_across_lanes<R, partials>(slots[thread % partials]);
+    }
+    accumulator.total = best.column == no_column ? 0.0f : static_cast<f32>(best.column);
   }
 
   // Only the last chunk of a row can be partial; every tile asks, the last one finds it so.

@@ -64,6 +64,63 @@ KernelSpec softmax(const CatalogOptions& options) {
   return KernelSpec("softmax").output("y", options.dtype, e / row_sum(e));
 }
 
+// Of the next token: logits over the vocabulary.
+KernelSpec softmax_temperature(const CatalogOptions& options) {
+  const Expr x = activation("x", options) / input("temperature", f32, {dynamic("rows"), 1});
+  const Expr e = exp(x - row_max(x));
+  return KernelSpec("softmax_temperature").output("y", f32, e / row_sum(e));
+}
+
+KernelSpec argmax_rows(const CatalogOptions& options) {
+  const Expr x = activation("x", options);
+  return KernelSpec("argmax_rows").output("column", i32, row_argmax(x)).output("value", f32, row_max(x));
+}
+
+// ---- rows by index: what a decode step reads and writes by token, position and slot
+
+KernelSpec embedding(const CatalogOptions& options) {
+  const Expr table = input("table", options.dtype, {dynamic("vocabulary", 1), options.cols});
+  return KernelSpec("embedding").output("y", options.dtype, gather(table, input("ids", options.index, {dynamic("rows"), 1})));
+}
+
+// Rows are tokens; heads of a token may lie in a wider row, that of q, k and v together.
+Expr heads(const char* name, const CatalogOptions& options) {
+  return input(name, options.dtype, {dynamic("rows"), options.heads, options.cols}, Layout::strided);
+}
+Expr of_token(const char* name, const CatalogOptions& options) { return input(name, options.index, {dynamic("rows"), 1, 1}); }
+
+// Turned by the angles of the token's position. The two tables may be halves of one.
+Expr turned(Expr x, const CatalogOptions& options) {
+  const std::int64_t pairs = options.cols / 2, distance = options.interleaved ? 1 : pairs;
+  const Expr position = of_token("position", options);
+  const auto angle = [&](const char* name) {
+    const Expr table = input(name, options.dtype, {dynamic("positions", 1), pairs}, Layout::strided);
+    return options.interleaved ? repeat(gather(table, position), 2) : tile(gather(table, position), 2);
+  };
+  if (options.head_norm) x = rms_normalised(x, column_vector("norm_weight", options));
+  return x * angle("cos_table") + rotate(x, distance) * angle("sin_table");
+}
+
+KernelSpec rope(const CatalogOptions& options) {
+  return KernelSpec("rope").output("y", options.dtype, turned(heads("x", options), options),
+                                   {.in_place_of = options.in_place ? "x" : "", .layout = Layout::strided});
+}
+
+// k is turned, v as it is; both go to the rows of a paged cache that the slots name, [slots, heads, cols].
+KernelSpec rope_kv_write(const CatalogOptions& options) {
+  const DType type = options.fp8_cache ? options.fp8 : options.dtype;
+  const Expr slot = of_token("slot", options);
+  KernelSpec spec("rope_kv_write");
+  const auto write = [&](const std::string& name, const Expr& value) {
+    const Expr cache = input(name + "_cache", type, {dynamic("slots"), options.heads, options.cols});
+    const Expr stored = options.fp8_cache ? value / input(name + "_scale", f32, {}) : value;
+    spec.output(name + "_cache_out", type, scatter(cache, slot, stored), {.in_place_of = name + "_cache"});
+  };
+  write("k", turned(heads("k", options), options));
+  write("v", heads("v", options));
+  return spec;
+}
+
 // ---- activations and sums, element by element
 
 KernelSpec swiglu_quant(const CatalogOptions& options) {
@@ -200,6 +257,11 @@ constexpr CatalogEntry entries[] = {
     {"rmsnorm", "RMS norm with a weight a column", rmsnorm},
     {"layernorm", "layer norm with weight and bias a column", layernorm},
     {"softmax", "softmax of each row", softmax},
+    {"softmax_temperature", "softmax of each row over its temperature, f32", softmax_temperature},
+    {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", argmax_rows},
+    {"embedding", "rows of a table by id; zeros for a negative id", embedding},
+    {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, false, true},
+    {"rope_kv_write", "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option", rope_kv_write, false, true},
     {"swiglu_quant", "silu(gate) * up, fp8 with a given scale", swiglu_quant},
     {"gelu_mul", "gelu(gate) * up, gelu by erf", gelu_mul},
     {"silu_mul", "silu(gate) * up", silu_mul},
@@ -219,11 +281,11 @@ constexpr CatalogEntry entries[] = {
     {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, true},
 };
 
-void require_options(std::string_view name, bool is_gemm, const CatalogOptions& options) {
+void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   const auto refuse = [&](std::string fact, std::string remedy) {
-    throw UserError(fmt::format("catalogue entry '{}'", name), std::move(fact), std::move(remedy));
+    throw UserError(fmt::format("catalogue entry '{}'", entry.name), std::move(fact), std::move(remedy));
   };
-  if (is_gemm) {
+  if (entry.is_gemm) {
     for (const auto& [what, size, most] :
          {std::tuple{"m", options.m, 64}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
@@ -235,6 +297,11 @@ void require_options(std::string_view name, bool is_gemm, const CatalogOptions& 
     refuse(fmt::format("cols is {}", options.cols), fmt::format("use 1 to {}", max_dim_size));
   if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
     refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f32, f16 or bf16");
+  if (options.index != i32 && options.index != i64) refuse(fmt::format("index is {}", to_string(options.index)), "use i32 or i64");
+  if (entry.is_rope && (options.heads < 1 || options.heads > max_dim_size))
+    refuse(fmt::format("heads is {}", options.heads), fmt::format("use 1 to {}", max_dim_size));
+  if (entry.is_rope && options.cols % 2)
+    refuse(fmt::format("cols is {}", options.cols), "use an even number: rotary embedding turns pairs of columns");
   if (!is_fp8(options.fp8)) refuse(fmt::format("fp8 is {}", to_string(options.fp8)), "use e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz");
 }
 
@@ -247,7 +314,7 @@ KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options) {
   for (const CatalogEntry& entry : entries) {
     names.push_back(entry.name);
     if (entry.name != name) continue;
-    require_options(name, entry.is_gemm, options);
+    require_options(entry, options);
     return entry.build(options);
   }
   throw UserError(fmt::format("catalogue entry '{}'", name), "there is none of this name", did_you_mean(name, names));

@@ -16,6 +16,11 @@ struct CatalogOptions {
   std::int64_t group = 128;        // group_quant, group_dequant, gemm_w4a16: elements a scale
   std::int64_t m = 16;             // gemm entries: the most rows of a, 1 to 64
   std::int64_t n = 4096, k = 4096; // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
+  std::int64_t heads = 8;          // rope entries: heads of q, or of k and v; `cols` are those of a head
+  bool interleaved = false;        // rope entries: pairs are neighbours, as in GPT-J; else halves of a head, as in GPT-NeoX and Llama
+  bool head_norm = false;          // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
+  bool fp8_cache = false;          // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
+  DType index = i64;               // of ids, positions and slots: i64 or i32
   bool preshuffled = false;        // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
@@ -26,6 +31,7 @@ struct CatalogEntry {
   std::string_view doc;
   KernelSpec (*build)(const CatalogOptions& options);
   bool is_gemm = false; // takes m, n and k in place of cols
+  bool is_rope = false; // takes `heads` too; cols are even
 };
 
 std::span<const CatalogEntry> catalog();

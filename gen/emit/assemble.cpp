@@ -61,13 +61,18 @@ std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& acc
   return list;
 }
 
+// Other sizes are those of tensors whose rows an index names; only checked indices are compared with them.
+bool is_walked(const Body& body, const std::string& size) {
+  return std::ranges::any_of(body.outer_dims, [&](const Shape& dims) { return std::ranges::find(dims, size, &Dim::name) != dims.end(); });
+}
+
 std::string parameter(const Plan& plan, const KernelArgument& a) {
   switch (a.kind) {
   case ArgumentKind::input: return fmt::format("const {}* __restrict__ {}", device_type(a.dtype), a.name);
   case ArgumentKind::output:
   case ArgumentKind::in_place: return fmt::format("{}* __restrict__ {}", device_type(a.dtype), a.name);
   case ArgumentKind::scalar: return fmt::format("{} {}", device_type(a.dtype), a.name);
-  case ArgumentKind::size: return "u32 " + a.name;
+  case ArgumentKind::size: return (is_walked(plan.body, a.name) ? "u32 " : "[[maybe_unused]] u32 ") + a.name;
   case ArgumentKind::stride: // never used when the first dimension has size 1
     return (plan.body.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name;
   case ArgumentKind::workspace: return "void* __restrict__ " + a.name;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tuple>
 
 namespace kiln {
 
@@ -21,28 +22,93 @@ std::string size_text(std::span<const Shape> dims) {
 
 std::string outer_index(const Body& body, std::size_t d) { return unused_name(fmt::format("index{}", d), body.names); }
 
+namespace {
+
+std::string dim_text(const Dim& dim) { return dim.is_dynamic() ? dim.name() : fmt::format("{}u", dim.size()); }
+
+std::int64_t columns_in_memory(const Body& body, const TensorPlan& t) {
+  if (t.extent == Extent::group) return group_count(body.cols, t.group);
+  return t.extent != Extent::element ? 1 : t.columns ? t.columns : body.cols;
+}
+
+// The row's index in entry `d` of outer_dims, of which a body without general rows has one at most.
+std::string index_text(const Body& body, std::size_t d) { return body.general_rows() ? outer_index(body, d) : "row.index()"; }
+
+// Elements from the first one of `memory` to the row's, in terms of outer indices; empty for 0.
+std::string offset_of_row(const Body& body, const TensorPlan& t, const TensorPlan& memory) {
+  const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
+  std::string offset, scale = fmt::format("{}ull", columns_in_memory(body, t));
+  for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
+    if (!t.outer[d]) continue;
+    const bool by_stride = strided && static_cast<int>(d) == memory.stride_dim;
+    offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index_text(body, d),
+                          by_stride ? fmt::format("static_cast<u64>({}_stride)", memory.name) : scale);
+    scale += " * " + size_text({&body.outer_dims[d], 1});
+  }
+  return offset;
+}
+
+std::string column_map(const View& view) {
+  std::string fields;
+  for (const auto& [name, number, none] :
+       {std::tuple("partner", view.partner, 0), std::tuple("tile", view.tile, 0), std::tuple("repeat", view.repeat, 1)})
+    if (number != none) fields += fmt::format("{}.{} = {}", fields.empty() ? "" : ", ", name, number);
+  return fmt::format("ColumnMap{{{}}}", fields);
+}
+
+} // namespace
+
+std::string named_row(const Body& body, const std::string& index) { return unused_name("row_of_" + index, body.names); }
+
+RowArguments named_row_arguments(const Body& body, const TensorPlan& memory, const std::string& row) {
+  std::string offset, scale = fmt::format("{}ull", columns_in_memory(body, memory));
+  for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
+    if (!memory.outer[d]) continue;
+    offset += fmt::format(" + {} * {}", index_text(body, d), scale);
+    scale += " * " + size_text({&body.outer_dims[d], 1});
+  }
+  if (memory.layout == Layout::strided) scale = fmt::format("static_cast<u64>({}_stride)", memory.name);
+  return {fmt::format("{} + ({} * {}{})", memory.name, row, scale, offset), ", 0"};
+}
+
+std::string gathered_row(const Body& body, const View& view) {
+  const std::string row = named_row(body, view.index);
+  if (!view.checked) return row + ".row";
+  return fmt::format("{}.brought_below({})", row, dim_text(body.tensor(view.tensor).rows));
+}
+
+std::string scatters(const Body& body, const TensorPlan& output) {
+  const std::string row = named_row(body, output.row_index);
+  if (!output.checked) return row + ".is_named";
+  return fmt::format("{}.is_named_below({})", row, dim_text(body.tensor(output.in_place_of).rows));
+}
+
 RowArguments row_arguments(const Body& body, const TensorPlan& t) {
+  if (!t.row_index.empty()) return named_row_arguments(body, body.tensor(t.in_place_of), named_row(body, t.row_index) + ".row");
   const std::string pointer = t.in_place_of.empty() ? t.name : t.in_place_of;
   const TensorPlan& memory = t.in_place_of.empty() ? t : body.tensor(t.in_place_of);
   const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
   if (!body.general_rows() && strided) return {pointer, fmt::format(", {}_stride", pointer)};
   if (t.covers_rows() && !strided) return {pointer, ""};
-  const std::int64_t inner = t.extent == Extent::element ? body.cols : t.extent == Extent::group ? group_count(body.cols, t.group) : 1;
-  std::string offset, scale = fmt::format("{}ull", inner);
-  for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
-    if (!t.outer[d]) continue;
-    const bool by_stride = strided && static_cast<int>(d) == memory.stride_dim;
-    offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", outer_index(body, d),
-                          by_stride ? fmt::format("static_cast<u64>({}_stride)", pointer) : scale);
-    scale += " * " + size_text({&body.outer_dims[d], 1});
-  }
+  const std::string offset = offset_of_row(body, t, memory);
   return {offset.empty() ? pointer : fmt::format("{} + ({})", pointer, offset), ", 0"};
 }
 
 std::string row_stream(const Body& body, const TensorPlan& t) {
+  if (!t.row_index.empty()) return fmt::format("row.scattered({}, {})", row_arguments(body, t).pointer, scatters(body, t));
   const bool varies = std::ranges::find(t.outer, true) != t.outer.end();
   if (!varies && !t.covers_rows()) return fmt::format("row.columns({})", t.name);
   return fmt::format("row.full({})", row_arguments(body, t).text());
+}
+
+std::string view_stream(const Body& body, const Expr& expr) {
+  const View view = *view_of(expr);
+  const TensorPlan& t = body.tensor(view.tensor);
+  if (!view.index.empty())
+    return fmt::format("row.view<{}, true>({}, {}.is_named)", column_map(view),
+                       named_row_arguments(body, t, gathered_row(body, view)).pointer, named_row(body, view.index));
+  const std::string offset = offset_of_row(body, t, t);
+  return fmt::format("row.view<{}, false>({}{})", column_map(view), t.name, offset.empty() ? "" : " + (" + offset + ")");
 }
 
 } // namespace kiln

@@ -22,12 +22,16 @@ std::string literal(float value) {
 // Operations whose device function begins with a product by a constant, which takes f16 operands without conversion.
 bool takes_f16(Op op) { return op == Op::exp || op == Op::sigmoid || op == Op::silu; }
 
+bool finds_column(Op op) { return op == Op::row_argmax || op == Op::row_argmin; }
+
 std::string_view reducer(Op op) {
   switch (row_form(op)) {
   case Op::row_sum:
   case Op::row_mean: return "SumOf";
-  case Op::row_max: return "MaxOf";
-  case Op::row_min: return "MinOf";
+  case Op::row_max:
+  case Op::row_argmax: return "MaxOf";
+  case Op::row_min:
+  case Op::row_argmin: return "MinOf";
   case Op::row_absmax: return "AbsMaxOf";
   default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
   }
@@ -45,7 +49,7 @@ struct ValueEmitter::Factor {
 
 ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
     : body_(body), target_(target), passes_(passes), space_(std::move(space)), feeds_sum_(body.values.size(), false),
-      accumulators_(static_cast<std::size_t>(body.passes)) {
+      accumulators_(static_cast<std::size_t>(body.passes)), finders_(accumulators_) {
   for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
       for (const Expr& operand : v.expr.operands())
@@ -55,7 +59,13 @@ ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::ve
 std::string ValueEmitter::load_lane_inputs() {
   std::string text;
   outside_ = &text;
+  for (const std::string& index : indices()) {
+    const RowArguments at = row_arguments(body_, body_.tensor(index));
+    text += fmt::format("  const NamedRow {} = row.named({});\n", named_row(body_, index), at.text());
+  }
   for (const Value& v : body_.values) {
+    if (v.expr.op() == Op::input && v.uses == 0) continue; // an index, or what only views read
+    if (v.extent == Extent::row && v.uses > 0 && (v.expr.op() == Op::iota || view_of(v.expr))) load_of_row(v);
     if (v.expr.op() != Op::input || v.extent > Extent::row) continue;
     const TensorPlan& t = body_.tensor(v.expr->name);
     const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space_, t.name)
@@ -65,6 +75,31 @@ std::string ValueEmitter::load_lane_inputs() {
   }
   outside_ = nullptr;
   return text;
+}
+
+// The inputs that name rows, each once.
+std::vector<std::string> ValueEmitter::indices() const {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const Value& v : body_.values)
+    if (const auto view = view_of(v.expr); view && v.uses > 0) add(view->index);
+  for (const TensorPlan& t : body_.tensors) add(t.row_index);
+  return names;
+}
+
+// What a row has one of, and no input lies where the row does.
+void ValueEmitter::load_of_row(const Value& v) {
+  if (v.expr.op() == Op::iota) {
+    const std::string index = body_.general_rows() ? outer_index(body_, static_cast<std::size_t>(v.counts)) : "row.index()";
+    known_in_kernel_[&v.expr.node()] = line("f32", v.expr, fmt::format("static_cast<f32>({})", index));
+    return;
+  }
+  const View view = *view_of(v.expr);
+  const RowArguments at = named_row_arguments(body_, body_.tensor(view.tensor), gathered_row(body_, view));
+  known_in_kernel_[&v.expr.node()] =
+      line("f32", v.expr, fmt::format("{}.is_named ? row.of_row({}) : 0.0f", named_row(body_, view.index), at.text()));
 }
 
 PassText ValueEmitter::pass_body(int p) {
@@ -77,8 +112,9 @@ PassText ValueEmitter::pass_body(int p) {
   for (const Value& v : body_.values)
     if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) {
       const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
-      accumulators_[static_cast<std::size_t>(p)].push_back(accumulator);
-      text.before += fmt::format("  Accumulator<{}> {};\n", reducer(v.expr.op()), accumulator);
+      (finds_column(v.expr.op()) ? finders_ : accumulators_)[static_cast<std::size_t>(p)].push_back(accumulator);
+      text.before +=
+          fmt::format("  {}<{}> {};\n", finds_column(v.expr.op()) ? "ArgAccumulator" : "Accumulator", reducer(v.expr.op()), accumulator);
       reduce_in_pass(v.expr);
     }
   for (const Output& output : body_.outputs) {
@@ -89,7 +125,7 @@ PassText ValueEmitter::pass_body(int p) {
     else {
       const std::string number = stored_number(output.value);
       const RowArguments to = row_arguments(body_, t);
-      text.inside += fmt::format("    row.store_of_group<{}>(at, {}, {}{});\n", t.group, to.pointer, number, to.rest);
+      text.inside += fmt::format("    {}row.store_of_group<{}>(at, {}, {}{});\n", condition(t), t.group, to.pointer, number, to.rest);
     }
   }
   for (const int index : pass.keeps) {
@@ -109,10 +145,14 @@ std::string ValueEmitter::section_outputs(int level) {
     if (t.extent != Extent::row || value(output.value).level != level) continue;
     const std::string number = stored_number(output.value);
     const RowArguments to = row_arguments(body_, t);
-    text += fmt::format("  row.store_of_row({}, {}{});\n", to.pointer, number, to.rest);
+    text += fmt::format("  {}row.store_of_row({}, {}{});\n", condition(t), to.pointer, number, to.rest);
   }
   outside_ = nullptr;
   return text;
+}
+
+std::string ValueEmitter::condition(const TensorPlan& output) const {
+  return output.row_index.empty() ? "" : fmt::format("if ({}) ", scatters(body_, output));
 }
 
 std::string ValueEmitter::kept_chunk(int index) const {
@@ -132,7 +172,9 @@ std::string ValueEmitter::line(std::string_view type, const Expr& expr, const st
 }
 
 bool ValueEmitter::has_memory_type(const Expr& expr) const {
-  return !is_lane(expr) && (expr.op() == Op::input || expr.op() == Op::cast) && expr.dtype() != boolean;
+  if (is_lane(expr) || expr.dtype() == boolean) return false;
+  if (pairs_in_lane(expr)) return has_memory_type(expr.operands()[0]);
+  return expr.op() == Op::input || expr.op() == Op::cast || view_of(expr);
 }
 bool ValueEmitter::is_f16_chunk(const Expr& expr) const { return has_memory_type(expr) && expr.dtype() == f16; }
 
@@ -155,6 +197,8 @@ std::string ValueEmitter::chunk(const Expr& expr) {
 std::string ValueEmitter::numbers(const Expr& expr) {
   if (expr.dtype() == boolean) throw InternalError("a bool where a number is needed");
   if (is_lane(expr)) return lane(expr);
+  if (pairs_in_lane(expr) && !known_in_pass_.contains(&expr.node()))
+    return fmt::format("swap_partners<{}>({})", expr->step, numbers(expr.operands()[0])); // names of registers
   const std::string text = chunk(expr);
   return has_memory_type(expr) && expr.dtype() != f32 ? fmt::format("to<f32>({})", text) : text;
 }
@@ -199,6 +243,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     if (expr.dtype() == f32) return line("f32", expr, number);
     return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
+  case OpKind::view: // a partner of the same group
   case OpKind::ungroup: return lane(expr.operands()[0]);
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::row_reduce: {
@@ -215,8 +260,19 @@ std::string ValueEmitter::compute_chunk(const Expr& expr) {
   case OpKind::leaf: return expr->name; // a stream of this pass: a parameter of its body
   case OpKind::cast: return cast_chunk(expr);
   case OpKind::ungroup: return chunk(expr.operands()[0]);
+  case OpKind::position: return line("auto", expr, position(expr, 0));
+  case OpKind::view: // a stream of this pass, unless it is a partner
+    if (pairs_in_lane(expr)) return line("auto", expr, fmt::format("swap_partners<{}>({})", expr->step, chunk(expr.operands()[0])));
+    if (pairs_positions(expr)) return line("auto", expr, position(expr.operands()[0], expr->step));
+    return variable(expr);
   default: return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));
   }
+}
+
+// A function of the column, or of that of its partner.
+std::string ValueEmitter::position(const Expr& expr, std::int64_t partner) {
+  const std::string map = partner ? fmt::format("ColumnMap{{.partner = {}}}", partner) : "ColumnMap{}";
+  return expr.op() == Op::iota ? fmt::format("row.columns_at<{}>(at)", map) : fmt::format("row.signs_at<{}, {}>(at)", expr->step, map);
 }
 
 std::string ValueEmitter::cast_chunk(const Expr& expr) {
@@ -312,7 +368,8 @@ void ValueEmitter::reduce_in_pass(const Expr& reduction) {
       return;
     }
   }
-  *inside_ += fmt::format("    {}.add(at, {});\n", accumulator, vector(x));
+  const std::string columns = finds_column(reduction.op()) ? ", row.column(at)" : "";
+  *inside_ += fmt::format("    {}.add(at, {}{});\n", accumulator, vector(x), columns);
 }
 
 } // namespace kiln

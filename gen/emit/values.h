@@ -25,7 +25,10 @@ public:
   std::string load_lane_inputs(); // loads of scalar and row inputs
   PassText pass_body(int pass);   // adds accumulators that the pass fills
   const std::vector<std::string>& accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
-  std::string section_outputs(int level); // row outputs that can be had once `level` reductions are complete
+  // Those that find a column, of row_argmax and row_argmin.
+  const std::vector<std::string>& finders(int pass) const { return finders_[static_cast<std::size_t>(pass)]; }
+  std::string stream_name(int index) const { return kept_chunk(index); } // the name, inside a pass, of a value that it reads from memory
+  std::string section_outputs(int level);                                // row outputs that can be had once `level` reductions are complete
   // `base`, or a longer name when the spec uses that one itself.
   std::string fresh(std::string base) const;
   std::string kept_chunk(int index) const; // the name, inside a pass, of a value that an earlier pass kept
@@ -39,17 +42,21 @@ private:
   bool is_f16_chunk(const Expr& expr) const;
   std::string variable(const Expr& expr) const;
 
-  std::string lane(const Expr& expr);               // an f32 or bool of the lane
-  std::string chunk(const Expr& expr);              // the chunk in the value's own representation
-  std::string numbers(const Expr& expr);            // an f32 vector, or an f32 for lane values
-  std::string stored_number(const Expr& expr);      // of a lane value, 0 or 1 for bool
-  std::string truth(const Expr& expr);              // a mask, or a bool for lane values
-  std::string vector(const Expr& expr);             // always an f32 vector
-  std::string stored(const Expr& expr, DType type); // a chunk of memory elements
+  std::vector<std::string> indices() const;
+  void load_of_row(const Value& value);
+  std::string condition(const TensorPlan& output) const; // under which it is stored: "if (...) ", or nothing
+  std::string lane(const Expr& expr);                    // an f32 or bool of the lane
+  std::string chunk(const Expr& expr);                   // the chunk in the value's own representation
+  std::string numbers(const Expr& expr);                 // an f32 vector, or an f32 for lane values
+  std::string stored_number(const Expr& expr);           // of a lane value, 0 or 1 for bool
+  std::string truth(const Expr& expr);                   // a mask, or a bool for lane values
+  std::string vector(const Expr& expr);                  // always an f32 vector
+  std::string stored(const Expr& expr, DType type);      // a chunk of memory elements
 
   std::string compute_lane(const Expr& expr);
   std::string compute_chunk(const Expr& expr);
   std::string cast_chunk(const Expr& expr);
+  static std::string position(const Expr& expr, std::int64_t partner);
   std::string group_reduction(const Expr& expr);
   std::string operation(const Expr& expr);
   std::string call(const Expr& expr, const std::vector<std::string>& operands);
@@ -66,7 +73,7 @@ private:
   std::unordered_map<const Node*, std::string> known_in_kernel_, known_in_pass_; // the names of values
   std::string* outside_ = nullptr;                                               // receives lines of the kernel
   std::string* inside_ = nullptr;                                                // receives lines of the pass; null outside passes
-  std::vector<std::vector<std::string>> accumulators_;
+  std::vector<std::vector<std::string>> accumulators_, finders_;                 // by pass
 };
 
 } // namespace kiln

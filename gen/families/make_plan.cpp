@@ -18,7 +18,10 @@ std::string tensor_text(const TensorPlan& tensor) {
   std::string text = fmt::format("{:<7} {:<16} {:<8} {}", tensor.output ? "output" : "input", tensor.name, to_string(tensor.dtype),
                                  to_string(tensor.extent));
   if (tensor.group) text += fmt::format(" of {}", tensor.group);
-  if (tensor.extent == Extent::element && !tensor.covers_rows()) text += ", the same for some rows";
+  if (tensor.named_rows) text += ", rows by index";
+  if (!tensor.row_index.empty()) text += fmt::format(", rows by {}", tensor.row_index);
+  if (tensor.extent == Extent::element && !tensor.covers_rows() && !tensor.named_rows && tensor.row_index.empty())
+    text += ", the same for some rows";
   if (tensor.layout == Layout::strided) text += ", strided";
   if (!tensor.in_place_of.empty()) text += fmt::format(", in place of {}", tensor.in_place_of);
   return text;

@@ -8,6 +8,7 @@ namespace kiln {
 namespace {
 
 bool is_one(const Dim& dim) { return same_size(dim, 1); }
+std::int64_t known(const Dim& dim) { return dim.is_dynamic() ? 0 : dim.size(); }
 
 class BodyBuilder {
 public:
@@ -26,7 +27,8 @@ public:
   Body run() {
     for (const Expr& input : body_.inputs) add_input(input);
     for (const Expr& node : graph_.nodes) add_value(node);
-    for (const Output& output : body_.outputs) add_output(output);
+    for (Output& output : body_.outputs) add_output(output);
+    for (const Value& value : body_.values) require_columns(value);
     for (const Value& value : body_.values) body_.passes = std::max(body_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
     return std::move(body_);
   }
@@ -48,12 +50,44 @@ private:
                     "give it the columns, 1, or the number of groups of an ungroup");
   }
 
+  // A view takes one element for each column, or one for each row.
+  Extent extent_of_view(const Expr& node) const {
+    return same_size(node.shape().back(), cols()) || !is_one(node.shape().back()) ? Extent::element : Extent::row;
+  }
+  void require_columns(const Value& value) const {
+    const Expr& node = value.expr;
+    if (pairs_in_lane(node) && value.group % (2 * node->step) != 0)
+      throw UserError("operation 'partner'", fmt::format("columns {} apart are of different groups of {}", node->step, value.group),
+                      "use groups of whole pairs, or compute the partner before what is one a group");
+    if (info(node.op()).kind != OpKind::view || value.uses == 0 || is_one(node.shape().back()) || same_size(node.shape().back(), cols()))
+      return;
+    throw UserError(fmt::format("operation '{}'", info(node.op()).name),
+                    fmt::format("its last dimension is {}, the kernel's columns are {}", node.shape().back().text(), cols().text()),
+                    "give it the columns, or 1");
+  }
+
+  void add_named_rows(const Expr& input) {
+    const Shape& shape = input.shape();
+    body_.tensors.push_back({.name = input->name,
+                             .dtype = input.dtype(),
+                             .extent = is_one(shape.back()) && !is_one(cols()) ? Extent::row : Extent::element,
+                             .outer = outer_of(Shape(shape.begin() + 1, shape.end())),
+                             .layout = input->layout,
+                             .named_rows = true,
+                             .rows = shape.front(),
+                             .columns = known(shape.back())});
+  }
+
   void add_input(const Expr& input) {
+    if (is_table(graph_, input) || is_target(graph_, input)) return add_named_rows(input);
     TensorPlan tensor{
         .name = input->name, .dtype = input.dtype(), .outer = outer_of(input.shape()), .layout = input->layout, .in_place_of = {}};
     const Shape& shape = input.shape();
     const bool any_outer = std::ranges::find(tensor.outer, true) != tensor.outer.end();
-    if (std::ranges::all_of(shape, is_one) && !(is_one(cols()) && any_outer)) {
+    if (is_widened(input)) {
+      tensor.extent = Extent::element;
+      tensor.columns = known(shape.back());
+    } else if (std::ranges::all_of(shape, is_one) && !(is_one(cols()) && any_outer)) {
       tensor.extent = Extent::scalar;
     } else if (same_size(shape.back(), cols())) {
       tensor.extent = Extent::element;
@@ -66,16 +100,30 @@ private:
     body_.tensors.push_back(std::move(tensor));
   }
 
+  // Whether tile or repeat read it.
+  bool is_widened(const Expr& input) const {
+    return std::ranges::any_of(graph_.nodes, [&](const Expr& node) {
+      return (node.op() == Op::tile || node.op() == Op::repeat) && node.operands()[0].same_node(input);
+    });
+  }
+
   void add_value(const Expr& node) {
+    if (node.op() == Op::scatter) return; // what it writes is the output's value
     Value value{.expr = node};
+    const bool is_view = view_of(node).has_value();
     for (const Expr& operand : node.operands()) {
       Value& from = body_.values[static_cast<std::size_t>(body_.index.at(&operand.node()))];
+      if (is_view) continue;
       ++from.uses;
       value.extent = std::max(value.extent, from.extent);
       value.level = std::max(value.level, from.level);
       if (from.group) value.group = value.group ? std::min(value.group, from.group) : from.group;
     }
-    if (node.op() == Op::input) {
+    if (is_view) {
+      value.extent = extent_of_view(node);
+    } else if (info(node.op()).kind == OpKind::position) {
+      value.extent = is_one(node.shape().back()) ? Extent::row : Extent::element;
+    } else if (node.op() == Op::input) {
       const TensorPlan& tensor = body_.tensor(node->name);
       value.extent = tensor.extent;
       value.group = tensor.group;
@@ -92,7 +140,9 @@ private:
     body_.values.push_back(std::move(value));
   }
 
-  void add_output(const Output& output) {
+  void add_output(Output& output) {
+    const Expr given = output.value; // a scatter stands for the rows that it writes
+    if (given.op() == Op::scatter) output.value = given.operands()[2];
     Value& value = body_.values[static_cast<std::size_t>(body_.index.at(&output.value.node()))];
     ++value.uses;
     const Shape& shape = output.value.shape();
@@ -110,6 +160,12 @@ private:
       tensor.extent = Extent::row;
     } else {
       tensor.extent = Extent::element;
+    }
+    if (given.op() == Op::scatter) {
+      const TensorPlan& target = body_.tensor(output.in_place_of);
+      tensor.outer = target.outer;
+      tensor.row_index = given.operands()[1]->name;
+      tensor.checked = given->checked;
     }
     body_.tensors.push_back(std::move(tensor));
   }
@@ -129,18 +185,29 @@ std::vector<std::size_t> leading_dims(const Body& body) {
   std::vector<std::size_t> leading(body.tensors.size(), body.space.size());
   const auto note = [&](const std::string& tensor_name, const Shape& shape) {
     for (std::size_t t = 0; t < body.tensors.size(); ++t)
-      if (body.tensors[t].name == tensor_name && body.tensors[t].layout == Layout::strided) leading[t] = body.space.size() - shape.size();
+      if (body.tensors[t].name == tensor_name && body.tensors[t].layout == Layout::strided && !body.tensors[t].named_rows &&
+          body.tensors[t].row_index.empty())
+        leading[t] = body.space.size() - shape.size();
   };
   for (const Expr& input : body.inputs) note(input->name, input.shape());
   for (const Output& output : body.outputs) note(output.name, output.value.shape());
   return leading;
 }
 
-// Merges outer dims that every tensor treats alike; of a flat body all dims. The dims that strides belong to stay alone.
+// The space's dim that an iota counts along.
+std::size_t counted_dim(const Body& body, const Expr& iota) {
+  const auto dim = std::ranges::find_if_not(iota.shape(), is_one);
+  return body.space.size() - static_cast<std::size_t>(iota.shape().end() - dim);
+}
+
+// Merges outer dims that every tensor treats alike; of a flat body all dims. The dims that strides belong to, and those along which
+// something counts, stay alone.
 void merge_outer_dims(Body& body, bool flat) {
   std::vector<std::vector<bool>> outer(body.tensors.size());
   const std::vector<std::size_t> leading = leading_dims(body);
-  const auto alone = [&](std::size_t d) { return std::ranges::find(leading, d) != leading.end(); };
+  const auto counts = [&](const Value& v, std::size_t d) { return v.expr.op() == Op::iota && counted_dim(body, v.expr) == d; };
+  const auto counted = [&](std::size_t d) { return std::ranges::any_of(body.values, [&](const Value& v) { return counts(v, d); }); };
+  const auto alone = [&](std::size_t d) { return std::ranges::find(leading, d) != leading.end() || counted(d); };
   const std::size_t dims = flat ? body.space.size() : body.space.size() - 1;
   std::size_t previous = 0;
   for (std::size_t d = 0; d < dims; ++d) {
@@ -151,6 +218,8 @@ void merge_outer_dims(Body& body, bool flat) {
       body.outer_dims.back().push_back(body.space[d]);
     } else {
       body.outer_dims.push_back({body.space[d]});
+      for (Value& v : body.values)
+        if (counts(v, d)) v.counts = static_cast<int>(body.outer_dims.size()) - 1;
       for (std::size_t t = 0; t < outer.size(); ++t) {
         outer[t].push_back(flat || body.tensors[t].outer[d]);
         if (leading[t] == d) body.tensors[t].stride_dim = static_cast<int>(body.outer_dims.size()) - 1;
@@ -182,11 +251,15 @@ Body make_body(const SpecGraph& graph, Shape space) { return BodyBuilder(graph, 
 
 bool can_be_flat(const Body& body) {
   if (!body.group_sizes.empty()) return false;
+  const auto is_pointwise = [](const Value& v) {
+    const OpKind kind = info(v.expr.op()).kind;
+    return v.level == 0 && kind != OpKind::view && kind != OpKind::position;
+  };
   const auto is_flat = [&](const TensorPlan& t) {
     const bool full = t.extent == Extent::element && covers_outer(body, t);
-    return (full && t.layout == Layout::contiguous) || (t.extent == Extent::scalar && !t.output);
+    return (full && t.layout == Layout::contiguous && t.row_index.empty() && !t.named_rows) || (t.extent == Extent::scalar && !t.output);
   };
-  return std::ranges::all_of(body.values, [](const Value& v) { return v.level == 0; }) && std::ranges::all_of(body.tensors, is_flat);
+  return std::ranges::all_of(body.values, is_pointwise) && std::ranges::all_of(body.tensors, is_flat);
 }
 
 void lay_out_flat(Body& body) { merge_outer_dims(body, true); }

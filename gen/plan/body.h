@@ -1,6 +1,6 @@
 // Body: the values that a kernel computes over its iteration space, and where its tensors lie in that space.
 #pragma once
-#include "gen/spec/graph.h"
+#include "gen/plan/view.h"
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -20,7 +20,8 @@ struct Value {
   // only, 1 for what needs a reduction of such, ... A value of level n with extent `element` is computed in pass n.
   int level = 0;
   std::int64_t group = 0; // Extent::group: elements of a row within which it is the same
-  int uses = 0;           // operands and outputs that refer to it
+  int counts = -1;        // iota over rows: the entry of Body::outer_dims that it counts along
+  int uses = 0;           // operands and outputs that compute with it; what only a view or a scatter refers to has none
 };
 
 // How an input or output lies in the iteration space.
@@ -33,6 +34,13 @@ struct TensorPlan {
   Layout layout = Layout::contiguous;
   int stride_dim = -1; // strided: the entry of Body::outer_dims that its stride belongs to
   bool output = false;
+  // An index names the rows of the input's memory: `outer` says what a row consists of. Of an output that scatters: `row_index` is that
+  // index, and what lies beyond the rows is left out if `checked`.
+  bool named_rows = false;
+  std::string row_index = {};
+  Dim rows = 1;             // of named_rows: how many there are
+  std::int64_t columns = 0; // of its rows in memory, if tile or repeat widen them or an index names them; 0: those of the kernel
+  bool checked = false;
   std::string in_place_of = {}; // outputs
   bool covers_rows() const;     // varies with all of them
 };

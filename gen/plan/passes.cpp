@@ -6,6 +6,9 @@
 namespace kiln {
 namespace {
 
+// From memory, at its own place or another.
+bool is_read(const Expr& expr) { return expr.op() == Op::input || view_of(expr); }
+
 constexpr int worth_keeping = 4; // vector instructions an element: from one transcendental on
 
 void add_once(std::vector<int>& list, int index) {
@@ -48,13 +51,13 @@ private:
     Pass& pass = passes_[static_cast<std::size_t>(p)];
     int& first = first_pass_[static_cast<std::size_t>(index)];
     const bool earlier = first >= 0 && first < p && v.extent == Extent::element && between_ == BetweenPasses::keep;
-    if (earlier && (v.expr.op() == Op::input || should_keep(index))) {
+    if (earlier && (is_read(v.expr) || should_keep(index))) {
       add_once(pass.takes, index);
       add_once(passes_[static_cast<std::size_t>(first)].keeps, index);
       return;
     }
     if (first < 0) first = p;
-    if (v.expr.op() == Op::input) {
+    if (is_read(v.expr)) {
       if (v.extent == Extent::element) add_once(pass.streams, index);
       return;
     }
@@ -75,7 +78,7 @@ private:
     if (!seen.insert(index).second) return;
     const Value& v = value(index);
     if (v.extent == Extent::scalar || v.extent == Extent::row) return;
-    if (v.expr.op() == Op::input) {
+    if (is_read(v.expr)) {
       const bool kept = std::ranges::any_of(passes_, [&](const Pass& p) { return std::ranges::find(p.keeps, index) != p.keeps.end(); });
       if (v.extent == Extent::element && !kept) ++leaves, leaf_bytes += size_bytes(v.expr.dtype());
       return;

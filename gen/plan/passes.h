@@ -8,7 +8,7 @@ namespace kiln {
 // All numbers are indices into Body::values; each list is in order of first need.
 struct Pass {
   std::vector<int> roots = {};   // what it is for: operands of row reductions, outputs (their values), by level
-  std::vector<int> streams = {}; // inputs that it reads from memory
+  std::vector<int> streams = {}; // inputs, and views of them, that it reads from memory
   std::vector<int> takes = {};   // values that an earlier pass kept
   std::vector<int> keeps = {};   // values that it keeps for later passes
 };

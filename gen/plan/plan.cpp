@@ -1,6 +1,7 @@
 // Plan: the analysis of a spec, each graph walked once.
 #include "gen/plan/plan.h"
 #include "gen/plan/validate.h"
+#include "gen/plan/view.h"
 
 namespace kiln {
 
@@ -10,7 +11,8 @@ AnalysedSpec analyse(const KernelSpec& spec, const Target& target) {
   if (!graph.has_products) {
     Shape space = require_sound_shapes(graph);
     require_native_types(graph, target);
-    return {.spec = graph.spec, .products = {}, .body = make_body(graph, std::move(space))};
+    const SpecGraph lowered = SpecGraph::as_spelled(lower_partners(graph));
+    return {.spec = graph.spec, .products = {}, .body = make_body(lowered, std::move(space))};
   }
   require_native_types(graph, target);
   SplitSpec split = split_products(graph);

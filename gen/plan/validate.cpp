@@ -2,6 +2,7 @@
 #include "gen/plan/validate.h"
 #include "gen/error.h"
 #include "gen/plan/product.h"
+#include "gen/plan/view.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -61,11 +62,12 @@ void require_in_place(const SpecGraph& graph, const Shape& space) {
     if (!taken.insert(output.in_place_of).second)
       throw UserError(subject, "another output is in place of the same input", "give one of them memory of its own");
     const Shape& shape = output.value.shape();
+    const bool scatters = output.value.op() == Op::scatter; // whole rows, which nothing reads
     if (input->dtype() != output.dtype || input->shape() != shape || (*input)->layout != output.layout)
       throw UserError(subject,
                       fmt::format("the output is {}{}, the input {}", type_text(output.value), suffix(output.layout), describe(*input)),
                       "make type, shape and layout equal, or give the output memory of its own");
-    if (shape != space)
+    if (shape != space && !scatters)
       throw UserError(subject,
                       fmt::format("its shape {} is smaller than the kernel's {}, so elements are read by several threads at unknown times",
                                   to_text(shape), to_text(space)),
@@ -88,7 +90,8 @@ void require_full_columns(const SpecGraph& graph, const Dim& cols) {
 
 // Every element of a kernel by elements, every row of a kernel by rows, has to be written.
 void require_covers(const Output& output, const Shape& space, bool by_rows) {
-  const Shape& shape = output.value.shape();
+  const Expr& value = output.value.op() == Op::scatter ? output.value.operands()[2] : output.value;
+  const Shape& shape = value.shape();
   const std::ptrdiff_t compared = by_rows ? std::ssize(space) - 1 : std::ssize(space); // [rows, 1] covers by rows
   if (shape.size() != space.size() || !std::equal(space.begin(), space.begin() + compared, shape.begin(), same_size))
     throw UserError(subject_of(output),
@@ -115,14 +118,14 @@ bool counts_groups(const Dim& last, const Dim& cols, const std::vector<std::int6
 }
 
 // The last dimension of the iteration space: the largest of all values, which every other is 1 or a group count of.
-Dim columns(const SpecGraph& graph) {
+Dim columns(const SpecGraph& graph, std::span<const Expr> nodes) {
   Dim cols = 1;
-  for (const Expr& node : graph.nodes) {
+  for (const Expr& node : nodes) {
     if (node.shape().empty()) continue;
     const Dim& last = node.shape().back();
     if (last.is_dynamic() || (!cols.is_dynamic() && last.size() > cols.size())) cols = last;
   }
-  for (const Expr& node : graph.nodes) {
+  for (const Expr& node : nodes) {
     if (node.shape().empty()) continue;
     const Dim& last = node.shape().back();
     if (same_size(last, 1) || same_size(last, cols)) continue;
@@ -139,9 +142,10 @@ Dim columns(const SpecGraph& graph) {
 
 Shape iteration_space(const SpecGraph& graph) {
   if (graph.has_products) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
-  const Dim cols = columns(graph);
+  const std::vector<Expr> nodes = nodes_of_space(graph);
+  const Dim cols = columns(graph, nodes);
   Shape space;
-  for (const Expr& node : graph.nodes) {
+  for (const Expr& node : nodes) {
     Shape shape = node.shape();
     if (!shape.empty() && !same_size(shape.back(), 1)) shape.back() = cols;
     try {
@@ -162,16 +166,17 @@ void require_sound_names(const SpecGraph& graph) {
     throw UserError(subject, fmt::format("it has {} operations and values", graph.nodes.size()),
                     fmt::format("split it: at most {} fit", max_nodes));
   require_one_meaning_a_name(graph);
+  require_sound_indices(graph);
 }
 
 Shape require_sound_shapes(const SpecGraph& graph) {
   require_no_preshuffled(graph);
   const Shape space = iteration_space(graph);
   const bool by_rows = graph.has_reductions || !graph.group_sizes.empty();
-  if (by_rows && space.size() != 2)
+  if (by_rows && space.size() < 2)
     throw UserError(kernel_subject(graph),
                     fmt::format("it reduces rows, but its iteration space {} has {} dimensions", to_text(space), space.size()),
-                    "give it two: [rows, cols]");
+                    "give it two or more: [rows, cols]");
   if (by_rows) require_full_columns(graph, space.back());
   for (const Output& output : graph.spec.outputs()) require_covers(output, space, by_rows);
   require_in_place(graph, space);

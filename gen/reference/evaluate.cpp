@@ -54,6 +54,8 @@ struct F32Arithmetic {
     return info(op).reference(operands[0], arity > 1 ? operands[1] : 0, arity > 2 ? operands[2] : 0);
   }
 
+  float either(float, float second) const { return second; }
+
   float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
 
   static double dot(std::span<const float> a, std::span<const float> b) {
@@ -73,7 +75,16 @@ struct F32Arithmetic {
     return static_cast<float>(sum);
   }
 
+  static float column_of(std::span<const float> elements, bool largest) {
+    std::size_t column = 0;
+    float best = largest ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      if (largest ? elements[i] > best : elements[i] < best) best = elements[i], column = i;
+    return static_cast<float>(column);
+  }
+
   float reduce(Op op, std::span<const float> elements) const {
+    if (op == Op::row_argmax || op == Op::row_argmin) return column_of(elements, op == Op::row_argmax);
     double sum = 0, largest = -infinity, smallest = infinity, magnitude = 0;
     for (const double x : elements) {
       sum += x;

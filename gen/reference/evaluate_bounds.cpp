@@ -2,6 +2,8 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/error.h"
 #include "gen/reference/evaluate_walk.h"
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,13 +13,19 @@ namespace {
 struct RangeArithmetic {
   using Value = Range;
   std::int64_t addition_depth;
+  bool absent_products;
 
   Range leaf(float value) const { return Range::exactly(static_cast<double>(value)); }
   Range pointwise(Op op, const Range* operands, int arity) const {
     return pointwise_range(op, {operands, static_cast<std::size_t>(arity)});
   }
+  Range either(const Range& a, const Range& b) const { return join(a, b); }
   Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
-  Range product(std::span<const float> a, std::span<const float> b) const { return product_range(a, b, addition_depth); }
+  Range product(std::span<const float> a, std::span<const float> b) const {
+    Range range = product_range(a, b, addition_depth);
+    range.maybe_nan |= absent_products && std::ranges::any_of(b, [](float x) { return std::isinf(x); });
+    return range;
+  }
   Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
     return scaled_product_range(a, b, scales, scale_block);
   }
@@ -27,7 +35,7 @@ struct RangeArithmetic {
 } // namespace
 
 std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inputs& inputs, const BoundsOptions& options) {
-  auto grids = detail::Walk<RangeArithmetic>(spec, inputs, {options.addition_depth}).run();
+  auto grids = detail::Walk<RangeArithmetic>(spec, inputs, {options.addition_depth, options.absent_products}).run();
   std::map<std::string, Bounds> result;
   for (const Output& output : spec.outputs()) {
     auto& grid = grids.at(output.name);

@@ -11,6 +11,8 @@ struct BoundsOptions {
   // The most f32 additions that an element passes through in a row or group sum. Unlimited means any order of
   // summation. A kernel of T threads that adds pairwise across lanes stays below cols / T + 20.
   std::int64_t addition_depth = std::numeric_limits<std::int64_t>::max();
+  // Products multiply elements of b by the zeros of a sparse operand too (GemmMethod::sparse): an infinity of b may then give NaN.
+  bool absent_products = false;
 };
 
 struct Bounds {

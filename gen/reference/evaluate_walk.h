@@ -1,7 +1,7 @@
 // The walk over a spec's nodes that evaluate and evaluate_bounds share; they differ in what a value is and how it is
 // computed. Internal to gen/evaluate*.cpp.
 #pragma once
-#include "gen/reference/evaluate.h"
+#include "gen/reference/index_check.h"
 #include "gen/spec/graph.h"
 #include <algorithm>
 #include <cmath>
@@ -35,6 +35,7 @@ template <typename Value> struct Grid {
 //   Value leaf(float) const;                                     a tensor element, a scalar or a constant
 //   Value pointwise(Op, const Value* operands, int arity) const;
 //   Value cast(const Node& cast, const Value&) const;
+//   Value either(const Value&, const Value&) const;              one of them, nobody knows which; of numbers the second
 //   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
 //   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
 //   Value scaled_product(a, b, std::span<const float> scales) const;   the same, elements of each block times its scale
@@ -43,7 +44,9 @@ public:
   using Value = typename Arithmetic::Value;
 
   Walk(const KernelSpec& spec, const Inputs& inputs, Arithmetic arithmetic)
-      : graph_(spec), inputs_(inputs), arithmetic_(arithmetic), sizes_(dim_sizes(spec, inputs)) {}
+      : graph_(spec), inputs_(inputs), arithmetic_(arithmetic), sizes_(dim_sizes(spec, inputs)) {
+    require_sound_indices(spec, inputs);
+  }
 
   // The values of the outputs, by name, decoded from the output's type.
   std::map<std::string, Grid<Value>> run() {
@@ -56,7 +59,7 @@ public:
       }
     for (const Output& output : graph_.spec.outputs()) ++uses[&output.value.node()];
     for (const Expr& node : graph_.nodes) {
-      if (matrices.contains(&node.node())) continue;
+      if (matrices.contains(&node.node()) || (node.op() == Op::input && node.dtype() == i64)) continue;
       grids_.emplace(&node.node(), compute(node));
       for (const Expr& operand : node.operands())
         if (--uses.at(&operand.node()) == 0) grids_.erase(&operand.node());
@@ -80,6 +83,9 @@ private:
     case OpKind::ungroup: ungroup(node, grid); break;
     case OpKind::product: product(node, grid); break;
     case OpKind::columns: columns(node, grid); break;
+    case OpKind::position: position(node, grid); break;
+    case OpKind::view: node.op() == Op::gather ? gather(node, grid) : view(node, grid); break;
+    case OpKind::scatter: scatter(node, grid); break;
     default: pointwise(node, grid);
     }
     return grid;
@@ -164,7 +170,7 @@ private:
     const std::int64_t groups = scale.shape()[1];
     for (std::size_t i = 0; i < to.size(); ++i) {
       const auto k = static_cast<std::int64_t>(i), group = row * groups + k / node->group;
-      const std::uint32_t byte = b.bits(row * b.shape()[1] + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
+      const std::uint64_t byte = b.bits(row * b.shape()[1] + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
       to[i] = round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
     }
   }
@@ -183,6 +189,63 @@ private:
     const std::int64_t rows = grid.shape[0], cols = grid.shape[1], all = operand.shape[1];
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < cols; ++c) grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
+  }
+
+  // One dimension is not 1, so that the index along it is the index of the element.
+  void position(const Expr& node, Grid<Value>& grid) const {
+    const std::int64_t elements = element_count(grid.shape);
+    for (std::int64_t i = 0; i < elements; ++i) {
+      const float sign = node.op() == Op::pair_sign && i % (2 * node->step) < node->step ? -1 : 1;
+      grid.values.push_back(arithmetic_.leaf(node.op() == Op::iota ? static_cast<float>(i) : sign));
+    }
+  }
+
+  // Rows of `table` that are named, as indices of their first elements; -1 for none. `count` rows lie in the table.
+  std::int64_t named_element(const Expr& node, std::int64_t position, const Sizes& table) const {
+    std::int64_t row = inputs_.tensors.at(node.operands()[1]->name).integer(position);
+    if (row < 0 || (row >= table[0] && node.op() == Op::scatter)) return -1;
+    row = std::min(row, table[0] - 1); // checked: the last one
+    return row * (element_count(table) / table[0]);
+  }
+
+  void gather(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& table = grids_.at(&node.operands()[0].node());
+    const BroadcastIndex position(grid.shape, concrete(node.operands()[1].shape(), sizes_));
+    const BroadcastIndex in_row(grid.shape, Sizes(table.shape.begin() + 1, table.shape.end()));
+    const std::int64_t count = element_count(grid.shape);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t first = named_element(node, position(i), table.shape);
+      grid.values.push_back(first < 0 ? arithmetic_.leaf(0) : table.values[static_cast<std::size_t>(first + in_row(i))]);
+    }
+  }
+
+  // Later rows overwrite earlier ones; with declared duplicates an element may be of either.
+  void scatter(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>&target = grids_.at(&node.operands()[0].node()), &value = grids_.at(&node.operands()[2].node());
+    const BroadcastIndex position(value.shape, concrete(node.operands()[1].shape(), sizes_));
+    const BroadcastIndex in_row(value.shape, Sizes(target.shape.begin() + 1, target.shape.end()));
+    grid.values = target.values;
+    std::vector<bool> written(grid.values.size(), false);
+    for (std::size_t i = 0; i < value.values.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const std::int64_t first = named_element(node, position(at), target.shape);
+      if (first < 0) continue;
+      const auto to = static_cast<std::size_t>(first + in_row(at));
+      grid.values[to] = written[to] ? arithmetic_.either(grid.values[to], value.values[i]) : value.values[i];
+      written[to] = true;
+    }
+  }
+
+  // The same row at other columns.
+  void view(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t cols = grid.shape.back(), from = operand.shape.back(), count = element_count(grid.shape), step = node->step;
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t column = i % cols;
+      if (node.op() == Op::partner) column += column % (2 * step) < step ? step : -step;
+      else column = node.op() == Op::tile ? column % from : column / step;
+      grid.values.push_back(operand.values[static_cast<std::size_t>(i / cols * from + column)]);
+    }
   }
 
   SpecGraph graph_;

@@ -1,5 +1,6 @@
 // Random specs, valid by construction.
 #include "gen/reference/random_spec.h"
+#include "gen/reference/index_check.h"
 #include "gen/reference/random.h"
 #include "gen/spec/math.h"
 #include <algorithm>
@@ -14,15 +15,17 @@ namespace {
 class SpecGenerator {
 public:
   SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
-      : random_(seed), options_(options), spec_(fmt::format("random_{}", seed)) {}
+      : random_(seed), indexed_(seed ^ 0x1d872b41), options_(options), spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
     const bool reduces = random_.chance(60);
     choose_space(reduces);
     declare_inputs();
+    if (indexed_.chance(options_.indexed_percent)) add_indexed();
     auto reductions = reduces ? random_.between(1, 3) : 0;
     for (auto operations = random_.between(1, 12); operations > 0; --operations) {
       values_.push_back(operation());
+      if (distance_ && indexed_.chance(25)) values_.push_back(partner_of(values_.back()));
       if (reductions > 0 && random_.chance(40)) {
         reduce();
         --reductions;
@@ -90,6 +93,63 @@ private:
     }
     if (random_.chance(30)) values_.push_back(scalar("alpha"));
     if (random_.chance(10)) values_.push_back(scalar("count", i32));
+  }
+
+  // ---- indices and views, of a space of two dimensions or more
+
+  // Names rows of the last `dims` dimensions of the space.
+  Expr index_of(const std::string& name, std::size_t dims) {
+    Shape shape = space_;
+    std::fill(shape.end() - static_cast<std::ptrdiff_t>(dims), shape.end(), Dim(1));
+    return input(name, indexed_.chance(50) ? i32 : i64, shape);
+  }
+  Shape rows_of(const char* count, std::size_t dims) {
+    Shape shape = {indexed_.chance(50) ? dynamic(count, 1) : Dim(indexed_.between(1, 20))};
+    shape.insert(shape.end(), space_.end() - static_cast<std::ptrdiff_t>(dims), space_.end());
+    return shape;
+  }
+  DType indexed_type() { return indexed_.pick({f16, bf16, f32, options_.fp8_e4m3, u8}); }
+  Layout indexed_layout() { return indexed_.chance(25) ? Layout::strided : Layout::contiguous; }
+
+  void add_indexed() {
+    const std::int64_t cols = space_.back().size();
+    if (cols > 1 && indexed_.chance(40)) values_.push_back(tensors_[0] + iota({cols})); // a kernel has an input, of all its sizes
+    if (const std::int64_t times = indexed_.pick({2, 4, 16}); cols % times == 0 && indexed_.chance(40)) {
+      const Expr narrow = input("narrow", indexed_type(), {cols / times});
+      values_.push_back(indexed_.chance(50) ? tile(narrow, times) : repeat(narrow, times));
+    }
+    if (const std::int64_t pairs = indexed_.pick({1, 2, 3, 4}); cols % 2 == 0 && indexed_.chance(50)) {
+      distance_ = pairs < 3 ? pairs : cols / 2;
+      if (cols % (2 * distance_) != 0) distance_ = 1;
+      if (indexed_.chance(50)) values_.push_back(tensors_[0] * pair_sign(cols, distance_));
+    }
+    if (space_.size() < 2) return;
+    if (space_[0].is_dynamic() && indexed_.chance(40)) {
+      Shape shape(space_.size(), 1);
+      shape[0] = space_[0];
+      values_.push_back(tensors_[0] - iota(shape));
+    }
+    const auto most = static_cast<std::int64_t>(space_.size()) - 1;
+    if (indexed_.chance(60)) {
+      const auto dims = static_cast<std::size_t>(indexed_.between(1, most));
+      Shape shape = rows_of("table_rows", dims);
+      if (indexed_.chance(25)) shape.back() = 1;
+      values_.push_back(
+          gather(input("table", indexed_type(), shape, indexed_layout()), index_of("ids", dims), {.checked = indexed_.chance(50)}));
+    }
+    scatters_ = indexed_.chance(50) ? static_cast<std::size_t>(indexed_.between(1, most)) : 0;
+  }
+
+  Expr partner_of(const Expr& x) { return partner(everywhere(x), distance_); }
+
+  // Rows that lie elsewhere take the value of the whole space.
+  void add_scatter(const Expr& value) {
+    if (scatters_ == 0) return;
+    const IndexOptions options{.checked = indexed_.chance(50), .duplicates = indexed_.chance(30)};
+    const Layout layout = indexed_layout();
+    const Expr target = input("target", indexed_type(), rows_of("target_rows", scatters_), layout);
+    const Expr whole = scatter(target, index_of("slots", scatters_), everywhere(value), options);
+    spec_.output("written", target.dtype(), whole, {.in_place_of = "target", .layout = layout});
   }
 
   Expr value() {
@@ -188,6 +248,7 @@ private:
       pending_.push_back({fmt::format("out{}", i), type, result, options.in_place_of, options.layout});
     }
     drop_unused_aliases();
+    add_scatter(values_.back());
     for (const Output& output : pending_)
       spec_.output(output.name, output.dtype, output.value, {.in_place_of = output.in_place_of, .layout = output.layout});
   }
@@ -201,7 +262,7 @@ private:
       if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; })) output.in_place_of.clear();
   }
 
-  Random random_;
+  Random random_, indexed_; // the second for indices and views, so that specs without them stay as they were
   RandomSpecOptions options_;
   KernelSpec spec_;
   Shape space_;
@@ -209,6 +270,8 @@ private:
   std::vector<Expr> values_;     // that broadcast to the space
   std::vector<Expr> row_values_; // one a row or a group, from reductions
   std::vector<Output> pending_;
+  std::int64_t distance_ = 0; // of partners; 0: none
+  std::size_t scatters_ = 0;  // dimensions of the rows that are scattered; 0: none
 };
 
 std::int64_t size_of(const Dim& dim, std::int64_t dynamic_size) {
@@ -220,7 +283,8 @@ double element(DType type, Random& random) {
   switch (type) {
   case DType::boolean: return static_cast<double>(random.between(0, 1));
   case DType::i8:
-  case DType::i32: return static_cast<double>(random.between(-100, 100));
+  case DType::i32:
+  case DType::i64: return static_cast<double>(random.between(-100, 100));
   case DType::u8: return static_cast<double>(random.between(0, 200));
   // Mostly within a few units, some small, as activations are.
   default: return random.chance(80) ? random.uniform(-3, 3) : random.uniform(-0.05, 0.05);
@@ -231,6 +295,21 @@ double special(DType type, Random& random) {
   const double largest = max_finite(type);
   return random.pick(
       {0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20, -0x1p-130, 0x1p-149});
+}
+
+// Rows that exist, one in eight elements names none; where each row may be named once, others than before.
+void fill_index(Tensor& index, std::int64_t rows, bool once, Random& random) {
+  std::vector<std::int64_t> left; // rows that may be named
+  for (std::int64_t row = 0; row < rows; ++row) left.push_back(row);
+  for (std::int64_t i = 0; i < index.size(); ++i) {
+    std::int64_t row = -random.between(1, 9);
+    if (!left.empty() && !random.chance(12)) {
+      const auto at = static_cast<std::size_t>(random.between(0, std::ssize(left) - 1));
+      row = left[at];
+      if (once) left[at] = left.back(), left.pop_back();
+    }
+    index.set_bits(i, static_cast<std::uint64_t>(row));
+  }
 }
 
 } // namespace
@@ -260,10 +339,23 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
     }
     inputs.tensors.emplace(input->name, std::move(tensor));
   }
+  fill_indices(spec, inputs, seed ^ 0x6b2e71); // draws of its own: other inputs do not depend on it
   for (const Expr& scalar : spec.scalars())
     inputs.scalars[scalar->name] =
         scalar.dtype() == i32 ? static_cast<double>(random.between(-9, 9)) : static_cast<double>(static_cast<float>(random.uniform(-2, 2)));
   return inputs;
+}
+
+void fill_indices(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed, const std::set<std::string>& given) {
+  Random random(seed);
+  std::map<std::string, std::pair<std::int64_t, bool>> indices; // rows that all uses have, whether one wants each once
+  for (const IndexUse& use : index_uses(spec)) {
+    auto& [rows, once] = indices.try_emplace(use.index->name, max_dim_size, false).first->second;
+    rows = std::min(rows, inputs.tensors.at(use.rows->name).shape()[0]);
+    once |= use.scatters && !use.duplicates;
+  }
+  for (const auto& [name, use] : indices)
+    if (!given.contains(name)) fill_index(inputs.tensors.at(name), use.first, use.second, random);
 }
 
 } // namespace kiln

@@ -5,6 +5,7 @@
 #include "gen/spec/spec.h"
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 namespace kiln {
@@ -12,11 +13,12 @@ namespace kiln {
 struct RandomSpecOptions {
   DType fp8_e4m3 = e4m3fn, fp8_e5m2 = e5m2; // the flavours to use: target.fp8_e4m3(), target.fp8_e5m2()
   std::int64_t max_cols = 16384;
+  int indexed_percent = 35; // specs with gathers, scatters, partners, widened columns or positions
 };
 
 // A spec of the rowwise family (row or group reductions, or row and column broadcasts over [rows, cols]) or of the
 // elementwise family (rank 1 to 4), with 1 to 4 tensors of mixed types and broadcasts, scalars, up to 12 pointwise
-// operations, up to 3 reductions, casts, 1 to 3 outputs, some of them in place or strided.
+// operations, up to 3 reductions, casts, 1 to 3 outputs, some of them in place or strided. Some gather, scatter, pair or count.
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options = {});
 
 struct RandomInputsOptions {
@@ -27,5 +29,9 @@ struct RandomInputsOptions {
 
 // Tensors and scalars that fit `spec`: moderate numbers of both signs. Strided tensors have padding filled with NaN bits.
 Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options = {});
+
+// Fills the index tensors of `spec` among `inputs`, but for those that are `given`: rows that exist, each once where that is wanted, and
+// one negative index in eight. random_inputs does it.
+void fill_indices(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed, const std::set<std::string>& given = {});
 
 } // namespace kiln

@@ -88,6 +88,23 @@ Range max_range(std::span<const Range> elements, double neutral) {
   return r;
 }
 
+// The columns that may hold the largest element: those that may reach what some element reaches in any case, and before that one
+// those that may equal it. Nothing beats minus infinity but a larger number: then it is column 0.
+Range largest_column(std::span<const Range> elements) {
+  double certain = -infinity;
+  std::size_t first_certain = elements.size();
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    if (const Range& x = elements[i]; x.has_numbers() && !x.maybe_nan && x.lo > certain) certain = x.lo, first_certain = i;
+  Range r = Range::none();
+  if (first_certain == elements.size()) r = Range::exactly(0);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const Range& x = elements[i];
+    const bool may_win = x.has_numbers() && (i <= first_certain ? x.hi >= certain : x.hi > certain) && x.hi > -infinity;
+    if (may_win) r = join(r, Range::exactly(static_cast<double>(i)));
+  }
+  return r;
+}
+
 Range negated(const Range& x) { return {-x.hi, -x.lo, x.maybe_nan}; }
 
 Range magnitude(const Range& x) {
@@ -103,6 +120,8 @@ Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addit
   case Op::row_sum: return sum_range(elements, addition_depth);
   case Op::row_mean: return mean_range(elements, addition_depth);
   case Op::row_max: return max_range(elements, -infinity);
+  case Op::row_argmax: return largest_column(elements);
+  case Op::row_argmin: std::ranges::transform(elements, std::back_inserter(changed), negated); return largest_column(changed);
   case Op::row_min: std::ranges::transform(elements, std::back_inserter(changed), negated); return negated(max_range(changed, -infinity));
   case Op::row_absmax: std::ranges::transform(elements, std::back_inserter(changed), magnitude); return max_range(changed, 0);
   default: throw InternalError(fmt::format("no range for the reduction '{}'", info(op).name));

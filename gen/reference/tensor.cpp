@@ -26,14 +26,19 @@ std::size_t Tensor::offset(std::int64_t index) const {
   return static_cast<std::size_t>(element * size_bytes(dtype_));
 }
 
-std::uint32_t Tensor::bits(std::int64_t index) const {
-  std::uint32_t result = 0; // element types are little endian, and so is every host of ROCm
+std::uint64_t Tensor::bits(std::int64_t index) const {
+  std::uint64_t result = 0; // element types are little endian, and so is every host of ROCm
   std::memcpy(&result, data_.data() + offset(index), static_cast<std::size_t>(size_bytes(dtype_)));
   return result;
 }
 
-void Tensor::set_bits(std::int64_t index, std::uint32_t bits) {
+void Tensor::set_bits(std::int64_t index, std::uint64_t bits) {
   std::memcpy(data_.data() + offset(index), &bits, static_cast<std::size_t>(size_bytes(dtype_)));
+}
+
+std::int64_t Tensor::integer(std::int64_t index) const {
+  const std::uint64_t number = bits(index);
+  return dtype_ == i32 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(number)) : static_cast<std::int64_t>(number);
 }
 
 } // namespace kiln

@@ -21,10 +21,15 @@ public:
   std::vector<std::byte>& data() { return data_; }
 
   // Elements by their index in row-major order, whatever the stride.
-  std::uint32_t bits(std::int64_t index) const;
-  void set_bits(std::int64_t index, std::uint32_t bits);
-  float at(std::int64_t index) const { return to_f32(dtype_, bits(index)); }
-  void set(std::int64_t index, float value, bool saturate = true) { set_bits(index, from_f32(dtype_, value, saturate)); }
+  std::uint64_t bits(std::int64_t index) const;
+  void set_bits(std::int64_t index, std::uint64_t bits);
+  float at(std::int64_t index) const { return to_f32(dtype_, static_cast<std::uint32_t>(bits(index))); }
+  void set(std::int64_t index, float value, bool saturate = true) {
+    const std::uint32_t low = from_f32(dtype_, value, saturate);
+    set_bits(index, dtype_ == i64 ? static_cast<std::uint64_t>(static_cast<std::int32_t>(low)) : low);
+  }
+  // Of i32 and i64: an index as it is.
+  std::int64_t integer(std::int64_t index) const;
 
 private:
   std::size_t offset(std::int64_t index) const; // in bytes

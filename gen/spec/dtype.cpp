@@ -31,6 +31,7 @@ constexpr Format formats[] = {
     {"e5m2", 1, 5, 2, 15, Special::ieee, 57344, -57344},
     {"e5m2fnuz", 1, 5, 2, 16, Special::fnuz, 57344, -57344},
     {"i32", 4, 0, 0, 0, Special::none, i32_max, i32_min},
+    {"i64", 8, 0, 0, 0, Special::none, i32_max, i32_min}, // as far as row indices go
     {"i8", 1, 0, 0, 0, Special::none, 127, -128},
     {"u8", 1, 0, 0, 0, Special::none, 255, 0},
     {"bool", 1, 0, 0, 0, Special::none, 1, 0},
@@ -108,7 +109,7 @@ std::optional<DType> parse_dtype(std::string_view text) {
 }
 
 std::span<const DType> all_dtypes() {
-  static constexpr DType all[] = {f32, f16, bf16, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, i32, i8, u8, boolean};
+  static constexpr DType all[] = {f32, f16, bf16, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, i32, i64, i8, u8, boolean};
   static_assert(std::size(all) == std::size(formats));
   return all;
 }
@@ -122,7 +123,8 @@ double max_finite(DType type) { return format(type).max_finite; }
 float to_f32(DType type, std::uint32_t bits) {
   switch (type) {
   case DType::f32: return std::bit_cast<float>(bits);
-  case DType::i32: return static_cast<float>(static_cast<std::int32_t>(bits));
+  case DType::i32:
+  case DType::i64: return static_cast<float>(static_cast<std::int32_t>(bits));
   case DType::i8: return static_cast<float>(static_cast<std::int8_t>(bits & 0xffu));
   case DType::u8: return static_cast<float>(bits & 0xffu);
   case DType::boolean: return (bits & 0xffu) != 0 ? 1.0f : 0.0f;

@@ -9,7 +9,8 @@ namespace kiln {
 
 // fp8 comes in two flavours that are different numbers, so they are different types: gfx942 computes natively in
 // the *fnuz* formats (bias 8 and 16, no infinities, no negative zero), gfx950 in the OCP formats.
-enum class DType : std::uint8_t { f32, f16, bf16, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, i32, i8, u8, boolean };
+// i64 is for row indices alone, which are below max_dim_size: nothing is computed in it.
+enum class DType : std::uint8_t { f32, f16, bf16, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, i32, i64, i8, u8, boolean };
 
 using enum DType;
 
@@ -22,7 +23,7 @@ bool is_fp8(DType type);
 bool is_fnuz(DType type);
 double max_finite(DType type); // largest finite value: 240 for e4m3fnuz, 448 for e4m3fn, 127 for i8, ...
 
-// One element of `type`, as its memory bits, converted to f32. i32 rounds to nearest even above 2^24.
+// One element of `type`, as its memory bits (the low 32 of an i64), converted to f32. Integers round to nearest even above 2^24.
 float to_f32(DType type, std::uint32_t bits);
 
 // f32 to the memory bits of `type`, round to nearest even.

@@ -41,6 +41,7 @@ void require_group(const std::string& subject, std::int64_t group) {
 
 Expr make_cast(DType type, Expr x, bool saturate) {
   if (x.dtype() == type) return x;
+  if (type == i64) throw UserError("operation 'cast'", "it rounds to i64", "use i32: i64 is the type of indices that a kernel is given");
   return Expr(Node{.op = Op::cast, .dtype = type, .shape = x.shape(), .operands = {x}, .saturate = saturate});
 }
 
@@ -89,6 +90,8 @@ Expr row_mean(Expr x) { return reduction(Op::row_mean, std::move(x)); }
 Expr row_max(Expr x) { return reduction(Op::row_max, std::move(x)); }
 Expr row_min(Expr x) { return reduction(Op::row_min, std::move(x)); }
 Expr row_absmax(Expr x) { return reduction(Op::row_absmax, std::move(x)); }
+Expr row_argmax(Expr x) { return reduction(Op::row_argmax, std::move(x)); }
+Expr row_argmin(Expr x) { return reduction(Op::row_argmin, std::move(x)); }
 Expr group_sum(Expr x, std::int64_t group) { return reduction(Op::group_sum, std::move(x), group); }
 Expr group_mean(Expr x, std::int64_t group) { return reduction(Op::group_mean, std::move(x), group); }
 Expr group_max(Expr x, std::int64_t group) { return reduction(Op::group_max, std::move(x), group); }

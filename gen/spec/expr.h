@@ -47,6 +47,9 @@ struct Node {
   std::int64_t group = 0;             // group reductions, Op::ungroup, Op::matmul_nt_w4
   bool saturate = true;               // Op::cast to fp8
   std::int64_t first = 0;             // Op::columns
+  std::int64_t step = 0;              // Op::partner, Op::pair_sign: distance; Op::tile, Op::repeat: times
+  bool checked = false;               // Op::gather, Op::scatter: see IndexOptions
+  bool duplicates = false;            // Op::scatter
 };
 
 // A tensor in global memory. Shapes broadcast right-aligned as in NumPy: with x of [rows, cols], [cols] is one value a
@@ -66,6 +69,9 @@ Expr row_mean(Expr x);
 Expr row_max(Expr x);
 Expr row_min(Expr x);
 Expr row_absmax(Expr x);
+// The column of the largest (smallest) element, the lowest of those that are alike. NaN is passed over; 0 if all are -inf (inf) or NaN.
+Expr row_argmax(Expr x);
+Expr row_argmin(Expr x);
 // Reductions of every `group` consecutive elements of the last dimension: [rows, cols] -> [rows, ceil(cols/group)].
 // `group` is a power of two from 2 to 512. The last group of a row may be partial.
 Expr group_sum(Expr x, std::int64_t group);
@@ -90,6 +96,39 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
 inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
 // Columns first, first + 1, ... first + count - 1 of a matrix product.
 Expr columns(Expr product, std::int64_t first, std::int64_t count);
+
+// ---- indices and other places. An index is an input of i32 or i64 whose last dimension is 1: it names a row, that is one index of the
+// first dimension of another tensor. A negative index names no row.
+
+struct IndexOptions {
+  // What an index beyond the last row does. Not checked: nobody may ask. It is undefined on a GPU, a finding on an emulated device and
+  // a UserError of evaluate. Checked: gather takes the last row, scatter writes nothing.
+  bool checked = false;
+  // scatter: two indices may name one row, of which every element then is one of theirs. Else that is refused as above.
+  bool duplicates = false;
+};
+// The rows of `table` that `index` names, zeros where it names none. With table [n, ...rest] the result has the shape that
+// `index` and `rest` broadcast to: [tokens, 1] of [n, cols] is [tokens, cols], [tokens, 1, 1] of [n, heads, cols] is
+// [tokens, heads, cols]. `table` is an input of
+// one row or more; the kernel does not use it for anything else.
+Expr gather(Expr table, Expr index, IndexOptions options = {});
+// `target` with the rows that `index` names replaced by those of `value`, rounded to its type (fp8 saturates). `value` has the shape of
+// gather(target, index). `target` is an input; the result is an output in place of it, and nothing else.
+Expr scatter(Expr target, Expr index, Expr value, IndexOptions options = {});
+// The index of each element along the one dimension of `shape` that is not 1: iota({cols}) counts columns, iota({rows, 1}) rows.
+Expr iota(Shape shape);
+// The other element of a pair of columns that lie `distance` apart: of every 2 * distance columns, column i and i + distance.
+// distance = cols / 2 pairs the halves of a row, distance = 1 neighbours. Columns are a multiple of 2 * distance.
+Expr partner(Expr x, std::int64_t distance);
+// -1 in the first column of each pair, 1 in the second, of `cols` columns. And the pair after a quarter turn, (a, b) to (-b, a): a pair is
+// turned by an angle as x * cos + rotate(x, distance) * sin.
+Expr pair_sign(Dim cols, std::int64_t distance);
+Expr rotate(Expr x, std::int64_t distance); // partner(x, distance) * pair_sign(cols, distance)
+// Columns `times` as many, as NumPy names them: tile takes them in turn (a b a b), repeat each several times (a a b b; `times` is a
+// power of two up to 512). Of inputs and of what gather takes from one.
+Expr tile(Expr x, std::int64_t times);
+Expr repeat(Expr x, std::int64_t times);
+
 // Pointwise operations are declared in gen/spec/math.h.
 
 // "f16[m, 4096]", and how it lies in memory: " strided", " preshuffled" or nothing.

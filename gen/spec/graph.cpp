@@ -16,8 +16,9 @@ namespace {
 // Everything that tells a node from another, given that equal operands have equal numbers.
 std::string structure_key(const Node& node, const std::unordered_map<const Node*, std::size_t>& numbers) {
   const auto value = std::isnan(node.value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(node.value);
-  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(node.op), static_cast<int>(node.dtype), to_text(node.shape),
-                                node.name, static_cast<int>(node.layout), value, node.group, node.saturate, node.first);
+  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(node.op), static_cast<int>(node.dtype),
+                                to_text(node.shape), node.name, static_cast<int>(node.layout), value, node.group, node.saturate, node.first,
+                                node.step, node.checked, node.duplicates);
   for (const Expr& operand : node.operands) key += fmt::format("|{}", numbers.at(&operand.node()));
   return key;
 }

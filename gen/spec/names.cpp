@@ -18,18 +18,19 @@ constexpr std::size_t max_length = 64;
 
 // Words of the spec text, then of C++20 (operators' spellings included); names of types and operations are looked up.
 constexpr std::string_view reserved[] = {
-    "kernel", "dim", "let", "output", "in_place_of", "strided", "inf", "nan", "cast_nonsaturating", "alignas", "alignof", "and", "and_eq",
-    "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl",
-    "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype",
-    "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend",
-    "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
-    "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static",
-    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
-    "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main", "linux", "unix",
+    "kernel", "dim", "let", "output", "in_place_of", "strided", "checked", "duplicates", "inf", "nan", "cast_nonsaturating", "alignas",
+    "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t",
+    "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await",
+    "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export",
+    "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not",
+    "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return",
+    "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
+    "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+    "xor_eq", "main", "linux", "unix",
     // words of the emitted kernels (templates/)
     "row", "flat", "at", "to", "config", "kiln", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating", "mixed_product",
-    "reduce_group", "Row", "Flat", "At", "Vec", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "RowwiseConfig",
-    "ElementwiseConfig", "i16", "i64", "u16", "u32", "u64"};
+    "reduce_group", "swap_partners", "Row", "Flat", "At", "Vec", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency",
+    "RowwiseConfig", "ElementwiseConfig", "ArgAccumulator", "ColumnMap", "NamedRow", "i16", "u16", "u32", "u64"};
 
 } // namespace
 

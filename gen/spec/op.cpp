@@ -25,6 +25,8 @@ constexpr std::string_view product_note =
     "k products, exact, summed in any order: (k - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view scaled_product_note = "k products, exact, times the f32 product of their scales, in any order: (k + 1) "
                                                  "roundings of at most e = 2^-24 of the sum of magnitudes";
+constexpr std::string_view arg_note =
+    "exact: the lowest column of the largest (smallest) element; NaN is passed over, and 0 results if no element beats an infinity";
 constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
 constexpr OpInfo registry[] = {

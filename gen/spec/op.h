@@ -7,7 +7,22 @@
 
 namespace kiln {
 
-enum class OpKind : std::uint8_t { leaf, pointwise, compare, logic, select, cast, row_reduce, group_reduce, ungroup, product, columns };
+enum class OpKind : std::uint8_t {
+  leaf,
+  pointwise,
+  compare,
+  logic,
+  select,
+  cast,
+  row_reduce,
+  group_reduce,
+  ungroup,
+  product,
+  columns,
+  position, // the index of an element
+  view,     // elements of other places: gather, tile, repeat, partner
+  scatter
+};
 
 enum class Op : std::uint8_t {
 #define KILN_STRUCTURAL_OP(id, ...) id,

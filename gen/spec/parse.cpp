@@ -25,7 +25,7 @@ std::vector<std::string_view> type_names() {
 std::vector<std::string_view> operation_names() {
   std::vector<std::string_view> names;
   for (const Op op : all_ops())
-    if (info(op).arity > 0) names.push_back(info(op).name);
+    if (info(op).arity > 0 || info(op).kind == OpKind::position) names.push_back(info(op).name);
   names.push_back("cast_nonsaturating");
   return names;
 }
@@ -278,6 +278,18 @@ private:
       return at(token, [&] { return saturating ? cast(type, operand) : cast_nonsaturating(type, operand); });
     }
     const auto op = parse_op(token.text);
+    if (op == Op::iota) {
+      const Shape extents = shape();
+      expect(")");
+      return at(token, [&] { return iota(extents); });
+    }
+    if (op == Op::pair_sign) {
+      const std::int64_t cols = expect_integer();
+      expect(",");
+      const std::int64_t distance = expect_integer();
+      expect(")");
+      return at(token, [&] { return pair_sign(cols, distance); });
+    }
     if (!op || info(*op).arity == 0)
       refuse(token, fmt::format("there is no operation '{}'", token.text), did_you_mean(token.text, operation_names()));
     std::vector<Expr> of = {sum()};
@@ -292,23 +304,44 @@ private:
       expect(",");
       numbers[i] = expect_integer();
     }
+    const IndexOptions options = *op == Op::gather || *op == Op::scatter ? index_options(*op) : IndexOptions{};
     expect(")");
-    return at(token, [&] { return build(*op, of, numbers[0], numbers[1]); });
+    return at(token, [&] { return build(*op, of, numbers[0], numbers[1], options); });
+  }
+
+  // The words behind the operands of gather and scatter.
+  IndexOptions index_options(Op op) {
+    IndexOptions options;
+    while (accept(",")) {
+      const bool wants_duplicates = op == Op::scatter && at_text("duplicates");
+      if (!wants_duplicates && !at_text("checked"))
+        refuse(current(), fmt::format("{} is no option of {}", quoted(current()), info(op).name),
+               op == Op::scatter ? "write checked or duplicates" : "write checked");
+      take();
+      (wants_duplicates ? options.duplicates : options.checked) = true;
+    }
+    return options;
   }
 
   // Behind the operands of a call.
   static int count_of_numbers(Op op) {
     if (op == Op::ungroup || op == Op::columns) return 2;
+    if (op == Op::partner || op == Op::tile || op == Op::repeat) return 1;
     return info(op).kind == OpKind::group_reduce || op == Op::matmul_nt_w4 ? 1 : 0;
   }
 
-  static Expr build(Op op, const std::vector<Expr>& of, std::int64_t first, std::int64_t second) {
+  static Expr build(Op op, const std::vector<Expr>& of, std::int64_t first, std::int64_t second, IndexOptions options) {
     switch (op) {
     case Op::matmul_nt: return matmul_nt(of[0], of[1]);
     case Op::matmul_nt_scaled: return matmul_nt_scaled(of[0], of[1], of[2], of[3]);
     case Op::matmul_nt_w4: return matmul_nt_w4(of[0], of[1], of[2], of[3], first);
     case Op::columns: return columns(of[0], first, second);
     case Op::ungroup: return ungroup(of[0], first, second);
+    case Op::gather: return gather(of[0], of[1], options);
+    case Op::scatter: return scatter(of[0], of[1], of[2], options);
+    case Op::partner: return partner(of[0], first);
+    case Op::tile: return tile(of[0], first);
+    case Op::repeat: return repeat(of[0], first);
     default: return is_reduction(op) ? reduction(op, of[0], first) : pointwise(op, of);
     }
   }

@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  bool is_shared(const Expr& node) const { return info(node.op()).kind != OpKind::leaf && uses_.at(&node.node()) > 1; }
+  bool is_shared(const Expr& node) const { return info(node.op()).arity > 0 && uses_.at(&node.node()) > 1; }
 
   std::string fresh_name() {
     while (true)
@@ -51,11 +51,12 @@ private:
   }
 
   // Dims by name alone: their bounds are in their declarations.
-  static std::string declared_type(DType type, const Shape& shape) {
+  static std::string extents(const Shape& shape) {
     std::string dims;
     for (const Dim& dim : shape) dims += (dims.empty() ? "" : ", ") + (dim.is_dynamic() ? dim.name() : dim.text());
-    return fmt::format("{}[{}]", to_string(type), dims);
+    return fmt::format("[{}]", dims);
   }
+  static std::string declared_type(DType type, const Shape& shape) { return fmt::format("{}{}", to_string(type), extents(shape)); }
 
   void print_output(const Output& output) {
     // The rounding to the output's type goes without saying, unless it is shared or special.
@@ -106,6 +107,11 @@ private:
     std::string arguments;
     if (node.op() == Op::cast) arguments = to_string(node.dtype());
     for (const Expr& each : node.operands()) arguments += (arguments.empty() ? "" : ", ") + reference(each).text;
+    if (node.op() == Op::iota) arguments = extents(node.shape());
+    if (node.op() == Op::pair_sign) arguments = node.shape().back().text();
+    if (node->step != 0) arguments += fmt::format(", {}", node->step);
+    if (node->checked) arguments += ", checked";
+    if (node->duplicates) arguments += ", duplicates";
     if (node->group != 0) arguments += fmt::format(", {}", node->group);
     if (node.op() == Op::columns) arguments += fmt::format(", {}, {}", node->first, node.shape().back().size());
     if (node.op() == Op::ungroup) arguments += fmt::format(", {}", node.shape().back().size());

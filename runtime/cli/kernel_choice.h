@@ -12,9 +12,9 @@ namespace kiln::cli {
 
 struct KernelChoice {
   std::string kernel; // a name of the catalogue, or a file with the text of a spec
-  std::optional<std::int64_t> cols, group, m, n, k;
-  std::optional<std::string> dtype, fp8;
-  bool dynamic_scale = false, in_place = false, preshuffled = false;
+  std::optional<std::int64_t> cols, group, m, n, k, heads;
+  std::optional<std::string> dtype, fp8, index;
+  bool dynamic_scale = false, in_place = false, preshuffled = false, interleaved = false, head_norm = false, fp8_cache = false;
 };
 
 void add_kernel_options(CLI::App& app, KernelChoice& choice);

@@ -42,7 +42,10 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case leaf:
   case cast:
   case ungroup:
-  case columns: return 0;
+  case columns:
+  case position:
+  case view:
+  case scatter: return 0;
   }
   throw InternalError("unknown OpKind");
 }
@@ -105,7 +108,7 @@ private:
     if (as.stride() == as.row() && tensor.data().size() == data.size()) return tensor.data();
     const auto size = static_cast<std::size_t>(size_bytes(as.dtype));
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const std::uint32_t bits = tensor.bits(i);
+      const std::uint64_t bits = tensor.bits(i);
       std::memcpy(&data[static_cast<std::size_t>(i / as.row() * as.stride() + i % as.row()) * size], &bits, size);
     }
     return data;

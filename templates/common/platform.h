@@ -200,6 +200,18 @@ template <class T> KILN_DEVICE T opaque_registers(T value) {
     return value;
   }
 }
+// A value that is computed here, and not where a branch behind needs it. Less than 4 bytes stay as they are.
+template <class T> KILN_DEVICE T computed_here(T value) {
+  if constexpr (sizeof(T) % 4 == 0) {
+    struct Words { u32 at[sizeof(T) / 4]; };
+    auto words = __builtin_bit_cast(Words, value);
+#pragma unroll
+    for (u32& word : words.at) asm volatile("" : "+v"(word));
+    return __builtin_bit_cast(T, words);
+  } else {
+    return value;
+  }
+}
 // -0.0 that the compiler cannot see through. fma(f32(h), f32(w), opaque_negative_zero()) is exactly h * w and selects
 // v_fma_mix_f32, which converts its f16 operands for free; with a visible -0.0 LLVM folds it to conversions and a product.
 KILN_DEVICE f32 opaque_negative_zero() {

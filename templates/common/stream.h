@@ -18,6 +18,7 @@ template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stre
   using Element = __remove_cv(T);
   static constexpr int size = sizeof(T);
   static constexpr int alignment = ragged ? size : N * size;
+  using Slot = Chunk<Element, N>;
   T* base;          // the same in all lanes
   u32 lane_bytes;
   int columns_left; // elements from this lane's first one to the end of the row
@@ -32,6 +33,7 @@ template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stre
       return load_chunk<Element, N, alignment>(base, lane_bytes + back, offset(at.chunk));
     }
   }
+  KILN_MEMBER Slot taken(Slot slot) const { return slot; }
   KILN_MEMBER void store(At at, Chunk<Element, N> chunk) const {
     if (!at.partial || at.count == N) store_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk), chunk);
     else if constexpr (ragged) store_some(at, chunk);
@@ -65,8 +67,8 @@ private:
 template <class S, int N, int ahead> struct Ring {
   static constexpr bool refills = true;
   S stream;
-  Chunk<typename S::Element, N> slot[ahead];
-  KILN_MEMBER auto take(At at) { return slot[at.chunk % ahead]; }
+  typename S::Slot slot[ahead]; // as loaded; the stream makes the chunk of it when it is taken
+  KILN_MEMBER auto take(At at) { return stream.taken(slot[at.chunk % ahead]); }
   KILN_MEMBER void refill(At at) { slot[at.chunk % ahead] = stream.load(at); }
 };
 

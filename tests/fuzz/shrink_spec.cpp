@@ -8,10 +8,22 @@
 namespace kiln::testing {
 namespace {
 
+Expr rebuilt_view(const Expr& node, const std::vector<Expr>& operands) {
+  switch (node.op()) {
+  case Op::gather: return gather(operands[0], operands[1], {.checked = node->checked});
+  case Op::tile: return tile(operands[0], node->step);
+  case Op::repeat: return repeat(operands[0], node->step);
+  default: return partner(operands[0], node->step);
+  }
+}
+
 // `node` with other operands; shapes follow. Throws UserError where they make no sense.
 Expr rebuilt(const Expr& node, const std::vector<Expr>& operands) {
   switch (info(node.op()).kind) {
-  case OpKind::leaf: return node;
+  case OpKind::leaf:
+  case OpKind::position: return node;
+  case OpKind::view: return rebuilt_view(node, operands);
+  case OpKind::scatter: return scatter(operands[0], operands[1], operands[2], {.checked = node->checked, .duplicates = node->duplicates});
   case OpKind::cast: return node->saturate ? cast(node.dtype(), operands[0]) : cast_nonsaturating(node.dtype(), operands[0]);
   case OpKind::row_reduce:
   case OpKind::group_reduce: return reduction(node.op(), operands[0], node->group);

@@ -51,6 +51,13 @@ TEST_CASE("rows of every width") {
     compare(fmt::format("softmax.{}", cols), catalog_spec("softmax", {.cols = cols, .dtype = f16, .fp8 = gfx942.fp8()}), gfx942);
 }
 
+TEST_CASE("rows by index, and pairs of a head in one wave and in one lane") {
+  CatalogOptions options{.cols = 128, .dtype = bf16, .fp8 = gfx942.fp8(), .heads = 8, .fp8_cache = true};
+  compare("rope_kv_write.128", catalog_spec("rope_kv_write", options), gfx942);
+  options.interleaved = options.head_norm = options.in_place = true;
+  compare("rope.interleaved", catalog_spec("rope", options), gfx942);
+}
+
 TEST_CASE("rows that stay in LDS, or are read again") {
   const KernelSpec spec = catalog_spec("layernorm", {.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8()});
   compare("layernorm.lds", spec, gfx942, {"residency=lds"});

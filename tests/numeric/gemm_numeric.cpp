@@ -7,6 +7,7 @@
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -48,6 +49,29 @@ TEST_CASE("every type and method of a product") {
       check(plain(t, 4, 80, 1040), to, 3, 3, {"method=dot", "tile_n=16", "ring=2", "loads=1"});
     }
   }
+}
+
+// One infinity in A or B: every result it reaches is infinite by every method but sparse, which may multiply an infinity of B by 0.
+TEST_CASE("infinities of one operand") {
+  for (const std::string_view arch : known_archs())
+    for (const DType type : {f16, bf16})
+      for (const char* method : {"method=matrix", "method=sparse"})
+        for (const auto& [m, most] : {std::pair{2, 4}, std::pair{5, 8}})
+          for (const char* name : {"a", "b"}) {
+            CAPTURE(fmt::format("{} {} {} m {} in {}", arch, to_string(type), method, m, name));
+            const KernelSpec spec = plain({type, type}, most, 32, 400);
+            CompileOptions compile;
+            compile.environment = process_environment();
+            const BuiltKernel built = build_kernel(spec, target(arch), compile, {method, "loads=1"});
+            Inputs inputs = random_inputs(spec, 3, {.dynamic_size = m});
+            inputs.tensors.at(name).set(400 + 5, INFINITY);
+            const EmulatedRun done = emulate(spec, built.source, built.object, inputs);
+            const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
+            const auto wrong = find_mismatch(done.outputs, bounds);
+            CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : std::string()));
+            const bool may_be_nan = std::ranges::any_of(bounds.at("c").ranges, &Range::maybe_nan);
+            CHECK(may_be_nan == (std::string_view(method) == "method=sparse" && *name == 'b'));
+          }
 }
 
 TEST_CASE("every m, with odd n and tails of k") {

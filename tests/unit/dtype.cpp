@@ -172,7 +172,8 @@ TEST_CASE("names go both ways") {
     CHECK(parse_dtype(to_string(type)) == type);
     names.push_back(to_string(type));
   }
-  CHECK(names == std::vector<std::string_view>{"f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "i32", "i8", "u8", "bool"});
+  CHECK(names ==
+        std::vector<std::string_view>{"f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "i32", "i64", "i8", "u8", "bool"});
   CHECK(!parse_dtype("fp8"));
   CHECK(!parse_dtype("F16"));
   CHECK(!parse_dtype(""));

@@ -14,9 +14,8 @@ using namespace kiln;
 namespace {
 
 std::string guide() {
-  std::ifstream file(KILN_SOURCE_DIR "/docs/guide.md");
   std::ostringstream text;
-  text << file.rdbuf();
+  for (const char* page : {"guide", "indices"}) text << std::ifstream(std::string(KILN_SOURCE_DIR "/docs/") + page + ".md").rdbuf();
   return text.str();
 }
 

@@ -14,13 +14,25 @@ bool converts_vectors_to(const Body& body, DType type) {
       body.values, [type](const Value& v) { return v.expr.op() == Op::cast && v.expr.dtype() == type && v.extent == Extent::element; });
 }
 
+// What a scatter writes, nobody reads.
+bool is_target(const Body& body, const TensorPlan& input) {
+  return std::ranges::any_of(body.tensors, [&](const TensorPlan& t) { return !t.row_index.empty() && t.in_place_of == input.name; });
+}
+
+// Bytes that a lane loads of a stream at a time: fewer than a chunk if elements are repeated.
+int loaded_bytes(const Value& value, int vec) {
+  const auto view = view_of(value.expr);
+  const int repeat = view ? static_cast<int>(view->repeat) : 1;
+  return std::max(1, vec / repeat) * size_bytes(value.expr.dtype());
+}
+
 } // namespace
 
 int preferred_vec(const Body& body) {
   int narrowest = 0, widest = 0;
   for (const bool output : {false, true}) {
     for (const TensorPlan& t : body.tensors) {
-      if (t.output != output || t.extent != Extent::element) continue;
+      if (t.output != output || t.extent != Extent::element || is_target(body, t)) continue;
       narrowest = narrowest ? std::min(narrowest, size_bytes(t.dtype)) : size_bytes(t.dtype);
       widest = std::max(widest, size_bytes(t.dtype));
     }
@@ -44,12 +56,11 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
   // All loads are as wide as the narrowest streamed tensor's, except for single values of rows and groups and for ends.
   for (const Pass& pass : passes)
     for (const int index : pass.streams) {
-      const DType type = body.value(index).expr.dtype();
-      p.global_loads.min_bytes = std::min(p.global_loads.min_bytes, chunks.vec * size_bytes(type));
+      p.global_loads.min_bytes = std::min(p.global_loads.min_bytes, loaded_bytes(body.value(index), chunks.vec));
       if (chunks.ends) p.global_loads.exceptions += static_cast<std::uint32_t>(chunks.vec);
     }
   for (const TensorPlan& t : body.tensors)
-    if (!t.output && t.extent != Extent::element)
+    if (!t.output && t.extent != Extent::element && !is_target(body, t))
       p.global_loads.exceptions +=
           t.extent == Extent::group ? static_cast<std::uint32_t>(chunks.in_code) * static_cast<std::uint32_t>(passes.size()) : 1;
   // A division is a product with v_rcp_f32, unless the spec asks for the IEEE one, or a mean divides by the size of a last group.

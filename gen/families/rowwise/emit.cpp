@@ -29,6 +29,7 @@ public:
       if (!pass.roots.empty()) text += pass_text(values, p);
       std::vector<std::string> accumulators = values.accumulators(p);
       if (p + 1 < body_.passes) text += rings(values, p + 1);
+      for (const std::string& finder : values.finders(p)) text += fmt::format("  row.find<{}>({});\n", reductions++, finder);
       if (!accumulators.empty()) text += fmt::format("  row.reduce<{}>({});\n", reductions++, fmt::join(accumulators, ", "));
     }
     return text + values.section_outputs(body_.passes);
@@ -54,24 +55,27 @@ private:
     std::string text;
     std::vector<std::string> names;
     for (const int index : passes_[static_cast<std::size_t>(p)].streams) {
-      const TensorPlan& t = body_.tensor(value(index).expr->name);
-      names.push_back(ring_name(values, t, p));
-      text += fmt::format("  auto {} = row.ring({});\n", names.back(), row_stream(body_, t));
+      names.push_back(ring_name(values, index, p));
+      text += fmt::format("  auto {} = row.ring({});\n", names.back(), stream(index));
     }
     if (!names.empty()) text += fmt::format("  row.fetch({});\n", fmt::join(names, ", "));
     return text;
   }
-  std::string ring_name(const ValueEmitter& values, const TensorPlan& t, int p) const {
-    return values.fresh(p == 0 ? fmt::format("from_{}", t.name) : fmt::format("from_{}_{}", t.name, p));
+  std::string stream(int index) const {
+    const Expr& expr = value(index).expr;
+    return expr.op() == Op::input ? row_stream(body_, body_.tensor(expr->name)) : view_stream(body_, expr);
+  }
+  std::string ring_name(const ValueEmitter& values, int index, int p) const {
+    const std::string name = values.stream_name(index);
+    return values.fresh(p == 0 ? fmt::format("from_{}", name) : fmt::format("from_{}_{}", name, p));
   }
 
   std::string pass_text(ValueEmitter& values, int p) {
     const Pass& pass = passes_[static_cast<std::size_t>(p)];
     std::vector<std::string> parameters, sources;
     for (const int index : pass.streams) {
-      const TensorPlan& t = body_.tensor(value(index).expr->name);
-      parameters.push_back("auto " + t.name);
-      sources.push_back(ring_name(values, t, p));
+      parameters.push_back("auto " + values.stream_name(index));
+      sources.push_back(ring_name(values, index, p));
     }
     for (const int index : pass.takes) {
       parameters.push_back("auto " + values.kept_chunk(index));

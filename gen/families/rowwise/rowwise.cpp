@@ -20,12 +20,34 @@ int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_
 
 // The largest vector that divides the columns, so that rows start aligned. If that is less than half of what one access
 // moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
-int choose_vec(const Body& body, int largest_group) {
+int widest_vec(const Body& body, int largest_group) {
   int preferred = std::max(preferred_vec(body), largest_group / 64); // a group lies within a wave
   if (body.smallest_group()) preferred = std::min<int>(preferred, static_cast<int>(body.smallest_group()));
   const int natural = std::min(preferred, largest_power_of_two_in(body.cols));
   if (largest_group > 64 * natural) return preferred;
   return body.cols <= 64 * natural || natural * 2 >= preferred ? natural : preferred;
+}
+
+bool has_views(const Body& body) {
+  return std::ranges::any_of(body.values, [](const Value& v) { return v.uses > 0 && info(v.expr.op()).kind == OpKind::view; });
+}
+
+// What is wrong with `vec` for a value; nullptr if it fits. Chunks of a view lie in memory as a whole, pairs in a lane or apart.
+const char* why_no_vec(const Body& body, const Value& v, int vec) {
+  if (v.uses == 0 || v.extent != Extent::element || info(v.expr.op()).kind != OpKind::view) return nullptr;
+  if (body.cols % vec) return "divides the columns";
+  if (pairs_in_lane(v.expr)) return vec % (2 * v.expr->step) ? "is a multiple of two partners' distance" : nullptr;
+  const auto view = view_of(v.expr);
+  if (!view) return nullptr;
+  if (view->partner % vec) return "divides the distance of partners";
+  return view->tile % vec ? "divides the columns of what is tiled" : nullptr;
+}
+
+int choose_vec(const Body& body, int largest_group) {
+  int vec = widest_vec(body, largest_group);
+  if (has_views(body)) vec = std::min(vec, largest_power_of_two_in(body.cols)); // rows are no ragged ones
+  while (vec > 1 && std::ranges::any_of(body.values, [&](const Value& v) { return why_no_vec(body, v, vec) != nullptr; })) vec /= 2;
+  return vec;
 }
 
 int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
@@ -72,7 +94,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   const auto add = [&](RowwiseConfig c) {
     for (const RowwiseConfig& r : with_residencies(c, body, target)) result.push_back(r);
   };
-  if (lanes <= 64 && !body.general_rows()) {
+  if (lanes <= 64) {
     base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
     base.rows_per_block = std::max(1, 256 / base.threads_per_row);
     add(base);
@@ -109,16 +131,35 @@ std::string why(const RowwiseConfig& c, const Body& body) {
   return text;
 }
 
+// What a pass reads a stream from.
+std::string tensor_of(const Expr& stream) {
+  const auto view = view_of(stream);
+  return view ? view->tensor : stream->name;
+}
+
+// Another lane's elements, or another row's, are read before they are overwritten only if one wave has all of them at once.
+void require_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
+  if (c.threads_per_row <= wave_size && c.chunks() == 1) return;
+  for (const Value& v : plan.body.values)
+    if (const auto view = view_of(v.expr); view && v.uses > 0 && view->tensor == output.in_place_of)
+      reject_schedule(
+          plan,
+          fmt::format("output '{}' is in place of '{}', of which '{}' reads other columns, and a row takes {} lanes and {} chunks",
+                      output.name, output.in_place_of, info(v.expr.op()).name, c.threads_per_row, c.chunks()),
+          "give the output memory of its own; rows of up to 64 lanes of one chunk may be in place");
+}
+
 // An output may overwrite an input only if no later pass reads that again.
 void require_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
   const Body& body = plan.body;
   const std::vector<Pass> passes = rowwise_passes(body, c.residency);
   for (const TensorPlan& output : body.tensors) {
-    if (output.in_place_of.empty()) continue;
+    if (output.in_place_of.empty() || !output.row_index.empty()) continue;
+    require_views_in_wave(plan, c, output);
     const int written = body.value(std::ranges::find(body.outputs, output.name, &Output::name)->value).level;
     for (std::size_t p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
       for (const int index : passes[p].streams)
-        if (body.value(index).expr->name == output.in_place_of)
+        if (tensor_of(body.value(index).expr) == output.in_place_of)
           reject_schedule(plan,
                           fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
                                       output.name, output.in_place_of, p, written),
@@ -161,10 +202,10 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
   if (body.passes > 1 && c.tiles > 1)
     reject_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows", c.tiles),
                     "use tiles=1: a row's lanes must be in one workgroup");
-  if (body.general_rows() && c.threads_per_row < 64)
-    reject_schedule(plan, fmt::format("threads_per_row is {}, but the plan broadcasts over some outer dimensions only", c.threads_per_row),
-                    "use at least 64: rows must be whole waves");
   for (const Value& v : body.values) {
+    if (const char* const wanted = why_no_vec(body, v, c.vec))
+      reject_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
+                      fmt::format("use a vec that {}", wanted));
     const int group = static_cast<int>(v.expr->group);
     if (group && (group < c.vec || group / c.vec > std::min(64, c.threads_per_row)))
       reject_schedule(

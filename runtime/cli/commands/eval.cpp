@@ -1,6 +1,7 @@
 // kiln eval: evaluates a spec on the CPU, on random inputs or given ones, and shows statistics of the outputs.
 #include "gen/error.h"
 #include "gen/reference/evaluate.h"
+#include "gen/reference/random_spec.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/output.h"
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace kiln::cli {
 namespace {
@@ -111,12 +113,15 @@ Inputs inputs_of(const KernelSpec& spec, const EvalRequest& request) {
   Assignments files = parse_assignments("--input", request.inputs);
   Assignments numbers = parse_assignments("--scalar", request.scalars);
   Inputs inputs;
+  std::set<std::string> given;
   for (const Expr& input : spec.inputs()) {
     const std::vector<std::int64_t> shape = shape_of(input, sizes);
     const auto file = take(files, input->name);
+    if (file) given.insert(input->name);
     inputs.tensors.emplace(input->name, file ? tensor_of_file(input, shape, *file)
                                              : random_tensor(input.dtype(), shape, distribution_of(input), request.seed, input->name));
   }
+  fill_indices(spec, inputs, request.seed, given);
   for (const Expr& scalar : spec.scalars()) {
     const auto text = take(numbers, scalar->name);
     inputs.scalars[scalar->name] = text ? parse_number<double>("--scalar " + scalar->name, *text) : 1.0;

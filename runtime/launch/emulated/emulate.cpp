@@ -1,6 +1,7 @@
 // emulate: device memory from tensors, the argument block, and tensors from device memory.
 #include "runtime/launch/emulated/emulate.h"
 #include "gen/error.h"
+#include "gen/reference/index_check.h"
 #include "gen/spec/preshuffle.h"
 #include "isa_checks/object/code_object.h"
 #include "runtime/launch/arguments/argument_block.h"
@@ -23,7 +24,9 @@ struct Placed {
 class Emulation {
 public:
   Emulation(const KernelSpec& spec, const KernelSource& source, const Inputs& inputs)
-      : spec_(spec), source_(source), inputs_(inputs), sizes_(dim_sizes(spec, inputs)), inputs_of_spec_(spec.inputs()) {}
+      : spec_(spec), source_(source), inputs_(inputs), sizes_(dim_sizes(spec, inputs)), inputs_of_spec_(spec.inputs()) {
+    require_sound_indices(spec, inputs);
+  }
 
   EmulatedRun run(const CodeObject& object, const exec::ExecOptions& options, int launches) {
     for (const KernelArgument& a : source_.arguments) place(a);
@@ -85,7 +88,7 @@ private:
       const Tensor& tensor = inputs_.tensors.at(a.name);
       for (std::int64_t r = 0; r < p.rows; ++r)
         for (std::int64_t c = 0; c < p.row; ++c) {
-          const std::uint32_t bits = tensor.bits(r * p.row + c);
+          const std::uint64_t bits = tensor.bits(r * p.row + c);
           std::memcpy(&bytes[static_cast<std::size_t>(r * p.stride + c) * size], &bits, size);
         }
     }
@@ -119,7 +122,7 @@ private:
     const std::span<const std::byte> bytes = memory_.bytes(p.address);
     for (std::int64_t r = 0; r < p.rows; ++r)
       for (std::int64_t c = 0; c < p.row; ++c) {
-        std::uint32_t bits = 0;
+        std::uint64_t bits = 0;
         std::memcpy(&bits, &bytes[static_cast<std::size_t>(r * p.stride + c) * size], size);
         tensor.set_bits(r * p.row + c, bits);
       }
@@ -143,8 +146,11 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
 }
 
 BoundsOptions bounds_options(const Schedule& schedule) {
-  const auto depth = addition_depth(schedule);
-  return depth ? BoundsOptions{.addition_depth = *depth} : BoundsOptions{};
+  BoundsOptions options;
+  if (const auto depth = addition_depth(schedule)) options.addition_depth = *depth;
+  const auto* const gemm = std::get_if<SkinnyGemmConfig>(&schedule.config);
+  options.absent_products = gemm != nullptr && gemm->method == GemmMethod::sparse;
+  return options;
 }
 
 } // namespace kiln

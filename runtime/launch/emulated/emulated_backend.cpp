@@ -3,6 +3,7 @@
 #include "gen/plan/target.h"
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/object/code_object.h"
+#include "runtime/launch/emulated/index_findings.h"
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -19,6 +20,7 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uintptr
 // A launch with all that it needs to run later.
 struct EmulatedLaunch {
   std::shared_ptr<const isa::CodeObject> object;
+  std::shared_ptr<const IndexFindings> indices;
   std::string kernel;
   exec::Grid grid;
   std::vector<std::byte> arguments;
@@ -40,6 +42,8 @@ struct Sandbox {
     how.threads = options.threads;
     how.max_instructions = options.max_instructions;
     how.measure = false;
+    if (std::vector<std::string> bad = launch.indices->find(launch.arguments, memory); !bad.empty())
+      throw ExecutionError(launch.kernel, std::move(bad));
     const exec::ExecResult result = exec::execute(*launch.object, launch.kernel, launch.grid, launch.arguments, memory, how);
     if (result.completed && result.defects.empty()) return;
     std::vector<std::string> findings;
@@ -85,11 +89,13 @@ public:
     isa::Bytes bytes(image.size());
     std::memcpy(bytes.data(), image.data(), image.size());
     object_ = std::make_shared<const isa::CodeObject>(isa::load_code_object(std::move(bytes), name_));
+    indices_ = std::make_shared<const IndexFindings>(kernel);
   }
 
   void launch(const LaunchPacket& packet, Stream) const override {
     const std::lock_guard lock(sandbox_->mutex);
     sandbox_->waiting.push_back({.object = object_,
+                                 .indices = indices_,
                                  .kernel = name_,
                                  .grid = {.workgroups = {packet.blocks, 1, 1}, .workgroup_size = {packet.threads, 1, 1}},
                                  .arguments = {packet.block.begin(), packet.block.end()}});
@@ -101,6 +107,7 @@ private:
   std::shared_ptr<Sandbox> sandbox_;
   std::string name_;
   std::shared_ptr<const isa::CodeObject> object_;
+  std::shared_ptr<const IndexFindings> indices_;
 };
 
 class EmulatedMark : public StreamMark {

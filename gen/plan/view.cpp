@@ -1,0 +1,184 @@
+// Views: partners brought down to memory, and the rules of indices.
+#include "gen/plan/view.h"
+#include "gen/error.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace kiln {
+namespace {
+
+bool is_view(const Expr& e) { return info(e.op()).kind == OpKind::view; }
+bool is_position(const Expr& e) { return info(e.op()).kind == OpKind::position; }
+bool widens(Op op) { return op == Op::tile || op == Op::repeat; }
+bool one_a_row(const Expr& e) { return e.shape().empty() || same_size(e.shape().back(), 1); }
+
+Expr with_operands(const Expr& expr, std::vector<Expr> operands) {
+  Node copy = expr.node();
+  copy.operands = std::move(operands);
+  return Expr(std::move(copy));
+}
+
+// The value of every column's partner at one distance. Recursion ends: a valid spec has at most 4096 nodes.
+class Pairing {
+public:
+  explicit Pairing(std::int64_t distance) : distance_(distance) {}
+
+  Expr of(const Expr& expr) {
+    const auto [known, is_new] = done_.try_emplace(&expr.node(), expr);
+    if (is_new && !one_a_row(expr)) done_.insert_or_assign(&expr.node(), paired(expr));
+    return done_.at(&expr.node());
+  }
+
+private:
+  Expr paired(const Expr& expr) {
+    if (expr.op() == Op::input || expr.op() == Op::gather || widens(expr.op()) || is_position(expr)) return partner(expr, distance_);
+    if (expr.op() == Op::partner && expr->step == distance_) return expr.operands()[0];
+    if (expr.op() == Op::partner && (!pairs_in_lane(expr) || distance_ % (2 * expr->step) != 0))
+      refuse(fmt::format("it takes the partner at {} of partners at {}", distance_, expr->step), "use one distance for both");
+    if (expr.op() == Op::ungroup) {
+      if (expr->group % (2 * distance_) == 0) return expr; // both are of one group
+      refuse(fmt::format("columns {} apart are of different groups of {}", distance_, expr->group),
+             "use groups of whole pairs, or compute the partner before what is one a group");
+    }
+    std::vector<Expr> operands;
+    for (const Expr& operand : expr.operands()) operands.push_back(of(operand));
+    return with_operands(expr, std::move(operands));
+  }
+  [[noreturn]] static void refuse(std::string fact, std::string remedy) {
+    throw UserError("operation 'partner'", std::move(fact), std::move(remedy));
+  }
+
+  std::int64_t distance_;
+  std::unordered_map<const Node*, Expr> done_;
+};
+
+// What uses each node, outputs not among it.
+std::vector<Expr> users_of(const SpecGraph& graph, const Expr& expr) {
+  std::vector<Expr> users;
+  for (const Expr& node : graph.nodes)
+    if (std::ranges::any_of(node.operands(), [&](const Expr& o) { return o.same_node(expr); })) users.push_back(node);
+  return users;
+}
+
+bool is_output(const SpecGraph& graph, const Expr& expr) {
+  return std::ranges::any_of(graph.spec.outputs(), [&](const Output& o) { return o.value.same_node(expr); });
+}
+
+void require_table_alone(const SpecGraph& graph, const Expr& input) {
+  const auto users = users_of(graph, input);
+  const auto elsewhere = [&](const Expr& user) { return user.op() != Op::gather || user.operands()[1].same_node(input); };
+  if (std::ranges::any_of(users, elsewhere) || is_output(graph, input))
+    throw UserError(fmt::format("input '{}'", input->name), "a gather takes rows of it, and another operation uses it",
+                    "give the other one an input of its own name; both may point to the same memory if nothing writes it");
+}
+
+void require_target_alone(const SpecGraph& graph, const Expr& scatter) {
+  const Expr& target = scatter.operands()[0];
+  const auto subject = fmt::format("operation 'scatter' to '{}'", target->name);
+  if (users_of(graph, target).size() != 1 || is_output(graph, target))
+    throw UserError(subject, fmt::format("'{}' is used by another operation too", target->name),
+                    "read it in a kernel of its own: rows are written at unknown times");
+  const auto& outputs = graph.spec.outputs();
+  const auto output = std::ranges::find_if(outputs, [&](const Output& o) { return o.value.same_node(scatter); });
+  if (output == outputs.end() || !users_of(graph, scatter).empty())
+    throw UserError(subject, "its result is used by an operation", "make it an output, and nothing else");
+  if (output->in_place_of != target->name)
+    throw UserError(subject, fmt::format("output '{}' is not in place of '{}'", output->name, target->name),
+                    fmt::format("say so: {{.in_place_of = \"{0}\"}}, or in_place_of {0}: only the named rows are written", target->name));
+}
+
+bool indexes(const Expr& node, std::size_t operand) { return (node.op() == Op::gather || node.op() == Op::scatter) && operand == 1; }
+
+void require_i64_for_indices(const Expr& node) {
+  for (std::size_t i = 0; i < node.operands().size(); ++i)
+    if (const Expr& operand = node.operands()[i]; operand.op() == Op::input && operand.dtype() == i64 && !indexes(node, i))
+      throw UserError(fmt::format("input '{}'", operand->name), fmt::format("operation '{}' computes with its i64", info(node.op()).name),
+                      "use i32: i64 is for indices");
+}
+
+void require_known_size(const SpecGraph& graph, const Expr& iota) {
+  for (const Dim& dim : iota.shape())
+    if (dim.is_dynamic() && std::ranges::none_of(graph.dynamic_dims, [&](const Dim& d) { return same_size(d, dim); }))
+      throw UserError("operation 'iota'", fmt::format("no input has the dimension '{}'", dim.name()),
+                      "count along a dimension of an input");
+}
+
+} // namespace
+
+bool pairs_in_lane(const Expr& expr) { return expr.op() == Op::partner && expr->step <= distance_in_lane; }
+bool pairs_positions(const Expr& expr) { return expr.op() == Op::partner && is_position(expr.operands()[0]); }
+
+std::optional<View> view_of(const Expr& expr) {
+  if (!is_view(expr) || pairs_in_lane(expr) || pairs_positions(expr)) return {};
+  View view;
+  Expr at = expr;
+  for (; at.op() != Op::input; at = at.operands()[0]) {
+    if (at.op() == Op::partner) view.partner = at->step;
+    if (at.op() == Op::tile) view.tile = at.operands()[0].shape().back().size();
+    if (at.op() == Op::repeat) view.repeat = at->step;
+    if (at.op() == Op::gather) view.index = at.operands()[1]->name, view.checked = at->checked;
+    if (!is_view(at)) throw InternalError(fmt::format("a view of '{}'", info(at.op()).name));
+  }
+  view.tensor = at->name;
+  return view;
+}
+
+KernelSpec lower_partners(const SpecGraph& graph) {
+  if (std::ranges::none_of(graph.nodes, [](const Expr& n) { return n.op() == Op::partner; })) return graph.spec;
+  std::map<std::int64_t, Pairing> pairings; // by distance
+  std::unordered_map<const Node*, Expr> lowered;
+  for (const Expr& node : graph.nodes) {
+    std::vector<Expr> operands;
+    for (const Expr& operand : node.operands()) operands.push_back(lowered.at(&operand.node()));
+    if (node.op() == Op::partner && !pairs_in_lane(node))
+      lowered.emplace(&node.node(), pairings.try_emplace(node->step, node->step).first->second.of(operands[0]));
+    else if (std::ranges::equal(operands, node.operands(), [](const Expr& a, const Expr& b) { return a.same_node(b); }))
+      lowered.emplace(&node.node(), node);
+    else lowered.emplace(&node.node(), with_operands(node, std::move(operands)));
+  }
+  KernelSpec spec(graph.spec.name());
+  for (const Output& o : graph.spec.outputs())
+    spec.output(o.name, o.dtype, lowered.at(&o.value.node()), {.in_place_of = o.in_place_of, .layout = o.layout});
+  return merge_equal_nodes(spec);
+}
+
+bool is_table(const SpecGraph& graph, const Expr& input) {
+  return std::ranges::any_of(graph.nodes, [&](const Expr& n) { return n.op() == Op::gather && n.operands()[0].same_node(input); });
+}
+bool is_target(const SpecGraph& graph, const Expr& input) {
+  return std::ranges::any_of(graph.nodes, [&](const Expr& n) { return n.op() == Op::scatter && n.operands()[0].same_node(input); });
+}
+
+std::vector<Expr> nodes_of_space(const SpecGraph& graph) {
+  std::unordered_set<const Node*> elsewhere, here; // used as a table, a target or what is widened; in any other way
+  for (const Expr& node : graph.nodes)
+    for (std::size_t i = 0; i < node.operands().size(); ++i) {
+      const bool in_memory = i == 0 && (node.op() == Op::gather || node.op() == Op::scatter || widens(node.op()));
+      (in_memory ? elsewhere : here).insert(&node.operands()[i].node());
+    }
+  std::vector<Expr> nodes;
+  for (const Expr& node : graph.nodes)
+    if (node.op() != Op::scatter && (here.contains(&node.node()) || !elsewhere.contains(&node.node()))) nodes.push_back(node);
+  return nodes;
+}
+
+void require_sound_indices(const SpecGraph& graph) {
+  for (const Expr& node : graph.nodes) {
+    const OpKind kind = info(node.op()).kind;
+    require_i64_for_indices(node);
+    if (kind != OpKind::view && kind != OpKind::scatter && kind != OpKind::position) continue;
+    if (graph.has_products)
+      throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands beside a matrix product",
+                      "index in a kernel of its own: the epilogue of a product is pointwise");
+    if (node.op() == Op::gather) require_table_alone(graph, node.operands()[0]);
+    if (node.op() == Op::scatter) require_target_alone(graph, node);
+    if (node.op() == Op::iota) require_known_size(graph, node);
+  }
+  for (const Output& output : graph.spec.outputs())
+    if (output.dtype == i64) throw UserError(fmt::format("output '{}'", output.name), "it is i64", "use i32: i64 is for indices");
+}
+
+} // namespace kiln

@@ -1,0 +1,44 @@
+// Views: values that are read from memory at other places than their own, and the indices of a spec.
+#pragma once
+#include "gen/spec/graph.h"
+#include <optional>
+#include <span>
+#include <string>
+
+namespace kiln {
+
+// Where a value of kind `view` lies in memory. From a column of the kernel to one of the tensor: first its partner, then the
+// remainder by `tile`, then the quotient by `repeat`.
+struct View {
+  std::string tensor;       // the input
+  std::string index = {};   // the input that names its rows; empty: a row of the kernel has its own
+  bool checked = false;     // the index is brought to the last row
+  std::int64_t partner = 0; // distance; 0: none
+  std::int64_t tile = 0;    // columns that come in turn; 0: all are different
+  std::int64_t repeat = 1;  // columns that read the same one
+};
+
+// Nothing for what is no view, and for partners that a lane has itself.
+std::optional<View> view_of(const Expr& expr);
+
+// Pairs at most this far apart lie in one lane's elements, so that both are at hand once one is.
+inline constexpr std::int64_t distance_in_lane = 2;
+bool pairs_in_lane(const Expr& expr);   // a partner of such a distance
+bool pairs_positions(const Expr& expr); // partner(iota) and partner(pair_sign): of the other one
+
+// The spec with every other partner at inputs, gathers and positions: partner(f(x, w)) is f(partner(x), partner(w)). What is one
+// a row is its own partner. Throws UserError for partners of groups, and of other partners at another distance.
+KernelSpec lower_partners(const SpecGraph& graph);
+
+// Inputs that the kernel reads or writes at rows that an index names.
+bool is_table(const SpecGraph& graph, const Expr& input);  // of gathers
+bool is_target(const SpecGraph& graph, const Expr& input); // of a scatter
+
+// The nodes whose shapes make the iteration space: all but tables, targets, and what tile and repeat widen.
+std::vector<Expr> nodes_of_space(const SpecGraph& graph);
+
+// Throws UserError: a table or target that is used for anything else, a scatter that is no output in place of its target, i64
+// computed with, an iota over a size that no input has, any of these beside a matrix product.
+void require_sound_indices(const SpecGraph& graph);
+
+} // namespace kiln

@@ -1,0 +1,51 @@
+// IndexFindings: index tensors in emulated memory.
+#include "runtime/launch/emulated/index_findings.h"
+#include "gen/error.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln {
+
+IndexFindings::IndexFindings(const Kernel& kernel) : arguments_(kernel.arguments().begin(), kernel.arguments().end()) {
+  // Most kernels have none: their specs are not read.
+  const std::string text = kernel.spec_text();
+  if (text.find("gather(") != text.npos || text.find("scatter(") != text.npos) uses_ = index_uses(parse_spec(text));
+}
+
+std::uint64_t IndexFindings::number(std::span<const std::byte> arguments, const std::string& name) const {
+  const auto argument = std::ranges::find(arguments_, name, &KernelArgument::name);
+  if (argument == arguments_.end()) throw InternalError(fmt::format("an index without an argument '{}'", name));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, arguments.data() + argument->offset, static_cast<std::size_t>(argument->size));
+  return bits;
+}
+
+std::int64_t IndexFindings::size(std::span<const std::byte> arguments, const Dim& dim) const {
+  return dim.is_dynamic() ? static_cast<std::int64_t>(number(arguments, dim.name())) : dim.size();
+}
+
+std::vector<std::string> IndexFindings::find(std::span<const std::byte> arguments, const exec::Memory& memory) const {
+  std::vector<std::string> findings;
+  for (const IndexUse& use : uses_) {
+    std::int64_t count = 1;
+    for (const Dim& dim : use.index.shape()) count *= size(arguments, dim);
+    const std::uint64_t address = number(arguments, use.index->name);
+    const auto bytes = static_cast<std::uint64_t>(size_bytes(use.index.dtype()));
+    const exec::Allocation* const place = memory.find(address);
+    if (place == nullptr || place->end() - address < bytes * static_cast<std::uint64_t>(count)) continue; // the executor's finding
+    const auto read = [&](std::int64_t i) -> std::int64_t {
+      const std::byte* const at = place->bytes.data() + (address - place->address) + bytes * static_cast<std::uint64_t>(i);
+      std::int64_t wide = 0;
+      std::int32_t narrow = 0;
+      if (bytes == sizeof wide) std::memcpy(&wide, at, sizeof wide);
+      else std::memcpy(&narrow, at, sizeof narrow);
+      return bytes == sizeof wide ? wide : narrow;
+    };
+    if (const auto bad = first_bad_index(use, count, size(arguments, use.rows.shape()[0]), read))
+      findings.push_back(fmt::format("index {}: {}", use.index->name, *bad));
+  }
+  return findings;
+}
+
+} // namespace kiln

@@ -1,0 +1,124 @@
+// Views: chunks that a lane reads from other rows and columns than its own, and rows that an index names.
+#pragma once
+#include "common/stream.h"
+
+namespace kiln {
+
+// The row that an index names; none when the index is negative, then row is 0. Rows beyond 2^31 - 1 are that one.
+struct NamedRow {
+  u32 row;
+  bool is_named;
+  // Of a tensor of `rows` rows: the last one for those beyond it, and whether it is one of them.
+  KILN_MEMBER u32 brought_below(u32 rows) const { return row < rows ? row : rows - 1; }
+  KILN_MEMBER bool is_named_below(u32 rows) const { return is_named && row < rows; }
+};
+
+template <class T> KILN_DEVICE NamedRow named_row(T index) {
+  if constexpr (sizeof(T) == 8) {
+    const u32 low = index > 0x7fffffffll ? 0x7fffffffu : static_cast<u32>(index);
+    return {index < 0 ? 0u : low, index >= 0};
+  } else {
+    return {index < 0 ? 0u : static_cast<u32>(index), index >= 0};
+  }
+}
+
+// From a column of the row to one in memory: its partner at a distance, then the remainder, then the quotient.
+struct ColumnMap {
+  int partner = 0; // 0: itself
+  int tile = 0;    // 0: no remainder
+  int repeat = 1;
+  KILN_MEMBER constexpr u32 of(u32 column) const {
+    if (partner && is_power_of_two(partner)) column ^= partner;
+    else if (partner) column = column % (2u * partner) < static_cast<u32>(partner) ? column + partner : column - partner;
+    if (tile) column %= static_cast<u32>(tile);
+    return column / repeat;
+  }
+  // Whether columns `stride` apart are moved alike, and how far they lie apart then.
+  constexpr bool is_even(int stride) const {
+    return (!partner || stride % (2 * partner) == 0) && (!tile || stride % tile == 0) && stride % repeat == 0;
+  }
+  constexpr int step(int stride) const { return tile ? 0 : stride / repeat; }
+};
+
+// Chunks of N elements of a row in memory, seen from one lane whose chunks are `stride` columns apart. Rows are no ragged ones: a lane
+// has all of a chunk or nothing. `optional`: zeros unless `exists`.
+template <class T, int N, int stride, int cols, ColumnMap map, bool optional> struct ViewStream {
+  using Element = __remove_cv(T);
+  static constexpr int size = sizeof(T);
+  static constexpr int loaded = map.repeat >= N ? 1 : N / map.repeat; // of different elements
+  using Slot = Chunk<Element, loaded>;
+  T* base;   // of the row
+  u32 first; // the column of this lane's first chunk
+  bool exists;
+
+  KILN_MEMBER Slot load(At at) const {
+    if constexpr (map.is_even(stride)) {
+      if (!at.partial) return load_chunk<Element, loaded>(base, map.of(first) * size, at.chunk * map.step(stride) * size);
+    }
+    // A lane without elements reads the row's last ones: a valid place, and no branch.
+    const u32 column = !at.partial || at.count > 0 ? first + static_cast<u32>(at.chunk * stride) : static_cast<u32>(cols - N);
+    return load_chunk<Element, loaded>(base, map.of(column) * size, 0);
+  }
+  KILN_MEMBER Chunk<Element, N> taken(Slot slot) const {
+    if constexpr (!optional) {
+      return repeated(slot);
+    } else if constexpr (sizeof(Slot) % 4 == 0) { // by registers, before 16-bit elements become f32
+      struct Words { u32 at[sizeof(Slot) / 4]; };
+      auto words = KILN_BIT_CAST(Words, slot);
+#pragma unroll
+      for (u32& word : words.at) word = exists ? word : 0;
+      return repeated(bit_cast<Slot>(words));
+    } else {
+      return repeated(exists ? slot : Slot{});
+    }
+  }
+
+private:
+  KILN_DEVICE Chunk<Element, N> repeated(Slot slot) {
+    if constexpr (loaded == N) {
+      return slot;
+    } else if constexpr (is_byte<Element>) {
+      Chunk<Element, N> chunk{};
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const int from = i * loaded / N;
+        chunk.word[i / 4] |= (slot.word[from / 4] >> (8 * (from % 4)) & 0xff) << (8 * (i % 4));
+      }
+      return chunk;
+    } else {
+      Chunk<Element, N> chunk;
+#pragma unroll
+      for (int i = 0; i < N; ++i) chunk[i] = slot[i * loaded / N];
+      return chunk;
+    }
+  }
+};
+
+// A row of an output that some index names. Everything is computed before the index is looked at: its load would else be waited for
+// before all others are even issued.
+template <class S> struct ScatteredRow {
+  S stream;
+  bool exists;
+  template <class C> KILN_MEMBER void store(At at, C chunk) const {
+    const C computed = platform::computed_here(chunk);
+    if (exists) stream.store(at, computed);
+  }
+};
+
+// Each element and the one `distance` beside it change places.
+template <int distance, class T, int N> KILN_DEVICE Vec<T, N> swap_partners(Vec<T, N> x) {
+  static_assert(N % (2 * distance) == 0, "pairs lie in one lane");
+  Vec<T, N> result;
+#pragma unroll
+  for (int i = 0; i < N; ++i) result[i] = x[i ^ distance];
+  return result;
+}
+template <int distance, class T, int N> KILN_DEVICE Bytes<T, N> swap_partners(Bytes<T, N> x) {
+  static_assert(N % (2 * distance) == 0 && (distance == 1 || distance == 2), "pairs lie in one lane");
+  constexpr u32 neighbours = 0x02030001, pairs = 0x01000302; // the bytes that come first to last, from the right
+#pragma unroll
+  for (int w = 0; w < Bytes<T, N>::words; ++w) x.word[w] = platform::permute_bytes(0, x.word[w], distance == 1 ? neighbours : pairs);
+  return x;
+}
+
+} // namespace kiln

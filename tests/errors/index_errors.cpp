@@ -1,0 +1,105 @@
+// Indices, views and partners: what cannot be meant is refused with subject, fact and remedy.
+#include "gen/families/make_plan.h"
+#include "gen/families/schedule.h"
+#include "gen/reference/index_check.h"
+#include "gen/spec/math.h"
+#include "tests/errors/expect.h"
+
+using namespace kiln;
+
+namespace {
+
+const Dim tokens = dynamic("tokens"), slots = dynamic("slots");
+Expr x() { return input("x", f16, {tokens, 64}); }
+Expr table() { return input("table", f16, {slots, 64}); }
+Expr ids(DType type = i32) { return input("ids", type, {tokens, 1}); }
+void check(const Expr& value) { validate(KernelSpec("k").output("y", f32, value)); }
+void plan(const KernelSpec& spec) { make_plan(spec, target("gfx942"), registered_families()); }
+void plan(const Expr& value) { plan(KernelSpec("k").output("y", f32, value)); }
+
+} // namespace
+
+TEST_CASE("what an index must be") {
+  expect_user_error([] { gather(table(), input("f", f32, {tokens, 1})); }, "operation 'gather', operand index", "it is f32", "i32 or i64");
+  expect_user_error([] { gather(table(), ids() + 1); }, "operation 'gather', operand index", "it is a 'add', not an input",
+                    "addresses are not computed");
+  expect_user_error([] { gather(table(), input("i", i32, {tokens})); }, "operation 'gather', operand index", "[tokens] does not end with 1",
+                    "[tokens, 1]");
+  expect_user_error([] { gather(input("t", f16, {slots, 8, 64}), ids()); }, "operation 'gather', operand index",
+                    "[tokens, 1] has fewer dimensions than t [slots, 8, 64]", "[tokens, 1, 1]");
+  expect_user_error([] { gather(table() + 1, ids()); }, "operation 'gather', operand table", "it is a 'add'", "in memory");
+  expect_user_error([] { gather(input("t", f16, {64}), ids()); }, "operation 'gather', operand table", "[64] has no rows",
+                    "two dimensions");
+  expect_user_error([] { check(x() + ids(i64)); }, "input 'ids'", "operation 'add' computes with its i64", "use i32");
+  expect_user_error([] { cast(i64, x()); }, "operation 'cast'", "rounds to i64", "use i32");
+}
+
+TEST_CASE("tables and targets are used for nothing else") {
+  const Expr both_ways = input("table", f16, {tokens, 64});
+  expect_user_error([&] { check(gather(both_ways, ids()) + row_sum(both_ways)); }, "input 'table'", "another operation uses it",
+                    "an input of its own name");
+  const Expr target = table(), value = scatter(target, ids(), x());
+  expect_user_error([&] { validate(KernelSpec("k").output("y", f16, value)); }, "operation 'scatter' to 'table'",
+                    "output 'y' is not in place of 'table'", "in_place_of");
+  expect_user_error([&] { check(value + 1); }, "operation 'scatter' to 'table'", "used by an operation", "make it an output");
+  const KernelSpec both = KernelSpec("k").output("y", f16, value, {.in_place_of = "table"}).output("z", f32, gather(target, ids()) + x());
+  expect_user_error([&] { validate(both); }, "operation 'scatter' to 'table'", "'table' is used by another operation too", "of its own");
+  expect_user_error([&] { scatter(target, ids(), input("w", f16, {tokens, 32})); }, "operation 'scatter', operand value",
+                    "its shape is [tokens, 32], and rows of table [slots, 64] at an index of [tokens, 1] make [tokens, 64]",
+                    "one row of the target for each index");
+  expect_user_error([] { check(gather(input("t", f16, {slots, 32}), ids()) + x()); }, "operation 'add'",
+                    "[tokens, 32] and [tokens, 64] do not broadcast", "equal, or one of them 1");
+  const Expr a = input("a", f16, {dynamic("tokens", 1, 16), 64}), b = input("b", f16, {64, 64});
+  expect_user_error([&] { check(matmul_nt(a, b) + iota({64})); }, "operation 'iota'", "beside a matrix product", "a kernel of its own");
+}
+
+TEST_CASE("pairs and columns") {
+  expect_user_error([] { partner(input("x", f16, {tokens, 63}), 1); }, "operation 'partner'", "63 columns are not made of pairs 1 apart",
+                    "their number is odd");
+  expect_user_error([] { partner(x(), 24); }, "operation 'partner'", "64 columns are not made of pairs 24 apart", "double divides");
+  expect_user_error([] { partner(x(), 0); }, "operation 'partner'", "pairs 0 apart", "double divides");
+  expect_user_error([] { partner(input("x", f16, {tokens, dynamic("cols")}), 1); }, "operation 'partner'", "known only at launch",
+                    "give it a number");
+  expect_user_error([] { plan(partner(partner(x(), 16), 32)); }, "operation 'partner'", "the partner at 32 of partners at 16", "");
+  expect_user_error([] { plan(partner(ungroup(group_max(x(), 4), 4, 64) * x(), 16)); }, "operation 'partner'",
+                    "columns 16 apart are of different groups of 4", "groups of whole pairs");
+  expect_user_error([] { tile(x() + 1, 2); }, "operation 'tile'", "its operand is a 'add'", "to an input");
+  expect_user_error([] { tile(x(), 1); }, "operation 'tile'", "1 times 64 columns", "2 or more");
+  expect_user_error([] { repeat(x(), 3); }, "operation 'repeat'", "repeats each column 3 times", "power of two");
+  expect_user_error([] { iota({tokens, 64}); }, "operation 'iota'", "2 dimensions of [tokens, 64] are not 1", "count along");
+  expect_user_error([] { check(input("w", f16, {64}) + iota({dynamic("others"), 1})); }, "operation 'iota'",
+                    "no input has the dimension 'others'", "dimension of an input");
+}
+
+TEST_CASE("an output in place of what other lanes still read") {
+  const Expr wide = input("x", f16, {tokens, 8192});
+  const KernelSpec spec = KernelSpec("k").output("y", f16, wide + partner(wide, 4096), {.in_place_of = "x"});
+  const Target to = target("gfx942");
+  expect_user_error([&] { candidates(make_plan(spec, to, registered_families()), to); }, "schedule of 'k'",
+                    "output 'y' is in place of 'x', of which 'partner' reads other columns", "memory of its own");
+}
+
+TEST_CASE("indices that name no row, or one twice") {
+  Inputs inputs;
+  inputs.tensors.emplace("table", Tensor(f16, {4, 64}));
+  inputs.tensors.emplace("x", Tensor(f16, {3, 64}));
+  Tensor& index = inputs.tensors.emplace("ids", Tensor(i32, {3, 1})).first->second;
+  const KernelSpec gathers = KernelSpec("k").output("y", f16, gather(table(), ids()));
+  index.set_bits(1, 4);
+  expect_user_error([&] { evaluate(gathers, inputs); }, "index 'ids'", "element 1 is 4, and table has 4 rows", "rows that exist");
+  const KernelSpec scatters = KernelSpec("k").output("y", f16, scatter(table(), ids(), x()), {.in_place_of = "table"});
+  index.set_bits(1, 2);
+  index.set_bits(2, 2);
+  expect_user_error([&] { evaluate(scatters, inputs); }, "index 'ids'", "elements 1 and 2 are both 2", "duplicates");
+  index.set_bits(2, 0);
+  expect_user_error([&] { evaluate(scatters, inputs); }, "index 'ids'", "elements 0 and 2 are both 0, a row of table", "duplicates");
+}
+
+TEST_CASE("options behind the operands") {
+  const auto parse = [](const char* options) {
+    parse_spec(std::string("kernel k\ndim n\ninput t: f16[n, 8]\ninput i: i32[4, 1]\noutput y: f16[4, 8] = gather(t, i, ") + options +
+               ")\n");
+  };
+  parse("checked");
+  expect_user_error([&] { parse("duplicates"); }, "spec text, line 5, column 36", "'duplicates' is no option of gather", "write checked");
+}
