@@ -76,11 +76,16 @@ std::string MetaReader::quoted() {
   const std::size_t begin = at_;
   std::string value;
   bool ascii = true;
-  while (at_ < text_.size() && text_[at_] != '"') {
-    const char c = text_[at_++];
-    if (static_cast<unsigned char>(c) < 0x20) fail("no control character");
-    ascii = ascii && static_cast<unsigned char>(c) < 0x80;
-    value += c == '\\' ? escaped() : c;
+  while (true) {
+    const std::size_t plain = at_;
+    for (; at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\'; ++at_) {
+      if (static_cast<unsigned char>(text_[at_]) < 0x20) fail("no control character");
+      ascii = ascii && static_cast<unsigned char>(text_[at_]) < 0x80;
+    }
+    value.append(text_, plain, at_ - plain);
+    if (at_ == text_.size() || text_[at_] == '"') break;
+    ++at_;
+    value += escaped();
   }
   // Paths in variables may hold any UTF-8, and messages and other documents repeat it.
   if (!ascii && !nlohmann::json::accept(fmt::format("\"{}\"", text_.substr(begin, at_ - begin)))) fail("UTF-8 before it");
