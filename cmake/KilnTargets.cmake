@@ -7,7 +7,8 @@ function(kiln_warnings target)
 endfunction()
 
 # kiln_compile_quickly(target): for code that runs for milliseconds (option parsing, reports, tests): compiled with -O0, which takes
-# half of -O2's time. What runs long is in the libraries.
+# half of -O2's time. What runs long is in the libraries. For programs only: an object of a library would bring its slow copies of
+# std::string and the like into every program, in place of the optimised ones.
 function(kiln_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
 endfunction()

@@ -158,6 +158,8 @@ std::optional<struct stat> Folder::look(const std::string& name) const {
   return info;
 }
 
+bool Folder::takes(const struct stat& info) const { return distrust(info, trust_).empty(); }
+
 bool Folder::write(const std::string& name, std::string_view bytes) const {
   const FileDescriptor file(openat(descriptor_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return false;

@@ -58,6 +58,7 @@ public:
   Folder make_child(const std::string& name) const;                                   // child, made with folder_mode() when it is not there
   std::optional<std::string> read(const std::string& name, std::uint64_t most) const; // EFBIG: larger; EINVAL: no regular file
   std::optional<struct stat> look(const std::string& name) const;                     // ENOENT: nothing there
+  bool takes(const struct stat& info) const; // by owner and mode; what is read or opened is checked anyway
   // A new file with file_mode(), written and synced to the disk.
   bool write(const std::string& name, std::string_view bytes) const;
   bool move(const std::string& name, const Folder& to, const std::string& new_name) const;

@@ -1,12 +1,13 @@
 // CachedKernel and the files of an entry: meta.json is written and read here, and nowhere else.
 #include "runtime/cache/entry.h"
 #include "isa_checks/target/target_table.h"
-#include "runtime/cache/json.h"
+#include "runtime/cache/meta_reader.h"
 #include "runtime/digest.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace kiln {
 namespace {
@@ -31,14 +32,6 @@ void check_seal(std::string_view meta) {
   if (seal.substr(seal_begin.size(), 64) != sha256(body)) throw CorruptEntry("meta.json does not have its checksum");
 }
 
-// The members before "schedule", which is all that a load needs: to parse facts and contract too would take twice as long. No
-// string of JSON holds a line break, so the text that ends the head occurs only there. Of a meta.json whose seal was checked.
-Json head_of(const std::string& meta) {
-  const std::size_t end = meta.find(",\n \"schedule\": ");
-  if (end == std::string::npos) throw CorruptEntry("meta.json has no schedule");
-  return parse_json(std::string_view(meta).substr(0, end), "\n}");
-}
-
 Json dim_json(const Dim& dim) {
   if (!dim.is_dynamic()) return dim.size();
   Json json{{"name", dim.name()}};
@@ -47,12 +40,31 @@ Json dim_json(const Dim& dim) {
   return json;
 }
 
-Dim dim_of(const Json& json) {
-  if (json.is_number()) return Dim(json.get<std::int64_t>());
-  const auto bound = [&](const char* name) {
-    return json.contains(name) ? std::optional<std::int64_t>(json.at(name).get<std::int64_t>()) : std::nullopt;
-  };
-  return dynamic(json.at("name").get<std::string>(), bound("min"), bound("max"));
+Dim dim_of(MetaReader& in) {
+  if (in.is_number()) return Dim(in.number<std::int64_t>());
+  std::optional<std::int64_t> bounds[2];
+  in.open('{');
+  in.name("name");
+  const std::string name = in.text();
+  while (!in.close('}')) {
+    const std::string bound = in.name();
+    if (bound != "min" && bound != "max") throw CorruptEntry(fmt::format("\"{}\" is no bound of a size", bound));
+    bounds[bound == "max" ? 1 : 0] = in.number<std::int64_t>();
+  }
+  try {
+    return dynamic(name, bounds[0], bounds[1]);
+  } catch (const Error& error) {
+    throw CorruptEntry(fmt::format("meta.json is not as this Kiln writes it: {}", error.what()));
+  }
+}
+
+template <typename Integer> void read(MetaReader& in, std::string_view name, Integer& value) {
+  in.name(name);
+  value = in.number<Integer>();
+}
+void read(MetaReader& in, std::string_view name, std::string& value) {
+  in.name(name);
+  value = in.text();
 }
 
 // Structures are taken apart by bindings, so that a new member does not compile until it is written here.
@@ -67,13 +79,17 @@ Json launch_json(const Launch& launch) {
           {"blocks_per_unit", blocks_per_unit}};
 }
 
-Launch launch_of(const Json& json) {
+Launch launch_of(MetaReader& in) {
   Launch launch;
-  launch.threads = json.at("threads").get<int>();
-  for (const Json& dim : json.at("dims")) launch.dims.push_back(dim_of(dim));
-  launch.units = json.at("units").get<std::int64_t>();
-  launch.units_per_block = json.at("units_per_block").get<std::int64_t>();
-  launch.blocks_per_unit = json.at("blocks_per_unit").get<std::int64_t>();
+  in.open('{');
+  read(in, "threads", launch.threads);
+  in.name("dims");
+  in.open('[');
+  while (!in.close(']')) launch.dims.push_back(dim_of(in));
+  read(in, "units", launch.units);
+  read(in, "units_per_block", launch.units_per_block);
+  read(in, "blocks_per_unit", launch.blocks_per_unit);
+  in.end('}');
   return launch;
 }
 
@@ -90,33 +106,81 @@ ArgumentKind kind_of(const std::string& word) {
   throw CorruptEntry(fmt::format("\"{}\" is no kind of argument", word));
 }
 
-KernelArgument argument_of(const Json& json) {
-  const std::string dtype = json.at("dtype").get<std::string>();
+KernelArgument argument_of(MetaReader& in) {
+  KernelArgument argument;
+  std::string kind, dtype;
+  in.open('{');
+  read(in, "name", argument.name);
+  read(in, "kind", kind);
+  read(in, "dtype", dtype);
+  read(in, "tensor", argument.tensor);
+  read(in, "offset", argument.offset);
+  read(in, "size", argument.size);
+  read(in, "alignment", argument.alignment);
+  in.end('}');
   const std::optional<DType> type = parse_dtype(dtype);
   if (!type) throw CorruptEntry(fmt::format("\"{}\" is no type", dtype));
-  return {.name = json.at("name").get<std::string>(),
-          .kind = kind_of(json.at("kind").get<std::string>()),
-          .dtype = *type,
-          .tensor = json.at("tensor").get<std::string>(),
-          .offset = json.at("offset").get<int>(),
-          .size = json.at("size").get<int>(),
-          .alignment = json.at("alignment").get<int>()};
+  argument.kind = kind_of(kind);
+  argument.dtype = *type;
+  return argument;
 }
 
 Json file_json(const std::string& bytes) { return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}}; }
 
-void check_file(const Json& meta, const char* file, const std::string& bytes) {
-  const Json& facts = meta.at("files").at(file);
-  const auto size = facts.at("bytes").get<std::uint64_t>();
-  if (size != bytes.size()) throw CorruptEntry(fmt::format("{} has {} bytes instead of {}", file, bytes.size(), size));
-  if (facts.at("sha256").get<std::string>() != sha256(bytes)) throw CorruptEntry(fmt::format("{} does not have its checksum", file));
+struct FileFacts {
+  std::uint64_t bytes = 0;
+  std::string sha256;
+};
+
+FileFacts file_of(MetaReader& in, const char* file) {
+  FileFacts facts;
+  in.name(file);
+  in.open('{');
+  read(in, "bytes", facts.bytes);
+  read(in, "sha256", facts.sha256);
+  in.end('}');
+  return facts;
 }
 
-CacheKey key_of(const Json& meta) {
-  CacheKey key;
-  for (const auto& [field, value] : meta.at("request").items()) key.fields.emplace_back(field, value.get<std::string>());
-  key.hex = meta.at("key").get<std::string>();
-  return key;
+void check_file(const FileFacts& facts, const char* file, const std::string& bytes) {
+  if (facts.bytes != bytes.size()) throw CorruptEntry(fmt::format("{} has {} bytes instead of {}", file, bytes.size(), facts.bytes));
+  if (facts.sha256 != sha256(bytes)) throw CorruptEntry(fmt::format("{} does not have its checksum", file));
+}
+
+// The members before "schedule", which is all that a load needs. The seal was checked before, so what is wrong here was written
+// by another Kiln, or by somebody else.
+struct Head {
+  CachedKernel kernel; // without object and meta
+  FileFacts object, source;
+};
+
+Head head_of(std::string_view meta) {
+  MetaReader in(meta);
+  Head head;
+  CachedKernel& kernel = head.kernel;
+  in.open('{');
+  read(in, "kernel", kernel.name);
+  read(in, "key", kernel.key.hex);
+  in.name("request");
+  in.open('{');
+  while (!in.close('}')) {
+    std::string field = in.name();
+    kernel.key.fields.emplace_back(std::move(field), in.text());
+  }
+  read(in, "arch", kernel.arch);
+  in.name("arguments");
+  in.open('[');
+  while (!in.close(']')) kernel.arguments.push_back(argument_of(in));
+  in.name("launch");
+  kernel.launch = launch_of(in);
+  read(in, "workspace_bytes", kernel.workspace_bytes);
+  in.name("files");
+  in.open('{');
+  head.object = file_of(in, object_file);
+  head.source = file_of(in, source_file);
+  in.end('}');
+  in.name("schedule");
+  return head;
 }
 
 void check_key(const CacheKey& key, const CacheKey& expected) {
@@ -141,17 +205,6 @@ void check_machine(const std::string& object, const std::string& arch) {
   const isa::TargetFacts* target = machine == amdgpu ? isa::find_target_by_machine(flags & 0xffu) : nullptr;
   if (target == nullptr || target->arch != arch)
     throw CorruptEntry(fmt::format("kernel.co is for {}, not for {}", target == nullptr ? "no known GPU" : target->arch, arch));
-}
-
-// Parsed only after its checksum was found right, so what fails here is an entry of another Kiln.
-template <typename Read> auto well_formed(const Read& read) {
-  try {
-    return read();
-  } catch (const nlohmann::json::exception& error) {
-    throw CorruptEntry(fmt::format("meta.json is not as this Kiln writes it: {}", error.what()));
-  } catch (const Error& error) {
-    throw CorruptEntry(fmt::format("meta.json is not as this Kiln writes it: {}", error.what()));
-  }
 }
 
 } // namespace
@@ -195,32 +248,21 @@ EntryFiles make_entry(const KernelRequest& request, const BuiltKernel& built) {
 
 CachedKernel read_entry(std::string meta, std::string object, const CacheKey* expected) {
   check_seal(meta);
-  return well_formed([&] {
-    const Json json = head_of(meta);
-    CachedKernel kernel;
-    kernel.key = key_of(json);
-    if (expected != nullptr) check_key(kernel.key, *expected);
-    else if (kernel.key.hex != digest_of(kernel.key.fields)) throw CorruptEntry("its key is not the digest of its fields");
-    kernel.name = json.at("kernel").get<std::string>();
-    kernel.arch = json.at("arch").get<std::string>();
-    check_file(json, object_file, object);
-    check_machine(object, kernel.arch);
-    for (const Json& argument : json.at("arguments")) kernel.arguments.push_back(argument_of(argument));
-    kernel.launch = launch_of(json.at("launch"));
-    kernel.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
-    check_launchable(kernel);
-    kernel.object = std::move(object);
-    kernel.meta = std::move(meta);
-    return kernel;
-  });
+  Head head = head_of(meta);
+  CachedKernel& kernel = head.kernel;
+  if (expected != nullptr) check_key(kernel.key, *expected);
+  else if (kernel.key.hex != digest_of(kernel.key.fields)) throw CorruptEntry("its key is not the digest of its fields");
+  check_file(head.object, object_file, object);
+  check_machine(object, kernel.arch);
+  check_launchable(kernel);
+  kernel.object = std::move(object);
+  kernel.meta = std::move(meta);
+  return std::move(kernel);
 }
 
 void check_source(const std::string& meta, const std::string& source) {
   check_seal(meta);
-  well_formed([&] {
-    check_file(head_of(meta), source_file, source);
-    return 0;
-  });
+  check_file(head_of(meta).source, source_file, source);
 }
 
 } // namespace kiln

@@ -4,14 +4,13 @@
 
 namespace kiln {
 
-nlohmann::ordered_json parse_json(std::string_view text, std::string_view end) {
+nlohmann::ordered_json parse_json(std::string_view text) {
   constexpr int most_depth = 32;
-  const std::string whole = std::string(text) += end;
   // A pass over the brackets is much cheaper than the parser's own callback, which is asked for every value.
   int depth = 0;
   bool quoted = false;
-  for (std::size_t at = 0; at < whole.size(); ++at) {
-    const char c = whole[at];
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
     if (quoted) {
       if (c == '\\') ++at;
       quoted = c != '"';
@@ -23,7 +22,7 @@ nlohmann::ordered_json parse_json(std::string_view text, std::string_view end) {
       --depth;
     }
   }
-  return nlohmann::ordered_json::parse(whole);
+  return nlohmann::ordered_json::parse(text);
 }
 
 } // namespace kiln

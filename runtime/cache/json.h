@@ -6,7 +6,7 @@
 namespace kiln {
 
 // Throws nlohmann::json::exception for text that is no JSON, or nests deeper than 32 levels (Kiln's nests 6). Without the bound a
-// document of brackets alone takes a hundred times its length. `end` stands after `text`.
-nlohmann::ordered_json parse_json(std::string_view text, std::string_view end = {});
+// document of brackets alone takes a hundred times its length.
+nlohmann::ordered_json parse_json(std::string_view text);
 
 } // namespace kiln

@@ -100,6 +100,39 @@ test_mark() {
     'dev: build or .dev-environment in it is a symbolic link'
 }
 
+# An expired archive is accepted for a root of our own, never for the machine itself.
+test_host_packages() {
+  local log=$work/log
+  : >"$work/calls"
+  (
+    id() { echo 0; }
+    apt-get() { echo "apt-get $*" >>"$work/calls"; }
+    command() { [[ $2 != mmdebstrap ]]; }
+    need_mmdebstrap
+  ) >/dev/null 2>&1
+  equal 'how apt is called' "$(tr '\n' ';' <"$work/calls")" 'apt-get update;apt-get install --yes --no-install-recommends mmdebstrap;'
+}
+
+# Roots that were unused for two weeks go, each under its own lock, and never while somebody is in it.
+test_prune() {
+  local old=$work/roots/debian-forky-old now=$work/roots/debian-forky-now lock
+  local cache=$work/roots suite=forky root=$now
+  mkdir -p "$old" "$now" "$work/roots/debian-forky-young" "$work/roots/debian-sid-old"
+  touch "$work/roots"/debian-forky-{old,now,young}.lock "$work/roots/debian-sid-old.lock"
+  touch -d '20 days ago' "$work/roots"/debian-forky-{old,now}.lock "$work/roots/debian-sid-old.lock"
+  exec {lock}<"$old.lock"
+  flock --shared "$lock" # a process of another ./dev lives in it
+  prune_roots 2>/dev/null
+  equal 'a root in use' "$(ls "$work/roots" | grep -vc lock)" 4
+  exec {lock}>&-
+  held=no
+  remove_tree() { flock --nonblock --shared "$1.lock" true || held=yes; rm -rf "$1"; }
+  prune_roots 2>/dev/null
+  equal 'its lock while it goes' "$held" yes
+  equal 'what stays: this one, a young one, another suite' "$(ls "$work/roots" | grep -v lock | tr '\n' ' ')" 'debian-forky-now debian-forky-young debian-sid-old '
+  equal 'its lock afterwards' "$(flock --nonblock --shared "$old.lock" echo free)" free
+}
+
 test_places() {
   equal 'what arguments name' "$( (cd "$work" && tree=/nowhere places=/nowhere && add_places "--x=$work/mine" /usr/bin relative 2>/dev/null && echo "$places" | tr '\n' ' ') )" \
     "/nowhere $work $work/mine "
@@ -110,6 +143,8 @@ test_apt_sources
 test_host
 test_private_folders
 test_mark
+test_host_packages
+test_prune
 test_places
 [[ $failures == 0 ]] || exit 1
 echo 'all passed'

@@ -1,7 +1,7 @@
 // Cache entries that somebody else wrote: meta.json, descriptor, note and ELF changed at random, every checksum made right again,
 // then loaded and bound on an emulated device. A miss or an error with a name, never a crash. KILN_FUZZ_FIRST and KILN_FUZZ_COUNT
 // choose the seeds; the normal run takes a small slice. Meant for the asan preset:
-//   KILN_FUZZ_COUNT=1000000 ./dev --preset asan exec build-asan/bin/kiln_fuzz_tests -tc='entries that*'
+//   KILN_FUZZ_COUNT=1000000 ./dev --preset asan exec kiln_fuzz_tests -tc='entries that*'
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "isa_checks/error.h"

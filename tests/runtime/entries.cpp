@@ -92,6 +92,15 @@ TEST_CASE("what a launch needs of any kernel comes out of its entry as it went i
       }
 }
 
+TEST_CASE("texts of every kind come out of an entry as they went in") {
+  KernelRequest request = fake_request("k");
+  request.options.environment.compiler_variables = {"CPATH=/\xc3\xa9 \"quoted\" \\ \b\f\n\r\t \x01\x1f\x7f"};
+  const CacheKey key = cache_key(request, fake_compiler);
+  const EntryFiles files = fake_entry(request);
+  CHECK(read_entry(files.meta, files.object, &key).key == key);
+  CHECK(read_entry(files.meta, files.object, nullptr).key == key);
+}
+
 TEST_CASE("an entry with any bit flipped in any byte, or cut at any byte, is not served") {
   const Scratch scratch;
   const KernelRequest request = fake_request("k");

@@ -6,7 +6,9 @@
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
 #include "tests/runtime/processes.h"
+#include "tests/runtime/system_calls.h"
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -159,6 +161,39 @@ TEST_CASE("a claim of a dead process is taken over, one of a live process is wai
   fs::remove_all(claims);
   fs::create_symlink("/tmp", claims); // no claim is made through a link
   CHECK(Claim(cache, "k", 50ms, never).result() == Claim::Result::unavailable);
+}
+
+TEST_CASE("a claim that cannot be removed is waited for as any other: no spinning, and not for ever") {
+  using namespace std::chrono_literals;
+  const auto never = [] { return false; };
+  const auto with_dead_claim = [&](const auto& body) { // in a child that may unlink nothing
+    const Scratch scratch;
+    const Folder cache = Folder::open(scratch.path, Trust::self);
+    CHECK(in_child([&] {
+            const Claim claim(cache, "k", 0ms, never);
+            _exit(7);
+            return 0;
+          }) == 7);
+    return in_child([&] { return fail_system_call(SYS_unlinkat, EACCES) ? body(cache) : 77; });
+  };
+  const int waited = with_dead_claim([&](const Folder& cache) {
+    alarm(60);
+    const Stopwatch watch;
+    const Claim claim(cache, "k", 1000ms, never);
+    const double wall = watch.milliseconds();
+    rusage use{};
+    getrusage(RUSAGE_SELF, &use); // of this process alone, which did nothing else
+    const auto busy = [](const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; };
+    if (claim.result() != Claim::Result::expired || wall < 1000) return 1;
+    return busy(use.ru_utime) + busy(use.ru_stime) < 500 ? 0 : 2; // asked some 25 times
+  });
+  CHECK((waited == 0 || waited == 77));
+  if (waited == 77) MESSAGE("skipped: no seccomp filter can be set here");
+  const int kept = with_dead_claim([&](const Folder& cache) { // one's own: the end of the process frees it
+    { const Claim mine(cache, "other", 1000ms, never); }
+    return cache.child("claims").look("other") ? 0 : 1;
+  });
+  CHECK((kept == 0 || kept == 77));
 }
 
 TEST_CASE("a disk that is full costs the cache, not the kernel") {

@@ -6,16 +6,13 @@
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
 #include "tests/runtime/processes.h"
-#include <cstddef>
+#include "tests/runtime/system_calls.h"
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fstream>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
+#include <grp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -53,16 +50,6 @@ bool is_whole(const fs::path& home) {
 }
 
 CacheOptions trusting(const fs::path& folder) { return {.folder = folder, .layers = {}, .trust_shared = true, .remote = {}}; }
-
-// From now on this process gets `error` from the system call `call`.
-bool fail_system_call(long call, int error) {
-  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1),
-                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
-                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  const sock_fprog filter{.len = 4, .filter = program};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
 
 std::uint64_t bytes_under(const fs::path& folder) {
   std::uint64_t bytes = 0;
@@ -222,6 +209,52 @@ TEST_CASE("a cache that a group shares works for two users with any umask, and f
   // Somebody who is in the group and does not say that the others are trusted, and somebody who is not in it.
   CHECK(as_user(bob, team, 0022, [&] { return FakeCache(folder).events->count("cache_unusable") == 1 ? 0 : 1; }) == 0);
   CHECK(as_user(bob, bob, 0022, [&] { return FakeCache(trusting(folder)).events->count("cache_unusable") == 1 ? 0 : 1; }) == 0);
+}
+
+TEST_CASE("kiln cache init makes a folder for its user alone, or for a group") {
+  const Scratch scratch;
+  chmod(scratch.path.c_str(), 0755);
+  const auto init = [](const std::string& arguments) { return kiln::test::kiln("cache init " + arguments); };
+  const auto mode_of = [](const fs::path& path) {
+    struct stat info{};
+    REQUIRE(stat(path.c_str(), &info) == 0);
+    return std::pair(info.st_mode & 07777, info.st_gid);
+  };
+  const fs::path own = scratch.path / "own", shared = scratch.path / "shared", used = scratch.path / "used";
+  CHECK(kiln::test::kiln("cache init", "KILN_CACHE_DIR=" + own.string()).exit_code == 0);
+  CHECK(mode_of(own).first == 0700);
+  const CliResult unknown = init("--shared no_such_group -c " + shared.string());
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err.find("no_such_group") != std::string::npos);
+  const ::group* others = nullptr; // one of the system's that is not ours
+  for (setgrent(); others == nullptr || others->gr_gid == getegid();)
+    if (others = getgrent(); others == nullptr) break;
+  if (geteuid() != 0 || others == nullptr) {
+    MESSAGE("skipped: a cache of a group (this is not root)");
+    return;
+  }
+  const gid_t gid = others->gr_gid;
+  const CliResult made = init(std::string("--shared ") + others->gr_name + " -c " + shared.string());
+  CHECK(made.exit_code == 0);
+  CHECK(made.out.find("KILN_CACHE_TRUST_SHARED=1") != std::string::npos);
+  CHECK(mode_of(shared) == std::pair<mode_t, gid_t>(02770, gid));
+  const auto uses = [&](const char* finds, const char* makes) {
+    return [=, &shared] {
+      FakeCache fake(trusting(shared));
+      return (finds == nullptr || get(fake, finds).origin == Origin::folder) && get(fake, makes).origin == Origin::compiled ? 0 : 1;
+    };
+  };
+  CHECK(as_user(alice, gid, 0077, uses(nullptr, "a")) == 0);
+  CHECK(as_user(bob, gid, 0022, uses("a", "b")) == 0);
+  CHECK(as_user(bob, bob, 0022, [&] { return FakeCache(trusting(shared)).events->count("cache_unusable") == 1 ? 0 : 1; }) == 0);
+  {
+    FakeCache fake(used); // what lies in it is its owner's alone, so the group would find nothing
+    get(fake, "k");
+  }
+  const CliResult late = init(std::string("--shared ") + others->gr_name + " -c " + used.string());
+  CHECK(late.exit_code == 2);
+  CHECK(late.err.find("kiln cache merge") != std::string::npos);
+  CHECK(mode_of(used).first == 0700);
 }
 
 TEST_CASE("trouble that passes makes a miss that is counted, and costs no entry") {

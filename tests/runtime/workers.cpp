@@ -5,15 +5,11 @@
 #include "runtime/workers/pool.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
+#include "tests/runtime/system_calls.h"
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
 #include <doctest/doctest.h>
-#include <iterator>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -242,19 +238,9 @@ TEST_CASE("a worker that the host has reaped is not signalled by its number") {
   CHECK(killed_by_pid != worker);
 }
 
-// As an old Linux, or a container's filter, answers: there is no pidfd_open.
-static void forbid_pidfds() {
-  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  const sock_fprog filter{.len = std::size(program), .filter = program};
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
-}
-
 TEST_CASE("workers do without pidfds where there are none") {
   CHECK(in_child([] {
-          forbid_pidfds();
+          fail_system_call(SYS_pidfd_open, ENOSYS); // as an old Linux answers
           if (syscall(SYS_pidfd_open, getpid(), 0) >= 0) return 1;
           pid_t worker = 0;
           {

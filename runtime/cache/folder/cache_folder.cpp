@@ -46,10 +46,12 @@ CacheFolder::CacheFolder(std::filesystem::path folder, CacheFolderOptions option
     root_ = options_.writable ? Folder::make(folder, options_.trust, options_.shipped ? 0755 : 0700) : Folder::open(folder, options_.trust);
     if (!root_) fail(folder, std::strerror(errno));
     if (!options_.writable) return;
-    // Now rather than in the middle of a prune: each of them is there as a folder of ours, or not at all.
+    // Now rather than in the middle of a prune: each of them is there as a folder of ours, or not at all. A glance, since every
+    // process does this before its first hit; whoever opens one looks again.
     for (const std::string& name :
          {format_folder(), std::string("staging"), std::string("claims"), std::string("quarantine"), std::string("hosts")})
-      existing_part(name.c_str());
+      if (const auto info = root_.look(name); info ? !S_ISDIR(info->st_mode) || !root_.takes(*info) : errno != ENOENT)
+        existing_part(name.c_str()); // says what is wrong
   } catch (const Untrusted& error) {
     throw EnvironmentError("kernel cache", fmt::format("{} is not used: {}", folder.string(), error.what()),
                            "give it to yourself or root with mode 0700 or 0755, or, if you trust all who may write there, set "

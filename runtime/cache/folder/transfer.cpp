@@ -66,8 +66,8 @@ TransferReport push_folder(const CacheFolder& from, RemoteCache& to) {
     try {
       const EntryFiles files = from.read(entry.key);
       from.verify(files, entry.key);
-      to.put(entry.key, files);
-      ++report.taken;
+      if (to.put(entry.key, files)) ++report.taken;
+      else report.left_out.push_back(fmt::format("{}: {} did not take it", entry.key, to.shown()));
     } catch (const EntryProblem& problem) {
       leave_out(report, entry.key, problem);
     }

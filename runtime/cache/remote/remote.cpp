@@ -162,8 +162,8 @@ std::optional<EntryFiles> RemoteCache::get(const std::string& key) {
   return entry;
 }
 
-void RemoteCache::put(const std::string& key, const EntryFiles& files) {
-  if (!options_.write || !may_ask()) return;
+bool RemoteCache::put(const std::string& key, const EntryFiles& files) {
+  if (!options_.write || !may_ask()) return false;
   std::vector<OutputFile> record;
   const auto upload = [&](const std::string& path, const std::string& bytes) {
     const Response response = transfer(path, &bytes, most_record);
@@ -176,9 +176,11 @@ void RemoteCache::put(const std::string& key, const EntryFiles& files) {
                                     {signature_file, &files.signature}}) {
     if (bytes->empty()) continue;
     record.push_back({name, sha256(*bytes), bytes->size()});
-    if (!upload("/cas/" + record.back().sha256, *bytes)) return;
+    if (!upload("/cas/" + record.back().sha256, *bytes)) return false;
   }
-  if (upload("/ac/" + key, encode_action_result(record))) accept(); // last: a record names only what is there
+  if (!upload("/ac/" + key, encode_action_result(record))) return false; // last: a record names only what is there
+  accept();
+  return true;
 }
 
 } // namespace kiln

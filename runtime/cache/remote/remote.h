@@ -30,7 +30,7 @@ public:
   RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events); // throws what check_scheme throws
 
   std::optional<EntryFiles> get(const std::string& key);
-  void put(const std::string& key, const EntryFiles& files); // nothing unless options.write
+  bool put(const std::string& key, const EntryFiles& files); // false: it is not there now. Does nothing unless options.write
   void accept();                                             // what it gave was right: the next pause is a short one again
   void reject(const std::string& reason);                    // what it gave is not what was asked for
   std::string shown() const { return options_.url.shown(); }

@@ -190,6 +190,9 @@ int init(const CacheRequest& request) {
   if (!request.group.empty()) {
     const group* found = getgrnam(request.group.c_str());
     if (found == nullptr) throw UserError("group " + request.group, "there is none of that name", "name one that getent group lists");
+    if (!cache.root().names().empty())
+      throw UserError("kiln cache init", fmt::format("{} is in use, and what is in it is open to its owner alone", cache.path().string()),
+                      "name a new folder, and fill it with kiln cache merge");
     if (fchown(cache.root().descriptor(), static_cast<uid_t>(-1), found->gr_gid) != 0 ||
         fchmod(cache.root().descriptor(), S_ISGID | 0770) != 0)
       throw EnvironmentError("kiln cache init", fmt::format("{}: {}", cache.path().string(), std::strerror(errno)),
