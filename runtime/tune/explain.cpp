@@ -27,7 +27,9 @@ std::string sizes_text(const std::vector<RunTimeSizes>& all) {
 }
 
 ExplainedCandidate explained(const Plan& plan, const TriedSchedule& tried, const Target& target, const std::vector<RunTimeSizes>& sizes) {
-  ExplainedCandidate c{.settings = settings_of(tried.schedule), .why = tried.schedule.why};
+  ExplainedCandidate c;
+  c.settings = settings_of(tried.schedule);
+  c.why = tried.schedule.why;
   double sum = 0;
   for (const RunTimeSizes& at : sizes) {
     c.cost = cost_of(plan, tried.schedule, target, at);
@@ -66,8 +68,11 @@ std::string escaped(const std::string& text) {
 Explanation explain(const KernelSpec& spec, const Target& target, const timing::Chip& chip, timing::CacheState cache,
                     const std::vector<RunTimeSizes>& sizes, const CompileOptions& options) {
   const Plan plan = make_plan(spec, target);
-  Explanation e{
-      .kernel = spec.name(), .arch = target.arch(), .chip = std::string(chip.name), .cache = std::string(timing::to_string(cache))};
+  Explanation e;
+  e.kernel = spec.name();
+  e.arch = target.arch();
+  e.chip = chip.name;
+  e.cache = timing::to_string(cache);
   const std::vector<RunTimeSizes> at = sizes.empty() ? nominal_sizes(plan) : sizes;
   e.sizes = sizes_text(at);
   for (const Schedule& schedule : candidates(plan, target))

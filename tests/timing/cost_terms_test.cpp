@@ -7,7 +7,8 @@ using namespace kiln;
 
 TEST_CASE("the closed form has the constants of the simulation") {
   for (const std::string_view arch : known_archs()) {
-    const ChipTerms& terms = chip_terms(target(arch));
+    const Target gpu = target(arch);
+    const ChipTerms& terms = chip_terms(gpu);
     const timing::Chip& chip = timing::chip(terms.chip);
     CAPTURE(arch);
     CHECK(chip.arch == arch);
@@ -37,7 +38,8 @@ TEST_CASE("the closed form has the constants of the simulation") {
 }
 
 TEST_CASE("each term grows with what it stands for") {
-  const ChipTerms& chip = chip_terms(target("gfx942"));
+  const Target gfx942 = target("gfx942");
+  const ChipTerms& chip = chip_terms(gfx942);
   const Demand few{
       .workgroups = 304, .waves = 4, .far_bytes = 16384, .fill_bytes = 16384, .loaded = 16384, .in_flight = 16384, .instructions = 100};
   const auto total = [&](const auto& change) {
