@@ -81,6 +81,7 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
   w.in_flight = chunk.in_flight * c.ahead * lanes;
   w.instructions = chunk.instructions * std::ceil(chunks);
   w.lead = lead_slots + chunk.loads * c.ahead;
+  if (!c.exact) w.exit_ns = (c.chunks - 1) * chip_terms(target).hbm_latency_ns; // a partial workgroup loads chunk after chunk
   return w;
 }
 

@@ -47,12 +47,14 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
   return each % c.steps_per_tile() == 0 || c.steps_per_tile() % each == 0;
 }
 
-// The same for L2. Waves that begin at places with a common distance move through its sets side by side.
-bool stays_in_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
-  const double on_a_cu = std::ceil(static_cast<double>(c.workgroups) / chip.cus), cus = c.workgroups / on_a_cu / chip.xcds;
+// The share of lines that L2 has lost when their second part is asked for. In between, every other wave of the XCD loads a step. Waves
+// that begin at places with a common distance move through the sets side by side, and lose all when those are full; others meet at
+// random, and lose the more the fuller the L2 is.
+double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
+  const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
   const int row = std::max(1, c.row_bytes() / line_bytes);
-  const int side_by_side = !takes_whole_parts(c) ? 1 : std::gcd(std::gcd(row, std::max(1, row / c.waves)), l2_sets);
-  return cus * on_a_cu * c.waves * c.products * c.tile_n <= l2_slack * l2_ways * l2_sets / side_by_side;
+  const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, row / c.waves)), l2_sets) : 1;
+  return lines > l2_slack * room / side_by_side ? 1 : lines / (2 * room);
 }
 
 } // namespace
@@ -69,7 +71,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.far_bytes = steps * c.b_loads() * access_bytes;
   w.loaded = steps * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   const int parts = loads_a_line(c), again = parts > 1 && !stays_in_l1(c) ? parts : 1;
-  if (again > 1 && !stays_in_l2(c, chip)) w.far_bytes *= again;
+  w.far_bytes *= 1 + (again - 1) * lost_by_l2(c, chip);
   w.fill_bytes = again * (steps * c.b_loads() * access_bytes + steps * c.rows * c.step_bytes() * c.a_bits / c.b_bits);
   w.busiest = most / steps;
   w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;

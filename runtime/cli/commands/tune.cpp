@@ -89,8 +89,8 @@ struct Counts {
   int tuned = 0, kept = 0, failed = 0, left = 0;
 };
 
-void tune_one(const TuneRequest& request, const Tuner& tuner, const AotKernel& kernel, const Target& gpu, const std::vector<TuningEntry>& known,
-              Counts& counts) {
+void tune_one(const TuneRequest& request, const Tuner& tuner, const AotKernel& kernel, const Target& gpu,
+              const std::vector<TuningEntry>& known, Counts& counts) {
   const KernelSpec spec = parse_spec(kernel.request.spec);
   if (std::ranges::any_of(known, [&](const TuningEntry& e) { return tuner.has(e, spec, gpu); })) {
     ++counts.kept;
