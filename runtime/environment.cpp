@@ -107,6 +107,9 @@ void parse_run_time(Environment& environment, const VariableLookup& lookup) {
   environment.manifest = parse_path("KILN_JIT_MANIFEST", value_of(lookup, "KILN_JIT_MANIFEST"));
   if (environment.policy == "record" && environment.manifest.empty())
     throw UserError("KILN_JIT_POLICY", "the policy record needs a manifest to write to", "set KILN_JIT_MANIFEST to a file");
+  environment.tuning = parse_paths("KILN_TUNING", value_of(lookup, "KILN_TUNING"));
+  environment.chip = value_of(lookup, "KILN_CHIP");
+  environment.tuning_misses = parse_path("KILN_TUNING_MISSES", value_of(lookup, "KILN_TUNING_MISSES"));
   environment.worker = parse_path("KILN_WORKER", value_of(lookup, "KILN_WORKER"));
   environment.jobs = static_cast<int>(parse_number("KILN_JOBS", value_of(lookup, "KILN_JOBS"), 0, 1024));
   environment.hip_path = parse_path("KILN_HIP_PATH", value_of(lookup, "KILN_HIP_PATH"));
@@ -200,6 +203,9 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what to do on a cache miss"},
       {"KILN_JIT_MANIFEST", "file", "none", environment.manifest.string(),
        "where the policies record and cache_only write what was missing"},
+      {"KILN_TUNING", "file:file:...", "none", joined(environment.tuning), "tables of schedules, as kiln tune makes them"},
+      {"KILN_TUNING_MISSES", "file", "none", environment.tuning_misses.string(), "a manifest of the kernels that no such table has"},
+      {"KILN_CHIP", "chip", "the largest of the architecture", environment.chip, "the chip whose entries of such tables are used"},
       {"KILN_WORKER", "file", "kiln-worker beside the program, where Kiln was installed, or in PATH",
        environment.worker.empty() ? "searched for" : environment.worker.string(), "the program that compiles"},
       {"KILN_JOBS", "number", "one a processor", std::to_string(environment.jobs), "worker processes at once"},

@@ -38,6 +38,9 @@ struct Environment {
   bool cache_url_write = false;                    // KILN_CACHE_URL_WRITE
   std::string policy = "jit";                      // KILN_JIT_POLICY: jit, cache_only, record
   std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policies record and cache_only
+  std::vector<std::filesystem::path> tuning;       // KILN_TUNING: tables of measured schedules
+  std::string chip;                                // KILN_CHIP, that tables are read for; empty: the largest of the architecture
+  std::filesystem::path tuning_misses;             // KILN_TUNING_MISSES: a manifest of what no table has; empty: none is kept
   std::filesystem::path worker;                    // KILN_WORKER; empty: searched for
   int jobs = 0;                                    // KILN_JOBS; 0: one for each processor
   std::string hip_path;                            // KILN_HIP_PATH; empty: searched for

@@ -56,10 +56,14 @@ template <typename F> consteval Family make_entry() {
       .fallbacks = fallbacks<F>,
       .set = set<F>,
       .require_valid = [](const Schedule& s, const Plan& plan, const Target& target) { F::require_valid(config_of<F>(s), plan, target); },
+      .demand = [](const Plan& plan, const Schedule& s, const Target& target, const RunTimeSizes& sizes) -> Demand {
+        return F::demand(plan, config_of<F>(s), target, sizes);
+      },
       .emit = [](const Plan& plan, const Schedule& s, const Target& target) { return F::emit(plan, config_of<F>(s), target); },
       .promises = [](const Plan& plan, const Schedule& s, const Target& target) { return F::promises(plan, config_of<F>(s), target); },
       .addition_depth = [](const Schedule& s) { return F::addition_depth(config_of<F>(s)); },
       .fields_text = [](const Schedule& s) { return fields_text(config_of<F>(s)); },
+      .settings = [](const Schedule& s) { return settings_of(config_of<F>(s)); },
   };
 }
 

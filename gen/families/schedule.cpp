@@ -2,6 +2,9 @@
 #include "gen/families/schedule.h"
 #include "gen/error.h"
 #include "gen/families/common/fields.h"
+#include "gen/families/knobs.h"
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace kiln {
@@ -28,18 +31,37 @@ void reject_schedule(const Plan& plan, const std::string& fact, const std::strin
   throw UserError(fmt::format("schedule of '{}'", plan.spec.name()), fact, remedy);
 }
 
+Cost cost_of(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
+  return cost_of(plan.family->demand(plan, schedule, target, sizes), chip_terms(target));
+}
+
+double nominal_cost(const Plan& plan, const Schedule& schedule, const Target& target) {
+  double sum = 0;
+  const std::vector<RunTimeSizes> all = nominal_sizes(plan);
+  for (const RunTimeSizes& sizes : all) sum += std::log(cost_of(plan, schedule, target, sizes).total());
+  return std::exp(sum / static_cast<double>(all.size()));
+}
+
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   std::vector<Schedule> result = plan.family->candidates(plan, target);
   const Schedule last = result.back();
   std::erase_if(result, [&](const Schedule& s) { return !is_valid(s, plan, target); });
   if (result.empty()) require_valid(last, plan, target); // says why
+  std::vector<std::pair<double, Schedule>> by_cost;
+  for (Schedule& s : result) {
+    const double cost = nominal_cost(plan, s, target);
+    by_cost.emplace_back(cost, std::move(s));
+  }
+  std::ranges::stable_sort(by_cost, {}, &std::pair<double, Schedule>::first);
+  for (std::size_t i = 0; i < by_cost.size(); ++i) result[i] = std::move(by_cost[i].second);
   return result;
 }
 
 std::vector<Schedule> candidates(const Plan& plan, const Target& target, const std::vector<std::string>& settings) {
   std::vector<Schedule> result = candidates(plan, target);
-  if (!settings.empty()) result = {with_overrides(result.front(), settings, plan, target)};
-  for (Schedule& fallback : plan.family->fallbacks(result.front(), parse_settings(settings)))
+  const std::vector<std::string> fields = without_knobs(result.front(), settings);
+  if (!settings.empty()) result = {with_overrides(result.front(), fields, plan, target)};
+  for (Schedule& fallback : plan.family->fallbacks(result.front(), parse_settings(fields)))
     if (is_valid(fallback, plan, target)) result.push_back(std::move(fallback));
   return result;
 }
@@ -55,12 +77,14 @@ void require_valid(const Schedule& schedule, const Plan& plan, const Target& tar
 
 Schedule with_overrides(Schedule schedule, const std::vector<std::string>& settings, const Plan& plan, const Target& target) {
   if (!settings.empty()) {
-    schedule.family->set(schedule, parse_settings(settings), plan, target);
+    schedule.family->set(schedule, parse_settings(without_knobs(schedule, settings)), plan, target);
     schedule.why = "set by hand";
   }
   require_valid(schedule, plan, target);
   return schedule;
 }
+
+std::vector<std::string> settings_of(const Schedule& schedule) { return schedule.family->settings(schedule); }
 
 KernelSource emit_source(const Plan& plan, const Schedule& schedule, const Target& target) {
   require_valid(schedule, plan, target);

@@ -17,8 +17,13 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// Valid schedules for `plan`, best first: the estimate that decides stands with each family. Never empty. Throws UserError
-// when no schedule is valid.
+// What a launch of the schedule takes, by the closed form of gen/families/common/cost.h, on the largest chip of the target.
+Cost cost_of(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes);
+// Nanoseconds: the geometric mean over nominal_sizes(plan).
+double nominal_cost(const Plan& plan, const Schedule& schedule, const Target& target);
+
+// Valid schedules for `plan`, the least nominal_cost first; of equal ones the family's first. Never empty. Throws UserError when no
+// schedule is valid.
 std::vector<Schedule> candidates(const Plan& plan, const Target& target);
 // What is tried one after another: the candidates, or with `settings` the first of them as with_overrides changes it; and last
 // what the family falls back to when the compiler needs more registers than was estimated. Throws what with_overrides throws.
@@ -30,9 +35,12 @@ Schedule choose_schedule(const Plan& plan, const Target& target); // the first o
 // (columns, group sizes, LDS of the target, an in-place output whose input would be read again).
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target);
 
-// Replaces fields by name: {"threads_per_row=512", "residency=lds"}. Throws UserError on unknown names and bad values,
-// and require_valid's.
+// Replaces fields by name: {"threads_per_row=512", "residency=lds"}; knobs of gen/families/knobs.h too. Throws UserError on unknown names
+// and bad values, and require_valid's.
 Schedule with_overrides(Schedule schedule, const std::vector<std::string>& settings, const Plan& plan, const Target& target);
+
+// {"vec=8", "threads=256"}: with_overrides of any schedule of the plan with these gives this one.
+std::vector<std::string> settings_of(const Schedule& schedule);
 
 // The kernel as HIP text that calls the verbs of templates/. Validates the schedule first. Equal for equal inputs on every machine.
 KernelSource emit_source(const Plan& plan, const Schedule& schedule, const Target& target);

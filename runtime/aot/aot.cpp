@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -37,7 +39,7 @@ public:
     AotResult result{.title = kernel.title, .arch = kernel.request.arch, .id = kernel.id, .key = {}, .error = {}};
     const Stopwatch watch;
     try {
-      look_up(kernel, result);
+      kernel.afresh ? look_up_tuned(kernel, result) : look_up(kernel.request, kernel.title, result);
     } catch (const RejectedError& error) {
       result.status = AotStatus::rejected;
       result.error = error.what();
@@ -50,19 +52,34 @@ public:
   }
 
 private:
-  void look_up(const AotKernel& kernel, AotResult& result) {
+  // A table's schedule may be invalid or break its contract by now: then as if there were no table.
+  void look_up_tuned(const AotKernel& kernel, AotResult& result) {
+    std::string reason;
+    try {
+      return look_up(kernel.request, kernel.title, result);
+    } catch (const UserError& error) {
+      reason = error.what();
+    } catch (const RejectedError& error) {
+      reason = error.what();
+    }
+    events_->note("tuning_rejected", fmt::format("{} with {}, as a table has it: {}; another schedule is chosen", kernel.title,
+                                                 fmt::join(kernel.request.overrides, " "), reason.substr(0, reason.find('\n'))));
+    look_up(*kernel.afresh, kernel.title, result);
+  }
+
+  void look_up(const KernelRequest& request, const std::string& title, AotResult& result) {
     if (options_.dry_run) {
-      const auto found = cache_.find(kernel.request);
+      const auto found = cache_.find(request);
       result.status = found ? AotStatus::cached : AotStatus::missing;
       if (found) result.key = found->kernel.key.hex;
       return;
     }
-    const Found found = cache_.find_or_make(kernel.request, [&] { return workers_.compile(kernel.request); });
+    const Found found = cache_.find_or_make(request, [&] { return workers_.compile(request); });
     result.key = found.kernel.key.hex;
     result.status = found.origin == Origin::compiled ? AotStatus::compiled : AotStatus::cached;
     // A kernel that could not be stored was logged by the cache; here it is a failure, because to store it is the point.
     if (cache_.folder() == nullptr || !cache_.folder()->has(found.kernel.key))
-      throw EnvironmentError("kernel cache", fmt::format("{} could not be stored in {}", kernel.title, options_.output.string()),
+      throw EnvironmentError("kernel cache", fmt::format("{} could not be stored in {}", title, options_.output.string()),
                              "look at what the log says, free space, and run the same command again");
     const std::string compiler = field_of(found.kernel.key, "compiler");
     const std::lock_guard lock(mutex_);
@@ -78,6 +95,15 @@ private:
 };
 
 } // namespace
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  char slash = 0, more = 0;
+  std::istringstream stream(text);
+  if (!(stream >> shard.index >> slash >> shard.count) || slash != '/' || (stream >> more) || shard.index < 1 || shard.index > shard.count)
+    throw UserError("--shard", fmt::format("\"{}\" is no shard", text), "write I/N with I from 1 to N, for example 3/8");
+  return shard;
+}
 
 std::vector<AotKernel> shard_of(std::vector<AotKernel> kernels, const Shard& shard) {
   std::erase_if(kernels, [&](const AotKernel& kernel) {

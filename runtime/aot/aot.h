@@ -13,6 +13,7 @@ namespace kiln {
 struct Shard {
   int index = 1, count = 1; // 1 to count
 };
+Shard parse_shard(const std::string& text); // "3/8", of --shard; throws UserError
 // The kernels of this shard: by id, so that it does not depend on the order or on what else the manifest holds.
 std::vector<AotKernel> shard_of(std::vector<AotKernel> kernels, const Shard& shard);
 

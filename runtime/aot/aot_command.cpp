@@ -27,15 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Shard parse_shard(const std::string& text) {
-  Shard shard;
-  char slash = 0, more = 0;
-  std::istringstream stream(text);
-  if (!(stream >> shard.index >> slash >> shard.count) || slash != '/' || (stream >> more) || shard.index < 1 || shard.index > shard.count)
-    throw UserError("--shard", fmt::format("\"{}\" is no shard", text), "write I/N with I from 1 to N, for example 3/8");
-  return shard;
-}
-
 void write_script(const std::string& path, const std::string& text, bool executable) {
   std::ofstream stream(path, std::ios::binary);
   stream << text;
@@ -156,7 +147,10 @@ int run_aot_command(const AotCommand& command, std::vector<std::string> invocati
   CompileOptions compile;
   compile.environment = process_environment();
   compile.environment.line_tables |= command.line_tables;
-  const std::vector<AotKernel> kernels = kernels_of(command, specs, compile);
+  std::vector<AotKernel> kernels = kernels_of(command, specs, compile);
+  TunedSchedules tuned(tuning_options(compile.environment), std::make_shared<EventLog>(log_to_stderr()),
+                       [&] { return compiler_identity(compile.environment); });
+  tune_kernels(kernels, tuned);
   if (!command.ninja.empty()) write_script(command.ninja, ninja_script(command_line(command, invocation), kernels), false);
   if (!command.slurm.empty())
     write_script(command.slurm, slurm_script(command_line(command, invocation), kernels.size(), command.shards), true);

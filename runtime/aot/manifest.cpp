@@ -220,7 +220,18 @@ AotKernel aot_kernel(const std::string& title, const KernelSpec& spec, const Tar
                      const CompileOptions& options) {
   KernelRequest request = kernel_request(spec, target, std::move(overrides), options);
   std::string id = cache_key(request, "").hex;
-  return {title, std::move(request), std::move(id)};
+  return {title, std::move(request), std::nullopt, std::move(id)};
+}
+
+void tune_kernels(std::vector<AotKernel>& kernels, TunedSchedules& tuned) {
+  for (AotKernel& kernel : kernels) {
+    if (!kernel.request.overrides.empty()) continue;
+    std::vector<std::string> settings = tuned.settings_for(parse_spec(kernel.request.spec), target(kernel.request.arch));
+    if (settings.empty()) continue;
+    kernel.afresh = kernel.request;
+    std::ranges::sort(settings);
+    kernel.request.overrides = std::move(settings);
+  }
 }
 
 void keep_first_of_equal(std::vector<AotKernel>& kernels) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "runtime/cache/request.h"
 #include "runtime/events.h"
+#include "runtime/tune/tuned_schedules.h"
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ namespace kiln {
 struct AotKernel {
   std::string title; // "rmsnorm cols=4096 dtype=f16"
   KernelRequest request;
-  std::string id; // 64 digits: names the work on every machine, whatever its compiler
+  std::optional<KernelRequest> afresh; // without the schedule of a tuning table, if the request has one
+  std::string id;                      // 64 digits: names the work on every machine, whatever its compiler
 };
 
 // A line is one of
@@ -30,6 +32,9 @@ std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& 
                                       const LogFunction& log = log_to_stderr());
 std::vector<AotKernel> read_manifest(const std::filesystem::path& file, const std::vector<std::string>& archs,
                                      const CompileOptions& options);
+
+// Gives kernels without settings the schedules that tables have for them.
+void tune_kernels(std::vector<AotKernel>& kernels, TunedSchedules& tuned);
 
 AotKernel aot_kernel(const std::string& title, const KernelSpec& spec, const Target& target, std::vector<std::string> overrides,
                      const CompileOptions& options);

@@ -25,5 +25,7 @@ Command make_misses(CLI::App& root);
 Command make_bench(CLI::App& root);
 Command make_doctor(CLI::App& root);
 Command make_predict(CLI::App& root);
+Command make_tune(CLI::App& root);
+Command make_explain(CLI::App& root);
 
 } // namespace kiln::cli

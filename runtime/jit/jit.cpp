@@ -1,5 +1,6 @@
 // Jit: who looks where, and who compiles.
 #include "runtime/jit/jit.h"
+#include "runtime/build/build_kernel.h"
 #include "runtime/jit/alias_table.h"
 #include "runtime/jit/kernel_table.h"
 #include "runtime/jit/recorder.h"
@@ -9,6 +10,7 @@
 #include "runtime/stopwatch.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -38,6 +40,7 @@ JitOptions jit_options(const Environment& environment) {
   options.workers = worker_options(environment);
   options.compile.environment = environment;
   options.manifest = environment.manifest;
+  options.tuning = tuning_options(environment);
   return options;
 }
 
@@ -55,6 +58,7 @@ struct Jit::State {
   std::shared_ptr<EventLog> events;
   KernelCache cache;
   WorkerPool workers;
+  TunedSchedules tuned;
   Recorder recorder;
   JitCounters counters;
   AliasTable aliases; // by the identity of a spec's nodes
@@ -64,7 +68,8 @@ struct Jit::State {
 
   State(Target target_, JitOptions options_)
       : target(std::move(target_)), options(std::move(options_)), events(std::make_shared<EventLog>(options.log)),
-        cache(options.cache, events), workers(options.workers, events), recorder(options.manifest), queue(workers.count()) {
+        cache(options.cache, events), workers(options.workers, events), tuned(options.tuning, events, [this] { return compiler(); }),
+        recorder(options.manifest), queue(workers.count()) {
     if (options.policy == JitPolicy::record && options.manifest.empty())
       throw UserError("JitOptions", "the policy is record and no manifest is given", "set JitOptions::manifest to a file");
   }
@@ -74,6 +79,7 @@ struct Jit::State {
     KernelSpec spec;
     std::vector<std::string> overrides;
     KernelRequest request;
+    std::optional<KernelRequest> afresh; // without the schedule of a tuning table, if the request has one
     std::string key;
     KernelTable::Place place;
   };
@@ -89,8 +95,15 @@ struct Jit::State {
 
   // A place in the table: of an equal spec that is there or on its way, or this asker's own.
   Asked ask(const KernelSpec& spec, const std::vector<std::string>& overrides, FinishedFunction finished) {
-    Asked asked{
-        .spec = spec, .overrides = overrides, .request = kernel_request(spec, target, overrides, options.compile), .key = {}, .place = {}};
+    Asked asked{.spec = spec,
+                .overrides = overrides,
+                .request = kernel_request(spec, target, overrides, options.compile),
+                .afresh = {},
+                .key = {},
+                .place = {}};
+    if (overrides.empty())
+      if (std::vector<std::string> settings = tuned.settings_for(spec, target); !settings.empty())
+        asked.afresh = std::exchange(asked.request, kernel_request(spec, target, std::move(settings), options.compile));
     asked.key = memory_key(asked.request);
     asked.place = table.take(asked.key, std::move(finished));
     if (asked.place.turn == KernelTable::Turn::joined) ++counters.joined;
@@ -104,13 +117,34 @@ struct Jit::State {
   // Answers all who asked for it. Never throws.
   void make(const Asked& asked) {
     try {
-      const Kernel kernel = look_up(asked.request);
+      const Kernel kernel = asked.afresh ? look_up_tuned(asked) : look_up(asked.request);
       aliases.add(asked.spec, asked.overrides, kernel);
       table.settle(asked.key, kernel);
     } catch (...) {
       ++counters.failed;
       table.settle(asked.key, std::current_exception());
     }
+  }
+
+  // What the compiler is that would compile now: as cache keys have it, if there is a cache.
+  std::string compiler() {
+    const KernelRequest any{.spec = {}, .arch = target.arch(), .overrides = {}, .options = options.compile};
+    const std::string identity = field_of(cache.key(any), "compiler");
+    return identity.empty() ? compiler_identity(options.compile.environment) : identity;
+  }
+
+  // A table's schedule may be invalid, break its contract, or be in no cache: then as if there were no table.
+  Kernel look_up_tuned(const Asked& asked) {
+    try {
+      return look_up(asked.request);
+    } catch (const UserError& error) {
+      tuned.reject(asked.spec, asked.request.overrides, error.what());
+    } catch (const RejectedError& error) {
+      tuned.reject(asked.spec, asked.request.overrides, error.what());
+    } catch (const CacheMiss& error) {
+      tuned.reject(asked.spec, asked.request.overrides, error.what());
+    }
+    return look_up(*asked.afresh);
   }
 
   Kernel look_up(const KernelRequest& request) {

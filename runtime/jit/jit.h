@@ -5,6 +5,7 @@
 #include "gen/spec/spec.h"
 #include "runtime/jit/stats.h"
 #include "runtime/launch/kernel.h"
+#include "runtime/tune/tuned_schedules.h"
 #include "runtime/workers/pool.h"
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,7 @@ struct JitOptions {
   CacheOptions cache;
   WorkerOptions workers;
   CompileOptions compile;
+  TuningOptions tuning;              // tables of schedules that were the quickest
   std::filesystem::path manifest;    // what was missing, of JitPolicy::record and cache_only; appended to, one JSON object a line
   LogFunction log = log_to_stderr(); // empty: silent
 };
@@ -69,8 +71,8 @@ public:
 
   // The kernel; its columns and types are the spec's, its run-time sizes are given at the launch. Asked again with the same spec
   // (a copy of it, or one built from the same Expr nodes) this is one hash lookup; an equal spec built anew costs its canonical
-  // text, some microseconds. `overrides`: fields of the schedule, "vec=4". Throws UserError, EnvironmentError, RejectedError, and
-  // CacheMiss. Failures are not kept: the next call tries again.
+  // text, some microseconds. `overrides`: fields of the schedule, "vec=4"; without, a tuning table may give them. Throws UserError,
+  // EnvironmentError, RejectedError, and CacheMiss. Failures are not kept: the next call tries again.
   Kernel compile(const KernelSpec& spec, const std::vector<std::string>& overrides = {});
   std::shared_future<Kernel> compile_async(const KernelSpec& spec, const std::vector<std::string>& overrides = {});
   // All of them, asynchronously. `progress` is called before the future of the kernel that it reports is ready, so what it uses

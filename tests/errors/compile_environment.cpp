@@ -56,6 +56,9 @@ TEST_CASE("every variable reaches its field") {
                                        {"KILN_CACHE_PUBLIC_KEY", "/m"},
                                        {"KILN_JIT_POLICY", "record"},
                                        {"KILN_JIT_MANIFEST", "/i"},
+                                       {"KILN_TUNING", "/n:/o"},
+                                       {"KILN_TUNING_MISSES", "/p"},
+                                       {"KILN_CHIP", "mi308x"},
                                        {"KILN_WORKER", "/j"},
                                        {"KILN_JOBS", "3"}});
   CHECK(run_time.cache_dir == "/e");
@@ -68,6 +71,9 @@ TEST_CASE("every variable reaches its field") {
   CHECK(run_time.cache_public_key == "/m");
   CHECK(run_time.policy == "record");
   CHECK(run_time.manifest == "/i");
+  CHECK(run_time.tuning == std::vector<std::filesystem::path>{"/n", "/o"});
+  CHECK(run_time.tuning_misses == "/p");
+  CHECK(run_time.chip == "mi308x");
   CHECK(run_time.worker == "/j");
   CHECK(run_time.jobs == 3);
   CHECK(parsed({{"XDG_CACHE_HOME", "/k"}, {"HOME", "/l"}}).cache_dir == "/k/kiln/kernels");

@@ -31,6 +31,7 @@ struct Copy {
                      .access = {},
                      .threads_per_block = c.threads});
   }
+  static Demand demand(const Plan&, const Config&, const Target&, const RunTimeSizes&) { return {}; }
   static Promises promises(const Plan&, const Config&, const Target&) { return {.max_vgprs = 8}; }
   static std::optional<std::int64_t> addition_depth(const Config&) { return 0; }
 };

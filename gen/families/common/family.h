@@ -1,6 +1,7 @@
 // Family: a kind of kernel.
 #pragma once
 #include "gen/emit/assemble.h"
+#include "gen/families/common/cost.h"
 #include "gen/families/common/promises.h"
 #include <optional>
 #include <span>
@@ -28,7 +29,8 @@ struct Family {
   bool (*takes)(const AnalysedSpec&);
   // Sets Body::outer_dims and Body::cols. Throws UserError for what only this family could compute, but does not.
   void (*lay_out)(AnalysedSpec&);
-  // Best first. What does not fit the plan is dropped by the caller, who says why when nothing is left. Never empty.
+  // In any order: the caller puts the least cost first. What does not fit the plan is dropped by the caller, who says why when
+  // nothing is left. Never empty.
   std::vector<Schedule> (*candidates)(const Plan&, const Target&);
   // What to try when the compiler breaks what the candidates promise. In F optional, with the first config as its only parameter:
   // they differ from it in the field F::falls_back_by, and are not tried when that is set by name.
@@ -38,11 +40,15 @@ struct Family {
   void (*set)(Schedule&, std::span<const Setting> settings, const Plan&, const Target&);
   // Throws UserError that says why the config cannot run the plan.
   void (*require_valid)(const Schedule&, const Plan&, const Target&);
+  // What a launch asks of a chip. For products the bound of m counts, whatever `sizes` say.
+  Demand (*demand)(const Plan&, const Schedule&, const Target&, const RunTimeSizes& sizes);
   KernelSource (*emit)(const Plan&, const Schedule&, const Target&);
   Promises (*promises)(const Plan&, const Schedule&, const Target&);
   // The most f32 additions that an element passes through in a sum; nothing when the order of a sum is not known.
   std::optional<std::int64_t> (*addition_depth)(const Schedule&);
-  std::string (*fields_text)(const Schedule&); // of all that are shown; not of F
+  // Of all fields that are shown, and those of them that can be set, "vec=8" each; not of F.
+  std::string (*fields_text)(const Schedule&);
+  std::vector<std::string> (*settings)(const Schedule&);
 };
 
 // Throws the UserError of a schedule that cannot run a plan.

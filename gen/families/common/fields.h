@@ -76,6 +76,15 @@ template <typename C> std::string fields_text(const C& config, bool settable_too
 // Of the fields that follow from the plan alone.
 template <typename C> std::string planned_fields_text(const C& config) { return fields_text(config, false); }
 
+// {"vec=8", "threads=256"}: what sets a config like this one.
+template <typename C> std::vector<std::string> settings_of(const C& config) {
+  std::vector<std::string> settings;
+  for_each_field(config, [&](const Field& field, const auto& member) {
+    if (field.shown && field.settable) settings.push_back(fmt::format("{}={}", field.name, member_text(field, member)));
+  });
+  return settings;
+}
+
 // "constexpr RowwiseConfig config{.cols = 4096, .vec = 8};\n", lines aligned below the first field.
 template <typename C> std::string config_text(const C& config, std::string_view type) {
   const std::string head = fmt::format("constexpr {} config{{", type);

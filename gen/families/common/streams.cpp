@@ -1,9 +1,15 @@
 // Streams: widths, registers and promises of tensors that are streamed through lanes.
 #include "gen/families/common/streams.h"
 #include <algorithm>
+#include <unordered_set>
 
 namespace kiln {
 namespace {
+
+constexpr double convert_slots = 0.5;                  // of an element: packed conversions, and those that a mixed fma does
+constexpr double round_to_bf16_slots = 4;              // of an element without an instruction for it: gfx942
+constexpr double loop_slots = 4;                       // of a pass and chunk: waits, addresses, a branch
+constexpr int vgpr_granule = 8, most_waves_a_simd = 8; // LLVM's AMDGPUBaseInfo.cpp, gfx90a and later
 
 bool uses(const Body& body, Op op) {
   return std::ranges::any_of(body.values, [op](const Value& v) { return v.expr.op() == op; });
@@ -49,6 +55,42 @@ int widest_stream(const Body& body, const std::vector<Pass>& passes, int vec) {
     widest = std::max(widest, registers);
   }
   return widest;
+}
+
+ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec, const Target& target) {
+  ChunkWork w;
+  double an_element = 0;
+  std::unordered_set<int> loaded;
+  for (const Pass& pass : passes) {
+    double bytes = 0;
+    for (const int index : pass.streams) {
+      const Value& value = body.value(index);
+      const int size = vec * size_bytes(value.expr.dtype());
+      const TensorPlan& tensor = body.tensor(value.expr->name);
+      bytes += size;
+      (loaded.insert(index).second && tensor.covers_rows() ? w.far_bytes : w.near_bytes) += size;
+      w.loads += ceil_div(size, 16);
+      if (value.expr.dtype() != f32) an_element += convert_slots;
+    }
+    w.in_flight = std::max(w.in_flight, bytes);
+    w.instructions += loop_slots;
+  }
+  for (const TensorPlan& t : body.tensors)
+    if (t.output && t.extent == Extent::element) {
+      w.written += vec * size_bytes(t.dtype);
+      w.stores += ceil_div(vec * size_bytes(t.dtype), 16);
+      if (t.dtype == bf16 && !target.has_dot2_bf16()) an_element += round_to_bf16_slots;
+    }
+  for (const Value& v : body.values)
+    if (v.extent == Extent::element) an_element += info(v.expr.op()).cost;
+  w.instructions += vec * an_element + w.loads + w.stores;
+  return w;
+}
+
+double workgroups_per_cu(int waves, int vgprs, int lds_bytes, const Target& target) {
+  const int waves_a_simd = std::clamp(max_vgprs / ceil_div(vgprs, vgpr_granule) / vgpr_granule, 1, most_waves_a_simd);
+  const int by_waves = simds_per_cu * waves_a_simd / waves;
+  return std::max(1, lds_bytes > 0 ? std::min(by_waves, target.lds_bytes() / lds_bytes) : by_waves);
 }
 
 Promises stream_promises(const Body& body, const std::vector<Pass>& passes, const StreamedChunks& chunks, const Target& target) {

@@ -10,6 +10,8 @@ namespace kiln {
 
 // VGPRs of each wave. Four waves a SIMD are the least with which a memory-bound kernel hides its own latency.
 inline constexpr int vgprs_of_four_waves = max_vgprs / 4;
+inline constexpr int vgprs_beside_streams = 28; // addresses, temporaries of one chunk beside vec * 2, reductions
+inline constexpr double lead_slots = 30;        // instructions of a wave before its first load: arguments, indices, addresses
 
 // Elements that a lane handles at a time: 16 bytes of the narrowest input of elements, the widest access that exists, but at most
 // two such accesses of the widest input. Outputs decide when there is no such input.
@@ -25,5 +27,17 @@ struct StreamedChunks {
 };
 // Wide loads, registers for four waves a SIMD, packed conversion to fp8, no IEEE division that the spec did not ask for.
 Promises stream_promises(const Body& body, const std::vector<Pass>& passes, const StreamedChunks& chunks, const Target& target);
+
+// What the passes over one chunk of a lane ask of the chip.
+struct ChunkWork {
+  double far_bytes = 0, near_bytes = 0, written = 0; // near: what other rows read too, or an earlier pass did
+  double loads = 0, stores = 0;                      // instructions
+  double instructions = 0;                           // all of them, in slots of four cycles
+  double in_flight = 0;                              // bytes of the pass that loads most
+};
+ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec, const Target& target);
+
+// Workgroups that a CU has room for, of so many waves with so many VGPRs each, and bytes of LDS.
+double workgroups_per_cu(int waves, int vgprs, int lds_bytes, const Target& target);
 
 } // namespace kiln

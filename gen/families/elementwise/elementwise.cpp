@@ -2,6 +2,7 @@
 #include "gen/families/elementwise/elementwise.h"
 #include "gen/families/common/streams.h"
 #include <algorithm>
+#include <cmath>
 
 namespace kiln {
 namespace {
@@ -15,8 +16,8 @@ std::int64_t known_factor(const Body& body) {
 }
 
 // Loads of `registers` VGPRs in flight for each lane, in chunks of `vec`; a little less if that makes workgroups exact.
-ElementwiseConfig with_loads(const Body& body, int vec, int registers) {
-  ElementwiseConfig c{.vec = vec, .threads = 256};
+ElementwiseConfig with_loads(const Body& body, int vec, int threads, int registers) {
+  ElementwiseConfig c{.vec = vec, .threads = threads};
   c.chunks = c.ahead = std::clamp(registers / widest_stream(body, split_passes(body), c.vec), 1, 8);
   for (int chunks = c.chunks; chunks * 2 >= c.chunks; --chunks) {
     if (known_factor(body) % (static_cast<std::int64_t>(c.threads) * c.vec * chunks)) continue;
@@ -35,12 +36,25 @@ void Elementwise::lay_out(AnalysedSpec& spec) { lay_out_flat(spec.body); }
 
 std::vector<Candidate<ElementwiseConfig>> Elementwise::candidates(const Plan& plan, const Target&) {
   std::vector<Candidate<Config>> result;
-  for (int vec = preferred_vec(plan.body); vec >= 1; vec /= 2)
-    // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight; fewer loads for specs that compute much.
-    for (const int registers : {32, 16, 1}) {
-      const Config c = with_loads(plan.body, vec, registers);
-      if (!result.empty() && result.back().config == c) continue;
-      result.push_back({c, fmt::format("flat: {} chunks of {} for each lane{}", c.chunks, c.vec, c.exact ? ", no partial workgroup" : "")});
+  const auto add = [&](const Config& c) {
+    if (std::ranges::find(result, c, &Candidate<Config>::config) != result.end()) return;
+    result.push_back({c, fmt::format("flat: {} chunks of {} for each of {} lanes{}", c.chunks, c.vec, c.threads,
+                                     c.exact ? ", no partial workgroup" : "")});
+  };
+  // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight; fewer loads for specs that compute much, and for few elements,
+  // which small workgroups spread over more CUs.
+  const int widest = preferred_vec(plan.body);
+  for (const int threads : {256, 128, 64})
+    for (const int registers : {32, 16, 8, 1}) add(with_loads(plan.body, widest, threads, registers));
+  return result;
+}
+
+std::vector<Candidate<ElementwiseConfig>> Elementwise::fallbacks(const Config& first) {
+  std::vector<Candidate<Config>> result;
+  for (int vec = first.vec; vec >= 1; vec /= 2)
+    for (const int chunks : {first.chunks, 1}) {
+      const Config c{.vec = vec, .threads = first.threads, .chunks = chunks, .ahead = chunks};
+      if (c.tile() < first.tile()) result.push_back({c, "narrower vectors or fewer chunks"});
     }
   return result;
 }
@@ -51,6 +65,24 @@ void Elementwise::after_setting(Config& c, std::string_view, const Plan& plan, c
 
 void Elementwise::require_valid(const Config& c, const Plan& plan, const Target&) {
   if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+}
+
+Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
+  const std::vector<Pass> passes = split_passes(plan.body);
+  const ChunkWork chunk = chunk_work(plan.body, passes, c.vec, target);
+  const double lanes = c.threads, elements = outer_size(plan.body, sizes);
+  Demand w{.workgroups = std::max(1.0, std::ceil(elements / c.tile())), .waves = lanes / wave_size};
+  const double chunks = elements / w.workgroups / (lanes * c.vec); // the last workgroup has fewer
+  const int stream = widest_stream(plan.body, passes, c.vec);
+  w.per_cu = workgroups_per_cu(c.threads / wave_size, stream * c.ahead + vgprs_beside_streams + 2 * c.vec, 0, target);
+  w.far_bytes = chunk.far_bytes * chunks * lanes;
+  w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * chunks * lanes;
+  w.written = chunk.written * chunks * lanes;
+  w.in_flight = chunk.in_flight * c.ahead * lanes;
+  w.instructions = chunk.instructions * std::ceil(chunks);
+  w.lead = lead_slots + chunk.loads * c.ahead;
+  if (!c.exact) w.exit_ns = (c.chunks - 1) * chip_terms(target).hbm_latency_ns; // a partial workgroup loads chunk after chunk
+  return w;
 }
 
 Promises Elementwise::promises(const Plan& plan, const Config& c, const Target& target) {

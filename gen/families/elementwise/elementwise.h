@@ -22,8 +22,11 @@ struct Elementwise {
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static constexpr std::string_view falls_back_by = "vec";
+  static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);

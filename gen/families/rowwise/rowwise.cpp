@@ -1,4 +1,4 @@
-// Rowwise: the estimate that chooses schedules of rows, what is valid, and what they promise.
+// Rowwise: schedules of rows, what is valid, and what they promise.
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/error.h"
 #include "gen/families/common/streams.h"
@@ -8,12 +8,12 @@
 namespace kiln {
 namespace {
 
-constexpr int vgprs_for_other = 28;  // addresses, temporaries of one chunk beside vec * 2, reductions
-constexpr int vgprs_for_ragged = 16; // masks and element addresses of the last chunk
-constexpr int vgprs_in_flight = 64;  // for loads in flight: 16 KiB a wave
-constexpr int elements_a_lane = 64;  // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
-constexpr int unrolled_chunks = 32;  // code stays far below the 64 KiB instruction cache
-constexpr int loop_ahead = 4;        // chunks in flight in a loop over chunks
+constexpr int vgprs_for_ragged = 16;      // masks and element addresses of the last chunk
+constexpr int vgprs_in_flight = 64;       // for loads in flight: 16 KiB a wave
+constexpr int elements_a_lane = 64;       // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
+constexpr int unrolled_chunks = 32;       // code stays far below the 64 KiB instruction cache
+constexpr double slots_of_lds_access = 4; // of a wave: 1 KiB at 64 bytes a clock, shared by four SIMDs
+constexpr int loop_ahead = 4;             // chunks in flight in a loop over chunks
 
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
 int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
@@ -62,6 +62,12 @@ int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
   return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
 }
 
+// VGPRs of a lane, estimated.
+int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& c) {
+  const int kept = c.residency == Residency::registers ? kept_registers(body, passes, c.vec) * c.chunks() : 0;
+  return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.ahead;
+}
+
 // The residencies that fit, first that which moves least.
 std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, const Target& target) {
   std::vector<RowwiseConfig> result;
@@ -70,7 +76,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
   const int limit = std::min(vgprs_of_four_waves, vgprs_of_wave(c.threads() / wave_size));
-  const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_for_other + (c.ragged() ? vgprs_for_ragged : 0);
+  const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0);
   for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
   const bool fits = fixed + stream * c.ahead <= limit;
   if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
@@ -92,31 +98,42 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   RowwiseConfig base{.cols = cols, .vec = vec};
   std::vector<RowwiseConfig> result;
   const auto add = [&](RowwiseConfig c) {
-    for (const RowwiseConfig& r : with_residencies(c, body, target)) result.push_back(r);
+    for (const RowwiseConfig& r : with_residencies(c, body, target))
+      if (std::ranges::find(result, r) == result.end()) result.push_back(r);
   };
   if (lanes <= 64) {
     base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
-    base.rows_per_block = std::max(1, 256 / base.threads_per_row);
-    add(base);
+    for (const int threads : {256, 64}) {
+      base.rows_per_block = std::max(1, threads / base.threads_per_row);
+      add(base);
+    }
   } else if (body.passes == 1 && body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
-    base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, 256);
-    base.rows_per_block = base.threads_per_row == 64 ? 4 : 1;
-    const int row_chunks = base.row_chunks();
-    int chunks = 4;
-    while (row_chunks % chunks) --chunks;
-    base.tiles = row_chunks / chunks;
-    add(base);
+    // Nothing is reduced, so that workgroups may share a row: fewer chunks each if there are few rows.
+    for (const int threads : {256, 64}) {
+      base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, threads);
+      for (const int rows : {1, 4}) {
+        base.rows_per_block = base.threads_per_row == 64 ? rows : 1;
+        base.tiles = 1;
+        const int row_chunks = base.row_chunks();
+        for (int chunks = 4; chunks >= 1; --chunks) {
+          if (row_chunks % chunks) continue;
+          base.tiles = row_chunks / chunks;
+          add(base);
+        }
+      }
+    }
   } else {
-    // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU.
+    // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU. More waves share
+    // what a row waits for and computes.
     int threads = lanes <= 4 * 64 ? 64 : 256;
     while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
     for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
-      base.rows_per_block = threads == 64 ? 4 : 1;
-      add(base);
+      for (const int rows : {1, 4}) {
+        base.rows_per_block = threads == 64 ? rows : 1;
+        add(base);
+      }
     }
-    // Rows that stay on the chip beat rows that are read again, whatever the number of threads.
-    std::ranges::stable_sort(result, {}, [](const RowwiseConfig& c) { return static_cast<int>(c.residency); });
   }
   return result;
 }
@@ -217,6 +234,33 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
     reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
                     "use residency=reload");
   require_in_place_reads(plan, c);
+}
+
+Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
+  const Body& body = plan.body;
+  const std::vector<Pass> passes = rowwise_passes(body, c.residency);
+  const ChunkWork chunk = chunk_work(body, passes, c.vec, target);
+  const double rows = outer_size(body, sizes), lanes = c.threads();
+  Demand w{.workgroups = std::max(1.0, std::ceil(rows / c.rows_per_block)) * c.tiles, .waves = lanes / wave_size};
+  const double used = rows * body.cols / (w.workgroups * lanes * c.vec * c.chunks()); // the rest lies beyond rows and columns
+  const double elements = lanes * c.chunks() * used;                                  // vectors of a workgroup
+  w.per_cu = workgroups_per_cu(c.threads() / wave_size, registers_of(body, passes, c), lds_bytes(body, c), target);
+  w.far_bytes = chunk.far_bytes * elements;
+  w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * elements;
+  w.written = chunk.written * elements;
+  w.in_flight = chunk.in_flight * c.ahead * lanes;
+  w.instructions = chunk.instructions * c.chunks();
+  if (c.residency == Residency::lds) w.instructions += c.chunks() * kept_registers(body, passes, c.vec) / 4.0 * 2 * slots_of_lds_access;
+  w.lead = lead_slots + chunk.loads * c.ahead;
+  const ChipTerms& chip = chip_terms(target);
+  const double lanes_a_row = std::min(c.threads_per_row, wave_size);
+  double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise
+  if (c.waves_per_row() > 1) cycles = 2 * cycles + 2 * chip.lds_latency_cycles + chip.barrier_cycles;
+  w.chain_ns = (body.passes - 1) * cycles / chip.clock_ghz;
+  // The next pass's loads are issued before a reduction is waited for, unless some lanes have nothing to load.
+  for (std::size_t p = 1; p < passes.size(); ++p)
+    if (!passes[p].streams.empty() && !c.exact()) w.chain_ns += chip.hbm_latency_ns;
+  return w;
 }
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {

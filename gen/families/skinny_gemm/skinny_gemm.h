@@ -53,6 +53,7 @@ struct SkinnyGemm {
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
@@ -79,8 +80,5 @@ inline constexpr int kib_enough_behind_a_wait = 48;
 // The share of the target's CUs that are busy all the time if every step takes as long as another: steps over CUs times the
 // steps of the CU that has most. Workgroups are dealt out evenly.
 double gemm_balance(const SkinnyGemmConfig& config, const Target& target);
-
-// KiB of weights that a workgroup keeps in flight after it has waited for the oldest step.
-int kib_behind_a_wait(const SkinnyGemmConfig& config);
 
 } // namespace kiln

@@ -16,16 +16,10 @@ struct PredictRequest {
   bool json = false, quick = false;
 };
 
-timing::CacheState cache_state(const std::string& name) {
-  for (const auto state : {timing::CacheState::cold, timing::CacheState::mall, timing::CacheState::l2})
-    if (name == timing::to_string(state)) return state;
-  throw UserError("--cache " + name, "it is no state of the caches", "use cold, mall or l2");
-}
-
 int run(const PredictRequest& request) {
   if (request.chip.empty()) throw UserError("--chip", "none was given", "use one of " + timing::chip_names());
   const timing::Chip& chip = timing::chip(request.chip);
-  const timing::CacheState cache = cache_state(request.cache);
+  const timing::CacheState cache = parse_cache_state(request.cache);
   const timing::Record record = record_launch(request.launch, chip);
   const timing::Prediction p = timing::predict(record, chip, {.cache = cache, .changes = !request.quick, .spans = !request.html.empty()});
   if (!request.html.empty()) write_file(request.html, timing::to_html(p));

@@ -31,6 +31,12 @@ timing::Record record_spec(const PredictLaunch& launch, const timing::Chip& chip
 
 } // namespace
 
+timing::CacheState parse_cache_state(const std::string& name) {
+  for (const auto state : {timing::CacheState::cold, timing::CacheState::mall, timing::CacheState::l2})
+    if (name == timing::to_string(state)) return state;
+  throw UserError("--cache " + name, "it is no state of the caches", "use cold, mall or l2");
+}
+
 void add_launch_options(CLI::App& app, PredictLaunch& launch) {
   add_kernel_options(app, launch.kernel);
   app.remove_option(app.get_option("kernel")); // --object does without it, and has a --kernel of its own

@@ -1,6 +1,6 @@
 // PredictLaunch: what `kiln predict` is asked to launch, and its record.
 #pragma once
-#include "isa_checks/timing/chips.h"
+#include "isa_checks/timing/memory_levels.h"
 #include "isa_checks/timing/record.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/run_object.h"
@@ -18,6 +18,8 @@ struct PredictLaunch {
 };
 
 void add_launch_options(CLI::App& app, PredictLaunch& launch);
+
+timing::CacheState parse_cache_state(const std::string& name); // throws UserError
 
 // Builds the kernel for the chip when it is a spec, and executes what the record needs. Throws UserError and isa::Error.
 timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip);

@@ -1,0 +1,127 @@
+// Cost: the terms of the closed form, and the sizes at which it is taken.
+#include "gen/families/common/cost.h"
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace kiln {
+namespace {
+
+constexpr ChipTerms mi300x{.chip = "mi300x",
+                           .cus = 304,
+                           .xcds = 8,
+                           .clock_ghz = 2.1,
+                           .floor_ns = 630,
+                           .slot_turnover_ns = 30,
+                           .scalar_load_cycles = 200,
+                           .hbm_latency_ns = 425,
+                           .hbm_tbs = 4.2,
+                           .write_tbs = 4.8,
+                           .hbm_free_bytes = 2600,
+                           .hbm_ns_per_byte = 0.0527,
+                           .l2_latency_cycles = 213,
+                           .l2_tbs = 27.5,
+                           .fill_bytes_per_cycle = 43,
+                           .l1_bytes_per_cycle = 64,
+                           .lds_latency_cycles = 48,
+                           .barrier_cycles = 16,
+                           .dependent_cycles = 8,
+                           .taken_branch_cycles = 16,
+                           .store_ack_cycles = 400,
+                           .release_ns = 450,
+                           .atomic_ns = 218};
+
+constexpr ChipTerms mi355x{.chip = "mi355x",
+                           .cus = 256,
+                           .xcds = 8,
+                           .clock_ghz = 2.4,
+                           .floor_ns = 630,
+                           .slot_turnover_ns = 30,
+                           .scalar_load_cycles = 200,
+                           .hbm_latency_ns = 362,
+                           .hbm_tbs = 6.9,
+                           .write_tbs = 6.9,
+                           .hbm_free_bytes = 2600 * (6.9 / 4.2) * (304.0 / 256) * 362 / 425,
+                           .hbm_ns_per_byte = 0.0527 / (6.9 / 4.2 * 304 / 256),
+                           .l2_latency_cycles = 213,
+                           .l2_tbs = 27.5 * (256.0 / 304) * (2.4 / 2.1),
+                           .fill_bytes_per_cycle = 43,
+                           .l1_bytes_per_cycle = 64,
+                           .lds_latency_cycles = 61,
+                           .barrier_cycles = 16,
+                           .dependent_cycles = 8,
+                           .taken_branch_cycles = 16,
+                           .store_ack_cycles = 400,
+                           .release_ns = 450,
+                           .atomic_ns = 218};
+
+constexpr double issue_cycles = 4;      // of an instruction of a wave
+constexpr double dependent_share = 0.4; // of vector instructions, those that read the result of the one before
+constexpr double busy_together = 4;     // the power of the norm that joins the times of what may bound a stream
+constexpr double simds = 4;             // of a CU
+constexpr double kept_dirty = 32 << 20; // bytes that the L2s hold at the end of a kernel and write then
+
+} // namespace
+
+const ChipTerms& chip_terms(const Target& target) { return target.compute_units() == mi300x.cus ? mi300x : mi355x; }
+
+Cost cost_of(const Demand& w, const ChipTerms& chip) {
+  const auto ns = [&](double cycles) { return cycles / chip.clock_ghz; };
+  const double cus = chip.cus, active = std::min(cus, w.workgroups);
+  const bool all_at_once = w.workgroups <= cus * w.per_cu;
+  const double on_a_cu = all_at_once ? std::ceil(w.workgroups / cus) : w.workgroups / cus + 0.5;
+  const double resident = std::min(w.per_cu, std::ceil(on_a_cu)), rounds = std::max(1.0, on_a_cu / resident);
+  const double in_flight = std::min(w.in_flight, w.loaded);
+
+  // Latency grows with what is in flight, the mean over all CUs.
+  const double crowd = w.loaded > 0 ? resident * in_flight * (w.far_bytes / w.loaded) * active / cus : 0;
+  const double latency = chip.hbm_latency_ns + chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
+
+  const double written = w.workgroups * w.written, at_the_end = std::min(written, kept_dirty);
+  const std::array<std::pair<double, std::string_view>, 5> bounds{
+      {{(w.workgroups * w.far_bytes) / chip.hbm_tbs / 1e3 + (written - at_the_end) / chip.write_tbs / 1e3, "HBM"},
+       {ns(on_a_cu * w.busiest * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
+       {ns(on_a_cu * w.busiest * w.loaded / chip.l1_bytes_per_cycle), "L1"},
+       {w.workgroups * w.fill_bytes / chip.l2_tbs / 1e3, "L2"},
+       {ns(std::ceil(on_a_cu * w.waves / simds) * w.busiest * std::max(issue_cycles * w.instructions, w.matrix_cycles)), "instructions"}}};
+  const auto most = *std::ranges::max_element(bounds);
+
+  Cost cost;
+  const double waves_a_simd = std::ceil(resident * w.waves / simds);
+  const double launch = std::min(w.workgroups, cus * w.per_cu) * w.waves / chip.xcds;
+  cost.start = chip.floor_ns + ns(2 * chip.scalar_load_cycles + issue_cycles * w.lead * waves_a_simd) + chip.hbm_latency_ns;
+  const double trips = in_flight > 0 ? std::max(1.0, w.busiest * w.loaded / in_flight) : 0;
+  // Waves that share a SIMD hide what instructions of one wave wait for each other.
+  const double a_slot = std::max(issue_cycles * waves_a_simd, issue_cycles + dependent_share * (chip.dependent_cycles - issue_cycles));
+  const double own = latency * trips + w.chain_ns + ns(w.busiest * std::max(a_slot * w.instructions, waves_a_simd * w.matrix_cycles));
+  const double by_latency = ns(launch) + rounds * own + (rounds - 1) * chip.slot_turnover_ns - chip.hbm_latency_ns - w.chain_ns;
+  // What is nearly as busy as the busiest makes that wait.
+  double together = std::pow(std::max(0.0, by_latency), busy_together);
+  for (const auto& [time, name] : bounds) together += std::pow(time, busy_together);
+  cost.stream = std::pow(together, 1 / busy_together) + w.chain_ns;
+  cost.bound_by = by_latency > most.first ? "latency" : most.second;
+  cost.exit = ns(issue_cycles * w.tail * waves_a_simd + chip.store_ack_cycles) + w.exit_ns + at_the_end / chip.write_tbs / 1e3;
+  return cost;
+}
+
+std::vector<RunTimeSizes> nominal_sizes(const Plan& plan) {
+  const std::vector<Dim>& dims = plan.body.dynamic_dims;
+  std::vector<RunTimeSizes> result;
+  for (const std::int64_t level : {1, 16, 256, 4096}) {
+    RunTimeSizes sizes;
+    // A product of several is as large as one alone would be: the first grows, the others stay as small as they may.
+    for (const Dim& dim : dims)
+      sizes[dim.name()] = std::clamp<std::int64_t>(sizes.empty() ? level : 1, dim.min().value_or(1), dim.max().value_or(max_dim_size));
+    if (std::ranges::find(result, sizes) == result.end()) result.push_back(std::move(sizes));
+  }
+  return result;
+}
+
+double outer_size(const Body& body, const RunTimeSizes& sizes) {
+  double size = 1;
+  for (const Shape& dims : body.outer_dims)
+    for (const Dim& dim : dims) size *= static_cast<double>(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size());
+  return size;
+}
+
+} // namespace kiln

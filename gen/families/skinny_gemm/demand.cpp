@@ -1,0 +1,105 @@
+// SkinnyGemm: what a launch of a schedule asks of a chip.
+#include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace kiln {
+namespace {
+
+// As isa_checks/timing has them: 32 KiB of L1, of which four ways are an assumption, and 4 MiB of L2 an XCD.
+constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
+constexpr double l2_slack = 1.5;                  // not all waves are between the parts of a line at a time
+constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
+
+// Issue slots of a wave and step beside its matrix instructions.
+double step_slots(const SkinnyGemmConfig& c) {
+  const double loads = c.b_loads() + gemm_a_loads(c);
+  const double unpack = c.packed() ? 13.0 / 8 * 32 * c.b_loads() : 0;         // 13 instructions for eight weights of a lane
+  const double sums = 4.0 * c.row_tiles() * (c.products * c.tile_n / 16 + 1); // of a group, times the scales of row and column
+  const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
+  return 2 * loads + 4 + unpack + scales;
+}
+
+// Cycles of a wave and step in the matrix pipe: 16 rows of A by 16 columns by 64 bytes of k take 16 or 32 cycles.
+double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
+  if (c.method == GemmMethod::dot) return 0;
+  const double elements_of_k = c.step_k();
+  const double k_a_cycle = (c.a_bits == 8 ? 2.0 : 1.0) * (target.has_scaled_mfma() ? 2.0 : 1.0); // MFMA 16x16x16 f16: 16 cycles
+  return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
+}
+
+// How often a line of 128 bytes is asked for: loads cover a part of it each.
+int loads_a_line(const SkinnyGemmConfig& c) { return c.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
+
+// Whether a line is still in the L1 that a load of its first part put there: rows whose distance shares a factor with the number of sets
+// share a few of them.
+bool stays_in_l1(const SkinnyGemmConfig& c) {
+  const int rows = c.products * c.tile_n, sets = l1_sets / std::gcd(std::max(1, c.row_bytes() / line_bytes), l1_sets);
+  return rows <= l1_ways * sets / 2 && rows * c.waves <= l1_ways * l1_sets / 2;
+}
+
+// Whether every workgroup has whole tiles, or every tile whole workgroups.
+bool takes_whole_parts(const SkinnyGemmConfig& c) {
+  if (c.steps() % c.workgroups) return false;
+  const long long each = c.steps() / c.workgroups;
+  return each % c.steps_per_tile() == 0 || c.steps_per_tile() % each == 0;
+}
+
+// The share of lines that L2 has lost when their second part is asked for. In between, every other wave of the XCD loads a step. Waves
+// that begin at places with a common distance move through the sets side by side, and lose all when those are full; others meet at
+// random, and lose the more the fuller the L2 is.
+double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
+  const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
+  const int row = std::max(1, c.row_bytes() / line_bytes);
+  const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, row / c.waves)), l2_sets) : 1;
+  return lines > l2_slack * room / side_by_side ? 1 : lines / (2 * room);
+}
+
+} // namespace
+
+Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes&) {
+  const ChipTerms& chip = chip_terms(target);
+  const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
+  const double most = std::ceil(steps);
+  const double loaders = c.has_producers() ? c.b_producers : c.waves;
+  const double of_wave = std::ceil(most / loaders);
+  const double segments = !takes_whole_parts(c) ? std::ceil((most - 1) / c.steps_per_tile()) + 1 : std::ceil(most / c.steps_per_tile());
+  Demand w{.workgroups = static_cast<double>(c.workgroups), .waves = static_cast<double>(c.waves)};
+  w.per_cu = std::max(1, std::min(8 * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
+  w.far_bytes = steps * c.b_loads() * access_bytes;
+  w.loaded = steps * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  const int parts = loads_a_line(c), again = parts > 1 && !stays_in_l1(c) ? parts : 1;
+  w.far_bytes *= 1 + (again - 1) * lost_by_l2(c, chip);
+  w.fill_bytes = again * (steps * c.b_loads() * access_bytes + steps * c.rows * c.step_bytes() * c.a_bits / c.b_bits);
+  w.busiest = most / steps;
+  w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  w.written = static_cast<double>(c.rows) * c.n * c.products * 2 / c.workgroups;
+  w.instructions = of_wave * step_slots(c);
+  w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
+  w.lead = 60 + 2.0 * c.ring * (c.b_loads() + gemm_a_loads(c));
+  // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
+  // a part is stored, released and counted, and the last workgroup to come reads all parts, four at a time.
+  const double values = c.chunks() * c.products;
+  const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles + 8 * (c.planes() + 1) * values;
+  const bool loads_operands = std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
+    return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr;
+  });
+  const double epilogue = loads_operands ? chip.hbm_latency_ns : 0;
+  w.tail = 40 + 4 * c.planes() * values;
+  w.chain_ns = in_lds / chip.clock_ghz;
+  if (c.splits()) {
+    const double sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
+    const double meet =
+        chip.release_ns + chip.atomic_ns + (chip.store_ack_cycles + 2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
+    w.exit_ns = meet + std::ceil(sharers / 4) * chip.hbm_latency_ns + epilogue;
+    w.chain_ns += (segments - 1) * (meet + in_lds / chip.clock_ghz);
+  } else {
+    w.exit_ns = epilogue;
+    w.chain_ns += (segments - 1) * (in_lds / chip.clock_ghz + epilogue);
+  }
+  return w;
+}
+
+} // namespace kiln

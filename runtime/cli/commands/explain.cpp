@@ -1,0 +1,60 @@
+// kiln explain: why a kernel has its schedule: its candidates, what each would take and what bounds it.
+#include "runtime/tune/explain.h"
+#include "gen/error.h"
+#include "runtime/cli/command.h"
+#include "runtime/cli/commands/predict_launch.h"
+#include "runtime/cli/output.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+namespace kiln::cli {
+namespace {
+
+struct ExplainRequest {
+  KernelChoice kernel;
+  std::optional<std::int64_t> rows;
+  std::string arch, chip, cache = "cold", html;
+  bool json = false;
+};
+
+int run(const ExplainRequest& request) {
+  if (request.arch.empty() && request.chip.empty())
+    throw UserError("kiln explain", "neither --arch nor --chip was given", "use --chip " + timing::chip_names());
+  const timing::Chip* chip = request.chip.empty() ? nullptr : &timing::chip(request.chip);
+  const Target gpu = target(request.arch.empty() ? std::string(chip->arch) : request.arch);
+  if (chip == nullptr) chip = &usual_chip(gpu);
+  if (chip->arch != gpu.arch())
+    throw UserError("--chip " + request.chip, fmt::format("it is {}, --arch is {}", chip->arch, gpu.arch()), "leave --arch out");
+  const KernelSpec spec = chosen_spec(request.kernel, gpu);
+  std::vector<RunTimeSizes> sizes;
+  if (request.rows) {
+    sizes.emplace_back();
+    for (const Dim& dim : spec.dynamic_dims())
+      sizes.back()[dim.name()] = std::clamp(*request.rows, dim.min().value_or(1), dim.max().value_or(max_dim_size));
+  }
+  CompileOptions compile;
+  compile.environment = process_environment();
+  const Explanation explanation = explain(spec, gpu, *chip, parse_cache_state(request.cache), sizes, compile);
+  if (!request.html.empty()) write_file(request.html, to_html(explanation));
+  fmt::print("{}{}", request.json ? to_json(explanation) : to_text(explanation), request.json ? "\n" : "");
+  return explanation.chosen < explanation.candidates.size() ? ok : kernel_failed;
+}
+
+} // namespace
+
+Command make_explain(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("explain", "Say why a kernel has its schedule: its candidates, and what bounds each");
+  const auto request = std::make_shared<ExplainRequest>();
+  add_kernel_options(*app, request->kernel);
+  app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds (few to many: 1, 16, 256, 4096)")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--arch", request->arch, "Architecture (that of --chip)");
+  app->add_option("--chip", request->chip, "Chip that times are predicted on (the largest of --arch): " + timing::chip_names());
+  app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2")->capture_default_str();
+  app->add_flag("--json", request->json, "Print one JSON document");
+  app->add_option("--html", request->html, "Write a page to this file");
+  return {app, [request] { return run(*request); }};
+}
+
+} // namespace kiln::cli
