@@ -53,11 +53,10 @@ int run_parsed(const std::vector<cli::Command>& commands) {
 int main(int argc, char** argv) {
   CLI::App root("Kiln: HIP kernels for AMD Instinct GPUs, planned, emitted, compiled and inspected", "kiln");
   root.require_subcommand(1);
-  const std::vector<cli::Command> commands{cli::make_list(root),  cli::make_compile(root), cli::make_eval(root),
-                                           cli::make_run(root),   cli::make_demo(root),    cli::make_env(root),
-                                           cli::make_cache(root), cli::make_aot(root),     cli::make_misses(root),
-                                           cli::make_bench(root), cli::make_doctor(root),  cli::make_predict(root),
-                                           cli::make_tune(root),  cli::make_explain(root)};
+  const std::vector<cli::Command> commands{cli::make_list(root),   cli::make_compile(root), cli::make_eval(root),   cli::make_run(root),
+                                           cli::make_demo(root),   cli::make_env(root),     cli::make_cache(root),  cli::make_aot(root),
+                                           cli::make_misses(root), cli::make_bench(root),   cli::make_doctor(root), cli::make_predict(root),
+                                           cli::make_tune(root),   cli::make_explain(root)};
   try {
     require_command(commands, argc, argv);
     root.parse(argc, argv);

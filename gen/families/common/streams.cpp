@@ -65,10 +65,12 @@ ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec,
     double bytes = 0;
     for (const int index : pass.streams) {
       const Value& value = body.value(index);
-      const int size = vec * size_bytes(value.expr.dtype());
-      const TensorPlan& tensor = body.tensor(value.expr->name);
+      const auto view = view_of(value.expr); // a row by index, or other columns of a row that may be loaded already
+      const bool by_index = view && !view->index.empty();
+      const int size = loaded_bytes(value, vec);
+      const bool own_rows = by_index || (!view && body.tensor(value.expr->name).covers_rows());
       bytes += size;
-      (loaded.insert(index).second && tensor.covers_rows() ? w.far_bytes : w.near_bytes) += size;
+      (loaded.insert(index).second && own_rows ? w.far_bytes : w.near_bytes) += size;
       w.loads += ceil_div(size, 16);
       if (value.expr.dtype() != f32) an_element += convert_slots;
     }
