@@ -68,7 +68,7 @@ int registers_of(const Body& body, const std::vector<Pass>& passes, const Rowwis
   return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.ahead;
 }
 
-// The residencies that fit, first that which moves least.
+// The residency that moves least of those that fit: registers, else LDS and memory, between which the cost decides.
 std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, const Target& target) {
   std::vector<RowwiseConfig> result;
   const auto passes = split_passes(body);
@@ -79,7 +79,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0);
   for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
   const bool fits = fixed + stream * c.ahead <= limit;
-  if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
+  if (fits && c.chunks() <= unrolled_chunks) return {c};
   c.ahead = std::min(loop_ahead, c.chunks());
   for (const Residency residency : {Residency::lds, Residency::reload}) {
     c.residency = residency;
