@@ -85,6 +85,11 @@ std::vector<Defect> uninitialised() {
        "s_cmp_eq_u32 s0, 0\n s_cbranch_scc1 join\n s_nop 0\njoin:\n" + written + add},
       {"DAT002", "accumulator", operands + mfma, operands + zeros + mfma},
       {"DAT002", "half of a pair", "v_mov_b32_e32 v4, 0\n " + shift, operands + shift},
+      {"DAT002", "one register of a pair",
+       "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n v_pk_mul_f32 v[2:3], v[4:5], v[6:7]\n global_store_dwordx2 v0, "
+       "v[2:3], s[0:1]",
+       "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n v_pk_mul_f32 v[2:3], v[4:5], v[6:7] op_sel_hi:[0,1]\n "
+       "global_store_dwordx2 v0, v[2:3], s[0:1]"},
       {"DAT002", "through a copy", "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out,
        written + "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out},
       {"DAT002", "which lanes are on", "v_cmp_eq_u32_e32 vcc, v0, v3\n s_and_saveexec_b64 s[20:21], vcc",

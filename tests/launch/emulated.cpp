@@ -24,9 +24,10 @@ KernelSpec product_spec() {
 }
 
 // Uploads the inputs, binds, launches, and compares every output with the reference.
-void check(const Device& device, const KernelSpec& spec, std::int64_t size, int launches = 1) {
+void check(const Device& device, const KernelSpec& spec, std::int64_t size, int launches = 1,
+           const std::vector<std::string>& settings = {}) {
   const Inputs inputs = random_inputs(spec, 7, {.dynamic_size = size});
-  const LoadedKernel kernel = device.load(compiled(spec, device.target().arch()));
+  const LoadedKernel kernel = device.load(compiled(spec, device.target().arch(), settings));
   std::vector<DeviceMemory> memory;
   std::vector<Argument> arguments;
   for (const auto& [name, tensor] : inputs.tensors)
@@ -53,13 +54,13 @@ TEST_CASE("emulated: a program computes what the spec means, on both architectur
 
 TEST_CASE("emulated: a workspace comes from the pool, and launches may follow one another") {
   const Device device = Device::emulated("gfx942");
-  REQUIRE(compiled(product_spec()).workspace_bytes() > 0);
-  check(device, product_spec(), 3, 2);
+  REQUIRE(compiled(product_spec(), "gfx942", {kiln::test::split}).workspace_bytes() > 0);
+  check(device, product_spec(), 3, 2, {kiln::test::split});
 }
 
 TEST_CASE("emulated: a workspace may be the caller's") {
   const Device device = Device::emulated("gfx942");
-  const LoadedKernel kernel = device.load(compiled(product_spec()));
+  const LoadedKernel kernel = device.load(compiled(product_spec(), "gfx942", {kiln::test::split}));
   const auto bytes = kernel.kernel().workspace_bytes();
   const DeviceMemory a = device.allocate(512 * 2), b = device.allocate(256 * 512 * 2), c = device.allocate(256 * 2);
   const DeviceMemory workspace = device.allocate(static_cast<std::size_t>(bytes));
@@ -117,7 +118,7 @@ TEST_CASE("emulated: deferred launches run when the program waits, and a workspa
   const Device device = Device::emulated("gfx942", {.deferred = true});
   const KernelSpec spec = product_spec();
   const Inputs inputs = random_inputs(spec, 7, {.dynamic_size = 3});
-  const LoadedKernel kernel = device.load(compiled(spec));
+  const LoadedKernel kernel = device.load(compiled(spec, "gfx942", {kiln::test::split}));
   const DeviceMemory a = device.upload(inputs.tensors.at("a")), b = device.upload(inputs.tensors.at("b"));
   const DeviceMemory c[] = {device.allocate(3 * 256 * 2), device.allocate(3 * 256 * 2)};
   const auto bind = [&](int i) {

@@ -20,7 +20,8 @@ const Kernel& twice() {
 
 const Kernel& product() {
   static const Kernel kernel =
-      compiled(KernelSpec("product").output("c", f16, matmul_nt(input("a", f16, {dynamic("m", 1, 4), 512}), input("b", f16, {256, 512}))));
+      compiled(KernelSpec("product").output("c", f16, matmul_nt(input("a", f16, {dynamic("m", 1, 4), 512}), input("b", f16, {256, 512}))),
+               "gfx942", {kiln::test::split});
   return kernel;
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("interface: the argument block and the grid that its JSON describes ar
 
 TEST_CASE("interface: a workspace and the bytes that it needs") {
   const Expr a = input("a", f16, {dynamic("m", 1, 4), 512}), b = input("b", f16, {256, 512});
-  const Kernel kernel = compiled(KernelSpec("product").output("c", f16, matmul_nt(a, b)));
+  const Kernel kernel = compiled(KernelSpec("product").output("c", f16, matmul_nt(a, b)), "gfx942", {kiln::test::split});
   const nlohmann::json json = nlohmann::json::parse(to_json(interface_of(kernel)));
   CHECK(json["workspace"]["bytes"] == kernel.workspace_bytes());
   int workspaces = 0;

@@ -28,6 +28,9 @@ inline HipStub& fresh_stub() {
 
 inline Device stub_device(int ordinal = 0) { return Device::hip(ordinal, KILN_HIP_STUB); }
 
+// The setting by which small products have sums of several workgroups, and so a workspace.
+inline constexpr const char* split = "workgroups=64";
+
 // As Jit gives it, with no cache and no worker.
 inline Kernel compiled(const KernelSpec& spec, const std::string& arch = "gfx942", const std::vector<std::string>& overrides = {}) {
   CompileOptions options;

@@ -125,7 +125,7 @@ TEST_CASE("epilogues of products") {
     const Expr other = matmul_nt(a, input("v", fp8, {n, k}));
     pair.output("sum", bf16, product + other).output("product", f32, product).output("larger", boolean, product > other);
     check(pair, to, 23, 3);
-    check(plain({fp8, fp8}, 16, n, k), to, 24, 16, {"vec=8", "tile_n=128", "waves=2"});
+    check(plain({fp8, fp8}, 16, n, k), to, 24, 16, {"vec=8", "workgroups=2", "tile_n=128", "waves=2"});
   }
 }
 

@@ -84,11 +84,11 @@ TEST_CASE("producers: workgroups that have parts of several tiles, and other num
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 8, 96, 1552);
-    check(spec, to, 5, 8, {"workgroups=3", "tile_n=32"});
+    check(spec, to, 5, 8, {"workgroups=3", "tile_n=32", "ring=2", "slots=8"});
     check(spec, to, 6, 7, {"workgroups=7", "tile_n=16", "waves=3", "b_producers=1", "a_producers=1", "ring=2", "slots=2"});
     check(spec, to, 7, 5, {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "ring=2", "slots=11", "loads=1"});
     check(spec, to, 8, 8, {"workgroups=1", "ring=1", "direct=0", "slots=4"}); // registers on both
-    check(spec, to, 9, 8, {"workgroups=5", "tile_n=16", "ring=2", "loads=4", "atomics=1"});
+    check(spec, to, 9, 8, {"workgroups=5", "tile_n=16", "ring=2", "loads=4", "slots=8", "atomics=1"});
   }
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("producers: twenty interleavings give the same bits") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 16, 96, 4096);
-    const BuiltKernel kernel = built(spec, to, {"method=producers", "workgroups=5", "tile_n=32"});
+    const BuiltKernel kernel = built(spec, to, {"method=producers", "workgroups=5", "tile_n=32", "ring=2", "slots=8"});
     const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
     std::optional<Outputs> first;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {

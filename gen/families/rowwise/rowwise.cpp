@@ -68,7 +68,8 @@ int registers_of(const Body& body, const std::vector<Pass>& passes, const Rowwis
   return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.ahead;
 }
 
-// The residency that moves least of those that fit: registers, else LDS and memory, between which the cost decides.
+// The residencies that fit, first that which moves least. A row that needs half of the registers or less stays there; else the cost
+// decides.
 std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, const Target& target) {
   std::vector<RowwiseConfig> result;
   const auto passes = split_passes(body);
@@ -79,7 +80,8 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0);
   for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
   const bool fits = fixed + stream * c.ahead <= limit;
-  if (fits && c.chunks() <= unrolled_chunks) return {c};
+  if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
+  if (!result.empty() && 2 * (fixed + stream * c.ahead) <= limit) return result;
   c.ahead = std::min(loop_ahead, c.chunks());
   for (const Residency residency : {Residency::lds, Residency::reload}) {
     c.residency = residency;
@@ -156,13 +158,14 @@ std::string tensor_of(const Expr& stream) {
 
 // Another lane's elements, or another row's, are read before they are overwritten only if one wave has all of them at once.
 void require_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
-  if (c.threads_per_row <= wave_size && c.chunks() == 1) return;
+  if (c.threads_per_row <= wave_size && c.chunks() == 1 && c.tiles == 1) return;
   for (const Value& v : plan.body.values)
     if (const auto view = view_of(v.expr); view && v.uses > 0 && view->tensor == output.in_place_of)
       reject_schedule(
           plan,
-          fmt::format("output '{}' is in place of '{}', of which '{}' reads other columns, and a row takes {} lanes and {} chunks",
-                      output.name, output.in_place_of, info(v.expr.op()).name, c.threads_per_row, c.chunks()),
+          fmt::format(
+              "output '{}' is in place of '{}', of which '{}' reads other columns, and a row takes {} workgroups of {} lanes and {} chunks",
+              output.name, output.in_place_of, info(v.expr.op()).name, c.tiles, c.threads_per_row, c.chunks()),
           "give the output memory of its own; rows of up to 64 lanes of one chunk may be in place");
 }
 

@@ -58,16 +58,14 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates(const Plan& plan
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && !narrowest)) return;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   };
-  for (const int columns : {64, 32, 16})
-    for (const int waves : {4, 8}) {
-      Config c = planned;
-      c.waves = waves;
-      c.tile_n = std::max(16, columns / c.products);
-      for (const int workgroups : workgroup_counts(c, target)) {
-        c.workgroups = workgroups;
-        add(c, columns == 16 && waves == 4);
-      }
+  for (const int columns : {64, 32, 16}) {
+    Config c = planned;
+    c.tile_n = std::max(16, columns / c.products);
+    for (const int workgroups : workgroup_counts(c, target)) {
+      c.workgroups = workgroups;
+      add(c, columns == 16);
     }
+  }
   if (configs.empty()) configs.push_back(with_vec(with_ring(with_workgroups(planned, target)))); // invalid: the caller says why
   std::vector<Candidate<Config>> result;
   for (const Config& c : configs) result.push_back({c, why(c, target)});

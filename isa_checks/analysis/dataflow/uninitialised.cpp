@@ -91,6 +91,24 @@ bool elementwise(std::string_view m, const Operands& o, RegisterRange result, Re
   return packed || bits;
 }
 
+// The bit of source `k` in a modifier such as "op_sel_hi:[0,1]", given up to its bracket; `otherwise` if it is not there.
+bool selects_high(std::string_view modifiers, std::string_view name, std::size_t k, bool otherwise) {
+  const std::size_t at = modifiers.find(name), bit = at + name.size() + 2 * k;
+  return at == std::string_view::npos || bit >= modifiers.size() ? otherwise : modifiers[bit] == '1';
+}
+
+// What a packed f32 instruction reads of a pair of registers: op_sel and op_sel_hi may take the same one twice.
+RegisterRange part_read(std::string_view m, const Operands& o, RegisterRange range) {
+  if (range.count != 2 || !m.starts_with("v_pk_") || !m.ends_with("_f32")) return range;
+  bool low = false, high = false;
+  for (std::size_t k = 1; k < o.count; ++k)
+    if (o[k].is(Operand::Kind::registers) && o[k].registers == range)
+      for (const bool taken : {selects_high(o.modifiers, "op_sel:[", k - 1, false), selects_high(o.modifiers, "op_sel_hi:[", k - 1, true)})
+        (taken ? high : low) = true;
+  if (low == high) return range;
+  return {static_cast<std::uint16_t>(range.first + (high ? 1 : 0)), 1};
+}
+
 // Operands in which an instruction reads registers by name, results left out: what it keeps of them is no read.
 template <class Read> void each_source(const Program& p, std::size_t i, const Operands& o, const RegisterUse& use, Read read) {
   const auto m = std::string_view(p.instructions[i].mnemonic);
@@ -107,7 +125,7 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
     const bool source = results == 0 || named > results || accumulates;
     // x - x, x ^ x and 0 * x are 0, whatever x is.
     const bool cancels = zero || (named > 1 + results && (m.find("_xor_") != m.npos || m.find("_sub_") != m.npos));
-    if (source && !cancels) read(range);
+    if (source && !cancels) read(part_read(m, o, range));
   }
 }
 
