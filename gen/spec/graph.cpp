@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <fmt/format.h>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,13 +12,29 @@
 namespace kiln {
 namespace {
 
-// Everything that tells a node from another, given that equal operands have equal numbers.
+// The bytes of numbers, and texts with their length before them: no two lists of parts give the same key.
+template <class T> void append(std::string& key, T value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); }
+void append(std::string& key, const std::string& text) {
+  append(key, text.size());
+  key += text;
+}
+
+// Everything that tells a node from another, given that equal operands have equal numbers. Not printed: a spec is looked up by it in
+// every process that finds its kernel in a cache, and formatting takes longer than the rest.
 std::string structure_key(const Node& node, const std::unordered_map<const Node*, std::size_t>& numbers) {
-  const auto value = std::isnan(node.value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(node.value);
-  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(node.op), static_cast<int>(node.dtype),
-                                to_text(node.shape), node.name, static_cast<int>(node.layout), value, node.group, node.saturate, node.first,
-                                node.step, node.checked, node.duplicates);
-  for (const Expr& operand : node.operands) key += fmt::format("|{}", numbers.at(&operand.node()));
+  std::string key;
+  append(key, node.op), append(key, node.dtype), append(key, node.layout), append(key, node.saturate);
+  append(key, node.checked), append(key, node.duplicates);
+  append(key, std::isnan(node.value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(node.value));
+  append(key, node.group), append(key, node.first), append(key, node.step);
+  append(key, node.name);
+  append(key, node.shape.size());
+  for (const Dim& dim : node.shape) {
+    append(key, dim.name());
+    append(key, dim.is_dynamic() ? dim.min().value_or(-1) : dim.size());
+    append(key, dim.is_dynamic() ? dim.max().value_or(-1) : 0);
+  }
+  for (const Expr& operand : node.operands) append(key, numbers.at(&operand.node()));
   return key;
 }
 
