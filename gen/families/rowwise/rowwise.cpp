@@ -243,10 +243,10 @@ Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, 
   const Body& body = plan.body;
   const std::vector<Pass> passes = rowwise_passes(body, c.residency);
   const ChunkWork chunk = chunk_work(body, passes, c.vec, target);
-  const double rows = outer_size(body, sizes), lanes = c.threads();
+  const double rows = outer_size(body, sizes), cols = static_cast<double>(body.cols), lanes = c.threads();
   Demand w{.workgroups = std::max(1.0, std::ceil(rows / c.rows_per_block)) * c.tiles, .waves = lanes / wave_size};
-  const double used = rows * body.cols / (w.workgroups * lanes * c.vec * c.chunks()); // the rest lies beyond rows and columns
-  const double elements = lanes * c.chunks() * used;                                  // vectors of a workgroup
+  const double used = rows * cols / (w.workgroups * lanes * c.vec * c.chunks()); // the rest lies beyond rows and columns
+  const double elements = lanes * c.chunks() * used;                             // vectors of a workgroup
   w.per_cu = workgroups_per_cu(c.threads() / wave_size, registers_of(body, passes, c), lds_bytes(body, c), target);
   w.far_bytes = chunk.far_bytes * elements;
   w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * elements;
