@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
+#include <span>
 
 namespace kiln::cli {
 namespace {
@@ -33,7 +34,7 @@ template <typename Number> Number parse(const std::string& argument, std::string
 Argument buffer(exec::Memory& memory, const std::string& name, std::string_view contents, std::uint64_t bytes, std::string file) {
   Argument a{.file = std::move(file)};
   a.bits = memory.allocate(name, bytes);
-  std::memcpy(memory.bytes(a.bits).data(), contents.data(), contents.size());
+  std::ranges::copy(std::as_bytes(std::span(contents)), memory.bytes(a.bits).begin());
   return a;
 }
 

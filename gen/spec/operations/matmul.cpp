@@ -118,7 +118,7 @@ Expr columns(Expr product, std::int64_t first, std::int64_t count) {
                     "take columns of a matmul_nt: other values are computed where they are used");
   const std::int64_t n = product.shape()[1].size();
   if (first < 0 || count < 1 || first > n || count > n - first)
-    throw UserError(subject, fmt::format("columns {} to {} do not lie in the product's {}", first, first + count, n),
+    throw UserError(subject, fmt::format("{} columns from {} on do not lie in the product's {}", count, first, n),
                     fmt::format("use first from 0 and first + count up to {}", n));
   return Expr(Node{.op = Op::columns, .dtype = f32, .shape = {product.shape()[0], count}, .operands = {product}, .first = first});
 }
