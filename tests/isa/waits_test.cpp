@@ -268,7 +268,7 @@ TEST_CASE("a hostile flow graph ends quickly and says that it was not analysed")
   }
   const std::clock_t start = std::clock(); // processor time: others may use the machine
   const auto [program, waits] = analyse(body);
-#if !defined(__SANITIZE_ADDRESS__) // which takes fifteen times as long
+#if !defined(__SANITIZE_ADDRESS__)                                        // which takes fifteen times as long
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 10); // it takes about one second
 #else
   static_cast<void>(start);
