@@ -113,6 +113,8 @@ void parse_run_time(Environment& environment, const VariableLookup& lookup) {
   environment.worker = parse_path("KILN_WORKER", value_of(lookup, "KILN_WORKER"));
   environment.jobs = static_cast<int>(parse_number("KILN_JOBS", value_of(lookup, "KILN_JOBS"), 0, 1024));
   environment.hip_path = parse_path("KILN_HIP_PATH", value_of(lookup, "KILN_HIP_PATH"));
+  if (const std::string roctx = value_of(lookup, "KILN_ROCTX"); roctx != "0")
+    environment.roctx = roctx == "1" ? roctx : parse_path("KILN_ROCTX", roctx);
   if (std::string device = value_of(lookup, "KILN_DEVICE"); !device.empty()) environment.device = std::move(device);
 }
 
@@ -210,6 +212,8 @@ std::vector<VariableInfo> describe(const Environment& environment) {
        environment.worker.empty() ? "searched for" : environment.worker.string(), "the program that compiles"},
       {"KILN_JOBS", "number", "one a processor", std::to_string(environment.jobs), "worker processes at once"},
       {"KILN_HIP_PATH", "file", std::string(hip_search), path(environment.hip_path), "the HIP runtime to load"},
+      {"KILN_ROCTX", "0 | 1 | file", "0", environment.roctx.empty() ? "0" : environment.roctx,
+       "1: name compiles, loads and launches on a profiler's time line; a file: by this roctx library"},
       {"KILN_DEVICE", "hip:ORDINAL | emulated:ARCH", "hip:0", environment.device, "the device of programs that name none"},
   };
 }

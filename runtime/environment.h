@@ -44,6 +44,7 @@ struct Environment {
   std::filesystem::path worker;                    // KILN_WORKER; empty: searched for
   int jobs = 0;                                    // KILN_JOBS; 0: one for each processor
   std::string hip_path;                            // KILN_HIP_PATH; empty: searched for
+  std::string roctx;                               // KILN_ROCTX; empty: nothing is marked. As Markers takes it
   std::string device = "hip:0";                    // KILN_DEVICE: hip:ORDINAL or emulated:ARCH
 
   bool operator==(const Environment&) const = default;

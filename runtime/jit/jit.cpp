@@ -58,6 +58,7 @@ struct Jit::State {
   std::shared_ptr<EventLog> events;
   KernelCache cache;
   WorkerPool workers;
+  Markers markers;
   TunedSchedules tuned;
   Recorder recorder;
   JitCounters counters;
@@ -68,8 +69,8 @@ struct Jit::State {
 
   State(Target target_, JitOptions options_)
       : target(std::move(target_)), options(std::move(options_)), events(std::make_shared<EventLog>(options.log)),
-        cache(options.cache, events), workers(options.workers, events), tuned(options.tuning, events, [this] { return compiler(); }),
-        recorder(options.manifest), queue(workers.count()) {
+        cache(options.cache, events), workers(options.workers, events), markers(options.compile.environment.roctx),
+        tuned(options.tuning, events, [this] { return compiler(); }), recorder(options.manifest), queue(workers.count()) {
     if (options.policy == JitPolicy::record && options.manifest.empty())
       throw UserError("JitOptions", "the policy is record and no manifest is given", "set JitOptions::manifest to a file");
   }
@@ -161,6 +162,7 @@ struct Jit::State {
 
   EntryFiles compile(const KernelRequest& request) {
     if (options.policy == JitPolicy::record) record(request);
+    const Markers::Range range = markers.range("compile", kernel_name(request));
     const Stopwatch watch;
     EntryFiles files = workers.compile(request);
     counters.compile_ms += watch.milliseconds();

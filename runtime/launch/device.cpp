@@ -57,7 +57,8 @@ struct Device::Loaded {
 };
 
 Device::Device(std::shared_ptr<DeviceBackend> backend)
-    : backend_(std::move(backend)), target_(target_of(*backend_)), loaded_(std::make_shared<Loaded>()) {}
+    : backend_(std::move(backend)), target_(target_of(*backend_)), markers_(process_environment().roctx),
+      loaded_(std::make_shared<Loaded>()) {}
 
 Device Device::hip(int ordinal) { return hip(ordinal, process_environment().hip_path); }
 
@@ -85,7 +86,7 @@ LoadedKernel Device::load(const Kernel& kernel) const {
   std::weak_ptr<KernelOnDevice>& known = loaded_->kernels[kernel.key()];
   std::shared_ptr<KernelOnDevice> on_device = known.lock();
   if (on_device == nullptr) {
-    on_device = std::make_shared<KernelOnDevice>(backend_, kernel);
+    on_device = std::make_shared<KernelOnDevice>(backend_, kernel, markers_);
     known = on_device;
   }
   return LoadedKernel(std::move(on_device));

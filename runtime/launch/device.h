@@ -6,6 +6,7 @@
 #include "runtime/environment.h"
 #include "runtime/launch/emulated/emulated_backend.h"
 #include "runtime/launch/loaded_kernel.h"
+#include "runtime/launch/markers.h"
 #include <memory>
 #include <string>
 #include <string_view>
@@ -76,6 +77,7 @@ private:
   explicit Device(std::shared_ptr<DeviceBackend> backend);
   std::shared_ptr<DeviceBackend> backend_;
   Target target_;
+  Markers markers_; // as KILN_ROCTX says
   std::shared_ptr<Loaded> loaded_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "runtime/launch/arguments/tensor_rule.h"
 #include "runtime/launch/backend.h"
+#include "runtime/launch/markers.h"
 #include "runtime/launch/workspace_pool.h"
 #include <memory>
 #include <vector>
@@ -11,7 +12,7 @@ namespace kiln {
 struct KernelOnDevice {
   // Checks the layout, then loads. Throws UserError when the kernel is for another architecture, what check_layout and the
   // backend throw.
-  KernelOnDevice(std::shared_ptr<DeviceBackend> backend, Kernel kernel);
+  KernelOnDevice(std::shared_ptr<DeviceBackend> backend, Kernel kernel, const Markers& markers);
 
   std::shared_ptr<DeviceBackend> backend;
   Kernel kernel;

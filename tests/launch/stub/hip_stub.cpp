@@ -171,6 +171,16 @@ int hipEventElapsedTime(float* milliseconds, void*, void*) {
   return enter("hipEventElapsedTime");
 }
 
+// roctx, as a profiler's library has it.
+int roctxRangePushA(const char* text) {
+  enter((std::string("push ") + text).c_str());
+  return 0;
+}
+int roctxRangePop() {
+  enter("pop");
+  return 0;
+}
+
 const char* hipGetErrorName(int error) {
   return error == 2     ? "hipErrorOutOfMemory"
          : error == 209 ? "hipErrorNoBinaryForGpu"
