@@ -22,8 +22,8 @@ template <RowwiseConfig config> class Row {
   static constexpr int ahead = config.ahead;
   // Constant offsets reach from -4096 to 4095 bytes, so wide rows start in the middle of that.
   template <class T> static constexpr int centre() {
-    constexpr int size = sizeof(T);
-    return config.unrolled() && (chunks - 1) * stride * size > 4095 ? 4096 / size : 0;
+    using Element = __remove_cv(T);
+    return config.unrolled() && bytes_of<Element>((chunks - 1) * stride) > 4095 ? is_packed<Element> ? 8192 : 4096 / static_cast<int>(sizeof(T)) : 0;
   }
 
 public:
@@ -210,15 +210,15 @@ private:
   }
 
   template <class T> KILN_MEMBER auto stream(T* tensor, u64 uniform_elements, u32 lane_row_elements) const {
-    constexpr u32 size = sizeof(T);
+    using Element = __remove_cv(T);
     u32 uniform_columns = 0;
     if constexpr (config.exact() && config.threads_per_row > wave_size) uniform_columns += wave_ * (chunks * stride);
     if constexpr (config.tiles > 1) uniform_columns += tile_ * config.tile_cols();
-    Stream<T, vec, stride, centre<T>() * static_cast<int>(sizeof(T)), config.ragged()> result;
+    Stream<T, vec, stride, bytes_of<Element>(centre<T>()), config.ragged()> result;
     // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.
     const u32 centred = uniform_columns + (centre<T>() ? platform::opaque(centre<T>()) : 0u);
-    result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + (uniform_elements + centred) * size);
-    result.lane_bytes = (lane_row_elements + lane_ * vec) * size;
+    result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + bytes_of<Element>(uniform_elements + centred));
+    result.lane_bytes = bytes_of<Element>(lane_row_elements + lane_ * vec);
     result.columns_left = static_cast<int>(config.cols) - static_cast<int>(uniform_columns + lane_ * vec);
     return result;
   }

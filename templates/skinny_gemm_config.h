@@ -22,6 +22,7 @@ struct SkinnyGemmConfig {
   int n = 0, k = 0;     // of one product
   int a_bits = 0, b_bits = 0; // of an element of A, of B: 8 or 16; 4 for packed B
   int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B; 0: no scales
+  bool mx = false;      // 4-bit B is e2m1 with scales that are powers of two; else integers with scales and zero points
   bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
   GemmMethod method = GemmMethod::matrix;
   int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
@@ -56,14 +57,14 @@ struct SkinnyGemmConfig {
   constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
   constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
   constexpr int load_k() const { return step_k() / loads; } // elements of a row that a load covers
-  constexpr bool packed() const { return b_bits == 4; }     // two weights a byte, with scales and zero points
+  constexpr bool packed() const { return b_bits == 4; }     // two weights a byte, with scales of groups
   constexpr bool block_scaled() const { return group > 0 && !packed(); }
   constexpr int groups() const { return ceil_div(k, group); } // of a row
   // Unpacked f16 weights are not in the order of k. Either they are put in order or A's numbers are put into theirs, whichever are
   // fewer. If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators.
-  constexpr bool unpacks_in_order() const { return packed() && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
+  constexpr bool unpacks_in_order() const { return packed() && !mx && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
-  constexpr bool wide_scales() const { return packed() && !k_tail() && load_k() % group == 0 && load_k() / group <= 2 && groups() >= 4; }
+  constexpr bool wide_scales() const { return packed() && !mx && !k_tail() && load_k() % group == 0 && load_k() / group <= 2 && groups() >= 4; }
   constexpr int scale_quads() const { return ceil_div(ring * step_k() / group, 4); } // such loads of a row in a turn of the ring
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b_bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
@@ -105,6 +106,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.a_bits != 8 && c.a_bits != 16) return "a_bits must be 8 or 16";
   if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16) return "b_bits must be 4, 8 or 16";
   if (c.b_bits == 4 && (c.a_bits != 16 || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
+  if (c.mx && (c.b_bits != 4 || c.group != 32)) return "mx is for 4-bit B with a scale for 32 elements of k";
   if (c.b_bits != 4 && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))
     return "scales of blocks are for 8-bit A and B, one for 128 elements of k";
   if (static_cast<long long>(c.k) * c.b_bits % 128 || static_cast<long long>(c.k) * c.a_bits % 128)

@@ -174,6 +174,41 @@ KernelSpec group_dequant(const CatalogOptions& options) {
   return KernelSpec("group_dequant").output("y", options.dtype, q * ungroup(scale, options.group, options.cols));
 }
 
+// ---- to MX formats and back: blocks of 32 columns with a power of two each
+
+void add_mx_outputs(KernelSpec& spec, const Expr& y, const CatalogOptions& options) {
+  const Expr scale = mx_scale(options.mx, y);
+  spec.output("scale", e8m0, scale).output("q", options.mx, mx_quantise(options.mx, y, scale));
+}
+
+KernelSpec mx_quant(const CatalogOptions& options) {
+  KernelSpec spec("mx_quant");
+  add_mx_outputs(spec, activation("x", options), options);
+  return spec;
+}
+
+KernelSpec mx_dequant(const CatalogOptions& options) {
+  const Expr q = input("q", options.mx, activation_shape(options));
+  const Expr scale = input("scale", e8m0, {dynamic("rows"), group_count(options.cols, mx_block)});
+  return KernelSpec("mx_dequant").output("y", options.dtype, mx_dequantise(q, scale));
+}
+
+KernelSpec silu_mul_mx_quant(const CatalogOptions& options) {
+  KernelSpec spec("silu_mul_mx_quant");
+  const Expr gate = activation("gate", options), up = activation("up", options);
+  add_mx_outputs(spec, silu(gate) * up, options);
+  return spec;
+}
+
+KernelSpec add_rmsnorm_mx_quant(const CatalogOptions& options) {
+  const Expr x = activation("x", options), residual = activation("residual", options);
+  const Expr h = cast(options.dtype, x + residual);
+  KernelSpec spec("add_rmsnorm_mx_quant");
+  spec.output("residual_out", options.dtype, h, {.in_place_of = options.in_place ? "residual" : ""});
+  add_mx_outputs(spec, rms_normalised(h, column_vector("weight", options)), options);
+  return spec;
+}
+
 KernelSpec cast_quant(const CatalogOptions& options) { return KernelSpec("cast_quant").output("q", options.fp8, activation("x", options)); }
 
 // ---- skinny products, the projections of a language model while it decodes
@@ -239,6 +274,13 @@ KernelSpec gemm_w4a16(const CatalogOptions& options) {
   return KernelSpec("gemm_w4a16").output("c", options.dtype, matmul_nt_w4(matrix_a(options), b, scale, zero, options.group));
 }
 
+KernelSpec gemm_w_mxfp4(const CatalogOptions& options) {
+  require_16_bit_a("catalogue entry 'gemm_w_mxfp4'", options, "; b is e2m1 with e8m0 scales");
+  const Expr b = input("b", e2m1, {options.n, options.k}, layout_of(options));
+  const Expr scale = input("scale", e8m0, {options.n, group_count(options.k, mx_block)});
+  return KernelSpec("gemm_w_mxfp4").output("c", options.dtype, matmul_nt_mx(matrix_a(options), b, scale));
+}
+
 // Operands of 8 bits: of `dtype` if that has as many, else of the quantised type, with results of `dtype`.
 KernelSpec gemm_block_scaled(const CatalogOptions& options) {
   const DType type = quantised(options) ? options.dtype : options.fp8;
@@ -270,6 +312,10 @@ constexpr CatalogEntry entries[] = {
     {"group_quant", "fp8 with one scale for every `group` columns of a row", group_quant},
     {"dequant", "fp8 times one scale a row", dequant},
     {"group_dequant", "fp8 times one scale for every `group` columns of a row", group_dequant},
+    {"mx_quant", "MXFP4 or MXFP8: OCP microscaling, a power of two for every 32 columns", mx_quant, false, false, true},
+    {"mx_dequant", "MXFP4 or MXFP8 to activations", mx_dequant, false, false, true},
+    {"silu_mul_mx_quant", "silu(gate) * up, MXFP4 or MXFP8", silu_mul_mx_quant, false, false, true},
+    {"add_rmsnorm_mx_quant", "residual add, RMS norm, MXFP4 or MXFP8", add_rmsnorm_mx_quant, false, false, true},
     {"scaled_add", "x + alpha * y, alpha given at launch", scaled_add},
     {"cast", "rounding to fp8 without a scale", cast_quant},
     {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", gemm, true},
@@ -278,6 +324,7 @@ constexpr CatalogEntry entries[] = {
     {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", gemm_swiglu_quant, true},
     {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", gemm_w8a16, true},
     {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k", gemm_w4a16, true},
+    {"gemm_w_mxfp4", "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k", gemm_w_mxfp4, true, false, true},
     {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, true},
 };
 
@@ -285,6 +332,10 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   const auto refuse = [&](std::string fact, std::string remedy) {
     throw UserError(fmt::format("catalogue entry '{}'", entry.name), std::move(fact), std::move(remedy));
   };
+  if (entry.is_mx && (entry.is_gemm ? options.k : options.cols) % mx_block)
+    refuse(fmt::format("{} is {}", entry.is_gemm ? "k" : "cols", entry.is_gemm ? options.k : options.cols),
+           fmt::format("use a multiple of {}, the elements of an MX block", mx_block));
+  if (entry.is_mx && !is_mx_element(options.mx)) refuse(fmt::format("mx is {}", to_string(options.mx)), "use e2m1, e4m3fn or e5m2");
   if (entry.is_gemm) {
     for (const auto& [what, size, most] :
          {std::tuple{"m", options.m, 64}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})

@@ -11,6 +11,7 @@ struct CatalogOptions {
   std::int64_t cols = 4096;
   DType dtype = f16;               // of activations and weights: f16, bf16 or f32
   DType fp8 = e4m3fn;              // of quantised values; target.fp8() is the native one
+  DType mx = e2m1;                 // mx entries: the elements, e2m1 (MXFP4), e4m3fn or e5m2 (MXFP8)
   bool dynamic_scale = false;      // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
   bool in_place = false;           // add_rmsnorm_quant: the new residual overwrites the old
   std::int64_t group = 128;        // group_quant, group_dequant, gemm_w4a16: elements a scale
@@ -32,6 +33,8 @@ struct CatalogEntry {
   KernelSpec (*build)(const CatalogOptions& options);
   bool is_gemm = false; // takes m, n and k in place of cols
   bool is_rope = false; // takes `heads` too; cols are even
+  bool is_mx = false;   // takes `mx` too; cols, or k, are whole blocks of 32
+  bool takes_cols(std::int64_t cols) const { return is_gemm || (!(is_rope && cols % 2) && !(is_mx && cols % mx_block)); }
 };
 
 std::span<const CatalogEntry> catalog();

@@ -88,7 +88,7 @@ std::string parameters(const Plan& plan, const std::vector<KernelArgument>& argu
 
 } // namespace
 
-int Access::bytes(DType type) const { return ragged ? size_bytes(type) : std::min(16, vec * size_bytes(type)); }
+int Access::bytes(DType type) const { return ragged ? size_bytes(type) : std::min(16, static_cast<int>(storage_bytes(type, vec))); }
 
 std::string workspace_name(const Plan& plan) { return unused_name("workspace", SpecGraph::as_spelled(plan.spec).names); }
 

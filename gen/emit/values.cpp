@@ -33,6 +33,7 @@ std::string_view reducer(Op op) {
   case Op::row_min:
   case Op::row_argmin: return "MinOf";
   case Op::row_absmax: return "AbsMaxOf";
+  case Op::row_absmax_nan: return "AbsMaxNanOf";
   default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
   }
 }
@@ -246,6 +247,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::view: // a partner of the same group
   case OpKind::ungroup: return lane(expr.operands()[0]);
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
+  case OpKind::scaled: return line("f32", expr, scaled(expr));
   case OpKind::row_reduce: {
     const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
     if (expr.op() != Op::row_mean) return total;
@@ -261,6 +263,7 @@ std::string ValueEmitter::compute_chunk(const Expr& expr) {
   case OpKind::cast: return cast_chunk(expr);
   case OpKind::ungroup: return chunk(expr.operands()[0]);
   case OpKind::position: return line("auto", expr, position(expr, 0));
+  case OpKind::scaled: return line("auto", expr, scaled(expr));
   case OpKind::view: // a stream of this pass, unless it is a partner
     if (pairs_in_lane(expr)) return line("auto", expr, fmt::format("swap_partners<{}>({})", expr->step, chunk(expr.operands()[0])));
     if (pairs_positions(expr)) return line("auto", expr, position(expr.operands()[0], expr->step));
@@ -288,7 +291,17 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
                       is_f16_chunk(from.operands()[1]) && !known_in_pass_.contains(&from.node());
   if (packed) return line("auto", expr, call(from, {chunk(from.operands()[0]), chunk(from.operands()[1])}));
   if (expr.dtype() == f32) return line("auto", expr, numbers(from));
+  if (from.op() == Op::scale_down && is_mx_element(expr.dtype()) && expr->saturate)
+    return line("auto", expr,
+                fmt::format("to_scaled<{}>({}, {})", device_type(expr.dtype()), vector(from.operands()[0]), numbers(from.operands()[1])));
   return line("auto", expr, fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
+}
+
+// Elements of MX formats as they lie in memory: an instruction converts and scales them at once.
+std::string ValueEmitter::scaled(const Expr& expr) {
+  const Expr& x = expr.operands()[0];
+  const bool as_stored = expr.op() == Op::scale_up && has_memory_type(x) && is_mx_element(x.dtype());
+  return fmt::format("{}({}, {})", info(expr.op()).name, as_stored ? chunk(x) : numbers(x), numbers(expr.operands()[1]));
 }
 
 std::string ValueEmitter::group_reduction(const Expr& expr) {

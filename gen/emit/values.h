@@ -57,6 +57,7 @@ private:
   std::string compute_chunk(const Expr& expr);
   std::string cast_chunk(const Expr& expr);
   static std::string position(const Expr& expr, std::int64_t partner);
+  std::string scaled(const Expr& expr);
   std::string group_reduction(const Expr& expr);
   std::string operation(const Expr& expr);
   std::string call(const Expr& expr, const std::vector<std::string>& operands);

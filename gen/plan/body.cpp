@@ -76,6 +76,7 @@ private:
                              .named_rows = true,
                              .rows = shape.front(),
                              .columns = known(shape.back())});
+    require_elements("input", body_.tensors.back());
   }
 
   void add_input(const Expr& input) {
@@ -97,7 +98,19 @@ private:
       tensor.extent = Extent::group;
       tensor.group = group_of("input '" + input->name + "'", shape.back());
     }
+    require_elements("input", tensor);
     body_.tensors.push_back(std::move(tensor));
+  }
+
+  // Numbers that share a byte are loaded and stored by the chunk, in the rows of the kernel.
+  void require_elements(std::string_view role, const TensorPlan& tensor) const {
+    if (!is_packed(tensor.dtype)) return;
+    const bool other_rows = tensor.named_rows || !tensor.row_index.empty() || tensor.columns != 0;
+    if (tensor.extent == Extent::element && !other_rows) return;
+    throw UserError(fmt::format("{} '{}'", role, tensor.name),
+                    other_rows ? fmt::format("it is {}, and an index, tile or repeat takes parts of it", to_string(tensor.dtype))
+                               : fmt::format("it is {}, but one value a {}", to_string(tensor.dtype), to_string(tensor.extent)),
+                    fmt::format("give it one {} for each column of each row, in order", to_string(tensor.dtype)));
   }
 
   // Whether tile or repeat read it.
@@ -113,6 +126,9 @@ private:
     const bool is_view = view_of(node).has_value();
     for (const Expr& operand : node.operands()) {
       Value& from = body_.values[static_cast<std::size_t>(body_.index.at(&operand.node()))];
+      if (is_view && is_packed(from.expr.dtype()) && from.expr.op() != Op::input)
+        throw UserError("operation 'partner'", fmt::format("its operand is {}", to_string(from.expr.dtype())),
+                        "take the partner before the cast");
       if (is_view) continue;
       ++from.uses;
       value.extent = std::max(value.extent, from.extent);
@@ -120,6 +136,10 @@ private:
       if (from.group) value.group = value.group ? std::min(value.group, from.group) : from.group;
     }
     if (is_view) {
+      if (const auto view = *view_of(node); is_packed(body_.tensor(view.tensor).dtype))
+        throw UserError(fmt::format("operation '{}'", info(node.op()).name),
+                        fmt::format("'{}' is {}", view.tensor, to_string(node.dtype())),
+                        "read its numbers in order: two of them share a byte");
       value.extent = extent_of_view(node);
     } else if (info(node.op()).kind == OpKind::position) {
       value.extent = is_one(node.shape().back()) ? Extent::row : Extent::element;
@@ -167,6 +187,7 @@ private:
       tensor.row_index = given.operands()[1]->name;
       tensor.checked = given->checked;
     }
+    require_elements("output", tensor);
     body_.tensors.push_back(std::move(tensor));
   }
 
@@ -257,7 +278,8 @@ bool can_be_flat(const Body& body) {
   };
   const auto is_flat = [&](const TensorPlan& t) {
     const bool full = t.extent == Extent::element && covers_outer(body, t);
-    return (full && t.layout == Layout::contiguous && t.row_index.empty() && !t.named_rows) || (t.extent == Extent::scalar && !t.output);
+    return (full && t.layout == Layout::contiguous && t.row_index.empty() && !t.named_rows && !is_packed(t.dtype)) ||
+           (t.extent == Extent::scalar && !t.output);
   };
   return std::ranges::all_of(body.values, is_pointwise) && std::ranges::all_of(body.tensors, is_flat);
 }

@@ -68,23 +68,23 @@ private:
   bool should_keep(int index) const {
     const Value& v = value(index);
     if (v.expr.dtype() == boolean) return false;
-    int cost = 0, leaves = 0, leaf_bytes = 0;
+    int cost = 0, leaves = 0, leaf_bits = 0;
     std::unordered_set<int> seen;
-    measure(index, seen, cost, leaves, leaf_bytes);
-    const int bytes = size_bytes(v.expr.dtype());
-    return cost >= worth_keeping || bytes < leaf_bytes || (bytes == leaf_bytes && leaves > 1);
+    measure(index, seen, cost, leaves, leaf_bits);
+    const int bits = size_bits(v.expr.dtype());
+    return cost >= worth_keeping || bits < leaf_bits || (bits == leaf_bits && leaves > 1);
   }
-  void measure(int index, std::unordered_set<int>& seen, int& cost, int& leaves, int& leaf_bytes) const {
+  void measure(int index, std::unordered_set<int>& seen, int& cost, int& leaves, int& leaf_bits) const {
     if (!seen.insert(index).second) return;
     const Value& v = value(index);
     if (v.extent == Extent::scalar || v.extent == Extent::row) return;
     if (is_read(v.expr)) {
       const bool kept = std::ranges::any_of(passes_, [&](const Pass& p) { return std::ranges::find(p.keeps, index) != p.keeps.end(); });
-      if (v.extent == Extent::element && !kept) ++leaves, leaf_bytes += size_bytes(v.expr.dtype());
+      if (v.extent == Extent::element && !kept) ++leaves, leaf_bits += size_bits(v.expr.dtype());
       return;
     }
     cost += std::max(1, info(v.expr.op()).cost);
-    for (const Expr& operand : v.expr.operands()) measure(index_of(operand), seen, cost, leaves, leaf_bytes);
+    for (const Expr& operand : v.expr.operands()) measure(index_of(operand), seen, cost, leaves, leaf_bits);
   }
 
   const Body& body_;
@@ -98,6 +98,6 @@ private:
 
 std::vector<Pass> split_passes(const Body& body, BetweenPasses between) { return Splitter(body, between).run(); }
 
-int chunk_registers(const Value& value, int vec) { return (vec * size_bytes(value.expr.dtype()) + 3) / 4; }
+int chunk_registers(const Value& value, int vec) { return (vec * size_bits(value.expr.dtype()) + 31) / 32; }
 
 } // namespace kiln

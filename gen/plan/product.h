@@ -9,13 +9,13 @@ namespace kiln {
 // Columns [first, first + n) of a x b^T, as the epilogue's input `placeholder`.
 struct Product {
   Op op = Op::matmul_nt;
-  Expr a, b;                     // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit numbers
-  std::vector<Expr> scales = {}; // inputs: a_scale and b_scale, or scale and zero of 4-bit numbers
+  Expr a, b;                     // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit integers
+  std::vector<Expr> scales = {}; // inputs: a_scale and b_scale, scale and zero of 4-bit integers, or scale of MX numbers
   std::int64_t group = 0;        // elements of k with one scale; 0 without
   std::int64_t first = 0, n = 0;
   std::string placeholder; // f32 [m, n], a name that the spec does not use
   std::int64_t k() const { return a.shape()[1].size(); }
-  int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : 8 * size_bytes(b.dtype()); } // of an element of b
+  int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); } // of an element of b
   bool preshuffled() const { return b->layout == Layout::preshuffled; }
 };
 

@@ -16,11 +16,22 @@ std::span<const std::string_view> known_archs() { return archs; }
 bool Target::has_native(DType type) const { return !is_fp8(type) || is_fnuz(type) == facts_.fnuz_fp8; }
 
 Target target(std::string_view arch) {
-  static constexpr Target::Facts facts[] = {
-      // MI300X: 8 dies of 38 compute units
-      {.compute_units = 304, .lds_bytes = 64 * 1024, .fnuz_fp8 = true, .scaled_mfma = false, .wide_lds_dma = false, .dot2_bf16 = false},
-      // MI350X: 8 dies of 32 compute units
-      {.compute_units = 256, .lds_bytes = 160 * 1024, .fnuz_fp8 = false, .scaled_mfma = true, .wide_lds_dma = true, .dot2_bf16 = true}};
+  static constexpr Target::Facts facts[] = {// MI300X: 8 dies of 38 compute units
+                                            {.compute_units = 304,
+                                             .lds_bytes = 64 * 1024,
+                                             .fnuz_fp8 = true,
+                                             .scaled_mfma = false,
+                                             .scaled_convert = false,
+                                             .wide_lds_dma = false,
+                                             .dot2_bf16 = false},
+                                            // MI350X: 8 dies of 32 compute units
+                                            {.compute_units = 256,
+                                             .lds_bytes = 160 * 1024,
+                                             .fnuz_fp8 = false,
+                                             .scaled_mfma = true,
+                                             .scaled_convert = true,
+                                             .wide_lds_dma = true,
+                                             .dot2_bf16 = true}};
   const auto known = std::ranges::find(archs, arch);
   if (known == std::end(archs))
     throw UserError(fmt::format("target '{}'", arch),

@@ -18,17 +18,18 @@ public:
   DType fp8_e4m3() const { return facts_.fnuz_fp8 ? DType::e4m3fnuz : DType::e4m3fn; } // the native one
   DType fp8_e5m2() const { return facts_.fnuz_fp8 ? DType::e5m2fnuz : DType::e5m2; }
   DType fp8() const { return fp8_e4m3(); }
-  bool has_native(DType type) const;                            // false for the fp8 flavour of the other architecture
-  bool has_scaled_mfma() const { return facts_.scaled_mfma; }   // v_mfma_f32_16x16x128_f8f6f4
-  bool has_wide_lds_dma() const { return facts_.wide_lds_dma; } // global_load_lds_dwordx4
-  bool has_dot2_bf16() const { return facts_.dot2_bf16; }       // v_dot2_f32_bf16
+  bool has_native(DType type) const;                                // false for the fp8 flavour of the other architecture
+  bool has_scaled_mfma() const { return facts_.scaled_mfma; }       // v_mfma_f32_16x16x128_f8f6f4
+  bool has_wide_lds_dma() const { return facts_.wide_lds_dma; }     // global_load_lds_dwordx4
+  bool has_scaled_convert() const { return facts_.scaled_convert; } // v_cvt_scalef32_*
+  bool has_dot2_bf16() const { return facts_.dot2_bf16; }           // v_dot2_f32_bf16
   bool operator==(const Target&) const = default;
 
 private:
   friend Target target(std::string_view arch);
   struct Facts {
     int compute_units, lds_bytes;
-    bool fnuz_fp8, scaled_mfma, wide_lds_dma, dot2_bf16;
+    bool fnuz_fp8, scaled_mfma, scaled_convert, wide_lds_dma, dot2_bf16;
     bool operator==(const Facts&) const = default;
   };
   std::string arch_;

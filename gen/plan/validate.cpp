@@ -189,6 +189,18 @@ void validate(const KernelSpec& spec) {
   require_sound_shapes(graph.has_products ? SpecGraph::as_spelled(split_products(graph).epilogue) : graph);
 }
 
+// Elements of MX formats are OCP's fp8 on every target: where that is not native, integer code converts it.
+static bool is_mx_cast(const Expr& node) {
+  return node.op() == Op::cast && is_ocp_fp8(node.dtype()) && node->saturate && node.operands()[0].op() == Op::scale_down;
+}
+static bool has_mx_users(const SpecGraph& graph, const Expr& input) {
+  const auto uses = [&](const Expr& node) {
+    return std::ranges::any_of(node.operands(), [&](const Expr& o) { return o.same_node(input); });
+  };
+  const bool computed = std::ranges::all_of(graph.nodes, [&](const Expr& node) { return !uses(node) || node.op() == Op::scale_up; });
+  return computed && std::ranges::none_of(graph.spec.outputs(), [&](const Output& o) { return o.value.same_node(input); });
+}
+
 void require_native_types(const SpecGraph& graph, const Target& target) {
   const auto require = [&](std::string subject, DType type) {
     if (target.has_native(type)) return;
@@ -199,10 +211,12 @@ void require_native_types(const SpecGraph& graph, const Target& target) {
                                 to_string(native), max_finite(native)),
                     fmt::format("use {}, or target.fp8_{}()", to_string(native), e4m3 ? "e4m3" : "e5m2"));
   };
-  for (const Expr& input : graph.inputs) require(fmt::format("input '{}'", input->name), input.dtype());
-  for (const Output& output : graph.spec.outputs()) require(subject_of(output), output.dtype);
+  for (const Expr& input : graph.inputs)
+    if (!is_ocp_fp8(input.dtype()) || !has_mx_users(graph, input)) require(fmt::format("input '{}'", input->name), input.dtype());
+  for (const Output& output : graph.spec.outputs())
+    if (!is_mx_cast(output.value)) require(subject_of(output), output.dtype);
   for (const Expr& node : graph.nodes)
-    if (node.op() == Op::cast) require("operation 'cast'", node.dtype());
+    if (node.op() == Op::cast && !is_mx_cast(node)) require("operation 'cast'", node.dtype());
 }
 
 } // namespace kiln

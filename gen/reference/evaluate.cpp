@@ -86,11 +86,13 @@ struct F32Arithmetic {
   float reduce(Op op, std::span<const float> elements) const {
     if (op == Op::row_argmax || op == Op::row_argmin) return column_of(elements, op == Op::row_argmax);
     double sum = 0, largest = -infinity, smallest = infinity, magnitude = 0;
+    bool nan = false;
     for (const double x : elements) {
       sum += x;
       largest = std::fmax(largest, x); // fmax and fmin ignore NaN
       smallest = std::fmin(smallest, x);
       magnitude = std::fmax(magnitude, std::fabs(x));
+      nan |= std::isnan(x);
     }
     switch (row_form(op)) {
     case Op::row_sum: return static_cast<float>(sum);
@@ -98,6 +100,7 @@ struct F32Arithmetic {
     case Op::row_max: return static_cast<float>(largest);
     case Op::row_min: return static_cast<float>(smallest);
     case Op::row_absmax: return static_cast<float>(magnitude);
+    case Op::row_absmax_nan: return nan ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(magnitude);
     default: throw InternalError(fmt::format("no reference for the reduction '{}'", info(op).name));
     }
   }

@@ -86,7 +86,8 @@ private:
     case OpKind::position: position(node, grid); break;
     case OpKind::view: node.op() == Op::gather ? gather(node, grid) : view(node, grid); break;
     case OpKind::scatter: scatter(node, grid); break;
-    default: pointwise(node, grid);
+    case OpKind::scaled: pointwise(node, node.op() == Op::scale_up ? Op::mul : Op::div_exact, grid); break;
+    default: pointwise(node, node.op(), grid);
     }
     return grid;
   }
@@ -101,7 +102,7 @@ private:
     grid.values.push_back(arithmetic_.leaf(static_cast<float>(node.dtype() == i32 ? std::nearbyint(given) : given)));
   }
 
-  void pointwise(const Expr& node, Grid<Value>& grid) const {
+  void pointwise(const Expr& node, Op op, Grid<Value>& grid) const {
     std::vector<const Grid<Value>*> operands;
     std::vector<BroadcastIndex> indices;
     for (const Expr& operand : node.operands()) {
@@ -112,7 +113,7 @@ private:
     const std::int64_t count = element_count(grid.shape);
     for (std::int64_t i = 0; i < count; ++i) {
       for (std::size_t k = 0; k < operands.size(); ++k) values[k] = operands[k]->values[static_cast<std::size_t>(indices[k](i))];
-      grid.values.push_back(arithmetic_.pointwise(node.op(), values.data(), static_cast<int>(values.size())));
+      grid.values.push_back(arithmetic_.pointwise(op, values.data(), static_cast<int>(values.size())));
     }
   }
 
@@ -140,7 +141,6 @@ private:
 
   void product(const Expr& node, Grid<Value>& grid) const {
     const Tensor& a = inputs_.tensors.at(node.operands()[0]->name);
-    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
     const std::int64_t m = grid.shape[0], n = grid.shape[1], k = a.shape()[1];
     const auto numbers = [k](const Tensor& t, std::int64_t row, std::vector<float>& to) {
       for (std::int64_t i = 0; i < k; ++i) to[static_cast<std::size_t>(i)] = t.at(row * k + i);
@@ -152,13 +152,26 @@ private:
     std::vector<float> column(static_cast<std::size_t>(k));
     grid.values.resize(static_cast<std::size_t>(m * n), arithmetic_.leaf(0));
     for (std::int64_t c = 0; c < n; ++c) {
-      node.op() == Op::matmul_nt_w4 ? unpack(node, c, column) : numbers(b, c, column);
+      numbers_of_b(node, c, column);
       for (std::int64_t r = 0; r < m; ++r) {
         if (scaled) block_scales(node, r, c, scales);
         const std::vector<float>& row = rows[static_cast<std::size_t>(r)];
         grid.values[static_cast<std::size_t>(r * n + c)] =
             scaled ? arithmetic_.scaled_product(row, column, scales) : arithmetic_.product(row, column);
       }
+    }
+  }
+
+  void numbers_of_b(const Expr& node, std::int64_t row, std::vector<float>& to) const {
+    if (node.op() == Op::matmul_nt_w4) return unpack(node, row, to);
+    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
+    const auto k = static_cast<std::int64_t>(to.size());
+    for (std::int64_t i = 0; i < k; ++i) to[static_cast<std::size_t>(i)] = b.at(row * k + i);
+    if (node.op() != Op::matmul_nt_mx) return;
+    const Tensor& scale = inputs_.tensors.at(node.operands()[2]->name);
+    for (std::int64_t i = 0; i < k; ++i) {
+      float& weight = to[static_cast<std::size_t>(i)];
+      weight = round_to(node.operands()[0].dtype(), weight * scale.at(row * (k / mx_block) + i / mx_block)); // the product is exact
     }
   }
 

@@ -15,7 +15,7 @@ namespace {
 class SpecGenerator {
 public:
   SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
-      : random_(seed), indexed_(seed ^ 0x1d872b41), options_(options), spec_(fmt::format("random_{}", seed)) {}
+      : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), options_(options), spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
     const bool reduces = random_.chance(60);
@@ -32,6 +32,7 @@ public:
       }
     }
     for (; reductions > 0 && random_.chance(70); --reductions) reduce();
+    if (mx_.chance(options_.mx_percent) && space_.size() >= 2 && space_.back().size() % mx_block == 0) add_mx();
     add_outputs();
     return spec_;
   }
@@ -138,6 +139,21 @@ private:
           gather(input("table", indexed_type(), shape, indexed_layout()), index_of("ids", dims), {.checked = indexed_.chance(50)}));
     }
     scatters_ = indexed_.chance(50) ? static_cast<std::size_t>(indexed_.between(1, most)) : 0;
+  }
+
+  // To an MX format and back, or from one; what is quantised is stored too.
+  void add_mx() {
+    const DType type = mx_.pick({e2m1, e2m1, e4m3fn, e5m2});
+    if (mx_.chance(40)) {
+      Shape blocks = space_;
+      blocks.back() = space_.back().size() / mx_block;
+      values_.push_back(values_.back() + mx_dequantise(input("mx_in", type, space_), input("mx_in_scale", e8m0, blocks)));
+    }
+    if (mx_.chance(70)) {
+      const Expr x = everywhere(values_.back()), scale = mx_scale(type, x), q = mx_quantise(type, x, scale);
+      spec_.output("mx_q", type, q).output("mx_scale", e8m0, scale);
+      if (mx_.chance(50)) values_.push_back(mx_dequantise(q, scale));
+    }
   }
 
   Expr partner_of(const Expr& x) { return partner(everywhere(x), distance_); }
@@ -262,7 +278,7 @@ private:
       if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; })) output.in_place_of.clear();
   }
 
-  Random random_, indexed_; // the second for indices and views, so that specs without them stay as they were
+  Random random_, indexed_, mx_; // the others for indices, views and MX formats, so that specs without them stay as they were
   RandomSpecOptions options_;
   KernelSpec spec_;
   Shape space_;

@@ -107,6 +107,16 @@ Range largest_column(std::span<const Range> elements) {
 
 Range negated(const Range& x) { return {-x.hi, -x.lo, x.maybe_nan}; }
 
+// A number only if every element is one, so that each can be relied on.
+Range marked_max_range(std::span<const Range> magnitudes) {
+  Range r{0, 0};
+  for (const Range& x : magnitudes) {
+    if (!x.has_numbers()) return Range::nan();
+    r = {std::max(r.lo, x.lo), std::max(r.hi, x.hi), r.maybe_nan || x.maybe_nan};
+  }
+  return r;
+}
+
 Range magnitude(const Range& x) {
   const Range operand[] = {x};
   return pointwise_range(Op::abs, operand);
@@ -124,6 +134,7 @@ Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addit
   case Op::row_argmin: std::ranges::transform(elements, std::back_inserter(changed), negated); return largest_column(changed);
   case Op::row_min: std::ranges::transform(elements, std::back_inserter(changed), negated); return negated(max_range(changed, -infinity));
   case Op::row_absmax: std::ranges::transform(elements, std::back_inserter(changed), magnitude); return max_range(changed, 0);
+  case Op::row_absmax_nan: std::ranges::transform(elements, std::back_inserter(changed), magnitude); return marked_max_range(changed);
   default: throw InternalError(fmt::format("no range for the reduction '{}'", info(op).name));
   }
 }
@@ -163,6 +174,19 @@ Range scaled_product_range(std::span<const float> a, std::span<const float> b, s
   return with_error(sum, sum, magnitudes, magnitudes * sum_error(2 * n, n + 1) + n * 0x1p-149);
 }
 
+// Rises with the magnitude; infinity becomes NaN.
+static Range cast_to_power(const Range& x, Range result) {
+  const double largest = std::max(std::fabs(x.lo), std::fabs(x.hi)),
+               smallest = x.lo <= 0 && 0 <= x.hi ? 0 : std::min(std::fabs(x.lo), std::fabs(x.hi));
+  const auto power = [](float value) { return static_cast<double>(round_to(e8m0, value)); };
+  if (std::isinf(f32_above(largest))) result.maybe_nan = true;
+  if (const float low = f32_below(smallest); std::isfinite(low)) {
+    const float high = std::isinf(f32_above(largest)) ? std::numeric_limits<float>::max() : f32_above(largest);
+    result = join(result, {power(low), power(high), result.maybe_nan});
+  }
+  return result;
+}
+
 Range cast_range(DType type, bool saturate, const Range& x) {
   Range result = Range::none();
   const auto add = [&](float value) {
@@ -171,12 +195,14 @@ Range cast_range(DType type, bool saturate, const Range& x) {
     else result = join(result, {static_cast<double>(r), static_cast<double>(r), result.maybe_nan});
   };
   if (x.maybe_nan) add(std::numeric_limits<float>::quiet_NaN());
+  if (x.maybe_nan && type == e2m1) add(-static_cast<float>(max_finite(e2m1))); // of either sign
   if (!x.has_numbers()) return result;
   if (type == boolean) { // not monotonic: anything but 0 is true
     if (x.lo <= 0 && 0 <= x.hi) add(0);
     if (x.lo != 0 || x.hi != 0) add(1);
     return result;
   }
+  if (type == e8m0) return cast_to_power(x, result);
   add(f32_below(x.lo));
   add(f32_above(x.hi));
   // Ends that overflow to NaN hide the numbers on their near side.

@@ -3,6 +3,7 @@
 #include "gen/spec/dtype.h"
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace kiln {
@@ -20,6 +21,9 @@ public:
   const std::vector<std::byte>& data() const { return data_; }
   std::vector<std::byte>& data() { return data_; }
 
+  // The bytes of a row, one index of the first dimension; all of them if there is one dimension.
+  std::span<std::byte> row(std::int64_t index);
+  std::span<const std::byte> row(std::int64_t index) const { return const_cast<Tensor*>(this)->row(index); }
   // Elements by their index in row-major order, whatever the stride.
   std::uint64_t bits(std::int64_t index) const;
   void set_bits(std::int64_t index, std::uint64_t bits);

@@ -64,6 +64,7 @@ Expr input(std::string name, DType type, Shape shape, Layout layout) {
   if (layout == Layout::preshuffled && (shape.size() != 2 || shape[0].is_dynamic()))
     throw UserError(subject, fmt::format("it is preshuffled, but its shape is {}", to_text(shape)),
                     "give it two dimensions, the rows in number: [n, k]");
+  if (is_packed(type)) require_blocks(subject, type, shape, layout);
   return Expr(Node{.op = Op::input, .dtype = type, .shape = std::move(shape), .name = std::move(name), .layout = layout});
 }
 
@@ -90,6 +91,7 @@ Expr row_mean(Expr x) { return reduction(Op::row_mean, std::move(x)); }
 Expr row_max(Expr x) { return reduction(Op::row_max, std::move(x)); }
 Expr row_min(Expr x) { return reduction(Op::row_min, std::move(x)); }
 Expr row_absmax(Expr x) { return reduction(Op::row_absmax, std::move(x)); }
+Expr row_absmax_nan(Expr x) { return reduction(Op::row_absmax_nan, std::move(x)); }
 Expr row_argmax(Expr x) { return reduction(Op::row_argmax, std::move(x)); }
 Expr row_argmin(Expr x) { return reduction(Op::row_argmin, std::move(x)); }
 Expr group_sum(Expr x, std::int64_t group) { return reduction(Op::group_sum, std::move(x), group); }
@@ -97,6 +99,7 @@ Expr group_mean(Expr x, std::int64_t group) { return reduction(Op::group_mean, s
 Expr group_max(Expr x, std::int64_t group) { return reduction(Op::group_max, std::move(x), group); }
 Expr group_min(Expr x, std::int64_t group) { return reduction(Op::group_min, std::move(x), group); }
 Expr group_absmax(Expr x, std::int64_t group) { return reduction(Op::group_absmax, std::move(x), group); }
+Expr group_absmax_nan(Expr x, std::int64_t group) { return reduction(Op::group_absmax_nan, std::move(x), group); }
 
 Expr reduction(Op op, Expr x, std::int64_t group) {
   if (!is_reduction(op)) throw InternalError(fmt::format("'{}' is no reduction", info(op).name));

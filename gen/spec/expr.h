@@ -69,6 +69,8 @@ Expr row_mean(Expr x);
 Expr row_max(Expr x);
 Expr row_min(Expr x);
 Expr row_absmax(Expr x);
+// As absmax, but NaN if any element is.
+Expr row_absmax_nan(Expr x);
 // The column of the largest (smallest) element, the lowest of those that are alike. NaN is passed over; 0 if all are -inf (inf) or NaN.
 Expr row_argmax(Expr x);
 Expr row_argmin(Expr x);
@@ -79,6 +81,7 @@ Expr group_mean(Expr x, std::int64_t group);
 Expr group_max(Expr x, std::int64_t group);
 Expr group_min(Expr x, std::int64_t group);
 Expr group_absmax(Expr x, std::int64_t group);
+Expr group_absmax_nan(Expr x, std::int64_t group);
 // Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
 Expr ungroup(Expr x, std::int64_t group, Dim cols);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
@@ -93,6 +96,9 @@ Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale);
 // in the low half; scale is of a's type [n, ceil(k/group)], zero u8 [n, ceil(k/group)]; group is a multiple of 32. A weight is
 // cast(type of a, (q - zero) * scale), rounding included.
 Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
+// The product with MXFP4 weights: a is f16 or bf16 [m, k], b e2m1 [n, k], scale e8m0 [n, k/32]. A weight is cast(type of a, b * scale),
+// rounding included: exact in bf16, and in f16 unless the scale leaves its range.
+Expr matmul_nt_mx(Expr a, Expr b, Expr scale);
 inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
 // Columns first, first + 1, ... first + count - 1 of a matrix product.
 Expr columns(Expr product, std::int64_t first, std::int64_t count);
@@ -129,6 +135,21 @@ Expr rotate(Expr x, std::int64_t distance); // partner(x, distance) * pair_sign(
 Expr tile(Expr x, std::int64_t times);
 Expr repeat(Expr x, std::int64_t times);
 
+// ---- scales that are powers of two: `scale` is of type e8m0. x * scale and x / scale.
+Expr scale_up(Expr x, Expr scale);
+Expr scale_down(Expr x, Expr scale);
+// The scale of each block of 32 columns by the rule of OCP Microscaling (MX) Formats 1.0, section 6.3, for elements of `type` (e2m1,
+// e4m3fn, e5m2): the largest power of two at or below the largest magnitude, divided by that of the type. NaN where the block has NaN or an
+// infinity.
+Expr mx_scale(DType type, Expr x);
+// x / scale, rounded to `type`, with the scale of its block: [rows, cols] and [rows, cols/32]. Beyond the largest number: that one.
+Expr mx_quantise(DType type, Expr x, Expr scale);
+// The numbers of elements and scales as above, in f32.
+Expr mx_dequantise(Expr q, Expr scale);
+inline constexpr std::int64_t mx_block = 32;
+// What MX elements may be: e2m1, e4m3fn, e5m2.
+bool is_mx_element(DType type);
+
 // Pointwise operations are declared in gen/spec/math.h.
 
 // "f16[m, 4096]", and how it lies in memory: " strided", " preshuffled" or nothing.
@@ -137,6 +158,8 @@ std::string_view suffix(Layout layout);
 
 // Any of the reductions above, by operation; `group` is read by group reductions only.
 Expr reduction(Op op, Expr x, std::int64_t group = 0);
+// Throws UserError unless the last dimension of a tensor of a packed type is a known number of whole blocks, without gaps between rows.
+void require_blocks(const std::string& subject, DType type, const Shape& shape, Layout layout);
 std::int64_t group_count(std::int64_t cols, std::int64_t group); // ceil(cols / group)
 // The shape that `a` and `b` broadcast to. Throws UserError about the operation `what`.
 Shape broadcast(std::string_view what, const Shape& a, const Shape& b);

@@ -29,6 +29,8 @@ constexpr std::string_view arg_note =
     "exact: the lowest column of the largest (smallest) element; NaN is passed over, and 0 results if no element beats an infinity";
 constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
+constexpr std::string_view marked_note = "exact; a NaN element gives NaN; 0 of no elements";
+
 constexpr OpInfo registry[] = {
 #define KILN_STRUCTURAL_OP(id, arity, kind, cost, note) OpInfo{#id, arity, OpKind::kind, "", nullptr, nullptr, exactly(), cost, note},
 #define KILN_OP(id, arity, kind, device, reference, accuracy, cost, note)                                                                  \

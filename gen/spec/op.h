@@ -21,7 +21,8 @@ enum class OpKind : std::uint8_t {
   columns,
   position, // the index of an element
   view,     // elements of other places: gather, tile, repeat, partner
-  scatter
+  scatter,
+  scaled // by the power of two that an e8m0 is
 };
 
 enum class Op : std::uint8_t {

@@ -9,6 +9,7 @@ KernelSpec::KernelSpec(std::string name) : name_(std::move(name)) { require_name
 
 KernelSpec& KernelSpec::output(std::string name, DType dtype, Expr value, OutputOptions options) {
   require_name("output", name);
+  if (is_packed(dtype)) require_blocks("output '" + name + "'", dtype, value.shape(), options.layout);
   outputs_.push_back({.name = std::move(name),
                       .dtype = dtype,
                       .value = cast(dtype, std::move(value)),

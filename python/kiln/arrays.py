@@ -11,20 +11,26 @@ from . import _library, dlpack, dtypes
 
 
 class Array:
-    """Elements in host memory, of a type that NumPy has not: bf16 or fp8. `bits` is an integer array of what lies there."""
+    """Elements in host memory, of a type that NumPy has not: bf16, fp8, e2m1, e8m0. `bits` is an integer array of what lies there.
+
+    Of e2m1 it has half of the columns: two elements share a byte, the first in the low half.
+    """
 
     def __init__(self, bits, dtype):
         self.bits, self.dtype = bits, dtype
 
-    shape = property(lambda self: self.bits.shape)
     ndim = property(lambda self: self.bits.ndim)
-    size = property(lambda self: self.bits.size)
+    size = property(lambda self: math.prod(self.shape))
+
+    @property
+    def shape(self):
+        return self.bits.shape if self.dtype != "e2m1" else (*self.bits.shape[:-1], 2 * self.bits.shape[-1])
 
     def numpy(self):
         """The numbers as float32, which holds each of them exactly."""
         bits = np.ascontiguousarray(self.bits)
-        numbers = np.empty(bits.shape, np.float32)
-        _library.call("kiln_decode", self.dtype.encode(), bits.ctypes.data, numbers.ctypes.data_as(POINTER(c_float)), bits.size)
+        numbers = np.empty(self.shape, np.float32)
+        _library.call("kiln_decode", self.dtype.encode(), bits.ctypes.data, numbers.ctypes.data_as(POINTER(c_float)), self.size)
         return numbers
 
     def __array__(self, dtype=None, copy=None):
@@ -35,7 +41,7 @@ class Array:
 
     def __dlpack__(self, stream=None, **_):
         bits = np.ascontiguousarray(self.bits)
-        return dlpack.lend(bits, bits.ctypes.data, self.dtype, bits.shape, (dlpack.CPU, 0))
+        return dlpack.lend(bits, bits.ctypes.data, self.dtype, self.shape, (dlpack.CPU, 0))
 
     def __repr__(self):
         return f"kiln.Array({self.numpy()!r}, dtype={self.dtype!r})"
@@ -45,6 +51,10 @@ def empty(shape, dtype):
     """Host memory for elements of any type: a NumPy array, or an Array."""
     if dtype in dtypes.IN_NUMPY:
         return np.empty(shape, dtypes.foreign_name(dtype))
+    if dtype == "e2m1":
+        if len(shape) == 0 or shape[-1] % 2:
+            raise ValueError(f"e2m1{list(shape)}: two elements share a byte; give the last dimension an even size")
+        shape = (*shape[:-1], shape[-1] // 2)
     return Array(np.empty(shape, np.uint16 if dtype == "bf16" else np.uint8), dtype)
 
 
@@ -101,6 +111,9 @@ def view(value, name="argument", stream=None):
         return value._kiln_view()
     if isinstance(value, Array):
         bits = value.bits
+        if value.dtype == "e2m1":
+            bits = np.ascontiguousarray(bits)
+            return View(value, bits.ctypes.data, value.dtype, value.shape, None, "host", keep=bits)
         return View(value, bits.ctypes.data, value.dtype, bits.shape, _strides(bits), "host")
     if isinstance(value, np.ndarray):
         return View(value, value.ctypes.data, dtypes.type_name(value.dtype), value.shape, _strides(value), "host")
@@ -143,11 +156,12 @@ def like(first, shape, dtype):
     return empty(shape, dtype)
 
 
-def contiguous_bytes(given, element_bytes):
+def contiguous_bytes(given):
     """The elements of a host view without gaps, in order: an address, their number in bytes, and what to keep meanwhile."""
-    count = given.size * element_bytes
+    count = dtypes.storage_bytes(given.dtype, given.size)
     if given.is_contiguous:
         return given.address, count, given
+    element_bytes = dtypes.size_bytes(given.dtype)
     kind = {1: np.uint8, 2: np.uint16, 4: np.uint32}[element_bytes]
     # The last byte that a stride reaches; negative strides are NumPy's alone, which it copies itself.
     if isinstance(given.owner, (np.ndarray, Array)):

@@ -56,7 +56,7 @@ class DeviceArray:
     def __init__(self, device, shape, dtype, name):
         self._address = None
         self.device, self.shape, self.dtype = device, tuple(int(size) for size in shape), dtype
-        self.bytes = math.prod(self.shape) * dtypes.size_bytes(dtype)
+        self.bytes = dtypes.storage_bytes(dtype, math.prod(self.shape))
         self._address = _library.make("kiln_device_allocate", device._handle, self.bytes, name.encode())
 
     def write(self, values, stream=None):
@@ -65,7 +65,7 @@ class DeviceArray:
         if (given.dtype, given.shape, given.place) != (self.dtype, self.shape, "host"):
             what = f"{given.dtype}{list(given.shape)} in {given.place} memory"
             raise TypeError(f"an array {what} cannot be copied to {self.dtype}{list(self.shape)}")
-        address, count, keep = arrays.contiguous_bytes(given, dtypes.size_bytes(self.dtype))
+        address, count, keep = arrays.contiguous_bytes(given)
         _library.call("kiln_device_write", self.device._handle, self._address, address, count, stream)
         del keep
 
@@ -73,7 +73,7 @@ class DeviceArray:
         _library.call("kiln_device_read", self.device._handle, address, self._address, self.bytes, stream)
 
     def numpy(self, stream=None):
-        """A copy in host memory: a NumPy array, or a kiln.Array for bf16 and fp8."""
+        """A copy in host memory: a NumPy array, or a kiln.Array for types that NumPy has not."""
         host = arrays.empty(self.shape, self.dtype)
         self.read_into(arrays.storage(host).ctypes.data, stream)
         return host

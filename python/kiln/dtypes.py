@@ -12,6 +12,8 @@ _TYPES = {
     "e4m3fnuz": ("float8_e4m3fnuz", 11, 8),
     "e5m2": ("float8_e5m2", 12, 8),
     "e5m2fnuz": ("float8_e5m2fnuz", 13, 8),
+    "e2m1": ("float4_e2m1fn", 17, 4),  # two in a byte, the first in the low half
+    "e8m0": ("float8_e8m0fnu", 14, 8),
     "i32": ("int32", 0, 32),
     "i8": ("int8", 0, 8),
     "u8": ("uint8", 1, 8),
@@ -49,6 +51,11 @@ def of_dlpack(code, bits, lanes):
     if found is None:
         raise TypeError(f"DLPack's type (code {code}, {bits} bits, {lanes} lanes) is no type of Kiln's; those are {', '.join(_TYPES)}")
     return found
+
+
+def storage_bytes(dtype, elements):
+    """What elements of a type take in memory; e2m1 has two in a byte."""
+    return (elements * _TYPES[dtype][2] + 7) // 8
 
 
 def size_bytes(dtype):

@@ -51,6 +51,37 @@ def matmul_nt_w4(a, b, scale, zero, group):
     return trace.product("matmul_nt_w4", [a, b, scale, zero], [group])
 
 
+def matmul_nt_mx(a, b, scale):
+    """The product with MXFP4 weights: e2m1 [n, k], and e8m0 [n, k / 32]."""
+    return trace.product("matmul_nt_mx", [a, b, scale])
+
+
+def scale_up(value, scale):
+    """value * scale, exactly, with a scale of e8m0."""
+    return trace.scaled("scale_up", value, scale)
+
+
+def scale_down(value, scale):
+    """value / scale, exactly, with a scale of e8m0."""
+    return trace.scaled("scale_down", value, scale)
+
+
+def mx_scale(dtype, value):
+    """The scale of each block of 32 columns by the rule of OCP's MX formats, for elements of e2m1, e4m3fn or e5m2."""
+    largest_power = {"e2m1": 4.0, "e4m3fn": 256.0, "e5m2": 32768.0}[dtype]
+    return cast("e8m0", scale_down(cast("e8m0", trace.group("group_absmax_nan", value, 32)), cast("e8m0", largest_power)))
+
+
+def mx_quantise(dtype, value, scale):
+    """value / scale rounded to e2m1, e4m3fn or e5m2, with the scale of its block."""
+    return cast(dtype, scale_down(value, ungroup(scale, 32, value.shape[-1])))
+
+
+def mx_dequantise(value, scale):
+    """The numbers of elements and scales of an MX format."""
+    return scale_up(value, ungroup(scale, 32, value.shape[-1]))
+
+
 FUNCTIONS = {
     **POINTWISE,
     **ROWS,
@@ -62,4 +93,10 @@ FUNCTIONS = {
     "matmul_nt": matmul_nt,
     "matmul_nt_scaled": matmul_nt_scaled,
     "matmul_nt_w4": matmul_nt_w4,
+    "matmul_nt_mx": matmul_nt_mx,
+    "scale_up": scale_up,
+    "scale_down": scale_down,
+    "mx_scale": mx_scale,
+    "mx_quantise": mx_quantise,
+    "mx_dequantise": mx_dequantise,
 }

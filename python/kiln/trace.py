@@ -30,8 +30,8 @@ _UFUNCS = {
     "power": "pow",
 }
 OPERATIONS = {entry["name"]: entry for entry in json.loads(_library.get("kiln_operations"))}
-REDUCTIONS = ("sum", "mean", "max", "min", "absmax")
-PRODUCTS = ("matmul_nt", "matmul_nt_scaled", "matmul_nt_w4")
+REDUCTIONS = ("sum", "mean", "max", "min", "absmax", "absmax_nan")
+PRODUCTS = ("matmul_nt", "matmul_nt_scaled", "matmul_nt_w4", "matmul_nt_mx")
 
 
 class Expr:
@@ -161,7 +161,13 @@ def group(name, value, count):
 def ungroup(value, count, cols):
     """One value a group back to one a column."""
     value = expression(value)
-    return Expr("ungroup", [value], value.shape[:-1] + (cols,), "f32", extra=[count, cols])
+    return Expr("ungroup", [value], value.shape[:-1] + (cols,), value.dtype, extra=[count, cols])
+
+
+def scaled(name, value, scale):
+    """scale_up and scale_down."""
+    operands = [expression(value), expression(scale)]
+    return Expr(name, operands, broadcast(*(operand.shape for operand in operands)), "f32")
 
 
 def product(name, operands, extra=()):

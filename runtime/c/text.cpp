@@ -22,11 +22,23 @@ std::string operations_text() {
   return "[" + text + "]";
 }
 
-// The element at `index`, of `bytes` bytes, as the low bits of a number. Kiln's devices and its hosts are little-endian.
-std::uint32_t bits_at(const void* from, std::size_t index, std::size_t bytes) {
+// The element at `index` as the low bits of a number. Kiln's devices and its hosts are little-endian.
+std::uint32_t bits_at(const void* from, std::size_t index, DType type) {
+  if (is_packed(type)) return std::to_integer<std::uint32_t>(static_cast<const std::byte*>(from)[index / 2]) >> (index % 2 * 4) & 15;
+  const auto bytes = static_cast<std::size_t>(size_bytes(type));
   std::uint32_t bits = 0;
   std::memcpy(&bits, static_cast<const std::byte*>(from) + index * bytes, bytes);
   return bits;
+}
+
+void put_bits(void* to, std::size_t index, DType type, std::uint32_t bits) {
+  if (is_packed(type)) { // even elements come first
+    std::byte& byte = static_cast<std::byte*>(to)[index / 2];
+    byte = index % 2 == 0 ? std::byte(bits) : byte | std::byte(bits) << 4;
+    return;
+  }
+  const auto bytes = static_cast<std::size_t>(size_bytes(type));
+  std::memcpy(static_cast<std::byte*>(to) + index * bytes, &bits, bytes);
 }
 
 } // namespace
@@ -76,7 +88,11 @@ const char* kiln_operations(void) {
 kiln_status kiln_type_bytes(const char* dtype, size_t* bytes) {
   return c::guarded([&] {
     c::require(bytes, "kiln_type_bytes", "bytes");
-    *bytes = static_cast<std::size_t>(size_bytes(c::dtype_of(dtype, "kiln_type_bytes")));
+    const DType type = c::dtype_of(dtype, "kiln_type_bytes");
+    if (is_packed(type))
+      throw UserError("kiln_type_bytes", fmt::format("elements of {} have {} bits", to_string(type), size_bits(type)),
+                      "count two elements a byte");
+    *bytes = static_cast<std::size_t>(size_bytes(type));
   });
 }
 
@@ -84,11 +100,7 @@ kiln_status kiln_encode(const char* dtype, const float* from, void* to, size_t c
   return c::guarded([&] {
     const DType type = c::dtype_of(dtype, "kiln_encode");
     if (count != 0) c::require(from, "kiln_encode", "from"), c::require(to, "kiln_encode", "to");
-    const auto bytes = static_cast<std::size_t>(size_bytes(type));
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t bits = from_f32(type, from[i]);
-      std::memcpy(static_cast<std::byte*>(to) + i * bytes, &bits, bytes);
-    }
+    for (std::size_t i = 0; i < count; ++i) c::put_bits(to, i, type, from_f32(type, from[i]));
   });
 }
 
@@ -96,8 +108,7 @@ kiln_status kiln_decode(const char* dtype, const void* from, float* to, size_t c
   return c::guarded([&] {
     const DType type = c::dtype_of(dtype, "kiln_decode");
     if (count != 0) c::require(from, "kiln_decode", "from"), c::require(to, "kiln_decode", "to");
-    const auto bytes = static_cast<std::size_t>(size_bytes(type));
-    for (std::size_t i = 0; i < count; ++i) to[i] = to_f32(type, c::bits_at(from, i, bytes));
+    for (std::size_t i = 0; i < count; ++i) to[i] = to_f32(type, c::bits_at(from, i, type));
   });
 }
 

@@ -32,6 +32,7 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   if (choice.k) options.k = *choice.k;
   if (choice.dtype) options.dtype = dtype_option("--dtype", *choice.dtype, target);
   options.fp8 = choice.fp8 ? dtype_option("--fp8", *choice.fp8, target) : target.fp8();
+  if (choice.mx) options.mx = dtype_option("--mx", *choice.mx, target);
   options.dynamic_scale = choice.dynamic_scale;
   options.in_place = choice.in_place;
   options.preshuffled = choice.preshuffled;
@@ -44,7 +45,7 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 }
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
-  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.dynamic_scale ||
+  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx || choice.dynamic_scale ||
       choice.in_place || choice.preshuffled || choice.heads || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
@@ -69,6 +70,7 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
       "--dtype", choice.dtype,
       "Type of activations and weights: f16, bf16 or f32 (f16); of gemm entries also i8 or an fp8 type; fp8 is the target's own");
   app.add_option("--fp8", choice.fp8, "Type of quantised values (the target's own e4m3)");
+  app.add_option("--mx", choice.mx, "Elements of MX formats: e2m1 (MXFP4), e4m3fn or e5m2 (MXFP8) (e2m1)");
   app.add_option("--group", choice.group, "Elements that share a scale, of group_quant, group_dequant and gemm_w4a16 (128)");
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
   app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");

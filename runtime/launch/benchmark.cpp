@@ -32,7 +32,8 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case pointwise:
   case compare:
   case logic:
-  case select: return elements(e.shape(), sizes);
+  case select:
+  case scaled: return elements(e.shape(), sizes);
   case row_reduce:
   case group_reduce: return elements(e.operands().front().shape(), sizes);
   case product: {
@@ -106,11 +107,8 @@ private:
   static std::vector<std::byte> packed(const Tensor& tensor, const DeviceTensor& as) {
     std::vector<std::byte> data(static_cast<std::size_t>(as.bytes()));
     if (as.stride() == as.row() && tensor.data().size() == data.size()) return tensor.data();
-    const auto size = static_cast<std::size_t>(size_bytes(as.dtype));
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const std::uint64_t bits = tensor.bits(i);
-      std::memcpy(&data[static_cast<std::size_t>(i / as.row() * as.stride() + i % as.row()) * size], &bits, size);
-    }
+    const std::int64_t rows = as.row() > 0 ? tensor.size() / as.row() : 0;
+    for (std::int64_t r = 0; r < rows; ++r) std::ranges::copy(tensor.row(r), data.begin() + storage_bytes(as.dtype, r * as.stride()));
     return data;
   }
 
@@ -186,10 +184,10 @@ void check(const Device& device, const BenchmarkOptions& options) {
 
 Work work_of(const KernelSpec& spec, const std::map<std::string, std::int64_t>& sizes) {
   Work work;
-  for (const Expr& e : spec.inputs()) work.bytes += elements(e.shape(), sizes) * size_bytes(e.dtype());
+  for (const Expr& e : spec.inputs()) work.bytes += storage_bytes(e.dtype(), elements(e.shape(), sizes));
   std::unordered_set<const Node*> seen;
   for (const Output& o : spec.outputs()) {
-    work.bytes += elements(o.value.shape(), sizes) * size_bytes(o.dtype);
+    work.bytes += storage_bytes(o.dtype, elements(o.value.shape(), sizes));
     add_flops(o.value, sizes, seen, work.flops);
   }
   return work;

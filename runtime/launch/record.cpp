@@ -50,7 +50,7 @@ private:
   }
   std::uint64_t place(const KernelArgument& a) {
     const std::vector<std::int64_t> shape = shape_of(a.name);
-    return memory.allocate(a.name, static_cast<std::size_t>(shape[0] * stride_of(a.name, shape[1]) * size_bytes(a.dtype)),
+    return memory.allocate(a.name, static_cast<std::size_t>(storage_bytes(a.dtype, shape[0] * stride_of(a.name, shape[1]))),
                            a.kind != ArgumentKind::input);
   }
 

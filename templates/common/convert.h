@@ -1,25 +1,25 @@
 // Conversions between a Chunk of memory elements and f32: to<f32>(chunk), to<T>(values), to_nonsaturating<T>(values).
 #pragma once
-#include "common/vec.h"
+#include "common/mx_convert.h"
 
 namespace kiln {
 
 // Which of the two fp8 shapes, its largest finite value, and whether the target converts it in hardware.
 template <class T> struct Fp8;
 template <> struct Fp8<e4m3fn> {
-  static constexpr bool e4m3 = true, native = has_ocp_fp8, has_infinity = false;
+  static constexpr bool e4m3 = true, native = has_ocp_fp8, ocp = true, has_infinity = false;
   static constexpr f32 max = 448;
 };
 template <> struct Fp8<e4m3fnuz> {
-  static constexpr bool e4m3 = true, native = !has_ocp_fp8, has_infinity = false;
+  static constexpr bool e4m3 = true, native = !has_ocp_fp8, ocp = false, has_infinity = false;
   static constexpr f32 max = 240;
 };
 template <> struct Fp8<e5m2> {
-  static constexpr bool e4m3 = false, native = has_ocp_fp8, has_infinity = true;
+  static constexpr bool e4m3 = false, native = has_ocp_fp8, ocp = true, has_infinity = true;
   static constexpr f32 max = 57344;
 };
 template <> struct Fp8<e5m2fnuz> {
-  static constexpr bool e4m3 = false, native = !has_ocp_fp8, has_infinity = false;
+  static constexpr bool e4m3 = false, native = !has_ocp_fp8, ocp = false, has_infinity = false;
   static constexpr f32 max = 57344;
 };
 template <class T> inline constexpr bool is_fp8 = false;
@@ -47,7 +47,8 @@ template <class T, class V> KILN_DEVICE V saturate(V x) {
 }
 
 template <class T, int N> KILN_DEVICE Bytes<T, N> pack_fp8(Vec<f32, N> x) {
-  static_assert(Fp8<T>::native, "this fp8 type is not native on this target");
+  static_assert(Fp8<T>::native || Fp8<T>::ocp, "this fp8 type is not native on this target");
+  if constexpr (!Fp8<T>::native) return pack_ocp_fp8<T, Fp8<T>::e4m3>(x);
   Bytes<T, N> bytes;
 #pragma unroll
   for (int w = 0; w < Bytes<T, N>::words; ++w) {
@@ -68,7 +69,8 @@ template <class T, int N> KILN_DEVICE Bytes<T, N> pack_fp8(Vec<f32, N> x) {
 }
 
 template <class T, int N> KILN_DEVICE Vec<f32, N> unpack_fp8(Bytes<T, N> bytes) {
-  static_assert(Fp8<T>::native, "this fp8 type is not native on this target");
+  static_assert(Fp8<T>::native || Fp8<T>::ocp, "this fp8 type is not native on this target");
+  if constexpr (!Fp8<T>::native) return unpack_ocp_fp8<Fp8<T>::e4m3>(bytes);
   Vec<f32, N> x;
 #pragma unroll
   for (int i = 0; i < N; i += 2) {
@@ -97,7 +99,11 @@ template <class T> KILN_DEVICE i32 to_integer(f32 x) {
 } // namespace detail
 
 template <class T, int N> KILN_DEVICE Vec<f32, N> bytes_to_f32(Bytes<T, N> bytes) {
-  if constexpr (is_fp8<T>) {
+  if constexpr (is_packed<T>) {
+    return detail::unpack_e2m1(bytes);
+  } else if constexpr (__is_same(T, e8m0)) {
+    return detail::unpack_powers(bytes);
+  } else if constexpr (is_fp8<T>) {
     return detail::unpack_fp8<T, N>(bytes);
   } else {
     Vec<f32, N> x;
@@ -133,6 +139,10 @@ template <class To, int N> KILN_DEVICE auto to(Mask<N> m) {
 template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x) {
   if constexpr (__is_same(To, f32)) {
     return x;
+  } else if constexpr (is_packed<To>) {
+    return detail::pack_e2m1(x);
+  } else if constexpr (__is_same(To, e8m0)) {
+    return detail::pack_powers(x);
   } else if constexpr (is_fp8<To>) {
     return detail::pack_fp8<To, N>(detail::saturate<To>(x));
   } else if constexpr (__is_same(To, i32)) {
@@ -151,7 +161,10 @@ template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x) {
 template <class To, int N> KILN_DEVICE auto to_nonsaturating(Vec<f32, N> x) { return detail::pack_fp8<To, N>(x); }
 
 // One number rounded through T, as an f32.
-template <class T> KILN_DEVICE f32 rounded(f32 x) { return to<f32>(to<T>(Vec<f32, 1>(x)))[0]; }
+template <class T> KILN_DEVICE f32 rounded(f32 x) {
+  if constexpr (__is_same(T, e8m0)) return detail::power_below(x);
+  else return to<f32>(to<T>(Vec<f32, 1>(x)))[0];
+}
 template <class T> KILN_DEVICE f32 rounded_nonsaturating(f32 x) { return to<f32>(to_nonsaturating<T>(Vec<f32, 1>(x)))[0]; }
 
 } // namespace kiln

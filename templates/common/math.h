@@ -1,6 +1,6 @@
 // The pointwise operations, by the names of gen/spec/ops.def, on f32 scalars and f32 vectors alike.
 #pragma once
-#include "common/convert.h"
+#include "common/microscaling.h"
 
 namespace kiln {
 

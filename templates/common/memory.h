@@ -24,9 +24,9 @@ constexpr int access_bytes(int bytes) {
 } // namespace detail
 
 // N elements of T at base + lane_offset + constant_offset bytes, a multiple of `alignment`.
-template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))>
+template <class T, int N, int alignment = bytes_of<T>(N)>
 KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_offset) {
-  constexpr int bytes = N * static_cast<int>(sizeof(T));
+  constexpr int bytes = bytes_of<T>(N);
   constexpr int piece = detail::access_bytes(bytes);
   using W = typename detail::Word<piece>::type;
   using Place = detail::Place<piece, alignment>;
@@ -44,9 +44,9 @@ KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_
   }
 }
 
-template <class T, int N, int alignment = N * static_cast<int>(sizeof(T))>
+template <class T, int N, int alignment = bytes_of<T>(N)>
 KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
-  constexpr int bytes = N * static_cast<int>(sizeof(T));
+  constexpr int bytes = bytes_of<T>(N);
   constexpr int piece = detail::access_bytes(bytes);
   using W = typename detail::Word<piece>::type;
   using Place = detail::Place<piece, alignment>;

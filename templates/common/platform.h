@@ -42,6 +42,9 @@ struct e4m3fn { u8 bits; };
 struct e4m3fnuz { u8 bits; };
 struct e5m2 { u8 bits; };
 struct e5m2fnuz { u8 bits; };
+// Two numbers of 4 bits, the first in the low half; and a power of two. What they mean is in common/mx_convert.h.
+struct e2m1 { u8 bits; };
+struct e8m0 { u8 bits; };
 // Two 4-bit numbers, the first in the low half; what they mean is in skinny_gemm/scales.h.
 struct u4x2 { u8 bits; };
 
@@ -50,13 +53,14 @@ struct u4x2 { u8 bits; };
 inline constexpr bool has_ocp_fp8 = true;             // fp8 is e4m3fn and e5m2; else e4m3fnuz and e5m2fnuz
 inline constexpr bool has_doubled_mfma = true;        // shapes of twice the k in the same passes: 16x16x32 f16
 inline constexpr bool has_scaled_mfma = true;         // 16x16x128 and 32x32x64 f8f6f4
+inline constexpr bool has_scaled_convert = true;      // v_cvt_scalef32_*, between wide types and OCP's 4 to 8 bits
 inline constexpr bool has_native_bf16_convert = true; // v_cvt_pk_bf16_f32
 inline constexpr bool has_dot2_bf16 = true;           // v_dot2_f32_bf16
 inline constexpr bool has_permlane_swap = true;       // v_permlane16_swap_b32, v_permlane32_swap_b32
 inline constexpr bool has_wide_lds_dma = true;        // global_load_lds_dwordx4
 #else
 inline constexpr bool has_ocp_fp8 = false, has_doubled_mfma = false, has_scaled_mfma = false, has_native_bf16_convert = false;
-inline constexpr bool has_dot2_bf16 = false, has_permlane_swap = false, has_wide_lds_dma = false;
+inline constexpr bool has_dot2_bf16 = false, has_permlane_swap = false, has_wide_lds_dma = false, has_scaled_convert = false;
 #endif
 inline constexpr int xcds = 8; // of MI300X and MI350X in their usual partition: workgroups go to them in turn
 
@@ -284,6 +288,43 @@ template <bool high> KILN_DEVICE Vec<f32, 2> unpack_e5m2(u32 bytes) {
   return __builtin_amdgcn_cvt_pk_f32_bf8(static_cast<int>(bytes), high);
 }
 
+// Conversions with a scale, of which the exponent counts: x / scale to two numbers of `old`, rounded to nearest even, and back.
+// e2m1 saturates; fp8 overflows to NaN or infinity. `part` is a byte of e2m1, a half of fp8. Bytes 1 and 2
+// of e2m1 are not read: clang 21 takes each for the other, clang 22 does not. middle_bytes puts them to 0 and 3.
+KILN_DEVICE u32 middle_bytes(u32 word) { return permute_bytes(word, word, 0x020c0c01u); }
+#if defined(__gfx950__)
+KILN_DEVICE f32 maximum(f32 a, f32 b) { return __builtin_elementwise_maximum(a, b); } // IEEE maximum: NaN wins
+template <int part> KILN_DEVICE u32 pack_scaled_e2m1(f32 a, f32 b, f32 scale, u32 old) {
+  u32 word = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(old, a, b, scale, part);
+  if constexpr (part == 0) asm("s_nop 0" : "+v"(word)); // a wait state behind a part of a register, which LLVM leaves for other parts
+  return word;
+}
+template <int part> requires(part % 3 == 0) KILN_DEVICE Vec<f32, 2> unpack_scaled_e2m1(u32 word, f32 scale) {
+  return __builtin_amdgcn_cvt_scalef32_pk_f32_fp4(word, scale, part);
+}
+template <class T, int part> requires(part % 3 == 0) KILN_DEVICE Vec<T, 2> unpack_scaled_e2m1_as(u32 word, f32 scale) {
+  if constexpr (__is_same(T, f16)) return __builtin_amdgcn_cvt_scalef32_pk_f16_fp4(word, scale, part);
+  else return __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, part);
+}
+template <bool e4m3, int part> KILN_DEVICE u32 pack_scaled_fp8(f32 a, f32 b, f32 scale, u32 old) {
+  const auto halves = __builtin_bit_cast(Vec<short, 2>, old);
+  if constexpr (e4m3) return __builtin_bit_cast(u32, __builtin_amdgcn_cvt_scalef32_pk_fp8_f32(halves, a, b, scale, part));
+  else return __builtin_bit_cast(u32, __builtin_amdgcn_cvt_scalef32_pk_bf8_f32(halves, a, b, scale, part));
+}
+template <bool e4m3, int part> KILN_DEVICE Vec<f32, 2> unpack_scaled_fp8(u32 word, f32 scale) {
+  if constexpr (e4m3) return __builtin_amdgcn_cvt_scalef32_pk_f32_fp8(word, scale, part);
+  else return __builtin_amdgcn_cvt_scalef32_pk_f32_bf8(word, scale, part);
+}
+#else
+KILN_DEVICE f32 maximum(f32 a, f32 b) { // of numbers without a sign, whose bits are in order
+  return __builtin_bit_cast(u32, a) > __builtin_bit_cast(u32, b) ? a : b;
+}
+template <int part> u32 pack_scaled_e2m1(f32 a, f32 b, f32 scale, u32 old) = delete;
+template <int part> Vec<f32, 2> unpack_scaled_e2m1(u32 word, f32 scale) = delete;
+template <class T, int part> Vec<T, 2> unpack_scaled_e2m1_as(u32 word, f32 scale) = delete;
+template <bool e4m3, int part> u32 pack_scaled_fp8(f32 a, f32 b, f32 scale, u32 old) = delete;
+template <bool e4m3, int part> Vec<f32, 2> unpack_scaled_fp8(u32 word, f32 scale) = delete;
+#endif
 
 // Matrix instructions: sums + X * Y^T over k, for `edge` (16 or 32) rows of each. What lane holds what: common/matrix.h.
 template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> KILN_DEVICE S mfma_fp8(i64 x, i64 y, S sums) {

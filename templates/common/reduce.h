@@ -21,6 +21,12 @@ struct AbsMaxOf {
   static constexpr f32 identity = 0.0f;
   KILN_DEVICE f32 combine(f32 a, f32 b) { return platform::max(a, b); }
 };
+// NaN wins.
+struct AbsMaxNanOf {
+  static constexpr f32 identity = 0.0f;
+  KILN_DEVICE f32 combine(f32 a, f32 b) { return platform::maximum(a, b); }
+};
+template <class R> inline constexpr bool of_magnitudes = __is_same(R, AbsMaxOf) || __is_same(R, AbsMaxNanOf);
 
 namespace detail {
 
@@ -81,7 +87,7 @@ template <class R> struct Accumulator {
   f32 total = R::identity; // after Row::reduce
 
   template <int N> KILN_MEMBER void add(At at, Vec<f32, N> x) {
-    if constexpr (__is_same(R, AbsMaxOf)) x = platform::abs(x);
+    if constexpr (of_magnitudes<R>) x = platform::abs(x);
     x = detail::existing(at, x, R::identity);
     if constexpr (N == 1) {
       partial.x = R::combine(partial.x, x[0]);

@@ -17,7 +17,7 @@ struct At {
 template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stream {
   using Element = __remove_cv(T);
   static constexpr int size = sizeof(T);
-  static constexpr int alignment = ragged ? size : N * size;
+  static constexpr int alignment = ragged ? size : bytes_of<Element>(N);
   using Slot = Chunk<Element, N>;
   T* base;          // the same in all lanes
   u32 lane_bytes;
@@ -29,7 +29,7 @@ template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stre
       return at.count == N ? load_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk)) : load_some(at);
     } else { // A lane without elements reads the row's last N instead: a valid place, and no branch.
       const int beyond = columns_left - N - at.chunk * stride;
-      const u32 back = beyond < 0 ? static_cast<u32>(beyond * size) : 0u;
+      const u32 back = beyond < 0 ? static_cast<u32>(bytes_of<Element>(beyond)) : 0u;
       return load_chunk<Element, N, alignment>(base, lane_bytes + back, offset(at.chunk));
     }
   }
@@ -40,7 +40,7 @@ template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stre
   }
 
 private:
-  KILN_DEVICE int offset(int chunk) { return chunk * stride * size - centre_bytes; }
+  KILN_DEVICE int offset(int chunk) { return bytes_of<Element>(chunk * stride) - centre_bytes; }
   KILN_MEMBER Chunk<Element, N> load_some(At at) const {
     Chunk<Element, N> chunk{};
 #pragma unroll

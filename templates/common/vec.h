@@ -10,6 +10,19 @@ template <class T, int N> struct Bytes {
   u32 word[words];
 };
 
+// Two e2m1 numbers share a byte: eight to a register.
+template <class T> inline constexpr bool is_packed = false;
+template <> inline constexpr bool is_packed<e2m1> = true;
+template <int N> struct Bytes<e2m1, N> {
+  static constexpr int words = (N + 7) / 8;
+  u32 word[words];
+};
+// What `elements` of T take in memory.
+template <class T, class Count> KILN_DEVICE constexpr Count bytes_of(Count elements) {
+  if constexpr (is_packed<T>) return elements / 2;
+  else return elements * static_cast<Count>(sizeof(T));
+}
+
 template <class T> inline constexpr bool is_byte = sizeof(T) == 1;
 template <class T, int N, bool byte> struct ChunkOf { using type = Vec<T, N>; };
 template <class T, int N> struct ChunkOf<T, N, true> { using type = Bytes<T, N>; };

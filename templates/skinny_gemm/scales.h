@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-// B with what else `run` needs of it. Block scales: scale[row / 128][group]; weights of 4 bits: scale[row][group], zero[row][group].
+// B with what else `run` needs of it. Block scales: scale[row / 128][group]; weights of 4 bits: scale[row][group], and zero[row][group] of integers.
 template <class B> struct BlockScaled {
   const B* values;
   const f32* scale;
@@ -16,12 +16,17 @@ template <class A> struct PackedWeights {
   const A* scale;
   const u8* zero;
 };
+template <class A> struct MxWeights {
+  const e2m1* values;
+  const e8m0* scale;
+};
 
 namespace detail {
 
 template <class B> KILN_DEVICE const char* values_of(const B* b) { return reinterpret_cast<const char*>(b); }
 template <class B> KILN_DEVICE const char* values_of(BlockScaled<B> b) { return reinterpret_cast<const char*>(b.values); }
 template <class A> KILN_DEVICE const char* values_of(PackedWeights<A> b) { return reinterpret_cast<const char*>(b.values); }
+template <class A> KILN_DEVICE const char* values_of(MxWeights<A> b) { return reinterpret_cast<const char*>(b.values); }
 template <class B> KILN_DEVICE const char* scale_of(B b) { return reinterpret_cast<const char*>(b.scale); }
 template <class B> KILN_DEVICE const char* zero_of(const B&) { return nullptr; }
 template <class A> KILN_DEVICE const char* zero_of(PackedWeights<A> b) { return reinterpret_cast<const char*>(b.zero); }
@@ -120,6 +125,7 @@ template <SkinnyGemmConfig config> struct BlockScales {
 // ---- weights of 4 bits
 template <SkinnyGemmConfig config> struct PackedScaleOperands {
   static constexpr int rows = config.tile_n / config.rows_per_load();
+  static constexpr u32 scale_bytes = config.mx ? 1 : 2;
   const char *scale[config.products], *zero[config.products];
   GroupPosition<config> position;
   u32 scale_row[rows], zero_row[rows];
@@ -129,11 +135,11 @@ template <SkinnyGemmConfig config> struct PackedScaleOperands {
   template <class RowOf, class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, RowOf row_of, Bs... matrices) {
     const u64 first = static_cast<u64>(tile) * config.tile_n * config.groups();
     int p = 0;
-    ((scale[p] = detail::scale_of(matrices) + first * 2, zero[p++] = detail::zero_of(matrices) + first), ...);
+    ((scale[p] = detail::scale_of(matrices) + first * scale_bytes, zero[p++] = detail::zero_of(matrices) + first), ...);
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
       zero_row[i] = row_of(i) * config.groups() + (position.lane_fixed && !config.wide_scales() ? position.lane_part() : 0);
-      scale_row[i] = zero_row[i] * 2;
+      scale_row[i] = zero_row[i] * scale_bytes;
     }
     position.at = step;
   }
@@ -141,7 +147,8 @@ template <SkinnyGemmConfig config> struct PackedScaleOperands {
 
 template <SkinnyGemmConfig config> struct PackedScales {
   using Operands = PackedScaleOperands<config>;
-  u16 scale[config.products][Operands::rows][config.loads]; // as bits
+  using Scale = Either<config.mx, u8, u16>;
+  Scale scale[config.products][Operands::rows][config.loads]; // as bits
   u8 zero[config.products][Operands::rows][config.loads];
 
   KILN_MEMBER void load(Operands& from, u32 step) {
@@ -153,8 +160,8 @@ template <SkinnyGemmConfig config> struct PackedScales {
       for (int p = 0; p < config.products; ++p)
 #pragma unroll
         for (int i = 0; i < Operands::rows; ++i) {
-          scale[p][i][u] = load_of_group<u16>(from.scale[p], from.scale_row[i], index);
-          zero[p][i][u] = load_of_group<u8>(from.zero[p], from.zero_row[i], index);
+          scale[p][i][u] = load_of_group<Scale>(from.scale[p], from.scale_row[i], index);
+          if constexpr (!config.mx) zero[p][i][u] = load_of_group<u8>(from.zero[p], from.zero_row[i], index);
         }
     }
   }
@@ -163,7 +170,7 @@ template <SkinnyGemmConfig config> struct PackedScales {
 #pragma unroll
     for (int p = 0; p < config.products; ++p)
 #pragma unroll
-      for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = beyond ? u16(0) : scale[p][i][u];
+      for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = beyond ? Scale(0) : scale[p][i][u];
   }
 };
 

@@ -3,6 +3,7 @@
 #include "common/matrix.h"
 #include "common/memory.h"
 #include "common/reduce.h"
+#include "skinny_gemm/mx_weights.h"
 #include "skinny_gemm/scales.h"
 
 namespace kiln {
@@ -155,12 +156,13 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
   }
   // Word `w` of what is multiplied for load `u`: of the lane's row of B, and of its row of A, in the same order of k.
   KILN_MEMBER Word16 b_word(int product, int row, int u, int w) const {
-    if constexpr (config.packed()) return unpack4<A, config.unpacks_in_order()>(b[product][row][u][w], scales.scale[product][row][u], scales.zero[product][row][u]);
+    if constexpr (config.mx) return unpack_mx<A>(b[product][row][u][w], scales.scale[product][row][u]);
+    else if constexpr (config.packed()) return unpack4<A, config.unpacks_in_order()>(b[product][row][u][w], scales.scale[product][row][u], scales.zero[product][row][u]);
     else if constexpr (Operands::ratio > 1) return widen<A, B>(b[product][row][u], w);
     else return b[product][row][u];
   }
   KILN_MEMBER Word16 a_word(int row, int u, int w) const {
-    if constexpr (config.packed() && !config.unpacks_in_order()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
+    if constexpr (config.packed() && !config.mx && !config.unpacks_in_order()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
     else return a[row][u * Operands::ratio + w];
   }
   // Zeroes what lies beyond the end of the rows, in A and in B: the bytes that were read instead may be NaN.

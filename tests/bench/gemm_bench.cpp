@@ -164,11 +164,8 @@ void print_scaled(const CompileOptions& options) {
     DType type;
     std::int64_t group;
   };
-  const Entry entries[] = {{"gemm_w4a16", f16, 128},
-                           {"gemm_w4a16", f16, 64},
-                           {"gemm_w4a16", f16, 32},
-                           {"gemm_w4a16", bf16, 128},
-                           {"gemm_block_scaled", f16, 128}};
+  const Entry entries[] = {{"gemm_w4a16", f16, 128},  {"gemm_w4a16", f16, 64},    {"gemm_w4a16", f16, 32},        {"gemm_w4a16", bf16, 128},
+                           {"gemm_w_mxfp4", f16, 32}, {"gemm_w_mxfp4", bf16, 32}, {"gemm_block_scaled", f16, 128}};
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     fmt::print("\nscales of groups on {}, k = 4096: instructions in the loop per 16 KiB of weights; loads of less than 16 bytes a "

@@ -78,6 +78,14 @@ static void test_types(void) {
   CHECK(kiln_encode("bf16", numbers, halves, 4) == KILN_OK && halves[0] == 0x3f80);
   size_t size = 0;
   CHECK(kiln_type_bytes("i32", &size) == KILN_OK && size == 4);
+  CHECK(kiln_type_bytes("e8m0", &size) == KILN_OK && size == 1);
+  EXPECT(kiln_type_bytes("e2m1", &size), KILN_USER_ERROR, "kiln_type_bytes", "elements of e2m1 have 4 bits", "two elements a byte", "");
+  const float fours[4] = {0.5f, -6, 100, 1.25f};
+  unsigned char packed[2];
+  float fours_back[4];
+  CHECK(kiln_encode("e2m1", fours, packed, 4) == KILN_OK && packed[0] == 0xf1 && packed[1] == 0x27);
+  CHECK(kiln_decode("e2m1", packed, fours_back, 4) == KILN_OK && fours_back[0] == 0.5f && fours_back[1] == -6 && fours_back[2] == 6 &&
+        fours_back[3] == 1);
   EXPECT(kiln_type_bytes("f17", &size), KILN_USER_ERROR, "\"f17\" is no type", "f32, f16, bf16", "");
   CHECK(strstr(kiln_operations(), "{\"name\": \"silu\", \"operands\": 1, \"gives\": \"f32\"}") != NULL);
   CHECK(strstr(kiln_operations(), "{\"name\": \"lt\", \"operands\": 2, \"gives\": \"bool\"}") != NULL);

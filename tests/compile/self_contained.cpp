@@ -30,6 +30,7 @@ TEST_CASE("plain clang compiles what kiln compile --emit source writes") {
   std::filesystem::create_directory(folder);
   for (const std::string_view arch : known_archs())
     for (const CatalogEntry& entry : catalog()) {
+      if (!entry.takes_cols(1000)) continue;
       const Target to = target(arch);
       const Plan plan = make_plan(entry.build({.cols = 1000, .dtype = bf16, .fp8 = to.fp8()}), to);
       const auto file = folder / "kernel.hip";

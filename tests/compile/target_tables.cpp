@@ -34,9 +34,9 @@ std::string demands(const isa::TargetFacts& facts) {
   return "#include \"common/platform.h\"\n" + equal("has_ocp_fp8", facts.fp8 == isa::Fp8Format::ocp) +
          equal("has_doubled_mfma", facts.doubled_mfma) + equal("has_scaled_mfma", facts.scaled_mfma) +
          equal("has_native_bf16_convert", facts.native_bf16_convert) + equal("has_dot2_bf16", facts.dot2_bf16) +
-         equal("has_permlane_swap", facts.permlane_swap) + equal("has_wide_lds_dma", facts.wide_lds_dma) +
-         equal("wave_size", facts.wave_size) + equal("max_vgprs", facts.max_vgprs) + equal("simds_per_cu", facts.simds_per_cu) +
-         equal("max_workgroup_size", facts.max_workgroup_size) +
+         equal("has_permlane_swap", facts.permlane_swap) + equal("has_scaled_convert", facts.scaled_mfma) +
+         equal("has_wide_lds_dma", facts.wide_lds_dma) + equal("wave_size", facts.wave_size) + equal("max_vgprs", facts.max_vgprs) +
+         equal("simds_per_cu", facts.simds_per_cu) + equal("max_workgroup_size", facts.max_workgroup_size) +
          equal("platform::matrix_wait_states(8)", wait_states("v_mfma_f32_32x32x8_f16", 8, facts)) +
          equal("platform::matrix_wait_states(16)", wait_states("v_mfma_f32_32x32x4_2b_f16", 16, facts));
 }
@@ -67,6 +67,7 @@ TEST_CASE("gen's Target has the capabilities and sizes of isa_checks' table") {
     CHECK(to.lds_bytes() == facts.lds_bytes);
     CHECK(is_fnuz(to.fp8()) == (facts.fp8 == isa::Fp8Format::fnuz));
     CHECK(to.has_scaled_mfma() == facts.scaled_mfma);
+    CHECK(to.has_scaled_convert() == facts.scaled_mfma);
     CHECK(to.has_wide_lds_dma() == facts.wide_lds_dma);
     CHECK(to.has_dot2_bf16() == facts.dot2_bf16);
     // What templates/common/config.h says of all of them.

@@ -102,9 +102,15 @@ class Exchange(KernelTest):
         self.assertEqual(len(dlpack._lent), 0)
 
     def test_numbers_of_every_type(self):
-        for dtype in ("f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "i32", "i8", "u8", "bool"):
+        for dtype in ("f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e2m1", "i32", "i8", "u8", "bool"):
             values = kiln.array([[0.0, 1.0], [1.0, 0.0]], dtype)
             self.close(values, [[0, 1], [1, 0]])
+        fours = kiln.array([[0.5, -6.0, 100.0, 1.25]], "e2m1")
+        self.assertEqual((fours.shape, fours.bits.tolist()), ((1, 4), [[0xF1, 0x27]]))
+        self.close(fours, [[0.5, -6, 6, 1]])
+        self.close(kiln.array([3.0, 0.25], "e8m0"), [2, 0.25])
+        with self.assertRaises(ValueError):
+            kiln.array([1.0], "e2m1")
         self.close(kiln.array([1000.0, -1000.0], "i8"), [127, -128])
         self.assertEqual(kiln.array(2.5, "f16").shape, ())
 

@@ -75,6 +75,7 @@ TEST_CASE("what a launch needs of any kernel comes out of its entry as it went i
   for (const CatalogEntry& catalog_entry : catalog())
     for (const char* arch : {"gfx942", "gfx950"})
       for (const std::int64_t cols : {100, 4096}) {
+        if (!catalog_entry.takes_cols(cols)) continue;
         CAPTURE(catalog_entry.name);
         const Target gpu = target(arch);
         const KernelSpec spec = catalog_entry.build({.cols = cols, .fp8 = gpu.fp8()});

@@ -140,6 +140,37 @@ TEST_CASE("well-known numbers") {
   CHECK(from_f32(bf16, 1.01171875f) == 0x3f82); // 1 + 3 * 2^-8: the middle, even above
 }
 
+// OCP Microscaling Formats 1.0, tables 5 and 7.
+TEST_CASE("e2m1 and e8m0") {
+  const float numbers[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  for (std::uint32_t code = 0; code < 8; ++code) {
+    CHECK(to_f32(e2m1, code) == numbers[code]);
+    CHECK(to_f32(e2m1, code | 8) == -numbers[code]);
+    CHECK(from_f32(e2m1, numbers[code]) == code);
+    CHECK(from_f32(e2m1, -numbers[code]) == (code | 8));
+  }
+  for (const auto& [x, code] :
+       {std::pair{0.25f, 0U}, {0.75f, 2U}, {1.25f, 2U}, {1.75f, 4U}, {2.5f, 4U}, {3.5f, 6U}, {5.0f, 6U}, {5.1f, 7U}})
+    CHECK(from_f32(e2m1, x) == code); // ties go to the even code
+  CHECK(from_f32(e2m1, 1e30f) == 7u);
+  CHECK(from_f32(e2m1, -inf) == 15u);
+  CHECK(from_f32(e2m1, NAN) == 7u);
+  CHECK(storage_bytes(e2m1, 64) == 32);
+  CHECK(is_packed(e2m1));
+  CHECK(!is_fp8(e8m0));
+  for (std::uint32_t code = 0; code < 255; ++code) {
+    const float number = std::ldexp(1.0f, static_cast<int>(code) - 127);
+    CHECK(to_f32(e8m0, code) == number);
+    CHECK(from_f32(e8m0, number) == code);
+    CHECK(from_f32(e8m0, number * -1.75f) == code); // the power of two below the magnitude
+  }
+  CHECK(std::isnan(to_f32(e8m0, 255)));
+  CHECK(from_f32(e8m0, 0) == 0u);
+  CHECK(from_f32(e8m0, 0x1p-149f) == 0u);
+  CHECK(from_f32(e8m0, inf) == 255u);
+  CHECK(from_f32(e8m0, NAN) == 255u);
+}
+
 TEST_CASE("integers and bool") {
   CHECK(round_to(i8, 2.5f) == 2.0f);
   CHECK(round_to(i8, 3.5f) == 4.0f);
@@ -172,8 +203,8 @@ TEST_CASE("names go both ways") {
     CHECK(parse_dtype(to_string(type)) == type);
     names.push_back(to_string(type));
   }
-  CHECK(names ==
-        std::vector<std::string_view>{"f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "i32", "i64", "i8", "u8", "bool"});
+  CHECK(names == std::vector<std::string_view>{"f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e2m1", "e8m0", "i32", "i64",
+                                               "i8", "u8", "bool"});
   CHECK(!parse_dtype("fp8"));
   CHECK(!parse_dtype("F16"));
   CHECK(!parse_dtype(""));

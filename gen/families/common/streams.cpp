@@ -6,6 +6,7 @@
 namespace kiln {
 namespace {
 
+constexpr int max_vec = 16;                            // of RowwiseConfig and ElementwiseConfig
 constexpr double convert_slots = 0.5;                  // of an element: packed conversions, and those that a mixed fma does
 constexpr double round_to_bf16_slots = 4;              // of an element without an instruction for it: gfx942
 constexpr double loop_slots = 4;                       // of a pass and chunk: waits, addresses, a branch
@@ -15,9 +16,13 @@ bool uses(const Body& body, Op op) {
   return std::ranges::any_of(body.values, [op](const Value& v) { return v.expr.op() == op; });
 }
 
-bool converts_vectors_to(const Body& body, DType type) {
-  return std::ranges::any_of(
-      body.values, [type](const Value& v) { return v.expr.op() == Op::cast && v.expr.dtype() == type && v.extent == Extent::element; });
+// With a scale of each block, or without one.
+bool converts_vectors_to(const Body& body, DType type, bool scaled = false) {
+  return std::ranges::any_of(body.values, [&](const Value& v) {
+    if (v.expr.op() != Op::cast || v.expr.dtype() != type || v.extent != Extent::element) return false;
+    const Expr& from = v.expr.operands()[0];
+    return scaled == (from.op() == Op::scale_down && body.value(from.operands()[1]).extent != Extent::element);
+  });
 }
 
 // What a scatter writes, nobody reads.
@@ -29,7 +34,7 @@ bool is_target(const Body& body, const TensorPlan& input) {
 int loaded_bytes(const Value& value, int vec) {
   const auto view = view_of(value.expr);
   const int repeat = view ? static_cast<int>(view->repeat) : 1;
-  return std::max(1, vec / repeat) * size_bytes(value.expr.dtype());
+  return static_cast<int>(storage_bytes(value.expr.dtype(), std::max(1, vec / repeat)));
 }
 
 } // namespace
@@ -39,10 +44,10 @@ int preferred_vec(const Body& body) {
   for (const bool output : {false, true}) {
     for (const TensorPlan& t : body.tensors) {
       if (t.output != output || t.extent != Extent::element || is_target(body, t)) continue;
-      narrowest = narrowest ? std::min(narrowest, size_bytes(t.dtype)) : size_bytes(t.dtype);
-      widest = std::max(widest, size_bytes(t.dtype));
+      narrowest = narrowest ? std::min(narrowest, size_bits(t.dtype)) : size_bits(t.dtype);
+      widest = std::max(widest, size_bits(t.dtype));
     }
-    if (narrowest) return std::min(16 / narrowest, 32 / widest);
+    if (narrowest) return std::min({max_vec, 128 / narrowest, 256 / widest});
   }
   return 4;
 }
@@ -79,8 +84,9 @@ ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec,
   }
   for (const TensorPlan& t : body.tensors)
     if (t.output && t.extent == Extent::element) {
-      w.written += vec * size_bytes(t.dtype);
-      w.stores += ceil_div(vec * size_bytes(t.dtype), 16);
+      const int bytes = static_cast<int>(storage_bytes(t.dtype, vec));
+      w.written += bytes;
+      w.stores += ceil_div(bytes, 16);
       if (t.dtype == bf16 && !target.has_dot2_bf16()) an_element += round_to_bf16_slots;
     }
   for (const Value& v : body.values)
@@ -111,6 +117,10 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
   if (!uses(body, Op::div_exact) && !uses(body, Op::group_mean)) p.forbidden.emplace_back("v_div_");
   if (converts_vectors_to(body, target.fp8_e4m3())) p.required.emplace_back("v_cvt_pk_fp8_f32");
   if (converts_vectors_to(body, target.fp8_e5m2())) p.required.emplace_back("v_cvt_pk_bf8_f32");
+  if (target.has_scaled_convert())
+    for (const auto& [type, instruction] : {std::pair{e2m1, "v_cvt_scalef32_pk_fp4_f32"}, std::pair{e4m3fn, "v_cvt_scalef32_pk_fp8_f32"},
+                                            std::pair{e5m2, "v_cvt_scalef32_pk_bf8_f32"}})
+      if (converts_vectors_to(body, type, true)) p.required.emplace_back(instruction);
   return p;
 }
 

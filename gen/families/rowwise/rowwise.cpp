@@ -222,6 +222,10 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
   if (body.passes > 1 && c.tiles > 1)
     reject_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows", c.tiles),
                     "use tiles=1: a row's lanes must be in one workgroup");
+  for (const TensorPlan& t : body.tensors)
+    if (is_packed(t.dtype) && c.vec < 2)
+      reject_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
+                      "use a vec of 2 or more");
   for (const Value& v : body.values) {
     if (const char* const wanted = why_no_vec(body, v, c.vec))
       reject_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),

@@ -14,9 +14,11 @@ constexpr double l2_slack = 1.5;                  // not all waves are between t
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
 
 // Issue slots of a wave and step beside its matrix instructions.
-double step_slots(const SkinnyGemmConfig& c) {
+double step_slots(const SkinnyGemmConfig& c, const Target& target) {
   const double loads = c.b_loads() + gemm_a_loads(c);
-  const double unpack = c.packed() ? 13.0 / 8 * 32 * c.b_loads() : 0;         // 13 instructions for eight weights of a lane
+  // Instructions for eight weights of a lane.
+  const double of_eight = !c.mx ? 13 : target.has_scaled_convert() ? 4 : 21;
+  const double unpack = c.packed() ? of_eight / 8 * 32 * c.b_loads() : 0;
   const double sums = 4.0 * c.row_tiles() * (c.products * c.tile_n / 16 + 1); // of a group, times the scales of row and column
   const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
   return 2 * loads + 4 + unpack + scales;
@@ -76,7 +78,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.busiest = most / steps;
   w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   w.written = static_cast<double>(c.rows) * c.n * c.products * 2 / c.workgroups;
-  w.instructions = of_wave * step_slots(c);
+  w.instructions = of_wave * step_slots(c, target);
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
   w.lead = 60 + 2.0 * c.ring * (c.b_loads() + gemm_a_loads(c));
   // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,

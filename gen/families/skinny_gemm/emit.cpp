@@ -10,7 +10,7 @@ namespace {
 
 // The address of row `rows` of a matrix.
 std::string moved(const Expr& matrix, std::int64_t rows) {
-  const std::int64_t elements = rows * matrix.shape()[1].size();
+  const std::int64_t elements = rows * matrix.shape()[1].size() / (is_packed(matrix.dtype()) ? 2 : 1);
   return rows == 0 ? matrix->name : fmt::format("{} + {}ull", matrix->name, elements);
 }
 
@@ -22,6 +22,7 @@ std::string weights_text(const Product& p) {
   if (p.op == Op::matmul_nt_w4)
     return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first),
                        moved(p.scales[1], p.first));
+  if (p.op == Op::matmul_nt_mx) return fmt::format("MxWeights<{}>{{{}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first));
   return b;
 }
 

@@ -63,7 +63,7 @@ void require_sizes(const AnalysedSpec& spec) {
   const std::int64_t k = first.k();
   for (const auto& [what, size] : {std::pair{"n", first.n}, std::pair{"k", k}})
     if (size > max_size) throw UserError(subject, fmt::format("{} is {}", what, size), fmt::format("use at most {}", max_size));
-  for (const auto& [e, bits] : {std::pair{first.a, 8 * size_bytes(first.a.dtype())}, std::pair{first.b, first.b_bits()}}) {
+  for (const auto& [e, bits] : {std::pair{first.a, size_bits(first.a.dtype())}, std::pair{first.b, first.b_bits()}}) {
     const std::int64_t natural = 128 / bits;
     if (k % natural)
       throw UserError(
@@ -104,6 +104,7 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
                      .a_bits = size_bytes(first.a.dtype()) * 8,
                      .b_bits = first.b_bits(),
                      .group = static_cast<int>(first.group),
+                     .mx = first.op == Op::matmul_nt_mx,
                      .preshuffled = first.preshuffled(),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.

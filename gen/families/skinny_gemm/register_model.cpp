@@ -44,7 +44,7 @@ int gemm_a_loads(const SkinnyGemmConfig& c) {
 
 int gemm_scale_loads(const SkinnyGemmConfig& c) {
   if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
-  if (c.packed()) return c.ring * 2 * c.b_loads();                         // a scale and a zero point
+  if (c.packed()) return c.ring * (c.mx ? 1 : 2) * c.b_loads();            // a scale and, of integers, a zero point
   if (!c.block_scaled()) return 0;
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
   return c.ring * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);

@@ -23,6 +23,7 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "a_bits", .settable = false}, c.a_bits);
   visit(Field{.name = "b_bits", .settable = false}, c.b_bits);
   visit(Field{.name = "group", .settable = false, .shown = c.group != 0}, c.group);
+  visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
   visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
   visit(Field{"method"}, c.method);
   visit(Field{.name = "products", .settable = false}, c.products);

@@ -111,6 +111,20 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group) {
   return make_product(op, {std::move(a), std::move(b), std::move(scale), std::move(zero)}, group);
 }
 
+Expr matmul_nt_mx(Expr a, Expr b, Expr scale) {
+  constexpr Op op = Op::matmul_nt_mx;
+  require_matrices(op, a, b);
+  require_same_k(op, a, b);
+  if (!is_16_bit(a.dtype()) || b.dtype() != e2m1)
+    throw UserError(subject_of(op),
+                    fmt::format("there is no product of {} and MX numbers in {}", to_string(a.dtype()), to_string(b.dtype())),
+                    "use f16 or bf16 for a, and e2m1 for b");
+  const std::int64_t blocks = group_count(b.shape()[1].size(), mx_block);
+  require_scale(op, "scale", scale, e8m0, {b.shape()[0], blocks},
+                fmt::format("b {} has {} blocks of {} in each of its rows", to_text(b.shape()), blocks, mx_block));
+  return make_product(op, {std::move(a), std::move(b), std::move(scale)}, 0);
+}
+
 Expr columns(Expr product, std::int64_t first, std::int64_t count) {
   const std::string subject = "operation 'columns'";
   if (info(product.op()).kind != OpKind::product)

@@ -35,7 +35,7 @@ std::int64_t DeviceTensor::bytes() const {
   if (rows == 0 || row() == 0) return 0;
   std::int64_t elements = 0;
   if (__builtin_add_overflow(product(*this, rows - 1, stride()), row(), &elements)) too_large(*this);
-  return product(*this, elements, size_bytes(dtype));
+  return storage_bytes(dtype, product(*this, elements, size_bits(dtype)) / size_bits(dtype));
 }
 
 std::string to_text(const DeviceTensor& tensor) {

@@ -109,7 +109,7 @@ void check_stride(const ArgumentSubject& subject, const TensorRule& rule, const 
   if (stride > std::numeric_limits<std::uint32_t>::max())
     throw UserError(subject.text(), fmt::format("its stride is {} elements, and the kernel takes 32 bits", stride),
                     "choose one below 2^32");
-  const std::int64_t pitch = stride * size_bytes(rule.dtype);
+  const std::int64_t pitch = storage_bytes(rule.dtype, stride);
   if (rule.reach != 0 && pitch >= rule.reach)
     throw UserError(subject.text(),
                     fmt::format("its stride is {} bytes, and the {} rows of a workgroup must lie within 4 GiB", pitch, rule.rows_reached),
@@ -127,12 +127,11 @@ void check_address(const ArgumentSubject& subject, int alignment, const DeviceTe
 }
 
 MemoryRegion region_of(const TensorRule& rule, const DeviceTensor& tensor) {
-  const auto size = static_cast<std::uint64_t>(size_bytes(rule.dtype));
   return {.name = rule.name,
           .address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tensor.data)),
-          .row = static_cast<std::uint64_t>(tensor.row()) * size,
+          .row = static_cast<std::uint64_t>(storage_bytes(rule.dtype, tensor.row())),
           .rows = tensor.shape.size() > 1 ? static_cast<std::uint64_t>(tensor.shape.front()) : 1,
-          .pitch = static_cast<std::uint64_t>(tensor.stride()) * size,
+          .pitch = static_cast<std::uint64_t>(storage_bytes(rule.dtype, tensor.stride())),
           .written = rule.written};
 }
 

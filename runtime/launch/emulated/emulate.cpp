@@ -79,25 +79,20 @@ private:
     for (const KernelArgument& s : source_.arguments)
       if (s.kind == ArgumentKind::stride && s.tensor == a.name)
         p.stride = (p.row + s.alignment - 1) / s.alignment * s.alignment + s.alignment;
-    const auto size = static_cast<std::size_t>(size_bytes(a.dtype));
-    const std::size_t elements = p.rows > 0 ? static_cast<std::size_t>((p.rows - 1) * p.stride + p.row) : 0;
-    p.address = memory_.allocate(a.name, elements * size, a.kind != ArgumentKind::input);
+    const std::int64_t elements = p.rows > 0 ? (p.rows - 1) * p.stride + p.row : 0;
+    p.address = memory_.allocate(a.name, static_cast<std::size_t>(storage_bytes(a.dtype, elements)), a.kind != ArgumentKind::input);
     const std::span<std::byte> bytes = memory_.bytes(p.address);
     std::ranges::fill(bytes, is_output ? unwritten : padding);
     if (!is_output) {
       const Tensor& tensor = inputs_.tensors.at(a.name);
-      for (std::int64_t r = 0; r < p.rows; ++r)
-        for (std::int64_t c = 0; c < p.row; ++c) {
-          const std::uint64_t bits = tensor.bits(r * p.row + c);
-          std::memcpy(&bytes[static_cast<std::size_t>(r * p.stride + c) * size], &bits, size);
-        }
+      for (std::int64_t r = 0; r < p.rows; ++r) std::ranges::copy(tensor.row(r), bytes.begin() + storage_bytes(a.dtype, r * p.stride));
     }
     placed_[a.name] = p;
   }
 
   void place_preshuffled(const KernelArgument& a) {
     const Tensor& tensor = inputs_.tensors.at(a.name);
-    const std::vector<std::byte> bytes = preshuffle(tensor.data(), tensor.shape()[0], tensor.shape()[1] * size_bytes(a.dtype));
+    const std::vector<std::byte> bytes = preshuffle(tensor.data(), tensor.shape()[0], storage_bytes(a.dtype, tensor.shape()[1]));
     placed_[a.name].address = memory_.allocate(a.name, bytes.size(), false);
     std::ranges::copy(bytes, memory_.bytes(placed_[a.name].address).begin());
   }
@@ -118,14 +113,11 @@ private:
   Tensor fetch(const Output& o) {
     Tensor tensor(o.dtype, sizes(o.value.shape()));
     const Placed& p = placed_.at(o.in_place_of.empty() ? o.name : o.in_place_of);
-    const auto size = static_cast<std::size_t>(size_bytes(o.dtype));
     const std::span<const std::byte> bytes = memory_.bytes(p.address);
-    for (std::int64_t r = 0; r < p.rows; ++r)
-      for (std::int64_t c = 0; c < p.row; ++c) {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, &bytes[static_cast<std::size_t>(r * p.stride + c) * size], size);
-        tensor.set_bits(r * p.row + c, bits);
-      }
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+      const std::span<std::byte> row = tensor.row(r);
+      std::ranges::copy(bytes.subspan(static_cast<std::size_t>(storage_bytes(o.dtype, r * p.stride)), row.size()), row.begin());
+    }
     return tensor;
   }
 

@@ -1,0 +1,56 @@
+// Eight e2m1 weights of a block as A's type, rounded products with the block's scale, in the order of k.
+#pragma once
+#include "common/matrix.h"
+
+namespace kiln {
+namespace detail {
+
+// f16 without an instruction for it. The upper byte of a number of e2m1 in f16 is looked up by its code; the lower one is 0. The scale
+// 2^e is a product of two numbers of f16: only the second product rounds, and any e beyond their range gives 0 or infinity as well.
+KILN_DEVICE Word16 unpack_mx_f16(u32 word, u8 scale) {
+  using Halves = Vec<f16, 2>;
+  const auto clamped = [](i32 e) { return e < -14 ? -14 : e > 15 ? 15 : e; };
+  const i32 e = static_cast<i32>(scale) - 127, first = clamped(e), second = clamped(e - first);
+  const u32 factor = scale == 0xff ? 0x7e00u : static_cast<u32>(first + 15) << 10;
+  const auto one = Halves(bit_cast<f16>(static_cast<u16>(factor))), two = Halves(bit_cast<f16>(static_cast<u16>(static_cast<u32>(second + 15) << 10)));
+  const u32 even = platform::permute_bytes(0x46444240u, 0x3e3c3800u, word & 0x07070707u) | (word & 0x08080808u) << 4;
+  const u32 odd = platform::permute_bytes(0x46444240u, 0x3e3c3800u, word >> 4 & 0x07070707u) | (word & 0x80808080u);
+  Word16 result;
+#pragma unroll
+  for (u32 i = 0; i < 4; ++i)
+    result[i] = bit_cast<u32>(bit_cast<Halves>(platform::permute_bytes(odd, even, 0x040c000cu + i * 0x01000100u)) * one * two);
+  return result;
+}
+
+// bf16 holds every product: the upper half of it in f32.
+KILN_DEVICE Word16 unpack_mx_bf16(u32 word, u8 scale) {
+  const u32 exponent = static_cast<u32>(scale) << 23;
+  const f32 factor = bit_cast<f32>(scale == 0xff ? 0x7fc00000u : scale ? exponent : 0x00400000u);
+  Word16 result;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const u32 low = word >> (8 * i), high = word >> (8 * i + 4);
+    const Vec<f32, 2> codes = {bit_cast<f32>((low & 7u) << 22 | (low & 8u) << 28), bit_cast<f32>((high & 7u) << 22 | (high & 8u) << 28)};
+    const Vec<f32, 2> numbers = codes * Vec<f32, 2>(0x1p126f) * Vec<f32, 2>(factor); // a code as bits is the number times 2^-126
+    const f32 x = numbers.x, y = numbers.y;
+    result[i] = platform::permute_bytes(bit_cast<u32>(y), bit_cast<u32>(x), platform::upper_halves);
+  }
+  return result;
+}
+
+} // namespace detail
+
+template <class A> KILN_DEVICE Word16 unpack_mx(u32 word, u8 scale) {
+  if constexpr (has_scaled_convert) {
+    const f32 power = bit_cast<f32>(static_cast<u32>(scale) << 23); // of which the exponent counts, 0 and 255 too
+    const u32 inside = platform::middle_bytes(word);
+    return {bit_cast<u32>(platform::unpack_scaled_e2m1_as<A, 0>(word, power)), bit_cast<u32>(platform::unpack_scaled_e2m1_as<A, 0>(inside, power)),
+            bit_cast<u32>(platform::unpack_scaled_e2m1_as<A, 3>(inside, power)), bit_cast<u32>(platform::unpack_scaled_e2m1_as<A, 3>(word, power))};
+  } else if constexpr (__is_same(A, f16)) {
+    return detail::unpack_mx_f16(word, scale);
+  } else {
+    return detail::unpack_mx_bf16(word, scale);
+  }
+}
+
+} // namespace kiln
