@@ -1,5 +1,5 @@
 // Buffers of ggml in a device's memory: one allocation each, to which ggml's own offsets are added.
-#include "buffer.h"
+#include "examples/ggml/buffer.h"
 #include <cstdio>
 #include <vector>
 

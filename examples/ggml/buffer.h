@@ -1,6 +1,6 @@
 // Buffers of ggml in a device's memory.
 #pragma once
-#include "engine.h"
+#include "examples/ggml/engine.h"
 
 namespace kiln_ggml {
 

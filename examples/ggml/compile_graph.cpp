@@ -1,6 +1,6 @@
 // From a graph of ggml to launches: the expression of each region.
-#include "compile_graph.h"
-#include "pointwise_ops.h"
+#include "examples/ggml/compile_graph.h"
+#include "examples/ggml/operations/pointwise_ops.h"
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ public:
     KernelDraft draft = product_ != nullptr ? KernelDraft(graph_, size_of_product(*product_)) : KernelDraft(graph_, space(), iteration());
     const kiln::Expr value = value_of(draft, root_);
     for (const ggml_tensor* node : nodes_)
-      if (partition_.absorbs(node) && partition_.find(node)->stored) draft.write(view_of(*node), values_.at(node));
+      if (node != &root_ && partition_.find(node)->stored) draft.write(view_of(*node), values_.at(node));
     draft.write(view_of(root_), value);
     draft.launch(name());
   }
@@ -37,7 +37,7 @@ private:
     if (kind == Kind::product) return;
     for (const ggml_tensor* source : node.src) {
       const bool seen = std::ranges::find(nodes_, source) != nodes_.end();
-      if (source != nullptr && !seen && partition_.absorbs(source)) collect(*source);
+      if (source != nullptr && !seen && partition_.absorbs(source, node)) collect(*source);
     }
   }
 
@@ -75,7 +75,7 @@ private:
   }
 
   kiln::Expr source(KernelDraft& draft, const ggml_tensor& node, std::size_t s, const TensorView& view) {
-    if (partition_.absorbs(node.src[s])) return value_of(draft, *node.src[s]);
+    if (partition_.absorbs(node.src[s], node)) return value_of(draft, *node.src[s]);
     if (const auto read = reads_.find(node.src[s]); read != reads_.end() && view.data == node.src[s]->data && view.ne == extents(*node.src[s]))
       return read->second;
     const kiln::Expr value = draft.read(view);

@@ -1,6 +1,6 @@
 // From a graph of ggml to launches: partition, a kernel for each region, compiled and bound.
 #pragma once
-#include "partition.h"
+#include "examples/ggml/partition.h"
 
 namespace kiln_ggml {
 

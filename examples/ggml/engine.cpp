@@ -1,5 +1,5 @@
 // Engine: the cache of compiled graphs.
-#include "engine.h"
+#include "examples/ggml/engine.h"
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Engine: Kiln on one device as ggml's backend sees it: the device, its Jit, and the graphs that were compiled.
 #pragma once
-#include "compile_graph.h"
-#include "ggml_backend_abi.h"
+#include "examples/ggml/compile_graph.h"
+#include "examples/ggml/ggml_backend_abi.h"
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -56,3 +56,6 @@ private:
 std::vector<int> use_counts(const ggml_cgraph& graph);
 
 } // namespace kiln_ggml
+
+// What libggml calls (registration.cpp). Null says that there is no such backend here; the reason goes to stderr.
+extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init();

@@ -1,5 +1,5 @@
 // GraphBuilder: compiles what was collected.
-#include "graph_builder.h"
+#include "examples/ggml/graph_builder.h"
 #include <utility>
 
 namespace kiln_ggml {

@@ -1,6 +1,6 @@
 // GraphBuilder: collects the launches of a graph, then compiles all their kernels at once and binds them.
 #pragma once
-#include "tensor_view.h"
+#include "examples/ggml/tensor_view.h"
 #include <kiln/kiln.h>
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
 // Uses: how often nodes are used by a whole graph, of which ggml gives a backend a part.
-#include "engine.h"
+#include "examples/ggml/engine.h"
 
 namespace kiln_ggml {
 namespace {

@@ -1,5 +1,5 @@
 // KernelDraft: how tensors become inputs of each space.
-#include "kernel_draft.h"
+#include "examples/ggml/kernel_draft.h"
 #include <numeric>
 #include <utility>
 
@@ -155,8 +155,11 @@ kiln::Expr KernelDraft::number(double value) {
 }
 
 kiln::Expr KernelDraft::columns(const std::vector<float>& values) {
-  const auto cols = static_cast<std::int64_t>(values.size());
-  return input(dense_view(graph_.constant(values), kiln::f32, {cols, 1, 1, 1}), {{cols}, {cols}}, 0, false);
+  return row_of(graph_.constant(values), static_cast<std::int64_t>(values.size()));
+}
+
+kiln::Expr KernelDraft::row_of(const void* data, std::int64_t cols) {
+  return input(dense_view(const_cast<void*>(data), kiln::f32, {cols, 1, 1, 1}), {{cols}, {cols}}, 0, false);
 }
 
 kiln::Expr KernelDraft::along(int d, void* data, kiln::DType dtype) {

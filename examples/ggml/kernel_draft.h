@@ -5,7 +5,7 @@
 //   product   rows of k elements, of which each makes one element of the result; epilogues read tensors of the result's shape.
 // What a space cannot read as it lies is copied by a flat kernel before.
 #pragma once
-#include "graph_builder.h"
+#include "examples/ggml/graph_builder.h"
 #include <map>
 #include <optional>
 
@@ -35,6 +35,7 @@ public:
   kiln::Expr number(double value);                    // a run-time scalar, so that unlike values share a kernel
   kiln::Expr columns(const std::vector<float>& values); // rows: one value a column
   template <typename T> void* constant(const std::vector<T>& values) { return graph_.constant(values); }
+  kiln::Expr row_of(const void* data, std::int64_t cols); // rows: f32 in device memory, one a column; fewer for tile and repeat
   // One value for each index of ggml's dimension `d` (1 to 3): i32 or f32, in memory one after another. Rows only.
   kiln::Expr along(int d, void* data, kiln::DType dtype);
   // Products: rows of the activations (ggml's src[1]) and of the weights (src[0]), as they meet in row_sum(a * w).

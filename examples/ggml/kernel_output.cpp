@@ -1,5 +1,6 @@
 // KernelDraft: outputs, in memory of their own, in that of an input, or through an index, and the launch.
-#include "kernel_draft.h"
+#include "examples/ggml/kernel_draft.h"
+#include <algorithm>
 #include <utility>
 
 namespace kiln_ggml {
@@ -44,7 +45,8 @@ void KernelDraft::add_output(kiln::KernelSpec& spec, const Written& written, con
   const bool whole = to.is_dense() && to.is_aligned();
   if (meeting == 0 && !whole && space_ == Space::flat) return add_scatter(spec, written, name);
   void* data = to.data;
-  if (!whole || (meeting != 0 && (!in_place_ || meeting != 1 || same.empty() || outputs_.size() != 1))) {
+  const bool taken = std::ranges::any_of(spec.outputs(), [&](const kiln::Output& o) { return o.in_place_of == same; });
+  if (!whole || (meeting != 0 && (!in_place_ || meeting != 1 || same.empty() || taken))) {
     same.clear();
     data = graph_.scratch(static_cast<std::size_t>(to.count()) * bytes_of(to.dtype));
     copies.push_back({dense_view(data, to.dtype, to.ne), to});

@@ -1,6 +1,6 @@
 // Partition: greedy, from the last user back. A node joins the kernel of its only user, if that kernel's space can express it and
 // nothing writes over its sources in between.
-#include "partition.h"
+#include "examples/ggml/partition.h"
 #include <algorithm>
 
 namespace kiln_ggml {
@@ -111,6 +111,7 @@ private:
   void join(std::size_t at, std::size_t user) {
     Region &mine = regions_[at], &other = regions_[user];
     result_.nodes[at].absorbed = true;
+    result_.nodes[at].user = result_.nodes[user].node;
     result_.nodes[at].stored = uses_[at] != 1;
     other.row |= mine.row;
     if (other.product == nullptr) other.product = mine.product;
@@ -130,9 +131,9 @@ const NodePlan* Partition::find(const ggml_tensor* node) const {
   return found != places.end() && found->first == node ? &nodes[found->second] : nullptr;
 }
 
-bool Partition::absorbs(const ggml_tensor* node) const {
+bool Partition::absorbs(const ggml_tensor* node, const ggml_tensor& user) const {
   const NodePlan* const plan = find(node);
-  return plan != nullptr && plan->absorbed;
+  return plan != nullptr && plan->absorbed && plan->user == &user;
 }
 
 Partition partition(const std::vector<const ggml_tensor*>& nodes, const std::vector<int>& uses) { return Partitioner(nodes, uses).run(); }

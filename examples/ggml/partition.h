@@ -1,6 +1,6 @@
 // Partition: which nodes of a graph are computed inside the kernel of another one.
 #pragma once
-#include "operations.h"
+#include "examples/ggml/operations/operations.h"
 #include <string>
 #include <vector>
 
@@ -9,7 +9,8 @@ namespace kiln_ggml {
 struct NodePlan {
   const ggml_tensor* node = nullptr;
   Kind kind = Kind::view;
-  bool absorbed = false; // computed in the kernel of the node that uses it
+  bool absorbed = false; // computed in the kernel of `user`
+  const ggml_tensor* user = nullptr;
   bool stored = false;   // ... and written by that kernel as well, for users further on
   std::string ended = {}; // why this node is the end of its region; empty for absorbed ones
 };
@@ -17,7 +18,7 @@ struct NodePlan {
 struct Partition {
   std::vector<NodePlan> nodes; // in the graph's order
   const NodePlan* find(const ggml_tensor* node) const;
-  bool absorbs(const ggml_tensor* node) const;
+  bool absorbs(const ggml_tensor* node, const ggml_tensor& user) const; // whether the kernel of `user` computes `node`
   std::vector<std::pair<const ggml_tensor*, std::size_t>> places; // sorted by address
 };
 

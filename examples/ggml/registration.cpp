@@ -1,6 +1,6 @@
 // Registration: what libggml finds in libggml-kiln.so. One device, that of KILN_DEVICE.
-#include "buffer.h"
-#include "operations.h"
+#include "examples/ggml/buffer.h"
+#include "examples/ggml/operations/operations.h"
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -101,8 +101,7 @@ void fill(Registered& r) {
 } // namespace
 } // namespace kiln_ggml
 
-// Null says that there is no such backend here; the reason goes to stderr.
-extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init() {
+ggml_backend_reg_t ggml_backend_init() {
   using namespace kiln_ggml;
   Registered& r = registered();
   if (const int version = version_of_libggml(); version != -1 && version != GGML_BACKEND_API_VERSION) {

@@ -1,5 +1,5 @@
 // TensorView: strides of ggml tensors, and maps.
-#include "tensor_view.h"
+#include "examples/ggml/tensor_view.h"
 #include <algorithm>
 
 namespace kiln_ggml {

@@ -1,5 +1,5 @@
 // Pointwise operations of ggml: the table.
-#include "pointwise_ops.h"
+#include "examples/ggml/operations/pointwise_ops.h"
 #include <cstring>
 #include <gen/spec/math.h>
 #include <iterator>

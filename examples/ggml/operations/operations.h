@@ -1,6 +1,6 @@
 // Operation: what Kiln does with a node of ggml's graph. The one table that supports_op, the partitioner and the compiler ask.
 #pragma once
-#include "kernel_draft.h"
+#include "examples/ggml/kernel_draft.h"
 
 namespace kiln_ggml {
 

@@ -1,6 +1,6 @@
 // Rope: every mode of ggml's as x * cos(angle) + partner(x) * sign * sin(angle), with tables of one value a column.
-#include "operations.h"
-#include "pointwise_ops.h"
+#include "examples/ggml/operations/operations.h"
+#include "examples/ggml/operations/pointwise_ops.h"
 #include <algorithm>
 #include <cmath>
 #include <gen/spec/math.h>
@@ -84,7 +84,7 @@ template <typename Value> std::vector<float> value_by_column(const Rope& rope, s
 }
 
 // The frequencies divided by the model's own factors, which are in device memory: a small kernel before.
-TensorView divided(GraphBuilder& graph, const Rope& rope, const std::vector<float>& frequencies, const ggml_tensor& factors) {
+TensorView divided_before(GraphBuilder& graph, const Rope& rope, const std::vector<float>& frequencies, const ggml_tensor& factors) {
   const auto cols = static_cast<std::int64_t>(frequencies.size());
   const Extents ne = {cols, 1, 1, 1};
   const TensorView result = dense_view(graph.scratch(frequencies.size() * 4), kiln::f32, ne);
@@ -95,6 +95,15 @@ TensorView divided(GraphBuilder& graph, const Rope& rope, const std::vector<floa
   draft.write(result, kiln::div_exact(undivided, draft.read(view_of(factors), pairs)));
   draft.launch("rope_frequencies");
   return result;
+}
+
+// ... or in the kernel itself, where every column has a factor.
+Expr divided(KernelDraft& draft, const Rope& rope, const std::vector<float>& frequencies, const ggml_tensor& factors) {
+  const auto cols = static_cast<std::int64_t>(frequencies.size());
+  TensorView view = view_of(factors);
+  if (rope.turned() != cols || view.ne[0] < cols / 2 || !view.is_aligned()) return draft.read(divided_before(draft.graph(), rope, frequencies, factors));
+  const Expr each = draft.row_of(view.data, cols / 2);
+  return kiln::div_exact(draft.columns(frequencies), rope.pairs_neighbours() ? kiln::repeat(each, 2) : kiln::tile(each, 2));
 }
 
 } // namespace
@@ -112,8 +121,7 @@ Expr build_rope(KernelDraft& draft, const ggml_tensor& node, const Expr& x) {
     });
     if (std::ranges::all_of(frequencies, [](float f) { return f == 0; })) continue;
     auto* const positions = static_cast<std::int32_t*>(node.src[1]->data) + which * node.ne[2];
-    const Expr by_column = node.src[2] == nullptr ? draft.columns(frequencies)
-                                                  : draft.read(divided(draft.graph(), rope, frequencies, *node.src[2]));
+    const Expr by_column = node.src[2] == nullptr ? draft.columns(frequencies) : divided(draft, rope, frequencies, *node.src[2]);
     const Expr part = kiln::cast(kiln::f32, draft.along(2, positions, kiln::i32)) * by_column;
     angle = first ? part : angle + part;
     first = false;

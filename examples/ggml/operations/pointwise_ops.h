@@ -1,6 +1,6 @@
 // Pointwise operations of ggml as expressions: one line each. supports_op and the partitioner ask this table.
 #pragma once
-#include "kernel_draft.h"
+#include "examples/ggml/kernel_draft.h"
 #include <span>
 
 namespace kiln_ggml {

@@ -1,5 +1,5 @@
 // Rows by index: GET_ROWS, SET_ROWS and ADD_ID, whose indices are known only when the graph runs.
-#include "operations.h"
+#include "examples/ggml/operations/operations.h"
 #include <gen/spec/math.h>
 
 namespace kiln_ggml {
@@ -92,7 +92,8 @@ void lower_set_rows(GraphBuilder& graph, const ggml_tensor& node) {
     if (!strided) rows.row_stride = 0;
     void* const indices = moved(index, b2 % index.ne[1] * index.stride[1] + b3 % index.ne[2] * index.stride[2]);
     void* const values = moved(x, b2 * x.stride[2] + b3 * x.stride[3]);
-    graph.launch(kiln::KernelSpec("set_rows").output("y", to.dtype, kiln::scatter(target, i, value),
+    graph.launch(kiln::KernelSpec("set_rows").output("y", to.dtype, kiln::scatter(target, i, value, {.duplicates = true}), // as ggml allows
+                                                    
                                                      {.in_place_of = "target", .layout = strided ? kiln::Layout::strided : kiln::Layout::contiguous}),
                  {{"y", rows}, {"index", kiln::DeviceTensor{indices, index.dtype, {tokens, 1}, 0}}, {"x", kiln::DeviceTensor{values, x.dtype, {tokens, cols}, 0}}});
   }

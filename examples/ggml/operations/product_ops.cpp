@@ -1,5 +1,5 @@
 // Products: ggml's MUL_MAT as sums of rows, row_sum(a * w), with every product of two elements exact in f32.
-#include "operations.h"
+#include "examples/ggml/operations/operations.h"
 #include <gen/spec/math.h>
 
 namespace kiln_ggml {

@@ -1,6 +1,6 @@
 // Operation: the table.
-#include "operations.h"
-#include "pointwise_ops.h"
+#include "examples/ggml/operations/operations.h"
+#include "examples/ggml/operations/pointwise_ops.h"
 
 namespace kiln_ggml {
 namespace {

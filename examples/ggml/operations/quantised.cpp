@@ -1,5 +1,5 @@
 // Block-quantised tensors as floats: each format's bytes are read where they lie, as tensors whose rows are the blocks.
-#include "operations.h"
+#include "examples/ggml/operations/operations.h"
 #include <gen/spec/math.h>
 
 namespace kiln_ggml {

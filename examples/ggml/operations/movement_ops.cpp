@@ -1,6 +1,6 @@
 // Movement: operations that only say where each element comes from. One kernel does them all, with an index an element.
-#include "operations.h"
-#include "pointwise_ops.h"
+#include "examples/ggml/operations/operations.h"
+#include "examples/ggml/operations/pointwise_ops.h"
 #include <gen/spec/math.h>
 #include <limits>
 

@@ -1,6 +1,6 @@
 // Row operations: norms, softmax and reductions as expressions of a row.
-#include "operations.h"
-#include "pointwise_ops.h"
+#include "examples/ggml/operations/operations.h"
+#include "examples/ggml/operations/pointwise_ops.h"
 #include <bit>
 #include <cmath>
 #include <gen/spec/math.h>
