@@ -1,0 +1,91 @@
+// Buffers of ggml in a device's memory: one allocation each, to which ggml's own offsets are added.
+#include "examples/ggml/buffer.h"
+#include <cstdio>
+#include <vector>
+
+namespace kiln_ggml {
+namespace {
+
+struct Buffer {
+  Engine* engine;
+  kiln::DeviceMemory memory;
+};
+
+Buffer& buffer_of(ggml_backend_buffer_t buffer) { return *static_cast<Buffer*>(buffer->context); }
+void* at(const ggml_tensor* tensor, std::size_t offset) { return static_cast<std::byte*>(tensor->data) + offset; }
+
+void free_buffer(ggml_backend_buffer_t buffer) {
+  Buffer* const b = &buffer_of(buffer);
+  b->engine->give_back(b->memory.bytes());
+  delete b;
+}
+
+void* get_base(ggml_backend_buffer_t buffer) { return buffer_of(buffer).memory.data(); }
+
+void fill(const kiln::Device& device, void* to, std::uint8_t value, std::size_t size) {
+  if (size == 0) return;
+  if (value == 0) return device.zero(to, size);
+  const std::vector<std::byte> bytes(size, static_cast<std::byte>(value));
+  device.copy_to_device(to, bytes);
+}
+
+void memset_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor, std::uint8_t value, std::size_t offset, std::size_t size) {
+  fill(buffer_of(buffer).engine->device(), at(tensor, offset), value, size);
+}
+
+void set_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor, const void* data, std::size_t offset, std::size_t size) {
+  if (size != 0) buffer_of(buffer).engine->device().copy_to_device(at(tensor, offset), {static_cast<const std::byte*>(data), size});
+}
+
+void get_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* tensor, void* data, std::size_t offset, std::size_t size) {
+  if (size != 0) buffer_of(buffer).engine->device().copy_to_host({static_cast<std::byte*>(data), size}, at(tensor, offset));
+}
+
+void clear(ggml_backend_buffer_t buffer, std::uint8_t value) {
+  fill(buffer_of(buffer).engine->device(), get_base(buffer), value, buffer->size);
+}
+
+constexpr ggml_backend_buffer_i buffer_interface = {.free_buffer = free_buffer,
+                                                    .get_base = get_base,
+                                                    .init_tensor = nullptr,
+                                                    .memset_tensor = memset_tensor,
+                                                    .set_tensor = set_tensor,
+                                                    .get_tensor = get_tensor,
+                                                    .set_tensor_2d = nullptr,
+                                                    .get_tensor_2d = nullptr,
+                                                    .cpy_tensor = nullptr, // ggml copies through the host
+                                                    .clear = clear,
+                                                    .reset = nullptr};
+
+// Null when the device has too little memory: ggml says so, and its caller frees what it has.
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, std::size_t size) {
+  auto* const engine = static_cast<Engine*>(type->context);
+  const std::size_t bytes = size == 0 ? 1 : size;
+  if (!engine->take(bytes)) return nullptr;
+  try {
+    auto* const buffer = new Buffer{engine, engine->device().allocate(bytes, "buffer of ggml")};
+    return ggml_backend_buffer_init(type, buffer_interface, buffer, size);
+  } catch (const std::exception& error) {
+    engine->give_back(bytes);
+    std::fprintf(stderr, "kiln: %s\n", error.what());
+    return nullptr;
+  }
+}
+
+const char* type_name(ggml_backend_buffer_type_t) { return "Kiln"; }
+std::size_t alignment(ggml_backend_buffer_type_t) { return 256; }
+
+} // namespace
+
+ggml_backend_buffer_type_i buffer_type_interface() {
+  return {.get_name = type_name,
+          .alloc_buffer = alloc_buffer,
+          .alloc_buffer_n = nullptr,
+          .get_alignment = alignment,
+          .get_max_size = nullptr,
+          .get_alloc_size = nullptr,
+          .get_alloc_size_n = nullptr,
+          .is_host = nullptr};
+}
+
+} // namespace kiln_ggml

@@ -1,0 +1,42 @@
+// GraphBuilder: collects the launches of a graph, then compiles all their kernels at once and binds them.
+#pragma once
+#include "examples/ggml/tensor_view.h"
+#include <kiln/kiln.h>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kiln_ggml {
+
+// What a graph has become: launches in order, with the memory that they need beside ggml's.
+struct CompiledGraph {
+  std::vector<kiln::DeviceMemory> memory; // scratch, and index maps
+  std::vector<kiln::BoundKernel> launches;
+  std::vector<kiln::LoadedKernel> kernels; // live as long as their launches
+  std::vector<std::string> names;          // of the launches, for KILN_GGML_EXPLAIN
+};
+
+class GraphBuilder {
+public:
+  GraphBuilder(kiln::Jit& jit, const kiln::Device& device) : jit_(jit), device_(device) {}
+
+  void* scratch(std::size_t bytes);
+  void* constant(std::span<const std::byte> bytes); // uploaded now, there for every launch
+  template <typename T> void* constant(const std::vector<T>& values) { return constant(std::as_bytes(std::span(values))); }
+  void launch(kiln::KernelSpec spec, std::vector<kiln::Argument> arguments, std::vector<std::string> settings = {});
+  std::size_t launches() const { return pending_.size(); }
+  CompiledGraph finish(); // throws what Jit::compile and LoadedKernel::bind throw
+
+private:
+  struct Pending {
+    kiln::KernelSpec spec;
+    std::vector<kiln::Argument> arguments;
+    std::vector<std::string> settings; // of the schedule
+  };
+  kiln::Jit& jit_;
+  const kiln::Device& device_;
+  std::vector<Pending> pending_;
+  CompiledGraph graph_;
+};
+
+} // namespace kiln_ggml

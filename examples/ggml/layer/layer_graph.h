@@ -1,0 +1,27 @@
+// LayerGraph: one layer of a Llama-class model as llama.cpp builds it for a token, in a buffer of any of ggml's backends.
+#pragma once
+#include <cstdint>
+#include <ggml-backend.h>
+#include <ggml.h>
+
+namespace kiln_ggml {
+
+struct LayerSize {
+  std::int64_t width = 256, heads = 4, kv_heads = 2, head = 64, hidden = 512, context = 256;
+};
+
+class LayerGraph {
+public:
+  LayerGraph(const LayerSize& size, ggml_backend_buffer_type_t buffers); // buffers: null for a graph that is only looked at
+  ~LayerGraph();
+  LayerGraph(const LayerGraph&) = delete;
+  LayerGraph& operator=(const LayerGraph&) = delete;
+  ggml_cgraph* graph() const { return graph_; }
+
+private:
+  ggml_context* context_ = nullptr;
+  ggml_cgraph* graph_ = nullptr;
+  ggml_backend_buffer_t buffer_ = nullptr;
+};
+
+} // namespace kiln_ggml

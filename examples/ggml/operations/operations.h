@@ -1,0 +1,72 @@
+// Operation: what Kiln does with a node of ggml's graph. The one table that supports_op, the partitioner and the compiler ask.
+#pragma once
+#include "examples/ggml/kernel_draft.h"
+
+namespace kiln_ggml {
+
+enum class Kind : std::uint8_t {
+  none,      // not Kiln's
+  view,      // nothing to do
+  pointwise, // pointwise_ops.h
+  row,       // an expression of the rows of src[0]: norms, softmax, rope, reductions
+  product,   // matrix products
+  alone,     // kernels of its own: copies, rows by index
+};
+
+struct Operation {
+  int op = 0; // ggml_op
+  Kind kind = Kind::none;
+  bool (*supports)(const ggml_tensor& node) = nullptr;
+  kiln::Expr (*build)(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x) = nullptr; // row
+  void (*lower)(GraphBuilder& graph, const ggml_tensor& node) = nullptr;                           // alone
+};
+
+Operation operation_of(const ggml_tensor& node);
+bool supports(const ggml_tensor& node); // right for every input that such a node can have
+
+// ---- row operations (row_ops.cpp, rope.cpp)
+bool supports_norm(const ggml_tensor& node);
+bool supports_soft_max(const ggml_tensor& node);
+bool supports_rope(const ggml_tensor& node);
+bool supports_reduction(const ggml_tensor& node);
+bool supports_argmax(const ggml_tensor& node);
+bool supports_group_norm(const ggml_tensor& node);
+kiln::Expr build_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_rms_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_l2_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_soft_max(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_sum_rows(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_mean(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_argmax(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_rope(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node);
+void lower_sum(GraphBuilder& graph, const ggml_tensor& node);
+
+// ---- products (product_ops.cpp)
+bool supports_product(const ggml_tensor& node);
+ProductSize size_of_product(const ggml_tensor& node);
+kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node);
+
+// ---- copies (movement_ops.cpp) and rows by index (index_ops.cpp)
+bool supports_copy(const ggml_tensor& node);
+bool supports_movement(const ggml_tensor& node);
+bool supports_im2col(const ggml_tensor& node);
+bool supports_made(const ggml_tensor& node);
+bool supports_get_rows(const ggml_tensor& node);
+bool supports_set_rows(const ggml_tensor& node);
+bool supports_add_id(const ggml_tensor& node);
+void lower_copy(GraphBuilder& graph, const ggml_tensor& node);
+void lower_movement(GraphBuilder& graph, const ggml_tensor& node);
+void lower_concat(GraphBuilder& graph, const ggml_tensor& node);
+void lower_set(GraphBuilder& graph, const ggml_tensor& node);
+void lower_made(GraphBuilder& graph, const ggml_tensor& node);
+void lower_diag_mask(GraphBuilder& graph, const ggml_tensor& node);
+void lower_get_rows(GraphBuilder& graph, const ggml_tensor& node);
+void lower_set_rows(GraphBuilder& graph, const ggml_tensor& node);
+void lower_add_id(GraphBuilder& graph, const ggml_tensor& node);
+
+// A tensor of blocks as floats in scratch memory (quantised.cpp); other tensors as they are.
+bool can_decode(ggml_type type);
+TensorView decoded(GraphBuilder& graph, const ggml_tensor& tensor);
+
+} // namespace kiln_ggml

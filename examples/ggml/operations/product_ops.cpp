@@ -1,0 +1,30 @@
+// Products: ggml's MUL_MAT as sums of rows, row_sum(a * w), with every product of two elements exact in f32.
+#include "examples/ggml/operations/operations.h"
+#include <gen/spec/math.h>
+
+namespace kiln_ggml {
+
+bool supports_product(const ggml_tensor& node) {
+  const ggml_tensor &weights = *node.src[0], &x = *node.src[1];
+  if (!is_float(x.type) || node.type != GGML_TYPE_F32 || (!is_float(weights.type) && !can_decode(weights.type))) return false;
+  if (!is_float(weights.type) && !ggml_is_contiguous(&weights)) return false;
+  return x.ne[2] % weights.ne[2] == 0 && x.ne[3] % weights.ne[3] == 0;
+}
+
+ProductSize size_of_product(const ggml_tensor& node) {
+  const ggml_tensor &weights = *node.src[0], &x = *node.src[1];
+  return {.batch3 = weights.ne[3],
+          .repeat3 = x.ne[3] / weights.ne[3],
+          .batch2 = weights.ne[2],
+          .repeat2 = x.ne[2] / weights.ne[2],
+          .m = x.ne[1],
+          .n = weights.ne[1],
+          .k = x.ne[0]};
+}
+
+kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node) {
+  const kiln::Expr x = draft.activations(view_of(*node.src[1]));
+  return kiln::row_sum(x * draft.weights(decoded(graph, *node.src[0])));
+}
+
+} // namespace kiln_ggml

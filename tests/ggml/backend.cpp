@@ -1,0 +1,103 @@
+// Proves what ggml's own tests do not look at: regions of a layer, lookups from the second token on, refusals.
+#include "examples/ggml/buffer.h"
+#include "examples/ggml/layer/layer_graph.h"
+#include <cstdio>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <map>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace kiln_ggml {
+namespace {
+
+// Buffers of an engine, as registration.cpp makes them.
+struct Buffers {
+  explicit Buffers(Engine& engine) : type{.iface = buffer_type_interface(), .device = nullptr, .context = &engine} {}
+  ggml_backend_buffer_type type;
+};
+
+TEST_CASE("a layer becomes kernels whose nodes are the ones that one space can express") {
+  Engine engine(kiln::Device::emulated("gfx942"));
+  Buffers buffers(engine);
+  const LayerGraph layer(LayerSize{}, &buffers.type);
+  ggml_cgraph* const graph = layer.graph();
+  const Partition parts = partition({ggml_graph_nodes(graph), ggml_graph_nodes(graph) + ggml_graph_n_nodes(graph)}, use_counts(*graph));
+  std::map<std::string, std::string> user;
+  int kernels = 0, nodes = 0;
+  for (const NodePlan& plan : parts.nodes) {
+    CHECK(supports(*plan.node));
+    if (plan.kind == Kind::view) continue;
+    ++nodes;
+    kernels += !plan.absorbed;
+    if (plan.absorbed) user[plan.node->name] = plan.user->name;
+  }
+  CHECK(nodes == 23);
+  CHECK(kernels == 17);
+  CHECK(user["ffn_up"] == "ffn_swiglu"); // both products and the gate are one kernel
+  CHECK(user["ffn_gate"] == "ffn_swiglu");
+  CHECK(user["ffn_down"] == "l_out");
+  CHECK(user["attn_out"] == "ffn_inp");
+}
+
+TEST_CASE("without counts of uses nothing is fused") {
+  const LayerGraph layer(LayerSize{}, nullptr);
+  ggml_cgraph* const graph = layer.graph();
+  const Partition parts = partition({ggml_graph_nodes(graph), ggml_graph_nodes(graph) + ggml_graph_n_nodes(graph)}, {});
+  for (const NodePlan& plan : parts.nodes) CHECK_FALSE(plan.absorbed);
+}
+
+TEST_CASE("elements of permuted and repeated tensors") {
+  const TensorView view{.data = nullptr, .dtype = kiln::f16, .ne = {2, 3, 1, 1}, .stride = {3, 1, 6, 6}};
+  CHECK_FALSE(view.is_dense());
+  CHECK_FALSE(view.has_dense_rows());
+  CHECK(view.last() == 5);
+  CHECK(repeated(view, {4, 3, 1, 1}) == IndexMap{0, 3, 0, 3, 1, 4, 1, 4, 2, 5, 2, 5});
+  CHECK(dense_view(nullptr, kiln::f32, {5, 2, 3, 1}).is_dense());
+}
+
+TEST_CASE("a buffer beyond the device's memory is ggml's own error path, and nothing is lost") {
+  setenv("KILN_GGML_MEMORY_MB", "2", 1);
+  Engine engine(kiln::Device::emulated("gfx942"));
+  unsetenv("KILN_GGML_MEMORY_MB");
+  Buffers buffers(engine);
+  const std::size_t before = engine.memory_free();
+  CHECK(before == std::size_t{2} << 20);
+  CHECK(ggml_backend_buft_alloc_buffer(&buffers.type, std::size_t{3} << 20) == nullptr);
+  CHECK(engine.memory_free() == before);
+  ggml_backend_buffer_t const some = ggml_backend_buft_alloc_buffer(&buffers.type, std::size_t{1} << 20);
+  REQUIRE(some != nullptr);
+  CHECK(engine.memory_free() == before / 2);
+  CHECK(ggml_backend_buft_alloc_buffer(&buffers.type, std::size_t{2} << 20) == nullptr);
+  ggml_backend_buffer_free(some);
+  CHECK(engine.memory_free() == before);
+}
+
+// In a child, for ggml never forgets a registration.
+TEST_CASE("a libggml of another version is refused, by name and number") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], 2);
+    static ggml_backend_reg other{.api_version = 7, .iface = {}, .context = nullptr};
+    other.iface.get_name = [](ggml_backend_reg_t) { return "other"; };
+    other.iface.get_device_count = [](ggml_backend_reg_t) { return std::size_t{0}; };
+    ggml_backend_register(&other);
+    _exit(ggml_backend_init() == nullptr ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string words;
+  char buffer[512];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) words.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(words.find("libggml-kiln.so for version 3") != std::string::npos);
+  CHECK(words.find("has version 7") != std::string::npos);
+}
+
+} // namespace
+} // namespace kiln_ggml
