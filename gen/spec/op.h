@@ -21,7 +21,9 @@ enum class OpKind : std::uint8_t {
   columns,
   position, // the index of an element
   view,     // elements of other places: gather, tile, repeat, partner
-  scatter
+  scatter,
+  scores,   // of attention: products of queries and keys
+  attention // reductions of scores: attention, log_sum_exp
 };
 
 enum class Op : std::uint8_t {
