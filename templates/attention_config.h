@@ -15,6 +15,7 @@ struct AttentionConfig {
   int q_bits = 16, cache_bits = 16;
   int page = 0;                // keys of a page; 0: the keys of a sequence lie one after the other
   int workgroups = 1;          // of the grid, whatever the sequences are
+  int per_cu = 1;              // workgroups that share a CU: with 2 a wave has half of the registers
   int vec = 4;                 // consecutive elements that a lane has, of scores and of the epilogue
 
   static constexpr int waves = 4, step_keys = 32, tile_keys = 16;
@@ -55,6 +56,7 @@ constexpr const char* why_invalid(const AttentionConfig& c) {
   if (c.cache_bits != 8 && c.cache_bits != 16) return "cache_bits must be 8 or 16";
   if (c.page < 0 || c.page % 16 || c.page > 1 << 16) return "page must be a multiple of 16 up to 65536, or 0 for a contiguous cache";
   if (c.workgroups < 1 || c.workgroups > 1 << 16) return "workgroups must be from 1 to 65536";
+  if (c.per_cu < 1 || c.per_cu > 2) return "per_cu must be 1 or 2";
   if (c.vec != 4) return "vec must be 4";
   return nullptr;
 }

@@ -20,7 +20,7 @@ KILN_DEVICE u32 first_key_from(f32 bound, u32 length) {
   const f32 end = static_cast<f32>(length);
   return bound < end ? static_cast<u32>(bound) : length; // bounds are whole
 }
-KILN_DEVICE u32 larger(u32 a, u32 b) { return a > b ? a : b; }
+KILN_DEVICE u32 later_key(u32 a, u32 b) { return a > b ? a : b; }
 
 // `Region`: from the length of a sequence to the first key that may have a weight.
 template <AttentionConfig config, class Region> class StepStream {

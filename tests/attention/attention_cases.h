@@ -25,7 +25,6 @@ struct AttentionCase {
   std::int64_t page = 0, keys = 160; // of a sequence, room
   Score score = [](const ScoreTerms& t) { return t.product; };
   bool log_sum_exp = false;
-  std::function<Expr(Expr)> epilogue = [](Expr o) { return o; };
 };
 
 KernelSpec attention_spec(const AttentionCase& c);
@@ -39,8 +38,16 @@ BuiltKernel build_attention(const KernelSpec& spec, const Target& to, const std:
 // first. Empty when all is right.
 std::string wrong_attention(const KernelSpec& spec, const BuiltKernel& built, const Inputs& inputs, int interleavings = 1);
 
-// Builds and runs the case on both architectures.
-std::string wrong_attention(const AttentionCase& c, const std::vector<std::int64_t>& lengths, std::uint64_t seed = 1,
-                            const std::vector<std::string>& settings = {"workgroups=7"});
+Outputs outputs_of(const KernelSpec& spec, const BuiltKernel& built, const Inputs& inputs);
+
+// KILN_LINT_ALL is set: everything is tried on both architectures, else a slice.
+bool compares_all();
+
+// Build and run the case, and check that nothing is wrong: on one architecture, on both, and on one that `seed` chooses, or all.
+void check_on(std::string_view arch, const AttentionCase& c, const std::vector<std::int64_t>& lengths, std::uint64_t seed = 1,
+              const std::vector<std::string>& settings = {"workgroups=7"});
+void check_everywhere(const AttentionCase& c, const std::vector<std::int64_t>& lengths, std::uint64_t seed = 1);
+void check_somewhere(const AttentionCase& c, const std::vector<std::int64_t>& lengths, std::uint64_t seed,
+                     const std::vector<std::string>& settings = {"workgroups=7"});
 
 } // namespace kiln::testing

@@ -56,8 +56,6 @@ std::string why(const AttentionConfig& c, const Target& target) {
 
 } // namespace
 
-bool two_workgroups_a_cu(const AttentionConfig& c) { return c.row_tiles() == 1 && c.d <= 128; }
-
 bool Attention::takes(const AnalysedSpec& spec) { return spec.attention.has_value(); }
 
 void Attention::lay_out(AnalysedSpec& spec) {
@@ -72,12 +70,21 @@ void Attention::lay_out(AnalysedSpec& spec) {
 }
 
 std::vector<Candidate<AttentionConfig>> Attention::candidates(const Plan& plan, const Target& target) {
-  std::vector<Candidate<Config>> result;
+  // Two workgroups fit a CU if a wave needs no more than half of the registers: few rows of q, short heads, and a score expression that
+  // loads nothing for each key.
   Config c = planned_attention(plan);
-  const int each = two_workgroups_a_cu(c) ? 2 : 1;
-  c.workgroups = each * target.compute_units();
-  result.push_back({c, why(c, target)});
-  return result;
+  const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != plan.attention->product; };
+  const bool loads = std::ranges::any_of(plan.attention->score_body.tensors, of_key);
+  c.per_cu = c.row_tiles() == 1 && c.d <= 128 && !loads ? 2 : 1;
+  c.workgroups = c.per_cu * target.compute_units();
+  return {{c, why(c, target)}};
+}
+
+std::vector<Candidate<AttentionConfig>> Attention::fallbacks(const Config& first) {
+  if (first.per_cu == 1) return {};
+  Config c = first;
+  c.per_cu = 1;
+  return {{c, "one workgroup a CU"}};
 }
 
 void Attention::require_valid(const Config& c, const Plan& plan, const Target& target) {
@@ -90,7 +97,7 @@ void Attention::require_valid(const Config& c, const Plan& plan, const Target& t
 }
 
 Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
-  Promises p{.max_vgprs = two_workgroups_a_cu(c) ? max_vgprs / 2 : max_vgprs, .max_lds_bytes = c.lds_bytes()};
+  Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
   // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
   const auto score_tensors = static_cast<int>(plan.attention->score_body.tensors.size());
   const int small = 8 + score_tensors * c.row_tiles() * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.row_tiles();

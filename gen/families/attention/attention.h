@@ -15,6 +15,7 @@ template <MaybeConst<AttentionConfig> C, typename Visit> constexpr void for_each
   visit(Field{.name = "cache_bits", .settable = false}, c.cache_bits);
   visit(Field{.name = "page", .settable = false, .shown = c.page != 0}, c.page);
   visit(Field{"workgroups"}, c.workgroups);
+  visit(Field{"per_cu"}, c.per_cu);
   visit(Field{.name = "vec", .settable = false}, c.vec);
 }
 
@@ -26,15 +27,14 @@ struct Attention {
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static constexpr std::string_view falls_back_by = "per_cu";
+  static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
-
-// Whether two workgroups share a CU: the registers of a wave are half of a SIMD's then. With more rows of q or longer heads a wave has all.
-bool two_workgroups_a_cu(const AttentionConfig& config);
 
 // Device text for the first key of a sequence that may have a weight, from the variable `length` with its length: what comparisons of the
 // key's position in the score expression say. "0u" when they say nothing.

@@ -12,7 +12,7 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   const double steps = std::max(1.0, sequences * c.kv_heads * std::ceil(keys / c.step_keys)), shares = steps / c.workgroups;
   const double step_bytes = c.step_keys * 2.0 * c.head_bytes(); // of keys and values
   Demand w{.workgroups = std::min<double>(c.workgroups, steps), .waves = static_cast<double>(c.waves)};
-  w.per_cu = two_workgroups_a_cu(c) ? 2 : 1;
+  w.per_cu = c.per_cu;
   w.far_bytes = w.fill_bytes = w.loaded = std::max(1.0, shares) * step_bytes;
   w.busiest = std::ceil(shares) / std::max(1.0, shares);
   w.in_flight = std::min(c.waves * step_bytes, w.loaded);

@@ -4,6 +4,7 @@
 #include "gen/families/attention/attention.h"
 #include "gen/spec/names.h"
 #include <fmt/ranges.h>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -11,11 +12,11 @@ namespace {
 std::string size_argument(const Dim& dim) { return dim.is_dynamic() ? dim.name() : fmt::format("{}u", dim.size()); }
 
 // A factory of the score expression of a row of q.
-std::string score_text(const AttentionParts& a, const Target& target) {
+std::string score_text(const AttentionParts& a, const Target& target, const std::string& name) {
   const Body& body = a.score_body;
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
-  std::string text = "  const auto score_of_row = [&]([[maybe_unused]] const auto& row) KILN_LAMBDA {\n";
+  std::string text = fmt::format("  const auto {} = [&]([[maybe_unused]] const ScoreRow<config>& row) KILN_LAMBDA {{\n", name);
   text += outer_indices(body) + values.load_lane_inputs();
   std::vector<std::string> parameters = {"[[maybe_unused]] At at", "auto " + a.product, "auto& " + values.fresh("to_" + body.outputs.front().name)};
   std::string sources;
@@ -30,13 +31,13 @@ std::string score_text(const AttentionParts& a, const Target& target) {
   return text + fmt::format("  return scored([=]({}) KILN_LAMBDA {{\n{}  }}{});\n  }};\n", fmt::join(parameters, ", "), pass.inside, sources);
 }
 
-std::string epilogue_text(const Plan& plan, const Target& target) {
+std::string epilogue_text(const Plan& plan, const Target& target, const std::string& name) {
   const AttentionParts& a = *plan.attention;
   const Body& body = plan.body;
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
   const std::string log_sum = a.log_sum_exp.empty() ? "" : " " + a.log_sum_exp;
-  std::string text = fmt::format("  const auto epilogue = [&](const auto& row, auto kiln_{}, OfThisRow{}) KILN_LAMBDA {{\n", a.result, log_sum);
+  std::string text = fmt::format("  const auto {} = [&](const auto& row, auto kiln_{}, OfThisRow{}) KILN_LAMBDA {{\n", name, a.result, log_sum);
   text += outer_indices(body) + values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output && t.extent == Extent::element) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
@@ -55,12 +56,16 @@ std::string epilogue_text(const Plan& plan, const Target& target) {
 std::string kernel_text(const Plan& plan, const AttentionConfig& c, const Target& target) {
   const AttentionParts& a = *plan.attention;
   const std::string pages = a.pages ? fmt::format("{}, {}u", (*a.pages)->name, (*a.pages).shape()[1].size()) : "nullptr, 0u";
-  const std::string length = unused_name("length", a.score_body.names);
-  std::string text = fmt::format("  const auto first_key = [=]([[maybe_unused]] u32 {}) KILN_LAMBDA {{ return {}; }};\n", length, first_key_text(a, length));
-  text += score_text(a, target) + epilogue_text(plan, target);
-  return text + fmt::format("  Attention<config, {}, {}, decltype(first_key)>({}, {}, {}, {}, {}, {}, {}, {}, first_key).run(score_of_row, epilogue);\n",
-                            device_type(a.q.dtype()), device_type(a.k.dtype()), a.q->name, a.k->name, a.v->name, size_argument(a.keys()), pages,
-                            a.lengths->name, size_argument(a.sequences()), c.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr");
+  const std::set<std::string> names = SpecGraph::as_spelled(plan.spec).names;
+  const std::string length = unused_name("length", a.score_body.names), first_key = unused_name("first_key", names);
+  const std::string score = unused_name("score_of_row", names), epilogue = unused_name("epilogue", names);
+  std::string text =
+      fmt::format("  const auto {} = [=]([[maybe_unused]] u32 {}) KILN_LAMBDA {{ return {}; }};\n", first_key, length, first_key_text(a, length));
+  text += score_text(a, target, score) + epilogue_text(plan, target, epilogue);
+  return text + fmt::format("  Attention<config, {}, {}, decltype({})>({}, {}, {}, {}, {}, {}, {}, {}, {}).run({}, {});\n",
+                            device_type(a.q.dtype()), device_type(a.k.dtype()), first_key, a.q->name, a.k->name, a.v->name,
+                            size_argument(a.keys()), pages, a.lengths->name, size_argument(a.sequences()),
+                            c.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr", first_key, score, epilogue);
 }
 
 } // namespace
@@ -72,7 +77,7 @@ KernelSource Attention::emit(const Plan& plan, const Config& c, const Target& ta
                   {.door = std::string(name),
                    .config = config_text(c, "AttentionConfig"),
                    .threads = "config.threads()",
-                   .attributes = two_workgroups_a_cu(c) ? "KILN_VGPRS_ONLY " : "",
+                   .attributes = c.per_cu == 2 ? "KILN_VGPRS_ONLY " : "",
                    .body = kernel_text(plan, c, target),
                    .access = {.vec = c.vec},
                    .threads_per_block = c.threads(),

@@ -132,7 +132,7 @@ std::string first_key_text(const AttentionParts& attention, const std::string& l
   std::string text;
   for (const std::string& bound : Region(attention, length).bounds()) {
     const auto first = fmt::format("first_key_from({}, {})", bound, length);
-    text = text.empty() ? first : fmt::format("larger({}, {})", text, first);
+    text = text.empty() ? first : fmt::format("later_key({}, {})", text, first);
   }
   return text.empty() ? "0u" : text;
 }
