@@ -1,8 +1,8 @@
 // SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
 #pragma once
+#include "common/tile_chunk.h"
 #include "skinny_gemm/producers.h"
 #include "skinny_gemm/ring.h"
-#include "skinny_gemm/tile.h"
 
 namespace kiln {
 
@@ -112,7 +112,7 @@ private:
   }
 
   template <class Epilogue> KILN_MEMBER void call(Epilogue& epilogue, u32 tile, int c, const Part (&parts)[config.products]) {
-    const TileChunk<config> chunk(chunk_row(c), tile * config.tile_n + chunk_column(c), rows_);
+    const TileChunk<config.n, config.vec> chunk(chunk_row(c), tile * config.tile_n + chunk_column(c), rows_);
     if constexpr (config.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }

@@ -1,8 +1,10 @@
 // The catalogue: the spec of each entry, and its line in the registry.
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
+#include "gen/spec/attention.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
+#include <cmath>
 #include <fmt/format.h>
 #include <tuple>
 #include <vector>
@@ -293,6 +295,39 @@ KernelSpec gemm_block_scaled(const CatalogOptions& options) {
 
 // ---- the registry: one line an entry
 
+// ---- attention of one query a sequence, causal by the lengths alone
+
+// A cache of 8 bits has a scale for its keys and one for its values, each one for the tensor.
+KernelSpec attention_of(const char* kernel, const CatalogOptions& options, const Expr& q, const Expr& products, const Expr& v, const Expr& lengths) {
+  const bool scaled = size_bytes(v.dtype()) == 1;
+  const double scale = 1 / std::sqrt(static_cast<double>(options.d));
+  const Expr scores = scaled ? products * (input("k_scale", f32, {}) * scale) : products * scale;
+  const Expr result = attention(scores, v, lengths);
+  return KernelSpec(kernel).output("o", q.dtype(), scaled ? result * input("v_scale", f32, {}) : result);
+}
+
+struct AttentionInputs {
+  Dim sequences = dynamic("sequences");
+  Expr q, lengths;
+  DType cache;
+  explicit AttentionInputs(const CatalogOptions& options)
+      : q(input("q", options.dtype, {sequences, options.heads, options.d})), lengths(input("lengths", i32, {sequences, 1, 1})),
+        cache(options.cache == f32 ? options.dtype : options.cache) {}
+};
+
+KernelSpec attention_decode(const CatalogOptions& options) {
+  const AttentionInputs in(options);
+  const auto tensor = [&](const char* name) { return input(name, in.cache, {in.sequences, options.length, options.kv_heads, options.d}); };
+  return attention_of("attention_decode", options, in.q, attention_scores(in.q, tensor("k")), tensor("v"), in.lengths);
+}
+
+KernelSpec attention_paged(const CatalogOptions& options) {
+  const AttentionInputs in(options);
+  const auto tensor = [&](const char* name) { return input(name, in.cache, {dynamic("pages_of_all"), options.page, options.kv_heads, options.d}); };
+  const Expr pages = input("pages", i32, {in.sequences, (options.length + options.page - 1) / options.page});
+  return attention_of("attention_paged", options, in.q, attention_scores(in.q, tensor("k"), pages), tensor("v"), in.lengths);
+}
+
 constexpr CatalogEntry entries[] = {
     {"add_rmsnorm_quant", "residual add, RMS norm, fp8 with a given scale (or dynamic_scale)", add_rmsnorm_quant},
     {"add_rmsnorm_dynamic_quant", "residual add, RMS norm, fp8 with one scale a token", add_rmsnorm_dynamic_quant},
@@ -325,6 +360,9 @@ constexpr CatalogEntry entries[] = {
     {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", gemm_w8a16, true},
     {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k", gemm_w4a16, true},
     {"gemm_w_mxfp4", "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k", gemm_w_mxfp4, true, false, true},
+    {"attention_decode", "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v",
+     attention_decode, false, false, false, true},
+    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", attention_paged, false, false, false, true},
     {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, true},
 };
 
@@ -342,6 +380,13 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     if (!is_float(options.dtype) && options.dtype != i8)
       refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f16, bf16, an fp8 or i8");
+    return;
+  }
+  if (entry.is_attention) {
+    for (const auto& [what, size, most] : {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
+                                           std::tuple{"d", options.d, std::int64_t{256}}, std::tuple{"page", options.page, std::int64_t{65536}},
+                                           std::tuple{"length", options.length, max_dim_size - 65536}})
+      if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     return;
   }
   if (options.cols < 1 || options.cols > max_dim_size)

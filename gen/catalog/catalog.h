@@ -22,11 +22,15 @@ struct CatalogOptions {
   bool head_norm = false;          // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
   bool fp8_cache = false;          // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
   DType index = i64;               // of ids, positions and slots: i64 or i32
+  std::int64_t kv_heads = 8, d = 128; // attention entries: heads of keys and values, elements of a head; `heads` are those of q
+  std::int64_t length = 8192;         // attention entries: keys that a sequence has room for
+  std::int64_t page = 16;             // attention_paged: keys of a page
+  DType cache = f32;                  // attention entries: type of keys and values; f32: `dtype`
   bool preshuffled = false;        // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
 // Rows are a run-time size, `dynamic("rows")`, and columns are options.cols; of gemm entries, rows are `dynamic("m", 1, options.m)`
-// and n and k are options.n and options.k.
+// and n and k are options.n and options.k; of attention entries, sequences are `dynamic("sequences")`.
 struct CatalogEntry {
   std::string_view name;
   std::string_view doc;
@@ -34,7 +38,8 @@ struct CatalogEntry {
   bool is_gemm = false; // takes m, n and k in place of cols
   bool is_rope = false; // takes `heads` too; cols are even
   bool is_mx = false;   // takes `mx` too; cols, or k, are whole blocks of 32
-  bool takes_cols(std::int64_t cols) const { return is_gemm || (!(is_rope && cols % 2) && !(is_mx && cols % mx_block)); }
+  bool is_attention = false; // takes heads, kv_heads, d, length and the type of the cache in place of cols
+  bool takes_cols(std::int64_t cols) const { return is_gemm || is_attention || (!(is_rope && cols % 2) && !(is_mx && cols % mx_block)); }
 };
 
 std::span<const CatalogEntry> catalog();

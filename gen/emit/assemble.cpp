@@ -18,8 +18,9 @@ KernelArgument number(const std::string& name, ArgumentKind kind, DType type) {
   return {.name = name, .kind = kind, .dtype = type, .size = 4};
 }
 
-// What the products read, each once: a and the matrices b, 16 bytes at a time, and their scales by the element.
-std::vector<KernelArgument> product_operands(const Plan& plan) {
+// What products and attention read, each once: a and the matrices b, queries, keys and values, 16 bytes at a time, and the rest by the
+// element.
+std::vector<KernelArgument> operands(const Plan& plan) {
   std::vector<KernelArgument> list;
   const auto add = [&](const Expr& e, int alignment) {
     if (std::ranges::find(list, e->name, &KernelArgument::name) == list.end())
@@ -29,6 +30,13 @@ std::vector<KernelArgument> product_operands(const Plan& plan) {
     add(p.a, 16);
     add(p.b, 16);
     for (const Expr& scale : p.scales) add(scale, size_bytes(scale.dtype()));
+  }
+  if (const auto& attention = plan.attention) {
+    for (const Expr& e : {attention->q, attention->k, attention->v}) add(e, 16);
+    add(attention->lengths, size_bytes(i32));
+    if (attention->pages) add(*attention->pages, size_bytes(i32));
+    for (const Expr& e : attention->score_body.inputs)
+      if (e->name != attention->product) add(e, size_bytes(e.dtype()));
   }
   return list;
 }
@@ -44,9 +52,13 @@ KernelArgument tensor_pointer(const Body& body, const TensorPlan& t, const Acces
 // Pointers first: the operands of products, tensors in the order of the plan, the workspace of `workspace_bytes` if any; then
 // scalars, run-time sizes and strides.
 std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& access, std::int64_t workspace_bytes) {
-  std::vector<KernelArgument> list = product_operands(plan);
+  std::vector<KernelArgument> list = operands(plan);
+  const auto is_known = [&](const TensorPlan& t) {
+    return find_product(plan.products, t.name) || std::ranges::find(list, t.name, &KernelArgument::name) != list.end() ||
+           (plan.attention && plan.attention->is_placeholder(t.name));
+  };
   for (const TensorPlan& t : plan.body.tensors)
-    if (t.in_place_of.empty() && !find_product(plan.products, t.name)) list.push_back(tensor_pointer(plan.body, t, access));
+    if (t.in_place_of.empty() && !is_known(t)) list.push_back(tensor_pointer(plan.body, t, access));
   if (workspace_bytes > 0) list.push_back(pointer(workspace_name(plan), ArgumentKind::workspace, u8, 256));
   for (const Expr& s : plan.body.scalars) list.push_back(number(s->name, ArgumentKind::scalar, s.dtype()));
   for (const Dim& dim : plan.body.dynamic_dims) list.push_back(number(dim.name(), ArgumentKind::size, i32));

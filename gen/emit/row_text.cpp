@@ -31,13 +31,19 @@ std::int64_t columns_in_memory(const Body& body, const TensorPlan& t) {
   return t.extent != Extent::element ? 1 : t.columns ? t.columns : body.cols;
 }
 
+// The same as device text; the size of a dimension that is known only at launch stands in its argument.
+std::string columns_text(const Body& body, const TensorPlan& t) {
+  const std::int64_t columns = columns_in_memory(body, t);
+  return columns ? fmt::format("{}ull", columns) : fmt::format("static_cast<u64>({})", body.space.back().name());
+}
+
 // The row's index in entry `d` of outer_dims, of which a body without general rows has one at most.
 std::string index_text(const Body& body, std::size_t d) { return body.general_rows() ? outer_index(body, d) : "row.index()"; }
 
 // Elements from the first one of `memory` to the row's, in terms of outer indices; empty for 0.
 std::string offset_of_row(const Body& body, const TensorPlan& t, const TensorPlan& memory) {
   const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
-  std::string offset, scale = fmt::format("{}ull", columns_in_memory(body, t));
+  std::string offset, scale = columns_text(body, t);
   for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
     if (!t.outer[d]) continue;
     const bool by_stride = strided && static_cast<int>(d) == memory.stride_dim;
@@ -57,6 +63,19 @@ std::string column_map(const View& view) {
 }
 
 } // namespace
+
+std::string outer_indices(const Body& body) {
+  if (!body.general_rows()) return "";
+  std::string text, rest = "row.index()";
+  for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
+    const std::string size = size_text({&body.outer_dims[d], 1});
+    const std::string index = outer_index(body, d), above = unused_name(fmt::format("above{}", d), body.names);
+    text += d ? fmt::format("  [[maybe_unused]] const u32 {0} = {2} % ({3}), {1} = {2} / ({3});\n", index, above, rest, size)
+              : fmt::format("  [[maybe_unused]] const u32 {} = {};\n", index, rest);
+    rest = above;
+  }
+  return text;
+}
 
 std::string named_row(const Body& body, const std::string& index) { return unused_name("row_of_" + index, body.names); }
 

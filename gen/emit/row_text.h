@@ -26,6 +26,9 @@ std::string scatters(const Body& body, const TensorPlan& output);
 
 std::string size_text(std::span<const Shape> dims); // their product: "rows * 32u"
 
+// Lines that find the indices in all entries of outer_dims from that of the row; nothing for a body without general rows.
+std::string outer_indices(const Body& body);
+
 // The variable for the index in entry `d` of outer_dims.
 std::string outer_index(const Body& body, std::size_t d);
 

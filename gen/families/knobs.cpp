@@ -92,6 +92,11 @@ std::string translated(const SkinnyGemmConfig& c, const Setting& knob, const std
          "leave it out");
 }
 
+// Of a family that offers none of them.
+template <typename C> std::string translated(const C&, const Setting& knob, const std::vector<std::string>&) {
+  refuse(knob, "the kernel's family has no such choice", "name a field that --emit schedule prints");
+}
+
 // What others depend on comes first.
 int order(const Setting& s) {
   return s.field == "method" || s.field == "matrix_instr_nonkdim" ? 0 : s.field == "BLOCK_N" ? 2 : s.field == "SPLIT_K" ? 3 : 1;

@@ -1,5 +1,6 @@
 // Registry: every family that Kiln has. A new one is its own files, an include and a name in the list.
 #pragma once
+#include "gen/families/attention/attention.h"
 #include "gen/families/elementwise/elementwise.h"
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
@@ -12,7 +13,7 @@ template <typename... Families> struct FamilyList {
   using Config = std::variant<typename Families::Config...>;
 };
 
-using RegisteredFamilies = FamilyList<SkinnyGemm, Elementwise, Rowwise>; // the first that takes a spec has it
+using RegisteredFamilies = FamilyList<Attention, SkinnyGemm, Elementwise, Rowwise>; // the first that takes a spec has it
 
 std::span<const Family> registered_families();
 

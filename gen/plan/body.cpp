@@ -292,7 +292,11 @@ void lay_out_rows(Body& body) {
     throw UserError(fmt::format("kernel '{}'", body.kernel),
                     fmt::format("its columns '{}' are known only at launch, and it reduces or broadcasts over them", cols.name()),
                     "give the last dimension a number: kernels are specialised for their columns");
-  body.cols = cols.size();
+  lay_out_open_rows(body);
+}
+
+void lay_out_open_rows(Body& body) {
+  body.cols = known(body.space.back());
   merge_outer_dims(body, false);
 }
 

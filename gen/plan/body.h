@@ -79,5 +79,7 @@ bool can_be_flat(const Body& body);
 void lay_out_flat(Body& body); // one flat run of elements
 // [rows, cols]. Throws UserError when the number of columns is known only at launch.
 void lay_out_rows(Body& body);
+// The same for rows that are read a piece at a time: a number of columns that is known only at launch leaves cols 0.
+void lay_out_open_rows(Body& body);
 
 } // namespace kiln

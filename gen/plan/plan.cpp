@@ -8,6 +8,16 @@ namespace kiln {
 AnalysedSpec analyse(const KernelSpec& spec, const Target& target) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
+  if (graph.has_attention) {
+    require_native_types(graph, target);
+    SplitAttention split = split_attention(graph);
+    const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.epilogue));
+    Shape space = require_sound_shapes(epilogue, true);
+    AnalysedSpec result{.spec = graph.spec, .products = {}, .body = make_body(epilogue, std::move(space)), .attention = std::move(split.parts)};
+    result.body.scalars = graph.scalars;
+    result.body.dynamic_dims = graph.dynamic_dims;
+    return result;
+  }
   if (!graph.has_products) {
     Shape space = require_sound_shapes(graph);
     require_native_types(graph, target);

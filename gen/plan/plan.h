@@ -1,5 +1,6 @@
 // Plan: a spec, analysed once, and the family that computes it.
 #pragma once
+#include "gen/plan/attention.h"
 #include "gen/plan/body.h"
 #include "gen/plan/product.h"
 #include "gen/plan/target.h"
@@ -12,7 +13,8 @@ struct Family; // gen/families/common/family.h
 struct AnalysedSpec {
   KernelSpec spec;               // equal subexpressions merged
   std::vector<Product> products; // empty without
-  Body body;                     // the whole spec; of a spec with products their epilogue, which has them as inputs
+  Body body;                     // the whole spec; of a spec with products or attention their epilogue, which has them as inputs
+  std::optional<AttentionParts> attention = {};
 };
 
 struct Plan : AnalysedSpec {

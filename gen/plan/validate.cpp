@@ -1,6 +1,7 @@
 // Validation: whether a spec can be meant, and the iteration space that follows from it.
 #include "gen/plan/validate.h"
 #include "gen/error.h"
+#include "gen/plan/attention.h"
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
 #include <algorithm>
@@ -141,6 +142,7 @@ Dim columns(const SpecGraph& graph, std::span<const Expr> nodes) {
 } // namespace
 
 Shape iteration_space(const SpecGraph& graph) {
+  if (graph.has_attention) return iteration_space(SpecGraph::as_spelled(split_attention(graph).epilogue));
   if (graph.has_products) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
   const std::vector<Expr> nodes = nodes_of_space(graph);
   const Dim cols = columns(graph, nodes);
@@ -169,10 +171,10 @@ void require_sound_names(const SpecGraph& graph) {
   require_sound_indices(graph);
 }
 
-Shape require_sound_shapes(const SpecGraph& graph) {
+Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row) {
   require_no_preshuffled(graph);
   const Shape space = iteration_space(graph);
-  const bool by_rows = graph.has_reductions || !graph.group_sizes.empty();
+  const bool by_rows = graph.has_reductions || !graph.group_sizes.empty() || one_a_row;
   if (by_rows && space.size() < 2)
     throw UserError(kernel_subject(graph),
                     fmt::format("it reduces rows, but its iteration space {} has {} dimensions", to_text(space), space.size()),
@@ -186,6 +188,10 @@ Shape require_sound_shapes(const SpecGraph& graph) {
 void validate(const KernelSpec& spec) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
+  if (graph.has_attention) {
+    require_sound_shapes(SpecGraph::as_spelled(split_attention(graph).epilogue), true);
+    return;
+  }
   require_sound_shapes(graph.has_products ? SpecGraph::as_spelled(split_products(graph).epilogue) : graph);
 }
 

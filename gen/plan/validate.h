@@ -8,7 +8,8 @@ namespace kiln {
 // validate(spec) is declared in gen/spec/spec.h. These are its two halves: the names of a whole spec, and the shapes of a spec
 // without products, which gives the iteration space. Both throw UserError.
 void require_sound_names(const SpecGraph& graph);
-Shape require_sound_shapes(const SpecGraph& graph);
+// `one_a_row`: outputs with one number a row are taken without reductions too.
+Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row = false);
 
 // The shape that a kernel for the spec walks: of every value at its full extent. [rows, cols] for a spec with reductions,
 // any rank without; of a spec with products that of its epilogue. Every value of the spec has this shape, or one that

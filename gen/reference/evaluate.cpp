@@ -75,6 +75,27 @@ struct F32Arithmetic {
     return static_cast<float>(sum);
   }
 
+  struct Weights {
+    std::vector<double> of_key;
+    double sum = 0, largest = -infinity;
+  };
+  Weights weights(std::span<const float> scores, DType) const {
+    Weights w;
+    for (const float score : scores)
+      if (!(score < least_score)) w.largest = std::fmax(w.largest, static_cast<double>(score));
+    for (const float score : scores) {
+      w.of_key.push_back(score < least_score ? 0 : std::exp(static_cast<double>(score) - w.largest));
+      w.sum += w.of_key.back();
+    }
+    return w;
+  }
+  float weighted_sum(const Weights& w, std::span<const float> values) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += w.of_key[i] * static_cast<double>(values[i]);
+    return w.sum == 0 ? 0 : static_cast<float>(sum / w.sum);
+  }
+  float log_of_sum(const Weights& w) const { return static_cast<float>(w.largest + std::log(w.sum)); }
+
   static float column_of(std::span<const float> elements, bool largest) {
     std::size_t column = 0;
     float best = largest ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();

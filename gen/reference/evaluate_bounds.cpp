@@ -29,6 +29,10 @@ struct RangeArithmetic {
   Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
     return scaled_product_range(a, b, scales, scale_block);
   }
+  using Weights = AttentionWeights;
+  Weights weights(std::span<const Range> scores, DType rounded_to) const { return attention_weights(scores, rounded_to); }
+  Range weighted_sum(const Weights& w, std::span<const float> values) const { return weighted_range(w, values); }
+  Range log_of_sum(const Weights& w) const { return log_of_sum_range(w); }
   Range reduce(Op op, std::span<const Range> elements) const { return reduction_range(op, elements, addition_depth); }
 };
 

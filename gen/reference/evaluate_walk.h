@@ -1,6 +1,7 @@
 // The walk over a spec's nodes that evaluate and evaluate_bounds share; they differ in what a value is and how it is
 // computed. Internal to gen/evaluate*.cpp.
 #pragma once
+#include "gen/reference/attention_walk.h"
 #include "gen/reference/index_check.h"
 #include "gen/spec/graph.h"
 #include <algorithm>
@@ -9,11 +10,6 @@
 #include <unordered_set>
 
 namespace kiln::detail {
-
-using Sizes = std::vector<std::int64_t>;
-
-Sizes concrete(const Shape& shape, const std::map<std::string, std::int64_t>& sizes);
-std::int64_t element_count(const Sizes& sizes);
 
 // From the index of an element of `full` to that of the element of `narrow` that broadcasts to it; both row-major.
 class BroadcastIndex {
@@ -26,17 +22,13 @@ private:
   Sizes full_, strides_;
 };
 
-template <typename Value> struct Grid {
-  Sizes shape;
-  std::vector<Value> values;
-};
-
 // Arithmetic has `using Value`, and
 //   Value leaf(float) const;                                     a tensor element, a scalar or a constant
 //   Value pointwise(Op, const Value* operands, int arity) const;
 //   Value cast(const Node& cast, const Value&) const;
 //   Value either(const Value&, const Value&) const;              one of them, nobody knows which; of numbers the second
 //   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
+//   weights, weighted_sum, log_of_sum                          of attention: see attention_walk.h
 //   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
 //   Value scaled_product(a, b, std::span<const float> scales) const;   the same, elements of each block times its scale
 template <typename Arithmetic> class Walk {
@@ -55,7 +47,7 @@ public:
     for (const Expr& node : graph_.nodes)
       for (const Expr& operand : node.operands()) {
         ++uses[&operand.node()];
-        if (info(node.op()).kind == OpKind::product) matrices.insert(&operand.node());
+        if (reads_itself(node, operand)) matrices.insert(&operand.node());
       }
     for (const Output& output : graph_.spec.outputs()) ++uses[&output.value.node()];
     for (const Expr& node : graph_.nodes) {
@@ -70,6 +62,12 @@ public:
   }
 
 private:
+  // Operands that are read as tensors, and may have elements that nobody asks for.
+  static bool reads_itself(const Expr& node, const Expr& operand) {
+    const OpKind kind = info(node.op()).kind;
+    return kind == OpKind::product || kind == OpKind::scores || (node.op() == Op::attention && operand.same_node(node.operands()[1]));
+  }
+
   Grid<Value> compute(const Expr& node) const {
     Grid<Value> grid{concrete(node.shape(), sizes_), {}};
     grid.values.reserve(static_cast<std::size_t>(element_count(grid.shape)));
@@ -82,6 +80,8 @@ private:
     case OpKind::group_reduce: reduce(node, grid); break;
     case OpKind::ungroup: ungroup(node, grid); break;
     case OpKind::product: product(node, grid); break;
+    case OpKind::scores: grid.values = scores_of_keys(node, inputs_, grid.shape, arithmetic_); break;
+    case OpKind::attention: grid.values = attend(node, inputs_, grids_.at(&node.operands()[0].node()), arithmetic_); break;
     case OpKind::columns: columns(node, grid); break;
     case OpKind::position: position(node, grid); break;
     case OpKind::view: node.op() == Op::gather ? gather(node, grid) : view(node, grid); break;

@@ -1,6 +1,7 @@
 // Random specs, valid by construction.
 #include "gen/reference/random_spec.h"
 #include "gen/reference/index_check.h"
+#include "gen/reference/length_check.h"
 #include "gen/reference/random.h"
 #include "gen/spec/math.h"
 #include <algorithm>
@@ -328,6 +329,22 @@ void fill_index(Tensor& index, std::int64_t rows, bool once, Random& random) {
   }
 }
 
+// Lengths of all sizes, one in eight empty and one in eight as long as there is room; pages that exist, none beyond a length.
+void fill_lengths(const LengthUse& use, Inputs& inputs, const std::set<std::string>& given, Random& random) {
+  const auto size_in = [&](const Expr& input, std::size_t i) { return inputs.tensors.at(input->name).shape()[i]; };
+  Tensor& lengths = inputs.tensors.at(use.lengths->name);
+  const std::int64_t page = use.pages ? size_in(use.k, 1) : 0, of_one = use.pages ? size_in(*use.pages, 1) : 0;
+  const std::int64_t room = use.pages ? (size_in(use.k, 0) ? page * of_one : 0) : size_in(use.k, 1);
+  for (std::int64_t s = 0; s < lengths.size() && !given.contains(use.lengths->name); ++s)
+    lengths.set_bits(s, static_cast<std::uint64_t>(random.chance(12) ? 0 : random.chance(12) ? room : random.between(0, room)));
+  if (!use.pages || given.contains((*use.pages)->name)) return;
+  Tensor& pages = inputs.tensors.at((*use.pages)->name);
+  for (std::int64_t i = 0; i < pages.size(); ++i) {
+    const bool needed = i % of_one * page < lengths.integer(i / of_one) && size_in(use.k, 0) > 0;
+    pages.set_bits(i, static_cast<std::uint64_t>(needed ? random.between(0, size_in(use.k, 0) - 1) : -1));
+  }
+}
+
 } // namespace
 
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) { return SpecGenerator(seed, options).generate(); }
@@ -370,6 +387,7 @@ void fill_indices(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed, co
     rows = std::min(rows, inputs.tensors.at(use.rows->name).shape()[0]);
     once |= use.scatters && !use.duplicates;
   }
+  for (const LengthUse& use : length_uses(spec)) fill_lengths(use, inputs, given, random);
   for (const auto& [name, use] : indices)
     if (!given.contains(name)) fill_index(inputs.tensors.at(name), use.first, use.second, random);
 }

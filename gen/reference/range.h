@@ -1,8 +1,10 @@
 // Range: everything that one value of a kernel may be on a device, given the documented error of each operation.
 #pragma once
 #include "gen/spec/expr.h"
+#include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -39,5 +41,17 @@ Range product_range(std::span<const float> a, std::span<const float> b, std::int
 // The same where `group` elements in sequence have a scale: sums of elements of a group times the group's scale, added up. No
 // element passes through more than one rounding more than there are elements.
 Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group);
+
+// The weights that a kernel of attention may give the keys of a row, relative to the largest. docs/attention.md derives the errors.
+struct AttentionWeights {
+  bool known = true;                   // else some score is NaN or infinite, and nothing is said
+  std::vector<double> of_key, error;   // 0 for keys without a score; the relative error of a weight
+  double sum = 0, largest = -std::numeric_limits<double>::infinity();  // of the weights; the score that they are relative to
+  double common = 0, absolute = 0;     // relative error that sums have beside; error of each weight where it underflows
+};
+AttentionWeights attention_weights(std::span<const Range> scores, DType rounded_to);
+// The sum of values times weights over the sum of the weights, and the logarithm of the latter.
+Range weighted_range(const AttentionWeights& weights, std::span<const float> values);
+Range log_of_sum_range(const AttentionWeights& weights);
 
 } // namespace kiln

@@ -106,6 +106,7 @@ SpecGraph::SpecGraph(KernelSpec given, AsSpelled) : spec(std::move(given)), node
     if (node->group) add_once(group_sizes, node->group, std::equal_to());
     if (!node->name.empty()) names.insert(node->name);
     has_products |= info(node.op()).kind == OpKind::product;
+    has_attention |= info(node.op()).kind == OpKind::scores;
     has_reductions |= is_reduction(node.op());
   }
   for (const Expr& input : inputs)

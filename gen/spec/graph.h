@@ -29,6 +29,7 @@ struct SpecGraph {
   std::vector<std::int64_t> group_sizes; // of group operations, each once
   std::set<std::string> names;           // of inputs, scalars, run-time sizes and outputs
   bool has_products = false;
+  bool has_attention = false;
   bool has_reductions = false; // of rows or groups
 
 private:

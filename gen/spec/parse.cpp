@@ -1,5 +1,6 @@
 // The text of a KernelSpec, read back by recursive descent. docs/guide.md has the grammar; tests/unit/guide.cpp holds it against this.
 #include "gen/error.h"
+#include "gen/spec/attention.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/lexer.h"
 #include "gen/spec/math.h"
@@ -338,6 +339,10 @@ private:
     case Op::matmul_nt_mx: return matmul_nt_mx(of[0], of[1], of[2]);
     case Op::scale_up: return scale_up(of[0], of[1]);
     case Op::scale_down: return scale_down(of[0], of[1]);
+    case Op::attention_scores: return attention_scores(of[0], of[1]);
+    case Op::attention_scores_paged: return attention_scores(of[0], of[1], of[2]);
+    case Op::attention: return attention(of[0], of[1], of[2]);
+    case Op::log_sum_exp: return log_sum_exp(of[0], of[1]);
     case Op::columns: return columns(of[0], first, second);
     case Op::ungroup: return ungroup(of[0], first, second);
     case Op::gather: return gather(of[0], of[1], options);

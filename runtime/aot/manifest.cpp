@@ -129,6 +129,11 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "mx") options.mx = dtype(line, name, value);
     else if (name == "dynamic_scale") options.dynamic_scale = boolean(line, name, value);
     else if (name == "heads") options.heads = integer(line, name, value);
+    else if (name == "kv_heads") options.kv_heads = integer(line, name, value);
+    else if (name == "d") options.d = integer(line, name, value);
+    else if (name == "length") options.length = integer(line, name, value);
+    else if (name == "page") options.page = integer(line, name, value);
+    else if (name == "cache_dtype") options.cache = dtype(line, name, value);
     else if (name == "index") options.index = dtype(line, name, value);
     else if (name == "interleaved") options.interleaved = boolean(line, name, value);
     else if (name == "head_norm") options.head_norm = boolean(line, name, value);
@@ -137,8 +142,7 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else
       fail(line, fmt::format("the catalogue has no option \"{}\"", name),
            "use cols, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, heads, index, interleaved, head_norm, "
-           "fp8_cache, "
-           "set, arch");
+           "fp8_cache, kv_heads, d, length, page, cache_dtype, set, arch");
   }
   return catalog_spec(entry, options);
 }

@@ -38,6 +38,11 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   options.preshuffled = choice.preshuffled;
   if (choice.heads) options.heads = *choice.heads;
   if (choice.index) options.index = dtype_option("--index", *choice.index, target);
+  if (choice.kv_heads) options.kv_heads = *choice.kv_heads;
+  if (choice.d) options.d = *choice.d;
+  if (choice.length) options.length = *choice.length;
+  if (choice.page) options.page = *choice.page;
+  if (choice.cache_dtype) options.cache = dtype_option("--cache-dtype", *choice.cache_dtype, target);
   options.interleaved = choice.interleaved;
   options.head_norm = choice.head_norm;
   options.fp8_cache = choice.fp8_cache;
@@ -46,7 +51,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
   if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx || choice.dynamic_scale ||
-      choice.in_place || choice.preshuffled || choice.heads || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
+      choice.in_place || choice.preshuffled || choice.heads || choice.kv_heads || choice.d || choice.length || choice.page ||
+      choice.cache_dtype || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -75,7 +81,12 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
   app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");
   app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old; rope: y overwrites x");
-  app.add_option("--heads", choice.heads, "Rope entries: heads, of --cols columns each (8)");
+  app.add_option("--heads", choice.heads, "Rope entries: heads, of --cols columns each; attention entries: heads of q (8)");
+  app.add_option("--kv-heads", choice.kv_heads, "Attention entries: heads of keys and values (8)");
+  app.add_option("--d", choice.d, "Attention entries: elements of a head (128)");
+  app.add_option("--length", choice.length, "Attention entries: keys that a sequence has room for (8192)");
+  app.add_option("--page", choice.page, "attention_paged: keys of a page (16)");
+  app.add_option("--cache-dtype", choice.cache_dtype, "Attention entries: type of keys and values: --dtype, an fp8 or i8 (--dtype)");
   app.add_option("--index", choice.index, "Type of ids, positions and slots: i64 or i32 (i64)");
   app.add_flag("--interleaved", choice.interleaved, "Rope entries: pairs are neighbours, not halves of a head");
   app.add_flag("--head-norm", choice.head_norm, "Rope entries: an RMS norm of each head first");

@@ -36,6 +36,8 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case scaled: return elements(e.shape(), sizes);
   case row_reduce:
   case group_reduce: return elements(e.operands().front().shape(), sizes);
+  case attention: return (e.op() == Op::attention ? 2 * e.shape().back().size() : 1) * elements(e.operands().front().shape(), sizes);
+  case scores:
   case product: {
     const Dim& k = e.operands().front().shape().back();
     return 2 * elements(e.shape(), sizes) * (k.is_dynamic() ? sizes.at(k.name()) : k.size());

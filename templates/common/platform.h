@@ -156,6 +156,11 @@ KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_
 KILN_DEVICE u32x4 load_streamed(const char* base, u32 offset) {
   return __builtin_nontemporal_load(reinterpret_cast<const u32x4*>(base + offset));
 }
+KILN_DEVICE Vec<u32, 2> load_streamed_half(const char* base, u32 offset) {
+  return __builtin_nontemporal_load(reinterpret_cast<const Vec<u32, 2>*>(base + offset));
+}
+// A number at a place that is the same in all lanes, and that no kernel writes meanwhile: a scalar load.
+KILN_DEVICE i32 load_uniform(const i32* from) { return *reinterpret_cast<const __attribute__((address_space(4))) i32*>(reinterpret_cast<u64>(from)); }
 #if defined(__gfx950__)
 // Loads 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
 // The base is hidden from the compiler, which otherwise adds constant parts of it to the lanes' offsets, as 64-bit numbers.
@@ -249,6 +254,26 @@ template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
 #else
 template <int distance> Halves swap_halves(f32 value) = delete;
 #endif
+
+// What another lane has; all lanes take part. Through the paths of LDS, so that it takes as long as a read of LDS.
+KILN_DEVICE f32 of_lane(f32 value, u32 lane) {
+  return __builtin_bit_cast(f32, __builtin_amdgcn_ds_bpermute(static_cast<int>(lane * 4), __builtin_bit_cast(int, value)));
+}
+// One bit a lane; all lanes take part.
+KILN_DEVICE u64 lanes_with(bool condition) { return __builtin_amdgcn_ballot_w64(condition); }
+KILN_DEVICE u32 first_of(u64 lanes) { return static_cast<u32>(__builtin_ctzll(lanes)); }
+KILN_DEVICE u32 number_of_lane(u32 value, u32 lane) { return static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value), static_cast<int>(lane))); }
+// The sum of the values of this lane and of all before it.
+KILN_DEVICE u32 sum_up_to_lane(u32 value) {
+  // row_shr:1, 2, 4 and 8 inside 16 lanes, then the last lane of a row of 16 to the next row, and of the first half to the second.
+  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x111, 0xf, 0xf, false));
+  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x112, 0xf, 0xf, false));
+  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x114, 0xf, 0xf, false));
+  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x118, 0xf, 0xf, false));
+  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x142, 0xa, 0xf, false));
+  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x143, 0xc, 0xf, false));
+  return value;
+}
 
 // Single instructions. Bounds as documented for the instruction: 1 ulp, results below 2^-126 are flushed to 0.
 KILN_DEVICE f32 exp2(f32 x) { return __builtin_amdgcn_exp2f(x); }

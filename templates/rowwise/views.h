@@ -1,5 +1,6 @@
 // Views: chunks that a lane reads from other rows and columns than its own, and rows that an index names.
 #pragma once
+#include "common/column_map.h"
 #include "common/stream.h"
 
 namespace kiln {
@@ -21,24 +22,6 @@ template <class T> KILN_DEVICE NamedRow named_row(T index) {
     return {index < 0 ? 0u : static_cast<u32>(index), index >= 0};
   }
 }
-
-// From a column of the row to one in memory: its partner at a distance, then the remainder, then the quotient.
-struct ColumnMap {
-  int partner = 0; // 0: itself
-  int tile = 0;    // 0: no remainder
-  int repeat = 1;
-  KILN_MEMBER constexpr u32 of(u32 column) const {
-    if (partner && is_power_of_two(partner)) column ^= partner;
-    else if (partner) column = column % (2u * partner) < static_cast<u32>(partner) ? column + partner : column - partner;
-    if (tile) column %= static_cast<u32>(tile);
-    return column / repeat;
-  }
-  // Whether columns `stride` apart are moved alike, and how far they lie apart then.
-  constexpr bool is_even(int stride) const {
-    return (!partner || stride % (2 * partner) == 0) && (!tile || stride % tile == 0) && stride % repeat == 0;
-  }
-  constexpr int step(int stride) const { return tile ? 0 : stride / repeat; }
-};
 
 // Chunks of N elements of a row in memory, seen from one lane whose chunks are `stride` columns apart. Rows are no ragged ones: a lane
 // has all of a chunk or nothing. `optional`: zeros unless `exists`.

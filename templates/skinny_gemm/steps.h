@@ -8,27 +8,6 @@
 
 namespace kiln {
 
-// Converts a word of 8-bit B, 16 elements of k, to two words of A's 16-bit type, exactly. `part` is 0 or 1: 8 elements each.
-template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
-  static_assert(sizeof(A) == 2 && sizeof(B) == 1);
-  const Bytes<B, 8> eight = {{word[2 * part], word[2 * part + 1]}};
-  const Vec<f32, 8> numbers = to<f32>(eight);
-  if constexpr (__is_same(A, f16)) {
-    Word16 result;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) result[i] = platform::pack_f16(numbers[2 * i], numbers[2 * i + 1]);
-    return result;
-  } else { // every fp8 and i8 number is a bf16: its upper half as it is
-    Word16 result;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
-      result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
-    }
-    return result;
-  }
-}
-
 // Addresses of a lane's loads: uniform ones that move along k, and the lane's offsets from them.
 template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int lanes = config.lanes_per_row();

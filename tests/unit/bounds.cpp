@@ -48,7 +48,7 @@ TEST_CASE("a wrong element is found, wherever it is") {
 
 TEST_CASE("bounds are tight: most rounded results have one admissible value") {
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.is_gemm) continue;                       // long sums in any order
+    if (entry.is_gemm || entry.is_attention) continue; // long sums in any order
     if (entry.name == "softmax_temperature") continue; // exponents of any size
     const KernelSpec spec = entry.build({.cols = 4096});
     const Inputs inputs = random_inputs(spec, 1);

@@ -16,7 +16,7 @@ public:
     ValueEmitter values(body_, target_, passes_, "row");
     std::string text = fmt::format("  const Row<config> row({});\n", size_text(body_.outer_dims));
     if (config_.rows_per_block > 1) text += "  if (row.beyond()) return;\n";
-    if (body_.general_rows()) text += outer_indices(values);
+    text += outer_indices(body_);
     text += values.load_lane_inputs();
     for (const Output& output : body_.outputs)
       if (const TensorPlan& t = body_.tensor(output.name); t.extent == Extent::element)
@@ -37,18 +37,6 @@ public:
 
 private:
   const Value& value(int index) const { return body_.value(index); }
-
-  std::string outer_indices(const ValueEmitter& values) const {
-    std::string text, rest = "row.index()";
-    for (std::size_t d = body_.outer_dims.size(); d-- > 0;) {
-      const std::string size = size_text({&body_.outer_dims[d], 1});
-      const std::string index = outer_index(body_, d), above = values.fresh(fmt::format("above{}", d));
-      text += d ? fmt::format("  [[maybe_unused]] const u32 {0} = {2} % ({3}), {1} = {2} / ({3});\n", index, above, rest, size)
-                : fmt::format("  [[maybe_unused]] const u32 {} = {};\n", index, rest);
-      rest = above;
-    }
-    return text;
-  }
 
   // Rings for what pass p reads, with their first loads: issued before the reduction of the pass before is waited for.
   std::string rings(const ValueEmitter& values, int p) const {

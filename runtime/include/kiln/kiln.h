@@ -3,6 +3,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/plan/target.h"
 #include "gen/reference/evaluate.h"
+#include "gen/spec/attention.h"
 #include "gen/spec/expr.h"
 #include "gen/spec/math.h"
 #include "gen/spec/spec.h"

@@ -11,6 +11,7 @@ IndexFindings::IndexFindings(const Kernel& kernel) : arguments_(kernel.arguments
   // Most kernels have none: their specs are not read.
   const std::string text = kernel.spec_text();
   if (text.find("gather(") != text.npos || text.find("scatter(") != text.npos) uses_ = index_uses(parse_spec(text));
+  if (text.find("attention(") != text.npos) length_uses_ = length_uses(parse_spec(text));
 }
 
 std::uint64_t IndexFindings::number(std::span<const std::byte> arguments, const std::string& name) const {
@@ -25,25 +26,45 @@ std::int64_t IndexFindings::size(std::span<const std::byte> arguments, const Dim
   return dim.is_dynamic() ? static_cast<std::int64_t>(number(arguments, dim.name())) : dim.size();
 }
 
+std::int64_t IndexFindings::count(std::span<const std::byte> arguments, const Expr& index) const {
+  std::int64_t count = 1;
+  for (const Dim& dim : index.shape()) count *= size(arguments, dim);
+  return count;
+}
+
+std::optional<ReadIndex> IndexFindings::reader(std::span<const std::byte> arguments, const exec::Memory& memory, const Expr& index,
+                                               std::int64_t count) const {
+  const std::uint64_t address = number(arguments, index->name);
+  const auto bytes = static_cast<std::uint64_t>(size_bytes(index.dtype()));
+  const exec::Allocation* const place = memory.find(address);
+  if (place == nullptr || place->end() - address < bytes * static_cast<std::uint64_t>(count)) return {};
+  return [bytes, first = place->bytes.data() + (address - place->address)](std::int64_t i) -> std::int64_t {
+    const std::byte* const at = first + bytes * static_cast<std::uint64_t>(i);
+    std::int64_t wide = 0;
+    std::int32_t narrow = 0;
+    if (bytes == sizeof wide) std::memcpy(&wide, at, sizeof wide);
+    else std::memcpy(&narrow, at, sizeof narrow);
+    return bytes == sizeof wide ? wide : narrow;
+  };
+}
+
 std::vector<std::string> IndexFindings::find(std::span<const std::byte> arguments, const exec::Memory& memory) const {
   std::vector<std::string> findings;
   for (const IndexUse& use : uses_) {
-    std::int64_t count = 1;
-    for (const Dim& dim : use.index.shape()) count *= size(arguments, dim);
-    const std::uint64_t address = number(arguments, use.index->name);
-    const auto bytes = static_cast<std::uint64_t>(size_bytes(use.index.dtype()));
-    const exec::Allocation* const place = memory.find(address);
-    if (place == nullptr || place->end() - address < bytes * static_cast<std::uint64_t>(count)) continue; // the executor's finding
-    const auto read = [&](std::int64_t i) -> std::int64_t {
-      const std::byte* const at = place->bytes.data() + (address - place->address) + bytes * static_cast<std::uint64_t>(i);
-      std::int64_t wide = 0;
-      std::int32_t narrow = 0;
-      if (bytes == sizeof wide) std::memcpy(&wide, at, sizeof wide);
-      else std::memcpy(&narrow, at, sizeof narrow);
-      return bytes == sizeof wide ? wide : narrow;
-    };
-    if (const auto bad = first_bad_index(use, count, size(arguments, use.rows.shape()[0]), read))
+    const std::int64_t indices = count(arguments, use.index);
+    const auto read = reader(arguments, memory, use.index, indices);
+    if (!read) continue;
+    if (const auto bad = first_bad_index(use, indices, size(arguments, use.rows.shape()[0]), *read))
       findings.push_back(fmt::format("index {}: {}", use.index->name, *bad));
+  }
+  for (const LengthUse& use : length_uses_) {
+    const std::int64_t sequences = count(arguments, use.lengths);
+    const auto lengths = reader(arguments, memory, use.lengths, sequences);
+    const auto pages = use.pages ? reader(arguments, memory, *use.pages, count(arguments, *use.pages)) : ReadIndex();
+    if (!lengths || !pages) continue;
+    const CacheSizes sizes = cache_sizes(use, [&](const Dim& dim) { return size(arguments, dim); });
+    if (const auto bad = first_bad_length(sizes, use.k->name, sequences, *lengths, *pages))
+      findings.push_back(fmt::format("lengths {}: {}", use.lengths->name, *bad));
   }
   return findings;
 }

@@ -1,6 +1,7 @@
 // IndexFindings: the indices that a launch on an emulated device finds in memory, against the rows that its tensors have.
 #pragma once
 #include "gen/reference/index_check.h"
+#include "gen/reference/length_check.h"
 #include "isa_checks/exec/machine/memory.h"
 #include "runtime/launch/kernel.h"
 #include <cstddef>
@@ -22,7 +23,12 @@ private:
   std::uint64_t number(std::span<const std::byte> arguments, const std::string& name) const;
   std::int64_t size(std::span<const std::byte> arguments, const Dim& dim) const;
 
+  // The numbers of an index in memory; nothing where they lie outside of it, which is the executor's finding.
+  std::optional<ReadIndex> reader(std::span<const std::byte> arguments, const exec::Memory& memory, const Expr& index, std::int64_t count) const;
+  std::int64_t count(std::span<const std::byte> arguments, const Expr& index) const;
+
   std::vector<IndexUse> uses_;
+  std::vector<LengthUse> length_uses_;
   std::vector<KernelArgument> arguments_; // of the kernel
 };
 

@@ -1,8 +1,7 @@
-// TileChunk: `vec` finished elements of one row of C, and what an epilogue does with them.
+// TileChunk: `vec` finished elements of one row of a result, and what an epilogue does with them.
 #pragma once
 #include "common/math.h"
 #include "common/stream.h"
-#include "skinny_gemm_config.h"
 
 namespace kiln {
 
@@ -12,16 +11,18 @@ template <class V> struct InRegisters {
   KILN_MEMBER V load(At) const { return value; }
 };
 
-template <SkinnyGemmConfig config> class TileChunk {
-  static constexpr int vec = config.vec;
+// Of rows of `n` elements.
+template <int n, int vec> class TileChunk {
+  static constexpr bool ragged = n % vec != 0;
 
 public:
   KILN_MEMBER TileChunk(u32 row, u32 column, u32 rows) : row_(row), column_(column) {
-    const int left = config.n - static_cast<int>(column);
+    const int left = n - static_cast<int>(column);
     count_ = row >= rows ? 0 : left >= vec ? vec : left > 0 ? left : 0;
   }
+  KILN_MEMBER u32 index() const { return row_; } // of the row
   // An [m, n] tensor whose rows lie `row_stride` elements apart.
-  template <class T> KILN_MEMBER auto full(T* tensor, u64 row_stride = config.n) const {
+  template <class T> KILN_MEMBER auto full(T* tensor, u64 row_stride = n) const {
     return stream(tensor + row_ * row_stride + column_);
   }
   template <class T> KILN_MEMBER auto columns(T* tensor) const { return stream(tensor + column_); }
@@ -32,12 +33,12 @@ public:
   }
   // Calls body(at, chunk of each source) where the chunk exists.
   template <class Body, class... Sources> KILN_MEMBER void pass(Body body, Sources... sources) const {
-    if (const At at{0, count_, config.ragged()}; count_ > 0) body(at, sources.load(at)...);
+    if (const At at{0, count_, ragged}; count_ > 0) body(at, sources.load(at)...);
   }
 
 private:
   template <class T> KILN_MEMBER auto stream(T* first) const {
-    return Stream<T, vec, 0, 0, config.ragged()>{first, 0, config.n - static_cast<int>(column_)};
+    return Stream<T, vec, 0, 0, ragged>{first, 0, n - static_cast<int>(column_)};
   }
   template <class T> KILN_MEMBER f32 load_one(const T* from) const { return to<f32>(load_chunk<__remove_cv(T), 1>(from, 0, 0))[0]; }
 

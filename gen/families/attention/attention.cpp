@@ -1,0 +1,120 @@
+// Attention: which specs it takes, its schedules, and what they promise about the ISA.
+#include "gen/families/attention/attention.h"
+#include <algorithm>
+#include <array>
+
+namespace kiln {
+namespace {
+
+constexpr std::array<std::int64_t, 6> offered_d = {64, 80, 96, 128, 192, 256}; // as why_invalid of AttentionConfig
+constexpr std::int64_t most_rows = 64;                                         // of q a KV head: the same
+constexpr std::int64_t most_sequences = 1 << 16;
+
+AttentionConfig planned_attention(const Plan& plan) {
+  const AttentionParts& a = *plan.attention;
+  return {.heads = static_cast<int>(a.heads()),
+          .kv_heads = static_cast<int>(a.kv_heads()),
+          .tokens = static_cast<int>(a.tokens()),
+          .d = static_cast<int>(a.d()),
+          .q_bits = 8 * size_bytes(a.q.dtype()),
+          .cache_bits = 8 * size_bytes(a.k.dtype()),
+          .page = static_cast<int>(a.page())};
+}
+
+std::string subject_of(const AnalysedSpec& spec) { return fmt::format("attention of kernel '{}'", spec.spec.name()); }
+
+void require_offered(const AnalysedSpec& spec) {
+  const AttentionParts& a = *spec.attention;
+  const auto subject = subject_of(spec);
+  if (std::ranges::find(offered_d, a.d()) == offered_d.end())
+    throw UserError(subject, fmt::format("heads have {} elements", a.d()), "use heads of 64, 80, 96, 128, 192 or 256; pad others with zeros");
+  const std::int64_t rows = a.heads() / a.kv_heads() * a.tokens();
+  if (rows > most_rows)
+    throw UserError(subject,
+                    fmt::format("a head of k meets {} rows of q: {} heads of a group times {} tokens", rows, a.heads() / a.kv_heads(), a.tokens()),
+                    fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", most_rows));
+  if (a.heads() > 1024) throw UserError(subject, fmt::format("q has {} heads", a.heads()), "use at most 1024");
+  if (a.page() % 16 || a.page() > 1 << 16)
+    throw UserError(subject, fmt::format("pages have {} keys", a.page()), "use a multiple of 16, up to 65536");
+  const Dim& sequences = a.sequences();
+  if (!sequences.is_dynamic() && sequences.size() > most_sequences)
+    throw UserError(subject, fmt::format("it has {} sequences", sequences.size()), fmt::format("use at most {}", most_sequences));
+}
+
+void require_pointwise(const AnalysedSpec& spec) {
+  for (const Value& value : spec.body.values)
+    if (const OpKind kind = info(value.expr.op()).kind;
+        is_reduction(value.expr.op()) || kind == OpKind::ungroup || kind == OpKind::view || kind == OpKind::position || kind == OpKind::scatter)
+      throw UserError(fmt::format("operation '{}'", info(value.expr.op()).name), "it stands in the epilogue of attention",
+                      "compute it in a kernel of its own: the epilogue is pointwise");
+}
+
+std::string why(const AttentionConfig& c, const Target& target) {
+  return fmt::format("{} workgroups on {} CUs share the steps of 32 keys equally, {} KiB of keys and values in flight each", c.workgroups,
+                     target.compute_units(), (c.k_loads() * 16 + c.v_loads() * c.value_bytes()) * c.threads() / 1024);
+}
+
+} // namespace
+
+bool Attention::takes(const AnalysedSpec& spec) { return spec.attention.has_value(); }
+
+void Attention::lay_out(AnalysedSpec& spec) {
+  require_offered(spec);
+  require_pointwise(spec);
+  const Shape wanted = spec.attention->q.shape();
+  if (spec.body.space != wanted)
+    throw UserError(subject_of(spec), fmt::format("its epilogue works on {}, the result is {}", to_text(spec.body.space), to_text(wanted)),
+                    "give every operand of the epilogue the shape of the result, or one that broadcasts to it");
+  lay_out_rows(spec.body);
+  lay_out_open_rows(spec.attention->score_body);
+}
+
+std::vector<Candidate<AttentionConfig>> Attention::candidates(const Plan& plan, const Target& target) {
+  // Two workgroups fit a CU if a wave needs no more than half of the registers: few rows of q, short heads, and a score expression that
+  // loads nothing for each key.
+  Config c = planned_attention(plan);
+  const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != plan.attention->product; };
+  const bool loads = std::ranges::any_of(plan.attention->score_body.tensors, of_key);
+  c.per_cu = c.row_tiles() == 1 && c.d <= 128 && !loads ? 2 : 1;
+  c.workgroups = c.per_cu * target.compute_units();
+  return {{c, why(c, target)}};
+}
+
+std::vector<Candidate<AttentionConfig>> Attention::fallbacks(const Config& first) {
+  if (first.per_cu == 1) return {};
+  Config c = first;
+  c.per_cu = 1;
+  return {{c, "one workgroup a CU"}};
+}
+
+void Attention::require_valid(const Config& c, const Plan& plan, const Target& target) {
+  if (planned_fields_text(c) != planned_fields_text(planned_attention(plan)))
+    reject_schedule(plan, fields_text(c), "leave heads, kv_heads, tokens, d, bits and page as the plan has them");
+  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+  if (c.lds_bytes() > target.lds_bytes())
+    reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
+                    "use fewer rows of q");
+}
+
+Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
+  Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
+  // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
+  const auto score_tensors = static_cast<int>(plan.attention->score_body.tensors.size());
+  const int small = 8 + score_tensors * c.row_tiles() * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.row_tiles();
+  p.global_loads = {.min_bytes = c.cache_bits == 16 ? 16 : 8,
+                    .exceptions = static_cast<std::uint32_t>(small),
+                    .at_least = static_cast<std::uint32_t>(c.k_loads() + c.v_loads())};
+  p.required = {"v_mfma_", "v_exp_f32"};
+  // On gfx942 lanes of different quarters of a wave meet by ds_bpermute, where a row's reference moves: in a few steps only.
+  p.forbidden = {"flat_", "ds_permute"};
+  p.no_findings = {"HAZ002"};
+  // The steady state waits for the keys of a step with its values in flight, and for these with the keys of the next.
+  p.in_loops_with = "v_mfma_";
+  p.max_loop_drains = 0;
+  p.min_bytes_in_flight = static_cast<std::uint32_t>(std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes()) * wave_size);
+  return p;
+}
+
+std::optional<std::int64_t> Attention::addition_depth(const Config&) { return {}; } // MFMA's order is not public
+
+} // namespace kiln

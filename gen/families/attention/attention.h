@@ -1,0 +1,43 @@
+// Attention: softmax of scores of few queries a sequence, times the values of its cache, and a pointwise epilogue.
+#pragma once
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
+#include "templates/attention_config.h"
+
+namespace kiln {
+
+template <MaybeConst<AttentionConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
+  visit(Field{.name = "heads", .settable = false}, c.heads);
+  visit(Field{.name = "kv_heads", .settable = false}, c.kv_heads);
+  visit(Field{.name = "tokens", .settable = false, .shown = c.tokens != 1}, c.tokens);
+  visit(Field{.name = "d", .settable = false}, c.d);
+  visit(Field{.name = "q_bits", .settable = false}, c.q_bits);
+  visit(Field{.name = "cache_bits", .settable = false}, c.cache_bits);
+  visit(Field{.name = "page", .settable = false, .shown = c.page != 0}, c.page);
+  visit(Field{"workgroups"}, c.workgroups);
+  visit(Field{"per_cu"}, c.per_cu);
+  visit(Field{.name = "vec", .settable = false}, c.vec);
+}
+
+struct Attention {
+  using Config = AttentionConfig;
+  static constexpr std::string_view name = "attention";
+  static constexpr std::string_view remedy = "use fewer tokens or heads of a group at a time, or split the epilogue off";
+
+  static bool takes(const AnalysedSpec& spec);
+  static void lay_out(AnalysedSpec& spec);
+  static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static constexpr std::string_view falls_back_by = "per_cu";
+  static std::vector<Candidate<Config>> fallbacks(const Config& first);
+  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
+  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
+  static Promises promises(const Plan& plan, const Config& config, const Target& target);
+  static std::optional<std::int64_t> addition_depth(const Config& config);
+};
+
+// Device text for the first key of a sequence that may have a weight, from the variable `length` with its length: what comparisons of the
+// key's position in the score expression say. "0u" when they say nothing.
+std::string first_key_text(const AttentionParts& attention, const std::string& length);
+
+} // namespace kiln

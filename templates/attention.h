@@ -1,0 +1,246 @@
+// Attention<config>: which steps a workgroup takes, and how sums of waves and workgroups meet.
+#pragma once
+#include "attention/steps.h"
+#include "attention/wave.h"
+#include "common/tile_chunk.h"
+
+namespace kiln {
+
+// The log-sum-exp of a row, where an emitted text takes a pointer.
+struct OfThisRow {
+  f32 value;
+  KILN_MEMBER OfThisRow operator+(u64) const { return *this; }
+};
+
+// A finished chunk of a row of the result, with the row's log-sum-exp.
+template <AttentionConfig config> class AttentionChunk : public TileChunk<config.d, config.vec> {
+  using Base = TileChunk<config.d, config.vec>;
+
+public:
+  // The row exists, and counts [sequences, tokens, heads].
+  KILN_MEMBER AttentionChunk(u32 row, u32 column) : Base(row, column, row + 1), column_(column) {}
+  using Base::of_row;
+  KILN_MEMBER f32 of_row(OfThisRow own, u64 = 0) const { return own.value; }
+  // One number a row: by the lane with its first columns.
+  template <class T> KILN_MEMBER void store_of_row(T* tensor, f32 value, u64 row_stride = 1) const {
+    if (column_ == 0) store_chunk<T, 1>(tensor + this->index() * row_stride, 0, 0, to<T>(Vec<f32, 1>(value)));
+  }
+
+private:
+  u32 column_;
+};
+
+template <AttentionConfig config, class Q, class C, class Region> class Attention {
+  static_assert(why_invalid(config) == nullptr, "invalid AttentionConfig");
+  static_assert(config.q_bits == 8 * sizeof(Q) && config.cache_bits == 8 * sizeof(C));
+  using Part = Vec<f32, 4>;
+  using Wave = AttentionWave<config, Q, C>;
+  static constexpr int row_tiles = config.row_tiles(), units = config.units();
+
+public:
+  // `workspace` has config.workspace_bytes(), zero before the first launch; every launch leaves its counters zero.
+  KILN_MEMBER Attention(const Q* q, const C* k, const C* v, u32 length, const i32* pages, u32 pages_a_sequence, const i32* lengths, u32 sequences,
+                        void* workspace, Region region)
+      : q_(q), cache_(k, v, length, pages, pages_a_sequence), stream_(lengths, sequences, region), workspace_(static_cast<char*>(workspace)) {
+    each_ = stream_.total() / config.workgroups;
+    extra_ = stream_.total() % config.workgroups;
+  }
+
+  // `score(ScoreRow)` gives the score expression of a row, epilogue(AttentionChunk, InRegisters<Part>, OfThisRow) takes a finished chunk.
+  template <class Score, class Epilogue> KILN_MEMBER void run(Score score, Epilogue epilogue) {
+    const u32 group = platform::block_x(), end = first_step(group + 1);
+    u32 at = first_step(group);
+    if (at == end) return;
+    AttentionItem item = stream_.find(at);
+    for (bool again = false;; again = true) {
+      const u32 from = at - item.begin, left = end - at, count = item.steps - from < left ? item.steps - from : left;
+      Wave wave;
+      wave.clear();
+      multiply(wave, item, from, count, score);
+      platform::settle_sums<16>();
+      finish(wave, item, count == item.steps, again, epilogue);
+      at += count;
+      if (at == end) return;
+      item = stream_.next(item);
+    }
+  }
+
+private:
+  struct Lds {
+    f32 sums[config.waves][16 * config.lds_row()];
+    Vec<f32, 2> rows[config.waves][row_tiles * 16]; // reference and sum of weights
+    u32 arrived;
+  };
+  static KILN_MEMBER Lds& lds() {
+    static __shared__ Lds memory;
+    return memory;
+  }
+  KILN_DEVICE u32 wave_index() { return platform::uniform(platform::thread_id() / wave_size); }
+
+  // This wave's steps of `count` ones of an item, from its step `from` on.
+  template <class Score> KILN_MEMBER void multiply(Wave& wave, const AttentionItem& item, u32 from, u32 count, Score& score) {
+    const u32 w = wave_index(), first = count * w / config.waves, steps = count * (w + 1) / config.waves - first;
+    if (steps == 0 || item.length == 0) return;
+    const auto of_tile = [&](int r) KILN_LAMBDA {
+      return score(ScoreRow<config>(Wave::row_index(item.sequence, item.head, r), item.length, cache_.keys()));
+    };
+    wave.load_q(q_, item.sequence, item.head);
+    cache_.move_to(item.sequence, item.head, item.length);
+    const u32 key = item.first_key + (from + first) * config.step_keys;
+    using OfRow = decltype(of_tile(0));
+    if constexpr (row_tiles == 1) {
+      const OfRow scores[1] = {of_tile(0)};
+      wave.accumulate(cache_, key, steps, item.length, scores);
+    } else if constexpr (row_tiles == 2) {
+      const OfRow scores[2] = {of_tile(0), of_tile(1)};
+      wave.accumulate(cache_, key, steps, item.length, scores);
+    } else if constexpr (row_tiles == 3) {
+      const OfRow scores[3] = {of_tile(0), of_tile(1), of_tile(2)};
+      wave.accumulate(cache_, key, steps, item.length, scores);
+    } else {
+      const OfRow scores[4] = {of_tile(0), of_tile(1), of_tile(2), of_tile(3)};
+      wave.accumulate(cache_, key, steps, item.length, scores);
+    }
+  }
+
+  // ---- sums of waves and workgroups. A lane has four columns of one row of each unit.
+
+  // Sums of a unit or of all, relative to the row's reference.
+  struct Rows {
+    f32 reference[row_tiles], weights[row_tiles];
+  };
+  KILN_DEVICE u32 unit_row() { return platform::thread_id() / 16; }
+  KILN_DEVICE u32 unit_column(int unit) {
+    const u32 c = platform::thread_id() % 16 * 4;
+    return unit / 2 % config.blocks() * 128 + c / 16 * 32 + unit % 2 * 16 + c % 16;
+  }
+  KILN_DEVICE int tile_of(int unit) { return unit / (2 * config.blocks()); }
+
+  template <class Epilogue> KILN_MEMBER void finish(const Wave& wave, const AttentionItem& item, bool whole, bool again, Epilogue& epilogue) {
+    Part parts[units];
+    Rows rows;
+    if (again) platform::barrier(); // LDS is read no more
+    const u32 lane = platform::thread_id() % wave_size, w = wave_index();
+    if (lane < 16) {
+#pragma unroll
+      for (int r = 0; r < row_tiles; ++r) lds().rows[w][r * 16 + lane] = Vec<f32, 2>{wave.reference[r], wave.weights[r][0]};
+    }
+#pragma unroll
+    for (int u = 0; u < units; ++u) {
+      if (u) platform::barrier();
+      to_lds(wave, u, lds().sums[w]);
+      platform::barrier();
+      if (u % (2 * config.blocks()) == 0) add_rows(tile_of(u), rows);
+      parts[u] = sum_of_waves(u, rows.reference[tile_of(u)]);
+    }
+    if (!whole && !meet(item, parts, rows)) return;
+#pragma unroll
+    for (int u = 0; u < units; ++u) {
+      const int r = tile_of(u);
+      const u32 row = r * 16 + unit_row(), column = unit_column(u);
+      const f32 total = rows.weights[r], share = total == 0 ? 0.0f : platform::rcp(total);
+      const f32 log_sum = total == 0 ? -platform::infinity : (rows.reference[r] + platform::log2(total)) * ln_2;
+      if (row >= config.rows() || (config.block_tail() && column >= config.d)) continue;
+      const u32 index = (item.sequence * config.tokens + row / config.group()) * config.heads + item.head * config.group() + row % config.group();
+      epilogue(AttentionChunk<config>(index, column), InRegisters<Part>{parts[u] * share}, OfThisRow{log_sum});
+    }
+  }
+  // Columns 32 * (l / 16) + 16 * (unit % 2) to + 15 of a block, next to those of the other quarters.
+  KILN_MEMBER void to_lds(const Wave& wave, int unit, f32* to) const {
+    const u32 lane = platform::thread_id() % wave_size;
+    const auto& sums = wave.sums[tile_of(unit)][unit / 2 % config.blocks()];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        Part four;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) four[j] = sums[half * 4 + j][unit % 2 * 2 + i];
+        *reinterpret_cast<Part*>(to + lane % 16 * config.lds_row() + lane / 16 * 16 + i * 8 + half * 4) = four;
+      }
+  }
+  KILN_MEMBER void add_rows(int r, Rows& rows) const {
+    const u32 row = r * 16 + unit_row();
+    f32 most = Wave::least_reference, total = 0;
+#pragma unroll
+    for (int w = 0; w < config.waves; ++w) most = platform::max(most, lds().rows[w][row][0]);
+#pragma unroll
+    for (int w = 0; w < config.waves; ++w) total += lds().rows[w][row][1] * platform::exp2(lds().rows[w][row][0] - most);
+    rows.reference[r] = most;
+    rows.weights[r] = total;
+  }
+  KILN_MEMBER Part sum_of_waves(int unit, f32 reference) const {
+    const u32 row = unit_row();
+    Part sum = Part(0);
+#pragma unroll
+    for (int w = 0; w < config.waves; ++w) {
+      const Part part = *reinterpret_cast<const Part*>(&lds().sums[w][row * config.lds_row() + platform::thread_id() % 16 * 4]);
+      sum += part * platform::exp2(lds().rows[w][tile_of(unit) * 16 + row][0] - reference);
+    }
+    return sum;
+  }
+
+  // Steps of workgroup g: up to those of the next one; and back.
+  KILN_MEMBER u32 first_step(u32 g) const { return g * each_ + (g < extra_ ? g : extra_); }
+  KILN_MEMBER u32 group_of(u32 step) const {
+    const u32 larger = extra_ * (each_ + 1);
+    return step < larger ? step / (each_ + 1) : extra_ + (step - larger) / (each_ ? each_ : 1);
+  }
+
+  // Leaves this workgroup's part of an item in the workspace. The last one to arrive adds all parts, in the order of the keys, and
+  // returns true. Formally: release before the counter, acquire after it, both at agent scope, as L2s of XCDs differ.
+  KILN_MEMBER bool meet(const AttentionItem& item, Part (&parts)[units], Rows& rows) {
+    const u32 first = group_of(item.begin), last = group_of(item.begin + item.steps - 1);
+    u32* const counter = reinterpret_cast<u32*>(workspace_) + first; // the only item that begins in that workgroup and does not end there
+    f32* const mine = place_of(platform::block_x(), item);
+#pragma unroll
+    for (int u = 0; u < units; ++u) *reinterpret_cast<Part*>(mine + part_offset(u)) = parts[u];
+    if (platform::thread_id() % 16 == 0) {
+#pragma unroll
+      for (int r = 0; r < row_tiles; ++r)
+        *reinterpret_cast<Vec<f32, 2>*>(mine + row_offset(r)) = Vec<f32, 2>{rows.reference[r], rows.weights[r]};
+    }
+    platform::release_to_device();
+    platform::barrier();
+    if (platform::thread_id() == 0) lds().arrived = platform::count_up(counter);
+    platform::barrier();
+    if (platform::uniform(lds().arrived) != last - first) return false;
+    platform::acquire_from_device();
+    if (platform::thread_id() == 0) *counter = 0;
+#pragma unroll
+    for (int u = 0; u < units; ++u) parts[u] = Part(0);
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r) rows.reference[r] = Wave::least_reference, rows.weights[r] = 0;
+#pragma nounroll
+    for (u32 g = first; g <= last; ++g) add_part(place_of(g, item), parts, rows);
+    return true;
+  }
+  KILN_MEMBER void add_part(const f32* from, Part (&parts)[units], Rows& rows) const {
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r) {
+      const auto other = *reinterpret_cast<const Vec<f32, 2>*>(from + row_offset(r));
+      const f32 most = platform::max(rows.reference[r], other[0]);
+      const f32 own = platform::exp2(rows.reference[r] - most), others = platform::exp2(other[0] - most);
+      rows.reference[r] = most;
+      rows.weights[r] = rows.weights[r] * own + other[1] * others;
+#pragma unroll
+      for (int u = r * units / row_tiles; u < (r + 1) * units / row_tiles; ++u)
+        parts[u] = parts[u] * own + *reinterpret_cast<const Part*>(from + part_offset(u)) * others;
+    }
+  }
+  KILN_DEVICE u32 part_offset(int unit) { return (unit * config.threads() + platform::thread_id()) * 4; }
+  KILN_DEVICE u32 row_offset(int r) { return units * config.threads() * 4 + (r * 16 + unit_row()) * 2; }
+  // A workgroup's first part has its first place, a part of another item its second.
+  KILN_MEMBER f32* place_of(u32 g, const AttentionItem& item) const {
+    const u32 place = 2 * g + (first_step(g) < item.begin);
+    return reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * config.partial_floats();
+  }
+
+  const Q* q_;
+  KeyCache<config, C> cache_;
+  StepStream<config, Region> stream_;
+  char* workspace_;
+  u32 each_, extra_; // steps of a workgroup, and workgroups that have one more
+};
+
+} // namespace kiln

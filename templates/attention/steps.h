@@ -1,0 +1,83 @@
+// StepStream: the steps of all sequences of a batch, in order, and where one of them lies.
+#pragma once
+#include "attention_config.h"
+#include "common/platform.h"
+
+namespace kiln {
+
+// A KV head of a sequence, the unit of which the result is finished at once.
+struct AttentionItem {
+  u32 sequence, head;
+  u32 length;      // keys of the sequence
+  u32 first_key;   // of the first step: keys before have no weight
+  u32 steps;       // at least one, which has no keys if the sequence is empty
+  u32 begin;       // the first step's number among all
+};
+
+// The first whole number from `bound` on, within a sequence of `length` keys.
+KILN_DEVICE u32 first_key_from(f32 bound, u32 length) {
+  if (!(bound > 0.0f)) return 0;
+  const f32 end = static_cast<f32>(length);
+  return bound < end ? static_cast<u32>(bound) : length; // bounds are whole
+}
+KILN_DEVICE u32 later_key(u32 a, u32 b) { return a > b ? a : b; }
+
+// `Region`: from the length of a sequence to the first key that may have a weight.
+template <AttentionConfig config, class Region> class StepStream {
+public:
+  KILN_MEMBER StepStream(const i32* lengths, u32 sequences, Region region) : lengths_(lengths), sequences_(sequences), region_(region) {
+    u32 steps = 0;
+    for (u32 first = 0; first < sequences; first += wave_size) steps += platform::number_of_lane(platform::sum_up_to_lane(of_lane(first).steps), wave_size - 1);
+    total_ = steps * config.kv_heads;
+  }
+  KILN_MEMBER u32 total() const { return total_; }
+
+  // Where step `x` of all lies.
+  KILN_MEMBER AttentionItem find(u32 x) const {
+    u32 before = 0; // steps of all heads of the sequences before
+    for (u32 first = 0;; first += wave_size) {
+      const Sequence mine = of_lane(first);
+      const u32 end = before + platform::sum_up_to_lane(mine.steps) * config.kv_heads;
+      const u32 last = platform::number_of_lane(end, wave_size - 1);
+      if (x >= last) {
+        before = last;
+        continue;
+      }
+      const u32 lane = platform::first_of(platform::lanes_with(x < end));
+      const u32 steps = platform::number_of_lane(mine.steps, lane), begin = platform::number_of_lane(end, lane) - steps * config.kv_heads;
+      const u32 head = (x - begin) / steps;
+      return {first + lane, head, platform::number_of_lane(mine.length, lane), platform::number_of_lane(mine.first_key, lane), steps, begin + head * steps};
+    }
+  }
+  KILN_MEMBER AttentionItem next(AttentionItem item) const {
+    item.begin += item.steps;
+    if (++item.head < config.kv_heads) return item;
+    const Sequence s = of_length(platform::load_uniform(lengths_ + item.sequence + 1));
+    return {item.sequence + 1, 0, s.length, s.first_key, s.steps, item.begin};
+  }
+
+private:
+  struct Sequence {
+    u32 length, first_key, steps;
+  };
+  KILN_MEMBER Sequence of_length(i32 given) const {
+    const u32 length = given > 0 ? static_cast<u32>(given) : 0;
+    const u32 first_key = region_(length) / config.step_keys * config.step_keys;
+    const u32 steps = (length - first_key + config.step_keys - 1) / config.step_keys;
+    return {length, first_key, steps ? steps : 1};
+  }
+  // Of sequence `first` + this lane; no steps beyond the last.
+  KILN_MEMBER Sequence of_lane(u32 first) const {
+    const u32 at = first + platform::lane_id();
+    Sequence s = of_length(lengths_[at < sequences_ ? at : sequences_ - 1]);
+    if (at >= sequences_) s.steps = 0;
+    return s;
+  }
+
+  const i32* lengths_;
+  u32 sequences_;
+  Region region_;
+  u32 total_;
+};
+
+} // namespace kiln

@@ -1,0 +1,229 @@
+// AttentionWave: one wave's steps of a segment, by matrix instructions and an online softmax.
+//
+// The scores of 16 keys and 16 rows of q are K x Q^T, of which a lane has four keys of one row: lane l has row l % 16, and keys
+// 4 * (l / 16) to + 3. That is how the next product wants its weights, so that they stay where they are. Values come 8 elements of four
+// keys a lane; permuted in the lane, element j of 8 is column 8 * (l % 16) + j of V^T, for one matrix instruction each.
+#pragma once
+#include "attention/cache.h"
+#include "attention/scores.h"
+#include "common/loops.h"
+#include "common/reduce.h"
+
+namespace kiln {
+
+template <AttentionConfig config, class Q, class C> struct AttentionWave {
+  static constexpr int row_tiles = config.row_tiles(), blocks = config.blocks(), ratio = config.q_bits / config.cache_bits;
+  using Value = Either<config.cache_bits == 16, Word16, Vec<u32, 2>>;
+  using Four = Vec<f32, 4>;
+  // The reference of a row is what the exponents of its weights are relative to, in powers of two: not always its largest score, but at
+  // least that less `slack`. Scores below the first one, -1e30 of them, count as minus infinity.
+  static constexpr f32 least_reference = -1e30f * log2_e, slack = 8;
+
+  Word16 q[row_tiles][config.q_words()];
+  Four sums[row_tiles][blocks][8]; // element i of [r][b][j]: row r * 16 + l % 16, column b * 128 + 8 * (4 * (l / 16) + i) + j
+  Four weights[row_tiles];         // the sum of the weights of the row, four times
+  f32 reference[row_tiles];
+
+  KILN_MEMBER void clear() {
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r) {
+      reference[r] = least_reference;
+      weights[r] = Four(0);
+#pragma unroll
+      for (int b = 0; b < blocks; ++b)
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sums[r][b][j] = Four(0);
+    }
+  }
+
+  // The lane's row of tile `r`, counted in [sequences, tokens, heads]; the last one where there is none.
+  KILN_DEVICE u32 row_index(u32 sequence, u32 head, int r) {
+    u32 row = r * 16 + platform::thread_id() % 16;
+    if (config.rows() % 16 && r == row_tiles - 1) row = row < config.rows() ? row : config.rows() - 1;
+    return (sequence * config.tokens + row / config.group()) * config.heads + head * config.group() + row % config.group();
+  }
+
+  KILN_MEMBER void load_q(const Q* from, u32 sequence, u32 head) {
+    const u32 quarter = platform::thread_id() % wave_size / 16;
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r) {
+      const char* const row = reinterpret_cast<const char*>(from + static_cast<u64>(row_index(sequence, head, r)) * config.d);
+#pragma unroll
+      for (int w = 0; w < config.q_words(); ++w) {
+        const u32 byte = w / ratio * 64 * ratio + quarter * 16 * ratio + w % ratio * 16; // as the elements of the pieces of k
+        const bool exists = !config.piece_tail() || byte < config.d * 2u;
+        const Word16 word = platform::load_word(row, exists ? byte : 0);
+        q[r][w] = exists ? word : Word16(0);
+      }
+    }
+  }
+
+  // Steps of 32 keys from `key` on, `steps` of them: one at least.
+  template <class Score> KILN_MEMBER void accumulate(const KeyCache<config, C>& cache, u32 key, u32 steps, u32 length, const Score (&scores)[row_tiles]) {
+    StepPlace place = cache.place(key);
+    load_k(cache, place);
+    auto chunks = load_streams(scores, key);
+    platform::schedule_barrier();
+    load_v(cache, place);
+    platform::schedule_barrier();
+    const u32 last_key = key + (steps - 1) * config.step_keys;
+    StepPlace next = cache.place(key == last_key ? key : key + config.step_keys);
+#pragma nounroll
+    while (key != last_key) {
+      Four s[row_tiles][2];
+      multiply_keys(s);
+      const auto taken = chunks;
+      platform::schedule_barrier();
+      load_k(cache, next);
+      chunks = load_streams(scores, key + config.step_keys);
+      platform::schedule_barrier();
+      Word16 p[row_tiles];
+      weigh<false>(s, p, key, length, scores, taken);
+      multiply_values(p);
+      platform::schedule_barrier();
+      load_v(cache, next);
+      platform::schedule_barrier();
+      key += config.step_keys;
+      next = cache.place(key == last_key ? key : key + config.step_keys);
+    }
+    Four s[row_tiles][2];
+    multiply_keys(s);
+    Word16 p[row_tiles];
+    weigh<true>(s, p, key, length, scores, chunks);
+    multiply_values(p);
+  }
+
+private:
+  KILN_MEMBER void load_k(const KeyCache<config, C>& cache, const StepPlace& place) {
+#pragma unroll
+    for (int t = 0; t < 2; ++t)
+#pragma unroll
+      for (int p = 0; p < config.pieces(); ++p) k_[t][p] = cache.load_k(place, t, p);
+  }
+  KILN_MEMBER void load_v(const KeyCache<config, C>& cache, const StepPlace& place) {
+#pragma unroll
+    for (int t = 0; t < 2; ++t)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int b = 0; b < blocks; ++b) v_[t][i][b] = cache.load_v(place, t, i, b);
+  }
+  KILN_DEVICE At first_of_tile(u32 key, int t) {
+    return {static_cast<int>(key + t * config.tile_keys + platform::thread_id() % wave_size / 16 * 4), 4, false};
+  }
+  template <class Chunks> struct OfStep {
+    Chunks at[row_tiles][2];
+  };
+  template <class Score> KILN_DEVICE auto load_streams(const Score (&scores)[row_tiles], u32 key) {
+    OfStep<decltype(scores[0].load(At{}))> chunks;
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r)
+#pragma unroll
+      for (int t = 0; t < 2; ++t) chunks.at[r][t] = scores[r].load(first_of_tile(key, t));
+    return chunks;
+  }
+
+  KILN_MEMBER void multiply_keys(Four (&s)[row_tiles][2]) const {
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r) s[r][0] = s[r][1] = Four(0);
+#pragma unroll
+    for (int p = 0; p < config.pieces(); ++p)
+#pragma unroll
+      for (int w = 0; w < ratio; ++w)
+#pragma unroll
+        for (int t = 0; t < 2; ++t) {
+          const Word16 k = wide(k_[t][p], w);
+#pragma unroll
+          for (int r = 0; r < row_tiles; ++r) s[r][t] = multiply<16, Q, Q>(k, q[r][p * ratio + w], s[r][t]);
+        }
+  }
+  KILN_DEVICE Word16 wide(Word16 word, int part) {
+    if constexpr (ratio == 1) return word;
+    else return widen<Q, C>(word, part);
+  }
+  KILN_DEVICE Word16 wide(Vec<u32, 2> half, int) { return widen<Q, C>(Word16{half[0], half[1], 0, 0}, 0); }
+
+  // From products to weights, rounded to q's type.
+  template <bool may_end, class Score, class Chunks>
+  KILN_MEMBER void weigh(Four (&s)[row_tiles][2], Word16 (&p)[row_tiles], u32 key, u32 length, const Score (&scores)[row_tiles], const Chunks& chunks) {
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r) {
+#pragma unroll
+      for (int t = 0; t < 2; ++t) {
+        const At at = first_of_tile(key, t);
+        s[r][t] = scores[r](at, s[r][t], chunks.at[r][t]);
+        if constexpr (may_end) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) s[r][t][i] = static_cast<u32>(at.chunk + i) < length ? s[r][t][i] : -platform::infinity;
+        }
+      }
+      f32 most = s[r][0][0];
+#pragma unroll
+      for (int i = 1; i < 8; ++i) most = platform::max(most, s[r][i / 4][i % 4]);
+      if (platform::lanes_with(platform::fma(most, log2_e, -reference[r]) > slack)) move_reference(r, most);
+#pragma unroll
+      for (int h = 0; h < 4; ++h) {
+        f32 e[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) e[i] = platform::exp2(platform::fma(s[r][h / 2][h % 2 * 2 + i], log2_e, -reference[r]));
+        p[r][h] = pack(e[0], e[1]);
+      }
+    }
+  }
+  // To the largest score of the row so far, whichever lane has it; what was added up is brought to it.
+  KILN_MEMBER void move_reference(int r, f32 most) {
+    const u32 lane = platform::thread_id() % wave_size;
+    if constexpr (has_permlane_swap) {
+      most = detail::combine_halves<MaxOf, 16>(most);
+      most = detail::combine_halves<MaxOf, 32>(most);
+    } else {
+      most = platform::max(most, platform::of_lane(most, lane ^ 16));
+      most = platform::max(most, platform::of_lane(most, lane ^ 32));
+    }
+    const f32 moved = platform::max(reference[r], most * log2_e), factor = platform::exp2(reference[r] - moved);
+    reference[r] = moved;
+    platform::settle_sums<16>();
+    weights[r] *= factor;
+#pragma unroll
+    for (int b = 0; b < blocks; ++b)
+#pragma unroll
+      for (int j = 0; j < 8; ++j) sums[r][b][j] *= factor;
+  }
+  // Two weights, from 0 to 2^slack: f16 rounded toward zero, bf16 to nearest. Their sum is that of the rounded ones.
+  KILN_DEVICE u32 pack(f32 a, f32 b) {
+    if constexpr (__is_same(Q, f16)) return platform::pack_f16(a, b);
+    else return platform::permute_bytes(bit_cast<u32>(b) + 0x8000u, bit_cast<u32>(a) + 0x8000u, platform::upper_halves);
+  }
+  KILN_DEVICE Word16 ones() {
+    constexpr u32 two = __is_same(Q, f16) ? 0x3c003c00u : 0x3f803f80u;
+    return Word16(two);
+  }
+
+  KILN_MEMBER void multiply_values(const Word16 (&p)[row_tiles]) {
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r) weights[r] = multiply<16, Q, Q>(ones(), p[r], weights[r]);
+#pragma unroll
+    for (int b = 0; b < blocks; ++b) {
+      Word16 keys[2][4];
+#pragma unroll
+      for (int t = 0; t < 2; ++t)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) keys[t][i] = wide(v_[t][i][b], 0);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const u32 which = j % 2 ? platform::upper_halves : platform::lower_halves;
+        Word16 column;
+#pragma unroll
+        for (int h = 0; h < 4; ++h)
+          column[h] = platform::permute_bytes(keys[h / 2][h % 2 * 2 + 1][j / 2], keys[h / 2][h % 2 * 2][j / 2], which);
+#pragma unroll
+        for (int r = 0; r < row_tiles; ++r) sums[r][b][j] = multiply<16, Q, Q>(column, p[r], sums[r][b][j]);
+      }
+    }
+  }
+
+  Word16 k_[2][config.pieces()];
+  Value v_[2][4][blocks];
+};
+
+} // namespace kiln

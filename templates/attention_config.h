@@ -1,0 +1,64 @@
+// AttentionConfig: how workgroups share the keys of all sequences of a batch. Shared by the host and the device.
+//
+// The work is cut into steps of 32 keys of one KV head of one sequence. Steps are numbered along the keys first, then the heads, then the
+// sequences, and every workgroup takes a contiguous run of them, equal but for one step, whatever the lengths are. A run is cut into
+// segments where heads end. The four waves of a workgroup share the steps of a segment.
+#pragma once
+#include "common/config.h"
+
+namespace kiln {
+
+struct AttentionConfig {
+  int heads = 0, kv_heads = 0; // of q; of k and v
+  int tokens = 1;              // query tokens of a sequence
+  int d = 0;                   // elements of a head
+  int q_bits = 16, cache_bits = 16;
+  int page = 0;                // keys of a page; 0: the keys of a sequence lie one after the other
+  int workgroups = 1;          // of the grid, whatever the sequences are
+  int per_cu = 1;              // workgroups that share a CU: with 2 a wave has half of the registers
+  int vec = 4;                 // consecutive elements that a lane has, of scores and of the epilogue
+
+  static constexpr int waves = 4, step_keys = 32, tile_keys = 16;
+  constexpr int threads() const { return waves * wave_size; }
+  constexpr int group() const { return heads / kv_heads; } // heads of q that read one head of k and v
+  constexpr int rows() const { return group() * tokens; }  // of q that a segment has
+  constexpr int row_tiles() const { return ceil_div(rows(), 16); }
+  constexpr int head_bytes() const { return d * cache_bits / 8; }  // of a key's head
+  constexpr int key_bytes() const { return kv_heads * head_bytes(); }
+  // Loads of keys: 16 lanes have a key each, four quarters of the wave 16 bytes each of 64 bytes of a head.
+  constexpr int pieces() const { return ceil_div(head_bytes(), 64); }
+  constexpr bool piece_tail() const { return head_bytes() % 64 != 0; }
+  constexpr int q_words() const { return pieces() * q_bits / cache_bits; } // of 16 bytes, that a lane has of a row of q
+  // Loads of values: a quarter of the wave has a key, each lane 8 elements of a block of 128.
+  constexpr int blocks() const { return ceil_div(d, 128); }
+  constexpr bool block_tail() const { return d % 128 != 0; }
+  constexpr int value_bytes() const { return cache_bits; } // of a load of a lane: 8 elements
+  constexpr int k_loads() const { return step_keys / tile_keys * pieces(); }
+  constexpr int v_loads() const { return step_keys / 4 * blocks(); }
+  // Units of 16 rows by 64 columns, in which the waves' sums meet in LDS: half of a block each.
+  constexpr int units() const { return row_tiles() * blocks() * 2; }
+  constexpr int lds_row() const { return 64 + 4; }
+  constexpr int lds_bytes() const { return waves * 16 * lds_row() * 4 + waves * row_tiles() * 16 * 8 + 16; }
+  // What a workgroup leaves of a head that it has a part of: sums, and for each row what they are relative to and the sum of weights.
+  constexpr int partial_floats() const { return units() * threads() * 4 + row_tiles() * 16 * 2; }
+  constexpr long long counter_bytes() const { return (workgroups * 4ll + 255) / 256 * 256; }
+  constexpr long long workspace_bytes() const { return workgroups == 1 ? 0 : counter_bytes() + 8ll * partial_floats() * workgroups; }
+
+  bool operator==(const AttentionConfig&) const = default;
+};
+
+// nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
+constexpr const char* why_invalid(const AttentionConfig& c) {
+  if (c.kv_heads < 1 || c.heads < c.kv_heads || c.heads % c.kv_heads || c.heads > 1024) return "heads must be a multiple of kv_heads, at most 1024";
+  if (c.tokens < 1 || c.rows() > 64) return "heads of a group times tokens must be from 1 to 64";
+  if (c.d != 64 && c.d != 80 && c.d != 96 && c.d != 128 && c.d != 192 && c.d != 256) return "d must be 64, 80, 96, 128, 192 or 256";
+  if (c.q_bits != 16) return "q_bits must be 16";
+  if (c.cache_bits != 8 && c.cache_bits != 16) return "cache_bits must be 8 or 16";
+  if (c.page < 0 || c.page % 16 || c.page > 1 << 16) return "page must be a multiple of 16 up to 65536, or 0 for a contiguous cache";
+  if (c.workgroups < 1 || c.workgroups > 1 << 16) return "workgroups must be from 1 to 65536";
+  if (c.per_cu < 1 || c.per_cu > 2) return "per_cu must be 1 or 2";
+  if (c.vec != 4) return "vec must be 4";
+  return nullptr;
+}
+
+} // namespace kiln

@@ -1,0 +1,75 @@
+// Attention executed: types, heads, lengths, pages, splits, interleavings; NaN beyond lengths stays there.
+#include "tests/attention/attention_cases.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace kiln;
+using namespace kiln::testing;
+
+namespace {
+
+struct Types {
+  DType q, cache;
+};
+std::vector<Types> types_of(const Target& to) {
+  return {{f16, f16}, {bf16, bf16}, {f16, to.fp8_e4m3()}, {bf16, to.fp8_e5m2()}, {f16, i8}, {bf16, to.fp8_e4m3()}, {f16, to.fp8_e5m2()}, {bf16, i8}};
+}
+
+} // namespace
+
+TEST_CASE("lengths: none, one, odd, steps and their edges, all the room") {
+  check_everywhere({.log_sum_exp = true}, {0, 1, 31, 32, 33, 63, 64, 97, 160, 0, 5});
+}
+
+TEST_CASE("no keys at all, and no sequences") {
+  check_somewhere({}, {0, 0, 0}, 1);
+  check_somewhere({}, {}, 1);
+}
+
+TEST_CASE("every number of rows of q: groups and tokens") {
+  std::uint64_t seed = 10;
+  for (const auto& [heads, kv_heads, tokens] : {std::tuple{3, 3, 1}, {10, 2, 3}, {24, 1, 2}, {32, 2, 4}}) {
+    CAPTURE(heads * tokens / kv_heads);
+    check_somewhere({.heads = heads, .kv_heads = kv_heads, .tokens = tokens, .keys = 96, .log_sum_exp = true}, {4, 70, 96}, ++seed);
+  }
+}
+
+TEST_CASE("every type of the cache, every d") {
+  std::uint64_t seed = 20;
+  const std::int64_t sizes[] = {64, 80, 96, 128, 192, 256};
+  for (const std::string_view arch : known_archs()) {
+    std::size_t i = arch == "gfx942" ? 0 : 3;
+    for (const Types t : types_of(target(arch)))
+      for (const std::int64_t d : sizes) {
+        ++seed;
+        if (!compares_all() && d != sizes[(i + 1) % std::size(sizes)]) continue; // one d for each type
+        ++i;
+        CAPTURE(d);
+        if (!compares_all() && i % 2) continue;
+        check_on(arch, {.heads = 4, .kv_heads = 2, .d = d, .type = t.q, .cache = t.cache, .keys = 96}, {70, 33}, seed);
+      }
+  }
+}
+
+TEST_CASE("pages: of one tile, of several steps, lengths at their edges, 8-bit caches") {
+  check_somewhere({.page = 16, .keys = 160, .log_sum_exp = true}, {0, 1, 16, 17, 48, 160, 97}, 31);
+  check_somewhere({.type = bf16, .cache = i8, .page = 48, .keys = 192}, {47, 48, 49, 192, 96}, 32);
+  if (compares_all()) check_everywhere({.tokens = 3, .d = 64, .page = 64, .keys = 256}, {3, 64, 65, 256, 128}, 33);
+}
+
+TEST_CASE("one long sequence beside many short ones, on all CUs") {
+  std::vector<std::int64_t> lengths(32, 3);
+  lengths[5] = 8191;
+  check_somewhere({.heads = 4, .kv_heads = 1, .d = 64, .keys = 8192}, lengths, 42, {});
+}
+
+TEST_CASE("the same bits whatever the interleaving, with heads that many workgroups share") {
+  const AttentionCase c{.heads = 8, .kv_heads = 2, .keys = 512, .log_sum_exp = true};
+  const KernelSpec spec = attention_spec(c);
+  const Inputs inputs = attention_inputs(spec, c, {512, 31, 0, 300}, 51);
+  for (const std::string_view arch : known_archs()) {
+    const std::string wrong = wrong_attention(spec, build_attention(spec, target(arch), {"workgroups=13"}), inputs, 20);
+    CHECK_MESSAGE(wrong.empty(), wrong);
+  }
+}
