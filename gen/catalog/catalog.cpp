@@ -1,8 +1,10 @@
 // The catalogue: the spec of each entry, and its line in the registry.
 #include "gen/catalog/catalog.h"
+#include "gen/catalog/routing.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <tuple>
 #include <vector>
@@ -195,6 +197,14 @@ Expr scaled_product(const CatalogOptions& options) {
 
 KernelSpec gemm(const CatalogOptions& options) { return KernelSpec("gemm").output("c", result_type(options), scaled_product(options)); }
 
+KernelSpec gemm_quant(const CatalogOptions& options) {
+  return KernelSpec("gemm_quant").output("q", options.fp8, scaled_product(options) / tensor_scale());
+}
+
+KernelSpec router(const CatalogOptions& options) {
+  return routed("router", scaled_product(options), input("bias", f32, {options.n}), options);
+}
+
 KernelSpec gemm_bias(const CatalogOptions& options) {
   const DType type = result_type(options);
   return KernelSpec("gemm_bias").output("c", type, scaled_product(options) + input("bias", type, {options.n}));
@@ -259,6 +269,9 @@ constexpr CatalogEntry entries[] = {
     {"softmax", "softmax of each row", softmax},
     {"softmax_temperature", "softmax of each row over its temperature, f32", softmax_temperature},
     {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", argmax_rows},
+    {"layernorm_modulate", "layer norm, times 1 + scale and plus shift of the row's batch", layernorm_modulate},
+    {"lse_merge", "two partial attention results by their log-sum-exp", lse_merge},
+    {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", topk_softmax, false, false, true},
     {"embedding", "rows of a table by id; zeros for a negative id", embedding},
     {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, false, true},
     {"rope_kv_write", "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option", rope_kv_write, false, true},
@@ -273,6 +286,8 @@ constexpr CatalogEntry entries[] = {
     {"scaled_add", "x + alpha * y, alpha given at launch", scaled_add},
     {"cast", "rounding to fp8 without a scale", cast_quant},
     {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", gemm, true},
+    {"gemm_quant", "gemm, fp8 with a given scale", gemm_quant, true},
+    {"router", "gemm to the logits of n experts, the `top` of each row and their weights, in one launch", router, true, false, true},
     {"gemm_bias", "gemm + bias", gemm_bias, true},
     {"gemm_residual", "gemm + residual", gemm_residual, true},
     {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", gemm_swiglu_quant, true},
@@ -285,9 +300,15 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   const auto refuse = [&](std::string fact, std::string remedy) {
     throw UserError(fmt::format("catalogue entry '{}'", entry.name), std::move(fact), std::move(remedy));
   };
+  if (const std::int64_t experts = entry.is_gemm ? options.n : options.cols; entry.is_ranked) {
+    if (experts > most_ranked_columns)
+      refuse(fmt::format("{} is {}", entry.is_gemm ? "n" : "cols", experts), fmt::format("use 1 to {} experts", most_ranked_columns));
+    if (options.top < 1 || options.top > std::min(most_ranks, experts))
+      refuse(fmt::format("top is {} of {}", options.top, experts), fmt::format("use 1 to {}", std::min(most_ranks, experts)));
+  }
   if (entry.is_gemm) {
     for (const auto& [what, size, most] :
-         {std::tuple{"m", options.m, 64}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
+         {std::tuple{"m", options.m, 128}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     if (!is_float(options.dtype) && options.dtype != i8)
       refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f16, bf16, an fp8 or i8");
@@ -308,6 +329,15 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
 } // namespace
 
 std::span<const CatalogEntry> catalog() { return entries; }
+
+bool fits(const CatalogEntry& entry, const CatalogOptions& options) {
+  try {
+    require_options(entry, options);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
 
 KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options) {
   std::vector<std::string_view> names;

@@ -14,7 +14,9 @@ struct CatalogOptions {
   bool dynamic_scale = false;      // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
   bool in_place = false;           // add_rmsnorm_quant: the new residual overwrites the old
   std::int64_t group = 128;        // group_quant, group_dequant, gemm_w4a16: elements a scale
-  std::int64_t m = 16;             // gemm entries: the most rows of a, 1 to 64
+  std::int64_t top = 8;            // router, topk_softmax: ranks, 1 to 16
+  bool sigmoid = false;            // router, topk_softmax: scores by sigmoid, with a bias for the choice; else softmax of the chosen
+  std::int64_t m = 16;             // gemm entries: the most rows of a, 1 to 128
   std::int64_t n = 4096, k = 4096; // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
   std::int64_t heads = 8;          // rope entries: heads of q, or of k and v; `cols` are those of a head
   bool interleaved = false;        // rope entries: pairs are neighbours, as in GPT-J; else halves of a head, as in GPT-NeoX and Llama
@@ -30,11 +32,14 @@ struct CatalogEntry {
   std::string_view name;
   std::string_view doc;
   KernelSpec (*build)(const CatalogOptions& options);
-  bool is_gemm = false; // takes m, n and k in place of cols
-  bool is_rope = false; // takes `heads` too; cols are even
+  bool is_gemm = false;   // takes m, n and k in place of cols
+  bool is_rope = false;   // takes `heads` too; cols are even
+  bool is_ranked = false; // takes `top` and `sigmoid` too; cols, or n, are 1024 at most
 };
 
 std::span<const CatalogEntry> catalog();
+
+bool fits(const CatalogEntry& entry, const CatalogOptions& options); // whether catalog_spec takes the options
 
 // The spec of the entry `name`. Throws UserError on an unknown name and on options that make no kernel.
 KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options);

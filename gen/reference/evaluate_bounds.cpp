@@ -29,6 +29,13 @@ struct RangeArithmetic {
   Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
     return scaled_product_range(a, b, scales, scale_block);
   }
+  std::vector<Range> top(std::span<const Range> elements, std::int64_t k) const { return top_columns(elements, k); }
+  std::vector<Range> running_sums(std::span<const Range> elements) const { return running_sum_ranges(elements, addition_depth); }
+  Range picked(std::span<const Range> elements, const Range& column) const {
+    Range range = Range::none();
+    for (double i = column.lo; i <= column.hi; i += 1) range = join(range, elements[static_cast<std::size_t>(i)]);
+    return range;
+  }
   Range reduce(Op op, std::span<const Range> elements) const { return reduction_range(op, elements, addition_depth); }
 };
 

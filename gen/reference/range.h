@@ -33,6 +33,12 @@ Range cast_range(DType type, bool saturate, const Range& x);
 // which no element passes through more than `addition_depth` of them.
 Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addition_depth);
 
+// The ranges of the sums up to each element.
+std::vector<Range> running_sum_ranges(std::span<const Range> elements, std::int64_t addition_depth);
+
+// The columns that the k largest elements may have, by rank; those in between are in the range too.
+std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k);
+
 // The range of a sum of products a[i] * b[i], exact each, with at most `addition_depth` roundings on every path.
 Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth);
 

@@ -21,7 +21,10 @@ enum class OpKind : std::uint8_t {
   columns,
   position, // the index of an element
   view,     // elements of other places: gather, tile, repeat, partner
-  scatter
+  scatter,
+  rank, // the columns of the largest elements of a row
+  pick, // the elements of those columns
+  scan  // of a row up to each column
 };
 
 enum class Op : std::uint8_t {

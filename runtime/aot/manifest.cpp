@@ -128,6 +128,8 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "fp8") options.fp8 = dtype(line, name, value);
     else if (name == "dynamic_scale") options.dynamic_scale = boolean(line, name, value);
     else if (name == "heads") options.heads = integer(line, name, value);
+    else if (name == "top") options.top = integer(line, name, value);
+    else if (name == "sigmoid") options.sigmoid = boolean(line, name, value);
     else if (name == "index") options.index = dtype(line, name, value);
     else if (name == "interleaved") options.interleaved = boolean(line, name, value);
     else if (name == "head_norm") options.head_norm = boolean(line, name, value);
@@ -135,7 +137,8 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "in_place") options.in_place = boolean(line, name, value);
     else
       fail(line, fmt::format("the catalogue has no option \"{}\"", name),
-           "use cols, m, n, k, dtype, fp8, group, dynamic_scale, in_place, preshuffled, heads, index, interleaved, head_norm, fp8_cache, "
+           "use cols, m, n, k, dtype, fp8, group, dynamic_scale, in_place, preshuffled, heads, top, sigmoid, index, interleaved, "
+           "head_norm, fp8_cache, "
            "set, arch");
   }
   return catalog_spec(entry, options);

@@ -36,6 +36,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   options.in_place = choice.in_place;
   options.preshuffled = choice.preshuffled;
   if (choice.heads) options.heads = *choice.heads;
+  if (choice.top) options.top = *choice.top;
+  options.sigmoid = choice.sigmoid;
   if (choice.index) options.index = dtype_option("--index", *choice.index, target);
   options.interleaved = choice.interleaved;
   options.head_norm = choice.head_norm;
@@ -45,7 +47,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
   if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.dynamic_scale ||
-      choice.in_place || choice.preshuffled || choice.heads || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
+      choice.in_place || choice.preshuffled || choice.heads || choice.top || choice.sigmoid || choice.index || choice.interleaved ||
+      choice.head_norm || choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -74,6 +77,8 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");
   app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old; rope: y overwrites x");
   app.add_option("--heads", choice.heads, "Rope entries: heads, of --cols columns each (8)");
+  app.add_option("--top", choice.top, "Router and top-k entries: ranks, 1 to 16 (8)");
+  app.add_flag("--sigmoid", choice.sigmoid, "Router entries: scores by sigmoid, with a bias for the choice");
   app.add_option("--index", choice.index, "Type of ids, positions and slots: i64 or i32 (i64)");
   app.add_flag("--interleaved", choice.interleaved, "Rope entries: pairs are neighbours, not halves of a head");
   app.add_flag("--head-norm", choice.head_norm, "Rope entries: an RMS norm of each head first");

@@ -34,6 +34,8 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case logic:
   case select: return elements(e.shape(), sizes);
   case row_reduce:
+  case rank:
+  case scan:
   case group_reduce: return elements(e.operands().front().shape(), sizes);
   case product: {
     const Dim& k = e.operands().front().shape().back();
@@ -45,6 +47,7 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case columns:
   case position:
   case view:
+  case pick:
   case scatter: return 0;
   }
   throw InternalError("unknown OpKind");
