@@ -14,11 +14,12 @@ struct RandomSpecOptions {
   DType fp8_e4m3 = e4m3fn, fp8_e5m2 = e5m2; // the flavours to use: target.fp8_e4m3(), target.fp8_e5m2()
   std::int64_t max_cols = 16384;
   int indexed_percent = 35; // specs with gathers, scatters, partners, widened columns or positions
+  int ranked_percent = 20;  // specs with ranks or running sums
 };
 
 // A spec of the rowwise family (row or group reductions, or row and column broadcasts over [rows, cols]) or of the
 // elementwise family (rank 1 to 4), with 1 to 4 tensors of mixed types and broadcasts, scalars, up to 12 pointwise
-// operations, up to 3 reductions, casts, 1 to 3 outputs, some of them in place or strided. Some gather, scatter, pair or count.
+// operations, up to 3 reductions, casts, 1 to 3 outputs, some of them in place or strided. Some gather, scatter, pair, count or rank.
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options = {});
 
 struct RandomInputsOptions {

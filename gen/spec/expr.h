@@ -93,7 +93,7 @@ Expr group_absmax(Expr x, std::int64_t group);
 // Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
 Expr ungroup(Expr x, std::int64_t group, Dim cols);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
-// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 64, or a number.
+// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number.
 // Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
 Expr matmul_nt(Expr a, Expr b);
 // The product of fp8 (or i8) operands with one f32 scale for every 128 elements of a row of a, and for every block of 128 rows

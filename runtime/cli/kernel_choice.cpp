@@ -77,7 +77,7 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");
   app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old; rope: y overwrites x");
   app.add_option("--heads", choice.heads, "Rope entries: heads, of --cols columns each (8)");
-  app.add_option("--top", choice.top, "Router and top-k entries: ranks, 1 to 16 (8)");
+  app.add_option("--top", choice.top, "Router entries: how many experts a token has, 1 to 16 (8)");
   app.add_flag("--sigmoid", choice.sigmoid, "Router entries: scores by sigmoid, with a bias for the choice");
   app.add_option("--index", choice.index, "Type of ids, positions and slots: i64 or i32 (i64)");
   app.add_flag("--interleaved", choice.interleaved, "Rope entries: pairs are neighbours, not halves of a head");

@@ -15,7 +15,7 @@ namespace {
 
 std::string guide() {
   std::ostringstream text;
-  for (const char* page : {"guide", "indices"}) text << std::ifstream(std::string(KILN_SOURCE_DIR "/docs/") + page + ".md").rdbuf();
+  for (const char* page : {"guide", "indices", "moe"}) text << std::ifstream(std::string(KILN_SOURCE_DIR "/docs/") + page + ".md").rdbuf();
   return text.str();
 }
 

@@ -4,6 +4,7 @@
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
+#include "gen/spec/names.h"
 #include <fmt/ranges.h>
 
 namespace kiln {
@@ -58,12 +59,13 @@ std::string store_sums(const Plan& plan, const std::string& gemm_name) {
 std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const Target& target, const std::string& gemm_name) {
   const RowwiseConfig rows = rows_at_end(plan.body, config);
   const std::string count = size_text(plan.body.outer_dims);
+  const std::string block = unused_name("block", plan.body.names);
   std::string text = fmt::format("  if (!{}.is_last()) return;\n", gemm_name);
   for (std::size_t p = 0; p < plan.products.size(); ++p)
     text += fmt::format("  const f32* const {} = {}.sums({});\n", plan.products[p].placeholder, gemm_name, p);
-  text += fmt::format("  for (u32 kiln_block = 0; kiln_block * {}u < {}; ++kiln_block) {{\n  {}", rows.rows_per_block, count,
+  text += fmt::format("  for (u32 {0} = 0; {0} * {1}u < {2}; ++{0}) {{\n  {3}", block, rows.rows_per_block, count,
                       config_text(rows, "RowwiseConfig"));
-  return text + rows_text(plan.body, rows, target, count + ", kiln_block", "break") + "  }\n";
+  return text + rows_text(plan.body, rows, target, fmt::format("{}, {}", count, block), "break") + "  }\n";
 }
 
 std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const Target& target) {
