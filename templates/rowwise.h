@@ -3,6 +3,7 @@
 #include "common/math.h"
 #include "common/reduce.h"
 #include "common/stream.h"
+#include "rowwise/ranks.h"
 #include "rowwise/views.h"
 #include "rowwise_config.h"
 
@@ -28,9 +29,10 @@ template <RowwiseConfig config> class Row {
 
 public:
   // The row or rows of this workgroup. Leave the kernel if beyond(): there are only `rows` of them.
-  KILN_MEMBER explicit Row(u32 rows) : rows_(rows) {
+  KILN_MEMBER explicit Row(u32 rows) : Row(rows, platform::block_x()) {}
+  // Those of workgroup `block`, whoever works on them.
+  KILN_MEMBER Row(u32 rows, u32 block) : rows_(rows) {
     const u32 thread = platform::thread_id();
-    u32 block = platform::block_x();
     if constexpr (config.tiles > 1) {
       tile_ = block % config.tiles;
       block /= config.tiles;
@@ -188,6 +190,53 @@ public:
     accumulator.total = best.column == no_column ? 0.0f : static_cast<f32>(best.column);
   }
 
+  // ---- ranks: a wave has the whole row, and its first lanes have one rank each.
+
+  template <int k> KILN_MEMBER Ranking<k, vec, chunks> ranking() const {
+    static_assert(config.threads_per_row == wave_size && config.residency == Residency::registers, "a wave holds the row");
+    return {};
+  }
+  // Finds the columns of the largest elements, one after the other.
+  template <int k> KILN_MEMBER void rank(Ranking<k, vec, chunks>& ranking) const {
+    u32 found = 0;
+    if constexpr (k * chunks * vec <= 64) {
+#pragma unroll
+      for (u32 j = 0; j < k; ++j) found = with_rank<k>(found, j, take_largest(ranking.left));
+    } else {
+#pragma nounroll
+      for (u32 j = 0; j < k; ++j) found = with_rank<k>(found, j, take_largest(ranking.left));
+    }
+    ranking.columns = static_cast<f32>(found);
+  }
+  // The elements of a row that some are picked from. `id` tells those of a kernel apart.
+  template <int id> struct Picks {
+    const Row& row;
+    KILN_MEMBER f32* elements() const {
+      static __shared__ f32 storage[config.rows_per_block][chunks * stride];
+      return storage[platform::thread_id() / wave_size];
+    }
+    KILN_MEMBER void put(At at, Vec<f32, vec> x) const { *reinterpret_cast<Vec<f32, vec>*>(elements() + row.column_of(at.chunk)) = x; }
+    KILN_MEMBER f32 at(f32 column) const {
+      platform::wave_barrier();
+      return elements()[static_cast<u32>(column)];
+    }
+  };
+  template <int id> KILN_MEMBER Picks<id> picks() const { return {*this}; }
+  // A reduction of k ranks, and the rank of the largest (smallest) one.
+  template <class R, int k> KILN_MEMBER f32 reduce_ranks(f32 value) const {
+    if constexpr (__is_same(R, AbsMaxOf)) value = platform::abs(value);
+    return platform::uniform(across_lanes<R, lanes_of(k)>(lane_ < k ? value : R::identity));
+  }
+  template <class R, int k> KILN_MEMBER f32 find_rank(f32 value) const {
+    const bool is_better = __is_same(R, MaxOf) ? value > R::identity : value < R::identity;
+    const Found best = found_across_lanes<R, lanes_of(k)>(lane_ < k && is_better ? Found{value, lane_} : Found{R::identity, no_column});
+    const u32 rank = platform::uniform(best.column);
+    return rank == no_column ? 0.0f : static_cast<f32>(rank);
+  }
+  template <int k, class T> KILN_MEMBER void store_ranks(T* tensor, f32 value, u64 row_stride = k) const {
+    if (lane_ < k) store_one(tensor + row_ * row_stride, lane_, value);
+  }
+
   // Only the last chunk of a row can be partial; every tile asks, the last one finds it so.
   KILN_MEMBER At at(int chunk) const {
     const bool partial = !config.exact() && chunk == chunks - 1;
@@ -227,6 +276,37 @@ private:
   }
   template <class T> KILN_MEMBER void store_one(T* base, u32 offset, f32 value) const {
     store_chunk<T, 1>(base, offset * static_cast<u32>(sizeof(T)), 0, to<T>(Vec<f32, 1>(value)));
+  }
+  KILN_DEVICE constexpr int lanes_of(int ranks) {
+    int lanes = 1;
+    while (lanes < ranks) lanes *= 2;
+    return lanes;
+  }
+  template <int k> KILN_MEMBER u32 with_rank(u32 found, u32 rank, u32 column) const {
+    return k == 1 || lane_ == rank ? column : found;
+  }
+  // The column of the largest element that is left, the lowest of those alike. It is not left afterwards.
+  KILN_MEMBER u32 take_largest(Vec<f32, vec> (&left)[chunks]) const {
+    f32 best = left[0][0];
+#pragma unroll
+    for (int e = 1; e < chunks * vec; ++e) best = platform::max(best, left[e / vec][e % vec]);
+    const f32 largest = platform::uniform(across_lanes<MaxOf, wave_size>(best));
+    u32 own = 0; // column of this lane's lowest one
+#pragma unroll
+    for (int e = chunks * vec - 1; e >= 0; --e) own = left[e / vec][e % vec] == largest ? e / vec * stride + e % vec : own;
+    own += lane_column();
+    u32 column;
+    if constexpr (chunks == 1) { // lanes have columns in their order
+      column = platform::read_lane(own, platform::first_lane(best == largest));
+    } else {
+      const f32 number = best == largest ? static_cast<f32>(own) : platform::infinity;
+      column = static_cast<u32>(platform::uniform(across_lanes<MinOf, wave_size>(number)));
+    }
+    const u32 from_lane = column - lane_column();
+#pragma unroll
+    for (int e = 0; e < chunks * vec; ++e)
+      left[e / vec][e % vec] = from_lane == static_cast<u32>(e / vec * stride + e % vec) ? __builtin_nanf("") : left[e / vec][e % vec];
+    return column;
   }
   template <class R, int lanes, int N> KILN_DEVICE f32 combine_slots(Vec<f32, N> partial) {
     f32 value = partial[0];

@@ -36,6 +36,30 @@ public:
     }
   }
 
+  // With rows_at_end: the sums of a product, [rows][n] in the workspace, and whether this workgroup finished the last tile. It has all
+  // sums then, and every other workgroup may leave.
+  KILN_MEMBER f32* sums(int product) const {
+    return reinterpret_cast<f32*>(workspace_ + config.counter_bytes() + config.partial_bytes() + product * config.sums_bytes());
+  }
+  KILN_MEMBER bool is_last() {
+    if (finished_ == 0) return false;
+    if constexpr (config.tiles() == 1) { // by this workgroup alone
+      platform::release_to_workgroup();
+      platform::barrier();
+      platform::acquire_from_workgroup();
+    } else {
+      u32* const counter = reinterpret_cast<u32*>(workspace_) + config.tiles();
+      platform::release_to_device();
+      platform::barrier();
+      if (platform::thread_id() == 0) lds().arrived = platform::count_up(counter, finished_);
+      platform::barrier();
+      if (platform::uniform(lds().arrived) + finished_ != config.tiles()) return false;
+      platform::acquire_from_device();
+      if (platform::thread_id() == 0) *counter = 0;
+    }
+    return true;
+  }
+
 private:
   struct Lds {
     f32 tiles[config.planes()][config.rows * config.lds_row()]; // the sums of each wave
@@ -96,6 +120,7 @@ private:
     }
 #pragma unroll
     for (int c = 0; c < config.chunks(); ++c) call(epilogue, segment.tile, c, parts[c]);
+    if constexpr (config.rows_at_end) ++finished_;
   }
   KILN_DEVICE u32 chunk_row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
   KILN_DEVICE u32 chunk_column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
@@ -180,7 +205,7 @@ private:
 
   const A* a_;
   const f32* a_scale_;
-  u32 rows_, group_;
+  u32 rows_, group_, finished_ = 0; // tiles
   char* workspace_;
 };
 

@@ -18,13 +18,14 @@ enum class GemmMethod {
 };
 
 struct SkinnyGemmConfig {
-  int rows = 0;         // of A and C at most: the bound of m, up to 64
+  int rows = 0;         // of A and C at most: the bound of m, up to 128
   int n = 0, k = 0;     // of one product
   int a_bits = 0, b_bits = 0; // of an element of A, of B: 8 or 16; 4 for packed B
   int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B; 0: no scales
   bool mx = false;      // 4-bit B is e2m1 with scales that are powers of two; else integers with scales and zero points
   bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
   GemmMethod method = GemmMethod::matrix;
+  bool rows_at_end = false; // the last workgroup goes on with the rows of C, once all of it is in the workspace
   int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
   int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product
   int waves = 4;        // of a workgroup
@@ -85,9 +86,12 @@ struct SkinnyGemmConfig {
   constexpr bool ragged() const { return n % vec != 0; }
   // Floats of one partial tile in the workspace, of which every workgroup has two, and bytes of all.
   constexpr int partial_floats() const { return chunks() * threads() * vec * products; }
-  constexpr long long counter_bytes() const { return (static_cast<long long>(tiles()) * 4 + 255) / 256 * 256; }
+  // The counters of tiles, and behind them that of finished tiles.
+  constexpr long long counter_bytes() const { return ((static_cast<long long>(tiles()) + (rows_at_end ? 1 : 0)) * 4 + 255) / 256 * 256; }
+  constexpr long long partial_bytes() const { return splits() ? 4ll * partial_floats() * (atomics ? tiles() : 2 * workgroups) : 0; }
+  constexpr long long sums_bytes() const { return rows_at_end ? 4ll * rows * n : 0; } // of one product
   constexpr long long workspace_bytes() const {
-    return !splits() ? 0 : counter_bytes() + 4ll * partial_floats() * (atomics ? tiles() : 2 * workgroups);
+    return splits() || rows_at_end ? counter_bytes() + partial_bytes() + products * sums_bytes() : 0;
   }
   // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. If the lanes of a row are far apart,
   // their sums meet there too: each quarter of a wave has a plane.
@@ -101,7 +105,7 @@ struct SkinnyGemmConfig {
 
 // nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
 constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
-  if (c.rows < 1 || c.rows > 64) return "rows must be from 1 to 64";
+  if (c.rows < 1 || c.rows > 128) return "rows must be from 1 to 128";
   if (c.n < 1 || c.n > 1 << 24 || c.k < 1 || c.k > 1 << 24) return "n and k must be from 1 to 16777216";
   if (c.a_bits != 8 && c.a_bits != 16) return "a_bits must be 8 or 16";
   if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16) return "b_bits must be 4, 8 or 16";
@@ -113,6 +117,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
     return "rows of A and B must be multiples of 16 bytes";
   if (c.products < 1 || c.products > 2) return "products must be 1 or 2";
   if (c.tile_n < 16 || c.tile_n > 256 || !is_power_of_two(c.tile_n)) return "tile_n must be 16, 32, 64, 128 or 256";
+  if (c.has_producers() && c.rows_at_end) return "method producers has no rows at the end: use method matrix";
   if (c.has_producers() && (c.packed() || c.group || c.preshuffled))
     return "method producers takes B of 8 or 16 bits, without scales of groups and not preshuffled: use method matrix";
   if (c.has_producers() ? c.waves < 3 || c.waves > 16 : !is_power_of_two(c.waves) || c.waves > 16)

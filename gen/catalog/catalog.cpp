@@ -1,9 +1,11 @@
 // The catalogue: the spec of each entry, and its line in the registry.
 #include "gen/catalog/catalog.h"
+#include "gen/catalog/routing.h"
 #include "gen/error.h"
 #include "gen/spec/attention.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <tuple>
@@ -232,6 +234,14 @@ Expr scaled_product(const CatalogOptions& options) {
 
 KernelSpec gemm(const CatalogOptions& options) { return KernelSpec("gemm").output("c", result_type(options), scaled_product(options)); }
 
+KernelSpec gemm_quant(const CatalogOptions& options) {
+  return KernelSpec("gemm_quant").output("q", options.fp8, scaled_product(options) / tensor_scale());
+}
+
+KernelSpec router(const CatalogOptions& options) {
+  return routed("router", scaled_product(options), input("bias", f32, {options.n}), options);
+}
+
 KernelSpec gemm_bias(const CatalogOptions& options) {
   const DType type = result_type(options);
   return KernelSpec("gemm_bias").output("c", type, scaled_product(options) + input("bias", type, {options.n}));
@@ -298,7 +308,8 @@ KernelSpec gemm_block_scaled(const CatalogOptions& options) {
 // ---- attention of one query a sequence, causal by the lengths alone
 
 // A cache of 8 bits has a scale for its keys and one for its values, each one for the tensor.
-KernelSpec attention_of(const char* kernel, const CatalogOptions& options, const Expr& q, const Expr& products, const Expr& v, const Expr& lengths) {
+KernelSpec attention_of(const char* kernel, const CatalogOptions& options, const Expr& q, const Expr& products, const Expr& v,
+                        const Expr& lengths) {
   const bool scaled = size_bytes(v.dtype()) == 1;
   const double scale = 1 / std::sqrt(static_cast<double>(options.d));
   const Expr scores = scaled ? products * (input("k_scale", f32, {}) * scale) : products * scale;
@@ -323,7 +334,9 @@ KernelSpec attention_decode(const CatalogOptions& options) {
 
 KernelSpec attention_paged(const CatalogOptions& options) {
   const AttentionInputs in(options);
-  const auto tensor = [&](const char* name) { return input(name, in.cache, {dynamic("pages_of_all"), options.page, options.kv_heads, options.d}); };
+  const auto tensor = [&](const char* name) {
+    return input(name, in.cache, {dynamic("pages_of_all"), options.page, options.kv_heads, options.d});
+  };
   const Expr pages = input("pages", i32, {in.sequences, (options.length + options.page - 1) / options.page});
   return attention_of("attention_paged", options, in.q, attention_scores(in.q, tensor("k"), pages), tensor("v"), in.lengths);
 }
@@ -336,6 +349,10 @@ constexpr CatalogEntry entries[] = {
     {"softmax", "softmax of each row", softmax},
     {"softmax_temperature", "softmax of each row over its temperature, f32", softmax_temperature},
     {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", argmax_rows},
+    {"layernorm_modulate", "layer norm, times 1 + scale and plus shift of the row's batch", layernorm_modulate},
+    {"lse_merge", "two partial attention results by their log-sum-exp", lse_merge},
+    {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", topk_softmax, false, false, false,
+     false, true},
     {"embedding", "rows of a table by id; zeros for a negative id", embedding},
     {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, false, true},
     {"rope_kv_write", "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option", rope_kv_write, false, true},
@@ -354,6 +371,9 @@ constexpr CatalogEntry entries[] = {
     {"scaled_add", "x + alpha * y, alpha given at launch", scaled_add},
     {"cast", "rounding to fp8 without a scale", cast_quant},
     {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", gemm, true},
+    {"gemm_quant", "gemm, fp8 with a given scale", gemm_quant, true},
+    {"router", "gemm to the logits of n experts, the `top` of each row and their weights, in one launch", router, true, false, false, false,
+     true},
     {"gemm_bias", "gemm + bias", gemm_bias, true},
     {"gemm_residual", "gemm + residual", gemm_residual, true},
     {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", gemm_swiglu_quant, true},
@@ -362,7 +382,8 @@ constexpr CatalogEntry entries[] = {
     {"gemm_w_mxfp4", "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k", gemm_w_mxfp4, true, false, true},
     {"attention_decode", "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v",
      attention_decode, false, false, false, true},
-    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", attention_paged, false, false, false, true},
+    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", attention_paged, false, false, false,
+     true},
     {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, true},
 };
 
@@ -374,18 +395,25 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
     refuse(fmt::format("{} is {}", entry.is_gemm ? "k" : "cols", entry.is_gemm ? options.k : options.cols),
            fmt::format("use a multiple of {}, the elements of an MX block", mx_block));
   if (entry.is_mx && !is_mx_element(options.mx)) refuse(fmt::format("mx is {}", to_string(options.mx)), "use e2m1, e4m3fn or e5m2");
+  if (const std::int64_t experts = entry.is_gemm ? options.n : options.cols; entry.is_ranked) {
+    if (experts > most_ranked_columns)
+      refuse(fmt::format("{} is {}", entry.is_gemm ? "n" : "cols", experts), fmt::format("use 1 to {} experts", most_ranked_columns));
+    if (options.top < 1 || options.top > std::min(most_ranks, experts))
+      refuse(fmt::format("top is {} of {}", options.top, experts), fmt::format("use 1 to {}", std::min(most_ranks, experts)));
+  }
   if (entry.is_gemm) {
     for (const auto& [what, size, most] :
-         {std::tuple{"m", options.m, 64}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
+         {std::tuple{"m", options.m, 128}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     if (!is_float(options.dtype) && options.dtype != i8)
       refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f16, bf16, an fp8 or i8");
     return;
   }
   if (entry.is_attention) {
-    for (const auto& [what, size, most] : {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
-                                           std::tuple{"d", options.d, std::int64_t{256}}, std::tuple{"page", options.page, std::int64_t{65536}},
-                                           std::tuple{"length", options.length, max_dim_size - 65536}})
+    for (const auto& [what, size, most] :
+         {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
+          std::tuple{"d", options.d, std::int64_t{256}}, std::tuple{"page", options.page, std::int64_t{65536}},
+          std::tuple{"length", options.length, max_dim_size - 65536}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     return;
   }
@@ -404,6 +432,15 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
 } // namespace
 
 std::span<const CatalogEntry> catalog() { return entries; }
+
+bool fits(const CatalogEntry& entry, const CatalogOptions& options) {
+  try {
+    require_options(entry, options);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
 
 KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options) {
   std::vector<std::string_view> names;

@@ -28,6 +28,7 @@ std::string dim_text(const Dim& dim) { return dim.is_dynamic() ? dim.name() : fm
 
 std::int64_t columns_in_memory(const Body& body, const TensorPlan& t) {
   if (t.extent == Extent::group) return group_count(body.cols, t.group);
+  if (t.extent == Extent::ranked) return t.group;
   return t.extent != Extent::element ? 1 : t.columns ? t.columns : body.cols;
 }
 

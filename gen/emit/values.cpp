@@ -1,42 +1,18 @@
 // ValueEmitter: operations as device text, with the rewrites that the hardware rewards.
 #include "gen/emit/values.h"
+#include "gen/emit/device_text.h"
 #include "gen/emit/row_text.h"
 #include "gen/error.h"
 #include "gen/spec/names.h"
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace kiln {
 namespace {
 
-std::string literal(float value) {
-  if (std::isnan(value)) return "__builtin_nanf(\"\")";
-  if (std::isinf(value)) return value < 0 ? "(-__builtin_inff())" : "__builtin_inff()";
-  std::string text = fmt::format("{}", value); // the shortest that reads back as the same number
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return std::signbit(value) ? "(" + text + "f)" : text + "f";
-}
-
 // Operations whose device function begins with a product by a constant, which takes f16 operands without conversion.
 bool takes_f16(Op op) { return op == Op::exp || op == Op::sigmoid || op == Op::silu; }
-
-bool finds_column(Op op) { return op == Op::row_argmax || op == Op::row_argmin; }
-
-std::string_view reducer(Op op) {
-  switch (row_form(op)) {
-  case Op::row_sum:
-  case Op::row_mean: return "SumOf";
-  case Op::row_max:
-  case Op::row_argmax: return "MaxOf";
-  case Op::row_min:
-  case Op::row_argmin: return "MinOf";
-  case Op::row_absmax: return "AbsMaxOf";
-  case Op::row_absmax_nan: return "AbsMaxNanOf";
-  default: throw InternalError(fmt::format("'{}' is no reduction", info(op).name));
-  }
-}
 
 } // namespace
 
@@ -50,7 +26,7 @@ struct ValueEmitter::Factor {
 
 ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
     : body_(body), target_(target), passes_(passes), space_(std::move(space)), feeds_sum_(body.values.size(), false),
-      accumulators_(static_cast<std::size_t>(body.passes)), finders_(accumulators_) {
+      accumulators_(static_cast<std::size_t>(body.passes)), finders_(accumulators_), rankings_(accumulators_) {
   for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
       for (const Expr& operand : v.expr.operands())
@@ -105,22 +81,25 @@ void ValueEmitter::load_of_row(const Value& v) {
 
 PassText ValueEmitter::pass_body(int p) {
   PassText text;
-  outside_ = &text.before;
+  outside_ = states_ = &text.before;
   inside_ = &text.inside;
   known_in_pass_.clear();
   const Pass& pass = passes_[static_cast<std::size_t>(p)];
   for (const int index : pass.takes) known_in_pass_[&body_.value(index).expr.node()] = kept_chunk(index);
-  for (const Value& v : body_.values)
-    if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) {
+  for (const Value& v : body_.values) {
+    if (const OpKind kind = info(v.expr.op()).kind; v.level == p + 1 && (kind == OpKind::rank || kind == OpKind::pick))
+      rank_in_pass(v.expr, text);
+    if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1 && value(v.expr.operands()[0]).level <= p) {
       const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
       (finds_column(v.expr.op()) ? finders_ : accumulators_)[static_cast<std::size_t>(p)].push_back(accumulator);
       text.before +=
           fmt::format("  {}<{}> {};\n", finds_column(v.expr.op()) ? "ArgAccumulator" : "Accumulator", reducer(v.expr.op()), accumulator);
       reduce_in_pass(v.expr);
     }
+  }
   for (const Output& output : body_.outputs) {
     const TensorPlan& t = body_.tensor(output.name);
-    if (t.extent == Extent::row || value(output.value).level != p) continue;
+    if (t.extent == Extent::row || t.extent == Extent::ranked || value(output.value).level != p) continue;
     if (t.extent == Extent::element)
       text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
     else {
@@ -143,9 +122,13 @@ std::string ValueEmitter::section_outputs(int level) {
   outside_ = &text;
   for (const Output& output : body_.outputs) {
     const TensorPlan& t = body_.tensor(output.name);
-    if (t.extent != Extent::row || value(output.value).level != level) continue;
+    if ((t.extent != Extent::row && t.extent != Extent::ranked) || value(output.value).level != level) continue;
     const std::string number = stored_number(output.value);
     const RowArguments to = row_arguments(body_, t);
+    if (t.extent == Extent::ranked) {
+      text += fmt::format("  {}row.store_ranks<{}>({}, {}{});\n", condition(t), t.group, to.pointer, number, to.rest);
+      continue;
+    }
     text += fmt::format("  {}row.store_of_row({}, {}{});\n", condition(t), to.pointer, number, to.rest);
   }
   outside_ = nullptr;
@@ -166,7 +149,7 @@ std::string ValueEmitter::variable(const Expr& expr) const { return fresh(fmt::f
 std::string ValueEmitter::fresh(std::string base) const { return unused_name(std::move(base), body_.names); }
 
 std::string ValueEmitter::line(std::string_view type, const Expr& expr, const std::string& text) {
-  const bool in_pass = value(expr).extent > Extent::row;
+  const bool in_pass = value(expr).extent > Extent::ranked;
   std::string& place = in_pass ? *inside_ : *outside_;
   place += fmt::format("{}const {} {} = {};\n", in_pass ? "    " : "  ", type, variable(expr), text);
   return variable(expr);
@@ -183,7 +166,7 @@ bool ValueEmitter::is_f16_chunk(const Expr& expr) const { return has_memory_type
 
 std::string ValueEmitter::lane(const Expr& expr) {
   if (expr.op() == Op::constant) return literal(expr->value);
-  auto& known = value(expr).extent > Extent::row ? known_in_pass_ : known_in_kernel_;
+  auto& known = value(expr).extent > Extent::ranked ? known_in_pass_ : known_in_kernel_;
   if (const auto found = known.find(&expr.node()); found != known.end()) return found->second;
   const std::string result = compute_lane(expr);
   return known[&expr.node()] = result;
@@ -248,10 +231,11 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::ungroup: return lane(expr.operands()[0]);
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::scaled: return line("f32", expr, scaled(expr));
-  case OpKind::row_reduce: {
-    const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
-    if (expr.op() != Op::row_mean) return total;
-    return line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(body_.cols))));
+  case OpKind::row_reduce: return reduction_of_row(expr);
+  case OpKind::rank: return fresh(fmt::format("top{}", index_of(expr))) + ".columns";
+  case OpKind::pick: {
+    const std::string from = fresh(fmt::format("picked{}", index_of(expr)));
+    return line("f32", expr, fmt::format("{}.at({})", from, lane(expr.operands()[1])));
   }
   default: return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
   }
@@ -264,6 +248,7 @@ std::string ValueEmitter::compute_chunk(const Expr& expr) {
   case OpKind::ungroup: return chunk(expr.operands()[0]);
   case OpKind::position: return line("auto", expr, position(expr, 0));
   case OpKind::scaled: return line("auto", expr, scaled(expr));
+  case OpKind::scan: return scan(expr);
   case OpKind::view: // a stream of this pass, unless it is a partner
     if (pairs_in_lane(expr)) return line("auto", expr, fmt::format("swap_partners<{}>({})", expr->step, chunk(expr.operands()[0])));
     if (pairs_positions(expr)) return line("auto", expr, position(expr.operands()[0], expr->step));
@@ -302,13 +287,6 @@ std::string ValueEmitter::scaled(const Expr& expr) {
   const Expr& x = expr.operands()[0];
   const bool as_stored = expr.op() == Op::scale_up && has_memory_type(x) && is_mx_element(x.dtype());
   return fmt::format("{}({}, {})", info(expr.op()).name, as_stored ? chunk(x) : numbers(x), numbers(expr.operands()[1]));
-}
-
-std::string ValueEmitter::group_reduction(const Expr& expr) {
-  const std::string text = fmt::format("reduce_group<{}, {}>(at, {})", reducer(expr.op()), expr->group, vector(expr.operands()[0]));
-  if (expr.op() != Op::group_mean) return text;
-  if (body_.cols % expr->group == 0) return fmt::format("{} * {}", text, literal(1.0f / static_cast<float>(expr->group)));
-  return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
 }
 
 std::string ValueEmitter::operation(const Expr& expr) {
@@ -367,22 +345,6 @@ void ValueEmitter::collect_factors(const Expr& expr, bool root, std::vector<Fact
   } else {
     factors.push_back({expr});
   }
-}
-
-void ValueEmitter::reduce_in_pass(const Expr& reduction) {
-  const Expr& x = reduction.operands()[0];
-  const std::string accumulator = fresh(fmt::format("sum{}", index_of(reduction)));
-  const bool sums = reduction.op() == Op::row_sum || reduction.op() == Op::row_mean;
-  if (sums && x.op() == Op::mul && value(x).uses == 1 && !is_lane(x)) {
-    const Expr &a = x.operands()[0], &b = x.operands()[1];
-    const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
-    if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
-      *inside_ += fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
-      return;
-    }
-  }
-  const std::string columns = finds_column(reduction.op()) ? ", row.column(at)" : "";
-  *inside_ += fmt::format("    {}.add(at, {}{});\n", accumulator, vector(x), columns);
 }
 
 } // namespace kiln

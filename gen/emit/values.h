@@ -25,8 +25,9 @@ public:
   std::string load_lane_inputs(); // loads of scalar and row inputs
   PassText pass_body(int pass);   // adds accumulators that the pass fills
   const std::vector<std::string>& accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
-  // Those that find a column, of row_argmax and row_argmin.
+  // Those that find a column, of row_argmax and row_argmin; and those that find several, of row_top.
   const std::vector<std::string>& finders(int pass) const { return finders_[static_cast<std::size_t>(pass)]; }
+  const std::vector<std::string>& rankings(int pass) const { return rankings_[static_cast<std::size_t>(pass)]; }
   std::string stream_name(int index) const { return kept_chunk(index); } // the name, inside a pass, of a value that it reads from memory
   std::string section_outputs(int level);                                // row outputs that can be had once `level` reductions are complete
   // `base`, or a longer name when the spec uses that one itself.
@@ -63,6 +64,9 @@ private:
   std::string call(const Expr& expr, const std::vector<std::string>& operands);
   std::string product(const Expr& expr);
   void collect_factors(const Expr& expr, bool root, std::vector<Factor>& factors);
+  std::string reduction_of_row(const Expr& expr);
+  void rank_in_pass(const Expr& expr, PassText& text);
+  std::string scan(const Expr& expr);
   void reduce_in_pass(const Expr& reduction);
   std::string line(std::string_view type, const Expr& expr, const std::string& text);
 
@@ -74,7 +78,9 @@ private:
   std::unordered_map<const Node*, std::string> known_in_kernel_, known_in_pass_; // the names of values
   std::string* outside_ = nullptr;                                               // receives lines of the kernel
   std::string* inside_ = nullptr;                                                // receives lines of the pass; null outside passes
-  std::vector<std::vector<std::string>> accumulators_, finders_;                 // by pass
+  std::string* states_ = nullptr;                                                // receives what a pass carries from chunk to chunk
+  int states_count_ = 0;
+  std::vector<std::vector<std::string>> accumulators_, finders_, rankings_; // by pass
 };
 
 } // namespace kiln

@@ -29,12 +29,13 @@ public:
     for (const Expr& node : graph_.nodes) add_value(node);
     for (Output& output : body_.outputs) add_output(output);
     for (const Value& value : body_.values) require_columns(value);
-    for (const Value& value : body_.values) body_.passes = std::max(body_.passes, value.level + (value.extent == Extent::row ? 0 : 1));
+    for (const Value& value : body_.values) body_.passes = std::max(body_.passes, value.level + (is_of_pass(value) ? 1 : 0));
     return std::move(body_);
   }
 
 private:
   const Dim& cols() const { return body_.space.back(); }
+  static bool is_of_pass(const Value& value) { return value.extent != Extent::row && value.extent != Extent::ranked; }
 
   // For each outer dim of the space, whether `shape` varies with it.
   std::vector<bool> outer_of(const Shape& shape) const {
@@ -113,6 +114,10 @@ private:
                     fmt::format("give it one {} for each column of each row, in order", to_string(tensor.dtype)));
   }
 
+  bool has_ranked_operand(const Expr& node) const {
+    return std::ranges::any_of(node.operands(), [&](const Expr& o) { return body_.value(o).extent == Extent::ranked; });
+  }
+
   // Whether tile or repeat read it.
   bool is_widened(const Expr& input) const {
     return std::ranges::any_of(graph_.nodes, [&](const Expr& node) {
@@ -135,23 +140,34 @@ private:
       value.level = std::max(value.level, from.level);
       if (from.group) value.group = value.group ? std::min(value.group, from.group) : from.group;
     }
+    const OpKind kind = info(node.op()).kind;
     if (is_view) {
       if (const auto view = *view_of(node); is_packed(body_.tensor(view.tensor).dtype))
         throw UserError(fmt::format("operation '{}'", info(node.op()).name),
                         fmt::format("'{}' is {}", view.tensor, to_string(node.dtype())),
                         "read its numbers in order: two of them share a byte");
       value.extent = extent_of_view(node);
-    } else if (info(node.op()).kind == OpKind::position) {
+    } else if (kind == OpKind::position) {
       value.extent = is_one(node.shape().back()) ? Extent::row : Extent::element;
     } else if (node.op() == Op::input) {
       const TensorPlan& tensor = body_.tensor(node->name);
       value.extent = tensor.extent;
       value.group = tensor.group;
-    } else if (info(node.op()).kind == OpKind::row_reduce) {
+    } else if (kind == OpKind::rank || kind == OpKind::pick) {
+      value.level = body_.value(node.operands()[0]).level + 1;
+      if (kind == OpKind::pick) value.level = std::max(value.level, body_.value(node.operands()[1]).level);
+      value.extent = is_one(node.shape().back()) ? Extent::row : Extent::ranked;
+      value.group = is_one(node.shape().back()) ? 0 : node.shape().back().size();
+    } else if (kind == OpKind::scan) {
+      value.extent = Extent::element;
+    } else if (kind == OpKind::row_reduce) {
+      if (!graph_.ranked.contains(&node.operands()[0].node())) ++value.level; // of ranks: no pass over the row
       value.extent = Extent::row;
       value.group = 0;
-      ++value.level;
-    } else if (info(node.op()).kind == OpKind::group_reduce) {
+    } else if (value.extent > Extent::ranked && has_ranked_operand(node)) {
+      throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it combines values of ranks with values of columns",
+                      "pick the columns that the ranks name, or reduce one of the two");
+    } else if (kind == OpKind::group_reduce) {
       value.extent = Extent::group;
       value.group = node->group;
     }
@@ -173,7 +189,10 @@ private:
                       .output = true,
                       .in_place_of = output.in_place_of};
     const bool has_cols = !shape.empty() && same_size(shape.back(), cols());
-    if (value.extent == Extent::group && !has_cols) {
+    if (value.extent == Extent::ranked) {
+      tensor.extent = Extent::ranked;
+      tensor.group = value.group;
+    } else if (value.extent == Extent::group && !has_cols) {
       tensor.extent = Extent::group;
       tensor.group = value.group;
     } else if (value.extent <= Extent::row && (!has_cols || is_one(cols()))) {
@@ -254,9 +273,11 @@ void merge_outer_dims(Body& body, bool flat) {
 } // namespace
 
 std::string_view to_string(Extent extent) {
-  constexpr std::string_view names[] = {"scalar", "row", "group", "element"}; // in the enum's order
+  constexpr std::string_view names[] = {"scalar", "row", "ranked", "group", "element"}; // in the enum's order
   return names[static_cast<std::size_t>(extent)];
 }
+
+bool needs_one_wave(OpKind kind) { return kind == OpKind::rank || kind == OpKind::pick || kind == OpKind::scan; }
 
 bool TensorPlan::covers_rows() const { return std::ranges::find(outer, false) == outer.end(); }
 
@@ -274,7 +295,7 @@ bool can_be_flat(const Body& body) {
   if (!body.group_sizes.empty()) return false;
   const auto is_pointwise = [](const Value& v) {
     const OpKind kind = info(v.expr.op()).kind;
-    return v.level == 0 && kind != OpKind::view && kind != OpKind::position;
+    return v.level == 0 && kind != OpKind::view && kind != OpKind::position && kind != OpKind::scan;
   };
   const auto is_flat = [&](const TensorPlan& t) {
     const bool full = t.extent == Extent::element && covers_outer(body, t);

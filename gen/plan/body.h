@@ -9,9 +9,13 @@
 namespace kiln {
 
 // What a value varies with. Within `group` elements of a row a group value is the same; a value with extent below
-// `element` is one number a lane, an `element` value is a vector of them.
-enum class Extent : std::uint8_t { scalar, row, group, element };
+// `element` is one number a lane, an `element` value is a vector of them. Of a `ranked` value lane i of the row has the one of
+// rank i.
+enum class Extent : std::uint8_t { scalar, row, ranked, group, element };
 std::string_view to_string(Extent extent);
+
+// Of what takes lanes of a wave in their order: ranks and running sums.
+bool needs_one_wave(OpKind kind);
 
 struct Value {
   Expr expr;
@@ -19,7 +23,7 @@ struct Value {
   // Row reductions that must be complete before it can be computed, counted in sequence: 0 for what depends on inputs
   // only, 1 for what needs a reduction of such, ... A value of level n with extent `element` is computed in pass n.
   int level = 0;
-  std::int64_t group = 0; // Extent::group: elements of a row within which it is the same
+  std::int64_t group = 0; // Extent::group: elements of a row within which it is the same; Extent::ranked: how many a row has
   int counts = -1;        // iota over rows: the entry of Body::outer_dims that it counts along
   int uses = 0;           // operands and outputs that compute with it; what only a view or a scatter refers to has none
 };
@@ -29,7 +33,7 @@ struct TensorPlan {
   std::string name = {};
   DType dtype = f32;
   Extent extent = Extent::element;
-  std::int64_t group = 0;       // for Extent::group
+  std::int64_t group = 0;       // for Extent::group and Extent::ranked, as of its value
   std::vector<bool> outer = {}; // for each entry of Body::outer_dims: whether the tensor varies with it
   Layout layout = Layout::contiguous;
   int stride_dim = -1; // strided: the entry of Body::outer_dims that its stride belongs to

@@ -36,18 +36,21 @@ private:
   void collect_roots(int p) {
     std::vector<int>& roots = passes_[static_cast<std::size_t>(p)].roots;
     for (const Value& v : body_.values)
-      if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1) add_once(roots, index_of(v.expr.operands()[0]));
+      if (const OpKind kind = info(v.expr.op()).kind;
+          v.level == p + 1 && (kind == OpKind::row_reduce || kind == OpKind::rank || kind == OpKind::pick))
+        if (body_.value(v.expr.operands()[0]).level <= p) // of ranks: no pass
+          add_once(roots, index_of(v.expr.operands()[0]));
     for (const Output& output : body_.outputs) {
       const Extent extent = body_.tensor(output.name).extent;
       const int level = body_.value(output.value).level;
-      if (extent != Extent::row && level == p) add_once(roots, index_of(output.value));
+      if (extent != Extent::row && extent != Extent::ranked && level == p) add_once(roots, index_of(output.value));
     }
   }
 
   void visit(int index, int p) {
     if (!seen_.insert(index).second) return;
     const Value& v = value(index);
-    if (v.extent == Extent::scalar || v.extent == Extent::row) return;
+    if (v.extent <= Extent::ranked) return;
     Pass& pass = passes_[static_cast<std::size_t>(p)];
     int& first = first_pass_[static_cast<std::size_t>(index)];
     const bool earlier = first >= 0 && first < p && v.extent == Extent::element && between_ == BetweenPasses::keep;
@@ -77,7 +80,7 @@ private:
   void measure(int index, std::unordered_set<int>& seen, int& cost, int& leaves, int& leaf_bits) const {
     if (!seen.insert(index).second) return;
     const Value& v = value(index);
-    if (v.extent == Extent::scalar || v.extent == Extent::row) return;
+    if (v.extent <= Extent::ranked) return;
     if (is_read(v.expr)) {
       const bool kept = std::ranges::any_of(passes_, [&](const Pass& p) { return std::ranges::find(p.keeps, index) != p.keeps.end(); });
       if (v.extent == Extent::element && !kept) ++leaves, leaf_bits += size_bits(v.expr.dtype());

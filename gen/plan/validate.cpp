@@ -79,14 +79,21 @@ void require_in_place(const SpecGraph& graph, const Shape& space) {
 // The operands of reductions span all columns: the sum over a value that already is one a row has no meaning.
 void require_full_columns(const SpecGraph& graph, const Dim& cols) {
   for (const Expr& expr : graph.nodes) {
-    const bool reduces = is_reduction(expr.op());
+    const OpKind kind = info(expr.op()).kind;
+    const bool reduces = is_reduction(expr.op()) || kind == OpKind::rank || kind == OpKind::pick || kind == OpKind::scan;
     if (!reduces && expr.op() != Op::ungroup) continue;
+    if (kind == OpKind::row_reduce && graph.ranked.contains(&expr.operands()[0].node())) continue;
     const Shape& full = reduces ? expr.operands()[0].shape() : expr.shape();
     if (!same_size(full.back(), cols))
       throw UserError(fmt::format("operation '{}'", info(expr.op()).name),
                       fmt::format("it works on {}, but a row of the kernel has {} columns", to_text(full), cols.text()),
                       "reduce values that have a full row");
   }
+}
+
+// [rows, 1] of [rows, cols].
+bool is_one_a_row(const Output& output, const Shape& space) {
+  return space.size() >= 2 && output.value.shape().size() == space.size() && same_size(output.value.shape().back(), 1);
 }
 
 // Every element of a kernel by elements, every row of a kernel by rows, has to be written.
@@ -114,6 +121,20 @@ void require_no_preshuffled(const SpecGraph& graph) {
       throw UserError(subject_of(output), "it is preshuffled", "use Layout::contiguous, and preshuffle() of gen/spec/preshuffle.h");
 }
 
+// Only pointwise operations and row reductions take values of ranks.
+void require_sound_ranks(const SpecGraph& graph) {
+  for (const Expr& node : graph.nodes) {
+    const OpKind kind = info(node.op()).kind;
+    if (graph.ranked.contains(&node.node()) && kind != OpKind::rank && kind != OpKind::pick) continue;
+    if (kind == OpKind::row_reduce || kind == OpKind::leaf) continue;
+    for (std::size_t i = 0; i < (kind == OpKind::pick ? 1 : node.operands().size()); ++i)
+      if (graph.ranked.contains(&node.operands()[i].node()))
+        throw UserError(fmt::format("operation '{}'", info(node.op()).name),
+                        fmt::format("its operand {} has one value a rank", to_text(node.operands()[i].shape())),
+                        "use pointwise operations and row reductions on what comes from row_top and pick");
+  }
+}
+
 bool counts_groups(const Dim& last, const Dim& cols, const std::vector<std::int64_t>& group_sizes) {
   return std::ranges::any_of(group_sizes, [&](std::int64_t group) { return same_size(last, group_count(cols.size(), group)); });
 }
@@ -130,6 +151,7 @@ Dim columns(const SpecGraph& graph, std::span<const Expr> nodes) {
     if (node.shape().empty()) continue;
     const Dim& last = node.shape().back();
     if (same_size(last, 1) || same_size(last, cols)) continue;
+    if (graph.ranked.contains(&node.node())) continue;
     if (cols.is_dynamic() || !counts_groups(last, cols, graph.group_sizes))
       throw UserError(
           kernel_subject(graph),
@@ -180,7 +202,8 @@ Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row) {
                     fmt::format("it reduces rows, but its iteration space {} has {} dimensions", to_text(space), space.size()),
                     "give it two or more: [rows, cols]");
   if (by_rows) require_full_columns(graph, space.back());
-  for (const Output& output : graph.spec.outputs()) require_covers(output, space, by_rows);
+  require_sound_ranks(graph);
+  for (const Output& output : graph.spec.outputs()) require_covers(output, space, by_rows || is_one_a_row(output, space));
   require_in_place(graph, space);
   return space;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 
 namespace kiln {
 namespace detail {
@@ -103,6 +104,24 @@ struct F32Arithmetic {
       if (largest ? elements[i] > best : elements[i] < best) best = elements[i], column = i;
     return static_cast<float>(column);
   }
+
+  static float rank_of(float x) { return std::isnan(x) ? -std::numeric_limits<float>::infinity() : x; }
+
+  std::vector<float> top(std::span<const float> elements, std::int64_t k) const {
+    std::vector<float> columns;
+    for (std::size_t i = 0; i < elements.size(); ++i) columns.push_back(static_cast<float>(i));
+    const auto key = [&](float column) { return rank_of(elements[static_cast<std::size_t>(column)]); };
+    std::ranges::stable_sort(columns, std::ranges::greater(), key);
+    columns.resize(static_cast<std::size_t>(k));
+    return columns;
+  }
+  std::vector<float> running_sums(std::span<const float> elements) const {
+    std::vector<float> sums;
+    double sum = 0;
+    for (const float x : elements) sums.push_back(static_cast<float>(sum += static_cast<double>(x)));
+    return sums;
+  }
+  float picked(std::span<const float> elements, float column) const { return elements[static_cast<std::size_t>(column)]; }
 
   float reduce(Op op, std::span<const float> elements) const {
     if (op == Op::row_argmax || op == Op::row_argmin) return column_of(elements, op == Op::row_argmax);

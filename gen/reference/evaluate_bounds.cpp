@@ -33,6 +33,13 @@ struct RangeArithmetic {
   Weights weights(std::span<const Range> scores, DType rounded_to) const { return attention_weights(scores, rounded_to); }
   Range weighted_sum(const Weights& w, std::span<const float> values) const { return weighted_range(w, values); }
   Range log_of_sum(const Weights& w) const { return log_of_sum_range(w); }
+  std::vector<Range> top(std::span<const Range> elements, std::int64_t k) const { return top_columns(elements, k); }
+  std::vector<Range> running_sums(std::span<const Range> elements) const { return running_sum_ranges(elements, addition_depth); }
+  Range picked(std::span<const Range> elements, const Range& column) const {
+    Range range = Range::none();
+    for (double i = column.lo; i <= column.hi; i += 1) range = join(range, elements[static_cast<std::size_t>(i)]);
+    return range;
+  }
   Range reduce(Op op, std::span<const Range> elements) const { return reduction_range(op, elements, addition_depth); }
 };
 

@@ -29,6 +29,9 @@ private:
 //   Value either(const Value&, const Value&) const;              one of them, nobody knows which; of numbers the second
 //   Value reduce(Op, std::span<const Value> elements) const;     the elements of one row or group
 //   weights, weighted_sum, log_of_sum                          of attention: see attention_walk.h
+//   std::vector<Value> top(std::span<const Value> elements, std::int64_t k) const;   the columns of the k largest
+//   std::vector<Value> running_sums(std::span<const Value> elements) const;
+//   Value picked(std::span<const Value> elements, const Value& column) const;
 //   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
 //   Value scaled_product(a, b, std::span<const float> scales) const;   the same, elements of each block times its scale
 template <typename Arithmetic> class Walk {
@@ -87,6 +90,9 @@ private:
     case OpKind::view: node.op() == Op::gather ? gather(node, grid) : view(node, grid); break;
     case OpKind::scatter: scatter(node, grid); break;
     case OpKind::scaled: pointwise(node, node.op() == Op::scale_up ? Op::mul : Op::div_exact, grid); break;
+    case OpKind::rank: rank(node, grid); break;
+    case OpKind::pick: pick(node, grid); break;
+    case OpKind::scan: scan(node, grid); break;
     default: pointwise(node, node.op(), grid);
     }
     return grid;
@@ -128,6 +134,34 @@ private:
         const std::span elements(operand.values.data() + row * cols + first, count);
         grid.values.push_back(arithmetic_.reduce(node.op(), elements));
       }
+  }
+
+  void rank(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t cols = operand.shape.back();
+    for (std::size_t first = 0; first < operand.values.size(); first += static_cast<std::size_t>(cols))
+      for (const Value& column : arithmetic_.top(std::span(operand.values).subspan(first, static_cast<std::size_t>(cols)), node->step))
+        grid.values.push_back(column);
+  }
+
+  // x and top may broadcast over outer dims.
+  void pick(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>&x = grids_.at(&node.operands()[0].node()), &top = grids_.at(&node.operands()[1].node());
+    const std::int64_t ranks = grid.shape.back(), cols = x.shape.back(), rows = element_count(grid.shape) / ranks;
+    const auto outer = [](Sizes shape) { return shape.pop_back(), shape; };
+    const BroadcastIndex row_of_x(outer(grid.shape), outer(x.shape)), row_of_top(outer(grid.shape), outer(top.shape));
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t j = 0; j < ranks; ++j) {
+        const std::span elements(x.values.data() + row_of_x(row) * cols, static_cast<std::size_t>(cols));
+        grid.values.push_back(arithmetic_.picked(elements, top.values[static_cast<std::size_t>(row_of_top(row) * ranks + j)]));
+      }
+  }
+
+  void scan(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const auto cols = static_cast<std::size_t>(operand.shape.back());
+    for (std::size_t first = 0; first < operand.values.size(); first += cols)
+      for (const Value& sum : arithmetic_.running_sums(std::span(operand.values).subspan(first, cols))) grid.values.push_back(sum);
   }
 
   void ungroup(const Expr& node, Grid<Value>& grid) const {

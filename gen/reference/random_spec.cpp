@@ -16,7 +16,8 @@ namespace {
 class SpecGenerator {
 public:
   SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
-      : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), options_(options), spec_(fmt::format("random_{}", seed)) {}
+      : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), ranked_(seed ^ 0x5bd1e995), options_(options),
+        spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
     const bool reduces = random_.chance(60);
@@ -34,6 +35,7 @@ public:
     }
     for (; reductions > 0 && random_.chance(70); --reductions) reduce();
     if (mx_.chance(options_.mx_percent) && space_.size() >= 2 && space_.back().size() % mx_block == 0) add_mx();
+    if (ranked_.chance(options_.ranked_percent)) add_ranks();
     add_outputs();
     return spec_;
   }
@@ -245,6 +247,20 @@ private:
     values_.push_back(ungroup(of_group, group, space_.back()));
   }
 
+  // A running sum, or the largest elements: as outputs, and as a value of the first output.
+  void add_ranks() {
+    if (space_.size() < 2 || space_.back().is_dynamic()) return;
+    const std::int64_t cols = space_.back().size();
+    const bool sums = cols > most_ranked_columns || ranked_.chance(30);
+    const Expr x = everywhere(values_.back()), other = everywhere(ranked_.pick(values_));
+    if (sums) return values_.push_back(row_cumsum(x));
+    const Expr top = row_top(x, ranked_.between(1, std::min(most_ranks, cols))), chosen = pick(other, top);
+    const Op op = ranked_.pick({Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::row_argmax, Op::row_argmin});
+    values_.push_back(other * reduction(op, chosen));
+    pending_.push_back({.name = "top_columns", .dtype = i32, .value = top});
+    pending_.push_back({.name = "top_values", .dtype = f32, .value = chosen / (row_sum(abs(chosen)) + 1)});
+  }
+
   void add_outputs() {
     std::vector<std::string> overwritten;
     for (std::int64_t i = 0, count = random_.between(1, 3); i < count; ++i) {
@@ -279,7 +295,8 @@ private:
       if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; })) output.in_place_of.clear();
   }
 
-  Random random_, indexed_, mx_; // the others for indices, views and MX formats, so that specs without them stay as they were
+  Random random_, indexed_, mx_,
+      ranked_; // the others for indices and views, MX formats, ranks, so that specs without them stay as they were
   RandomSpecOptions options_;
   KernelSpec spec_;
   Shape space_;

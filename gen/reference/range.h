@@ -35,6 +35,12 @@ Range cast_range(DType type, bool saturate, const Range& x);
 // which no element passes through more than `addition_depth` of them.
 Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addition_depth);
 
+// The ranges of the sums up to each element.
+std::vector<Range> running_sum_ranges(std::span<const Range> elements, std::int64_t addition_depth);
+
+// The columns that the k largest elements may have, by rank; those in between are in the range too.
+std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k);
+
 // The range of a sum of products a[i] * b[i], exact each, with at most `addition_depth` roundings on every path.
 Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth);
 
@@ -44,10 +50,10 @@ Range scaled_product_range(std::span<const float> a, std::span<const float> b, s
 
 // The weights that a kernel of attention may give the keys of a row, relative to the largest. docs/attention.md derives the errors.
 struct AttentionWeights {
-  bool known = true;                   // else some score is NaN or infinite, and nothing is said
-  std::vector<double> of_key, error;   // 0 for keys without a score; the relative error of a weight
-  double sum = 0, largest = -std::numeric_limits<double>::infinity();  // of the weights; the score that they are relative to
-  double common = 0, absolute = 0;     // relative error that sums have beside; error of each weight where it underflows
+  bool known = true;                                                  // else some score is NaN or infinite, and nothing is said
+  std::vector<double> of_key, error;                                  // 0 for keys without a score; the relative error of a weight
+  double sum = 0, largest = -std::numeric_limits<double>::infinity(); // of the weights; the score that they are relative to
+  double common = 0, absolute = 0; // relative error that sums have beside; error of each weight where it underflows
 };
 AttentionWeights attention_weights(std::span<const Range> scores, DType rounded_to);
 // The sum of values times weights over the sum of the weights, and the logarithm of the latter.

@@ -28,42 +28,47 @@ Range with_error(double lo, double hi, double magnitudes, double error, bool may
   return {lo - error, hi + error, maybe_nan};
 }
 
+// A sum of elements added so far.
 struct Sum {
-  double lo = 0, hi = 0, magnitudes = 0;
+  double lo_ = 0, hi_ = 0, magnitudes = 0;
+  std::int64_t count = 0;
+  bool lo_infinite = false, hi_infinite = false; // ends of some element: below, above
+  bool only_infinity = false, only_minus_infinity = false;
   bool has_minus_infinity = false, has_infinity = false, maybe_nan = false, has_numbers = true;
+
+  void add(const Range& x) {
+    ++count;
+    maybe_nan |= x.maybe_nan;
+    if (!x.has_numbers()) {
+      has_numbers = false;
+      return;
+    }
+    has_infinity |= x.hi == infinity;
+    has_minus_infinity |= x.lo == -infinity;
+    if (std::isinf(x.lo)) lo_infinite |= x.lo < 0;
+    else lo_ += x.lo;
+    if (std::isinf(x.hi)) hi_infinite |= x.hi > 0;
+    else hi_ += x.hi;
+    only_infinity |= x.lo == infinity;
+    only_minus_infinity |= x.hi == -infinity;
+    if (std::isfinite(x.lo) && std::isfinite(x.hi)) magnitudes += std::max(std::fabs(x.lo), std::fabs(x.hi));
+  }
+  double lo() const { return lo_infinite ? -infinity : only_infinity ? infinity : lo_; }
+  double hi() const { return hi_infinite ? infinity : only_minus_infinity ? -infinity : hi_; }
+
+  Range range(std::int64_t addition_depth) const {
+    if (!has_numbers) return Range::nan();
+    // One rounding more for products that were not rounded before.
+    const auto depth = static_cast<double>(std::min(count - 1, addition_depth) + 1);
+    const double error = count == 1 ? 0 : magnitudes * sum_error(static_cast<double>(count), depth);
+    return with_error(lo(), hi(), magnitudes, error, maybe_nan || (has_infinity && has_minus_infinity));
+  }
 };
 
-Sum sum_of(std::span<const Range> elements) {
-  Sum sum;
-  double lo_infinite = 0, hi_infinite = 0; // ends that are infinite themselves
-  for (const Range& x : elements) {
-    sum.maybe_nan |= x.maybe_nan;
-    if (!x.has_numbers()) {
-      sum.has_numbers = false;
-      continue;
-    }
-    sum.has_infinity |= x.hi == infinity;
-    sum.has_minus_infinity |= x.lo == -infinity;
-    std::isinf(x.lo) ? lo_infinite += x.lo < 0 ? 1 : 0 : sum.lo += x.lo;
-    std::isinf(x.hi) ? hi_infinite += x.hi > 0 ? 1 : 0 : sum.hi += x.hi;
-    if (x.lo == infinity) sum.lo = infinity;
-    if (x.hi == -infinity) sum.hi = -infinity;
-    if (std::isfinite(x.lo) && std::isfinite(x.hi)) sum.magnitudes += std::max(std::fabs(x.lo), std::fabs(x.hi));
-  }
-  if (lo_infinite > 0) sum.lo = -infinity;
-  if (hi_infinite > 0) sum.hi = infinity;
-  return sum;
-}
-
 Range sum_range(std::span<const Range> elements, std::int64_t addition_depth) {
-  Sum sum = sum_of(elements);
-  if (!sum.has_numbers) return Range::nan();
-  sum.maybe_nan |= sum.has_infinity && sum.has_minus_infinity;
-  // One rounding more for products that were not rounded before.
-  const auto n = static_cast<std::int64_t>(elements.size());
-  const auto depth = static_cast<double>(std::min(n - 1, addition_depth) + 1);
-  const double error = n == 1 ? 0 : sum.magnitudes * sum_error(static_cast<double>(n), depth);
-  return with_error(sum.lo, sum.hi, sum.magnitudes, error, sum.maybe_nan);
+  Sum sum;
+  for (const Range& x : elements) sum.add(x);
+  return sum.range(addition_depth);
 }
 
 Range mean_range(std::span<const Range> elements, std::int64_t addition_depth) {
@@ -139,9 +144,34 @@ Range reduction_range(Op op, std::span<const Range> elements, std::int64_t addit
   }
 }
 
+std::vector<Range> running_sum_ranges(std::span<const Range> elements, std::int64_t addition_depth) {
+  std::vector<Range> sums;
+  Sum sum;
+  for (const Range& x : elements) sum.add(x), sums.push_back(sum.range(addition_depth));
+  return sums;
+}
+
+std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k) {
+  // A NaN counts as minus infinity.
+  const auto low = [&](std::size_t i) { return elements[i].has_numbers() && !elements[i].maybe_nan ? elements[i].lo : -infinity; };
+  const auto high = [&](std::size_t i) { return elements[i].has_numbers() ? elements[i].hi : -infinity; };
+  std::vector<Range> columns(static_cast<std::size_t>(k), Range::none());
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    std::size_t certain = 0, possible = 0; // elements that come before this one
+    for (std::size_t other = 0; other < elements.size(); ++other) {
+      if (other == i) continue;
+      certain += low(other) > high(i) || (other < i && low(other) == high(i)) ? 1 : 0;
+      possible += high(other) > low(i) || (other < i && high(other) == low(i)) ? 1 : 0;
+    }
+    for (std::size_t rank = certain; rank <= possible && rank < columns.size(); ++rank)
+      columns[rank] = join(columns[rank], Range::exactly(static_cast<double>(i)));
+  }
+  return columns;
+}
+
 Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth) {
   double sum = 0, magnitudes = 0;
-  bool infinite = false, negative_infinite = false, nan = false;
+  bool infinite = false, negative_infinite = false, nan = false, integers = true;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
     if (!std::isfinite(product)) {
@@ -151,9 +181,11 @@ Range product_range(std::span<const float> a, std::span<const float> b, std::int
     }
     sum += product;
     magnitudes += std::fabs(product);
+    integers &= product == std::nearbyint(product);
   }
   if (nan || (infinite && negative_infinite)) return Range::nan();
   if (infinite || negative_infinite) return Range::exactly(infinite ? infinity : -infinity);
+  if (integers && magnitudes <= 0x1p24) return Range::exactly(sum); // as every partial sum is a number of f32
   const auto n = static_cast<double>(a.size());
   const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
   return with_error(sum, sum, magnitudes, magnitudes * sum_error(n, depth));

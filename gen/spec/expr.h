@@ -47,7 +47,7 @@ struct Node {
   std::int64_t group = 0;             // group reductions, Op::ungroup, Op::matmul_nt_w4
   bool saturate = true;               // Op::cast to fp8
   std::int64_t first = 0;             // Op::columns
-  std::int64_t step = 0;              // Op::partner, Op::pair_sign: distance; Op::tile, Op::repeat: times
+  std::int64_t step = 0;              // Op::partner, Op::pair_sign: distance; Op::tile, Op::repeat: times; Op::row_top: how many
   bool checked = false;               // Op::gather, Op::scatter: see IndexOptions
   bool duplicates = false;            // Op::scatter
 };
@@ -74,6 +74,17 @@ Expr row_absmax_nan(Expr x);
 // The column of the largest (smallest) element, the lowest of those that are alike. NaN is passed over; 0 if all are -inf (inf) or NaN.
 Expr row_argmax(Expr x);
 Expr row_argmin(Expr x);
+// log(sum(exp(x))) without overflow: row_max and row_sum of it. Minus infinity for a row of nothing else.
+Expr row_logsumexp(const Expr& x);
+// The columns of the k largest elements of each row, the largest first and of those alike the lowest column first: [rows, cols] ->
+// [rows, k]. NaN counts as minus infinity. k is from 1 to 16, of 1024 columns at most. Values of this shape are one a rank: operations
+// on them are as any other, and a row reduction of them is one a row.
+Expr row_top(Expr x, std::int64_t k);
+// The elements of x at the columns that `top`, a row_top, names: [rows, cols] -> [rows, k].
+Expr pick(Expr x, Expr top);
+// The sum of the columns up to and with each one.
+Expr row_cumsum(Expr x);
+inline constexpr std::int64_t most_ranks = 16, most_ranked_columns = 1024;
 // Reductions of every `group` consecutive elements of the last dimension: [rows, cols] -> [rows, ceil(cols/group)].
 // `group` is a power of two from 2 to 512. The last group of a row may be partial.
 Expr group_sum(Expr x, std::int64_t group);
@@ -85,7 +96,7 @@ Expr group_absmax_nan(Expr x, std::int64_t group);
 // Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
 Expr ungroup(Expr x, std::int64_t group, Dim cols);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
-// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 64, or a number.
+// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number.
 // Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
 Expr matmul_nt(Expr a, Expr b);
 // The product of fp8 (or i8) operands with one f32 scale for every 128 elements of a row of a, and for every block of 128 rows

@@ -107,7 +107,12 @@ SpecGraph::SpecGraph(KernelSpec given, AsSpelled) : spec(std::move(given)), node
     if (!node->name.empty()) names.insert(node->name);
     has_products |= info(node.op()).kind == OpKind::product;
     has_attention |= info(node.op()).kind == OpKind::scores;
-    has_reductions |= is_reduction(node.op());
+    const OpKind kind = info(node.op()).kind;
+    has_reductions |= is_reduction(node.op()) || kind == OpKind::rank || kind == OpKind::scan;
+    const bool by_element = kind <= OpKind::cast && kind != OpKind::leaf;
+    const auto is_ranked = [&](const Expr& operand) { return ranked.contains(&operand.node()); };
+    if (kind == OpKind::rank || kind == OpKind::pick || (by_element && std::ranges::any_of(node.operands(), is_ranked)))
+      ranked.insert(&node.node());
   }
   for (const Expr& input : inputs)
     for (const Dim& dim : input.shape())

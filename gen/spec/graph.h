@@ -30,7 +30,8 @@ struct SpecGraph {
   std::set<std::string> names;           // of inputs, scalars, run-time sizes and outputs
   bool has_products = false;
   bool has_attention = false;
-  bool has_reductions = false; // of rows or groups
+  bool has_reductions = false;  // of rows or groups, ranks and running sums
+  std::set<const Node*> ranked; // values of one a rank: row_top, pick, and what is computed from them
 
 private:
   struct AsSpelled {};

@@ -27,6 +27,9 @@ constexpr std::string_view scaled_product_note = "k products, exact, times the f
                                                  "roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view arg_note =
     "exact: the lowest column of the largest (smallest) element; NaN is passed over, and 0 results if no element beats an infinity";
+constexpr std::string_view top_note = "exact: columns of the largest elements, the largest first, of those alike the lowest column first; "
+                                      "NaN counts as minus infinity";
+constexpr std::string_view scan_note = "the sum of the columns up to this one, as row_sum of them";
 constexpr std::string_view extreme_note = "exact; NaN elements are ignored; only NaN gives -inf, inf, or 0 for absmax";
 
 constexpr std::string_view marked_note = "exact; a NaN element gives NaN; 0 of no elements";

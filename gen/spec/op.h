@@ -22,9 +22,12 @@ enum class OpKind : std::uint8_t {
   position, // the index of an element
   view,     // elements of other places: gather, tile, repeat, partner
   scatter,
-  scaled,   // by the power of two that an e8m0 is
-  scores,   // of attention: products of queries and keys
-  attention // reductions of scores: attention, log_sum_exp
+  scaled,    // by the power of two that an e8m0 is
+  scores,    // of attention: products of queries and keys
+  attention, // reductions of scores: attention, log_sum_exp
+  rank,      // the columns of the largest elements of a row
+  pick,      // the elements of those columns
+  scan       // of a row up to each column
 };
 
 enum class Op : std::uint8_t {

@@ -327,7 +327,7 @@ private:
   // Behind the operands of a call.
   static int count_of_numbers(Op op) {
     if (op == Op::ungroup || op == Op::columns) return 2;
-    if (op == Op::partner || op == Op::tile || op == Op::repeat) return 1;
+    if (op == Op::partner || op == Op::tile || op == Op::repeat || op == Op::row_top) return 1;
     return info(op).kind == OpKind::group_reduce || op == Op::matmul_nt_w4 ? 1 : 0;
   }
 
@@ -350,6 +350,9 @@ private:
     case Op::partner: return partner(of[0], first);
     case Op::tile: return tile(of[0], first);
     case Op::repeat: return repeat(of[0], first);
+    case Op::row_top: return row_top(of[0], first);
+    case Op::pick: return pick(of[0], of[1]);
+    case Op::row_cumsum: return row_cumsum(of[0]);
     default: return is_reduction(op) ? reduction(op, of[0], first) : pointwise(op, of);
     }
   }

@@ -37,7 +37,7 @@ where = POINTWISE["select"]
 
 
 def matmul_nt(a, b):
-    """The product a x b^T of [m, k] and [n, k], m up to 64. Both are arguments of the function."""
+    """The product a x b^T of [m, k] and [n, k], m up to 128. Both are arguments of the function."""
     return trace.product("matmul_nt", [a, b])
 
 

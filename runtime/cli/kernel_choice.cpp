@@ -37,6 +37,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   options.in_place = choice.in_place;
   options.preshuffled = choice.preshuffled;
   if (choice.heads) options.heads = *choice.heads;
+  if (choice.top) options.top = *choice.top;
+  options.sigmoid = choice.sigmoid;
   if (choice.index) options.index = dtype_option("--index", *choice.index, target);
   if (choice.kv_heads) options.kv_heads = *choice.kv_heads;
   if (choice.d) options.d = *choice.d;
@@ -52,7 +54,7 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 KernelSpec spec_of_file(const KernelChoice& choice) {
   if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx || choice.dynamic_scale ||
       choice.in_place || choice.preshuffled || choice.heads || choice.kv_heads || choice.d || choice.length || choice.page ||
-      choice.cache_dtype || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
+      choice.cache_dtype || choice.top || choice.sigmoid || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -87,6 +89,8 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("--length", choice.length, "Attention entries: keys that a sequence has room for (8192)");
   app.add_option("--page", choice.page, "attention_paged: keys of a page (16)");
   app.add_option("--cache-dtype", choice.cache_dtype, "Attention entries: type of keys and values: --dtype, an fp8 or i8 (--dtype)");
+  app.add_option("--top", choice.top, "Router entries: how many experts a token has, 1 to 16 (8)");
+  app.add_flag("--sigmoid", choice.sigmoid, "Router entries: scores by sigmoid, with a bias for the choice");
   app.add_option("--index", choice.index, "Type of ids, positions and slots: i64 or i32 (i64)");
   app.add_flag("--interleaved", choice.interleaved, "Rope entries: pairs are neighbours, not halves of a head");
   app.add_flag("--head-norm", choice.head_norm, "Rope entries: an RMS norm of each head first");

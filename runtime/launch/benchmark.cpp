@@ -35,6 +35,8 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case select:
   case scaled: return elements(e.shape(), sizes);
   case row_reduce:
+  case rank:
+  case scan:
   case group_reduce: return elements(e.operands().front().shape(), sizes);
   case attention: return (e.op() == Op::attention ? 2 * e.shape().back().size() : 1) * elements(e.operands().front().shape(), sizes);
   case scores:
@@ -48,6 +50,7 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case columns:
   case position:
   case view:
+  case pick:
   case scatter: return 0;
   }
   throw InternalError("unknown OpKind");

@@ -121,8 +121,13 @@ KILN_DEVICE void nap() { __builtin_amdgcn_s_sleep(1); } // 64 to 127 clocks
 // Stores of this wave before it are seen, by whoever acquires afterwards, in all of the device; and the other side of that.
 KILN_DEVICE void release_to_device() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
 KILN_DEVICE void acquire_from_device() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
-// Adds 1 for the whole device and returns the count before.
-KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
+// The same for the workgroup.
+KILN_DEVICE void release_to_workgroup() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); }
+KILN_DEVICE void acquire_from_workgroup() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"); }
+// Adds for the whole device and returns the count before.
+KILN_DEVICE u32 count_up(u32* counter, u32 by = 1) {
+  return __hip_atomic_fetch_add(counter, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 
 // Nothing moves across it at compile time.
 KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
@@ -235,6 +240,22 @@ enum class Dpp : int { quad_swap1 = 0xB1 /* quad_perm:[1,0,3,2] */, quad_swap2 =
 template <Dpp control> KILN_DEVICE f32 dpp(f32 value) {
   const int bits = __builtin_bit_cast(int, value);
   return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(bits, bits, static_cast<int>(control), 0xf, 0xf, true));
+}
+
+// What the lane that many places below in its 16 has, or below in the wave; the last lane of the 16 (32) below. 0 where there is none,
+// and in rows of 16 lanes that `rows` has no bit for.
+enum class Shift : int { by_1 = 0x111, by_2 = 0x112, by_4 = 0x114, by_8 = 0x118, wave_by_1 = 0x138, end_of_16 = 0x142, end_of_32 = 0x143 };
+template <Shift control, int rows = 0xf> KILN_DEVICE f32 shifted(f32 value) {
+  return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(0, __builtin_bit_cast(int, value), static_cast<int>(control), rows, 0xf, false));
+}
+// The lowest of the lanes that `condition` holds in, of which there is one; a number of one lane.
+KILN_DEVICE int first_lane(bool condition) { return __builtin_ctzll(__builtin_amdgcn_ballot_w64(condition)); }
+KILN_DEVICE u32 read_lane(u32 value, int lane) { return static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value), lane)); }
+// Accesses of this wave's lanes to LDS before it are done before those after it.
+KILN_DEVICE void wave_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront", "local");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront", "local");
 }
 
 KILN_DEVICE u32 lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }

@@ -31,7 +31,7 @@ void compile_all(std::int64_t cols) {
   for (const CatalogEntry& entry : catalog())
     for (const std::string_view arch : known_archs())
       for (const DType dtype : {f16, bf16, f32})
-        if (entry.takes_cols(cols) && (!(entry.is_gemm || entry.is_attention) || dtype != f32)) compile_one(entry, arch, dtype, cols);
+        if (fits(entry, {.cols = cols}) && (!(entry.is_gemm || entry.is_attention) || dtype != f32)) compile_one(entry, arch, dtype, cols);
 }
 
 } // namespace

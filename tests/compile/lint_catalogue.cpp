@@ -25,7 +25,7 @@ void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gem
   CompileOptions compile;
   compile.environment = process_environment();
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.is_gemm != gemm || entry.is_attention || !entry.takes_cols(base.cols)) continue;
+    if (entry.is_gemm != gemm || entry.is_attention || !fits(entry, base)) continue;
     const Target to = target(arch);
     CatalogOptions options = base;
     options.fp8 = to.fp8();

@@ -27,6 +27,9 @@ Expr rebuilt(const Expr& node, const std::vector<Expr>& operands) {
   case OpKind::cast: return node->saturate ? cast(node.dtype(), operands[0]) : cast_nonsaturating(node.dtype(), operands[0]);
   case OpKind::row_reduce:
   case OpKind::group_reduce: return reduction(node.op(), operands[0], node->group);
+  case OpKind::rank: return row_top(operands[0], node->step);
+  case OpKind::pick: return pick(operands[0], operands[1]);
+  case OpKind::scan: return row_cumsum(operands[0]);
   case OpKind::ungroup: return ungroup(operands[0], node->group, node.shape().back());
   case OpKind::product:
   case OpKind::columns: return node;

@@ -12,7 +12,7 @@ namespace {
 void check_catalog(std::int64_t cols, std::int64_t rows, DType dtype, bool special_values = false) {
   for (const std::string_view arch : known_archs())
     for (const CatalogEntry& entry : catalog()) {
-      if (entry.is_gemm || entry.is_attention || !entry.takes_cols(cols)) continue; // products below, with sizes of their own
+      if (entry.is_gemm || entry.is_attention || !fits(entry, {.cols = cols})) continue; // products below, with sizes of their own
       const Target to = target(arch);
       const auto wrong = testing::check_kernel(entry.build({.cols = cols, .dtype = dtype, .fp8 = to.fp8(), .heads = 2}), to, 1,
                                                {.rows = rows, .special_values = special_values});

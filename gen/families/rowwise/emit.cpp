@@ -12,10 +12,10 @@ public:
   RowEmitter(const Body& body, const RowwiseConfig& config, const Target& target)
       : body_(body), config_(config), target_(target), passes_(rowwise_passes(body, config.residency)) {}
 
-  std::string kernel_body() {
+  std::string kernel_body(const std::string& row, const std::string& leave) {
     ValueEmitter values(body_, target_, passes_, "row");
-    std::string text = fmt::format("  const Row<config> row({});\n", size_text(body_.outer_dims));
-    if (config_.rows_per_block > 1) text += "  if (row.beyond()) return;\n";
+    std::string text = fmt::format("  const Row<config> row({});\n", row);
+    if (config_.rows_per_block > 1) text += fmt::format("  if (row.beyond()) {};\n", leave);
     text += outer_indices(body_);
     text += values.load_lane_inputs();
     for (const Output& output : body_.outputs)
@@ -29,6 +29,7 @@ public:
       if (!pass.roots.empty()) text += pass_text(values, p);
       std::vector<std::string> accumulators = values.accumulators(p);
       if (p + 1 < body_.passes) text += rings(values, p + 1);
+      for (const std::string& ranking : values.rankings(p)) text += fmt::format("  row.rank({});\n", ranking);
       for (const std::string& finder : values.finders(p)) text += fmt::format("  row.find<{}>({});\n", reductions++, finder);
       if (!accumulators.empty()) text += fmt::format("  row.reduce<{}>({});\n", reductions++, fmt::join(accumulators, ", "));
     }
@@ -87,12 +88,17 @@ private:
 
 } // namespace
 
+std::string rows_text(const Body& body, const RowwiseConfig& config, const Target& target, const std::string& row,
+                      const std::string& leave) {
+  return RowEmitter(body, config, target).kernel_body(row, leave);
+}
+
 KernelSource Rowwise::emit(const Plan& plan, const Config& c, const Target& target) {
   return assemble(plan, target,
                   {.door = std::string(name),
                    .config = config_text(c, "RowwiseConfig"),
                    .threads = "config.threads()",
-                   .body = RowEmitter(plan.body, c, target).kernel_body(),
+                   .body = rows_text(plan.body, c, target, size_text(plan.body.outer_dims), "return"),
                    .access = {.vec = c.vec, .ragged = c.ragged()},
                    .threads_per_block = c.threads(),
                    .units_per_block = c.rows_per_block,

@@ -57,6 +57,19 @@ int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
   return registers;
 }
 
+bool in_one_wave(const Body& body) {
+  return std::ranges::any_of(body.values, [](const Value& v) { return needs_one_wave(info(v.expr.op()).kind); });
+}
+bool uses_ranks(const Body& body) {
+  return std::ranges::any_of(body.values, [](const Value& v) { return info(v.expr.op()).kind == OpKind::rank; });
+}
+
+// Of the elements that ranks pick from.
+int lds_of_picks(const Body& body, const RowwiseConfig& c) {
+  const auto picks = std::ranges::count_if(body.values, [](const Value& v) { return v.expr.op() == Op::pick; });
+  return static_cast<int>(picks) * c.rows_per_block * c.chunks() * c.chunk_stride() * 4;
+}
+
 int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
   const int kept = c.residency == Residency::lds ? c.chunks() * c.threads() * kept_dwords_a_chunk * 4 : 0;
   return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
@@ -95,7 +108,8 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   const int cols = static_cast<int>(body.cols);
   int group = 1; // the largest, which must lie within a row's lanes and within a wave
   for (const Value& v : body.values) group = std::max(group, static_cast<int>(v.expr->group));
-  const int vec = choose_vec(body, group);
+  // Ranks: all lanes take part, so that no access is wider than a lane's share of the row.
+  const int vec = uses_ranks(body) ? in_waves(body, 1).vec : choose_vec(body, group);
   const int group_lanes = std::max(1, group / vec), lanes = ceil_div(cols, vec);
   RowwiseConfig base{.cols = cols, .vec = vec};
   std::vector<RowwiseConfig> result;
@@ -103,7 +117,13 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
     for (const RowwiseConfig& r : with_residencies(c, body, target))
       if (std::ranges::find(result, r) == result.end()) result.push_back(r);
   };
-  if (lanes <= 64) {
+  if (in_one_wave(body)) {
+    base.threads_per_row = wave_size;
+    for (const int rows : {1, 4}) {
+      base.rows_per_block = rows;
+      add(base);
+    }
+  } else if (lanes <= 64) {
     base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
     for (const int threads : {256, 64}) {
       base.rows_per_block = std::max(1, threads / base.threads_per_row);
@@ -194,7 +214,17 @@ std::vector<Pass> rowwise_passes(const Body& body, Residency residency) {
 }
 
 int lds_bytes(const Body& body, const RowwiseConfig& c) {
-  return lds_of(c, kept_registers(body, rowwise_passes(body, c.residency), c.vec));
+  return lds_of(c, kept_registers(body, rowwise_passes(body, c.residency), c.vec)) + lds_of_picks(body, c);
+}
+
+RowwiseConfig in_waves(const Body& body, int rows) {
+  int group = 1;
+  for (const Value& v : body.values) group = std::max(group, static_cast<int>(v.expr->group));
+  RowwiseConfig c{
+      .cols = static_cast<int>(body.cols), .vec = choose_vec(body, group), .threads_per_row = wave_size, .rows_per_block = rows};
+  while (c.vec / 2 * wave_size >= c.cols && c.vec / 2 >= std::max(1, group / wave_size)) c.vec /= 2;
+  c.ahead = std::min(c.chunks(), loop_ahead);
+  return c;
 }
 
 bool Rowwise::takes(const AnalysedSpec& spec) { return spec.products.empty(); }
@@ -226,6 +256,14 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
     if (is_packed(t.dtype) && c.vec < 2)
       reject_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
                       "use a vec of 2 or more");
+  if (in_one_wave(body) && (c.threads_per_row != wave_size || c.tiles != 1))
+    reject_schedule(
+        plan,
+        fmt::format("a row takes {} lanes and {} workgroups, but ranks and running sums go through one wave", c.threads_per_row, c.tiles),
+        "use threads_per_row=64 and tiles=1");
+  if (uses_ranks(body) && c.residency != Residency::registers)
+    reject_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
+                    "use residency=registers");
   for (const Value& v : body.values) {
     if (const char* const wanted = why_no_vec(body, v, c.vec))
       reject_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),

@@ -38,6 +38,13 @@ struct Rowwise {
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
 
+// What a workgroup does with its rows, as text: lines behind the declaration of `row`, and `leave` for waves beyond the last one.
+std::string rows_text(const Body& body, const RowwiseConfig& config, const Target& target, const std::string& row,
+                      const std::string& leave);
+
+// One wave a row, `rows` of them at a time, with the row in registers.
+RowwiseConfig in_waves(const Body& body, int rows);
+
 // The passes over a row that stays where `residency` says.
 std::vector<Pass> rowwise_passes(const Body& body, Residency residency);
 

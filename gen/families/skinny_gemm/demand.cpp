@@ -101,6 +101,8 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
     w.exit_ns = epilogue;
     w.chain_ns += (segments - 1) * (in_lds / chip.clock_ghz + epilogue);
   }
+  // Rows at the end: all workgroups that finished a tile count once more, and the last one reads what is in L2 by then.
+  if (c.rows_at_end) w.exit_ns += (c.tiles() > 1 ? chip.release_ns + chip.atomic_ns : 0) + chip.l2_latency_cycles / chip.clock_ghz;
   return w;
 }
 

@@ -1,8 +1,10 @@
 // SkinnyGemm: the text of a kernel. The product is a verb, the epilogue its argument.
 #include "gen/emit/row_text.h"
 #include "gen/emit/values.h"
+#include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
+#include "gen/spec/names.h"
 #include <fmt/ranges.h>
 
 namespace kiln {
@@ -26,6 +28,47 @@ std::string weights_text(const Product& p) {
   return b;
 }
 
+// The epilogue where tiles are finished.
+std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
+  const Body& body = plan.body;
+  const Pass pass = split_passes(body).front();
+  std::vector<std::string> parameters, sources;
+  std::string text = values.load_lane_inputs();
+  for (const TensorPlan& t : body.tensors)
+    if (t.output) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
+  for (const int index : pass.streams) {
+    const std::string& input = body.value(index).expr->name;
+    parameters.push_back("auto " + input);
+    sources.push_back(find_product(plan.products, input) ? "kiln_" + input : row_stream(body, body.tensor(input)));
+  }
+  const PassText pass_text = values.pass_body(0);
+  text += pass_text.before;
+  return text + fmt::format("  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n", fmt::join(parameters, ", "), pass_text.inside,
+                            fmt::join(sources, ", "));
+}
+
+// The sums of products as they are, for the rows at the end.
+std::string store_sums(const Plan& plan, const std::string& gemm_name) {
+  std::string text;
+  for (std::size_t p = 0; p < plan.products.size(); ++p)
+    text += fmt::format("  row.pass([&](At at, auto sums) KILN_LAMBDA {{ row.full({}.sums({})).store(at, sums); }}, kiln_{});\n", gemm_name,
+                        p, plan.products[p].placeholder);
+  return text;
+}
+
+// The rest of a spec that reduces rows, by the workgroup that is last.
+std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const Target& target, const std::string& gemm_name) {
+  const RowwiseConfig rows = rows_at_end(plan.body, config);
+  const std::string count = size_text(plan.body.outer_dims);
+  const std::string block = unused_name("block", plan.body.names);
+  std::string text = fmt::format("  if (!{}.is_last()) return;\n", gemm_name);
+  for (std::size_t p = 0; p < plan.products.size(); ++p)
+    text += fmt::format("  const f32* const {} = {}.sums({});\n", plan.products[p].placeholder, gemm_name, p);
+  text += fmt::format("  for (u32 {0} = 0; {0} * {1}u < {2}; ++{0}) {{\n  {3}", block, rows.rows_per_block, count,
+                      config_text(rows, "RowwiseConfig"));
+  return text + rows_text(plan.body, rows, target, fmt::format("{}, {}", count, block), "break") + "  }\n";
+}
+
 std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const Target& target) {
   const Body& body = plan.body;
   const std::vector<Pass> passes = split_passes(body);
@@ -38,33 +81,22 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
                   first.b_bits() == 4 ? "u4x2" : device_type(first.b.dtype()), gemm_name, first.a->name,
                   m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()), config.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr",
                   first.op == Op::matmul_nt_scaled ? ", " + first.scales[0]->name : "");
-  std::vector<std::string> products, matrices, parameters, sources;
+  std::vector<std::string> products, matrices;
   for (const Product& p : plan.products) {
     products.push_back("auto kiln_" + p.placeholder);
     matrices.push_back(weights_text(p));
   }
   text += fmt::format("  {}.run([&](const auto& row, {}) KILN_LAMBDA {{\n", gemm_name, fmt::join(products, ", "));
-  text += values.load_lane_inputs();
-  for (const TensorPlan& t : body.tensors)
-    if (t.output) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
-  const Pass& pass = passes.front();
-  for (const int index : pass.streams) {
-    const std::string& input = body.value(index).expr->name;
-    parameters.push_back("auto " + input);
-    sources.push_back(find_product(plan.products, input) ? "kiln_" + input : row_stream(body, body.tensor(input)));
-  }
-  const PassText pass_text = values.pass_body(0);
-  text += pass_text.before;
-  text += fmt::format("  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n", fmt::join(parameters, ", "), pass_text.inside,
-                      fmt::join(sources, ", "));
-  return text + fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
+  text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, values);
+  text += fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
+  return config.rows_at_end ? text + rows_of_last(plan, config, target, gemm_name) : text;
 }
 
 } // namespace
 
 KernelSource SkinnyGemm::emit(const Plan& plan, const Config& c, const Target& target) {
   return assemble(plan, target,
-                  {.door = std::string(name),
+                  {.door = c.rows_at_end ? "skinny_gemm_rows" : std::string(name),
                    .config = config_text(c, "SkinnyGemmConfig"),
                    .threads = "config.threads()",
                    .attributes = gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : "",

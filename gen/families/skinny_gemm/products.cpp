@@ -1,14 +1,17 @@
 // Products that skinny GEMM computes, and the part of its config that follows from them.
 #include "gen/error.h"
+#include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
+#include <algorithm>
 #include <utility>
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t max_rows = 64;      // as why_invalid of SkinnyGemmConfig
+constexpr std::int64_t max_rows = 128;     // as why_invalid of SkinnyGemmConfig
 constexpr std::int64_t max_size = 1 << 24; // the same
 constexpr std::size_t max_products = 2;
+constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
 
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
@@ -74,22 +77,34 @@ void require_sizes(const AnalysedSpec& spec) {
   for (const Product& p : spec.products) require_first_column(p);
 }
 
-void require_pointwise_epilogue(const AnalysedSpec& spec) {
+bool is_of_rows(Op op) { return is_reduction(op) || op == Op::ungroup || needs_one_wave(info(op).kind); }
+
+// One workgroup goes on with all rows, so that rows are few and short.
+void require_short_rows(const AnalysedSpec& spec) {
   for (const Value& value : spec.body.values)
-    if (const Op op = value.expr.op(); is_reduction(op) || op == Op::ungroup)
-      throw UserError(fmt::format("operation '{}'", info(op).name), "it stands in the epilogue of a matrix product",
-                      "reduce rows in a kernel of their own: a workgroup has a part of a row only");
+    if (const Op op = value.expr.op(); is_of_rows(op) && spec.body.cols > max_cols_at_end)
+      throw UserError(
+          fmt::format("operation '{}'", info(op).name),
+          fmt::format("it stands in the epilogue of a matrix product, whose rows have {} columns", spec.body.cols),
+          fmt::format("reduce rows in a kernel of their own: one workgroup reduces those of up to {} columns at the end", max_cols_at_end));
 }
 
 } // namespace
+
+bool reduces_rows(const Body& epilogue) {
+  return std::ranges::any_of(epilogue.values, [](const Value& v) { return is_of_rows(v.expr.op()); }) ||
+         std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return t.output && t.extent != Extent::element; });
+}
+
+RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config) { return in_waves(epilogue, config.waves); }
 
 bool SkinnyGemm::takes(const AnalysedSpec& spec) { return !spec.products.empty(); }
 
 void SkinnyGemm::lay_out(AnalysedSpec& spec) {
   require_alike(spec);
   require_sizes(spec);
-  require_pointwise_epilogue(spec);
   lay_out_rows(spec.body);
+  require_short_rows(spec);
   if (spec.body.outer_dims.size() > 1 || spec.body.space.size() != 2)
     throw UserError(fmt::format("kernel '{}'", spec.spec.name()), "its epilogue has more than two dimensions",
                     "give every operand [m, n], [n], [m, 1] or []");
@@ -106,6 +121,7 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
                      .group = static_cast<int>(first.group),
                      .mx = first.op == Op::matmul_nt_mx,
                      .preshuffled = first.preshuffled(),
+                     .rows_at_end = reduces_rows(plan.body),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
   const bool wide = target.has_scaled_mfma() && is_fp8(first.a.dtype()) && is_fp8(first.b.dtype());

@@ -1,4 +1,5 @@
 // SkinnyGemm: what its schedules promise about the ISA.
+#include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <algorithm>
@@ -49,6 +50,12 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   // but one, twice each as tiles follow each other, and twice as a turn may be partial.
   const int epilogue = c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8);
   p.global_loads = {.min_bytes = 16, .exceptions = count(epilogue + 8 * gemm_scale_loads(c)), .at_least = count(c.ring * c.b_loads())};
+  if (c.rows_at_end) {
+    const RowwiseConfig rows = rows_at_end(plan.body, c);
+    const int tensors = static_cast<int>(plan.body.tensors.size());
+    p.global_loads.exceptions += count(2 * rows.chunks() * (rows.vec + 3) / 4 * tensors * plan.body.passes + 2 * tensors);
+    p.max_lds_bytes += lds_bytes(plan.body, rows);
+  }
   // LLVM 21 at times leaves one wait state too few between a matrix instruction and the reads of its result behind a branch.
   p.no_findings = {"HAZ002"};
   if (c.has_producers()) promise_producers(p, c);

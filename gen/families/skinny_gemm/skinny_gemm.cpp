@@ -1,5 +1,6 @@
 // SkinnyGemm: its schedules, and what is valid.
 #include "gen/families/skinny_gemm/skinny_gemm.h"
+#include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include <algorithm>
 #include <cmath>
@@ -88,6 +89,11 @@ void SkinnyGemm::require_valid(const Config& c, const Plan& plan, const Target& 
   if (c.direct && !target.has_wide_lds_dma())
     reject_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
   if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+  if (c.rows_at_end && c.lds_bytes() + lds_bytes(plan.body, rows_at_end(plan.body, c)) > target.lds_bytes())
+    reject_schedule(plan,
+                    fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),
+                                lds_bytes(plan.body, rows_at_end(plan.body, c)), target.arch(), target.lds_bytes()),
+                    "use a smaller tile_n or fewer waves");
   if (c.lds_bytes() > target.lds_bytes())
     reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
                     "use a smaller tile_n, fewer waves or fewer slots");

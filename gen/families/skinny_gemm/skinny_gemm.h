@@ -2,6 +2,7 @@
 #pragma once
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
+#include "templates/rowwise_config.h"
 #include "templates/skinny_gemm_config.h"
 
 namespace kiln {
@@ -26,6 +27,7 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
   visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
   visit(Field{"method"}, c.method);
+  visit(Field{.name = "rows_at_end", .settable = false, .shown = c.rows_at_end}, c.rows_at_end);
   visit(Field{.name = "products", .settable = false}, c.products);
   visit(Field{.name = "tile_n", .begins_line = true}, c.tile_n);
   visit(Field{"waves"}, c.waves);
@@ -59,6 +61,11 @@ struct SkinnyGemm {
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
+
+// Whether the epilogue reduces rows or has one value a row, and so has to wait for all of C; how the workgroup that has it then deals out
+// rows.
+bool reduces_rows(const Body& epilogue);
+RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config);
 
 // The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step.
 SkinnyGemmConfig planned_config(const Plan& plan, const Target& target);

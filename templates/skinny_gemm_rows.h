@@ -1,0 +1,4 @@
+// A skinny product whose epilogue reduces rows: the last workgroup goes on with the rows of the result.
+#pragma once
+#include "rowwise.h"
+#include "skinny_gemm.h"

@@ -1,0 +1,149 @@
+// Ranks, running sums and rows at the end of a product, executed on both architectures.
+#include "gen/catalog/catalog.h"
+#include "gen/spec/math.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulated/emulate.h"
+#include "tests/numeric/check_kernel.h"
+#include <cmath>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <tuple>
+
+using namespace kiln;
+
+namespace {
+
+void check(const KernelSpec& spec, const testing::CheckOptions& options, std::uint64_t seed = 1) {
+  for (const std::string_view arch : known_archs()) {
+    const auto wrong = testing::check_kernel(spec, target(arch), seed, options);
+    CHECK_MESSAGE(!wrong, wrong.value_or(""));
+  }
+}
+
+const Dim tokens = dynamic("tokens");
+
+// f16 and i8 have many elements alike.
+KernelSpec ranked(DType type, std::int64_t cols, std::int64_t k) {
+  const Expr x = input("x", type, {tokens, cols}), other = input("other", f16, {cols});
+  const Expr top = row_top(x, k), chosen = pick(x * other, top);
+  return KernelSpec("ranked")
+      .output("column", i32, top)
+      .output("value", f32, pick(x, top))
+      .output("share", f32, chosen / row_sum(abs(chosen) + 1));
+}
+
+} // namespace
+
+TEST_CASE("the largest elements of rows of every width, ties to the lower column, infinities and NaN") {
+  for (const auto& [type, cols, k] :
+       {std::tuple(i8, 1, 1), std::tuple(f16, 2, 2), std::tuple(f16, 60, 16), std::tuple(bf16, 64, 1), std::tuple(f32, 127, 8),
+        std::tuple(i8, 256, 8), std::tuple(f16, 1000, 3), std::tuple(f32, 1024, 16)}) {
+    CAPTURE(fmt::format("{} {} of {}", to_string(type), k, cols));
+    check(ranked(type, cols, k), {.rows = 5});
+    if (cols == 60 || cols == 1024) check(ranked(type, cols, k), {.rows = 6, .special_values = true}, 7);
+  }
+}
+
+TEST_CASE("ranks of what reductions and groups gave, and reductions of ranks") {
+  const Expr x = input("x", f16, {tokens, 4, 96});
+  const Expr p = exp(x - row_max(x)), best = group_max(x, 32);
+  const Expr top = row_top(p / row_sum(p) + ungroup(best, 32, 96), 5), v = pick(x, top);
+  check(KernelSpec("k")
+            .output("a", f16, v - row_mean(v))
+            .output("b", f32, row_argmax(-v) + row_absmax(v) * row_min(v))
+            .output("y", f16, x * row_max(v)),
+        {.rows = 3});
+  check(KernelSpec("k").output("one", f16, pick(x, row_top(x, 1))).output("y", f16, x - row_sum(pick(abs(x), row_top(x, 1)))), {.rows = 3});
+}
+
+TEST_CASE("running sums of rows of one lane, one wave, many chunks and ends within a lane; and their use in a second pass") {
+  for (const auto& [type, cols] :
+       {std::pair(f32, 1), std::pair(f16, 7), std::pair(f16, 1000), std::pair(bf16, 4099), std::pair(f32, 20000)}) {
+    CAPTURE(cols);
+    const Expr x = input("x", type, {tokens, cols}), sums = row_cumsum(abs(x));
+    check(KernelSpec("k").output("sums", f32, sums).output("share", f16, sums / (row_sum(abs(x)) + 1)), {.rows = 5});
+  }
+}
+
+TEST_CASE("log-sum-exp: of minus infinities, of infinities, of large numbers") {
+  const Expr x = input("x", f32, {tokens, 100});
+  const KernelSpec spec = KernelSpec("k").output("y", f32, row_logsumexp(x));
+  check(spec, {.rows = 5});
+  Inputs inputs = random_inputs(spec, 1, {.dynamic_size = 4});
+  for (std::int64_t i = 0; i < 100; ++i) {
+    inputs.tensors.at("x").set(i, -INFINITY);
+    inputs.tensors.at("x").set(100 + i, i == 3 ? INFINITY : 1.0f);
+    inputs.tensors.at("x").set(200 + i, 3e38f);
+    inputs.tensors.at("x").set(300 + i, i == 5 ? NAN : 1.0f);
+  }
+  for (const std::string_view arch : known_archs()) {
+    CompileOptions compile;
+    compile.environment = process_environment();
+    const BuiltKernel built = build_kernel(spec, target(arch), compile, {});
+    const EmulatedRun done = emulate(spec, built.source, built.object, inputs);
+    for (const Outputs& outputs : {done.outputs, evaluate(spec, inputs)}) {
+      const Tensor& y = outputs.at("y");
+      CHECK(y.at(0) == -INFINITY);
+      CHECK(y.at(1) == INFINITY);
+      CHECK(y.at(2) == doctest::Approx(3e38f));
+      CHECK(std::isnan(y.at(3)));
+    }
+  }
+}
+
+// Small integers, so that products are exact and columns certain.
+TEST_CASE("the router: one launch, every number of experts, 20 interleavings give the same bits") {
+  for (const std::string_view arch : known_archs())
+    for (const auto& [m, n, k, sigmoid] :
+         {std::tuple(4, 64, 2048, false), std::tuple(16, 256, 1024, true), std::tuple(13, 100, 512, true)}) {
+      CAPTURE(fmt::format("{} m {} n {} k {}", arch, m, n, k));
+      CatalogOptions options{.dtype = bf16, .top = 6, .sigmoid = sigmoid, .m = m, .n = n, .k = k};
+      const KernelSpec spec = catalog_spec("router", options);
+      CompileOptions compile;
+      compile.environment = process_environment();
+      compile.warnings_as_errors = true;
+      const BuiltKernel built = build_kernel(spec, target(arch), compile, {});
+      Inputs inputs = random_inputs(spec, 2, {.dynamic_size = m});
+      for (const char* name : {"a", "b"}) {
+        Tensor& matrix = inputs.tensors.at(name);
+        for (std::int64_t i = 0; i < matrix.size(); ++i) matrix.set(i, std::nearbyint(matrix.at(i) * (sigmoid ? 0.2f : 0.7f)));
+      }
+      const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
+      std::size_t certain = 0;
+      for (const Range& column : bounds.at("experts").ranges) certain += column.lo == column.hi ? 1 : 0;
+      CHECK(certain * 10 >= bounds.at("experts").ranges.size() * 8); // else this would prove little
+      Outputs first;
+      for (std::uint64_t seed = 0; seed < (n == 256 ? 20 : 3); ++seed) {
+        exec::ExecOptions run;
+        run.seed = seed;
+        const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
+        CHECK_MESSAGE(done.result.defects.empty(), (done.result.defects.empty() ? "" : exec::to_text(done.result.defects.front())));
+        REQUIRE(done.result.completed);
+        const auto wrong = find_mismatch(done.outputs, bounds);
+        CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : std::string()));
+        if (first.empty()) first = done.outputs;
+        for (const auto& [name, tensor] : done.outputs) CHECK(tensor.data() == first.at(name).data());
+      }
+    }
+}
+
+TEST_CASE("reductions of other products' rows: a norm behind a projection, gate and partner, one value a row") {
+  const Expr a = input("a", f16, {dynamic("m", 1, 8), 256}), b = input("b", f16, {384, 256});
+  const Expr both = matmul_nt(a, b), y = columns(both, 0, 192) * sigmoid(columns(both, 192, 192));
+  check(KernelSpec("k").output("y", f16, y * rsqrt(row_mean(y * y) + 1e-3) * input("w", f16, {192})).output("most", f32, row_absmax(y)),
+        {.rows = 7});
+  check(KernelSpec("k").output("q", f16, y).output("s", f32, input("bias", f32, {dynamic("m", 1, 8), 1}) * 2), {.rows = 5});
+}
+
+TEST_CASE("products of 65 to 128 rows") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    for (const auto& [type, m, n, k] : {std::tuple(f16, 65, 96, 520), std::tuple(to.fp8(), 100, 161, 336), std::tuple(bf16, 128, 64, 512),
+                                        std::tuple(i8, 128, 80, 1024)}) {
+      CAPTURE(fmt::format("{} {} m {}", arch, to_string(type), m));
+      const Expr a = input("a", type, {dynamic("m", 1, m), k}), b = input("b", type, {n, k});
+      const auto wrong = testing::check_kernel(KernelSpec("gemm").output("c", f32, matmul_nt(a, b)), to, 3, {.rows = m});
+      CHECK_MESSAGE(!wrong, wrong.value_or(""));
+    }
+  }
+}
