@@ -22,6 +22,8 @@
 // Gives a kernel at most 256 registers, as for two waves a SIMD. LLVM then leaves the results of matrix instructions in VGPRs; other
 // instructions need a copy of what is in AGPRs.
 #define KILN_VGPRS_ONLY __attribute__((amdgpu_waves_per_eu(2)))
+// Gives a kernel so few registers that `waves` of them share a SIMD.
+#define KILN_WAVES_PER_EU(waves) __attribute__((amdgpu_waves_per_eu(waves)))
 
 namespace kiln {
 
@@ -119,6 +121,16 @@ KILN_DEVICE void release_to_device() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, 
 KILN_DEVICE void acquire_from_device() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
 // Adds 1 for the whole device and returns the count before.
 KILN_DEVICE u32 count_up(u32* counter) { return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
+
+// A number that workgroups of the device tell each other: written and read as a whole, past the caches that others do not see.
+// The compiler does not always see that these are global addresses.
+using GlobalU64 = __attribute__((address_space(1))) u64;
+KILN_DEVICE u64 load_for_device(const u64* from) {
+  return __hip_atomic_load((const GlobalU64*)from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+KILN_DEVICE void store_for_device(u64* to, u64 value) {
+  __hip_atomic_store((GlobalU64*)to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 
 // Nothing moves across it at compile time.
 KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
@@ -228,6 +240,7 @@ template <Dpp control> KILN_DEVICE f32 dpp(f32 value) {
   return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(bits, bits, static_cast<int>(control), 0xf, 0xf, true));
 }
 
+KILN_DEVICE bool any_lane(bool condition) { return __builtin_amdgcn_ballot_w64(condition) != 0; }
 KILN_DEVICE u32 lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
 // Exchanges rows of 16 lanes (distance 16) or halves of 32 (distance 32): {even row's value, odd row's value} in both.
 struct Halves {

@@ -51,6 +51,7 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   p.global_loads = {.min_bytes = 16, .exceptions = count(epilogue + 8 * gemm_scale_loads(c)), .at_least = count(c.ring * c.b_loads())};
   // LLVM 21 at times leaves one wait state too few between a matrix instruction and the reads of its result behind a branch.
   p.no_findings = {"HAZ002"};
+  p.limit_to_waves_per_eu(c.waves_per_eu);
   if (c.has_producers()) promise_producers(p, c);
   else promise_ring(p, c);
   return p;
