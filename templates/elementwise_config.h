@@ -9,6 +9,7 @@ struct ElementwiseConfig {
   int threads = 256; // of a workgroup
   int chunks = 1;    // of `vec` elements that a lane handles
   int ahead = 1;     // of them whose loads are in flight at a time
+  int waves_per_eu = 0; // of a SIMD, that registers have to leave room for; 0: as many as they do
   bool exact = false; // the number of elements is a multiple of tile(): no workgroup has a partial end
 
   constexpr int tile() const { return threads * vec * chunks; }
@@ -21,7 +22,7 @@ constexpr const char* why_invalid(const ElementwiseConfig& c) {
   if (c.threads < wave_size || c.threads > max_workgroup_size || c.threads % wave_size) return "threads must be a multiple of 64 from 64 to 1024";
   if (c.chunks < 1 || c.chunks > 64) return "chunks must be from 1 to 64";
   if (c.ahead < 1 || c.ahead > c.chunks) return "ahead must be from 1 to chunks";
-  return nullptr;
+  return why_invalid_waves_per_eu(c.waves_per_eu);
 }
 
 } // namespace kiln

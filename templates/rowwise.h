@@ -3,6 +3,7 @@
 #include "common/math.h"
 #include "common/reduce.h"
 #include "common/stream.h"
+#include "rowwise/cluster.h"
 #include "rowwise/ranks.h"
 #include "rowwise/views.h"
 #include "rowwise_config.h"
@@ -50,6 +51,10 @@ public:
         row_in_block_ = thread / config.threads_per_row;
       }
     }
+  }
+  // A row of several workgroups, with as many reductions, that meet in the workspace.
+  KILN_MEMBER Row(u32 rows, void* workspace, u32 reductions) : Row(rows) {
+    cluster_ = Cluster<config.tiles>(workspace, row_, reductions, tile_);
   }
   KILN_MEMBER bool beyond() const { return config.rows_per_block > 1 && row_ + row_in_block_ >= rows_; }
   KILN_MEMBER u32 index() const { return row_ + row_in_block_; }
@@ -155,8 +160,10 @@ public:
   }
 
   // Combines accumulators over the row's lanes: `total` of each is the row's result in every lane afterwards.
-  // `id` tells the reductions of a kernel apart: each has LDS of its own, so that one barrier does for each.
-  template <int id, class... R> KILN_MEMBER void reduce(Accumulator<R>&... accumulators) const {
+  // `id` tells the reductions of a kernel apart: each has LDS of its own, so that one barrier does for each. `place`: of the first in
+  // the row's cluster.
+  template <int id, int place = 0, class... R> KILN_MEMBER void reduce(Accumulator<R>&... accumulators) const {
+    if constexpr (config.tiles > 1) cluster_.know_generation();
     if constexpr (config.threads_per_row <= wave_size) {
       ((accumulators.total = across_lanes<R, config.threads_per_row>(accumulators.own())), ...);
     } else {
@@ -171,10 +178,12 @@ public:
       k = 0;
       ((accumulators.total = platform::uniform(combine_slots<R, partials / each>(slots[k++][thread % (partials / each)]))), ...);
     }
+    if constexpr (config.tiles > 1) cluster_.template meet<place>(accumulators...);
   }
 
-  // Finds the column over the row's lanes, which is `total` in every lane afterwards; `id` as for reduce.
-  template <int id, class R> KILN_MEMBER void find(ArgAccumulator<R>& accumulator) const {
+  // Finds the column over the row's lanes, which is `total` in every lane afterwards; `id` and `place` as for reduce.
+  template <int id, int place = 0, class R> KILN_MEMBER void find(ArgAccumulator<R>& accumulator) const {
+    if constexpr (config.tiles > 1) cluster_.know_generation();
     Found best;
     if constexpr (config.threads_per_row <= wave_size) {
       best = found_across_lanes<R, config.threads_per_row>(accumulator.best);
@@ -187,6 +196,7 @@ public:
       platform::barrier();
       best = found_across_lanes<R, partials>(slots[thread % partials]);
     }
+    if constexpr (config.tiles > 1) best = cluster_.template meet_found<place, R>(best);
     accumulator.total = best.column == no_column ? 0.0f : static_cast<f32>(best.column);
   }
 
@@ -316,6 +326,7 @@ private:
   }
 
   u32 rows_, row_ = 0, row_in_block_ = 0, lane_ = 0, wave_ = 0, tile_ = 0;
+  Cluster<config.tiles> cluster_; // of a row with reductions and several workgroups
 };
 
 } // namespace kiln

@@ -12,9 +12,10 @@ struct RowwiseConfig {
   int vec = 1;             // consecutive elements that a lane handles at a time
   int threads_per_row = 0; // a power of two; at most one row a workgroup when over one wave
   int rows_per_block = 1;
-  int tiles = 1;           // workgroups that share a row; over 1 only without reductions
+  int tiles = 1;           // workgroups that share a row; with reductions, they are a cluster: templates/rowwise/cluster.h
   int ahead = 1;           // chunks of a tensor whose loads are in flight at a time
   Residency residency = Residency::registers;
+  int waves_per_eu = 0;    // of a SIMD, that registers have to leave room for; 0: as many as they do
 
   constexpr int threads() const { return threads_per_row * rows_per_block; }
   constexpr int waves_per_row() const { return ceil_div(threads_per_row, wave_size); }
@@ -45,7 +46,7 @@ constexpr const char* why_invalid(const RowwiseConfig& c) {
   if (c.tiles < 1 || c.row_chunks() % c.tiles) return "tiles must divide the chunks of a row";
   if (c.ahead < 1 || c.ahead > c.chunks()) return "ahead must be from 1 to the chunks of a lane";
   if (c.residency == Residency::registers && c.chunks() > 64) return "residency registers takes at most 64 chunks a lane";
-  return nullptr;
+  return why_invalid_waves_per_eu(c.waves_per_eu);
 }
 
 } // namespace kiln

@@ -36,6 +36,7 @@ struct SkinnyGemmConfig {
   int b_producers = 0, a_producers = 0; // of the waves, those that only load B, and only A; 0 but for method producers
   int slots = 0;        // steps that LDS holds, of method producers
   bool direct = false;  // producers load straight into LDS, without registers
+  int waves_per_eu = 0; // of a SIMD, that registers have to leave room for; 0: as the method wants it
   bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
 
   constexpr int threads() const { return waves * wave_size; }
@@ -131,6 +132,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
   if (c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
   if (c.steps() >= 1ll << 31) return "n * k has too many steps: use a larger tile_n or loads";
+  if (const char* const invalid = why_invalid_waves_per_eu(c.waves_per_eu)) return invalid;
   if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";
   if (c.method == GemmMethod::sparse && c.rows > 8) return "method sparse takes at most 8 rows";
   if (c.method == GemmMethod::dot && c.rows > 4) return "method dot takes at most 4 rows";

@@ -17,7 +17,10 @@ namespace {
 constexpr double norm_epsilon = 1e-6;  // of RMS and layer norm: Llama's rms_norm_eps
 constexpr double least_absmax = 1e-12; // keeps the scale of an all-zero row above zero
 
-Shape activation_shape(const CatalogOptions& options) { return {dynamic("rows"), options.cols}; }
+Dim row_dim(const CatalogOptions& options) {
+  return options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
+}
+Shape activation_shape(const CatalogOptions& options) { return {row_dim(options), options.cols}; }
 Expr activation(const char* name, const CatalogOptions& options) { return input(name, options.dtype, activation_shape(options)); }
 // One value a column: norm weights, biases.
 Expr column_vector(const char* name, const CatalogOptions& options) { return input(name, options.dtype, {options.cols}); }
@@ -70,7 +73,7 @@ KernelSpec softmax(const CatalogOptions& options) {
 
 // Of the next token: logits over the vocabulary.
 KernelSpec softmax_temperature(const CatalogOptions& options) {
-  const Expr x = activation("x", options) / input("temperature", f32, {dynamic("rows"), 1});
+  const Expr x = activation("x", options) / input("temperature", f32, {row_dim(options), 1});
   const Expr e = exp(x - row_max(x));
   return KernelSpec("softmax_temperature").output("y", f32, e / row_sum(e));
 }
@@ -84,14 +87,14 @@ KernelSpec argmax_rows(const CatalogOptions& options) {
 
 KernelSpec embedding(const CatalogOptions& options) {
   const Expr table = input("table", options.dtype, {dynamic("vocabulary", 1), options.cols});
-  return KernelSpec("embedding").output("y", options.dtype, gather(table, input("ids", options.index, {dynamic("rows"), 1})));
+  return KernelSpec("embedding").output("y", options.dtype, gather(table, input("ids", options.index, {row_dim(options), 1})));
 }
 
 // Rows are tokens; heads of a token may lie in a wider row, that of q, k and v together.
 Expr heads(const char* name, const CatalogOptions& options) {
-  return input(name, options.dtype, {dynamic("rows"), options.heads, options.cols}, Layout::strided);
+  return input(name, options.dtype, {row_dim(options), options.heads, options.cols}, Layout::strided);
 }
-Expr of_token(const char* name, const CatalogOptions& options) { return input(name, options.index, {dynamic("rows"), 1, 1}); }
+Expr of_token(const char* name, const CatalogOptions& options) { return input(name, options.index, {row_dim(options), 1, 1}); }
 
 // Turned by the angles of the token's position. The two tables may be halves of one.
 Expr turned(Expr x, const CatalogOptions& options) {
@@ -168,13 +171,13 @@ KernelSpec group_quant(const CatalogOptions& options) {
 }
 
 KernelSpec dequant(const CatalogOptions& options) {
-  const Expr q = input("q", options.fp8, activation_shape(options)), scale = input("scale", f32, {dynamic("rows"), 1});
+  const Expr q = input("q", options.fp8, activation_shape(options)), scale = input("scale", f32, {row_dim(options), 1});
   return KernelSpec("dequant").output("y", options.dtype, q * scale);
 }
 
 KernelSpec group_dequant(const CatalogOptions& options) {
   const Expr q = input("q", options.fp8, activation_shape(options));
-  const Expr scale = input("scale", f32, {dynamic("rows"), group_count(options.cols, options.group)});
+  const Expr scale = input("scale", f32, {row_dim(options), group_count(options.cols, options.group)});
   return KernelSpec("group_dequant").output("y", options.dtype, q * ungroup(scale, options.group, options.cols));
 }
 
@@ -419,6 +422,8 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   }
   if (options.cols < 1 || options.cols > max_dim_size)
     refuse(fmt::format("cols is {}", options.cols), fmt::format("use 1 to {}", max_dim_size));
+  if (options.max_rows < 0 || options.max_rows > max_dim_size)
+    refuse(fmt::format("max_rows is {}", options.max_rows), fmt::format("use 1 to {}, or leave it out", max_dim_size));
   if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
     refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f32, f16 or bf16");
   if (options.index != i32 && options.index != i64) refuse(fmt::format("index is {}", to_string(options.index)), "use i32 or i64");

@@ -9,6 +9,7 @@ namespace kiln {
 
 struct CatalogOptions {
   std::int64_t cols = 4096;
+  std::int64_t max_rows = 0;          // row entries: the most rows of a launch; 0: any number
   DType dtype = f16;                  // of activations and weights: f16, bf16 or f32
   DType fp8 = e4m3fn;                 // of quantised values; target.fp8() is the native one
   DType mx = e2m1;                    // mx entries: the elements, e2m1 (MXFP4), e4m3fn or e5m2 (MXFP8)
@@ -31,8 +32,8 @@ struct CatalogOptions {
   bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
-// Rows are a run-time size, `dynamic("rows")`, and columns are options.cols; of gemm entries, rows are `dynamic("m", 1, options.m)`
-// and n and k are options.n and options.k; of attention entries, sequences are `dynamic("sequences")`.
+// Rows are a run-time size, `dynamic("rows")`, up to options.max_rows if that is given, and columns are options.cols; of gemm entries, rows
+// are `dynamic("m", 1, options.m)` and n and k are options.n and options.k; of attention entries, sequences are `dynamic("sequences")`.
 struct CatalogEntry {
   std::string_view name;
   std::string_view doc;

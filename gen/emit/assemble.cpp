@@ -104,6 +104,10 @@ int Access::bytes(DType type) const { return ragged ? size_bytes(type) : std::mi
 
 std::string workspace_name(const Plan& plan) { return unused_name("workspace", SpecGraph::as_spelled(plan.spec).names); }
 
+std::string waves_per_eu_attribute(int waves, const std::string& otherwise) {
+  return waves > 0 ? fmt::format("KILN_WAVES_PER_EU({}) ", waves) : otherwise;
+}
+
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts) {
   KernelSource source{
       .name = plan.spec.name(),

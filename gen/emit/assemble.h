@@ -30,6 +30,9 @@ struct KernelParts {
 // "workspace", or a longer name when the spec uses that one itself.
 std::string workspace_name(const Plan& plan);
 
+// The attribute of a kernel whose registers leave room for so many waves a SIMD; `otherwise` for 0.
+std::string waves_per_eu_attribute(int waves, const std::string& otherwise = {});
+
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts);
 
 } // namespace kiln

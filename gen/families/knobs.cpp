@@ -8,8 +8,8 @@
 namespace kiln {
 namespace {
 
-constexpr std::string_view knobs[] = {"num_warps", "num_stages",           "BLOCK_M", "BLOCK_N",     "BLOCK_K",
-                                      "SPLIT_K",   "matrix_instr_nonkdim", "kpack",   "waves_per_eu"};
+constexpr std::string_view knobs[] = {"num_warps", "num_stages",           "BLOCK_M", "BLOCK_N", "BLOCK_K",
+                                      "SPLIT_K",   "matrix_instr_nonkdim", "kpack"};
 
 [[noreturn]] void refuse(const Setting& knob, const std::string& reason, const std::string& remedy) {
   throw UserError(fmt::format("setting '{}'", knob.text), reason, remedy);
@@ -114,9 +114,6 @@ std::vector<std::string> without_knobs(const Schedule& schedule, const std::vect
       result.push_back(s.text);
       continue;
     }
-    if (s.field == "waves_per_eu")
-      refuse(s, "the registers of a kernel follow from its schedule and the ISA contract's limit",
-             "use fewer chunks or a shorter ring to leave room for more waves");
     result.push_back(std::visit([&](const auto& config) { return translated(config, s, result); }, schedule.config));
   }
   return result;

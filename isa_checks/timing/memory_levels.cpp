@@ -239,6 +239,11 @@ double MemoryLevels::atomic(double now, int cu_number, const Access& access) {
   return std::max(sent + chip_.atomic_ns * chip_.clock_ghz * what_if_.exit, served);
 }
 
+double MemoryLevels::read_told(double now, int cu_number) {
+  const double sent = cus_[static_cast<std::size_t>(cu_number)].l1.serve(now, least_cycles);
+  return sent + chip_.mall_latency_ns * chip_.clock_ghz * what_if_.exit;
+}
+
 // At the end of a kernel what L2 holds for other XCDs to read is written to memory.
 double MemoryLevels::drained(double now) { return std::max(write_.free, write_back(now, l2_lines_.clean())); }
 

@@ -80,6 +80,7 @@ public:
   double load(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
   double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number); // when it is acknowledged
   double atomic(double now, int cu, const Access& access);
+  double read_told(double now, int cu); // what another workgroup has written for the device
 
   // As an earlier launch of these workgroups, in this order, leaves L2 behind.
   void warm(const std::deque<std::uint32_t>& workgroups);

@@ -20,6 +20,7 @@ using std::uint64_t;
 constexpr uint64_t affordable_steps = 3'000'000; // of one record: about a second of the executor
 constexpr uint64_t cheap_steps = 100'000;        // so few that looking for workgroups that are alike does not pay
 constexpr uint32_t sampled_workgroups = 24;      // that say whether all are alike
+constexpr uint32_t most_that_wait = 4096;        // workgroups that run together, as they may wait for each other
 
 Action action_of(const isa::Instruction& i) {
   const std::string_view m = i.mnemonic;
@@ -61,6 +62,7 @@ Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
     c.cycles = static_cast<float>(isa::instruction_cost(i, nullptr, target).clocks);
   }
   if (const auto op = isa::memory_op(i)) c.to_lds = op->to_lds;
+  c.for_device = (c.action == Action::load || c.action == Action::store) && i.text.find(" sc1") != std::string::npos;
   c.returns = c.action == Action::atomic && i.text.find(" sc0") != std::string::npos;
   if (const auto w = isa::wait_counts(i)) {
     c.vmcnt = static_cast<std::uint8_t>(w->vmcnt.value_or(63));
@@ -82,6 +84,16 @@ std::vector<uint32_t> sample(uint32_t workgroups, uint32_t count) {
 // Workgroups that ask which of them came last, or write for others to read, are not like each other.
 bool communicates(const std::vector<Code>& code) {
   return std::ranges::any_of(code, [](const Code& c) { return (c.action == Action::atomic && c.returns) || c.action == Action::release; });
+}
+
+bool may_wait_for_others(const std::vector<Code>& code) {
+  return std::ranges::any_of(code, [](const Code& c) { return c.for_device && c.action == Action::load; });
+}
+
+std::vector<uint32_t> all_of(uint32_t workgroups) {
+  std::vector<uint32_t> numbers(workgroups);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  return numbers;
 }
 
 std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kernel, exec::Grid grid, std::span<const std::byte> arguments,
@@ -191,22 +203,20 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
     throw isa::Error(fmt::format("kernel {}", name),
                      fmt::format("no CU has room for a workgroup of {} work items and {} bytes of LDS", items, lds),
                      "launch fewer work items or less LDS");
-  const uint32_t first = 0;
   const Restore restore(memory);
   const auto run_only = [&](std::span<const uint32_t> only) {
     restore();
     r.recorded = run(object, name, grid, arguments, memory, only, r.waves, r.code);
   };
-  run_only({&first, 1});
+  const bool together = may_wait_for_others(r.code) && r.workgroups <= most_that_wait;
+  run_only(together ? all_of(r.workgroups) : std::vector<uint32_t>{0});
   const uint64_t all_steps = uint64_t{r.recorded.front().steps()} * r.workgroups;
-  if (all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, sampled_workgroups));
+  if (!together && all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, sampled_workgroups));
   const bool alike = r.recorded.size() > 1 &&
                      std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
   if (r.recorded.size() < r.workgroups && !alike) {
-    std::vector<uint32_t> chosen(r.workgroups);
-    std::iota(chosen.begin(), chosen.end(), 0U);
     run_only(all_steps <= affordable_steps
-                 ? chosen
+                 ? all_of(r.workgroups)
                  : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
   }
   r.buffers = count_buffers(r, memory);

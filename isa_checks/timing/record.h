@@ -38,12 +38,19 @@ struct Code {
   bool to_lds = false;                   // a direct-to-LDS load
   bool returns = false;                  // an atomic that gives the old value back
   bool polls = false;                    // a read that was seen to wait for another wave
+  bool for_device = false;               // a load or store past the caches that other XCDs do not see
   std::uint8_t vmcnt = 63, lgkmcnt = 15; // of waits: how many operations may stay outstanding
   float cycles = 4;                      // that its pipe is busy
   std::string text;
 };
 
 inline constexpr std::uint32_t none = 0xffffffff;
+
+// A step of another workgroup that wrote what an access reads.
+struct Awaited {
+  std::uint32_t workgroup = 0, wave = 0, step = 0;
+  bool operator==(const Awaited&) const = default;
+};
 
 struct Access {
   std::uint32_t first = 0;  // into Workgroup::lines
@@ -53,6 +60,7 @@ struct Access {
   std::uint32_t bytes = 0;
   // The latest write of this place by another wave of the workgroup, when the access reads one place only; none: there is none.
   std::uint32_t writer = none, written_at = none; // wave, and index into its steps
+  std::uint32_t first_awaited = 0, awaited = 0;   // into Workgroup::awaited
 };
 
 struct Step {
@@ -67,7 +75,8 @@ struct Workgroup {
   std::vector<std::vector<Step>> waves;
   std::vector<Access> accesses;
   std::vector<std::uint64_t> lines; // address / 128
-  std::uint64_t signature = 0;      // equal for workgroups that do the same on other addresses
+  std::vector<Awaited> awaited;
+  std::uint64_t signature = 0; // equal for workgroups that do the same on other addresses
   std::size_t steps() const;
 };
 

@@ -40,6 +40,13 @@ bool one_place(const WaveAddresses& at, uint64_t& place) {
 
 void mix(uint64_t& hash, uint64_t value) { hash = (std::rotl(hash, 5) ^ value) * 0x9e3779b97f4a7c15ULL; }
 
+// Stands for the places that the lanes access.
+uint64_t places_of(const WaveAddresses& at) {
+  uint64_t hash = 1;
+  for (uint64_t m = at.mask; m != 0; m &= m - 1) mix(hash, at.lane[std::countr_zero(m)]);
+  return hash;
+}
+
 } // namespace
 
 std::size_t Workgroup::steps() const {
@@ -116,6 +123,23 @@ void Recorder::follow_place(GroupState& g, const Wave& wave, uint64_t place, boo
   }
 }
 
+// What workgroups tell each other. A read comes after the writes that it sees, each lane's another one.
+void Recorder::follow_device(GroupState& g, const Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
+  const auto index = static_cast<uint32_t>(wave.index);
+  const auto step = static_cast<uint32_t>(g.group.waves[index].size() - 1);
+  std::vector<Awaited>& awaited = g.group.awaited;
+  Access& a = access_of(g, wave);
+  a.first_awaited = static_cast<uint32_t>(awaited.size());
+  for (uint64_t m = at.mask; m != 0; m &= m - 1) {
+    const uint64_t place = at.lane[std::countr_zero(m)];
+    if (op.store) told_[place] = {g.group.number, index, step};
+    const auto found = told_.find(place);
+    if (op.store || found == told_.end() || (found->second.workgroup == g.group.number && found->second.wave == index)) continue;
+    if (std::find(awaited.begin() + a.first_awaited, awaited.end(), found->second) == awaited.end()) awaited.push_back(found->second);
+  }
+  a.awaited = static_cast<uint32_t>(awaited.size()) - a.first_awaited;
+}
+
 void Recorder::access(const Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   GroupState& g = state_of(wave);
   Access& a = access_of(g, wave);
@@ -138,9 +162,12 @@ void Recorder::access(const Wave& wave, const Inst& inst, const LaneAccess& op, 
   }
   a.bytes += static_cast<uint32_t>(std::popcount(at.mask)) * op.bytes;
   const bool atomic = op.atomic != exec::Atomic::none;
-  if (uint64_t place = 0; (atomic || inst.fields.sc0 || inst.fields.sc1) && one_place(at, place))
+  uint64_t place = 0;
+  if ((atomic || inst.fields.sc0 || inst.fields.sc1) && one_place(at, place))
     follow_place(g, wave, place | device_place, !op.store, atomic || op.store);
+  else if (!atomic && inst.fields.sc1 && !op.store) follow_place(g, wave, places_of(at) | device_place, true, false);
   else ++g.waves[static_cast<std::size_t>(wave.index)].effects;
+  if (!atomic && inst.fields.sc1) follow_device(g, wave, op, at);
 }
 
 void Recorder::access_lds(const Wave& wave, const Inst&, const LaneAccess& op, const WaveAddresses& at, const isa::BankPasses& passes) {

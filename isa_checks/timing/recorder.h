@@ -41,6 +41,7 @@ private:
   GroupState& state_of(const exec::Wave& wave);
   Access& access_of(GroupState& g, const exec::Wave& wave);
   void follow_place(GroupState& g, const exec::Wave& wave, std::uint64_t place, bool reads, bool writes);
+  void follow_device(GroupState& g, const exec::Wave& wave, const exec::LaneAccess& op, const exec::WaveAddresses& at);
 
   int waves_;
   const exec::Grid& grid_;
@@ -49,6 +50,7 @@ private:
   std::uint32_t latest_number_ = none;
   std::size_t latest_ = 0;
   std::vector<std::uint32_t> polled_;
+  std::unordered_map<std::uint64_t, Awaited> told_; // latest writes for the device, by address
 };
 
 } // namespace kiln::timing

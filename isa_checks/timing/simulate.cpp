@@ -1,88 +1,12 @@
 // Waves on the SIMDs of one XCD, in the order of their next instruction.
-#include "isa_checks/timing/simulate.h"
 #include "isa_checks/error.h"
+#include "isa_checks/timing/xcd.h"
 #include <algorithm>
-#include <deque>
 #include <fmt/format.h>
-#include <queue>
+#include <utility>
 
 namespace kiln::timing {
-namespace {
-
 using std::uint32_t;
-
-constexpr double issue_cycles = 4; // between two instructions of a wave
-constexpr int simds = 4;
-constexpr std::size_t most_outstanding = 63; // vector memory operations of a wave
-
-struct Simd {
-  Queue valu, matrix, scalar;
-};
-
-struct Cu {
-  std::array<Simd, simds> simd;
-  Queue lds;
-  int workgroups = 0, next_simd = 0, waves = 0;
-};
-
-struct Running { // a workgroup on its way
-  const Workgroup* like = nullptr;
-  uint32_t number = 0;
-  int cu = 0, left = 0, at_barrier = 0;
-  double barrier_since = 0, ended = 0;
-  std::vector<uint32_t> waves;   // indices
-  std::vector<uint32_t> blocked; // waves that wait for a step of another one
-};
-
-struct WaveState {
-  uint32_t group = 0;
-  int index = 0, cu = 0, simd = 0;
-  uint32_t next = 0; // step
-  double time = 0;   // when it may issue that
-  double last_store = 0, waiting_since = 0;
-  bool at_barrier = false, blocked = false;
-  std::deque<double> vector, lds; // completions of what is outstanding, in order
-  double scalar = 0;              // completion of the last scalar load
-};
-
-class Xcd {
-public:
-  Xcd(const Record& record, const Chip& chip, const SimulateOptions& options)
-      : record_(record), chip_(chip), options_(options), xcds_(std::min<int>(chip.xcds, static_cast<int>(record.workgroups))),
-        cus_(static_cast<std::size_t>(chip.cus / chip.xcds)),
-        memory_(chip, record, options.cache, options.what_if, xcds_, chip.cus / chip.xcds, result_.busy) {}
-
-  Simulation run(uint32_t xcd); // workgroups go to the XCDs in turn
-
-private:
-  void launch_next(double now);
-  void launch(uint32_t number, int cu, double now);
-  bool step(uint32_t w); // false: the wave has ended or is blocked
-  double issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted);
-  bool await_flag(uint32_t w, const Step& step);
-  void wait(WaveState& wave, const Code& code);
-  void wake_blocked(uint32_t w);
-  void arrive(uint32_t w);
-  bool release_barrier(uint32_t group);
-  void end(uint32_t w);
-  void note(const WaveState& wave, Doing doing, double from, double to);
-  void vector_memory(WaveState& wave, const Code& code, const Step& step);
-  double lds(WaveState& wave, const Access* access);
-
-  const Record& record_;
-  const Chip& chip_;
-  SimulateOptions options_;
-  int xcds_;
-  Simulation result_;
-  std::vector<Cu> cus_;
-  MemoryLevels memory_;
-  std::deque<uint32_t> queue_;
-  std::deque<Running> groups_; // references stay valid
-  std::vector<WaveState> waves_;
-  std::priority_queue<std::pair<double, uint32_t>, std::vector<std::pair<double, uint32_t>>, std::greater<>> ready_;
-  double dispatcher_ = 0, ended_ = 0;
-  bool any_data_ = false;
-};
 
 void Xcd::launch_next(double now) {
   while (!queue_.empty()) {
@@ -100,6 +24,7 @@ void Xcd::launch(uint32_t number, int cu, double now) {
   g.like = &like;
   g.number = number;
   g.cu = cu;
+  launched_[number] = static_cast<uint32_t>(groups_.size() - 1);
   g.left = static_cast<int>(like.waves.size());
   ++at.workgroups;
   dispatcher_ = std::max(dispatcher_, now);
@@ -153,27 +78,6 @@ double Xcd::lds(WaveState& wave, const Access* access) {
   return cu.lds.serve(wave.time, cycles) + chip_.lds_latency_cycles;
 }
 
-// A read that waits for another wave of the workgroup comes after the write that it saw.
-bool Xcd::await_flag(uint32_t w, const Step& step) {
-  WaveState& wave = waves_[w];
-  Running& g = groups_[wave.group];
-  const Access& a = g.like->accesses[step.access];
-  if (a.writer == none) return true;
-  const WaveState& writer = waves_[g.waves[a.writer]];
-  if (writer.next > a.written_at) {
-    const double seen = writer.next == a.written_at + 1 ? writer.time : wave.time;
-    if (seen > wave.time) {
-      note(wave, Doing::flag, wave.time, seen);
-      wave.time = seen;
-    }
-    return true;
-  }
-  if (!wave.blocked) wave.waiting_since = wave.time;
-  wave.blocked = true;
-  g.blocked.push_back(w);
-  return false;
-}
-
 void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
   if (wave.vector.size() >= most_outstanding) {
@@ -188,7 +92,9 @@ void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
     done = std::max(wave.time, wave.last_store) + cost;
   } else if (step.access != none) {
     const Access& a = g.like->accesses[step.access];
-    if (code.action == Action::load && a.lines != 0) {
+    if (code.action == Action::load && a.awaited != 0) {
+      done = memory_.read_told(wave.time, wave.cu);
+    } else if (code.action == Action::load && a.lines != 0) {
       done = memory_.load(wave.time, wave.cu, *g.like, a, g.number);
       result_.first_data = any_data_ ? std::min(result_.first_data, done) : done;
       result_.last_data = std::max(result_.last_data, done);
@@ -197,6 +103,7 @@ void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
       done = lds(wave, &a);
     } else if (code.action == Action::store) {
       done = memory_.store(wave.time, wave.cu, *g.like, a, g.number);
+      if (code.for_device) wave.told.emplace_back(wave.next - 1, wave.time + chip_.atomic_ns / 2 * chip_.clock_ghz * options_.what_if.exit);
     } else {
       done = memory_.atomic(wave.time, wave.cu, a);
     }
@@ -205,79 +112,6 @@ void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
   wave.vector.push_back(wave.vector.empty() ? done : std::max(done, wave.vector.back()));
   note(wave, Doing::issue, wave.time, wave.time + issue_cycles * options_.what_if.issue);
   wave.time += issue_cycles * options_.what_if.issue;
-}
-
-// Loads and stores return in order, LDS operations too; scalar loads only count when nothing may be outstanding.
-void Xcd::wait(WaveState& wave, const Code& code) {
-  double until = wave.time;
-  Doing why = Doing::issue;
-  const auto await = [&](std::deque<double>& outstanding, std::size_t may_stay, Doing doing) {
-    while (outstanding.size() > may_stay) {
-      if (outstanding.front() > until) {
-        until = outstanding.front();
-        why = doing;
-      }
-      outstanding.pop_front();
-    }
-  };
-  while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
-  if (code.vmcnt < most_outstanding)
-    await(wave.vector, code.vmcnt, wave.last_store > wave.time && wave.vector.size() == 1 ? Doing::store : Doing::load);
-  if (code.lgkmcnt < 15) await(wave.lds, code.lgkmcnt, Doing::lds);
-  if (code.lgkmcnt == 0 && wave.scalar > until) {
-    until = wave.scalar;
-    why = Doing::scalar_load;
-  }
-  note(wave, why, wave.time, until);
-  note(wave, Doing::issue, until, until + issue_cycles * options_.what_if.issue);
-  wave.time = until + issue_cycles * options_.what_if.issue;
-}
-
-// Waves that wait for a step of wave `w` look again.
-void Xcd::wake_blocked(uint32_t w) {
-  const WaveState& wave = waves_[w];
-  Running& g = groups_[wave.group];
-  std::vector<uint32_t> blocked;
-  blocked.swap(g.blocked);
-  for (const uint32_t b : blocked) {
-    WaveState& other = waves_[b];
-    const Access& a = g.like->accesses[g.like->waves[static_cast<std::size_t>(other.index)][other.next].access];
-    if (a.writer != static_cast<uint32_t>(wave.index) || wave.next <= a.written_at) {
-      g.blocked.push_back(b);
-      continue;
-    }
-    other.blocked = false;
-    note(other, Doing::flag, other.waiting_since, wave.time);
-    other.time = std::max(other.time, wave.time + chip_.lds_latency_cycles);
-    ready_.emplace(other.time, b);
-  }
-}
-
-void Xcd::arrive(uint32_t w) {
-  WaveState& wave = waves_[w];
-  Running& g = groups_[wave.group];
-  wave.at_barrier = true;
-  wave.waiting_since = wave.time;
-  ++g.at_barrier;
-  g.barrier_since = std::max(g.barrier_since, wave.time);
-}
-
-// Lets waves go on when all have arrived; waves that have ended count as arrived. Returns whether it did.
-bool Xcd::release_barrier(uint32_t group) {
-  Running& g = groups_[group];
-  if (g.at_barrier == 0 || g.at_barrier != g.left) return false;
-  const double go = g.barrier_since + chip_.barrier_cycles;
-  for (const uint32_t w : g.waves) {
-    WaveState& wave = waves_[w];
-    if (!wave.at_barrier) continue;
-    wave.at_barrier = false;
-    note(wave, Doing::barrier, wave.waiting_since, go);
-    wave.time = go;
-    ready_.emplace(go, w);
-  }
-  g.at_barrier = 0;
-  g.barrier_since = 0;
-  return true;
 }
 
 void Xcd::end(uint32_t w) {
@@ -303,6 +137,7 @@ bool Xcd::step(uint32_t w) {
   Simd& simd = cus_[static_cast<std::size_t>(wave->cu)].simd[static_cast<std::size_t>(wave->simd)];
   const double scale = options_.what_if.issue;
   if (code.polls && step.access != none && !await_flag(w, step)) return false;
+  if (code.for_device && step.access != none && !await_others(w, g.like->accesses[step.access])) return false;
   if (step.dependent) wave->time += (chip_.dependent_cycles - issue_cycles) * scale;
   ++wave->next;
   switch (code.action) {
@@ -342,6 +177,8 @@ bool Xcd::step(uint32_t w) {
     }
   }
   if (!g.blocked.empty()) wake_blocked(w);
+  if (code.for_device && code.action == Action::store)
+    for (const uint32_t b : std::exchange(blocked_on_others_, {})) ready_.emplace(waves_[b].time, b);
   const bool ended = wave->next == steps.size();
   if (code.action == Action::barrier && !ended) arrive(w);
   if (ended) end(w);
@@ -349,6 +186,7 @@ bool Xcd::step(uint32_t w) {
 }
 
 Simulation Xcd::run(uint32_t xcd) {
+  xcd_ = xcd;
   for (uint32_t n = xcd; n < record_.workgroups; n += static_cast<uint32_t>(xcds_)) queue_.push_back(n);
   result_.workgroups = static_cast<uint32_t>(queue_.size()), result_.xcds = xcds_;
   if (options_.cache == CacheState::l2) memory_.warm(queue_);
@@ -375,8 +213,6 @@ Simulation Xcd::run(uint32_t xcd) {
   result_.cus = std::min<int>(static_cast<int>(cus_.size()), static_cast<int>(result_.workgroups));
   return std::move(result_);
 }
-
-} // namespace
 
 std::string_view to_string(Doing doing) {
   static constexpr std::array<std::string_view, doing_count> names{

@@ -119,6 +119,7 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
   options.fp8 = target.fp8();
   for (const auto& [name, value] : combination) {
     if (name == "cols") options.cols = integer(line, name, value);
+    else if (name == "max_rows") options.max_rows = integer(line, name, value);
     else if (name == "group") options.group = integer(line, name, value);
     else if (name == "m") options.m = integer(line, name, value);
     else if (name == "n") options.n = integer(line, name, value);
@@ -143,7 +144,8 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "in_place") options.in_place = boolean(line, name, value);
     else
       fail(line, fmt::format("the catalogue has no option \"{}\"", name),
-           "use cols, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, heads, top, sigmoid, index, interleaved, "
+           "use cols, max_rows, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, heads, top, sigmoid, index, "
+           "interleaved, "
            "head_norm, fp8_cache, kv_heads, d, length, page, cache_dtype, set, arch");
   }
   return catalog_spec(entry, options);

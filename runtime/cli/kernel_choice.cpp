@@ -26,6 +26,7 @@ DType dtype_option(const std::string& option, const std::string& word, const Tar
 CatalogOptions catalog_options(const KernelChoice& choice, const Target& target) {
   CatalogOptions options;
   if (choice.cols) options.cols = *choice.cols;
+  if (choice.max_rows) options.max_rows = *choice.max_rows;
   if (choice.group) options.group = *choice.group;
   if (choice.m) options.m = *choice.m;
   if (choice.n) options.n = *choice.n;
@@ -52,9 +53,10 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 }
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
-  if (choice.cols || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx || choice.dynamic_scale ||
-      choice.in_place || choice.preshuffled || choice.heads || choice.kv_heads || choice.d || choice.length || choice.page ||
-      choice.cache_dtype || choice.top || choice.sigmoid || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
+  if (choice.cols || choice.max_rows || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx ||
+      choice.dynamic_scale || choice.in_place || choice.preshuffled || choice.heads || choice.kv_heads || choice.d || choice.length ||
+      choice.page || choice.cache_dtype || choice.top || choice.sigmoid || choice.index || choice.interleaved || choice.head_norm ||
+      choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -71,6 +73,8 @@ KernelSpec spec_of_file(const KernelChoice& choice) {
 void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")->required();
   app.add_option("--cols", choice.cols, "Columns of a row (4096)");
+  app.add_option("--max-rows", choice.max_rows,
+                 "Row entries: the most rows of a launch (any); of few rows each may take several workgroups");
   app.add_option("--m", choice.m, "Gemm entries: the most rows of a (16)");
   app.add_option("--n", choice.n, "Gemm entries: rows of b (4096)");
   app.add_option("--k", choice.k, "Gemm entries: columns of a and b (4096)");

@@ -13,6 +13,17 @@ inline constexpr int max_vgprs = 512;           // for each lane of a SIMD, VGPR
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 // VGPRs and AGPRs of each wave when the `waves` of a workgroup are spread over the SIMDs of a CU.
 constexpr int vgprs_of_wave(int waves) { return max_vgprs / ceil_div(waves, simds_per_cu); }
+// VGPRs and AGPRs of a wave when `waves` share a SIMD; they come in eights.
+constexpr int vgprs_of_waves_per_eu(int waves) { return max_vgprs / waves / 8 * 8; }
+inline constexpr int max_waves_per_eu = 8;
+constexpr const char* why_invalid_waves_per_eu(int waves) {
+  return waves < 0 || waves > max_waves_per_eu ? "waves_per_eu must be from 1 to 8, or 0: as many as the registers give" : nullptr;
+}
+constexpr int power_of_two_from(int value) { // the least that is not less
+  int power = 1;
+  while (power < value) power *= 2;
+  return power;
+}
 constexpr bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
 } // namespace kiln

@@ -22,6 +22,8 @@
 // Gives a kernel at most 256 registers, as for two waves a SIMD. LLVM then leaves the results of matrix instructions in VGPRs; other
 // instructions need a copy of what is in AGPRs.
 #define KILN_VGPRS_ONLY __attribute__((amdgpu_waves_per_eu(2)))
+// Gives a kernel so few registers that `waves` of them share a SIMD.
+#define KILN_WAVES_PER_EU(waves) __attribute__((amdgpu_waves_per_eu(waves)))
 
 namespace kiln {
 
@@ -127,6 +129,16 @@ KILN_DEVICE void acquire_from_workgroup() { __builtin_amdgcn_fence(__ATOMIC_ACQU
 // Adds for the whole device and returns the count before.
 KILN_DEVICE u32 count_up(u32* counter, u32 by = 1) {
   return __hip_atomic_fetch_add(counter, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+// A number that workgroups of the device tell each other: written and read as a whole, past the caches that others do not see.
+// The compiler does not always see that these are global addresses.
+using GlobalU64 = __attribute__((address_space(1))) u64;
+KILN_DEVICE u64 load_for_device(const u64* from) {
+  return __hip_atomic_load((const GlobalU64*)from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+KILN_DEVICE void store_for_device(u64* to, u64 value) {
+  __hip_atomic_store((GlobalU64*)to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
 // Nothing moves across it at compile time.
@@ -258,6 +270,7 @@ KILN_DEVICE void wave_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront", "local");
 }
 
+KILN_DEVICE bool any_lane(bool condition) { return __builtin_amdgcn_ballot_w64(condition) != 0; }
 KILN_DEVICE u32 lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
 // Exchanges rows of 16 lanes (distance 16) or halves of 32 (distance 32): {even row's value, odd row's value} in both.
 struct Halves {

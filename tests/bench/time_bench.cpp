@@ -41,6 +41,8 @@ std::map<Work, std::vector<Published>> read_published(const std::string& path) {
   return all;
 }
 
+constexpr std::int64_t few_rows = 32;
+
 KernelSpec spec_of(const Work& w, const Target& target) {
   CatalogOptions options;
   options.fp8 = target.fp8();
@@ -53,6 +55,7 @@ KernelSpec spec_of(const Work& w, const Target& target) {
   }
   options.cols = w.n;
   options.in_place = w.kind == "rms";
+  if (w.m <= few_rows) options.max_rows = w.m; // a kernel of its own, as a product of few rows has one
   return catalog_spec(w.kind == "rms" ? "add_rmsnorm_quant" : "swiglu_quant", options);
 }
 

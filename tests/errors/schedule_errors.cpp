@@ -3,6 +3,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/families/schedule.h"
 #include "gen/spec/math.h"
+#include <fmt/format.h>
 
 using namespace kiln;
 
@@ -45,7 +46,7 @@ TEST_CASE("configs that cannot be") {
   refuse({"ahead=99"}, "ahead must be from 1");
   refuse({"tiles=3"}, "tiles must divide");
   refuse({"threads_per_row=512", "ahead=1", "tiles=0"}, "tiles must divide");
-  refuse({"threads_per_row=256", "rows_per_block=1", "vec=1", "ahead=1", "tiles=2"}, "a row's lanes must be in one workgroup");
+  refuse({"threads_per_row=256", "rows_per_block=1", "vec=1", "ahead=1", "tiles=2"}, "give the rows a bound");
   // The last field of what plan and config disagree on.
   Schedule wrong = with(spec, {});
   std::get<RowwiseConfig>(wrong.config).cols = 4104;
@@ -55,6 +56,28 @@ TEST_CASE("configs that cannot be") {
   wrong = with(KernelSpec("copy").output("y", f16, x), {});
   expect_user_error([&] { emit_source(plan, wrong, mi300); }, "schedule of 'softmax'", "it is elementwise, the plan is rowwise",
                     "for this plan");
+}
+
+TEST_CASE("rows of several workgroups that cannot be") {
+  const auto refuse = [](const KernelSpec& spec, const std::vector<std::string>& settings, std::string_view fact, std::string_view remedy) {
+    expect_user_error([&] { with(spec, settings); }, fmt::format("schedule of '{}'", spec.name()), fact, remedy);
+  };
+  const auto rows = [](std::int64_t most, std::int64_t cols) {
+    return catalog_spec("softmax", {.cols = cols, .max_rows = most, .dtype = f16, .fp8 = e4m3fnuz});
+  };
+  const std::vector<std::string> eight{"vec=8", "threads_per_row=256", "rows_per_block=1", "ahead=1", "tiles=8"};
+  CHECK_NOTHROW(with(rows(10, 16384), eight)); // 80 workgroups of four waves, on 20 CUs of 16 waves
+  refuse(rows(11, 16384), eight, "up to 11 rows of 8 workgroups wait for each other, and an XCD has room for 80 workgroups of 256 lanes",
+         "a smaller bound of the rows");
+  refuse(rows(1, 1 << 20), {"vec=8", "threads_per_row=1024", "rows_per_block=1", "ahead=1", "tiles=128"}, "128 workgroups share",
+         "at most 64 tiles");
+  refuse(rows(1, 512), {"vec=8", "threads_per_row=32", "rows_per_block=2", "ahead=1", "tiles=2"}, "have 32 lanes a row and 2 rows",
+         "64 threads_per_row or more");
+  const Expr x = input("x", f32, {dynamic("rows", 1, 2), 4096}), s = input("s", f32, {dynamic("rows", 1, 2), 1});
+  const KernelSpec scaled =
+      KernelSpec("scaled").output("y", f32, x / row_max(x) * s).output("t", f32, row_sum(x) + s, {.in_place_of = "s"});
+  refuse(scaled, {"vec=4", "threads_per_row=256", "rows_per_block=1", "ahead=1", "tiles=4"}, "other workgroups of the row may read later",
+         "memory of its own");
 }
 
 TEST_CASE("rows that do not fit LDS") {

@@ -18,8 +18,8 @@ struct Model {
 
 const Model models[] = {
     {"llama-3-70b-decode-tp8.jsonl",
-     94,
-     {"add_rmsnorm_quant cols=8192 epsilon=1e-05 fp8=e4m3fnuz", "projection m=8 n=1280 k=8192 fp8=e4m3fnuz",
+     98,
+     {"add_rmsnorm_quant m=8 cols=8192 epsilon=1e-05 fp8=e4m3fnuz", "projection m=8 n=1280 k=8192 fp8=e4m3fnuz",
       "gemm_swiglu_quant m=16 n=3584 k=8192 dtype=e4m3fnuz"}},
     {"deepseek-v3-decode-tp8.jsonl",
      156,

@@ -1,5 +1,7 @@
 // Promises: what a schedule says about the ISA that the compiler makes of it. runtime/build/contract.h checks them.
 #pragma once
+#include "templates/common/config.h"
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +30,11 @@ struct Promises {
   std::string in_loops_with = {};
   std::optional<std::uint32_t> max_loop_drains = {};     // waits for vmcnt(0) with something outstanding
   std::optional<std::uint32_t> min_bytes_in_flight = {}; // of a wave
+
+  // No more than leave room for so many waves a SIMD; 0 promises nothing more.
+  void limit_to_waves_per_eu(int waves) {
+    if (waves > 0) max_vgprs = std::min(max_vgprs, vgprs_of_waves_per_eu(waves));
+  }
 };
 
 } // namespace kiln

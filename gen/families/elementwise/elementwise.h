@@ -11,6 +11,7 @@ template <MaybeConst<ElementwiseConfig> C, typename Visit> constexpr void for_ea
   visit(Field{"threads"}, c.threads);
   visit(Field{"chunks"}, c.chunks);
   visit(Field{"ahead"}, c.ahead);
+  visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
   visit(Field{.name = "exact", .settable = false}, c.exact);
 }
 

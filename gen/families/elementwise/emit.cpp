@@ -38,6 +38,7 @@ KernelSource Elementwise::emit(const Plan& plan, const Config& c, const Target& 
                   {.door = std::string(name),
                    .config = config_text(c, "ElementwiseConfig"),
                    .threads = "config.threads",
+                   .attributes = waves_per_eu_attribute(c.waves_per_eu),
                    .body = kernel_body(plan.body, target),
                    .access = {.vec = c.vec},
                    .threads_per_block = c.threads,

@@ -1,8 +1,10 @@
 // Rowwise: the text of kernels that walk rows, in passes with reductions between them.
 #include "gen/emit/row_text.h"
 #include "gen/emit/values.h"
+#include "gen/families/rowwise/cluster.h"
 #include "gen/families/rowwise/rowwise.h"
 #include <fmt/ranges.h>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -12,9 +14,11 @@ public:
   RowEmitter(const Body& body, const RowwiseConfig& config, const Target& target)
       : body_(body), config_(config), target_(target), passes_(rowwise_passes(body, config.residency)) {}
 
-  std::string kernel_body(const std::string& row, const std::string& leave) {
+  // `row` and `leave`: see rows_text. `workspace`: the name of that argument, if workgroups share rows that are reduced.
+  std::string kernel_body(const std::string& row, const std::string& leave, const std::string& workspace) {
     ValueEmitter values(body_, target_, passes_, "row");
-    std::string text = fmt::format("  const Row<config> row({});\n", row);
+    const bool cluster = is_cluster(body_, config_);
+    std::string text;
     if (config_.rows_per_block > 1) text += fmt::format("  if (row.beyond()) {};\n", leave);
     text += outer_indices(body_);
     text += values.load_lane_inputs();
@@ -22,7 +26,11 @@ public:
       if (const TensorPlan& t = body_.tensor(output.name); t.extent == Extent::element)
         text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body_, t));
     text += rings(values, 0);
-    int reductions = 0;
+    int reductions = 0, places = 0;
+    const auto verb = [&](std::string_view name, std::size_t count) {
+      const std::string place = cluster ? fmt::format(", {}", std::exchange(places, places + static_cast<int>(count))) : "";
+      return fmt::format("  row.{}<{}{}>", name, reductions++, place);
+    };
     for (int p = 0; p < body_.passes; ++p) {
       const auto& pass = passes_[static_cast<std::size_t>(p)];
       text += values.section_outputs(p);
@@ -30,10 +38,14 @@ public:
       std::vector<std::string> accumulators = values.accumulators(p);
       if (p + 1 < body_.passes) text += rings(values, p + 1);
       for (const std::string& ranking : values.rankings(p)) text += fmt::format("  row.rank({});\n", ranking);
-      for (const std::string& finder : values.finders(p)) text += fmt::format("  row.find<{}>({});\n", reductions++, finder);
-      if (!accumulators.empty()) text += fmt::format("  row.reduce<{}>({});\n", reductions++, fmt::join(accumulators, ", "));
+      for (const std::string& finder : values.finders(p)) text += fmt::format("{}({});\n", verb("find", 1), finder);
+      if (!accumulators.empty()) text += fmt::format("{}({});\n", verb("reduce", accumulators.size()), fmt::join(accumulators, ", "));
     }
-    return text + values.section_outputs(body_.passes);
+    text += values.section_outputs(body_.passes);
+    const std::string shared = cluster ? fmt::format(", {}, {}", workspace, cluster_reductions(body_)) : "";
+    if (cluster && places > cluster_reductions(body_))
+      throw InternalError("a cluster with more reductions than its workspace has places for");
+    return fmt::format("  const Row<config> row({}{});\n", row, shared) + text;
   }
 
 private:
@@ -90,7 +102,7 @@ private:
 
 std::string rows_text(const Body& body, const RowwiseConfig& config, const Target& target, const std::string& row,
                       const std::string& leave) {
-  return RowEmitter(body, config, target).kernel_body(row, leave);
+  return RowEmitter(body, config, target).kernel_body(row, leave, "");
 }
 
 KernelSource Rowwise::emit(const Plan& plan, const Config& c, const Target& target) {
@@ -98,11 +110,13 @@ KernelSource Rowwise::emit(const Plan& plan, const Config& c, const Target& targ
                   {.door = std::string(name),
                    .config = config_text(c, "RowwiseConfig"),
                    .threads = "config.threads()",
-                   .body = rows_text(plan.body, c, target, size_text(plan.body.outer_dims), "return"),
+                   .attributes = waves_per_eu_attribute(c.waves_per_eu),
+                   .body = RowEmitter(plan.body, c, target).kernel_body(size_text(plan.body.outer_dims), "return", workspace_name(plan)),
                    .access = {.vec = c.vec, .ragged = c.ragged()},
                    .threads_per_block = c.threads(),
                    .units_per_block = c.rows_per_block,
-                   .blocks_per_unit = c.tiles});
+                   .blocks_per_unit = c.tiles,
+                   .workspace_bytes = is_cluster(plan.body, c) ? cluster_workspace_bytes(plan.body, c) : 0});
 }
 
 } // namespace kiln

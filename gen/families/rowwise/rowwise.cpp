@@ -2,6 +2,7 @@
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/error.h"
 #include "gen/families/common/streams.h"
+#include "gen/families/rowwise/cluster.h"
 #include <algorithm>
 #include <bit>
 
@@ -104,6 +105,23 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   return result;
 }
 
+// Few rows: one or two chunks a lane, or four of the largest workgroups. The cost decides how many workgroups a row has.
+std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base) {
+  std::vector<RowwiseConfig> result;
+  base.rows_per_block = 1;
+  for (const int threads : {64, 128, 256, 512, 1024}) {
+    base.threads_per_row = threads;
+    base.tiles = 1;
+    const int row_chunks = base.row_chunks();
+    for (const int chunks : {1, 2, 4}) {
+      if (row_chunks % chunks || row_chunks == chunks || (chunks == 4 && threads < max_workgroup_size)) continue;
+      base.tiles = row_chunks / chunks;
+      if (base.tiles <= wave_size && is_resident(body, base)) result.push_back(base);
+    }
+  }
+  return result;
+}
+
 std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   const int cols = static_cast<int>(body.cols);
   int group = 1; // the largest, which must lie within a row's lanes and within a wave
@@ -156,6 +174,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
         add(base);
       }
     }
+    for (const RowwiseConfig& c : clusters(body, base)) add(c);
   }
   return result;
 }
@@ -249,9 +268,7 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
   if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
   if (c.cols != body.cols)
     reject_schedule(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, body.cols), "leave cols as it is");
-  if (body.passes > 1 && c.tiles > 1)
-    reject_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows", c.tiles),
-                    "use tiles=1: a row's lanes must be in one workgroup");
+  if (is_cluster(body, c)) require_valid_cluster(plan, c);
   for (const TensorPlan& t : body.tensors)
     if (is_packed(t.dtype) && c.vec < 2)
       reject_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
@@ -289,7 +306,8 @@ Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, 
   Demand w{.workgroups = std::max(1.0, std::ceil(rows / c.rows_per_block)) * c.tiles, .waves = lanes / wave_size};
   const double used = rows * cols / (w.workgroups * lanes * c.vec * c.chunks()); // the rest lies beyond rows and columns
   const double elements = lanes * c.chunks() * used;                             // vectors of a workgroup
-  w.per_cu = workgroups_per_cu(c.threads() / wave_size, registers_of(body, passes, c), lds_bytes(body, c), target);
+  w.per_cu =
+      workgroups_per_cu(c.threads() / wave_size, wave_vgprs(registers_of(body, passes, c), c.waves_per_eu), lds_bytes(body, c), target);
   w.far_bytes = chunk.far_bytes * elements;
   w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * elements;
   w.written = chunk.written * elements;
@@ -302,6 +320,7 @@ Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, 
   double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise
   if (c.waves_per_row() > 1) cycles = 2 * cycles + 2 * chip.lds_latency_cycles + chip.barrier_cycles;
   w.chain_ns = (body.passes - 1) * cycles / chip.clock_ghz;
+  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, chip);
   // The next pass's loads are issued before a reduction is waited for, unless some lanes have nothing to load.
   for (std::size_t p = 1; p < passes.size(); ++p)
     if (!passes[p].streams.empty() && !c.exact()) w.chain_ns += chip.hbm_latency_ns;
@@ -313,10 +332,12 @@ Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& targ
   Promises p =
       stream_promises(plan.body, rowwise_passes(plan.body, c.residency), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
+  if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body);
+  p.limit_to_waves_per_eu(c.waves_per_eu);
   return p;
 }
 
-// A lane adds its elements in sequence; lanes, 16-lane partial sums and waves combine pairwise.
-std::optional<std::int64_t> Rowwise::addition_depth(const Config& c) { return c.chunks() * c.vec + 16; }
+// A lane adds its elements in sequence; lanes, 16-lane partial sums, waves, and up to 64 workgroups combine pairwise.
+std::optional<std::int64_t> Rowwise::addition_depth(const Config& c) { return c.chunks() * c.vec + 16 + (c.tiles > 1 ? 6 : 0); }
 
 } // namespace kiln

@@ -21,6 +21,7 @@ template <MaybeConst<RowwiseConfig> C, typename Visit> constexpr void for_each_f
   visit(Field{"tiles"}, c.tiles);
   visit(Field{"ahead"}, c.ahead);
   visit(Field{"residency"}, c.residency);
+  visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
 }
 
 struct Rowwise {

@@ -99,7 +99,7 @@ KernelSource SkinnyGemm::emit(const Plan& plan, const Config& c, const Target& t
                   {.door = c.rows_at_end ? "skinny_gemm_rows" : std::string(name),
                    .config = config_text(c, "SkinnyGemmConfig"),
                    .threads = "config.threads()",
-                   .attributes = gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : "",
+                   .attributes = waves_per_eu_attribute(c.waves_per_eu, gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : ""),
                    .body = kernel_body(plan, c, target),
                    .access = {.vec = c.vec, .ragged = c.ragged()},
                    .threads_per_block = c.threads(),

@@ -39,6 +39,7 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "a_producers", .shown = producers}, c.a_producers);
   visit(Field{.name = "slots", .shown = producers}, c.slots);
   visit(Field{.name = "direct", .shown = producers}, c.direct);
+  visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
   visit(Field{"atomics"}, c.atomics);
 }
 

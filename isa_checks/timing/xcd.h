@@ -1,0 +1,94 @@
+// Xcd: the waves on the SIMDs of one XCD, and what they wait for.
+#pragma once
+#include "isa_checks/timing/memory_levels.h"
+#include "isa_checks/timing/simulate.h"
+#include <array>
+#include <deque>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace kiln::timing {
+
+inline constexpr double issue_cycles = 4;           // between two instructions of a wave
+inline constexpr int simds = 4;                     // of a CU
+inline constexpr std::size_t most_outstanding = 63; // vector memory operations of a wave
+
+struct Simd {
+  Queue valu, matrix, scalar;
+};
+
+struct Cu {
+  std::array<Simd, simds> simd;
+  Queue lds;
+  int workgroups = 0, next_simd = 0, waves = 0;
+};
+
+struct Running { // a workgroup on its way
+  const Workgroup* like = nullptr;
+  std::uint32_t number = 0;
+  int cu = 0, left = 0, at_barrier = 0;
+  double barrier_since = 0, ended = 0;
+  std::vector<std::uint32_t> waves;   // indices
+  std::vector<std::uint32_t> blocked; // waves that wait for a step of another one
+};
+
+struct WaveState {
+  std::uint32_t group = 0;
+  int index = 0, cu = 0, simd = 0;
+  std::uint32_t next = 0; // step
+  double time = 0;        // when it may issue that
+  double last_store = 0, waiting_since = 0;
+  bool at_barrier = false, blocked = false;
+  std::deque<double> vector, lds;                     // completions of what is outstanding, in order
+  double scalar = 0;                                  // completion of the last scalar load
+  std::vector<std::pair<std::uint32_t, double>> told; // steps that wrote for the device, and when others see that
+};
+
+class Xcd {
+public:
+  Xcd(const Record& record, const Chip& chip, const SimulateOptions& options)
+      : record_(record), chip_(chip), options_(options), xcds_(std::min<int>(chip.xcds, static_cast<int>(record.workgroups))),
+        cus_(static_cast<std::size_t>(chip.cus / chip.xcds)),
+        memory_(chip, record, options.cache, options.what_if, xcds_, chip.cus / chip.xcds, result_.busy) {}
+
+  Simulation run(std::uint32_t xcd); // workgroups go to the XCDs in turn
+
+private:
+  void launch_next(double now);
+  void launch(std::uint32_t number, int cu, double now);
+  bool step(std::uint32_t w); // false: the wave has ended or is blocked
+  double issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted);
+  bool await_flag(std::uint32_t w, const Step& step);
+  std::optional<double> told_at(const Awaited& awaited) const;
+  bool await_others(std::uint32_t w, const Access& access);
+  void wait(WaveState& wave, const Code& code);
+  void wake_blocked(std::uint32_t w);
+  void arrive(std::uint32_t w);
+  bool release_barrier(std::uint32_t group);
+  void end(std::uint32_t w);
+  void note(const WaveState& wave, Doing doing, double from, double to);
+  void vector_memory(WaveState& wave, const Code& code, const Step& step);
+  double lds(WaveState& wave, const Access* access);
+
+  const Record& record_;
+  const Chip& chip_;
+  SimulateOptions options_;
+  int xcds_;
+  Simulation result_;
+  std::vector<Cu> cus_;
+  MemoryLevels memory_;
+  std::deque<std::uint32_t> queue_;
+  std::deque<Running> groups_; // references stay valid
+  std::vector<WaveState> waves_;
+  std::priority_queue<std::pair<double, std::uint32_t>, std::vector<std::pair<double, std::uint32_t>>, std::greater<>> ready_;
+  std::unordered_map<std::uint32_t, std::uint32_t> launched_; // indices of groups_ by number
+  std::vector<std::uint32_t> blocked_on_others_;              // waves
+  std::uint32_t xcd_ = 0;
+  double dispatcher_ = 0, ended_ = 0;
+  bool any_data_ = false;
+};
+
+} // namespace kiln::timing

@@ -1,0 +1,83 @@
+// Predicted times of the kernels that a decode layer of Llama-3-70B launches on one of 8 GPUs, each and in all, beside the chain without
+// fused products and without rows of several workgroups. Everything is predicted; attention and the exchange between GPUs are left out.
+#include "isa_checks/timing/predict.h"
+#include "runtime/aot/manifest.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/record.h"
+#include <fmt/format.h>
+
+using namespace kiln;
+
+namespace {
+
+struct Launch {
+  const char* what;
+  const char* line;     // of a manifest, with {m} for the tokens
+  bool weights = false; // read from HBM; else the data come from the launch before, out of the Infinity Cache
+};
+
+constexpr const char* norm = R"({{"spec_file": "add_rmsnorm_quant.kiln", "m": {m}, "cols": 8192, "epsilon": "1e-05", "fp8": "fp8"}})";
+constexpr const char* one_workgroup_norm =
+    R"({{"spec_file": "add_rmsnorm_quant.kiln", "m": {m}, "cols": 8192, "epsilon": "1e-05", "fp8": "fp8", "set": "tiles=1"}})";
+constexpr Launch attention[] = {
+    {"queries, keys, values", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 1280, "k": 8192, "fp8": "fp8"}})", true},
+    {"quantisation", R"({{"spec_file": "quant.kiln", "cols": 1024, "fp8": "fp8"}})"},
+    {"output projection", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 8192, "k": 1024, "fp8": "fp8"}})", true}};
+constexpr Launch fused[] = {
+    {"gate, up, SwiGLU, quantisation", R"({{"catalog": "gemm_swiglu_quant", "m": {m}, "n": 3584, "k": 8192, "dtype": "fp8"}})", true}};
+constexpr Launch separate[] = {{"gate, up", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 7168, "k": 8192, "fp8": "fp8"}})", true},
+                               {"SwiGLU, quantisation", R"({{"catalog": "swiglu_quant", "cols": 3584, "dtype": "bf16"}})"}};
+constexpr Launch down = {"down projection", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 8192, "k": 3584, "fp8": "fp8"}})", true};
+
+std::vector<Launch> layer(bool is_fused) {
+  std::vector<Launch> all{{"residual, norm, quantisation", is_fused ? norm : one_workgroup_norm}};
+  all.insert(all.end(), std::begin(attention), std::end(attention));
+  all.push_back(all.front());
+  if (is_fused) all.insert(all.end(), std::begin(fused), std::end(fused));
+  else all.insert(all.end(), std::begin(separate), std::end(separate));
+  all.push_back(down);
+  return all;
+}
+
+timing::Prediction predicted(const Launch& launch, int m, const timing::Chip& chip) {
+  const std::string arch(chip.arch);
+  const AotKernel kernel = parse_manifest(fmt::format(fmt::runtime(launch.line), fmt::arg("m", m)), launch.what,
+                                          KILN_SOURCE_DIR "/examples/manifests", {arch}, {})
+                               .front();
+  const KernelSpec spec = parse_spec(kernel.request.spec);
+  const BuiltKernel built = build_kernel(spec, target(arch), {}, kernel.request.overrides);
+  std::map<std::string, std::int64_t> sizes;
+  for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = m;
+  return timing::predict(record_kernel(spec, built.source, built.object, sizes), chip,
+                         {.cache = launch.weights ? timing::CacheState::cold : timing::CacheState::mall, .changes = false});
+}
+
+void print_layer(const timing::Chip& chip, int m) {
+  double sums[2] = {};
+  for (const bool is_fused : {false, true}) {
+    fmt::print("{}, m = {}, {}\n", chip.name, m, is_fused ? "fused, rows of several workgroups" : "separate kernels, a workgroup a row");
+    double megabytes = 0;
+    for (const Launch& launch : layer(is_fused)) {
+      const timing::Prediction p = predicted(launch, m, chip);
+      fmt::print("  {:<32}{:>8.2f} us {:>8.2f} MB {:>5} workgroups\n", launch.what, p.microseconds, p.bytes / 1e6, p.workgroups);
+      std::fflush(stdout);
+      sums[is_fused] += p.microseconds;
+      megabytes += p.bytes / 1e6;
+    }
+    fmt::print("  {:<32}{:>8.2f} us {:>8.2f} MB\n", "in all, predicted", sums[is_fused], megabytes);
+  }
+  fmt::print("  {:.2f} of the separate chain\n\n", sums[1] / sums[0]);
+}
+
+} // namespace
+
+int main() {
+  try {
+    for (const char* name : {"mi300x", "mi355x"})
+      for (const int m : {1, 8, 32}) print_layer(timing::chip(name), m);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,77 @@
+// Rows of several workgroups, executed: every reduction, rows that end anywhere, launch after launch on one workspace, and the same bits
+// in twenty interleavings.
+#include "gen/catalog/catalog.h"
+#include "gen/spec/math.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulated/emulate.h"
+#include "tests/fuzz/seeds.h"
+#include "tests/numeric/check_kernel.h"
+#include <doctest/doctest.h>
+
+using namespace kiln;
+
+namespace {
+
+std::vector<std::vector<std::uint32_t>> bits_of(const Outputs& outputs) {
+  std::vector<std::vector<std::uint32_t>> all;
+  for (const auto& [name, tensor] : outputs) {
+    all.emplace_back();
+    for (std::int64_t i = 0; i < tensor.size(); ++i) all.back().push_back(tensor.bits(i));
+  }
+  return all;
+}
+
+// Three launches on one workspace in each interleaving. The last one's outputs are compared with the bounds, and with each other.
+void check(const KernelSpec& spec, const Target& to, std::int64_t rows, const std::vector<std::string>& settings,
+           std::uint64_t interleavings) {
+  CompileOptions compile;
+  compile.environment = process_environment();
+  compile.warnings_as_errors = true;
+  const BuiltKernel built = build_kernel(spec, to, compile, settings);
+  INFO(to_text(built.schedule), to_text(spec));
+  REQUIRE(built.source.workspace_bytes > 0);
+  const Inputs inputs = random_inputs(spec, 7, {.dynamic_size = rows});
+  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
+  std::vector<std::vector<std::uint32_t>> first;
+  for (std::uint64_t seed = 1; seed <= interleavings; ++seed) {
+    const EmulatedRun done =
+        emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()}, 3);
+    REQUIRE_MESSAGE(done.result.defects.empty(), exec::to_text(done.result.defects.front()));
+    REQUIRE(done.result.completed);
+    CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
+    const auto wrong = find_mismatch(done.outputs, bounds);
+    REQUIRE_MESSAGE(!wrong, (wrong ? to_text(*wrong) : ""));
+    if (first.empty()) first = bits_of(done.outputs);
+    REQUIRE(bits_of(done.outputs) == first);
+  }
+}
+
+KernelSpec entry(const char* name, std::int64_t cols, const Target& to, DType type = f16) {
+  return catalog_spec(name, {.cols = cols, .max_rows = 3, .dtype = type, .fp8 = to.fp8()});
+}
+
+} // namespace
+
+TEST_CASE("rows of several workgroups: the same bits in twenty interleavings") {
+  const std::uint64_t interleavings = testing::number_from("KILN_CLUSTER_INTERLEAVINGS", 20);
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    check(entry("add_rmsnorm_dynamic_quant", 4096, to), to, 2, {"vec=8", "threads_per_row=128", "rows_per_block=1", "ahead=1", "tiles=4"},
+          interleavings);
+  }
+}
+
+TEST_CASE("rows of several workgroups: every reduction, and rows that end anywhere") {
+  const Target gfx942 = target("gfx942"), gfx950 = target("gfx950");
+  // Means and deviations; a count of workgroups that is no power of two.
+  check(entry("layernorm", 2600, gfx942, bf16), gfx942, 3, {"vec=4", "threads_per_row=128", "rows_per_block=1", "ahead=1", "tiles=3"}, 3);
+  check(entry("softmax", 5003, gfx950), gfx950, 1, {"vec=8", "threads_per_row=64", "rows_per_block=1", "ahead=1", "tiles=10"}, 3);
+  check(entry("argmax_rows", 5000, gfx942), gfx942, 3, {"vec=8", "threads_per_row=256", "rows_per_block=1", "ahead=1", "tiles=3"}, 3);
+  // Two reductions that meet at once, a later one, a group's, and a row that is read again.
+  const Expr x = input("x", f32, {dynamic("rows", 1, 2), 1024});
+  const Expr y = (x - row_min(x)) / (row_max(x) - row_min(x) + 1.0);
+  KernelSpec spec("scaled");
+  spec.output("y", f16, y / row_mean(y)).output("groups", f32, group_sum(y, 128)).output("least", f32, row_min(x));
+  check(spec, gfx942, 2, {"vec=4", "threads_per_row=64", "rows_per_block=1", "ahead=1", "tiles=4"}, 3);
+  check(spec, gfx942, 2, {"vec=4", "threads_per_row=64", "rows_per_block=1", "ahead=1", "tiles=2", "residency=reload"}, 3);
+}
