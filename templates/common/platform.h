@@ -182,7 +182,7 @@ KILN_DEVICE i32 load_uniform(const i32* from) { return *reinterpret_cast<const _
 // Loads 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
 // The base is hidden from the compiler, which otherwise adds constant parts of it to the lanes' offsets, as 64-bit numbers.
 template <bool streamed> KILN_DEVICE void load_to_lds(const char* base, u32 offset, u32x4 (&to)[wave_size]) {
-  using Global = const __attribute__((address_space(1))) void;
+  using Global = __attribute__((address_space(1))) void; // not const: clang 22 takes no other
   using Local = __attribute__((address_space(3))) void;
   asm("" : "+s"(base));
   __builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 16, 0, streamed ? 2 : 0);

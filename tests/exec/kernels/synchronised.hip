@@ -187,7 +187,7 @@ KERNEL direct_ring(const u32* in, u32* out, u32 n) { // a producer loads memory 
     for (u32 i = 0; i < 18; ++i) {
       if (i < 16) {
         if (i >= 4) PRODUCER_WAITS_WHILE(load_flag(&flags[16 + i % 4]) != i / 4);
-        __builtin_amdgcn_global_load_lds((const __attribute__((address_space(1))) void*)(in + i * 64 + lane()),
+        __builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void*)(in + i * 64 + lane()),
                                          (__attribute__((address_space(3))) void*)(data + i % 4 * 64), 4, 0, 0);
       }
       if (i >= 2) {
@@ -208,14 +208,14 @@ KERNEL direct_ring(const u32* in, u32* out, u32 n) { // a producer loads memory 
 }
 
 KERNEL direct_then_barrier(const u32* in, u32* out, u32 n) {
-  __builtin_amdgcn_global_load_lds((const __attribute__((address_space(1))) void*)(in + group() * 256 + thread()),
+  __builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void*)(in + group() * 256 + thread()),
                                    (__attribute__((address_space(3))) void*)(data + wave() * 64), 4, 0, 0);
   asm volatile("s_waitcnt vmcnt(0)\n s_barrier" ::: "memory");
   out[group() * 256 + thread()] = *(volatile u32*)&data[255 - thread()];
 }
 
 KERNEL direct_own(const u32* in, u32* out, u32 n) { // each wave reads what it loaded itself
-  __builtin_amdgcn_global_load_lds((const __attribute__((address_space(1))) void*)(in + group() * 256 + thread()),
+  __builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void*)(in + group() * 256 + thread()),
                                    (__attribute__((address_space(3))) void*)(data + wave() * 64), 4, 0, 0);
   u32 v;
   asm volatile("s_waitcnt vmcnt(0)\n ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)" : "=&v"(v) : "v"((thread() ^ 1) * 4) : "memory");
