@@ -257,8 +257,8 @@ private:
     const Expr top = row_top(x, ranked_.between(1, std::min(most_ranks, cols))), chosen = pick(other, top);
     const Op op = ranked_.pick({Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::row_argmax, Op::row_argmin});
     values_.push_back(other * reduction(op, chosen));
-    pending_.push_back({.name = "top_columns", .dtype = i32, .value = top});
-    pending_.push_back({.name = "top_values", .dtype = f32, .value = chosen / (row_sum(abs(chosen)) + 1)});
+    pending_.push_back({.name = "top_columns", .dtype = i32, .value = top, .in_place_of = {}});
+    pending_.push_back({.name = "top_values", .dtype = f32, .value = chosen / (row_sum(abs(chosen)) + 1), .in_place_of = {}});
   }
 
   void add_outputs() {
