@@ -152,7 +152,7 @@ TEST_CASE("MFMA f8f6f4: scales from scalar registers and constants, and the NaN 
   };
   try {
     static_cast<void>(first("64", "64"));
-  } catch (const isa::Error& error) {
+  } catch (const kiln::isa::Error& error) {
     REQUIRE(std::string(error.what()).find("invalid operand") != std::string::npos);
     MESSAGE("this LLVM (22 and later) assembles scales in vector registers only: not tested");
     return;
