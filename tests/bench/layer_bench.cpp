@@ -5,6 +5,7 @@
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/record.h"
 #include <fmt/format.h>
+#include <map>
 
 using namespace kiln;
 
@@ -54,11 +55,13 @@ timing::Prediction predicted(const Launch& launch, int m, const timing::Chip& ch
 
 void print_layer(const timing::Chip& chip, int m) {
   double sums[2] = {};
+  std::map<std::string, timing::Prediction> known; // by line
   for (const bool is_fused : {false, true}) {
     fmt::print("{}, m = {}, {}\n", chip.name, m, is_fused ? "fused, rows of several workgroups" : "separate kernels, a workgroup a row");
     double megabytes = 0;
     for (const Launch& launch : layer(is_fused)) {
-      const timing::Prediction p = predicted(launch, m, chip);
+      if (!known.contains(launch.line)) known.emplace(launch.line, predicted(launch, m, chip));
+      const timing::Prediction& p = known.at(launch.line);
       fmt::print("  {:<32}{:>8.2f} us {:>8.2f} MB {:>5} workgroups\n", launch.what, p.microseconds, p.bytes / 1e6, p.workgroups);
       std::fflush(stdout);
       sums[is_fused] += p.microseconds;

@@ -73,11 +73,6 @@ TEST_CASE("rows of several workgroups that cannot be") {
          "at most 64 tiles");
   refuse(rows(1, 512), {"vec=8", "threads_per_row=32", "rows_per_block=2", "ahead=1", "tiles=2"}, "have 32 lanes a row and 2 rows",
          "64 threads_per_row or more");
-  const Expr x = input("x", f32, {dynamic("rows", 1, 2), 4096}), s = input("s", f32, {dynamic("rows", 1, 2), 1});
-  const KernelSpec scaled =
-      KernelSpec("scaled").output("y", f32, x / row_max(x) * s).output("t", f32, row_sum(x) + s, {.in_place_of = "s"});
-  refuse(scaled, {"vec=4", "threads_per_row=256", "rows_per_block=1", "ahead=1", "tiles=4"}, "other workgroups of the row may read later",
-         "memory of its own");
 }
 
 TEST_CASE("rows that do not fit LDS") {

@@ -1,12 +1,16 @@
 // Rows of several workgroups, executed: every reduction, rows that end anywhere, launch after launch on one workspace, and the same bits
 // in twenty interleavings.
 #include "gen/catalog/catalog.h"
+#include "gen/error.h"
+#include "gen/families/rowwise/cluster.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
+#include <optional>
+#include <sstream>
 
 using namespace kiln;
 
@@ -46,6 +50,28 @@ void check(const KernelSpec& spec, const Target& to, std::int64_t rows, const st
   }
 }
 
+// The spec with at most three of everything that is known at launch.
+KernelSpec bounded(const KernelSpec& spec) {
+  std::string text;
+  std::istringstream lines(to_text(spec));
+  for (std::string line; std::getline(lines, line);)
+    text += line + (line.starts_with("dim ") && line.find('[') == line.npos ? "[..3]\n" : "\n");
+  return parse_spec(text);
+}
+
+// The settings of a schedule of the plan in which several workgroups share a row that is reduced.
+std::optional<std::vector<std::string>> cluster_settings(const KernelSpec& spec, const Target& to, std::uint64_t seed) {
+  std::vector<std::vector<std::string>> all;
+  try {
+    const Plan plan = make_plan(spec, to);
+    for (const Schedule& schedule : candidates(plan, to))
+      if (const auto* const c = std::get_if<RowwiseConfig>(&schedule.config); c != nullptr && is_cluster(plan.body, *c))
+        all.push_back(schedule.family->settings(schedule));
+  } catch (const UserError&) { // a spec that no schedule can run
+  }
+  return all.empty() ? std::nullopt : std::optional(all[seed % all.size()]);
+}
+
 KernelSpec entry(const char* name, std::int64_t cols, const Target& to, DType type = f16) {
   return catalog_spec(name, {.cols = cols, .max_rows = 3, .dtype = type, .fp8 = to.fp8()});
 }
@@ -74,4 +100,18 @@ TEST_CASE("rows of several workgroups: every reduction, and rows that end anywhe
   spec.output("y", f16, y / row_mean(y)).output("groups", f32, group_sum(y, 128)).output("least", f32, row_min(x));
   check(spec, gfx942, 2, {"vec=4", "threads_per_row=64", "rows_per_block=1", "ahead=1", "tiles=4"}, 3);
   check(spec, gfx942, 2, {"vec=4", "threads_per_row=64", "rows_per_block=1", "ahead=1", "tiles=2", "residency=reload"}, 3);
+}
+
+TEST_CASE("rows of several workgroups: random specs") {
+  const std::uint64_t count = testing::number_from("KILN_CLUSTER_SPECS", 4);
+  std::uint64_t found = 0;
+  for (std::uint64_t seed = 1; found < count; ++seed) {
+    const Target to = target(known_archs()[seed % known_archs().size()]);
+    const KernelSpec spec = bounded(random_spec(seed, {.fp8_e4m3 = to.fp8_e4m3(), .fp8_e5m2 = to.fp8_e5m2()}));
+    const auto settings = cluster_settings(spec, to, seed);
+    if (!settings) continue;
+    ++found;
+    const auto wrong = testing::check_kernel(spec, to, seed, {.rows = 2, .settings = *settings});
+    CHECK_MESSAGE(!wrong, wrong.value_or(""));
+  }
 }

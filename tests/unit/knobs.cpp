@@ -55,6 +55,8 @@ TEST_CASE("knobs of rows and of flat kernels") {
   CHECK(f.threads == 128);
   CHECK(f.chunks == 2);
   CHECK(f.ahead == 2);
+  for (const KernelSpec& spec : {flat, rows, product})
+    std::visit([](const auto& config) { CHECK(config.waves_per_eu == 6); }, with(spec, {"waves_per_eu=6"}).config);
   refused(flat, "BLOCK_M=2", "no rows");
   refused(flat, "waves_per_eu=9", "waves_per_eu must be");
   for (const KernelSpec& spec : {flat, rows})

@@ -55,12 +55,6 @@ void require_valid_cluster(const Plan& plan, const RowwiseConfig& c) {
                     fmt::format("up to {} rows of {} workgroups wait for each other, and an XCD has room for {} workgroups of {} lanes",
                                 *most_rows(body), c.tiles, resident_workgroups(c), c.threads()),
                     "use fewer tiles or threads, or a smaller bound of the rows");
-  for (const TensorPlan& output : body.tensors)
-    if (!output.in_place_of.empty() && output.row_index.empty() && output.extent != Extent::element)
-      reject_schedule(
-          plan,
-          fmt::format("output '{}' is in place of '{}', which other workgroups of the row may read later", output.name, output.in_place_of),
-          "use tiles=1, or give the output memory of its own");
 }
 
 std::uint32_t cluster_loads(const Body& body) { return 1 + 2 * static_cast<std::uint32_t>(cluster_reductions(body)); }
