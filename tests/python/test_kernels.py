@@ -60,6 +60,22 @@ def w4_product(a, b, scale, zero, *, group):
     return kiln.cast("f16", kiln.matmul_nt_w4(a, b, scale, zero, group))
 
 
+@kiln.kernel(device=DEVICE)
+def mx_pair(x):
+    scale = kiln.mx_scale("e2m1", x)
+    return kiln.mx_quantise("e2m1", x, scale), scale
+
+
+@kiln.kernel(device=DEVICE)
+def mx_numbers(q, scale):
+    return kiln.mx_dequantise(q, scale)
+
+
+@kiln.kernel(device=DEVICE)
+def mx_product(a, b, scale):
+    return kiln.cast("bf16", kiln.matmul_nt_mx(a, b, scale))
+
+
 class Norms(KernelTest):
     def test_softmax_of_two_widths_and_sizes(self):
         for rows, cols in ((3, 1000), (5, 1000), (2, 64)):
@@ -181,6 +197,17 @@ class Products(KernelTest):
         weights = ((q.astype(np.float32) - np.repeat(zero, group, 1)) * np.repeat(scale, group, 1).astype(np.float32)).astype(np.float16)
         packed = (q[:, 0::2] | q[:, 1::2] << 4).astype(np.uint8)
         self.close(w4_product(a, packed, scale, zero, group=group), f64(a) @ f64(weights).T, absolute=1e-2)
+
+    def test_mxfp4_there_and_back_and_as_weights(self):
+        x = numbers(64, 256)
+        q, scale = mx_pair(x)
+        self.assertEqual((q.dtype, q.shape, q.bits.shape, scale.dtype, scale.shape), ("e2m1", (64, 256), (64, 128), "e8m0", (64, 8)))
+        largest = np.abs(f64(x).reshape(64, 8, 32)).max(-1)
+        self.close(scale, 2 ** (np.floor(np.log2(largest)) - 2), relative=0, absolute=0)
+        weights = mx_numbers(q, scale)
+        self.close(weights, f64(q) * np.repeat(f64(scale), 32, axis=-1), relative=0, absolute=0)
+        a = kiln.array(numbers(3, 256, seed=2), "bf16")
+        self.close(mx_product(a, q, scale), f64(a) @ f64(weights).T, relative=1e-2, absolute=0.1)
 
 
 if __name__ == "__main__":
