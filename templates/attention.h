@@ -35,7 +35,7 @@ template <AttentionConfig config, class Q, class C, class Region> class Attentio
   static_assert(config.q_bits == 8 * sizeof(Q) && config.cache_bits == 8 * sizeof(C));
   using Part = Vec<f32, 4>;
   using Wave = AttentionWave<config, Q, C>;
-  static constexpr int row_tiles = config.row_tiles(), units = config.units();
+  static constexpr int row_tiles = config.tiles, units = config.units();
 
 public:
   // `workspace` has config.workspace_bytes(), zero before the first launch; every launch leaves its counters zero.
@@ -82,23 +82,17 @@ private:
     const u32 w = wave_index(), first = count * w / config.waves, steps = count * (w + 1) / config.waves - first;
     if (steps == 0 || item.length == 0) return;
     const auto of_tile = [&](int r) KILN_LAMBDA {
-      return score(ScoreRow<config>(Wave::row_index(item.sequence, item.head, r), item.length, cache_.keys()));
+      return score(ScoreRow<config>(Wave::own_row(item.sequence, item.head, r), item.length, cache_.keys()));
     };
     wave.load_q(q_, item.sequence, item.head);
-    cache_.move_to(item.sequence, item.head, item.length);
+    cache_.move_to(item.sequence, item.head / config.row_blocks(), item.length);
     const u32 key = item.first_key + (from + first) * config.step_keys;
     using OfRow = decltype(of_tile(0));
     if constexpr (row_tiles == 1) {
       const OfRow scores[1] = {of_tile(0)};
       wave.accumulate(cache_, key, steps, item.length, scores);
-    } else if constexpr (row_tiles == 2) {
-      const OfRow scores[2] = {of_tile(0), of_tile(1)};
-      wave.accumulate(cache_, key, steps, item.length, scores);
-    } else if constexpr (row_tiles == 3) {
-      const OfRow scores[3] = {of_tile(0), of_tile(1), of_tile(2)};
-      wave.accumulate(cache_, key, steps, item.length, scores);
     } else {
-      const OfRow scores[4] = {of_tile(0), of_tile(1), of_tile(2), of_tile(3)};
+      const OfRow scores[2] = {of_tile(0), of_tile(1)};
       wave.accumulate(cache_, key, steps, item.length, scores);
     }
   }
@@ -137,11 +131,11 @@ private:
 #pragma unroll
     for (int u = 0; u < units; ++u) {
       const int r = tile_of(u);
-      const u32 row = r * 16 + unit_row(), column = unit_column(u);
+      const u32 row = Wave::row_of(item.head, r, unit_row()), column = unit_column(u);
       const f32 total = rows.weights[r], share = total == 0 ? 0.0f : platform::rcp(total);
       const f32 log_sum = total == 0 ? -platform::infinity : (rows.reference[r] + platform::log2(total)) * ln_2;
       if (row >= config.rows() || (config.block_tail() && column >= config.d)) continue;
-      const u32 index = (item.sequence * config.tokens + row / config.group()) * config.heads + item.head * config.group() + row % config.group();
+      const u32 index = Wave::row_index(item.sequence, item.head, row);
       epilogue(AttentionChunk<config>(index, column), InRegisters<Part>{parts[u] * share}, OfThisRow{log_sum});
     }
   }

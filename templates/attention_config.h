@@ -1,6 +1,6 @@
 // AttentionConfig: how workgroups share the keys of all sequences of a batch. Shared by the host and the device.
 //
-// The work is cut into steps of 32 keys of one KV head of one sequence. Steps are numbered along the keys first, then the heads, then the
+// The work is cut into steps: 32 keys of one KV head of one sequence, for up to 32 rows of q. Steps are numbered along the keys first, then the heads, then the
 // sequences, and every workgroup takes a contiguous run of them, equal but for one step, whatever the lengths are. A run is cut into
 // segments where heads end. The four waves of a workgroup share the steps of a segment.
 #pragma once
@@ -16,13 +16,16 @@ struct AttentionConfig {
   int page = 0;                // keys of a page; 0: the keys of a sequence lie one after the other
   int workgroups = 1;          // of the grid, whatever the sequences are
   int per_cu = 1;              // workgroups that share a CU: with 2 a wave has half of the registers
+  int tiles = 1;               // of 16 rows of q that a segment has; further rows are other segments, which read the keys again
   int vec = 4;                 // consecutive elements that a lane has, of scores and of the epilogue
 
   static constexpr int waves = 4, step_keys = 32, tile_keys = 16;
   constexpr int threads() const { return waves * wave_size; }
   constexpr int group() const { return heads / kv_heads; } // heads of q that read one head of k and v
-  constexpr int rows() const { return group() * tokens; }  // of q that a segment has
+  constexpr int rows() const { return group() * tokens; }  // of q that meet a head of k
   constexpr int row_tiles() const { return ceil_div(rows(), 16); }
+  constexpr int row_blocks() const { return ceil_div(row_tiles(), tiles); } // segments that these rows make
+  constexpr int items() const { return kv_heads * row_blocks(); }          // of a sequence, each of which is finished at once
   constexpr int head_bytes() const { return d * cache_bits / 8; }  // of a key's head
   constexpr int key_bytes() const { return kv_heads * head_bytes(); }
   // Loads of keys: 16 lanes have a key each, four quarters of the wave 16 bytes each of 64 bytes of a head.
@@ -36,11 +39,11 @@ struct AttentionConfig {
   constexpr int k_loads() const { return step_keys / tile_keys * pieces(); }
   constexpr int v_loads() const { return step_keys / 4 * blocks(); }
   // Units of 16 rows by 64 columns, in which the waves' sums meet in LDS: half of a block each.
-  constexpr int units() const { return row_tiles() * blocks() * 2; }
+  constexpr int units() const { return tiles * blocks() * 2; }
   constexpr int lds_row() const { return 64 + 4; }
-  constexpr int lds_bytes() const { return waves * 16 * lds_row() * 4 + waves * row_tiles() * 16 * 8 + 16; }
+  constexpr int lds_bytes() const { return waves * 16 * lds_row() * 4 + waves * tiles * 16 * 8 + 16; }
   // What a workgroup leaves of a head that it has a part of: sums, and for each row what they are relative to and the sum of weights.
-  constexpr int partial_floats() const { return units() * threads() * 4 + row_tiles() * 16 * 2; }
+  constexpr int partial_floats() const { return units() * threads() * 4 + tiles * 16 * 2; }
   constexpr long long counter_bytes() const { return (workgroups * 4ll + 255) / 256 * 256; }
   constexpr long long workspace_bytes() const { return workgroups == 1 ? 0 : counter_bytes() + 8ll * partial_floats() * workgroups; }
 
@@ -57,6 +60,7 @@ constexpr const char* why_invalid(const AttentionConfig& c) {
   if (c.page < 0 || c.page % 16 || c.page > 1 << 16) return "page must be a multiple of 16 up to 65536, or 0 for a contiguous cache";
   if (c.workgroups < 1 || c.workgroups > 1 << 16) return "workgroups must be from 1 to 65536";
   if (c.per_cu < 1 || c.per_cu > 2) return "per_cu must be 1 or 2";
+  if (c.tiles < 1 || c.tiles > 2) return "tiles must be 1 or 2";
   if (c.vec != 4) return "vec must be 4";
   return nullptr;
 }

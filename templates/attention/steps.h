@@ -5,9 +5,10 @@
 
 namespace kiln {
 
-// A KV head of a sequence, the unit of which the result is finished at once.
+// A block of the rows of q that meet a KV head of a sequence: of it the result is finished at once.
 struct AttentionItem {
-  u32 sequence, head;
+  u32 sequence;
+  u32 head;        // config.row_blocks() of them for each KV head
   u32 length;      // keys of the sequence
   u32 first_key;   // of the first step: keys before have no weight
   u32 steps;       // at least one, which has no keys if the sequence is empty
@@ -28,7 +29,7 @@ public:
   KILN_MEMBER StepStream(const i32* lengths, u32 sequences, Region region) : lengths_(lengths), sequences_(sequences), region_(region) {
     u32 steps = 0;
     for (u32 first = 0; first < sequences; first += wave_size) steps += platform::number_of_lane(platform::sum_up_to_lane(of_lane(first).steps), wave_size - 1);
-    total_ = steps * config.kv_heads;
+    total_ = steps * config.items();
   }
   KILN_MEMBER u32 total() const { return total_; }
 
@@ -37,21 +38,21 @@ public:
     u32 before = 0; // steps of all heads of the sequences before
     for (u32 first = 0;; first += wave_size) {
       const Sequence mine = of_lane(first);
-      const u32 end = before + platform::sum_up_to_lane(mine.steps) * config.kv_heads;
+      const u32 end = before + platform::sum_up_to_lane(mine.steps) * config.items();
       const u32 last = platform::number_of_lane(end, wave_size - 1);
       if (x >= last) {
         before = last;
         continue;
       }
       const u32 lane = platform::first_of(platform::lanes_with(x < end));
-      const u32 steps = platform::number_of_lane(mine.steps, lane), begin = platform::number_of_lane(end, lane) - steps * config.kv_heads;
+      const u32 steps = platform::number_of_lane(mine.steps, lane), begin = platform::number_of_lane(end, lane) - steps * config.items();
       const u32 head = (x - begin) / steps;
       return {first + lane, head, platform::number_of_lane(mine.length, lane), platform::number_of_lane(mine.first_key, lane), steps, begin + head * steps};
     }
   }
   KILN_MEMBER AttentionItem next(AttentionItem item) const {
     item.begin += item.steps;
-    if (++item.head < config.kv_heads) return item;
+    if (++item.head < config.items()) return item;
     const Sequence s = of_length(platform::load_uniform(lengths_ + item.sequence + 1));
     return {item.sequence + 1, 0, s.length, s.first_key, s.steps, item.begin};
   }

@@ -12,7 +12,7 @@
 namespace kiln {
 
 template <AttentionConfig config, class Q, class C> struct AttentionWave {
-  static constexpr int row_tiles = config.row_tiles(), blocks = config.blocks(), ratio = config.q_bits / config.cache_bits;
+  static constexpr int row_tiles = config.tiles, blocks = config.blocks(), ratio = config.q_bits / config.cache_bits;
   using Value = Either<config.cache_bits == 16, Word16, Vec<u32, 2>>;
   using Four = Vec<f32, 4>;
   // The reference of a row is what the exponents of its weights are relative to, in powers of two: not always its largest score, but at
@@ -36,18 +36,20 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
     }
   }
 
-  // The lane's row of tile `r`, counted in [sequences, tokens, heads]; the last one where there is none.
-  KILN_DEVICE u32 row_index(u32 sequence, u32 head, int r) {
-    u32 row = r * 16 + platform::thread_id() % 16;
-    if (config.rows() % 16 && r == row_tiles - 1) row = row < config.rows() ? row : config.rows() - 1;
-    return (sequence * config.tokens + row / config.group()) * config.heads + head * config.group() + row % config.group();
+  // Row `row` of a tile `r` of an item, of those that meet the KV head.
+  KILN_DEVICE u32 row_of(u32 head, int r, u32 row) { return (head % config.row_blocks() * config.tiles + r) * 16 + row; }
+  // The same counted in [sequences, tokens, heads]; the last one where there is none.
+  KILN_DEVICE u32 row_index(u32 sequence, u32 head, u32 row) {
+    if (config.rows() % (16 * config.tiles)) row = row < config.rows() ? row : config.rows() - 1;
+    return (sequence * config.tokens + row / config.group()) * config.heads + head / config.row_blocks() * config.group() + row % config.group();
   }
+  KILN_DEVICE u32 own_row(u32 sequence, u32 head, int r) { return row_index(sequence, head, row_of(head, r, platform::thread_id() % 16)); }
 
   KILN_MEMBER void load_q(const Q* from, u32 sequence, u32 head) {
     const u32 quarter = platform::thread_id() % wave_size / 16;
 #pragma unroll
     for (int r = 0; r < row_tiles; ++r) {
-      const char* const row = reinterpret_cast<const char*>(from + static_cast<u64>(row_index(sequence, head, r)) * config.d);
+      const char* const row = reinterpret_cast<const char*>(from + static_cast<u64>(own_row(sequence, head, r)) * config.d);
 #pragma unroll
       for (int w = 0; w < config.q_words(); ++w) {
         const u32 byte = w / ratio * 64 * ratio + quarter * 16 * ratio + w % ratio * 16; // as the elements of the pieces of k

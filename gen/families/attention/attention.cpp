@@ -2,6 +2,7 @@
 #include "gen/families/attention/attention.h"
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -75,16 +76,18 @@ std::vector<Candidate<AttentionConfig>> Attention::candidates(const Plan& plan, 
   Config c = planned_attention(plan);
   const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != plan.attention->product; };
   const bool loads = std::ranges::any_of(plan.attention->score_body.tensors, of_key);
-  c.per_cu = c.row_tiles() == 1 && c.d <= 128 && !loads ? 2 : 1;
+  c.tiles = c.row_tiles() > 1 && c.d <= 128 ? 2 : 1;
+  c.per_cu = c.tiles == 1 && c.d <= 128 && !loads ? 2 : 1;
   c.workgroups = c.per_cu * target.compute_units();
   return {{c, why(c, target)}};
 }
 
 std::vector<Candidate<AttentionConfig>> Attention::fallbacks(const Config& first) {
-  if (first.per_cu == 1) return {};
+  std::vector<Candidate<Config>> result;
   Config c = first;
-  c.per_cu = 1;
-  return {{c, "one workgroup a CU"}};
+  if (std::exchange(c.per_cu, 1) != 1) result.push_back({c, "one workgroup a CU"});
+  if (std::exchange(c.tiles, 1) != 1) result.push_back({c, "fewer rows at a time"});
+  return result;
 }
 
 void Attention::require_valid(const Config& c, const Plan& plan, const Target& target) {
@@ -100,7 +103,7 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
   // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
   const auto score_tensors = static_cast<int>(plan.attention->score_body.tensors.size());
-  const int small = 8 + score_tensors * c.row_tiles() * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.row_tiles();
+  const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles;
   p.global_loads = {.min_bytes = c.cache_bits == 16 ? 16 : 8,
                     .exceptions = static_cast<std::uint32_t>(small),
                     .at_least = static_cast<std::uint32_t>(c.k_loads() + c.v_loads())};

@@ -16,6 +16,7 @@ template <MaybeConst<AttentionConfig> C, typename Visit> constexpr void for_each
   visit(Field{.name = "page", .settable = false, .shown = c.page != 0}, c.page);
   visit(Field{"workgroups"}, c.workgroups);
   visit(Field{"per_cu"}, c.per_cu);
+  visit(Field{"tiles"}, c.tiles);
   visit(Field{.name = "vec", .settable = false}, c.vec);
 }
 

@@ -9,21 +9,22 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   const ChipTerms& chip = chip_terms(target);
   const auto size = [&](const Dim& dim) { return static_cast<double>(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size()); };
   const double sequences = size(plan.attention->sequences()), keys = size(plan.attention->keys());
-  const double steps = std::max(1.0, sequences * c.kv_heads * std::ceil(keys / c.step_keys)), shares = steps / c.workgroups;
+  const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys)), shares = steps / c.workgroups;
   const double step_bytes = c.step_keys * 2.0 * c.head_bytes(); // of keys and values
   Demand w{.workgroups = std::min<double>(c.workgroups, steps), .waves = static_cast<double>(c.waves)};
   w.per_cu = c.per_cu;
-  w.far_bytes = w.fill_bytes = w.loaded = std::max(1.0, shares) * step_bytes;
+  w.fill_bytes = w.loaded = std::max(1.0, shares) * step_bytes;
+  w.far_bytes = w.loaded / c.row_blocks(); // the blocks of rows of a head follow each other
   w.busiest = std::ceil(shares) / std::max(1.0, shares);
   w.in_flight = std::min(c.waves * step_bytes, w.loaded);
   w.written = sequences * c.heads * c.tokens * c.d * 2 / w.workgroups;
   // Of a wave and step: addresses and waits, conversions of 8-bit caches, permutations, scores and weights (an exponential takes four
   // slots), as counted in the code of d = 128.
   const double widening = c.cache_bits == 8 ? 2.0 * c.pieces() * 16 + 4.0 * c.blocks() * 16 : 0;
-  const double slots = 40 + widening + 32.0 * c.blocks() + 70.0 * c.row_tiles();
+  const double slots = 40 + widening + 32.0 * c.blocks() + 70.0 * c.tiles;
   const double of_wave = std::ceil(std::ceil(shares) / c.waves);
   w.instructions = of_wave * slots;
-  w.matrix_cycles = of_wave * 16.0 * c.row_tiles() * (2.0 * c.q_words() + 8.0 * c.blocks() + 1) * (target.has_scaled_mfma() ? 1 : 2);
+  w.matrix_cycles = of_wave * 16.0 * c.tiles * (2.0 * c.q_words() + 8.0 * c.blocks() + 1) * (target.has_scaled_mfma() ? 1 : 2);
   w.lead = 200;
   w.tail = 40.0 * c.units();
   w.chain_ns = chip.hbm_latency_ns + c.units() * (2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz; // q, and sums of waves
