@@ -29,7 +29,7 @@ KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassemb
   const Program& program = result.program;
   for (const Instruction& instruction : program.instructions) {
     result.operands.push_back(operands_of(instruction));
-    result.uses.push_back(register_use(instruction, result.operands.back()));
+    result.uses.push_back(instruction.use);
     result.classes.push_back(classify(instruction));
   }
   result.occupancy = occupancy_report(object.target(), result.facts.resources);

@@ -56,9 +56,14 @@ MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands
         nearest = static_cast<int>(reader.distance);
         if (!chain) use.reader = reader.instruction;
       }
-      // s_nop just before the reader, so far as the two lie in one block.
+      // s_nop within the states that the reader needs, so far as the two lie in one block.
+      use.states_end = i + 1;
       if (use.reader != nothing && use.reader > i && use.reader < program.blocks[b].end)
-        for (std::size_t n = i + 1; n < use.reader; ++n) use.nop_states += states_of_nop(program.instructions[n], operands[n]);
+        for (int passed = 0; use.states_end < use.reader && passed < use.states_needed; ++use.states_end) {
+          const int nop = states_of_nop(program.instructions[use.states_end], operands[use.states_end]);
+          use.nop_states += std::min(nop, use.states_needed - passed);
+          passed += std::max(nop, 1);
+        }
       result.uses.push_back(use);
     }
   return result;

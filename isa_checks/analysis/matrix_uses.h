@@ -20,8 +20,9 @@ struct MatrixUse {
   // Likewise for the nearest that reads it otherwise: as A or B, or in another unit.
   std::optional<int> next_reader;
   std::size_t reader = nothing;
-  int states_needed = 0; // wait states that the reader needs after this instruction
-  int nop_states = 0;    // of these, spent in s_nop between the two
+  int states_needed = 0;      // wait states that the reader needs after this instruction
+  int nop_states = 0;         // of these, spent in s_nop between the two
+  std::size_t states_end = 0; // the instruction behind those states, at most the reader
 };
 
 struct MatrixAnalysis {

@@ -19,7 +19,7 @@ CounterUse counter_use(const Instruction& instruction) {
   }
   case InstructionClass::smem: use.lgkm = use.unordered = true; break;
   case InstructionClass::lds: use.lgkm = true; break;
-  default:
+  case InstructionClass::other:
     // A write-back is waited for; invalidations are not counted (LLVM, SIInsertWaitcnts.cpp). Images: gfx90a.
     use.vm = m.starts_with("buffer_wb") || m.starts_with("image_");
     use.gds = m.starts_with("ds_gws");
@@ -28,6 +28,8 @@ CounterUse counter_use(const Instruction& instruction) {
       break;
     }
     use.lgkm = use.unordered = m.starts_with("s_sendmsg");
+    break;
+  default: break;
   }
   return use;
 }

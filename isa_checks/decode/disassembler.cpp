@@ -1,5 +1,6 @@
 // Decoding and printing with LLVM MC.
 #include "isa_checks/decode/disassembler.h"
+#include "isa_checks/decode/operands.h"
 #include "isa_checks/error.h"
 #include "isa_checks/target/mc_target.h"
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace kiln::isa {
 namespace {
 
 constexpr std::size_t longest_instruction = 16; // bytes
-constexpr std::size_t most_known = 1 << 16;     // instructions remembered; some 15 MB
+constexpr std::size_t most_known = 1 << 16;     // instructions remembered; some 20 MB
 
 // LLVM 21 and 22 crash on an instruction that names a literal for which no bytes are left (llvm-project issues 170318
 // and 214909). They take as many bytes of the input as the longest instruction has, so a longer one is claimed here: a
@@ -174,6 +175,9 @@ struct Disassembler::Machine {
     const llvm::StringRef name = mc.instructions->getName(inst.getOpcode());
     instruction.mc_name = {name.data(), name.size()};
     instruction.flow = flow_of(instruction.mnemonic);
+    instruction.kind = class_of_mnemonic(instruction.mnemonic);
+    instruction.memory = memory_op_of_text(instruction.mnemonic, instruction.text);
+    instruction.use = register_use(instruction, operands_of(instruction));
     instruction.branch_target = target_of(instruction);
   }
 

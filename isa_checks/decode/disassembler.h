@@ -1,6 +1,8 @@
 // Disassembler: machine code to a list of instructions, through LLVM MC.
 #pragma once
+#include "isa_checks/decode/instruction_kind.h"
 #include "isa_checks/object/code_object.h"
+#include "isa_checks/target/registers.h"
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -33,7 +35,11 @@ struct Instruction {
   std::array<std::uint8_t, 16> bytes{};       // the first `size` of them
   std::string mnemonic;                       // "global_load_dwordx4"; VOP suffixes as LLVM prints them ("v_add_f32_e32")
   std::string text;                           // "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16"
-  std::string_view operands() const;          // the text after the mnemonic
+  // What follows from the text, found out once for all places where the same instruction stands.
+  InstructionClass kind = InstructionClass::other;
+  std::optional<MemoryOp> memory;    // of instructions that access it
+  RegisterUse use;                   // see register_use (operands.h)
+  std::string_view operands() const; // the text after the mnemonic
 };
 
 // Not thread-safe: one object a thread. Making one costs about a millisecond, decoding about a microsecond an

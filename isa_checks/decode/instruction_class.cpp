@@ -102,9 +102,7 @@ std::string_view base_mnemonic(std::string_view mnemonic) {
   return mnemonic;
 }
 
-InstructionClass classify(const Instruction& instruction) {
-  const Text m = instruction.mnemonic;
-  if (!instruction.valid) return InstructionClass::other;
+InstructionClass class_of_mnemonic(Text m) {
   if (m.starts_with("s_")) return classify_scalar(m);
   if (m.starts_with("v_")) return classify_vector(base_mnemonic(m));
   if (m.starts_with("ds_")) return m.starts_with("ds_gws") ? InstructionClass::other : InstructionClass::lds;
@@ -113,9 +111,7 @@ InstructionClass classify(const Instruction& instruction) {
   return contains(m, "_store_") ? InstructionClass::vmem_store : InstructionClass::vmem_load;
 }
 
-std::optional<MemoryOp> memory_op(const Instruction& instruction) {
-  const Text m = instruction.mnemonic;
-  if (!instruction.valid) return std::nullopt;
+std::optional<MemoryOp> memory_op_of_text(Text m, Text text) {
   if (m.starts_with("ds_")) return lds_op(m);
   if (m.starts_with("s_")) {
     const bool store = m.starts_with("s_store_") || m.starts_with("s_buffer_store_") || m.starts_with("s_scratch_store_");
@@ -127,7 +123,7 @@ std::optional<MemoryOp> memory_op(const Instruction& instruction) {
   if (!space) return std::nullopt;
   if (contains(m, "_atomic_")) return MemoryOp{*space, MemoryDirection::atomic, m.ends_with("_x2") || m.ends_with("_f64") ? 8 : 4, false};
   // buffer loads to LDS carry a flag, global ones have a name of their own.
-  const bool to_lds = contains(m, "_lds_") || (*space == MemorySpace::buffer && instruction.text.ends_with(" lds"));
+  const bool to_lds = contains(m, "_lds_") || (*space == MemorySpace::buffer && text.ends_with(" lds"));
   return MemoryOp{*space, contains(m, "_store_") ? MemoryDirection::store : MemoryDirection::load, vmem_bytes(m), to_lds};
 }
 

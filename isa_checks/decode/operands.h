@@ -43,6 +43,7 @@ std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Op
 // Registers that the text names, and the implicit ones of comparisons, saveexec and carry instructions. A register of which
 // an instruction keeps a part (accumulation in place, halves, lanes that DPP leaves alone) counts as read too. EXEC is
 // listed only where an instruction names or changes it, though all vector instructions depend on it.
+// The disassembler keeps it (Instruction::use).
 RegisterUse register_use(const Instruction& instruction, const Operands& operands);
 
 } // namespace kiln::isa

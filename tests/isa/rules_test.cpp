@@ -243,13 +243,14 @@ TEST_CASE("HAZ002: severity follows what is known about the pair") {
   const auto severity = [](std::string_view text) {
     const CodeObject object = assemble_kernel(text, "gfx942", {.vgprs = 64, .accum_offset = 64});
     const auto findings = lint(analyse(object, object.kernel("k")), {.only = {"HAZ002"}});
-    return findings.empty() ? Severity::info : findings[0].severity;
+    return findings.empty() ? std::nullopt : std::optional(findings[0].severity);
   };
   CHECK(severity("v_readfirstlane_b32 s8, v1\n global_load_dword v0, v4, s[8:9]") == Severity::error);
-  CHECK(severity("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n v_add_f32_e32 v12, v0, v1") == Severity::warning);
+  // LLVM's table alone, and kernels that ship undercut it.
+  CHECK(severity("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n v_add_f32_e32 v12, v0, v1") == Severity::info);
   // Shipped kernels leave these out throughout: not reported.
-  CHECK(severity("s_add_u32 m0, s4, 16\n global_load_lds_dword v0, s[2:3]") == Severity::info);
-  CHECK(severity("v_readfirstlane_b32 s8, v1\n v_add_u32_e32 v0, s8, v2") == Severity::info);
+  CHECK_FALSE(severity("s_add_u32 m0, s4, 16\n global_load_lds_dword v0, s[2:3]"));
+  CHECK_FALSE(severity("v_readfirstlane_b32 s8, v1\n v_add_u32_e32 v0, s8, v2"));
 }
 
 TEST_CASE("HAZ002: places of one cause and loop are one finding, which shows the worst of them") {
@@ -332,6 +333,46 @@ TEST_CASE("MFM003 points at the s_nop, LDS002 names its model and joins places")
   CHECK(banks[0].message.ends_with("; 2 such places in the loop"));
   CHECK(banks[1].severity == Severity::info); // nobody has published what 8-byte reads see on gfx942
   CHECK(banks[1].message.find("by assumed banks") != std::string::npos);
+}
+
+TEST_CASE("cost rules are silent where nothing is lost, and say less where little is") {
+  const auto severities = [](const char* id, const std::string& body, const char* arch = "gfx942") {
+    const CodeObject object = assemble_kernel(body, arch, wide);
+    std::vector<Severity> result;
+    for (const Finding& f : lint(analyse(object, object.kernel("k")), {.only = {id}})) result.push_back(f.severity);
+    return result;
+  };
+  using Severities = std::vector<Severity>;
+  const Severities none, info{Severity::info}, warning{Severity::warning};
+  // A loop that sleeps polls a flag.
+  for (const char* id : {"MEM001", "WAIT001", "WAIT002"}) CHECK(severities(id, loop("s_sleep 2\n" + load4 + wait_all)) == none);
+  // SYNC001: the loads came back long ago, are waited for behind the barrier anyway, or the wait is not in the inner loop.
+  const std::string drain = "s_waitcnt vmcnt(0)\n s_barrier\n" + times(8, "v_nop");
+  CHECK(severities("SYNC001", loop(load16 + drain)) == warning);
+  CHECK(severities("SYNC001", loop(load16 + times(64, "v_nop") + drain)) == none);
+  CHECK(severities("SYNC001", loop(load16 + "s_waitcnt vmcnt(0)\n s_barrier\n v_nop\n s_waitcnt vmcnt(0)\n" + times(8, "v_nop"))) == none);
+  CHECK(severities("SYNC001", "outer:\n" + load16 + drain + loop("s_nop 0") + "s_cbranch_vccnz outer\n") == none);
+  // WAIT003: so long after the loads a weaker wait waits no less.
+  const std::string second = "global_load_dwordx4 v[8:11], v4, s[2:3]\n",
+                    uses = "s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v0, v0\n s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v8, v8";
+  CHECK(severities("WAIT003", loop(load16 + second + uses)) == warning);
+  CHECK(severities("WAIT003", loop(load16 + second + times(64, "v_nop") + uses)) == none);
+  // MFM003: s_nop behind the states that the reader needs waits for something else; a hundredth of the loop's time is little.
+  const std::string stall = "s_nop 6\n v_add_f32_e32 v20, v0, v1";
+  CHECK(severities("MFM003", loop(mfma + stall)) == warning);
+  CHECK(severities("MFM003", loop(mfma + times(8, "v_add_u32_e32 v21, v22, v21") + stall)) == none);
+  CHECK(severities("MFM003", loop(times(200, mfma_next) + mfma + stall)) == info);
+  // MFM001, LDS002, MEM001: something else takes longer.
+  CHECK(severities("MFM001", loop(times(8, mfma)), "gfx950") == warning);
+  CHECK(severities("MFM001", loop(mfma + times(8, load16)), "gfx950") == info);
+  const std::string apart = "v_lshlrev_b32_e32 v4, 7, v0\n";
+  CHECK(severities("LDS002", apart + loop("ds_read_b32 v1, v4")) == warning);
+  CHECK(severities("LDS002", apart + loop("ds_read_b32 v1, v4\n" + times(100, mfma))) == info);
+  CHECK(severities("LDS002", apart + loop("ds_read_b64 v[8:9], v4"), "gfx950") == warning);
+  CHECK(severities("LDS002", apart + loop("ds_read_b64_tr_b16 v[8:9], v4"), "gfx950") == info); // banks that nobody has published
+  CHECK(severities("MEM001", loop(load4 + times(200, mfma))) == info);
+  CHECK(severities("MEM001", loop(load4 + times(20, "global_load_lds_dword v4, s[2:3]"))) == info);    // a twentieth of the data
+  CHECK(severities("MEM001", loop(load4) + "again:\n" + load4 + "s_cbranch_scc0 again\n") == warning); // alike: one finding
 }
 
 TEST_CASE("facts: accum_offset splits the registers, and hints hold only when nothing else limits") {

@@ -114,10 +114,9 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
   const auto m = std::string_view(p.instructions[i].mnemonic);
   const bool accumulates = m.starts_with("v_fmac") || m.starts_with("v_mac") || m.starts_with("v_pk_fmac") || m.starts_with("v_dot2c") ||
                            m.starts_with("v_dot4c") || m.starts_with("v_dot8c") || m.starts_with("v_smfmac");
-  const bool multiplies = m.starts_with("s_mul_i32") || m.starts_with("v_mul_lo_u32") || m.find("_and_b") != m.npos;
-  const bool zero = multiplies && std::ranges::any_of(o.all(), [](const Operand& operand) {
-                      return operand.is(Operand::Kind::number) && operand.number == 0;
-                    });
+  const bool names_zero =
+      std::ranges::any_of(o.all(), [](const Operand& operand) { return operand.is(Operand::Kind::number) && operand.number == 0; });
+  const bool zero = names_zero && (m.starts_with("s_mul_i32") || m.starts_with("v_mul_lo_u32") || m.find("_and_b") != m.npos);
   for (const RegisterRange range : use.reads()) {
     const auto is_it = [&](const Operand& operand) { return operand.is(Operand::Kind::registers) && operand.registers == range; };
     const auto results = std::ranges::count_if(use.writes(), [&](RegisterRange w) { return w == range; });
@@ -145,6 +144,7 @@ public:
   // Each register that is found counts as written from then on, and with it what was made of it.
   std::vector<UninitialisedRead> run() {
     gather();
+    if (!any_effect()) return {};
     for (const bool all_paths : {true, false}) {
       all_paths_ = all_paths;
       do solve();
@@ -240,6 +240,35 @@ private:
     }
   }
 
+  // One pass over the blocks, which finds nothing in most kernels. Every edge that it takes leads to a later block, so it has what
+  // is undefined on some path; what is undefined on all paths is a part of that.
+  bool any_effect() {
+    all_paths_ = false;
+    in_.assign(p_.blocks.size(), std::nullopt);
+    in_[p_.entry] = entry_;
+    for (std::size_t b = 0; b < p_.blocks.size(); ++b) {
+      if (!in_[b]) {
+        if (p_.blocks[b].reachable) return true; // by a branch backward only: not known yet
+        continue;
+      }
+      Registers state = *in_[b];
+      in_[b].reset();
+      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) {
+        if (facts_[i].has_effect)
+          for (const RegisterRange r : sources_of(facts_[i]))
+            if (state.any(r) && matters(i, r, state)) return true;
+        step(i, state);
+      }
+      budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
+      for (const std::size_t to : p_.blocks[b].successors)
+        if (counts(b, to)) {
+          if (in_[to]) in_[to]->join(state, false);
+          else in_[to] = state;
+        }
+    }
+    return false;
+  }
+
   // Reports the first effect of an undefined register, if there is one.
   bool find() {
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) {
@@ -255,11 +284,15 @@ private:
     return false;
   }
 
+  // Not when a wide store to LDS is undefined in parts: padding.
+  bool matters(std::size_t i, RegisterRange r, const Registers& undefined) const {
+    const auto op = memory_op(p_.instructions[i]);
+    return !op || op->space != MemorySpace::lds || op->direction != MemoryDirection::store || undefined.count(r) == r.count;
+  }
+
   // Instruction i has an effect by the operand r, of which some registers are undefined.
   bool look(std::size_t i, RegisterRange r, const Registers& undefined) {
-    const auto op = memory_op(p_.instructions[i]);
-    const std::size_t count = undefined.count(r);
-    if (op && op->space == MemorySpace::lds && op->direction == MemoryDirection::store && count < r.count) return false; // padding
+    if (!matters(i, r, undefined)) return false;
     for (std::uint16_t n = r.first; n < r.first + r.count; ++n)
       if (undefined.test(n)) return trace(i, n);
     return false;

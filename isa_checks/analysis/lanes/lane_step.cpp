@@ -346,7 +346,7 @@ LaneStep lane_step_of(const Instruction& instruction) {
 void apply_lane_step(const LaneStep& step, const Instruction& instruction, const Operands& operands, LaneState& state, LaneValues& values) {
   Interpreter run(operands, state, values);
   const bool memory = memory_op(instruction).has_value();
-  if (memory || step.op == LaneOp::unknown) run.forget(register_use(instruction, operands));
+  if (memory || step.op == LaneOp::unknown) run.forget(instruction.use);
   else if (step.op == LaneOp::saveexec) run.save_exec(instruction.mnemonic);
   else if (step.vector) run.vector(step.op, instruction);
   else run.scalar(step.op, step.scalar64, instruction.mnemonic);

@@ -257,7 +257,7 @@ ExecProgram predecode(const isa::CodeObject& object, const isa::Kernel& kernel) 
     program.index_of_word[(i.address - kernel.entry) / 4] = static_cast<std::uint32_t>(program.instructions.size());
     program.instructions.push_back(make_inst(i, object.target()));
     const isa::Operands operands = isa::operands_of(i);
-    program.hazards.push_back(isa::hazard_traits(i, operands, isa::register_use(i, operands), object.target()));
+    program.hazards.push_back(isa::hazard_traits(i, operands, i.use, object.target()));
   }
   prepare_index_mode(program.instructions);
   for (std::size_t k = 0; k < decoded.size(); ++k) // in index mode registers are known only when the instruction runs

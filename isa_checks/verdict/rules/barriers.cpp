@@ -1,4 +1,5 @@
 // SYNC001, SYNC002, SYNC003: barriers.
+#include "isa_checks/decode/counter_use.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
 #include <algorithm>
@@ -9,6 +10,7 @@ namespace kiln::isa::rules {
 namespace {
 
 constexpr std::size_t soon = 8; // instructions behind a barrier
+constexpr int long_before = 64; // instructions between load and wait that hide a good part of a load's latency
 
 // Some of `registers` are read or written by one of the next `count` instructions from `i` on, on some path.
 bool touched_soon(const KernelAnalysis& k, std::size_t i, std::size_t count, const std::vector<RegisterRange>& registers) {
@@ -25,13 +27,24 @@ bool touched_soon(const KernelAnalysis& k, std::size_t i, std::size_t count, con
   return false;
 }
 
+// One of the next `count` instructions of the block waits for the loads as well.
+bool awaited_soon(const KernelAnalysis& k, std::size_t i, std::size_t count) {
+  int younger = 0;
+  for (const std::size_t end = std::min(i + count, k.program.blocks[k.program.block_of(i)].end); i < end; ++i) {
+    younger += counter_use(k.instruction(i)).vm;
+    const auto wait = wait_counts(k.instruction(i));
+    if (wait && wait->vmcnt && *wait->vmcnt <= younger) return true;
+  }
+  return false;
+}
+
 } // namespace
 
 void sync001(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
     const std::size_t next = p.instruction + 1;
-    if (p.counter != WaitCounter::vmcnt || !p.drains() || p.loop == nothing || next >= k.program.instructions.size() ||
-        k.classes[next] != InstructionClass::barrier)
+    if (p.counter != WaitCounter::vmcnt || !p.drains() || p.loop == nothing || !k.is_innermost(p.loop) ||
+        next >= k.program.instructions.size() || k.classes[next] != InstructionClass::barrier || p.shortest_distance >= long_before)
       continue;
     const bool only_loads = std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
       const MemoryAccess* a = k.memory.find(i);
@@ -40,7 +53,7 @@ void sync001(const KernelAnalysis& k, FindingSink& sink) {
     if (!only_loads) continue; // stores and LDS DMA are what other waves may wait for
     std::vector<RegisterRange> loaded;
     for (const std::size_t i : p.waits_for) loaded.push_back(k.memory.find(i)->data);
-    if (touched_soon(k, next, soon + 1, loaded)) continue; // the wait would stand behind the barrier, and cost as much
+    if (touched_soon(k, next, soon + 1, loaded) || awaited_soon(k, next, soon + 1)) continue; // it would cost as much behind the barrier
     sink.add({.message = fmt::format("waits for all of {} before a barrier that orders LDS", plural(p.waits_for.size(), "load")),
               .evidence = {{"loads", number(p.waits_for.size()), "instructions"}},
               .instructions = {p.instruction, next},

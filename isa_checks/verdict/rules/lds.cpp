@@ -58,8 +58,12 @@ void lds002(const KernelAnalysis& k, FindingSink& sink) {
     const std::uint32_t extra = a.banks->needed - a.banks->ideal;
     const auto m = k.mnemonic(a.instruction);
     const int width = m.starts_with("ds_read2") || m.starts_with("ds_write2") ? a.op.bytes / 2 : a.op.bytes; // two accesses
-    const std::string_view source = lds_bank_source(k.target->lds_read_banks, a.op.direction == MemoryDirection::store, width);
-    const bool little = a.loop == nothing && extra < 16;
+    const bool transposes = m.find("_tr_") != std::string_view::npos; // nobody has published what these see
+    const std::string_view source =
+        transposes ? "assumed" : lds_bank_source(k.target->lds_read_banks, a.op.direction == MemoryDirection::store, width);
+    // LDS that is busy half as long as something else hides its passes behind that.
+    const bool hidden = 2 * issue_of(k, a.loop).clocks_of(Pipe::lds) < least_loop_clocks(k, a.loop);
+    const bool little = hidden || (a.loop == nothing && extra < 16);
     sink.add({.message = fmt::format("{}-way bank conflict of {} B a lane: {} passes where {} would do, by {} banks{}", a.banks->worst,
                                      width, a.banks->needed, a.banks->ideal, source, a.lanes_known ? "" : " (all lanes taken to be on)"),
               .evidence = {{"passes", static_cast<double>(a.banks->needed), "cycles"},

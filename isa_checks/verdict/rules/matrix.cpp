@@ -8,16 +8,28 @@
 #include <set>
 
 namespace kiln::isa::rules {
+namespace {
+
+bool bound_by_matrix(const KernelAnalysis& k, std::size_t loop) {
+  const LoopIssue& issue = issue_of(k, loop);
+  return issue.busiest == Pipe::matrix && !issue.memory_bound();
+}
+
+} // namespace
 
 void mfm001(const KernelAnalysis& k, FindingSink& sink) {
   std::map<std::string_view, Instructions> kinds;
   for (const MatrixUse& use : k.matrix.uses)
     if (!doubled_shape(k.mnemonic(use.instruction), *k.target).empty())
       kinds[base_mnemonic(k.mnemonic(use.instruction))].push_back(use.instruction);
-  for (const auto& [name, list] : kinds)
-    sink.add({.message = fmt::format("{} of {} at half the rate of {}", list.size(), name, doubled_shape(name, *k.target)),
+  for (const auto& [name, list] : kinds) {
+    const bool bound = std::any_of(list.begin(), list.end(), [&](std::size_t i) { return bound_by_matrix(k, k.loop_of(i)); });
+    sink.add({.message = fmt::format("{} of {} at half the rate of {}{}", list.size(), name, doubled_shape(name, *k.target),
+                                     bound ? "" : "; something else takes longer where they stand"),
               .evidence = {{"instructions", number(list.size()), "instructions"}},
-              .instructions = list});
+              .instructions = list,
+              .severity = bound ? std::nullopt : std::optional(Severity::info)});
+  }
 }
 
 void mfm002(const KernelAnalysis& k, FindingSink& sink) {
@@ -39,7 +51,8 @@ void mfm002(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void mfm003(const KernelAnalysis& k, FindingSink& sink) {
-  constexpr int many = 4; // wait states
+  constexpr int many = 4;         // wait states
+  constexpr double little = 0.02; // of the loop's time
   struct Stall {
     std::set<std::size_t> nops; // several results may wait in one s_nop
     int states = 0;
@@ -48,16 +61,24 @@ void mfm003(const KernelAnalysis& k, FindingSink& sink) {
   for (const MatrixUse& use : k.matrix.uses)
     if (use.loop != nothing && use.nop_states >= many) {
       Stall& stall = loops[use.loop];
-      for (std::size_t i = use.instruction + 1; i < use.reader; ++i)
+      for (std::size_t i = use.instruction + 1; i < use.states_end; ++i)
         if (nop_states(k, i) > 0) stall.nops.insert(i);
       stall.states = std::max(stall.states, use.nop_states);
     }
-  for (const auto& [loop, stall] : loops)
-    sink.add({.message = fmt::format("{} in s_nop until a matrix result may be read ({})",
-                                     plural(static_cast<std::size_t>(stall.states), "wait state"), plural(stall.nops.size(), "s_nop")),
-              .evidence = {{"states", static_cast<double>(stall.states), "wait states"}, {"nops", number(stall.nops.size()), ""}},
+  for (const auto& [loop, stall] : loops) {
+    int all = 0;
+    for (const std::size_t i : stall.nops) all += nop_states(k, i);
+    const double share = 4.0 * all / least_loop_clocks(k, loop); // a wait state is 4 clocks
+    sink.add({.message = fmt::format("{} in s_nop until a matrix result may be read ({}, {:.1f} % of the loop's time at the least)",
+                                     plural(static_cast<std::size_t>(stall.states), "wait state"), plural(stall.nops.size(), "s_nop"),
+                                     100 * share),
+              .evidence = {{"states", static_cast<double>(stall.states), "wait states"},
+                           {"nops", number(stall.nops.size()), ""},
+                           {"share", 100 * share, "%"}},
               .instructions = Instructions(stall.nops.begin(), stall.nops.end()),
-              .loop = loop});
+              .loop = loop,
+              .severity = share < little ? std::optional(Severity::info) : std::nullopt});
+  }
 }
 
 void mfm004(const KernelAnalysis& k, FindingSink& sink) {

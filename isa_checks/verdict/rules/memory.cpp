@@ -11,9 +11,31 @@ namespace {
 
 constexpr int widest = 16; // bytes a lane
 
-// Loads, or stores, of one innermost loop: a finding when at least half of those that every repetition executes are narrow
+// Narrow accesses cost next to nothing where they bring a tenth of the loop's data or less, or where the instructions that wide
+// ones would save are a twentieth of what the loop takes and memory is not what it waits for.
+bool costs_little(const KernelAnalysis& k, std::size_t loop, const Instructions& narrow, MemoryDirection direction) {
+  double bytes = 0, all = 0, saved = 0; // of a lane; instructions
+  for (const std::size_t i : narrow) {
+    bytes += k.memory.find(i)->op.bytes;
+    saved += 1 - k.memory.find(i)->op.bytes / double{widest};
+  }
+  for (const std::size_t i : k.instructions_of(loop))
+    if (const MemoryAccess* a = k.memory.find(i); a && is_device(a->op) && a->op.direction == direction) all += a->op.bytes;
+  return bytes < 0.1 * all || (4 * saved < 0.05 * least_loop_clocks(k, loop) && !issue_of(k, loop).memory_bound()); // issued in 4 clocks
+}
+
+struct Narrow {
+  std::size_t found = 0, all = 0;
+  int least = widest; // bytes
+  Severity severity = Severity::warning;
+  MemoryDirection direction = MemoryDirection::load;
+  auto operator<=>(const Narrow&) const = default;
+};
+using NarrowLoops = std::map<Narrow, std::vector<std::pair<std::size_t, Instructions>>>; // loops that are alike
+
+// Loads, or stores, of one innermost loop: noted when at least half of those that every repetition executes are narrow
 // (of all, when none is executed every time).
-void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, MemoryDirection direction) {
+void note_narrow(const KernelAnalysis& k, std::size_t loop, MemoryDirection direction, NarrowLoops& loops) {
   const auto wanted = [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
     return a && is_device(a->op) && a->op.direction == direction && (!a->op.to_lds || k.target->wide_lds_dma);
@@ -22,16 +44,10 @@ void narrow(const KernelAnalysis& k, FindingSink& sink, std::size_t loop, Memory
   if (all.empty()) all = where(k.instructions_of(loop), wanted);
   const Instructions found = where(all, [&](std::size_t i) { return k.memory.find(i)->op.bytes < widest; });
   if (found.empty() || 2 * found.size() < all.size()) return;
-  int least = widest;
-  for (const std::size_t i : found) least = std::min(least, k.memory.find(i)->op.bytes);
-  const std::string_view noun = direction == MemoryDirection::load ? "load" : "store";
-  sink.add({.message = fmt::format("{} of the loop's {} {} less than 16 B a lane, the narrowest {} B", found.size(),
-                                   plural(all.size(), noun), found.size() == 1 ? "moves" : "move", least),
-            .evidence = {{"narrow", number(found.size()), "instructions"},
-                         {"all", number(all.size()), "instructions"},
-                         {"narrowest", static_cast<double>(least), "B"}},
-            .instructions = found,
-            .loop = loop});
+  Narrow narrow{.found = found.size(), .all = all.size(), .direction = direction};
+  for (const std::size_t i : found) narrow.least = std::min(narrow.least, k.memory.find(i)->op.bytes);
+  if (costs_little(k, loop, found, direction)) narrow.severity = Severity::info;
+  loops[narrow].emplace_back(loop, found);
 }
 
 // sc1 alone is agent scope, sc0 alone workgroup scope (AMDGPUUsage, "Memory Model gfx942").
@@ -49,10 +65,26 @@ struct Neighbours {
 } // namespace
 
 void mem001(const KernelAnalysis& k, FindingSink& sink) {
+  NarrowLoops loops;
   for (const std::size_t loop : innermost_loops(k)) {
-    if (is_waterfall(k, loop)) continue; // CF002
-    narrow(k, sink, loop, MemoryDirection::load);
-    narrow(k, sink, loop, MemoryDirection::store);
+    if (is_waterfall(k, loop) || is_polling(k, loop)) continue; // CF002
+    note_narrow(k, loop, MemoryDirection::load, loops);
+    note_narrow(k, loop, MemoryDirection::store, loops);
+  }
+  for (const auto& [narrow, places] : loops) {
+    const std::string_view noun = narrow.direction == MemoryDirection::load ? "load" : "store";
+    Instructions instructions;
+    for (const auto& [loop, list] : places) instructions.insert(instructions.end(), list.begin(), list.end());
+    sink.add({.message = fmt::format("{} of the loop's {} {} less than 16 B a lane, the narrowest {} B{}", narrow.found,
+                                     plural(narrow.all, noun), narrow.found == 1 ? "moves" : "move", narrow.least,
+                                     places.size() == 1 ? "" : fmt::format("; {} such loops", places.size())),
+              .evidence = {{"narrow", number(narrow.found), "instructions"},
+                           {"all", number(narrow.all), "instructions"},
+                           {"narrowest", static_cast<double>(narrow.least), "B"},
+                           {"loops", number(places.size()), ""}},
+              .instructions = instructions,
+              .loop = places.front().first,
+              .severity = narrow.severity});
   }
 }
 

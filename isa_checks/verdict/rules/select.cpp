@@ -70,6 +70,17 @@ bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop) {
          !exec_changes(kernel, list).empty();
 }
 
+bool is_polling(const KernelAnalysis& kernel, std::size_t loop) { return !named(kernel, kernel.instructions_of(loop), "s_sleep").empty(); }
+
+const LoopIssue& issue_of(const KernelAnalysis& kernel, std::size_t loop) {
+  return loop == nothing ? kernel.issue.loops.back() : kernel.issue.loops[loop];
+}
+
+double least_loop_clocks(const KernelAnalysis& kernel, std::size_t loop) {
+  const LoopIssue& issue = issue_of(kernel, loop);
+  return std::max(issue.clocks_of(issue.busiest), issue.memory_clocks);
+}
+
 bool is_device(const MemoryOp& op) {
   return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
 }

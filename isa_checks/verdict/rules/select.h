@@ -33,6 +33,14 @@ bool ends_on_exec(const KernelAnalysis& kernel, std::size_t loop); // a way back
 // A loop in which a lane's value is read into a scalar, the lanes that have the same are served, and the rest go round again.
 bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop);
 
+// A loop that sleeps: its author lets time pass until somebody else has written something.
+bool is_polling(const KernelAnalysis& kernel, std::size_t loop);
+
+// Clocks that a repetition of the loop (`nothing`: a run of the kernel) takes at the least, by the pipe that is busy longest or by
+// memory: what a cost is held against. See analysis/issue.h.
+double least_loop_clocks(const KernelAnalysis& kernel, std::size_t loop);
+const LoopIssue& issue_of(const KernelAnalysis& kernel, std::size_t loop);
+
 // A load or store of device memory: global, buffer or flat.
 bool is_device(const MemoryOp& op);
 // States that s_nop waits; 0 for other instructions.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int short_distance = 4;   // instructions
 constexpr int hiding_distance = 64; // instructions between load and wait that hide a good part of a load's latency
+constexpr int lds_distance = 16;    // likewise of LDS, whose latency is some 64 clocks
 
 bool loads_device(const KernelAnalysis& k, std::size_t i) {
   const MemoryAccess* a = k.memory.find(i);
@@ -91,7 +92,7 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     const LoopFlight& flight = k.waits.loops[loop];
     const int distance = shortest_wait(k, loop);
-    if (flight.loads == 0 || flight.most_back_bytes > 0 || distance >= hiding_distance) continue;
+    if (flight.loads == 0 || flight.most_back_bytes > 0 || distance >= hiding_distance || is_polling(k, loop)) continue;
     sink.add({.message = fmt::format("{} a repetition, waited for within {}, none in flight when the next repetition begins",
                                      plural(flight.loads, "load"), plural(static_cast<std::size_t>(distance), "instruction")),
               .evidence = {{"distance", static_cast<double>(distance), "instructions"},
@@ -105,6 +106,7 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
 
 void wait002(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
+    if (is_polling(k, loop)) continue;
     const Instructions steady = steady_instructions(k, loop);
     const bool some = std::any_of(steady.begin(), steady.end(), [&](std::size_t i) { return loads_device(k, i); });
     Instructions waits, loads;
@@ -132,6 +134,7 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
 void wait003(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
     if (p.loop == nothing || p.waits_for.size() < 2 || !completes_own_loads(k, p)) continue;
+    if (p.shortest_distance >= (p.counter == WaitCounter::vmcnt ? hiding_distance : lds_distance)) continue; // they are back
     const auto late = late_loads(k, p);
     if (!late || late->needed == 0 || late->needed == p.waits_for.size()) continue;
     const std::size_t enough = static_cast<std::size_t>(p.value) + p.waits_for.size() - late->needed;
