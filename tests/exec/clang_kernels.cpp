@@ -47,7 +47,7 @@ isa::CodeObject object_of(const std::string& assembly, const std::string& arch) 
 }
 
 std::string without_line(const std::string& assembly, const std::string& kernel, const std::string& part, int nth,
-                         const std::string& replacement) {
+                         std::string replacement) {
   const Span span = function(assembly, kernel);
   std::size_t at = assembly.find(part, span.begin);
   for (; nth > 0 && at < span.end; --nth) at = assembly.find(part, at + 1);
@@ -55,6 +55,8 @@ std::string without_line(const std::string& assembly, const std::string& kernel,
   CAPTURE(part);
   REQUIRE(at < span.end);
   const std::size_t begin = assembly.rfind('\n', at) + 1, end = assembly.find('\n', at);
+  if (const std::size_t line = replacement.find('&'); line != std::string::npos)
+    replacement.replace(line, 1, assembly.substr(begin, end - begin));
   return assembly.substr(0, begin) + replacement + assembly.substr(end);
 }
 

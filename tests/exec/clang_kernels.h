@@ -12,9 +12,9 @@ std::optional<std::string> assembly_of(const std::string& name, const std::strin
 isa::CodeObject object_of(const std::string& assembly, const std::string& arch);
 
 // The text with one line taken out, or replaced: the `nth` (from 0) of those inside function `kernel` that contain `part`.
-// Fails the test when there is none.
+// & in the replacement stands for that line. Fails the test when there is none.
 std::string without_line(const std::string& assembly, const std::string& kernel, const std::string& part, int nth = 0,
-                         const std::string& replacement = "");
+                         std::string replacement = "");
 int lines_with(const std::string& assembly, const std::string& kernel, const std::string& part);
 
 } // namespace kiln::exec::testing

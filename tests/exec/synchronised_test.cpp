@@ -183,9 +183,9 @@ TEST_CASE("clang's kernels with one line of assembly changed are caught") {
       {"reverse", "s_waitcnt lgkmcnt(0)", 0, "", DefectKind::unwaited_register}, // of scalar loads
       {"reverse", "s_waitcnt lgkmcnt(0)", 1, "", DefectKind::lds_race},          // of LDS, before the barrier
       {"reverse", "s_waitcnt lgkmcnt(0)", 2, "", DefectKind::unwaited_register}, // of LDS, before its use
-      {"reverse", "ds_read_b32 v4, v4", 0, "ds_read_b32 v4, v4 offset:8188", DefectKind::out_of_bounds},
-      {"reverse", "ds_read_b32 v4, v4", 0, "ds_read_b32 v4, v4 offset:1024", DefectKind::uninitialised},
-      {"reverse", "ds_write_b32 v0, v1", 0, "", DefectKind::uninitialised},
+      {"reverse", "ds_read_b32", 0, "& offset:8188", DefectKind::out_of_bounds},
+      {"reverse", "ds_read_b32", 0, "& offset:1024", DefectKind::uninitialised},
+      {"reverse", "ds_write_b32", 0, "", DefectKind::uninitialised},
       {"reverse", "v_lshl_or_b32 v2, s2, 8, v0", 0, "v_lshl_or_b32 v2, s2, 11, v0", DefectKind::out_of_bounds},
       {"tree_sum", "s_barrier", 1, "", DefectKind::lds_race},
       {"scan", "s_barrier", 1, "", DefectKind::lds_race},
@@ -229,7 +229,7 @@ TEST_CASE("without an s_nop that clang put into a kernel") {
         ++taken_out;
       }
     }
-    CHECK(taken_out >= 10);
+    CHECK(taken_out >= 9); // 10 of LLVM 21, 9 of LLVM 22
   }
 }
 
