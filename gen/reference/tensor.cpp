@@ -28,7 +28,8 @@ Tensor::Tensor(DType dtype, std::vector<std::int64_t> shape, std::int64_t row_st
     throw UserError("tensor", fmt::format("the row stride {} is below the {} elements of a row", row_stride_, row_size_),
                     "use 0 for contiguous rows, or a larger stride");
   if (is_packed(dtype) && (row_bits(*this) % 8 || (shape_.size() > 1 && row_stride_ % 2)))
-    throw UserError("tensor", fmt::format("rows of {} {} begin inside of a byte", row_bits(*this) / size_bits(dtype), to_string(dtype)), "use rows of an even size");
+    throw UserError("tensor", fmt::format("rows of {} {} begin inside of a byte", row_bits(*this) / size_bits(dtype), to_string(dtype)),
+                    "use rows of an even size");
   const std::int64_t rows = shape_.empty() ? 1 : shape_[0];
   data_.resize(static_cast<std::size_t>(storage_bytes(dtype_, rows * row_stride_)));
 }

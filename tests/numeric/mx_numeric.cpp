@@ -116,7 +116,8 @@ Tensor every_input(DType type, std::int64_t cols) {
 void check_quantiser(DType from, DType type, const Target& to) {
   constexpr std::int64_t cols = 1024;
   const Tensor x = every_input(from, cols);
-  const EmulatedRun done = run(catalog_spec("mx_quant", {.cols = cols, .dtype = from, .mx = type}), to, {.tensors = {{"x", x}}, .scalars = {}});
+  const EmulatedRun done =
+      run(catalog_spec("mx_quant", {.cols = cols, .dtype = from, .mx = type}), to, {.tensors = {{"x", x}}, .scalars = {}});
   const Tensor &scale = done.outputs.at("scale"), &q = done.outputs.at("q");
   int wrong = 0;
   std::string first;
