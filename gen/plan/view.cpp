@@ -172,7 +172,7 @@ void require_sound_indices(const SpecGraph& graph) {
     if (kind != OpKind::view && kind != OpKind::scatter && kind != OpKind::position) continue;
     if (graph.has_products)
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands beside a matrix product",
-                      "index in a kernel of its own: the epilogue of a product is pointwise");
+                      "index in a kernel of its own: an epilogue reads what lies where its product does");
     if (node.op() == Op::gather) require_table_alone(graph, node.operands()[0]);
     if (node.op() == Op::scatter) require_target_alone(graph, node);
     if (node.op() == Op::iota) require_known_size(graph, node);
