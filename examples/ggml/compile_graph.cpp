@@ -14,7 +14,8 @@ Extents extents(const ggml_tensor& tensor) { return {tensor.ne[0], tensor.ne[1],
 
 class RegionBuilder {
 public:
-  RegionBuilder(GraphBuilder& graph, const Partition& partition, const ggml_tensor& root) : graph_(graph), partition_(partition), root_(root) {
+  RegionBuilder(GraphBuilder& graph, const Partition& partition, const ggml_tensor& root)
+      : graph_(graph), partition_(partition), root_(root) {
     collect(root);
   }
   const std::vector<const ggml_tensor*>& nodes() const { return nodes_; } // users before what they use
@@ -70,13 +71,15 @@ private:
     if (operation.kind == Kind::row) return operation.build(draft, node, source(draft, node, 0, view_of(*node.src[0])));
     const std::vector<TensorView> views = pointwise_sources(node);
     std::vector<kiln::Expr> operands;
-    for (std::size_t i = 0; i < views.size(); ++i) operands.push_back(source(draft, node, std::min<std::size_t>(i, node.src[1] ? i : 0), views[i]));
+    for (std::size_t i = 0; i < views.size(); ++i)
+      operands.push_back(source(draft, node, std::min<std::size_t>(i, node.src[1] ? i : 0), views[i]));
     return find_pointwise(node)(draft, node, operands);
   }
 
   kiln::Expr source(KernelDraft& draft, const ggml_tensor& node, std::size_t s, const TensorView& view) {
     if (partition_.absorbs(node.src[s], node)) return value_of(draft, *node.src[s]);
-    if (const auto read = reads_.find(node.src[s]); read != reads_.end() && view.data == node.src[s]->data && view.ne == extents(*node.src[s]))
+    if (const auto read = reads_.find(node.src[s]);
+        read != reads_.end() && view.data == node.src[s]->data && view.ne == extents(*node.src[s]))
       return read->second;
     const kiln::Expr value = draft.read(view);
     if (view.ne == extents(*node.src[s])) reads_.emplace(node.src[s], value);
@@ -86,7 +89,9 @@ private:
   std::string name() const {
     std::string text = "g";
     for (auto node = nodes_.rbegin(); node != nodes_.rend() && text.size() < 40; ++node) text += std::string("_") + ggml_op_desc(*node);
-    std::ranges::transform(text, text.begin(), [](char c) { return c == '_' ? c : std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::tolower(c)) : '_'; });
+    std::ranges::transform(text, text.begin(), [](char c) {
+      return c == '_' ? c : std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::tolower(c)) : '_';
+    });
     text.erase(std::unique(text.begin(), text.end(), [](char a, char b) { return a == '_' && b == '_'; }), text.end());
     if (text.back() == '_') text.pop_back();
     return text;
@@ -102,7 +107,8 @@ private:
 
 } // namespace
 
-GraphPlan compile_graph(kiln::Jit& jit, const kiln::Device& device, const std::vector<const ggml_tensor*>& nodes, const std::vector<int>& uses) {
+GraphPlan compile_graph(kiln::Jit& jit, const kiln::Device& device, const std::vector<const ggml_tensor*>& nodes,
+                        const std::vector<int>& uses) {
   GraphPlan plan;
   const Partition parts = partition(nodes, uses);
   GraphBuilder graph(jit, device);
@@ -128,9 +134,11 @@ std::string explain(const GraphPlan& plan) {
   std::string text;
   for (const RegionNote& region : plan.regions) {
     std::vector<std::string> names;
-    for (auto node = region.nodes.rbegin(); node != region.nodes.rend(); ++node) names.push_back(fmt::format("{} {}", ggml_op_desc(*node), (*node)->name));
+    for (auto node = region.nodes.rbegin(); node != region.nodes.rend(); ++node)
+      names.push_back(fmt::format("{} {}", ggml_op_desc(*node), (*node)->name));
     text += fmt::format("  {} node{}, {} launch{}: {}; ended: {}\n", names.size(), names.size() == 1 ? "" : "s", region.launches,
-                        region.launches == 1 ? "" : "es", fmt::join(names, ", "), region.ended.empty() ? "no user that could take it" : region.ended);
+                        region.launches == 1 ? "" : "es", fmt::join(names, ", "),
+                        region.ended.empty() ? "no user that could take it" : region.ended);
   }
   return text;
 }

@@ -15,7 +15,8 @@ struct GraphPlan {
   std::vector<RegionNote> regions; // of their nodes only the names may be read later: explain() does so at once
 };
 
-GraphPlan compile_graph(kiln::Jit& jit, const kiln::Device& device, const std::vector<const ggml_tensor*>& nodes, const std::vector<int>& uses);
+GraphPlan compile_graph(kiln::Jit& jit, const kiln::Device& device, const std::vector<const ggml_tensor*>& nodes,
+                        const std::vector<int>& uses);
 
 // A line a region: its nodes, its launches, why it ended.
 std::string explain(const GraphPlan& plan);

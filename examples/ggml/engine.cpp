@@ -63,7 +63,10 @@ const CompiledGraph& Engine::find(const ggml_cgraph& graph) {
   }
   GraphPlan plan = compile_graph(jit_, device_, nodes, uses);
   if (settings_.explain)
-    std::fputs(fmt::format("kiln: a graph of {} nodes: {} regions, {} launches\n{}", nodes.size(), plan.regions.size(), plan.compiled.launches.size(), explain(plan)).c_str(), stderr);
+    std::fputs(fmt::format("kiln: a graph of {} nodes: {} regions, {} launches\n{}", nodes.size(), plan.regions.size(),
+                           plan.compiled.launches.size(), explain(plan))
+                   .c_str(),
+               stderr);
   recent_.emplace_front(key, std::move(plan.compiled));
   graphs_[key] = recent_.begin();
   if (recent_.size() > max_graphs) {

@@ -20,7 +20,8 @@ std::size_t slot_of(const ggml_cgraph& graph, const ggml_tensor* tensor) {
 std::vector<int> use_counts(const ggml_cgraph& graph) {
   auto* const g = const_cast<ggml_cgraph*>(&graph);
   const int n = ggml_graph_n_nodes(g);
-  if (graph.n_nodes != n || graph.nodes != ggml_graph_nodes(g) || graph.use_counts == nullptr || graph.visited_hash_set.size == 0) return {};
+  if (graph.n_nodes != n || graph.nodes != ggml_graph_nodes(g) || graph.use_counts == nullptr || graph.visited_hash_set.size == 0)
+    return {};
   std::vector<int> uses;
   for (int i = 0; i < n; ++i) {
     const std::size_t slot = slot_of(graph, graph.nodes[i]);

@@ -114,8 +114,7 @@ kiln::Expr KernelDraft::read(const TensorView& table, const IndexMap& map) {
 
 kiln::Expr KernelDraft::rows_of(const TensorView& view) {
   const bool aligned = view.is_aligned() || view.ne[0] == 1;
-  if (same_or_one(view.ne, ne_) && view.is_dense() && aligned)
-    return input(view, row_axes(view.ne, view.ne[0]), 0, view.ne == ne_);
+  if (same_or_one(view.ne, ne_) && view.is_dense() && aligned) return input(view, row_axes(view.ne, view.ne[0]), 0, view.ne == ne_);
   if (view.ne[0] == ne_[0] || view.ne[0] == 1)
     if (auto rows = rows_through(view, view.ne[0], row_axes(ne_, 1), ne_)) return *rows;
   const Extents whole = {view.ne[0] == 1 ? 1 : ne_[0], ne_[1], ne_[2], ne_[3]};

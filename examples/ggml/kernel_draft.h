@@ -25,14 +25,14 @@ public:
   KernelDraft(GraphBuilder& graph, const ProductSize& size);
 
   Space space() const { return space_; }
-  GraphBuilder& graph() { return graph_; } // for kernels that have to run before
+  GraphBuilder& graph() { return graph_; }  // for kernels that have to run before
   const Extents& ne() const { return ne_; } // of the result
 
   // `view` repeated to ne(); in a product's space: to the shape of its result.
   kiln::Expr read(const TensorView& view);
   // Elements of `table` in the order of the flat space; zeros for -1.
   kiln::Expr read(const TensorView& table, const IndexMap& map);
-  kiln::Expr number(double value);                    // a run-time scalar, so that unlike values share a kernel
+  kiln::Expr number(double value);                      // a run-time scalar, so that unlike values share a kernel
   kiln::Expr columns(const std::vector<float>& values); // rows: one value a column
   template <typename T> void* constant(const std::vector<T>& values) { return graph_.constant(values); }
   kiln::Expr row_of(const void* data, std::int64_t cols); // rows: f32 in device memory, one a column; fewer for tile and repeat

@@ -85,7 +85,8 @@ private:
 
   // A sum that a norm takes and that is needed again later: the kernel of the norm writes both.
   bool can_store(std::size_t at, std::size_t user) const {
-    if (result_.nodes[user].kind != Kind::row || result_.nodes[user].node->op == GGML_OP_ROPE || regions_[at].product != nullptr) return false;
+    if (result_.nodes[user].kind != Kind::row || result_.nodes[user].node->op == GGML_OP_ROPE || regions_[at].product != nullptr)
+      return false;
     if (result_.nodes[at].kind != Kind::pointwise || regions_[at].row || used_twice_by(at, user)) return false;
     for (std::size_t i = at + 1; i < user; ++i)
       for (const ggml_tensor* source : result_.nodes[i].node->src)
@@ -102,7 +103,8 @@ private:
       const auto* const last = first + ggml_nbytes(between.node);
       for (const ggml_tensor* source : regions_[at].sources) {
         const auto* const data = static_cast<const char*>(source->data);
-        if (data < last && first < data + ggml_nbytes(source)) return std::string("a source of it is written over by ") + ggml_op_desc(between.node);
+        if (data < last && first < data + ggml_nbytes(source))
+          return std::string("a source of it is written over by ") + ggml_op_desc(between.node);
       }
     }
     return {};

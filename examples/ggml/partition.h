@@ -11,7 +11,7 @@ struct NodePlan {
   Kind kind = Kind::view;
   bool absorbed = false; // computed in the kernel of `user`
   const ggml_tensor* user = nullptr;
-  bool stored = false;   // ... and written by that kernel as well, for users further on
+  bool stored = false;    // ... and written by that kernel as well, for users further on
   std::string ended = {}; // why this node is the end of its region; empty for absorbed ones
 };
 
@@ -19,7 +19,7 @@ struct Partition {
   std::vector<NodePlan> nodes; // in the graph's order
   const NodePlan* find(const ggml_tensor* node) const;
   bool absorbs(const ggml_tensor* node, const ggml_tensor& user) const; // whether the kernel of `user` computes `node`
-  std::vector<std::pair<const ggml_tensor*, std::size_t>> places; // sorted by address
+  std::vector<std::pair<const ggml_tensor*, std::size_t>> places;       // sorted by address
 };
 
 // `uses`: how often each node is used by the whole graph, of which these nodes may be a part; empty: nothing is fused.

@@ -8,7 +8,7 @@
 namespace kiln_ggml {
 namespace {
 
-struct Registered { // there from the first call on, for as long as the library is
+struct Registered { // there from the first call until the process ends: HIP's own statics may go before this library's
   std::unique_ptr<Engine> engine;
   std::string description;
   ggml_backend_reg reg{};
@@ -16,8 +16,8 @@ struct Registered { // there from the first call on, for as long as the library 
   ggml_backend_buffer_type buffers{};
 };
 Registered& registered() {
-  static Registered value;
-  return value;
+  static auto* const value = new Registered;
+  return *value;
 }
 
 // ---- a backend: a stream of graphs
@@ -95,7 +95,8 @@ void fill(Registered& r) {
   d.supports_op = device_supports_op;
   d.supports_buft = supports_buffers;
   r.reg.api_version = GGML_BACKEND_API_VERSION;
-  r.reg.iface = {.get_name = registration_name, .get_device_count = device_count, .get_device = device_at, .get_proc_address = proc_address};
+  r.reg.iface = {
+      .get_name = registration_name, .get_device_count = device_count, .get_device = device_at, .get_proc_address = proc_address};
 }
 
 } // namespace
@@ -105,8 +106,10 @@ ggml_backend_reg_t ggml_backend_init() {
   using namespace kiln_ggml;
   Registered& r = registered();
   if (const int version = version_of_libggml(); version != -1 && version != GGML_BACKEND_API_VERSION) {
-    std::fprintf(stderr, "kiln: this is libggml-kiln.so for version %d of ggml's backend interface, and the loaded libggml %s has version %d; "
-                 "build Kiln against that libggml's own headers: -DKILN_GGML_INCLUDE=DIR\n", GGML_BACKEND_API_VERSION, ggml_version(), version);
+    std::fprintf(stderr,
+                 "kiln: this is libggml-kiln.so for version %d of ggml's backend interface, and the loaded libggml %s has version %d; "
+                 "build Kiln against that libggml's own headers: -DKILN_GGML_INCLUDE=DIR\n",
+                 GGML_BACKEND_API_VERSION, ggml_version(), version);
     return nullptr;
   }
   if (r.engine) return &r.reg;

@@ -23,13 +23,13 @@ bool TensorView::is_dense() const {
 
 std::optional<kiln::DType> dtype_of(ggml_type type) {
   switch (type) {
-    case GGML_TYPE_F32: return kiln::f32;
-    case GGML_TYPE_F16: return kiln::f16;
-    case GGML_TYPE_BF16: return kiln::bf16;
-    case GGML_TYPE_I32: return kiln::i32;
-    case GGML_TYPE_I64: return kiln::i64;
-    case GGML_TYPE_I8: return kiln::i8;
-    default: return std::nullopt;
+  case GGML_TYPE_F32: return kiln::f32;
+  case GGML_TYPE_F16: return kiln::f16;
+  case GGML_TYPE_BF16: return kiln::bf16;
+  case GGML_TYPE_I32: return kiln::i32;
+  case GGML_TYPE_I64: return kiln::i64;
+  case GGML_TYPE_I8: return kiln::i8;
+  default: return std::nullopt;
   }
 }
 

@@ -20,7 +20,7 @@ struct TensorView {
 
   std::int64_t count() const { return ne[0] * ne[1] * ne[2] * ne[3]; }
   std::int64_t rows() const { return ne[1] * ne[2] * ne[3]; }
-  std::int64_t last() const; // the offset of the element that lies furthest
+  std::int64_t last() const;      // the offset of the element that lies furthest
   std::size_t span_bytes() const; // from the first element to the end of the last
   bool is_dense() const;          // row-major without gaps
   bool has_dense_rows() const { return stride[0] == 1 || ne[0] == 1; }

@@ -17,7 +17,8 @@ namespace {
 constexpr int line = 22, width = 250, gap = 130;
 
 std::string box(int x, int y, int height, const char* colour) {
-  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"{}\" stroke=\"#555\"/>\n", x, y, width, height, colour);
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"{}\" stroke=\"#555\"/>\n", x, y, width, height,
+                     colour);
 }
 
 std::string words(int x, int y, const std::string& text) { return fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x, y, text); }
@@ -56,8 +57,8 @@ std::string picture(const Partition& parts) {
     right += box(10 + width + gap, y, height, nodes.size() > 1 ? "#d9f0d3" : "#e8eef7");
     for (const std::size_t i : nodes) {
       right += words(18 + width + gap, y + 13, label(*parts.nodes[i].node));
-      right += fmt::format("<path d=\"M{} {} C{} {} {} {} {} {}\" fill=\"none\" stroke=\"#999\"/>\n", 10 + width, left_at[i], 10 + width + gap / 2, left_at[i],
-                           10 + width + gap / 2, y + line / 2 - 2, 10 + width + gap, y + line / 2 - 2);
+      right += fmt::format("<path d=\"M{} {} C{} {} {} {} {} {}\" fill=\"none\" stroke=\"#999\"/>\n", 10 + width, left_at[i],
+                           10 + width + gap / 2, left_at[i], 10 + width + gap / 2, y + line / 2 - 2, 10 + width + gap, y + line / 2 - 2);
       y += line;
     }
     y += 2;
@@ -65,7 +66,8 @@ std::string picture(const Partition& parts) {
   return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"12\">\n"
                      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
                      2 * width + gap + 20, std::max(bottom, y) + 10) +
-         words(10, 24, fmt::format("ggml: {} operations", computed.size())) + words(10 + width + gap, 24, fmt::format("Kiln: {} kernels", kernels)) + left + right + "</svg>\n";
+         words(10, 24, fmt::format("ggml: {} operations", computed.size())) +
+         words(10 + width + gap, 24, fmt::format("Kiln: {} kernels", kernels)) + left + right + "</svg>\n";
 }
 
 Partition parts_of(const LayerGraph& layer) {
@@ -84,7 +86,8 @@ int measure(const LayerGraph& layer, ggml_backend_t backend, int tokens) {
   }
   const double first = us.front();
   std::ranges::sort(us);
-  fmt::print("{} nodes; first token {:.0f} us, then {:.1f} us (median of {}), {:.1f} us at best\n", ggml_graph_n_nodes(layer.graph()), first, us[us.size() / 2], tokens, us.front());
+  fmt::print("{} nodes; first token {:.0f} us, then {:.1f} us (median of {}), {:.1f} us at best\n", ggml_graph_n_nodes(layer.graph()),
+             first, us[us.size() / 2], tokens, us.front());
   return 0;
 }
 
@@ -93,7 +96,8 @@ int measure(const LayerGraph& layer, ggml_backend_t backend, int tokens) {
 int main(int argc, char** argv) {
   if (argc < 3 || (std::strcmp(argv[1], "picture") != 0 && std::strcmp(argv[1], "time") != 0)) {
     std::fputs("usage: ggml_layer picture FILE.svg    the layer's graph before and after fusion\n"
-               "       ggml_layer time TOKENS         the host's time a token, on KILN_DEVICE\n", stderr);
+               "       ggml_layer time TOKENS         the host's time a token, on KILN_DEVICE\n",
+               stderr);
     return 2;
   }
   ggml_backend_reg* const registration = ggml_backend_init();

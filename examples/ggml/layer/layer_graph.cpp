@@ -11,13 +11,16 @@ struct Nodes {
   const LayerSize& s;
 
   ggml_tensor* named(const char* name, ggml_tensor* t) const { return ggml_set_name(t, name); }
-  ggml_tensor* weight(const char* name, std::int64_t k, std::int64_t n) const { return named(name, ggml_new_tensor_2d(c, GGML_TYPE_F16, k, n)); }
+  ggml_tensor* weight(const char* name, std::int64_t k, std::int64_t n) const {
+    return named(name, ggml_new_tensor_2d(c, GGML_TYPE_F16, k, n));
+  }
   ggml_tensor* norm(const char* name, ggml_tensor* x) const {
     return named(name, ggml_mul(c, ggml_rms_norm(c, x, 1e-5f), ggml_new_tensor_1d(c, GGML_TYPE_F32, s.width)));
   }
   ggml_tensor* rope(const char* name, ggml_tensor* x, std::int64_t heads, ggml_tensor* position) const {
     ggml_tensor* const by_head = ggml_reshape_3d(c, x, s.head, heads, 1);
-    return named(name, ggml_rope_ext(c, by_head, position, nullptr, static_cast<int>(s.head), GGML_ROPE_TYPE_NORMAL, 4096, 10000.0f, 1.0f, 0.0f, 1.0f, 32.0f, 1.0f));
+    return named(name, ggml_rope_ext(c, by_head, position, nullptr, static_cast<int>(s.head), GGML_ROPE_TYPE_NORMAL, 4096, 10000.0f, 1.0f,
+                                     0.0f, 1.0f, 32.0f, 1.0f));
   }
 
   // Attention over `context` positions of a cache that the token's own row is written to.
@@ -35,7 +38,8 @@ struct Nodes {
     ggml_tensor* const keys = ggml_permute(c, ggml_reshape_3d(c, k_cache, s.head, s.kv_heads, s.context), 0, 2, 1, 3);
     ggml_tensor* const values = ggml_permute(c, ggml_reshape_3d(c, v_cache, s.head, s.kv_heads, s.context), 1, 2, 0, 3);
     ggml_tensor* const scores = named("kq", ggml_mul_mat(c, keys, ggml_permute(c, q, 0, 2, 1, 3)));
-    ggml_tensor* const shares = named("kq_soft_max", ggml_soft_max_ext(c, scores, mask, 1.0f / std::sqrt(static_cast<float>(s.head)), 0.0f));
+    ggml_tensor* const shares =
+        named("kq_soft_max", ggml_soft_max_ext(c, scores, mask, 1.0f / std::sqrt(static_cast<float>(s.head)), 0.0f));
     ggml_tensor* const mixed = named("kqv", ggml_mul_mat(c, named("v_cont", ggml_cont(c, values)), shares));
     ggml_tensor* const merged = named("kqv_out", ggml_cont_2d(c, ggml_permute(c, mixed, 0, 2, 1, 3), s.heads * s.head, 1));
     return named("attn_out", ggml_mul_mat(c, weight("wo", s.heads * s.head, s.width), merged));

@@ -35,7 +35,8 @@ TensorView dense_indices(GraphBuilder& graph, const ggml_tensor& tensor) {
 }
 
 bool rows_are_aligned(const TensorView& v) {
-  return v.is_aligned() && v.stride[0] == 1 && v.stride[1] * static_cast<std::int64_t>(bytes_of(v.dtype)) % 16 == 0 && v.stride[1] >= v.ne[0];
+  return v.is_aligned() && v.stride[0] == 1 && v.stride[1] * static_cast<std::int64_t>(bytes_of(v.dtype)) % 16 == 0 &&
+         v.stride[1] >= v.ne[0];
 }
 
 kiln::DeviceTensor rows_of(const TensorView& v, std::int64_t batch2, std::int64_t batch3) {
@@ -68,13 +69,16 @@ void lower_get_rows(GraphBuilder& graph, const ggml_tensor& node) {
     void* const indices = moved(index, b2 * index.stride[1] + b3 * index.stride[2]);
     void* const out = moved(to, b2 * to.stride[2] + b3 * to.stride[3]);
     graph.launch(kiln::KernelSpec("get_rows").output("y", to.dtype, kiln::gather(t, i)),
-                 {{"table", rows}, {"index", kiln::DeviceTensor{indices, kiln::i32, {tokens, 1}, 0}}, {"y", kiln::DeviceTensor{out, to.dtype, {tokens, cols}, 0}}});
+                 {{"table", rows},
+                  {"index", kiln::DeviceTensor{indices, kiln::i32, {tokens, 1}, 0}},
+                  {"y", kiln::DeviceTensor{out, to.dtype, {tokens, cols}, 0}}});
   }
 }
 
 bool supports_set_rows(const ggml_tensor& node) {
   const ggml_tensor &rows = *node.src[0], &index = *node.src[1];
-  return is_float(rows.type) && is_float(node.type) && (index.type == GGML_TYPE_I64 || index.type == GGML_TYPE_I32) && node.nb[0] == ggml_type_size(node.type);
+  return is_float(rows.type) && is_float(node.type) && (index.type == GGML_TYPE_I64 || index.type == GGML_TYPE_I32) &&
+         node.nb[0] == ggml_type_size(node.type);
 }
 
 // One launch for each batch of the target, which indices of smaller batches are repeated for.
@@ -85,17 +89,21 @@ void lower_set_rows(GraphBuilder& graph, const ggml_tensor& node) {
     const std::int64_t b2 = b % to.ne[2], b3 = b / to.ne[2];
     // Rows as wide as they are far apart are the table's own; others are a strided one.
     const bool strided = to.stride[1] != cols;
-    const Expr target = kiln::input("target", to.dtype, {dynamic("n", 1), cols}, strided ? kiln::Layout::strided : kiln::Layout::contiguous);
+    const Expr target =
+        kiln::input("target", to.dtype, {dynamic("n", 1), cols}, strided ? kiln::Layout::strided : kiln::Layout::contiguous);
     const Expr value = kiln::input("x", x.dtype, {dynamic("tokens"), cols});
     const Expr i = kiln::input("index", index.dtype, {dynamic("tokens"), 1});
     kiln::DeviceTensor rows = rows_of(to, b2, b3);
     if (!strided) rows.row_stride = 0;
     void* const indices = moved(index, b2 % index.ne[1] * index.stride[1] + b3 % index.ne[2] * index.stride[2]);
     void* const values = moved(x, b2 * x.stride[2] + b3 * x.stride[3]);
-    graph.launch(kiln::KernelSpec("set_rows").output("y", to.dtype, kiln::scatter(target, i, value, {.duplicates = true}), // as ggml allows
-                                                    
-                                                     {.in_place_of = "target", .layout = strided ? kiln::Layout::strided : kiln::Layout::contiguous}),
-                 {{"y", rows}, {"index", kiln::DeviceTensor{indices, index.dtype, {tokens, 1}, 0}}, {"x", kiln::DeviceTensor{values, x.dtype, {tokens, cols}, 0}}});
+    graph.launch(kiln::KernelSpec("set_rows")
+                     .output("y", to.dtype, kiln::scatter(target, i, value, {.duplicates = true}), // as ggml allows
+
+                             {.in_place_of = "target", .layout = strided ? kiln::Layout::strided : kiln::Layout::contiguous}),
+                 {{"y", rows},
+                  {"index", kiln::DeviceTensor{indices, index.dtype, {tokens, 1}, 0}},
+                  {"x", kiln::DeviceTensor{values, x.dtype, {tokens, cols}, 0}}});
   }
 }
 
@@ -118,7 +126,8 @@ void lower_add_id(GraphBuilder& graph, const ggml_tensor& node) {
                                            {"id", kiln::DeviceTensor{id.data, kiln::i32, {rows, 1}, 0}},
                                            {"y", kiln::DeviceTensor{to.data, to.dtype, {rows, cols}, 0}}};
   if (!in_place) arguments.emplace_back("x", kiln::DeviceTensor{x.data, x.dtype, {rows, cols}, 0});
-  graph.launch(kiln::KernelSpec("add_id").output("y", to.dtype, value + kiln::gather(table, index), {.in_place_of = in_place ? "x" : ""}), arguments);
+  graph.launch(kiln::KernelSpec("add_id").output("y", to.dtype, value + kiln::gather(table, index), {.in_place_of = in_place ? "x" : ""}),
+               arguments);
 }
 
 } // namespace kiln_ggml

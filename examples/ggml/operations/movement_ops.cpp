@@ -18,10 +18,10 @@ i64 at(const TensorView& v, i64 i0, i64 i1, i64 i2, i64 i3) {
 
 bool in_triangle(int type, i64 column, i64 row) {
   switch (type) {
-    case GGML_TRI_TYPE_LOWER: return column < row;
-    case GGML_TRI_TYPE_LOWER_DIAG: return column <= row;
-    case GGML_TRI_TYPE_UPPER: return column > row;
-    default: return column >= row;
+  case GGML_TRI_TYPE_LOWER: return column < row;
+  case GGML_TRI_TYPE_LOWER_DIAG: return column <= row;
+  case GGML_TRI_TYPE_UPPER: return column > row;
+  default: return column >= row;
   }
 }
 
@@ -77,20 +77,20 @@ IndexMap columns_of_volume(const ggml_tensor& node, const TensorView& x) {
 IndexMap source_map(const ggml_tensor& node, const TensorView& x, const Extents& ne) {
   const std::int32_t* const p = node.op_params;
   switch (node.op) {
-    case GGML_OP_PAD: return padded(node, x);
-    case GGML_OP_PAD_REFLECT_1D: return reflected(node, x);
-    case GGML_OP_IM2COL: return columns_of_image(node, x);
-    case GGML_OP_IM2COL_3D: return columns_of_volume(node, x);
-    case GGML_OP_ROLL:
-      return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) {
-        return at(x, wrapped(i0 - p[0], x.ne[0]), wrapped(i1 - p[1], x.ne[1]), wrapped(i2 - p[2], x.ne[2]), wrapped(i3 - p[3], x.ne[3]));
-      });
-    case GGML_OP_TRI:
-      return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) { return in_triangle(p[0], i0, i1) ? at(x, i0, i1, i2, i3) : -1; });
-    case GGML_OP_DIAG: return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) { return i0 == i1 ? at(x, i0, 0, i2, i3) : -1; });
-    case GGML_OP_DIAG_MASK_ZERO:
-      return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) { return i0 > p[0] + i1 ? -1 : at(x, i0, i1, i2, i3); });
-    default: return repeated(x, ne);
+  case GGML_OP_PAD: return padded(node, x);
+  case GGML_OP_PAD_REFLECT_1D: return reflected(node, x);
+  case GGML_OP_IM2COL: return columns_of_image(node, x);
+  case GGML_OP_IM2COL_3D: return columns_of_volume(node, x);
+  case GGML_OP_ROLL:
+    return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) {
+      return at(x, wrapped(i0 - p[0], x.ne[0]), wrapped(i1 - p[1], x.ne[1]), wrapped(i2 - p[2], x.ne[2]), wrapped(i3 - p[3], x.ne[3]));
+    });
+  case GGML_OP_TRI:
+    return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) { return in_triangle(p[0], i0, i1) ? at(x, i0, i1, i2, i3) : -1; });
+  case GGML_OP_DIAG: return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) { return i0 == i1 ? at(x, i0, 0, i2, i3) : -1; });
+  case GGML_OP_DIAG_MASK_ZERO:
+    return map_of(ne, [&](i64 i0, i64 i1, i64 i2, i64 i3) { return i0 > p[0] + i1 ? -1 : at(x, i0, i1, i2, i3); });
+  default: return repeated(x, ne);
   }
 }
 
@@ -173,7 +173,8 @@ void lower_diag_mask(GraphBuilder& graph, const ggml_tensor& node) {
   const TensorView x = view_of(*node.src[0]), to = view_of(node);
   const i64 past = node.op_params[0];
   // An element of 0 or minus infinity, of a table of two.
-  const TensorView kinds = dense_view(graph.constant(std::vector<float>{0.0f, -std::numeric_limits<float>::infinity()}), kiln::f32, {2, 1, 1, 1});
+  const TensorView kinds =
+      dense_view(graph.constant(std::vector<float>{0.0f, -std::numeric_limits<float>::infinity()}), kiln::f32, {2, 1, 1, 1});
   KernelDraft draft(graph, Space::flat, to.ne);
   const Expr value = draft.read(x);
   draft.write(to, value + draft.read(kinds, map_of(to.ne, [&](i64 i0, i64 i1, i64, i64) { return i0 > past + i1 ? 1 : 0; })));

@@ -48,7 +48,8 @@ bool is_view(ggml_op op) {
 }
 
 bool sizes_fit(const ggml_tensor& tensor) {
-  return ggml_nelements(&tensor) < max_elements && ggml_nbytes(&tensor) / ggml_type_size(tensor.type) < static_cast<std::size_t>(max_elements);
+  return ggml_nelements(&tensor) < max_elements &&
+         ggml_nbytes(&tensor) / ggml_type_size(tensor.type) < static_cast<std::size_t>(max_elements);
 }
 
 } // namespace

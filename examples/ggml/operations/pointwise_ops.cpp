@@ -15,7 +15,11 @@ struct Line {
   BuildPointwise build;
 };
 
-#define KILN_GGML_BUILD(...) [](KernelDraft& draft, const ggml_tensor& node, Operands x) -> Expr { (void)draft, (void)node; return __VA_ARGS__; }
+#define KILN_GGML_BUILD(...)                                                                                                               \
+  [](KernelDraft& draft, const ggml_tensor& node, Operands x) -> Expr {                                                                    \
+    (void)draft, (void)node;                                                                                                               \
+    return __VA_ARGS__;                                                                                                                    \
+  }
 
 Expr number(KernelDraft& draft, const ggml_tensor& node, int index) { return draft.number(float_parameter(node, index)); }
 Expr truncated(const Expr& x) { return kiln::select(x < 0.0, -kiln::floor(-x), kiln::floor(x)); }

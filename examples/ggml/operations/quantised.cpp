@@ -76,7 +76,8 @@ void decode_32(GraphBuilder& graph, const ggml_tensor& tensor, void* to) {
   BlockDraft b(graph, tensor, 1, 32);
   const ggml_type type = tensor.type;
   if (type == GGML_TYPE_Q8_0) return b.launch("decode_q8_0", to, b.of_block(kiln::i8, 2, 32) * b.of_block(kiln::f16, 0));
-  if (type == GGML_TYPE_MXFP4) return b.launch("decode_mxfp4", to, mxfp4(nibbles(b.of_block(kiln::u8, 1, 16), 32), b.of_block(kiln::u8, 0)));
+  if (type == GGML_TYPE_MXFP4)
+    return b.launch("decode_mxfp4", to, mxfp4(nibbles(b.of_block(kiln::u8, 1, 16), 32), b.of_block(kiln::u8, 0)));
   const bool minimum = type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_1, fifth = type == GGML_TYPE_Q5_0 || type == GGML_TYPE_Q5_1;
   const std::int64_t head = minimum ? 4 : 2;
   Expr q = nibbles(b.of_block(kiln::u8, head + (fifth ? 4 : 0), 16), 32);

@@ -30,7 +30,8 @@ struct Rope {
 
   // The dimension at which a rotation makes `turns` turns over the context that the model was trained on.
   float dimension_of(float turns) const {
-    return static_cast<float>(dims) * std::log(static_cast<float>(context) / (turns * 2 * std::numbers::pi_v<float>)) / (2 * std::log(base));
+    return static_cast<float>(dims) * std::log(static_cast<float>(context) / (turns * 2 * std::numbers::pi_v<float>)) /
+           (2 * std::log(base));
   }
   // The angle of pair `p` is this times the position (YaRN included).
   float frequency(int pair, int power) const {
@@ -101,7 +102,8 @@ TensorView divided_before(GraphBuilder& graph, const Rope& rope, const std::vect
 Expr divided(KernelDraft& draft, const Rope& rope, const std::vector<float>& frequencies, const ggml_tensor& factors) {
   const auto cols = static_cast<std::int64_t>(frequencies.size());
   TensorView view = view_of(factors);
-  if (rope.turned() != cols || view.ne[0] < cols / 2 || !view.is_aligned()) return draft.read(divided_before(draft.graph(), rope, frequencies, factors));
+  if (rope.turned() != cols || view.ne[0] < cols / 2 || !view.is_aligned())
+    return draft.read(divided_before(draft.graph(), rope, frequencies, factors));
   const Expr each = draft.row_of(view.data, cols / 2);
   return kiln::div_exact(draft.columns(frequencies), rope.pairs_neighbours() ? kiln::repeat(each, 2) : kiln::tile(each, 2));
 }

@@ -17,7 +17,8 @@ bool is_float_row(const ggml_tensor* x) { return x != nullptr && is_float(x->typ
 // ALiBi: one factor a head.
 std::vector<float> slopes(std::int64_t heads, float max_bias) {
   const auto whole = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-  const float first = std::pow(2.0f, -max_bias / static_cast<float>(whole)), second = std::pow(2.0f, -max_bias / 2.0f / static_cast<float>(whole));
+  const float first = std::pow(2.0f, -max_bias / static_cast<float>(whole)),
+              second = std::pow(2.0f, -max_bias / 2.0f / static_cast<float>(whole));
   std::vector<float> result;
   for (std::int64_t h = 0; h < heads; ++h)
     result.push_back(h < whole ? std::pow(first, static_cast<float>(h + 1)) : std::pow(second, static_cast<float>(2 * (h - whole) + 1)));
