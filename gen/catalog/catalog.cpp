@@ -256,7 +256,8 @@ KernelSpec gemm_block_scaled(const CatalogOptions& options) {
 // ---- attention of one query a sequence, causal by the lengths alone
 
 // A cache of 8 bits has a scale for its keys and one for its values, each one for the tensor.
-KernelSpec attention_of(const char* kernel, const CatalogOptions& options, const Expr& q, const Expr& products, const Expr& v, const Expr& lengths) {
+KernelSpec attention_of(const char* kernel, const CatalogOptions& options, const Expr& q, const Expr& products, const Expr& v,
+                        const Expr& lengths) {
   const bool scaled = size_bytes(v.dtype()) == 1;
   const double scale = 1 / std::sqrt(static_cast<double>(options.d));
   const Expr scores = scaled ? products * (input("k_scale", f32, {}) * scale) : products * scale;
@@ -281,7 +282,9 @@ KernelSpec attention_decode(const CatalogOptions& options) {
 
 KernelSpec attention_paged(const CatalogOptions& options) {
   const AttentionInputs in(options);
-  const auto tensor = [&](const char* name) { return input(name, in.cache, {dynamic("pages_of_all"), options.page, options.kv_heads, options.d}); };
+  const auto tensor = [&](const char* name) {
+    return input(name, in.cache, {dynamic("pages_of_all"), options.page, options.kv_heads, options.d});
+  };
   const Expr pages = input("pages", i32, {in.sequences, (options.length + options.page - 1) / options.page});
   return attention_of("attention_paged", options, in.q, attention_scores(in.q, tensor("k"), pages), tensor("v"), in.lengths);
 }
@@ -332,9 +335,10 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
     return;
   }
   if (entry.is_attention) {
-    for (const auto& [what, size, most] : {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
-                                           std::tuple{"d", options.d, std::int64_t{256}}, std::tuple{"page", options.page, std::int64_t{65536}},
-                                           std::tuple{"length", options.length, max_dim_size - 65536}})
+    for (const auto& [what, size, most] :
+         {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
+          std::tuple{"d", options.d, std::int64_t{256}}, std::tuple{"page", options.page, std::int64_t{65536}},
+          std::tuple{"length", options.length, max_dim_size - 65536}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     return;
   }

@@ -9,23 +9,23 @@ namespace kiln {
 
 struct CatalogOptions {
   std::int64_t cols = 4096;
-  DType dtype = f16;               // of activations and weights: f16, bf16 or f32
-  DType fp8 = e4m3fn;              // of quantised values; target.fp8() is the native one
-  bool dynamic_scale = false;      // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
-  bool in_place = false;           // add_rmsnorm_quant: the new residual overwrites the old
-  std::int64_t group = 128;        // group_quant, group_dequant, gemm_w4a16: elements a scale
-  std::int64_t m = 16;             // gemm entries: the most rows of a, 1 to 64
-  std::int64_t n = 4096, k = 4096; // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
-  std::int64_t heads = 8;          // rope entries: heads of q, or of k and v; `cols` are those of a head
-  bool interleaved = false;        // rope entries: pairs are neighbours, as in GPT-J; else halves of a head, as in GPT-NeoX and Llama
-  bool head_norm = false;          // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
-  bool fp8_cache = false;          // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
-  DType index = i64;               // of ids, positions and slots: i64 or i32
+  DType dtype = f16;                  // of activations and weights: f16, bf16 or f32
+  DType fp8 = e4m3fn;                 // of quantised values; target.fp8() is the native one
+  bool dynamic_scale = false;         // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
+  bool in_place = false;              // add_rmsnorm_quant: the new residual overwrites the old
+  std::int64_t group = 128;           // group_quant, group_dequant, gemm_w4a16: elements a scale
+  std::int64_t m = 16;                // gemm entries: the most rows of a, 1 to 64
+  std::int64_t n = 4096, k = 4096;    // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
+  std::int64_t heads = 8;             // rope entries: heads of q, or of k and v; `cols` are those of a head
+  bool interleaved = false;           // rope entries: pairs are neighbours, as in GPT-J; else halves of a head, as in GPT-NeoX and Llama
+  bool head_norm = false;             // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
+  bool fp8_cache = false;             // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
+  DType index = i64;                  // of ids, positions and slots: i64 or i32
   std::int64_t kv_heads = 8, d = 128; // attention entries: heads of keys and values, elements of a head; `heads` are those of q
   std::int64_t length = 8192;         // attention entries: keys that a sequence has room for
   std::int64_t page = 16;             // attention_paged: keys of a page
   DType cache = f32;                  // attention entries: type of keys and values; f32: `dtype`
-  bool preshuffled = false;        // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
+  bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
 // Rows are a run-time size, `dynamic("rows")`, and columns are options.cols; of gemm entries, rows are `dynamic("m", 1, options.m)`
@@ -34,8 +34,8 @@ struct CatalogEntry {
   std::string_view name;
   std::string_view doc;
   KernelSpec (*build)(const CatalogOptions& options);
-  bool is_gemm = false; // takes m, n and k in place of cols
-  bool is_rope = false; // takes `heads` too; cols are even
+  bool is_gemm = false;      // takes m, n and k in place of cols
+  bool is_rope = false;      // takes `heads` too; cols are even
   bool is_attention = false; // takes heads, kv_heads, d, length and the type of the cache in place of cols
 };
 

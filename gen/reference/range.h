@@ -44,10 +44,10 @@ Range scaled_product_range(std::span<const float> a, std::span<const float> b, s
 
 // The weights that a kernel of attention may give the keys of a row, relative to the largest. docs/attention.md derives the errors.
 struct AttentionWeights {
-  bool known = true;                   // else some score is NaN or infinite, and nothing is said
-  std::vector<double> of_key, error;   // 0 for keys without a score; the relative error of a weight
-  double sum = 0, largest = -std::numeric_limits<double>::infinity();  // of the weights; the score that they are relative to
-  double common = 0, absolute = 0;     // relative error that sums have beside; error of each weight where it underflows
+  bool known = true;                                                  // else some score is NaN or infinite, and nothing is said
+  std::vector<double> of_key, error;                                  // 0 for keys without a score; the relative error of a weight
+  double sum = 0, largest = -std::numeric_limits<double>::infinity(); // of the weights; the score that they are relative to
+  double common = 0, absolute = 0; // relative error that sums have beside; error of each weight where it underflows
 };
 AttentionWeights attention_weights(std::span<const Range> scores, DType rounded_to);
 // The sum of values times weights over the sum of the weights, and the logarithm of the latter.

@@ -15,7 +15,8 @@ namespace {
 
 std::string guide() {
   std::ostringstream text;
-  for (const char* page : {"guide", "indices", "attention"}) text << std::ifstream(std::string(KILN_SOURCE_DIR "/docs/") + page + ".md").rdbuf();
+  for (const char* page : {"guide", "indices", "attention"})
+    text << std::ifstream(std::string(KILN_SOURCE_DIR "/docs/") + page + ".md").rdbuf();
   return text.str();
 }
 
