@@ -34,9 +34,9 @@ std::string product_text(const Product& p) {
 }
 
 std::string attention_text(const AttentionParts& a) {
-  return fmt::format("  attention {}: {} heads and {} tokens of {} {}, d {}; {} heads of {} keys and values, {} of a sequence{}\n", a.result,
-                     a.heads(), a.tokens(), to_string(a.q.dtype()), a.q->name, a.d(), a.kv_heads(), to_string(a.k.dtype()), a.keys().text(),
-                     a.page() ? fmt::format(" in pages of {}", a.page()) : "");
+  return fmt::format("  attention {}: {} heads and {} tokens of {} {}, d {}; {} heads of {} keys and values, {} of a sequence{}\n",
+                     a.result, a.heads(), a.tokens(), to_string(a.q.dtype()), a.q->name, a.d(), a.kv_heads(), to_string(a.k.dtype()),
+                     a.keys().text(), a.page() ? fmt::format(" in pages of {}", a.page()) : "");
 }
 
 std::string value_text(const Body& body, const Value& value) {
@@ -78,7 +78,8 @@ std::string to_text(const Plan& plan) {
   for (const Product& p : plan.products) text += fmt::format("  product {}\n", product_text(p));
   if (plan.attention) text += attention_text(*plan.attention);
   for (const TensorPlan& tensor : body.tensors)
-    if (!find_product(plan.products, tensor.name) && !(plan.attention && plan.attention->is_placeholder(tensor.name))) text += fmt::format("  {}\n", tensor_text(tensor));
+    if (!find_product(plan.products, tensor.name) && !(plan.attention && plan.attention->is_placeholder(tensor.name)))
+      text += fmt::format("  {}\n", tensor_text(tensor));
   for (std::size_t i = 0; i < body.values.size(); ++i) text += fmt::format("  %{:<3} {}\n", i, value_text(body, body.values[i]));
   return text;
 }

@@ -66,8 +66,8 @@ void require_score_by_score(const SpecGraph& scores) {
       throw UserError(subject, "it stands in the score expression of attention, which reads no other keys and rows than its own",
                       "give what it makes as an input that broadcasts to the scores");
     if (node.op() == Op::input && node->layout != Layout::contiguous)
-      throw UserError(fmt::format("input '{}'", node->name), fmt::format("the score expression reads it, and it is{}", suffix(node->layout)),
-                      "use Layout::contiguous");
+      throw UserError(fmt::format("input '{}'", node->name),
+                      fmt::format("the score expression reads it, and it is{}", suffix(node->layout)), "use Layout::contiguous");
   }
 }
 

@@ -30,7 +30,8 @@ struct SplitAttention {
   AttentionParts parts;
 };
 
-// Throws UserError when the spec has two attentions, uses their operands for anything else, or has scores that cannot be computed key by key.
+// Throws UserError when the spec has two attentions, uses their operands for anything else, or has scores that cannot be computed key by
+// key.
 SplitAttention split_attention(const SpecGraph& graph);
 
 } // namespace kiln

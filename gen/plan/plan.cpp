@@ -13,7 +13,8 @@ AnalysedSpec analyse(const KernelSpec& spec, const Target& target) {
     SplitAttention split = split_attention(graph);
     const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.epilogue));
     Shape space = require_sound_shapes(epilogue, true);
-    AnalysedSpec result{.spec = graph.spec, .products = {}, .body = make_body(epilogue, std::move(space)), .attention = std::move(split.parts)};
+    AnalysedSpec result{
+        .spec = graph.spec, .products = {}, .body = make_body(epilogue, std::move(space)), .attention = std::move(split.parts)};
     result.body.scalars = graph.scalars;
     result.body.dynamic_dims = graph.dynamic_dims;
     return result;

@@ -56,7 +56,8 @@ inline std::vector<float> head_of(const Tensor& tensor, std::int64_t first, std:
 
 // The products of q and k; 0 for keys that are in no page.
 template <typename Arithmetic>
-std::vector<typename Arithmetic::Value> scores_of_keys(const Expr& node, const Inputs& inputs, const Sizes& shape, const Arithmetic& arithmetic) {
+std::vector<typename Arithmetic::Value> scores_of_keys(const Expr& node, const Inputs& inputs, const Sizes& shape,
+                                                       const Arithmetic& arithmetic) {
   const KeyRows rows(node, inputs, shape);
   const Tensor &q = inputs.tensors.at(node.operands()[0]->name), &k = inputs.tensors.at(node.operands()[1]->name);
   std::vector<typename Arithmetic::Value> values;

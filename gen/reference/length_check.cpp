@@ -41,8 +41,9 @@ void require_sound_lengths(const KernelSpec& spec, const Inputs& inputs) {
   for (const LengthUse& use : length_uses(spec)) {
     const auto sizes = cache_sizes(use, [&](const Dim& dim) { return dim.is_dynamic() ? sizes_of_dims.at(dim.name()) : dim.size(); });
     const Tensor& lengths = inputs.tensors.at(use.lengths->name);
-    const auto bad = first_bad_length(sizes, use.k->name, lengths.size(), [&](std::int64_t i) { return lengths.integer(i); },
-                                      [&](std::int64_t i) { return inputs.tensors.at((*use.pages)->name).integer(i); });
+    const auto bad = first_bad_length(
+        sizes, use.k->name, lengths.size(), [&](std::int64_t i) { return lengths.integer(i); },
+        [&](std::int64_t i) { return inputs.tensors.at((*use.pages)->name).integer(i); });
     if (bad)
       throw UserError(fmt::format("lengths '{}'", use.lengths->name), *bad,
                       use.pages ? "give lengths that the table has pages for, and pages that exist: those beyond a length are not read"

@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-constexpr double rounding = 0x1p-24;     // relative error of one f32 operation
+constexpr double rounding = 0x1p-24; // relative error of one f32 operation
 constexpr double log2_of_e = 1.4426950408889634;
 
 } // namespace
@@ -77,7 +77,8 @@ Range log_of_sum_range(const AttentionWeights& w) {
   for (std::size_t i = 0; i < w.of_key.size(); ++i) of_weights += w.of_key[i] * w.error[i] + (w.of_key[i] > 0 ? w.absolute : 0);
   const double relative = of_weights / w.sum + w.common;
   if (relative >= 1) return Range::anything();
-  const double value = w.largest + std::log(w.sum), error = -std::log1p(-relative) + (std::fabs(value) + std::fabs(w.largest) + 16) * 0x1p-21;
+  const double value = w.largest + std::log(w.sum),
+               error = -std::log1p(-relative) + (std::fabs(value) + std::fabs(w.largest) + 16) * 0x1p-21;
   return {value - error, value + error, false};
 }
 

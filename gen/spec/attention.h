@@ -12,8 +12,8 @@ Expr attention_scores(Expr q, Expr k);
 // order of the keys; keys = pages of one * page.
 Expr attention_scores(Expr q, Expr k, Expr pages);
 // `scores` is computed from attention_scores, pointwise. Of the first `lengths` keys of each sequence: the sum of the rows of v times the
-// softmax of the scores, f32 of the shape of q; 0 where no key has a score. Scores below -1e30 are none. `lengths` is i32 [sequences, 1, 1],
-// with tokens [sequences, 1, 1, 1]; v lies as k does. What lies beyond a length is not read.
+// softmax of the scores, f32 of the shape of q; 0 where no key has a score. Scores below -1e30 are none. `lengths` is i32 [sequences, 1,
+// 1], with tokens [sequences, 1, 1, 1]; v lies as k does. What lies beyond a length is not read.
 Expr attention(Expr scores, Expr v, Expr lengths);
 // The logarithm of the sum of the exponentials of the same scores: [sequences, heads, 1], or with tokens; minus infinity for none.
 Expr log_sum_exp(Expr scores, Expr lengths);

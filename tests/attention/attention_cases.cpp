@@ -48,7 +48,8 @@ Inputs attention_inputs(const KernelSpec& spec, const AttentionCase& c, const st
   const auto sequences = std::ssize(lengths);
   const std::int64_t pages_of_one = c.page ? c.keys / c.page : 0, pages = sequences * pages_of_one + 3;
   Inputs inputs = random_inputs(spec, seed, {.dynamic_size = sequences, .sizes = {{"pages_of_all", pages}}});
-  for (std::int64_t s = 0; s < sequences; ++s) inputs.tensors.at("lengths").set_bits(s, static_cast<std::uint64_t>(lengths[static_cast<std::size_t>(s)]));
+  for (std::int64_t s = 0; s < sequences; ++s)
+    inputs.tensors.at("lengths").set_bits(s, static_cast<std::uint64_t>(lengths[static_cast<std::size_t>(s)]));
   const std::int64_t key = c.kv_heads * c.d;
   std::set<std::int64_t> used; // pages
   for (std::int64_t s = 0; s < sequences; ++s) {
@@ -84,7 +85,8 @@ std::string wrong_attention(const KernelSpec& spec, const BuiltKernel& built, co
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   std::optional<Outputs> first;
   for (int seed = 1; seed <= interleavings; ++seed) {
-    const EmulatedRun done = emulate(spec, built.source, built.object, inputs, {.seed = static_cast<std::uint64_t>(seed)}, seed == 1 ? 2 : 1);
+    const EmulatedRun done =
+        emulate(spec, built.source, built.object, inputs, {.seed = static_cast<std::uint64_t>(seed)}, seed == 1 ? 2 : 1);
     if (!done.result.defects.empty()) return exec::to_text(done.result.defects.front());
     if (!done.result.completed) return "did not complete";
     if (const auto mismatch = find_mismatch(done.outputs, bounds)) return to_text(*mismatch);
@@ -117,7 +119,8 @@ void check_everywhere(const AttentionCase& c, const std::vector<std::int64_t>& l
   for (const std::string_view arch : known_archs()) check_on(arch, c, lengths, seed);
 }
 
-void check_somewhere(const AttentionCase& c, const std::vector<std::int64_t>& lengths, std::uint64_t seed, const std::vector<std::string>& settings) {
+void check_somewhere(const AttentionCase& c, const std::vector<std::int64_t>& lengths, std::uint64_t seed,
+                     const std::vector<std::string>& settings) {
   const auto archs = known_archs();
   for (std::size_t i = 0; i < archs.size(); ++i)
     if (compares_all() || seed % archs.size() == i) check_on(archs[i], c, lengths, seed, settings);

@@ -87,9 +87,11 @@ TEST_CASE("score expressions that read what they may not") {
   expect([&] { plan_of(attention(scores, x.v, x.lengths) + row_sum(x.q)); }, {"input 'q'", "attention and operation 'row_sum' use it"});
   const Expr o = attention(scores, x.v, x.lengths);
   expect([&] { plan_of(o / row_absmax(o)); }, {"operation 'row_absmax'", "epilogue of attention"});
-  expect([&] { make_plan(KernelSpec("k").output("o", f16, o).output("s", f32, scores), target("gfx942")); }, {"scores outside of attention"});
-  expect([&] { make_plan(KernelSpec("k").output("o", f16, o).output("p", f16, attention(scores * 2.0, x.v, x.lengths)), target("gfx942")); },
-         {"two of 'attention'"});
+  expect([&] { make_plan(KernelSpec("k").output("o", f16, o).output("s", f32, scores), target("gfx942")); },
+         {"scores outside of attention"});
+  expect(
+      [&] { make_plan(KernelSpec("k").output("o", f16, o).output("p", f16, attention(scores * 2.0, x.v, x.lengths)), target("gfx942")); },
+      {"two of 'attention'"});
 }
 
 TEST_CASE("lengths and pages beyond what there is") {

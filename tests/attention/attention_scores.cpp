@@ -18,7 +18,7 @@ Expr window(const ScoreTerms& t) { return select(logical_and(t.key <= t.query, t
 Expr alibi(const ScoreTerms& t) { return t.product + input("slopes", f32, {8, 1}) * (t.key - t.query); }
 Expr soft_cap(const ScoreTerms& t) { return tanh(t.product / 30.0) * 30.0; }
 // The first keys and the last ones.
-Expr first_and_last(const ScoreTerms& t) { return select(logical_or(t.key < 4.0, t.key > t.query - 20.0), t.product, none); }
+Expr first_and_last(const ScoreTerms& t) { return select(logical_or(t.key<4.0, t.key> t.query - 20.0), t.product, none); }
 Expr masked(const ScoreTerms& t) { return t.product + input("mask", f16, {dynamic("sequences"), 1, 160}) * input("per_key", f32, {160}); }
 // Keys of the same document as the last one.
 Expr documents(const ScoreTerms& t) {
@@ -39,7 +39,8 @@ std::string emitted(const AttentionCase& c) {
 TEST_CASE("causal, with several queries a sequence") { check_somewhere({.tokens = 3, .keys = 160, .score = causal}, {3, 5, 33, 160}, 1); }
 TEST_CASE("a sliding window") { check_somewhere({.score = window, .log_sum_exp = true}, lengths, 2); }
 TEST_CASE("ALiBi and a soft cap") {
-  check_somewhere({.score = [](const ScoreTerms& t) { return soft_cap({alibi(t), t.key, t.head, t.sequence, t.query, t.lengths}); }}, lengths, 3);
+  check_somewhere({.score = [](const ScoreTerms& t) { return soft_cap({alibi(t), t.key, t.head, t.sequence, t.query, t.lengths}); }},
+                  lengths, 3);
 }
 TEST_CASE("the first and the last keys") { check_somewhere({.score = first_and_last}, lengths, 4); }
 TEST_CASE("a mask tensor and a vector over the keys") { check_somewhere({.score = masked}, lengths, 5); }
@@ -48,13 +49,15 @@ TEST_CASE("documents, heads and sequences") { check_somewhere({.score = document
 TEST_CASE("sinks, a gate and a scale of the output") {
   AttentionCase c{.heads = 8, .kv_heads = 2, .keys = 96};
   const Dim sequences = dynamic("sequences");
-  const Expr q = input("q", f16, {sequences, 8, 128}), k = input("k", f16, {sequences, 96, 2, 128}), v = input("v", f16, {sequences, 96, 2, 128});
+  const Expr q = input("q", f16, {sequences, 8, 128}), k = input("k", f16, {sequences, 96, 2, 128}),
+             v = input("v", f16, {sequences, 96, 2, 128});
   const Expr n = input("lengths", i32, {sequences, 1, 1}), scores = attention_scores(q, k) * 0.0884;
   // A sink is a score more, of no key: exp(sink) in the sum of weights.
   const Expr with_sink = attention(scores, v, n) * sigmoid(log_sum_exp(scores, n) - input("sink", f32, {8, 1}));
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
-    const KernelSpec spec = KernelSpec("gated").output("o", to.fp8(), with_sink * silu(input("gate", f16, {sequences, 8, 128})) / input("scale", f32, {}));
+    const KernelSpec spec =
+        KernelSpec("gated").output("o", to.fp8(), with_sink * silu(input("gate", f16, {sequences, 8, 128})) / input("scale", f32, {}));
     const std::string wrong = wrong_attention(spec, build_attention(spec, to), attention_inputs(spec, c, {0, 40, 96}, 7));
     CHECK_MESSAGE(wrong.empty(), wrong);
     if (!compares_all()) break;
@@ -72,7 +75,8 @@ TEST_CASE("keys before a window are not read") {
     for (const char* name : {"k", "v"}) {
       Tensor& tensor = poisoned.tensors.at(name);
       const std::int64_t first = (length - 40) / 32 * 32, key = 2 * 128; // whole steps before the window
-      for (std::int64_t i = sequence * 160 * key; i < (sequence * 160 + first) * key; ++i) tensor.set(i, std::numeric_limits<float>::quiet_NaN());
+      for (std::int64_t i = sequence * 160 * key; i < (sequence * 160 + first) * key; ++i)
+        tensor.set(i, std::numeric_limits<float>::quiet_NaN());
     }
   const std::string wrong = wrong_attention(spec, built, inputs);
   CHECK_MESSAGE(wrong.empty(), wrong);
@@ -99,7 +103,14 @@ TEST_CASE("random score expressions") {
   for (std::uint64_t seed = 0; seed < (compares_all() ? 500u : 2u); ++seed) {
     Random random(seed);
     const auto score = [&](const ScoreTerms& t) {
-      std::vector<Expr> values = {t.product, t.product, t.key, t.query, t.head, t.sequence, input("slopes", f32, {8, 1}), scalar("alpha"),
+      std::vector<Expr> values = {t.product,
+                                  t.product,
+                                  t.key,
+                                  t.query,
+                                  t.head,
+                                  t.sequence,
+                                  input("slopes", f32, {8, 1}),
+                                  scalar("alpha"),
                                   input("mask", random.chance(50) ? f16 : u8, {dynamic("sequences"), random.chance(50) ? 8 : 1, 160})};
       for (auto operations = random.between(2, 8); operations > 0; --operations) {
         const auto pick = [&] { return values[static_cast<std::size_t>(random.between(0, std::ssize(values) - 1))]; };

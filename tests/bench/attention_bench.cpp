@@ -96,7 +96,8 @@ bool print_code(const Target& to, const CompileOptions& options) {
       const Flight flight = flight_of(built, to);
       good &= cache != bf16 || flight.least >= least_kib;
       table.rows.push_back({name, std::string(to_string(cache)), fmt::format("{:.1f}", instructions_per_kib(spec, to, options)),
-                            fmt::format("{:.0f}", flight.least), fmt::format("{:.0f}", flight.most), std::to_string(built.facts.resources.vgprs)});
+                            fmt::format("{:.0f}", flight.least), fmt::format("{:.0f}", flight.most),
+                            std::to_string(built.facts.resources.vgprs)});
     }
   fmt::print("{}", to_text(table));
   return good;

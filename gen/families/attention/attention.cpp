@@ -28,12 +28,14 @@ void require_offered(const AnalysedSpec& spec) {
   const AttentionParts& a = *spec.attention;
   const auto subject = subject_of(spec);
   if (std::ranges::find(offered_d, a.d()) == offered_d.end())
-    throw UserError(subject, fmt::format("heads have {} elements", a.d()), "use heads of 64, 80, 96, 128, 192 or 256; pad others with zeros");
+    throw UserError(subject, fmt::format("heads have {} elements", a.d()),
+                    "use heads of 64, 80, 96, 128, 192 or 256; pad others with zeros");
   const std::int64_t rows = a.heads() / a.kv_heads() * a.tokens();
   if (rows > most_rows)
-    throw UserError(subject,
-                    fmt::format("a head of k meets {} rows of q: {} heads of a group times {} tokens", rows, a.heads() / a.kv_heads(), a.tokens()),
-                    fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", most_rows));
+    throw UserError(
+        subject,
+        fmt::format("a head of k meets {} rows of q: {} heads of a group times {} tokens", rows, a.heads() / a.kv_heads(), a.tokens()),
+        fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", most_rows));
   if (a.heads() > 1024) throw UserError(subject, fmt::format("q has {} heads", a.heads()), "use at most 1024");
   if (a.page() % 16 || a.page() > 1 << 16)
     throw UserError(subject, fmt::format("pages have {} keys", a.page()), "use a multiple of 16, up to 65536");
@@ -44,8 +46,8 @@ void require_offered(const AnalysedSpec& spec) {
 
 void require_pointwise(const AnalysedSpec& spec) {
   for (const Value& value : spec.body.values)
-    if (const OpKind kind = info(value.expr.op()).kind;
-        is_reduction(value.expr.op()) || kind == OpKind::ungroup || kind == OpKind::view || kind == OpKind::position || kind == OpKind::scatter)
+    if (const OpKind kind = info(value.expr.op()).kind; is_reduction(value.expr.op()) || kind == OpKind::ungroup || kind == OpKind::view ||
+                                                        kind == OpKind::position || kind == OpKind::scatter)
       throw UserError(fmt::format("operation '{}'", info(value.expr.op()).name), "it stands in the epilogue of attention",
                       "compute it in a kernel of its own: the epilogue is pointwise");
 }

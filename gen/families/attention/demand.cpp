@@ -27,8 +27,9 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   w.matrix_cycles = of_wave * 16.0 * c.tiles * (2.0 * c.q_words() + 8.0 * c.blocks() + 1) * (target.has_scaled_mfma() ? 1 : 2);
   w.lead = 200;
   w.tail = 40.0 * c.units();
-  w.chain_ns = chip.hbm_latency_ns + c.units() * (2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz; // q, and sums of waves
-  w.exit_ns = chip.release_ns + chip.atomic_ns + 2 * chip.hbm_latency_ns; // parts of a head meet
+  w.chain_ns =
+      chip.hbm_latency_ns + c.units() * (2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz; // q, and sums of waves
+  w.exit_ns = chip.release_ns + chip.atomic_ns + 2 * chip.hbm_latency_ns;                                     // parts of a head meet
   return w;
 }
 

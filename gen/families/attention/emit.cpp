@@ -18,7 +18,8 @@ std::string score_text(const AttentionParts& a, const Target& target, const std:
   ValueEmitter values(body, target, passes, "row");
   std::string text = fmt::format("  const auto {} = [&]([[maybe_unused]] const ScoreRow<config>& row) KILN_LAMBDA {{\n", name);
   text += outer_indices(body) + values.load_lane_inputs();
-  std::vector<std::string> parameters = {"[[maybe_unused]] At at", "auto " + a.product, "auto& " + values.fresh("to_" + body.outputs.front().name)};
+  std::vector<std::string> parameters = {"[[maybe_unused]] At at", "auto " + a.product,
+                                         "auto& " + values.fresh("to_" + body.outputs.front().name)};
   std::string sources;
   for (const int index : passes.front().streams) {
     const std::string& input = body.value(index).expr->name;
@@ -28,7 +29,8 @@ std::string score_text(const AttentionParts& a, const Target& target, const std:
   }
   const PassText pass = values.pass_body(0);
   text += pass.before;
-  return text + fmt::format("  return scored([=]({}) KILN_LAMBDA {{\n{}  }}{});\n  }};\n", fmt::join(parameters, ", "), pass.inside, sources);
+  return text +
+         fmt::format("  return scored([=]({}) KILN_LAMBDA {{\n{}  }}{});\n  }};\n", fmt::join(parameters, ", "), pass.inside, sources);
 }
 
 std::string epilogue_text(const Plan& plan, const Target& target, const std::string& name) {
@@ -37,10 +39,12 @@ std::string epilogue_text(const Plan& plan, const Target& target, const std::str
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
   const std::string log_sum = a.log_sum_exp.empty() ? "" : " " + a.log_sum_exp;
-  std::string text = fmt::format("  const auto {} = [&](const auto& row, auto kiln_{}, OfThisRow{}) KILN_LAMBDA {{\n", name, a.result, log_sum);
+  std::string text =
+      fmt::format("  const auto {} = [&](const auto& row, auto kiln_{}, OfThisRow{}) KILN_LAMBDA {{\n", name, a.result, log_sum);
   text += outer_indices(body) + values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
-    if (t.output && t.extent == Extent::element) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
+    if (t.output && t.extent == Extent::element)
+      text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
   std::vector<std::string> parameters, sources;
   for (const int index : passes.front().streams) {
     const std::string& input = body.value(index).expr->name;
@@ -49,8 +53,8 @@ std::string epilogue_text(const Plan& plan, const Target& target, const std::str
   }
   text += values.section_outputs(0);
   const PassText pass = values.pass_body(0);
-  return text + fmt::format("{}  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n  }};\n", pass.before, fmt::join(parameters, ", "), pass.inside,
-                            fmt::join(sources, ", "));
+  return text + fmt::format("{}  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n  }};\n", pass.before, fmt::join(parameters, ", "),
+                            pass.inside, fmt::join(sources, ", "));
 }
 
 std::string kernel_text(const Plan& plan, const AttentionConfig& c, const Target& target) {
@@ -59,8 +63,8 @@ std::string kernel_text(const Plan& plan, const AttentionConfig& c, const Target
   const std::set<std::string> names = SpecGraph::as_spelled(plan.spec).names;
   const std::string length = unused_name("length", a.score_body.names), first_key = unused_name("first_key", names);
   const std::string score = unused_name("score_of_row", names), epilogue = unused_name("epilogue", names);
-  std::string text =
-      fmt::format("  const auto {} = [=]([[maybe_unused]] u32 {}) KILN_LAMBDA {{ return {}; }};\n", first_key, length, first_key_text(a, length));
+  std::string text = fmt::format("  const auto {} = [=]([[maybe_unused]] u32 {}) KILN_LAMBDA {{ return {}; }};\n", first_key, length,
+                                 first_key_text(a, length));
   text += score_text(a, target, score) + epilogue_text(plan, target, epilogue);
   return text + fmt::format("  Attention<config, {}, {}, decltype({})>({}, {}, {}, {}, {}, {}, {}, {}, {}).run({}, {});\n",
                             device_type(a.q.dtype()), device_type(a.k.dtype()), first_key, a.q->name, a.k->name, a.v->name,

@@ -23,7 +23,8 @@ Linear plus(Linear a, const Linear& b, double sign) {
 
 class Region {
 public:
-  Region(const AttentionParts& attention, const std::string& length) : a_(attention), length_(fmt::format("static_cast<f32>({})", length)) {}
+  Region(const AttentionParts& attention, const std::string& length)
+      : a_(attention), length_(fmt::format("static_cast<f32>({})", length)) {}
 
   // Lower bounds of the keys with a weight, as device text of an f32 each.
   std::vector<std::string> bounds() {
@@ -90,8 +91,10 @@ private:
 
   std::optional<Linear> linear(const Expr& e) const {
     switch (e.op()) {
-    case Op::constant: return is_whole(static_cast<double>(e->value)) ? std::optional(Linear{.constant = static_cast<double>(e->value)}) : std::nullopt;
-    case Op::scalar: return e.dtype() == i32 ? std::optional(Linear{.factors = {{fmt::format("static_cast<f32>({})", e->name), 1}}}) : std::nullopt;
+    case Op::constant:
+      return is_whole(static_cast<double>(e->value)) ? std::optional(Linear{.constant = static_cast<double>(e->value)}) : std::nullopt;
+    case Op::scalar:
+      return e.dtype() == i32 ? std::optional(Linear{.factors = {{fmt::format("static_cast<f32>({})", e->name), 1}}}) : std::nullopt;
     case Op::input:
       if (e->name == a_.lengths->name) return Linear{.factors = {{length_, 1}}};
       return std::nullopt;

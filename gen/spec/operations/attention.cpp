@@ -44,7 +44,8 @@ void require_queries_and_keys(Op op, const Expr& q, const Expr& k) {
     throw UserError(operand_of(op, "k"), fmt::format("it has {} heads, and q {}", kv_heads, heads),
                     "give q a multiple of the heads of k: each reads one of them");
   if (!same_size(q.shape().back(), k.shape().back()))
-    throw UserError(operand_of(op, "k"), fmt::format("its heads have {} elements, those of q {}", k.shape()[3].text(), q.shape().back().text()),
+    throw UserError(operand_of(op, "k"),
+                    fmt::format("its heads have {} elements, those of q {}", k.shape()[3].text(), q.shape().back().text()),
                     "give both the same last dimension");
 }
 
@@ -69,8 +70,7 @@ Expr require_scores(Op op, const Expr& scores, const Expr& lengths) {
   Shape wanted(node.shape().size(), 1);
   wanted[0] = node.shape()[0];
   require_tensor(op, "lengths", lengths, to_text(wanted) + ", one number a sequence", fits());
-  if (lengths.dtype() != i32)
-    throw UserError(operand_of(op, "lengths"), fmt::format("it is {}", to_string(lengths.dtype())), "use i32");
+  if (lengths.dtype() != i32) throw UserError(operand_of(op, "lengths"), fmt::format("it is {}", to_string(lengths.dtype())), "use i32");
   return node;
 }
 
@@ -80,9 +80,10 @@ Expr scores_node(const Expr& scores) {
   std::optional<Expr> found;
   for (const Expr& node : nodes_in_order({&scores, 1})) {
     if (info(node.op()).kind != OpKind::scores) continue;
-    if (found && !found->same_node(node) && (found->op() != node.op() || !std::ranges::equal(found->operands(), node.operands(), [](const Expr& a, const Expr& b) {
-          return a->name == b->name && a.shape() == b.shape();
-        })))
+    if (found && !found->same_node(node) &&
+        (found->op() != node.op() || !std::ranges::equal(found->operands(), node.operands(), [](const Expr& a, const Expr& b) {
+           return a->name == b->name && a.shape() == b.shape();
+         })))
       throw UserError("operation 'attention', operand scores", "it is computed from two products of queries and keys",
                       "use one attention_scores");
     found = node;
@@ -106,7 +107,9 @@ Expr attention_scores(Expr q, Expr k) {
 Expr attention_scores(Expr q, Expr k, Expr pages) {
   constexpr Op op = Op::attention_scores_paged;
   require_queries_and_keys(op, q, k);
-  const auto fits = [&] { return pages.shape().size() == 2 && same_size(pages.shape()[0], q.shape()[0]) && !pages.shape()[1].is_dynamic(); };
+  const auto fits = [&] {
+    return pages.shape().size() == 2 && same_size(pages.shape()[0], q.shape()[0]) && !pages.shape()[1].is_dynamic();
+  };
   require_tensor(op, "pages", pages, fmt::format("[{}, pages of one sequence], the latter a number", q.shape()[0].text()), fits());
   if (pages.dtype() != i32) throw UserError(operand_of(op, "pages"), fmt::format("it is {}", to_string(pages.dtype())), "use i32");
   const std::int64_t keys = pages.shape()[1].size() * k.shape()[1].size();
@@ -121,7 +124,8 @@ Expr attention(Expr scores, Expr v, Expr lengths) {
   const Expr &q = node.operands()[0], &k = node.operands()[1];
   require_tensor(op, "v", v, to_text(k.shape()), v.shape() == k.shape());
   if (v.dtype() != k.dtype())
-    throw UserError(operand_of(op, "v"), fmt::format("it is {}, and k is {}", to_string(v.dtype()), to_string(k.dtype())), "use one type for both");
+    throw UserError(operand_of(op, "v"), fmt::format("it is {}, and k is {}", to_string(v.dtype()), to_string(k.dtype())),
+                    "use one type for both");
   Shape shape = q.shape();
   return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(scores), std::move(v), std::move(lengths)}});
 }

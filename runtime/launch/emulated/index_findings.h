@@ -24,7 +24,8 @@ private:
   std::int64_t size(std::span<const std::byte> arguments, const Dim& dim) const;
 
   // The numbers of an index in memory; nothing where they lie outside of it, which is the executor's finding.
-  std::optional<ReadIndex> reader(std::span<const std::byte> arguments, const exec::Memory& memory, const Expr& index, std::int64_t count) const;
+  std::optional<ReadIndex> reader(std::span<const std::byte> arguments, const exec::Memory& memory, const Expr& index,
+                                  std::int64_t count) const;
   std::int64_t count(std::span<const std::byte> arguments, const Expr& index) const;
 
   std::vector<IndexUse> uses_;
