@@ -366,8 +366,8 @@ TEST_CASE("cost rules are silent where nothing is lost, and say less where littl
   CHECK(severities("MFM001", loop(times(8, mfma)), "gfx950") == warning);
   CHECK(severities("MFM001", loop(mfma + times(8, load16)), "gfx950") == info);
   const std::string apart = "v_lshlrev_b32_e32 v4, 7, v0\n";
-  CHECK(severities("LDS002", apart + loop("ds_read_b32 v1, v4")) == warning);
-  CHECK(severities("LDS002", apart + loop("ds_read_b32 v1, v4\n" + times(100, mfma))) == info);
+  CHECK(severities("LDS002", apart + loop("ds_read_b128 v[12:15], v4")) == warning);
+  CHECK(severities("LDS002", apart + loop("ds_read_b128 v[12:15], v4\n" + times(100, mfma))) == info);
   CHECK(severities("LDS002", apart + loop("ds_read_b64 v[8:9], v4"), "gfx950") == warning);
   CHECK(severities("LDS002", apart + loop("ds_read_b64_tr_b16 v[8:9], v4"), "gfx950") == info); // banks that nobody has published
   CHECK(severities("MEM001", loop(load4 + times(200, mfma))) == info);
