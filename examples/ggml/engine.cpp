@@ -1,5 +1,6 @@
 // Engine: the cache of compiled graphs.
 #include "examples/ggml/engine.h"
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>

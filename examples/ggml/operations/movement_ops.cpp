@@ -1,6 +1,7 @@
 // Movement: operations that only say where each element comes from. One kernel does them all, with an index an element.
 #include "examples/ggml/operations/operations.h"
 #include "examples/ggml/operations/pointwise_ops.h"
+#include <algorithm>
 #include <gen/spec/math.h>
 #include <limits>
 

@@ -1,6 +1,7 @@
 // Block-quantised tensors as floats: each format's bytes are read where they lie, as tensors whose rows are the blocks.
 #include "examples/ggml/operations/operations.h"
 #include <gen/spec/math.h>
+#include <utility>
 
 namespace kiln_ggml {
 namespace {
