@@ -18,8 +18,8 @@ struct Launch {
 };
 
 constexpr const char* norm = R"({{"spec_file": "add_rmsnorm_quant.kiln", "m": {m}, "cols": 8192, "epsilon": "1e-05", "fp8": "fp8"}})";
-constexpr const char* one_workgroup_norm =
-    R"({{"spec_file": "add_rmsnorm_quant.kiln", "m": {m}, "cols": 8192, "epsilon": "1e-05", "fp8": "fp8", "set": "tiles=1"}})";
+constexpr const char* one_workgroup_norm = // of any number of rows
+    R"({{"catalog": "add_rmsnorm_quant", "cols": 8192, "dtype": "bf16", "in_place": true}})";
 constexpr Launch attention[] = {
     {"queries, keys, values", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 1280, "k": 8192, "fp8": "fp8"}})", true},
     {"quantisation", R"({{"spec_file": "quant.kiln", "cols": 1024, "fp8": "fp8"}})"},

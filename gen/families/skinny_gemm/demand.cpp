@@ -12,6 +12,7 @@ namespace {
 constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
 constexpr double l2_slack = 1.5;                  // not all waves are between the parts of a line at a time
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
+constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
 
 // Issue slots of a wave and step beside its matrix instructions.
 double step_slots(const SkinnyGemmConfig& c, const Target& target) {
@@ -53,6 +54,7 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
 // that begin at places with a common distance move through the sets side by side, and lose all when those are full; others meet at
 // random, and lose the more the fuller the L2 is.
 double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
+  if (c.step_bytes() >= line_bytes) return 0; // both parts are asked for in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
   const int row = std::max(1, c.row_bytes() / line_bytes);
   const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, row / c.waves)), l2_sets) : 1;
@@ -84,7 +86,9 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
   // a part is stored, released and counted, and the last workgroup to come reads all parts, four at a time.
   const double values = c.chunks() * c.products;
-  const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles + 8 * (c.planes() + 1) * values;
+  const double sum_bytes = 4.0 * c.rows * c.tile_n * c.products; // of a tile
+  const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles +
+                        std::max(8 * (c.planes() + 1) * values, 2 * c.planes() * sum_bytes / lds_bytes_per_cycle);
   const bool loads_operands = std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
     return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr;
   });
@@ -95,8 +99,11 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
     const double sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
     const double meet =
         chip.release_ns + chip.atomic_ns + (chip.store_ack_cycles + 2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
-    w.exit_ns = meet + std::ceil(sharers / 4) * chip.hbm_latency_ns + epilogue;
-    w.chain_ns += (segments - 1) * (meet + in_lds / chip.clock_ghz);
+    // All parts are written at about the same time, and out of L2 when they are released. One CU reads those of a tile.
+    const double write = sum_bytes / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * sum_bytes / chip.write_tbs / 1e3;
+    const double read = std::ceil(sharers / 4) * chip.hbm_latency_ns + sharers * sum_bytes / chip.fill_bytes_per_cycle / chip.clock_ghz;
+    w.exit_ns = write + meet + read + epilogue;
+    w.chain_ns += (segments - 1) * (write + meet + in_lds / chip.clock_ghz);
   } else {
     w.exit_ns = epilogue;
     w.chain_ns += (segments - 1) * (in_lds / chip.clock_ghz + epilogue);
