@@ -1,14 +1,10 @@
 // Random specs, valid by construction.
 #include "gen/reference/random_spec.h"
-#include "gen/reference/index_check.h"
-#include "gen/reference/length_check.h"
 #include "gen/reference/random.h"
 #include "gen/spec/math.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <map>
-#include <utility>
 
 namespace kiln {
 namespace {
@@ -313,100 +309,8 @@ std::int64_t size_of(const Dim& dim, std::int64_t dynamic_size) {
   return std::clamp(dynamic_size, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
 }
 
-double element(DType type, Random& random) {
-  switch (type) {
-  case DType::boolean: return static_cast<double>(random.between(0, 1));
-  case DType::i8:
-  case DType::i32:
-  case DType::i64: return static_cast<double>(random.between(-100, 100));
-  case DType::u8: return static_cast<double>(random.between(0, 200));
-  // Mostly within a few units, some small, as activations are.
-  default: return random.chance(80) ? random.uniform(-3, 3) : random.uniform(-0.05, 0.05);
-  }
-}
-
-double special(DType type, Random& random) {
-  const double largest = max_finite(type);
-  return random.pick(
-      {0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20, -0x1p-130, 0x1p-149});
-}
-
-// Rows that exist, one in eight elements names none; where each row may be named once, others than before.
-void fill_index(Tensor& index, std::int64_t rows, bool once, Random& random) {
-  std::vector<std::int64_t> left; // rows that may be named
-  for (std::int64_t row = 0; row < rows; ++row) left.push_back(row);
-  for (std::int64_t i = 0; i < index.size(); ++i) {
-    std::int64_t row = -random.between(1, 9);
-    if (!left.empty() && !random.chance(12)) {
-      const auto at = static_cast<std::size_t>(random.between(0, std::ssize(left) - 1));
-      row = left[at];
-      if (once) left[at] = left.back(), left.pop_back();
-    }
-    index.set_bits(i, static_cast<std::uint64_t>(row));
-  }
-}
-
-// Lengths of all sizes, one in eight empty and one in eight as long as there is room; pages that exist, none beyond a length.
-void fill_lengths(const LengthUse& use, Inputs& inputs, const std::set<std::string>& given, Random& random) {
-  const auto size_in = [&](const Expr& input, std::size_t i) { return inputs.tensors.at(input->name).shape()[i]; };
-  Tensor& lengths = inputs.tensors.at(use.lengths->name);
-  const std::int64_t page = use.pages ? size_in(use.k, 1) : 0, of_one = use.pages ? size_in(*use.pages, 1) : 0;
-  const std::int64_t room = use.pages ? (size_in(use.k, 0) ? page * of_one : 0) : size_in(use.k, 1);
-  for (std::int64_t s = 0; s < lengths.size() && !given.contains(use.lengths->name); ++s)
-    lengths.set_bits(s, static_cast<std::uint64_t>(random.chance(12) ? 0 : random.chance(12) ? room : random.between(0, room)));
-  if (!use.pages || given.contains((*use.pages)->name)) return;
-  Tensor& pages = inputs.tensors.at((*use.pages)->name);
-  for (std::int64_t i = 0; i < pages.size(); ++i) {
-    const bool needed = i % of_one * page < lengths.integer(i / of_one) && size_in(use.k, 0) > 0;
-    pages.set_bits(i, static_cast<std::uint64_t>(needed ? random.between(0, size_in(use.k, 0) - 1) : -1));
-  }
-}
-
 } // namespace
 
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) { return SpecGenerator(seed, options).generate(); }
-
-Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options) {
-  Random random(seed);
-  Inputs inputs;
-  for (const Expr& input : spec.inputs()) {
-    std::vector<std::int64_t> shape;
-    for (const Dim& dim : input.shape()) {
-      const auto named = options.sizes.find(dim.is_dynamic() ? dim.name() : "");
-      shape.push_back(named == options.sizes.end() ? size_of(dim, options.dynamic_size) : named->second);
-    }
-    std::int64_t stride = 0;
-    if (input->layout == Layout::strided) {
-      stride = 1;
-      for (std::size_t i = 1; i < shape.size(); ++i) stride *= shape[i];
-      stride = (stride + 15) / 16 * 16 + 16; // rows stay 16-byte aligned for every type
-    }
-    Tensor tensor(input.dtype(), shape, stride);
-    std::ranges::fill(tensor.data(), std::byte{0xff}); // NaN or -1 in the padding
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const bool is_special = options.special_values && random.chance(5);
-      tensor.set(i, static_cast<float>(is_special ? special(input.dtype(), random) : element(input.dtype(), random)));
-    }
-    inputs.tensors.emplace(input->name, std::move(tensor));
-  }
-  fill_indices(spec, inputs, seed ^ 0x6b2e71); // draws of its own: other inputs do not depend on it
-  for (const Expr& scalar : spec.scalars())
-    inputs.scalars[scalar->name] =
-        scalar.dtype() == i32 ? static_cast<double>(random.between(-9, 9)) : static_cast<double>(static_cast<float>(random.uniform(-2, 2)));
-  return inputs;
-}
-
-void fill_indices(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed, const std::set<std::string>& given) {
-  Random random(seed);
-  std::map<std::string, std::pair<std::int64_t, bool>> indices; // rows that all uses have, whether one wants each once
-  for (const IndexUse& use : index_uses(spec)) {
-    auto& [rows, once] = indices.try_emplace(use.index->name, max_dim_size, false).first->second;
-    rows = std::min(rows, inputs.tensors.at(use.rows->name).shape()[0]);
-    once |= use.scatters && !use.duplicates;
-  }
-  for (const LengthUse& use : length_uses(spec)) fill_lengths(use, inputs, given, random);
-  for (const auto& [name, use] : indices)
-    if (!given.contains(name)) fill_index(inputs.tensors.at(name), use.first, use.second, random);
-}
 
 } // namespace kiln

@@ -28,7 +28,7 @@ template <AttentionConfig config, class Region> class StepStream {
 public:
   KILN_MEMBER StepStream(const i32* lengths, u32 sequences, Region region) : lengths_(lengths), sequences_(sequences), region_(region) {
     u32 steps = 0;
-    for (u32 first = 0; first < sequences; first += wave_size) steps += platform::number_of_lane(platform::sum_up_to_lane(of_lane(first).steps), wave_size - 1);
+    for (u32 first = 0; first < sequences; first += wave_size) steps += platform::read_lane(platform::sum_up_to_lane(of_lane(first).steps), wave_size - 1);
     total_ = steps * config.items();
   }
   KILN_MEMBER u32 total() const { return total_; }
@@ -39,15 +39,15 @@ public:
     for (u32 first = 0;; first += wave_size) {
       const Sequence mine = of_lane(first);
       const u32 end = before + platform::sum_up_to_lane(mine.steps) * config.items();
-      const u32 last = platform::number_of_lane(end, wave_size - 1);
+      const u32 last = platform::read_lane(end, wave_size - 1);
       if (x >= last) {
         before = last;
         continue;
       }
-      const u32 lane = platform::first_of(platform::lanes_with(x < end));
-      const u32 steps = platform::number_of_lane(mine.steps, lane), begin = platform::number_of_lane(end, lane) - steps * config.items();
+      const u32 lane = static_cast<u32>(platform::first_lane(x < end));
+      const u32 steps = platform::read_lane(mine.steps, lane), begin = platform::read_lane(end, lane) - steps * config.items();
       const u32 head = (x - begin) / steps;
-      return {first + lane, head, platform::number_of_lane(mine.length, lane), platform::number_of_lane(mine.first_key, lane), steps, begin + head * steps};
+      return {first + lane, head, platform::read_lane(mine.length, lane), platform::read_lane(mine.first_key, lane), steps, begin + head * steps};
     }
   }
   KILN_MEMBER AttentionItem next(AttentionItem item) const {

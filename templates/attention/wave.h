@@ -162,7 +162,7 @@ private:
       f32 most = s[r][0][0];
 #pragma unroll
       for (int i = 1; i < 8; ++i) most = platform::max(most, s[r][i / 4][i % 4]);
-      if (platform::lanes_with(platform::fma(most, log2_e, -reference[r]) > slack)) move_reference(r, most);
+      if (platform::any_lane(platform::fma(most, log2_e, -reference[r]) > slack)) move_reference(r, most);
 #pragma unroll
       for (int h = 0; h < 4; ++h) {
         f32 e[2];
