@@ -11,6 +11,11 @@
 namespace kiln {
 namespace {
 
+std::int64_t size_of(const Dim& dim, std::int64_t dynamic_size) {
+  if (!dim.is_dynamic()) return dim.size();
+  return std::clamp(dynamic_size, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
+}
+
 double element(DType type, Random& random) {
   switch (type) {
   case DType::boolean: return static_cast<double>(random.between(0, 1));

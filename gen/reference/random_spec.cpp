@@ -304,11 +304,6 @@ private:
   std::size_t scatters_ = 0;  // dimensions of the rows that are scattered; 0: none
 };
 
-std::int64_t size_of(const Dim& dim, std::int64_t dynamic_size) {
-  if (!dim.is_dynamic()) return dim.size();
-  return std::clamp(dynamic_size, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
-}
-
 } // namespace
 
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) { return SpecGenerator(seed, options).generate(); }
