@@ -79,7 +79,7 @@ static void test_types(void) {
   size_t size = 0;
   CHECK(kiln_type_bytes("i32", &size) == KILN_OK && size == 4);
   CHECK(kiln_type_bytes("e8m0", &size) == KILN_OK && size == 1);
-  EXPECT(kiln_type_bytes("e2m1", &size), KILN_USER_ERROR, "kiln_type_bytes", "elements of e2m1 have 4 bits", "two elements a byte", "");
+  EXPECT(kiln_type_bytes("e2m1", &size), KILN_USER_ERROR, "kiln_type_bytes", "elements of e2m1 have 4 bits", "two elements a byte");
   const float fours[4] = {0.5f, -6, 100, 1.25f};
   unsigned char packed[2];
   float fours_back[4];
