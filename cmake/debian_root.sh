@@ -208,7 +208,8 @@ ensure_root() {
 add_packages() {
   local package wanted=() log=$root.log options lock
   for package in "${@//LLVM/$(<"$root/etc/kiln-llvm")}"; do
-    [[ -e $root/var/lib/dpkg/info/$package.list ]] || wanted+=("$package")
+    # Libraries that several architectures may have side by side are noted as NAME:ARCHITECTURE.
+    [[ -e $root/var/lib/dpkg/info/$package.list ]] || compgen -G "$root/var/lib/dpkg/info/$package:*.list" >/dev/null || wanted+=("$package")
   done
   [[ ${#wanted[@]} != 0 ]] || return 0
   exec {lock}>>"$root.add.lock"
