@@ -315,7 +315,7 @@ private:
     const u32 from_lane = column - lane_column();
 #pragma unroll
     for (int e = 0; e < chunks * vec; ++e)
-      left[e / vec][e % vec] = from_lane == static_cast<u32>(e / vec * stride + e % vec) ? __builtin_nanf("") : left[e / vec][e % vec];
+      left[e / vec][e % vec] = from_lane == static_cast<u32>(e / vec * stride + e % vec) ? platform::nan : left[e / vec][e % vec];
     return column;
   }
   template <class R, int lanes, int N> KILN_DEVICE f32 combine_slots(Vec<f32, N> partial) {

@@ -1,5 +1,5 @@
 // Instructions that compute, as functions: single numbers, dot products, bytes, conversions with and without a scale, matrices. Beside
-// platform.h, which includes it, the one place that spells compiler builtins.
+// platform.h the one place that spells compiler builtins.
 #pragma once
 #include "common/platform.h"
 

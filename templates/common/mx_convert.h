@@ -125,7 +125,7 @@ template <bool e4m3, class T, int N> KILN_DEVICE Vec<f32, N> unpack_ocp_fp8(Byte
       x[i] = static_cast<f32>(bit_cast<f16>(static_cast<u16>(byte << 8)));
     } else {
       const f32 number = static_cast<f32>(bit_cast<f16>(static_cast<u16>((byte & 0x80) << 8 | (byte & 0x7f) << 7))) * 256.0f;
-      x[i] = platform::abs(number) > 448.0f ? __builtin_nanf("") : number;
+      x[i] = platform::abs(number) > 448.0f ? platform::nan : number;
     }
   }
   return x;

@@ -72,7 +72,7 @@ template <class To, class From> KILN_DEVICE To convert(From x) { return __builti
 
 namespace platform {
 
-inline constexpr f32 infinity = __builtin_inff();
+inline constexpr f32 infinity = __builtin_inff(), nan = __builtin_nanf("");
 template <class V> KILN_DEVICE V abs(V x) { return __builtin_elementwise_abs(x); }
 template <class V> KILN_DEVICE V fma(V a, V b, V c) { return __builtin_elementwise_fma(a, b, c); }
 KILN_DEVICE f32 min(f32 a, f32 b) { return __builtin_fminf(a, b); } // IEEE minNum: NaN loses against a number
@@ -310,5 +310,3 @@ KILN_DEVICE u32 sum_up_to_lane(u32 value) {
 
 } // namespace platform
 } // namespace kiln
-
-#include "common/instructions.h"

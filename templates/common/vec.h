@@ -1,6 +1,6 @@
 // Values of N elements that one lane holds: Chunk and Mask beside Vec, and map over them.
 #pragma once
-#include "common/platform.h"
+#include "common/instructions.h"
 
 namespace kiln {
 

@@ -11,7 +11,7 @@ template <int k, int N, int chunks> struct Ranking {
   KILN_MEMBER void put(At at, Vec<f32, N> x) {
 #pragma unroll
     for (int i = 0; i < N; ++i) x[i] = x[i] != x[i] ? -platform::infinity : x[i];
-    left[at.chunk] = detail::existing(at, x, __builtin_nanf(""));
+    left[at.chunk] = detail::existing(at, x, platform::nan);
   }
 };
 

@@ -96,5 +96,5 @@ TEST_CASE("the table shows what is in force") {
     if (row.name == "KILN_COMPILER") CHECK(row.current == "comgr");
     if (row.name == "KILN_DUMP_DIR") CHECK(row.current == "/c");
   }
-  CHECK(table.size() == 23);
+  CHECK(table.size() == 24);
 }
