@@ -76,7 +76,7 @@ std::string kernel_text(const Plan& plan, const AttentionConfig& c, const Target
 
 KernelSource Attention::emit(const Plan& plan, const Config& c, const Target& target) {
   // The grid is the same whatever the number of sequences is, if it is not zero.
-  constexpr std::int64_t all = std::int64_t{1} << 40;
+  constexpr std::int64_t all = max_dim_size;
   return assemble(plan, target,
                   {.door = std::string(name),
                    .config = config_text(c, "AttentionConfig"),

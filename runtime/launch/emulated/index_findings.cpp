@@ -11,7 +11,7 @@ IndexFindings::IndexFindings(const Kernel& kernel) : arguments_(kernel.arguments
   // Most kernels have none: their specs are not read.
   const std::string text = kernel.spec_text();
   if (text.find("gather(") != text.npos || text.find("scatter(") != text.npos) uses_ = index_uses(parse_spec(text));
-  if (text.find("attention(") != text.npos) length_uses_ = length_uses(parse_spec(text));
+  if (text.find("attention_scores") != text.npos) length_uses_ = length_uses(parse_spec(text));
 }
 
 std::uint64_t IndexFindings::number(std::span<const std::byte> arguments, const std::string& name) const {
