@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   fmt::print("{} kernels compiled, {} were there\n", report.count(AotStatus::compiled), report.count(AotStatus::cached));
   if (!report.complete()) return 1;
 
-  // Where it serves.
+  // The machine where it serves.
   JitOptions options = jit_options(environment);
   options.policy = JitPolicy::cache_only;
   options.cache.layers = {folder};

@@ -8,7 +8,7 @@ namespace kiln::isa {
 
 // "1 load", "3 loads", "2 accesses", "2 branches".
 std::string plural(std::size_t count, std::string_view noun);
-// Where more than an s or es is different: plural(n, "load brings", "loads bring").
+// For words that differ in more than an s or es: plural(n, "load brings", "loads bring").
 std::string plural(std::size_t count, std::string_view one, std::string_view many);
 
 } // namespace kiln::isa

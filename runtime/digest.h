@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-// Of the pieces one after the other.
+// The digest of the pieces, one after the other.
 std::string sha256(std::initializer_list<std::string_view> pieces);
 inline std::string sha256(std::string_view bytes) { return sha256({bytes}); }
 

@@ -44,7 +44,7 @@ std::optional<std::string> process_variable(std::string_view variable) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-// Of the variables below those that change no byte of any code object: comgr's cache, logs and timing.
+// Those of the variables below that change no byte of any code object: comgr's cache, logs and timing.
 constexpr std::string_view harmless[] = {"AMD_COMGR_CACHE",         "AMD_COMGR_CACHE_DIR",         "AMD_COMGR_CACHE_POLICY",
                                          "AMD_COMGR_REDIRECT_LOGS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_TIME_STATISTICS"};
 

@@ -50,7 +50,7 @@ struct Environment {
   bool operator==(const Environment&) const = default;
 };
 
-// Where dumps go: environment.dump_dir, or kiln-UID in /tmp when that is empty.
+// Says where dumps go: environment.dump_dir, or kiln-UID in /tmp when that is empty.
 std::filesystem::path dump_folder(const Environment& environment);
 
 // Whether a variable of another program is part of cache keys: those that comgr, hipRTC and clang read, but for those that

@@ -32,14 +32,14 @@ std::optional<kiln::DType> dtype_of(ggml_type type);
 bool is_float(ggml_type type); // f32, f16, bf16
 std::size_t bytes_of(kiln::DType type);
 
-// Of a tensor whose type dtype_of knows.
+// For a tensor whose type dtype_of knows.
 TensorView view_of(const ggml_tensor& tensor);
 // Any tensor as what it can be copied by without looking at it: f32 in place of i32, bytes in place of blocks. All of `tensor`'s
 // elements have to lie in whole blocks.
 TensorView bits_of(const ggml_tensor& tensor);
 TensorView dense_view(void* data, kiln::DType dtype, const Extents& ne);
 
-// Where the elements of an iteration lie in a tensor, row-major: elements from its first one, -1 for none.
+// Says where the elements of an iteration lie in a tensor, row-major: elements from its first one, -1 for none.
 using IndexMap = std::vector<std::int32_t>;
 
 template <typename Place> IndexMap map_of(const Extents& ne, Place&& place) {

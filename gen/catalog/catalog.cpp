@@ -71,7 +71,7 @@ KernelSpec softmax(const CatalogOptions& options) {
   return KernelSpec("softmax").output("y", options.dtype, e / row_sum(e));
 }
 
-// Of the next token: logits over the vocabulary.
+// For the next token: logits over the vocabulary.
 KernelSpec softmax_temperature(const CatalogOptions& options) {
   const Expr x = activation("x", options) / input("temperature", f32, {row_dim(options), 1});
   const Expr e = exp(x - row_max(x));

@@ -12,7 +12,7 @@ Expr matrix(const char* name, const CatalogOptions& options) { return input(name
 
 } // namespace
 
-// Of diffusion transformers: the norm without weights, scaled and shifted by what a batch has one of a column.
+// For diffusion transformers: the norm without weights, scaled and shifted by what a batch has one of a column.
 KernelSpec layernorm_modulate(const CatalogOptions& options) {
   const Expr x = input("x", options.dtype, {dynamic("batch"), dynamic("rows"), options.cols});
   const auto of_batch = [&](const char* name) { return input(name, options.dtype, {dynamic("batch"), 1, options.cols}); };

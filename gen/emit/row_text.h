@@ -17,7 +17,7 @@ RowArguments row_arguments(const Body& body, const TensorPlan& tensor);
 std::string row_stream(const Body& body, const TensorPlan& tensor); // "row.full(x)", "row.columns(x)", "row.scattered(...)"
 std::string view_stream(const Body& body, const Expr& view);        // "row.view<ColumnMap{...}>(table + ..., true)"
 
-// Of tensors whose rows an index names. The variable that says which row, once it is looked up.
+// For tensors whose rows an index names. The variable that says which row, once it is looked up.
 std::string named_row(const Body& body, const std::string& index);
 RowArguments named_row_arguments(const Body& body, const TensorPlan& memory, const std::string& row);
 // The row of a gather, "row_of_ids.row", or brought to the last one; and whether the row of a scatter is written.

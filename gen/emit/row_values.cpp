@@ -12,7 +12,7 @@ std::string ValueEmitter::group_reduction(const Expr& expr) {
   return fmt::format("{} / row.group_size<{}>(at)", text, expr->group);
 }
 
-// Of the whole row, or of its ranks, which lie in the first lanes.
+// For the whole row, or for its ranks, which lie in the first lanes.
 std::string ValueEmitter::reduction_of_row(const Expr& expr) {
   const Value& from = value(expr.operands()[0]);
   const bool is_mean = expr.op() == Op::row_mean;

@@ -92,7 +92,7 @@ std::string translated(const SkinnyGemmConfig& c, const Setting& knob, const std
          "leave it out");
 }
 
-// Of a family that offers none of them.
+// For a family that offers none of them.
 template <typename C> std::string translated(const C&, const Setting& knob, const std::vector<std::string>&) {
   refuse(knob, "the kernel's family has no such choice", "name a field that --emit schedule prints");
 }

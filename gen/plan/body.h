@@ -9,12 +9,12 @@
 namespace kiln {
 
 // What a value varies with. Within `group` elements of a row a group value is the same; a value with extent below
-// `element` is one number a lane, an `element` value is a vector of them. Of a `ranked` value lane i of the row has the one of
+// `element` is one number a lane, an `element` value is a vector of them. For a `ranked` value lane i of the row has the one of
 // rank i.
 enum class Extent : std::uint8_t { scalar, row, ranked, group, element };
 std::string_view to_string(Extent extent);
 
-// Of what takes lanes of a wave in their order: ranks and running sums.
+// For what takes lanes of a wave in their order: ranks and running sums.
 bool needs_one_wave(OpKind kind);
 
 struct Value {
@@ -38,7 +38,7 @@ struct TensorPlan {
   Layout layout = Layout::contiguous;
   int stride_dim = -1; // strided: the entry of Body::outer_dims that its stride belongs to
   bool output = false;
-  // An index names the rows of the input's memory: `outer` says what a row consists of. Of an output that scatters: `row_index` is that
+  // An index names the rows of the input's memory: `outer` says what a row consists of. For an output that scatters: `row_index` is that
   // index, and what lies beyond the rows is left out if `checked`.
   bool named_rows = false;
   std::string row_index = {};

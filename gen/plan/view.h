@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-// Where a value of kind `view` lies in memory. From a column of the kernel to one of the tensor: first its partner, then the
+// Says where a value of kind `view` lies in memory. From a column of the kernel to one of the tensor: first its partner, then the
 // remainder by `tile`, then the quotient by `repeat`.
 struct View {
   std::string tensor;       // the input

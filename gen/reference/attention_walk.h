@@ -18,7 +18,7 @@ template <typename Value> struct Grid {
   std::vector<Value> values;
 };
 
-// Where the heads of keys and values lie.
+// Says where the heads of keys and values lie.
 class KeyRows {
 public:
   // `scores`: the node of attention_scores.

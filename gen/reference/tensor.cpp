@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-// Of one index of the first dimension; of all elements if there is one dimension.
+// For one index of the first dimension; of all elements if there is one dimension.
 std::int64_t row_bits(const Tensor& tensor) {
   std::int64_t elements = 1;
   for (std::size_t i = tensor.shape().size() > 1 ? 1 : 0; i < tensor.shape().size(); ++i) elements *= tensor.shape()[i];

@@ -32,7 +32,7 @@ public:
     const std::uint32_t low = from_f32(dtype_, value, saturate);
     set_bits(index, dtype_ == i64 ? static_cast<std::uint64_t>(static_cast<std::int32_t>(low)) : low);
   }
-  // Of i32 and i64: an index as it is.
+  // For i32 and i64: an index as it is.
   std::int64_t integer(std::int64_t index) const;
 
 private:

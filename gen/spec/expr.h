@@ -142,7 +142,7 @@ Expr partner(Expr x, std::int64_t distance);
 Expr pair_sign(Dim cols, std::int64_t distance);
 Expr rotate(Expr x, std::int64_t distance); // partner(x, distance) * pair_sign(cols, distance)
 // Columns `times` as many, as NumPy names them: tile takes them in turn (a b a b), repeat each several times (a a b b; `times` is a
-// power of two up to 512). Of inputs and of what gather takes from one.
+// power of two up to 512). For inputs and what gather takes from one.
 Expr tile(Expr x, std::int64_t times);
 Expr repeat(Expr x, std::int64_t times);
 

@@ -46,7 +46,7 @@ struct MemoryOp {
 // The mnemonic without its encoding suffix: "v_add_f32_e32" -> "v_add_f32".
 std::string_view base_mnemonic(std::string_view mnemonic);
 
-// Of an instruction that decodes. The disassembler keeps both (Instruction::kind and ::memory): ask those.
+// For an instruction that decodes. The disassembler keeps both (Instruction::kind and ::memory): ask those.
 InstructionClass class_of_mnemonic(std::string_view mnemonic);
 std::optional<MemoryOp> memory_op_of_text(std::string_view mnemonic, std::string_view text);
 

@@ -17,7 +17,7 @@ struct BankPasses {
 // Lanes that touch the same dword share it.
 BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<const std::uint64_t, 64> addresses, std::uint64_t active);
 
-// Where the groups and banks of an access come from: "documented" (AMD), "measured" (HipKittens, on gfx950), or "assumed" from
+// Says where the groups and banks of an access come from: "documented" (AMD), "measured" (HipKittens, on gfx950), or "assumed" from
 // older parts, for widths that nobody has published.
 std::string_view lds_bank_source(int read_banks, bool store, int bytes);
 

@@ -12,7 +12,7 @@
 
 namespace kiln::timing {
 
-// Where the data of a launch lies before it.
+// Says where the data of a launch lies before it.
 enum class CacheState : std::uint8_t { cold, mall, l2 };
 std::string_view to_string(CacheState state);
 

@@ -26,7 +26,7 @@ OwnFolder* own_folder(const std::vector<std::unique_ptr<CacheLayer>>& layers) {
   return nullptr;
 }
 
-// Where the compiler's identity is noted. Without such a place it is read from the libraries in every process.
+// Says where the compiler's identity is noted. Without such a place it is read from the libraries in every process.
 Folder notes_folder(const CacheOptions& options, const OwnFolder* own) {
   try {
     if (!options.notes.empty()) return Folder::make(options.notes, Trust::self, 0700);

@@ -41,7 +41,7 @@ std::string field_of(const CacheKey& key, std::string_view name);               
 // compiler's driver), taken when Kiln was built. Names relative to the source tree: equal for equal trees.
 std::string_view generator_hash();
 
-// Of the layout of entries and folders. An entry of another format is never read.
+// The number of the layout of entries and folders. An entry of another format is never read.
 inline constexpr int cache_format = 1;
 
 } // namespace kiln

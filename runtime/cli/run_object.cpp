@@ -67,7 +67,7 @@ Argument parse_argument(const std::string& text, exec::Memory& memory) {
   return buffer(memory, text.substr(0, equals), contents, contents.size(), file);
 }
 
-// Where each explicit argument lies: as the metadata says, or each at the next multiple of its size.
+// Says where each explicit argument lies: as the metadata says, or each at the next multiple of its size.
 std::vector<std::byte> argument_block(const isa::Kernel& kernel, const std::vector<Argument>& arguments) {
   std::vector<std::byte> block;
   const auto place = [&](const Argument& a, std::size_t offset) {

@@ -33,7 +33,7 @@ public:
     }
   }
   KILN_MEMBER u32 keys() const { return config.page ? each_ * config.page : each_; } // that a sequence has room for
-  // Of the step that begins with `key`, which exists. Nothing is read beyond the last key: tiles and lanes without keys have the last one.
+  // For the step that begins with `key`, which exists. Nothing is read beyond the last key: tiles and lanes without keys have the last one.
   KILN_MEMBER StepPlace place(u32 key) const {
     StepPlace place;
     const u32 last = length_ - 1;

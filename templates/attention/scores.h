@@ -44,7 +44,7 @@ private:
   u32 index_, length_, keys_;
 };
 
-// Where the score expression leaves its chunk.
+// Says where the score expression leaves its chunk.
 struct ScoreResult {
   Vec<f32, 4> value;
   KILN_MEMBER void store(At, Vec<f32, 4> v) { value = v; }
@@ -58,7 +58,7 @@ template <class... T> struct Held {
 template <class T, class... Rest> struct Held<T, Rest...> {
   T first;
   Held<Rest...> rest;
-  // Of streams: a chunk of each.
+  // For streams: a chunk of each.
   KILN_MEMBER auto load(At at) const {
     auto chunk = first.load(at);
     auto others = rest.load(at);

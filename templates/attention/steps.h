@@ -33,7 +33,7 @@ public:
   }
   KILN_MEMBER u32 total() const { return total_; }
 
-  // Where step `x` of all lies.
+  // Says where step `x` of all lies.
   KILN_MEMBER AttentionItem find(u32 x) const {
     u32 before = 0; // steps of all heads of the sequences before
     for (u32 first = 0;; first += wave_size) {
@@ -67,7 +67,7 @@ private:
     const u32 steps = (length - first_key + config.step_keys - 1) / config.step_keys;
     return {length, first_key, steps ? steps : 1};
   }
-  // Of sequence `first` + this lane; no steps beyond the last.
+  // For sequence `first` + this lane; no steps beyond the last.
   KILN_MEMBER Sequence of_lane(u32 first) const {
     const u32 at = first + platform::lane_id();
     Sequence s = of_length(lengths_[at < sequences_ ? at : sequences_ - 1]);

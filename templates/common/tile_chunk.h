@@ -11,7 +11,7 @@ template <class V> struct InRegisters {
   KILN_MEMBER V load(At) const { return value; }
 };
 
-// Of rows of `n` elements.
+// For rows of `n` elements.
 template <int n, int vec> class TileChunk {
   static constexpr bool ragged = n % vec != 0;
 

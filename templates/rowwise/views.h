@@ -9,7 +9,7 @@ namespace kiln {
 struct NamedRow {
   u32 row;
   bool is_named;
-  // Of a tensor of `rows` rows: the last one for those beyond it, and whether it is one of them.
+  // For a tensor of `rows` rows: the last one for those beyond it, and whether it is one of them.
   KILN_MEMBER u32 brought_below(u32 rows) const { return row < rows ? row : rows - 1; }
   KILN_MEMBER bool is_named_below(u32 rows) const { return is_named && row < rows; }
 };

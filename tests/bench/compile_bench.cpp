@@ -108,7 +108,7 @@ bool compare_with_stock(const KernelSource& source, const Target& target, int sa
   return ratio <= most_of_stock;
 }
 
-// Where the time from spec to facts goes; Kiln's own share is all that is not spent inside the compiler library.
+// Says where the time from spec to facts goes; Kiln's own share is all that is not spent inside the compiler library.
 bool split_stages(const std::function<KernelSpec()>& make_spec, const Target& target, int samples) {
   CompileOptions options;
   options.environment = process_environment();

@@ -27,7 +27,7 @@ double seconds_of(const auto& work) {
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
-// Of this process, on all its threads: what a busy machine leaves alone.
+// For this process, on all its threads: what a busy machine leaves alone.
 double cpu_seconds_of(const auto& work) {
   const std::clock_t begin = std::clock();
   work();

@@ -146,7 +146,7 @@ int run(const Options& options) {
   std::ranges::sort(wall);
   std::ranges::sort(cpu);
   const std::uint64_t undecodable = options.every == 1 ? whole_library(options) : 0; // a sample is for quick looks
-  // Of both, the processor time is what a machine with other work measures best.
+  // For both, the processor time is what a machine with other work measures best.
   const double middle = cpu[cpu.size() / 2];
   const bool met = middle <= 2 && undecodable == 0;
   fmt::print("median ratio: {:.2f} of wall time, {:.2f} of processor time; bound 2: {}\n", wall[wall.size() / 2], middle,

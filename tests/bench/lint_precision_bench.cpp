@@ -58,7 +58,7 @@ struct Count {
   std::map<std::string, std::vector<std::string>> groups; // texts to be read, at most a few of each
 };
 
-// Of one severity: findings a kernel.
+// For one severity: findings a kernel.
 struct Spread {
   std::vector<std::size_t> kernels;
   std::string text() {

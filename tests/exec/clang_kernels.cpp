@@ -12,7 +12,7 @@
 namespace kiln::exec::testing {
 namespace {
 
-// Where the lines of a function begin and end.
+// Says where the lines of a function begin and end.
 struct Span {
   std::size_t begin, end;
 };

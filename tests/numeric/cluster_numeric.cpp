@@ -20,7 +20,7 @@ std::vector<std::vector<std::uint32_t>> bits_of(const Outputs& outputs) {
   std::vector<std::vector<std::uint32_t>> all;
   for (const auto& [name, tensor] : outputs) {
     all.emplace_back();
-    for (std::int64_t i = 0; i < tensor.size(); ++i) all.back().push_back(tensor.bits(i));
+    for (std::int64_t i = 0; i < tensor.size(); ++i) all.back().push_back(static_cast<std::uint32_t>(tensor.bits(i)));
   }
   return all;
 }

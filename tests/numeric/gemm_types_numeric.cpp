@@ -203,7 +203,7 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
                               [](std::byte b) { return b == std::byte{0}; }));
     results.emplace_back();
     const Tensor& c = done.outputs.at("c");
-    for (std::int64_t i = 0; i < c.size(); ++i) results.back().push_back(c.bits(i));
+    for (std::int64_t i = 0; i < c.size(); ++i) results.back().push_back(static_cast<std::uint32_t>(c.bits(i)));
   }
   return results;
 }

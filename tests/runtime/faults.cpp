@@ -155,7 +155,7 @@ TEST_CASE("a claim of a dead process is taken over, one of a live process is wai
     CHECK(second.result() == Claim::Result::done);
   }
   CHECK_FALSE(fs::is_symlink(claims / "k"));
-  // Of a machine that cannot be asked: waited for within the bound, then removed.
+  // For a machine that cannot be asked: waited for within the bound, then removed.
   fs::create_symlink("otherhost123-1-1-1", claims / "k");
   CHECK(Claim(cache, "k", 50ms, never).result() == Claim::Result::expired);
   CHECK(Claim(cache, "k", 50ms, never).result() == Claim::Result::mine);

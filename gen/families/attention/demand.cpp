@@ -18,7 +18,7 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   w.busiest = std::ceil(shares) / std::max(1.0, shares);
   w.in_flight = std::min(c.waves * step_bytes, w.loaded);
   w.written = sequences * c.heads * c.tokens * c.d * 2 / w.workgroups;
-  // Of a wave and step: addresses and waits, conversions of 8-bit caches, permutations, scores and weights (an exponential takes four
+  // For a wave and step: addresses and waits, conversions of 8-bit caches, permutations, scores and weights (an exponential takes four
   // slots), as counted in the code of d = 128.
   const double widening = c.cache_bits == 8 ? 2.0 * c.pieces() * 16 + 4.0 * c.blocks() * 16 : 0;
   const double slots = 40 + widening + 32.0 * c.blocks() + 70.0 * c.tiles;

@@ -111,7 +111,7 @@ private:
   }
   static std::optional<Linear> negated(const std::optional<Linear>& x) { return x ? std::optional(plus({}, *x, -1)) : std::nullopt; }
 
-  // Of iota: along keys, or along tokens.
+  // For iota: along keys, or along tokens.
   std::optional<Linear> position(const Shape& shape) const {
     const std::size_t rank = a_.score_body.space.size();
     for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -46,7 +46,7 @@ struct Family {
   Promises (*promises)(const Plan&, const Schedule&, const Target&);
   // The most f32 additions that an element passes through in a sum; nothing when the order of a sum is not known.
   std::optional<std::int64_t> (*addition_depth)(const Schedule&);
-  // Of all fields that are shown, and those of them that can be set, "vec=8" each; not of F.
+  // For all fields that are shown, and those of them that can be set, "vec=8" each; not those of F.
   std::string (*fields_text)(const Schedule&);
   std::vector<std::string> (*settings)(const Schedule&);
 };

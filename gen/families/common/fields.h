@@ -73,7 +73,7 @@ template <typename C> std::string fields_text(const C& config, bool settable_too
   });
   return text;
 }
-// Of the fields that follow from the plan alone.
+// For the fields that follow from the plan alone.
 template <typename C> std::string planned_fields_text(const C& config) { return fields_text(config, false); }
 
 // {"vec=8", "threads=256"}: what sets a config like this one.

@@ -37,7 +37,7 @@ struct ChunkWork {
 };
 ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec, const Target& target);
 
-// Of a wave that would take `vgprs`, when so many waves have to share a SIMD; 0: any number.
+// For a wave that would take `vgprs`, when so many waves have to share a SIMD; 0: any number.
 inline int wave_vgprs(int vgprs, int waves_per_eu) {
   return waves_per_eu > 0 && vgprs > vgprs_of_waves_per_eu(waves_per_eu) ? vgprs_of_waves_per_eu(waves_per_eu) : vgprs;
 }

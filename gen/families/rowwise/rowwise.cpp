@@ -65,7 +65,7 @@ bool uses_ranks(const Body& body) {
   return std::ranges::any_of(body.values, [](const Value& v) { return info(v.expr.op()).kind == OpKind::rank; });
 }
 
-// Of the elements that ranks pick from.
+// For the elements that ranks pick from.
 int lds_of_picks(const Body& body, const RowwiseConfig& c) {
   const auto picks = std::ranges::count_if(body.values, [](const Value& v) { return v.expr.op() == Op::pick; });
   return static_cast<int>(picks) * c.rows_per_block * c.chunks() * c.chunk_stride() * 4;

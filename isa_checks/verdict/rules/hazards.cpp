@@ -156,7 +156,7 @@ void haz002(const KernelAnalysis& k, FindingSink& sink) {
     while (k.program.blocks[block].end <= i) ++block;
     if (const auto found = look.from(i, block)) list.emplace_back(i, *found);
   }
-  // Of several places of one cause the one that lacks most is shown.
+  // For several places of one cause the one that lacks most is shown.
   std::ranges::stable_sort(list, {}, [](const auto& entry) { return entry.second.states - entry.second.hazard.states; });
   for (const auto& [i, found] : list)
     sink.add({.message = fmt::format("{} {} after {:#x} {}, {} needed", found.hazard.what,

@@ -55,7 +55,7 @@ const char* kiln_operations(void);
 // Bytes of one element of a type: "f16", "e4m3fnuz", "bool", ... A KILN_USER_ERROR for e2m1, of which two elements share a byte.
 kiln_status kiln_type_bytes(const char* dtype, size_t* bytes);
 // `count` numbers to elements of a type and back, on the host. Rounds to nearest even; integers and fp8 clamp. The pointers need no
-// alignment but that of their element. Of e2m1 the even element is in the low half of a byte; an odd count leaves the last high half 0.
+// alignment but that of their element. With e2m1 the even element is in the low half of a byte; an odd count leaves the last high half 0.
 kiln_status kiln_encode(const char* dtype, const float* from, void* to, size_t count);
 kiln_status kiln_decode(const char* dtype, const void* from, float* to, size_t count);
 
