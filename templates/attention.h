@@ -2,6 +2,7 @@
 #pragma once
 #include "attention/steps.h"
 #include "attention/wave.h"
+#include "common/arrival.h"
 #include "common/tile_chunk.h"
 
 namespace kiln {
@@ -182,7 +183,7 @@ private:
   }
 
   // Leaves this workgroup's part of an item in the workspace. The last one to arrive adds all parts, in the order of the keys, and
-  // returns true. Formally: release before the counter, acquire after it, both at agent scope, as L2s of XCDs differ.
+  // returns true.
   KILN_MEMBER bool meet(const AttentionItem& item, Part (&parts)[units], Rows& rows) {
     const u32 first = group_of(item.begin), last = group_of(item.begin + item.steps - 1);
     u32* const counter = reinterpret_cast<u32*>(workspace_) + first; // the only item that begins in that workgroup and does not end there
@@ -194,13 +195,7 @@ private:
       for (int r = 0; r < row_tiles; ++r)
         *reinterpret_cast<Vec<f32, 2>*>(mine + row_offset(r)) = Vec<f32, 2>{rows.reference[r], rows.weights[r]};
     }
-    platform::release_to_device();
-    platform::barrier();
-    if (platform::thread_id() == 0) lds().arrived = platform::count_up(counter);
-    platform::barrier();
-    if (platform::uniform(lds().arrived) != last - first) return false;
-    platform::acquire_from_device();
-    if (platform::thread_id() == 0) *counter = 0;
+    if (!arrives_last(counter, last - first, lds().arrived)) return false;
 #pragma unroll
     for (int u = 0; u < units; ++u) parts[u] = Part(0);
 #pragma unroll

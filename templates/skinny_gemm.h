@@ -1,5 +1,6 @@
 // SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
 #pragma once
+#include "common/arrival.h"
 #include "common/tile_chunk.h"
 #include "skinny_gemm/producers.h"
 #include "skinny_gemm/ring.h"
@@ -48,14 +49,7 @@ public:
       platform::barrier();
       platform::acquire_from_workgroup();
     } else {
-      u32* const counter = reinterpret_cast<u32*>(workspace_) + config.tiles();
-      platform::release_to_device();
-      platform::barrier();
-      if (platform::thread_id() == 0) lds().arrived = platform::count_up(counter, finished_);
-      platform::barrier();
-      if (platform::uniform(lds().arrived) + finished_ != config.tiles()) return false;
-      platform::acquire_from_device();
-      if (platform::thread_id() == 0) *counter = 0;
+      return arrives_last(reinterpret_cast<u32*>(workspace_) + config.tiles(), config.tiles() - finished_, lds().arrived, finished_);
     }
     return true;
   }
@@ -143,8 +137,7 @@ private:
   }
 
   // Leaves this workgroup's part of a tile in the workspace, or adds it to the tile's there. The last one to arrive sums all
-  // parts, in the order of k, or takes the sum and leaves zeros for the next launch, and returns true. Formally: release before
-  // the counter, acquire after it, both at agent scope, as L2s of XCDs differ.
+  // parts, in the order of k, or takes the sum and leaves zeros for the next launch, and returns true.
   KILN_MEMBER bool meet(const GemmSegment& segment, Part (&parts)[config.chunks()][config.products]) {
     const u32 first = group_of(segment.tile * tile_steps), last = group_of(segment.tile * tile_steps + tile_steps - 1);
     u32* const counter = reinterpret_cast<u32*>(workspace_) + segment.tile;
@@ -157,13 +150,7 @@ private:
         *reinterpret_cast<Part*>(mine + part_offset(c, p)) = parts[c][p];
       }
     });
-    platform::release_to_device();
-    platform::barrier();
-    if (platform::thread_id() == 0) lds().arrived = platform::count_up(counter);
-    platform::barrier();
-    if (platform::uniform(lds().arrived) != last - first) return false;
-    platform::acquire_from_device();
-    if (platform::thread_id() == 0) *counter = 0;
+    if (!arrives_last(counter, last - first, lds().arrived)) return false;
     if constexpr (config.atomics) {
       each_part([&](int c, int p) KILN_LAMBDA { parts[c][p] = *reinterpret_cast<const Part*>(mine + part_offset(c, p)); });
       // Waits here: lanes without a part of the tile would otherwise wait in the loop of the next segment.
