@@ -237,6 +237,13 @@ TEST_CASE("HAZ002: what lies between counts with the time that it takes at least
   const std::string over = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n ";
   CHECK_FALSE(reported(first + over + times(7, "s_nop 0") + reader));
   CHECK(reported(first + over + times(2, "s_nop 0") + reader));
+  // Behind a taken s_cbranch_execz no lane is on: only what does not ask EXEC can meet a hazard, until EXEC is written.
+  const std::string around = " behind\n s_nop 15\n behind:\n ", on = "s_mov_b64 exec, -1\n ";
+  CHECK_FALSE(reported(first + "s_cbranch_execz" + around + reader));
+  CHECK(reported(first + "s_cbranch_scc0" + around + reader));
+  CHECK(reported(first + "s_cbranch_execz" + around + on + reader));
+  CHECK(reported(first + "s_cbranch_execz" + around + "v_mfma_f32_16x16x16_f16 v[4:7], v[0:1], v[10:11], 0"));
+  CHECK(reported(first + "s_cbranch_execz" + around + "v_readfirstlane_b32 s8, v1"));
 }
 
 TEST_CASE("HAZ002: severity follows what is known about the pair") {

@@ -27,7 +27,14 @@ struct WayBack {
   int matrix_distance = -1;                               // likewise of the latest matrix instruction; -1: none on the way
   std::vector<const HazardTraits*> matrices = {};         // on the way
   std::vector<std::span<const std::size_t>> awaited = {}; // what waits for 0 on the way wait for
+  bool exec_written = false;
 };
+
+// Does nothing when no lane is on. Matrix instructions, and those that name their lane, do not ask EXEC.
+bool obeys_exec(const HazardTraits& t) {
+  const bool names_lane = t.lanes == LaneUse::read_first || t.lanes == LaneUse::read || t.lanes == LaneUse::write;
+  return t.unit != HazardUnit::other && t.unit != HazardUnit::matrix && !names_lane;
+}
 
 // Looks back from one instruction over all predecessors for another that is too close. Ends where so much time has passed that
 // no hazard is left: by wait states, by the passes of matrix instructions that had to be issued between (as target/hazards.h's
@@ -45,19 +52,21 @@ public:
   std::optional<TooClose> from(std::size_t consumer, std::size_t block) const {
     const HazardTraits& second = traits_[consumer];
     if (second.consumes == 0) return std::nullopt;
-    std::set<std::tuple<std::size_t, int, int>> seen;
+    std::set<std::tuple<std::size_t, int, int, bool>> seen;
     std::vector<WayBack> work{{.block = block, .end = consumer, .matrix_distance = second.passes != 0 ? 0 : -1}};
     while (!work.empty()) {
       WayBack way = std::move(work.back());
       work.pop_back();
       if (const auto found = follow(way, second)) return found;
       if (way.distance >= reach_) continue;
-      for (const std::size_t before : k_.program.blocks[way.block].predecessors)
-        if (seen.insert({before, way.distance, way.matrix_distance}).second) {
+      for (const std::size_t before : k_.program.blocks[way.block].predecessors) {
+        if (!way.exec_written && obeys_exec(second) && is_taken_execz(before, way.block)) continue;
+        if (seen.insert({before, way.distance, way.matrix_distance, way.exec_written}).second) {
           work.push_back(way);
           work.back().block = before;
           work.back().end = k_.program.blocks[before].end;
         }
+      }
     }
     return std::nullopt;
   }
@@ -67,6 +76,7 @@ private:
     for (std::size_t i = way.end; i > k_.program.blocks[way.block].begin && way.distance < reach_;) {
       const HazardTraits& first = traits_[--i];
       way.distance += first.states;
+      way.exec_written |= k_.uses[i].writes_any({reg::exec, 2});
       if (k_.classes[i] == InstructionClass::barrier && several_waves_) way.distance += most_states_without_matrix;
       if (first.passes != 0 && way.matrix_distance >= 0) way.distance = std::max(way.distance, way.matrix_distance + first.passes);
       if ((first.produces & second.consumes) != 0 && !(first.passes != 0 && result_overwritten(first, second, way.matrices))) {
@@ -81,6 +91,12 @@ private:
       if (is_awaited(way, i)) way.distance = reach_;
     }
     return std::nullopt;
+  }
+
+  // Whether `to` follows `from` only by a branch that is taken when no lane is on.
+  bool is_taken_execz(std::size_t from, std::size_t to) const {
+    const std::size_t end = k_.program.blocks[from].end;
+    return k_.instruction(end - 1).mnemonic == "s_cbranch_execz" && k_.program.blocks[to].begin != end;
   }
 
   void note_wait(WayBack& way, std::size_t wait) const {
