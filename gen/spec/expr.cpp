@@ -111,7 +111,7 @@ Expr reduction(Op op, Expr x, std::int64_t group) {
   return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .group = by_group ? group : 0});
 }
 
-Expr ungroup(Expr x, std::int64_t group, Dim cols) {
+Expr ungroup(Expr x, std::int64_t group, const Dim& cols) {
   require_group("operation 'ungroup'", group);
   if (cols.is_dynamic())
     throw UserError("operation 'ungroup'", fmt::format("the number of columns {} is known only at launch", cols.text()),

@@ -94,7 +94,7 @@ Expr group_min(Expr x, std::int64_t group);
 Expr group_absmax(Expr x, std::int64_t group);
 Expr group_absmax_nan(Expr x, std::int64_t group);
 // Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
-Expr ungroup(Expr x, std::int64_t group, Dim cols);
+Expr ungroup(Expr x, std::int64_t group, const Dim& cols);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
 // `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number.
 // Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
@@ -140,7 +140,7 @@ Expr partner(Expr x, std::int64_t distance);
 // -1 in the first column of each pair, 1 in the second, of `cols` columns. And the pair after a quarter turn, (a, b) to (-b, a): a pair is
 // turned by an angle as x * cos + rotate(x, distance) * sin.
 Expr pair_sign(Dim cols, std::int64_t distance);
-Expr rotate(Expr x, std::int64_t distance); // partner(x, distance) * pair_sign(cols, distance)
+Expr rotate(const Expr& x, std::int64_t distance); // partner(x, distance) * pair_sign(cols, distance)
 // Columns `times` as many, as NumPy names them: tile takes them in turn (a b a b), repeat each several times (a a b b; `times` is a
 // power of two up to 512). For inputs and what gather takes from one.
 Expr tile(Expr x, std::int64_t times);

@@ -15,6 +15,11 @@
 namespace kiln {
 namespace {
 
+template <class Number> bool read_whole(std::string_view text, Number& number) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && stop == text.data() + text.size();
+}
+
 constexpr int max_nesting = 200; // of parentheses, calls and signs: the parser recurses
 
 std::vector<std::string_view> type_names() {
@@ -74,9 +79,7 @@ private:
   std::int64_t expect_integer() {
     const Token token = take();
     std::int64_t value = 0;
-    const char* end = token.text.data() + token.text.size();
-    const auto [stop, error] = std::from_chars(token.text.data(), end, value);
-    if (token.kind != Token::Kind::number || error != std::errc() || stop != end)
+    if (token.kind != Token::Kind::number || !read_whole(token.text, value))
       refuse(token, fmt::format("{} stands where a whole number belongs", quoted(token)), "write digits, at most 9223372036854775807");
     return value;
   }
@@ -261,9 +264,7 @@ private:
 
   Expr number(const Token& token) const {
     float value = 0;
-    const char* end = token.text.data() + token.text.size();
-    const auto [stop, error] = std::from_chars(token.text.data(), end, value);
-    if (error != std::errc() || stop != end)
+    if (!read_whole(token.text, value))
       refuse(token, fmt::format("{} is no f32 number", quoted(token)), "magnitudes go from 1e-45 to 3.4028235e+38, or write inf");
     return constant(value);
   }

@@ -20,7 +20,8 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target) {
   // Instructions for eight weights of a lane.
   const double of_eight = !c.mx ? 13 : target.has_scaled_convert() ? 4 : 21;
   const double unpack = c.packed() ? of_eight / 8 * 32 * c.b_loads() : 0;
-  const double sums = 4.0 * c.row_tiles() * (c.products * c.tile_n / 16 + 1); // of a group, times the scales of row and column
+  const int tiles = c.products * c.tile_n / 16;
+  const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
   const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
   return 2 * loads + 4 + unpack + scales;
 }

@@ -142,7 +142,7 @@ Expr pair_sign(Dim cols, std::int64_t distance) {
   return Expr(Node{.op = Op::pair_sign, .dtype = f32, .shape = {cols}, .step = distance});
 }
 
-Expr rotate(Expr x, std::int64_t distance) {
+Expr rotate(const Expr& x, std::int64_t distance) {
   const Expr other = partner(x, distance);
   return other * pair_sign(x.shape().back(), distance);
 }
