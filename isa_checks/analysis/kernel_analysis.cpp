@@ -27,6 +27,9 @@ KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassemb
   result.program = build_program(kernel, disassembler);
   result.facts = kernel_facts(object, kernel, result.program.instructions);
   const Program& program = result.program;
+  result.operands.reserve(program.instructions.size());
+  result.uses.reserve(program.instructions.size());
+  result.classes.reserve(program.instructions.size());
   for (const Instruction& instruction : program.instructions) {
     result.operands.push_back(operands_of(instruction));
     result.uses.push_back(instruction.use);

@@ -364,6 +364,10 @@ TEST_CASE("cost rules are silent where nothing is lost, and say less where littl
                     uses = "s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v0, v0\n s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v8, v8";
   CHECK(severities("WAIT003", loop(load16 + second + uses)) == warning);
   CHECK(severities("WAIT003", loop(load16 + second + times(64, "v_nop") + uses)) == none);
+  const std::string reads = "ds_read_b32 v20, v4\n ds_read_b32 v21, v4 offset:512\n",
+                    late = "s_waitcnt lgkmcnt(0)\n v_add_f32_e32 v5, v20, v20\n s_waitcnt lgkmcnt(0)\n v_add_f32_e32 v5, v21, v21";
+  CHECK(severities("WAIT003", loop(reads + times(3, mfma) + late)) == warning);
+  CHECK(severities("WAIT003", loop(reads + times(5, mfma) + late)) == none); // 16 clocks each
   // MFM003: s_nop behind the states that the reader needs waits for something else; a hundredth of the loop's time is little.
   const std::string stall = "s_nop 6\n v_add_f32_e32 v20, v0, v1";
   CHECK(severities("MFM003", loop(mfma + stall)) == warning);
@@ -378,8 +382,14 @@ TEST_CASE("cost rules are silent where nothing is lost, and say less where littl
   CHECK(severities("LDS002", apart + loop("ds_read_b64 v[8:9], v4"), "gfx950") == warning);
   CHECK(severities("LDS002", apart + loop("ds_read_b64_tr_b16 v[8:9], v4"), "gfx950") == info); // banks that nobody has published
   CHECK(severities("MEM001", loop(load4 + times(200, mfma))) == info);
-  CHECK(severities("MEM001", loop(load4 + times(20, "global_load_lds_dword v4, s[2:3]"))) == info);    // a twentieth of the data
-  CHECK(severities("MEM001", loop(load4) + "again:\n" + load4 + "s_cbranch_scc0 again\n") == warning); // alike: one finding
+  // Bound by memory, with 4 KB a wave in flight: wide loads would bring no more.
+  const std::string next = "global_load_dword v1, v4, s[2:3]\n";
+  const auto stream = [&](int pairs) { return loop(times(pairs, load4 + next) + times(4, mfma_next) + wait_all); };
+  CHECK(severities("MEM001", stream(1)) == warning);
+  CHECK(severities("MEM001", stream(16)) == info);
+  CHECK(severities("MEM001", loop(load4 + times(20, "global_load_lds_dword v4, s[2:3]"))) == info); // a twentieth of the data
+  CHECK(severities("MEM001", loop(load4 + wait_all) + "again:\n" + load4 + wait_all + "s_cbranch_scc0 again\n") ==
+        warning); // alike: one finding
 }
 
 TEST_CASE("facts: accum_offset splits the registers, and hints hold only when nothing else limits") {

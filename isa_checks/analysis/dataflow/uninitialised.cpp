@@ -1,11 +1,11 @@
 // Which registers may be undefined where: a forward data-flow fixpoint over the blocks, once for "on all paths" and once for "on
 // some path".
 #include "isa_checks/analysis/dataflow/uninitialised.h"
+#include "isa_checks/analysis/dataflow/register_set.h"
 #include "isa_checks/decode/instruction_class.h"
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,49 +14,8 @@
 namespace kiln::isa {
 namespace {
 
-// A set of registers, quick to ask about ranges.
-class Registers {
-public:
-  bool test(std::size_t r) const { return (words_[r / 64] >> r % 64 & 1U) != 0; }
-  void set(std::size_t r) { words_[r / 64] |= std::uint64_t{1} << r % 64; }
-  Registers& reset(std::size_t r) {
-    words_[r / 64] &= ~(std::uint64_t{1} << r % 64);
-    return *this;
-  }
-  void set_all() { words_.fill(~std::uint64_t{0}); }
-  bool any(RegisterRange range) const {
-    bool found = false;
-    each_word(range, [&](std::size_t word, std::uint64_t mask) { found = found || (words_[word] & mask) != 0; });
-    return found;
-  }
-  std::size_t count(RegisterRange range) const {
-    std::size_t sum = 0;
-    each_word(range, [&](std::size_t word, std::uint64_t mask) { sum += static_cast<std::size_t>(std::popcount(words_[word] & mask)); });
-    return sum;
-  }
-  void clear(RegisterRange range) {
-    each_word(range, [&](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
-  }
-  // Makes this the union, or the intersection; true when that changed it.
-  bool join(const Registers& other, bool intersect) {
-    const auto before = words_;
-    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] = intersect ? words_[w] & other.words_[w] : words_[w] | other.words_[w];
-    return words_ != before;
-  }
-
-private:
-  template <class Visit> static void each_word(RegisterRange range, Visit visit) {
-    for (std::size_t first = range.first, end = first + range.count; first < end;) {
-      const std::size_t word = first / 64, last = std::min(end, (word + 1) * 64), length = last - first;
-      visit(word, (length == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << length) - 1) << first % 64);
-      first = last;
-    }
-  }
-  std::array<std::uint64_t, (reg::count + 63) / 64> words_{};
-};
-
-Registers undefined_at_entry(const KernelDescriptor& d) {
-  Registers undefined;
+RegisterSet undefined_at_entry(const KernelDescriptor& d) {
+  RegisterSet undefined;
   undefined.set_all();
   undefined.reset(reg::vgpr);
   const int scalars = d.user_sgprs + d.workgroup_id_x + d.workgroup_id_y + d.workgroup_id_z + d.workgroup_info + d.private_segment;
@@ -161,6 +120,10 @@ private:
     std::size_t begin = 0, end = 0;   // its sources
     RegisterRange element_by_element; // the source that is; count 0: none
   };
+  // Of a block: what it reads before it writes it, and all that it writes.
+  struct Summary {
+    RegisterSet reads, writes;
+  };
 
   void gather() {
     for (std::size_t i = 0; i < p_.instructions.size(); ++i) {
@@ -173,6 +136,13 @@ private:
           if (elementwise(p_.instructions[i].mnemonic, operands_[i], uses_[i].write_list[0], r)) f.element_by_element = r;
       facts_.push_back(f);
     }
+    for (const Block& block : p_.blocks) {
+      Summary& summary = summaries_.emplace_back();
+      for (std::size_t i = block.begin; i < block.end; ++i) {
+        for (const RegisterRange r : sources_of(facts_[i])) summary.reads.set(r, summary.writes);
+        for (const RegisterRange w : uses_[i].writes()) summary.writes.set(w);
+      }
+    }
   }
   std::span<const RegisterRange> sources_of(const Facts& f) const { return {sources_.data() + f.begin, f.end - f.begin}; }
 
@@ -183,14 +153,14 @@ private:
       else read(source);
   }
 
-  void step(std::size_t i, Registers& undefined) const {
+  void step(std::size_t i, RegisterSet& undefined) const {
     const Facts& f = facts_[i];
     const auto is_undefined = [&](RegisterRange r) { return undefined.any(r); };
     if (!f.computes || std::ranges::none_of(sources_of(f), is_undefined)) {
       for (const RegisterRange w : uses_[i].writes()) undefined.clear(w);
       return;
     }
-    const Registers before = undefined;
+    const RegisterSet before = undefined;
     for (const RegisterRange w : uses_[i].writes()) {
       undefined.clear(w);
       for (std::uint16_t r = w.first; r < w.first + w.count; ++r)
@@ -198,6 +168,14 @@ private:
           if (before.any(source)) undefined.set(r);
         });
     }
+  }
+
+  // Most blocks read nothing that is undefined: what they write is defined behind them, and nothing else happens.
+  bool passes(std::size_t b, RegisterSet& state) {
+    --budget_;
+    if (state.meets(summaries_[b].reads)) return false;
+    state.clear(summaries_[b].writes);
+    return true;
   }
 
   // A branch that is taken when no lane is on.
@@ -214,7 +192,7 @@ private:
 
   void solve() {
     in_.assign(p_.blocks.size(), std::nullopt);
-    out_.assign(p_.blocks.size(), Registers());
+    out_.assign(p_.blocks.size(), RegisterSet());
     in_[p_.entry] = entry_;
     std::vector<bool> waits(p_.blocks.size(), false); // the state at its beginning changed
     waits[p_.entry] = true;
@@ -223,10 +201,12 @@ private:
       for (const std::size_t b : p_.order) {
         if (!waits[b]) continue;
         waits[b] = false;
-        Registers state = *in_[b];
-        for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) step(i, state);
+        RegisterSet state = *in_[b];
+        if (!passes(b, state)) {
+          for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) step(i, state);
+          budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
+        }
         out_[b] = state;
-        budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
         for (const std::size_t to : p_.blocks[b].successors) {
           if (!all_paths_ && !counts(b, to)) continue;
           if (in_[to]) {
@@ -251,15 +231,17 @@ private:
         if (p_.blocks[b].reachable) return true; // by a branch backward only: not known yet
         continue;
       }
-      Registers state = *in_[b];
+      RegisterSet state = *in_[b];
       in_[b].reset();
-      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) {
-        if (facts_[i].has_effect)
-          for (const RegisterRange r : sources_of(facts_[i]))
-            if (state.any(r) && matters(i, r, state)) return true;
-        step(i, state);
+      if (!passes(b, state)) {
+        for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) {
+          if (facts_[i].has_effect)
+            for (const RegisterRange r : sources_of(facts_[i]))
+              if (state.any(r) && matters(i, r, state)) return true;
+          step(i, state);
+        }
+        budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
       }
-      budget_ -= static_cast<std::int64_t>(p_.blocks[b].end - p_.blocks[b].begin);
       for (const std::size_t to : p_.blocks[b].successors)
         if (counts(b, to)) {
           if (in_[to]) in_[to]->join(state, false);
@@ -273,7 +255,8 @@ private:
   bool find() {
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) {
       if (!in_[b]) continue;
-      Registers state = *in_[b];
+      RegisterSet state = *in_[b];
+      if (passes(b, state)) continue;
       for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) {
         if (facts_[i].has_effect)
           for (const RegisterRange r : sources_of(facts_[i]))
@@ -285,30 +268,44 @@ private:
   }
 
   // Not when a wide store to LDS is undefined in parts: padding.
-  bool matters(std::size_t i, RegisterRange r, const Registers& undefined) const {
+  bool matters(std::size_t i, RegisterRange r, const RegisterSet& undefined) const {
     const auto op = memory_op(p_.instructions[i]);
     return !op || op->space != MemorySpace::lds || op->direction != MemoryDirection::store || undefined.count(r) == r.count;
   }
 
   // Instruction i has an effect by the operand r, of which some registers are undefined.
-  bool look(std::size_t i, RegisterRange r, const Registers& undefined) {
+  bool look(std::size_t i, RegisterRange r, const RegisterSet& undefined) {
     if (!matters(i, r, undefined)) return false;
     for (std::uint16_t n = r.first; n < r.first + r.count; ++n)
       if (undefined.test(n)) return trace(i, n);
     return false;
   }
 
-  Registers state_before(std::size_t block, std::size_t end) {
-    Registers state = in_[block].value_or(Registers());
-    for (std::size_t n = p_.blocks[block].begin; n < end; ++n) step(n, state);
-    budget_ -= static_cast<std::int64_t>(end - p_.blocks[block].begin);
+  // Kept for every 64th instruction of a block while one effect is traced back.
+  RegisterSet state_before(std::size_t block, std::size_t end) {
+    constexpr std::size_t apart = 64;
+    const std::size_t begin = p_.blocks[block].begin;
+    std::vector<RegisterSet>& kept = kept_[block];
+    if (kept.empty()) kept.push_back(in_[block].value_or(RegisterSet()));
+    for (std::size_t n = begin + (kept.size() - 1) * apart; n + apart <= end; n += apart) {
+      RegisterSet state = kept.back();
+      for (std::size_t i = n; i < n + apart; ++i) step(i, state);
+      budget_ -= apart;
+      kept.push_back(state);
+    }
+    const std::size_t last = (end - begin) / apart;
+    RegisterSet state = kept[last];
+    for (std::size_t i = begin + last * apart; i < end; ++i) step(i, state);
+    budget_ -= apart;
     return state;
   }
 
   // Back from the effect to a register that nothing has written, and the instruction that reads it first. False: the budget ended.
   bool trace(std::size_t effect, std::uint16_t reg) {
     std::vector<Place> places{{p_.block_of(effect), effect, reg, effect, nothing}};
-    std::set<std::pair<std::size_t, std::uint16_t>> entered; // by instruction before which, or block behind which, it is undefined
+    kept_.clear();
+    read_.clear();
+    std::set<std::pair<std::size_t, std::uint16_t>> entered; // by block behind which the register is undefined
     for (std::size_t at = 0; at < places.size() && budget_ > 0; ++at) {
       const Place place = places[at];
       const Block& block = p_.blocks[place.block];
@@ -333,12 +330,12 @@ private:
   void follow_sources(std::vector<Place>& places, std::size_t at, std::size_t writer) {
     if (!facts_[writer].computes) return;
     const Place place = places[at];
-    const Registers before = state_before(place.block, writer);
+    const RegisterSet before = state_before(place.block, writer);
     for (const RegisterRange w : uses_[writer].writes())
       if (w.overlaps({place.reg, 1}))
         each_source_of(facts_[writer], w, place.reg, [&](RegisterRange source) {
           for (std::uint16_t n = source.first; n < source.first + source.count; ++n)
-            if (before.test(n)) places.push_back({place.block, writer, n, writer, at});
+            if (before.test(n) && read_.insert({writer, n}).second) places.push_back({place.block, writer, n, writer, at});
         });
   }
 
@@ -357,13 +354,17 @@ private:
   const Program& p_;
   const std::vector<Operands>& operands_;
   const std::vector<RegisterUse>& uses_;
-  std::vector<Facts> facts_;                 // by instruction
-  std::vector<RegisterRange> sources_;       // of all instructions, one after the other
-  Registers entry_;                          // undefined there
-  bool all_paths_ = true;                    // what is being solved
-  std::int64_t budget_ = 20'000'000;         // instructions looked at; hostile code ends there
-  std::vector<std::optional<Registers>> in_; // by block
-  std::vector<Registers> out_;               // by block
+  std::vector<Facts> facts_;                   // by instruction
+  std::vector<Summary> summaries_;             // by block
+  std::vector<RegisterRange> sources_;         // of all instructions, one after the other
+  RegisterSet entry_;                          // undefined there
+  bool all_paths_ = true;                      // what is being solved
+  std::int64_t budget_ = 20'000'000;           // instructions looked at; hostile code ends there
+  std::vector<std::optional<RegisterSet>> in_; // by block
+  std::vector<RegisterSet> out_;               // by block
+  // Of the effect that is being traced back: see state_before; the undefined registers that were followed, by their reader.
+  std::map<std::size_t, std::vector<RegisterSet>> kept_;
+  std::set<std::pair<std::size_t, std::uint16_t>> read_;
   std::vector<UninitialisedRead> list_;
 };
 

@@ -11,8 +11,15 @@ namespace {
 
 constexpr int widest = 16; // bytes a lane
 
+// Wide loads would keep more bytes in flight, and memory is what the loop waits for. What stores keep in flight is not counted.
+bool starves(const KernelAnalysis& k, std::size_t loop, MemoryDirection direction) {
+  if (!issue_of(k, loop).memory_bound()) return false;
+  const auto found = std::ranges::find(k.concurrency, loop, &LoopConcurrency::loop);
+  return direction != MemoryDirection::load || found == k.concurrency.end() || found->most_cu_bytes < found->needed_cu_bytes;
+}
+
 // Narrow accesses cost next to nothing where they bring a tenth of the loop's data or less, or where the instructions that wide
-// ones would save are a twentieth of what the loop takes and memory is not what it waits for.
+// ones would save are a twentieth of what the loop takes and bytes in flight are not what it lacks.
 bool costs_little(const KernelAnalysis& k, std::size_t loop, const Instructions& narrow, MemoryDirection direction) {
   double bytes = 0, all = 0, saved = 0; // of a lane; instructions
   for (const std::size_t i : narrow) {
@@ -21,7 +28,7 @@ bool costs_little(const KernelAnalysis& k, std::size_t loop, const Instructions&
   }
   for (const std::size_t i : k.instructions_of(loop))
     if (const MemoryAccess* a = k.memory.find(i); a && is_device(a->op) && a->op.direction == direction) all += a->op.bytes;
-  return bytes < 0.1 * all || (4 * saved < 0.05 * least_loop_clocks(k, loop) && !issue_of(k, loop).memory_bound()); // issued in 4 clocks
+  return bytes < 0.1 * all || (4 * saved < 0.05 * least_loop_clocks(k, loop) && !starves(k, loop, direction)); // issued in 4 clocks
 }
 
 struct Narrow {

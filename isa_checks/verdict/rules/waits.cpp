@@ -1,4 +1,5 @@
 // WAIT001 to WAIT007: what loops wait for, and when.
+#include "isa_checks/analysis/dataflow/path_time.h"
 #include "isa_checks/analysis/readers.h"
 #include "isa_checks/analysis/waits/wait_state.h"
 #include "isa_checks/verdict/rules/rules.h"
@@ -12,7 +13,6 @@ namespace {
 
 constexpr int short_distance = 4;   // instructions
 constexpr int hiding_distance = 64; // instructions between load and wait that hide a good part of a load's latency
-constexpr int lds_distance = 16;    // likewise of LDS, whose latency is some 64 clocks
 
 bool loads_device(const KernelAnalysis& k, std::size_t i) {
   const MemoryAccess* a = k.memory.find(i);
@@ -39,6 +39,13 @@ bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
     const bool device = a->op.space == MemorySpace::global || a->op.space == MemorySpace::buffer;
     return p.counter == WaitCounter::vmcnt ? device : a->op.space == MemorySpace::lds;
   });
+}
+
+// Clocks from the issue of a load to a wait in its block.
+int clocks_before(const KernelAnalysis& k, std::size_t load, std::size_t wait) {
+  constexpr int issue_clocks = 4;
+  if (load + 1 == wait) return issue_clocks;
+  return issue_clocks + least_clocks(k.program, {k.program.block_of(wait)}, load, wait - 1, *k.target);
 }
 
 struct LateLoads {
@@ -134,14 +141,20 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
 void wait003(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
     if (p.loop == nothing || p.waits_for.size() < 2 || !completes_own_loads(k, p)) continue;
-    if (p.shortest_distance >= (p.counter == WaitCounter::vmcnt ? hiding_distance : lds_distance)) continue; // they are back
+    const bool vm = p.counter == WaitCounter::vmcnt;
+    if (vm && p.shortest_distance >= hiding_distance) continue;
+    const int clocks = clocks_before(k, p.waits_for.back(), p.instruction);
+    if (clocks >= (vm ? memory_latency_clocks : lds_latency_clocks)) continue; // they are back
     const auto late = late_loads(k, p);
     if (!late || late->needed == 0 || late->needed == p.waits_for.size()) continue;
     const std::size_t enough = static_cast<std::size_t>(p.value) + p.waits_for.size() - late->needed;
-    sink.add({.message = fmt::format("waits for {0}({1}) where {0}({2}) would do: {3} of {4} loads are used before the wait at {5:#x}",
+    sink.add({.message = fmt::format("waits for {0}({1}) where {0}({2}) would do: {3} of {4} loads are used before the wait at {5:#x}, "
+                                     "and the youngest was issued {6} clocks before",
                                      to_string(p.counter), p.value, enough, late->needed, p.waits_for.size(),
-                                     k.instruction(late->later_wait).address),
-              .evidence = {{"value", static_cast<double>(p.value), ""}, {"enough", number(enough), ""}},
+                                     k.instruction(late->later_wait).address, clocks),
+              .evidence = {{"value", static_cast<double>(p.value), ""},
+                           {"enough", number(enough), ""},
+                           {"clocks", static_cast<double>(clocks), "cycles"}},
               .instructions = {p.instruction},
               .cause = fmt::format("{} {} {}", to_string(p.counter), p.value, enough)});
   }
