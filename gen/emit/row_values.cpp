@@ -59,7 +59,8 @@ void ValueEmitter::reduce_in_pass(const Expr& reduction) {
     const Expr &a = x.operands()[0], &b = x.operands()[1];
     const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
     if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
-      *inside_ += fmt::format("    {}.add_products(at, {}, {});\n", accumulator, chunk(a), chunk(b));
+      const std::string first = chunk(a), second = chunk(b); // in this order, whatever compiler builds Kiln
+      *inside_ += fmt::format("    {}.add_products(at, {}, {});\n", accumulator, first, second);
       return;
     }
   }

@@ -276,9 +276,10 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
                       is_f16_chunk(from.operands()[1]) && !known_in_pass_.contains(&from.node());
   if (packed) return line("auto", expr, call(from, {chunk(from.operands()[0]), chunk(from.operands()[1])}));
   if (expr.dtype() == f32) return line("auto", expr, numbers(from));
-  if (from.op() == Op::scale_down && is_mx_element(expr.dtype()) && expr->saturate)
-    return line("auto", expr,
-                fmt::format("to_scaled<{}>({}, {})", device_type(expr.dtype()), vector(from.operands()[0]), numbers(from.operands()[1])));
+  if (from.op() == Op::scale_down && is_mx_element(expr.dtype()) && expr->saturate) {
+    const std::string x = vector(from.operands()[0]), scale = numbers(from.operands()[1]);
+    return line("auto", expr, fmt::format("to_scaled<{}>({}, {})", device_type(expr.dtype()), x, scale));
+  }
   return line("auto", expr, fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
 }
 
@@ -286,7 +287,8 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
 std::string ValueEmitter::scaled(const Expr& expr) {
   const Expr& x = expr.operands()[0];
   const bool as_stored = expr.op() == Op::scale_up && has_memory_type(x) && is_mx_element(x.dtype());
-  return fmt::format("{}({}, {})", info(expr.op()).name, as_stored ? chunk(x) : numbers(x), numbers(expr.operands()[1]));
+  const std::string scaled = as_stored ? chunk(x) : numbers(x), scale = numbers(expr.operands()[1]);
+  return fmt::format("{}({}, {})", info(expr.op()).name, scaled, scale);
 }
 
 std::string ValueEmitter::operation(const Expr& expr) {

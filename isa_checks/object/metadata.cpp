@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  [[noreturn]] void fail(std::string fact) const {
+  [[noreturn]] void fail(const std::string& fact) const {
     throw Error(subject_, "its metadata note " + fact, "rebuild it, or check that it was copied whole");
   }
 
