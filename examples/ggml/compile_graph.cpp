@@ -21,7 +21,8 @@ public:
   const std::vector<const ggml_tensor*>& nodes() const { return nodes_; } // users before what they use
 
   void launch() {
-    KernelDraft draft = product_ != nullptr ? KernelDraft(graph_, size_of_product(*product_)) : KernelDraft(graph_, space(), iteration());
+    KernelDraft draft = product_ != nullptr ? KernelDraft(graph_, size_of_product(*product_), product_space())
+                                            : KernelDraft(graph_, space(), iteration());
     const kiln::Expr value = value_of(draft, root_);
     for (const ggml_tensor* node : nodes_)
       if (node != &root_ && partition_.find(node)->stored) draft.write(view_of(*node), values_.at(node));
@@ -43,6 +44,12 @@ private:
   }
 
   Extents iteration() const { return row_ != nullptr ? extents(*row_->src[0]) : extents(root_); }
+
+  // Matrix instructions, unless one of the products has no form for them.
+  Space product_space() const {
+    const auto by_rows = [](const ggml_tensor* n) { return operation_of(*n).kind == Kind::product && !multiplies_by_matrix(*n); };
+    return std::ranges::any_of(nodes_, by_rows) ? Space::product : Space::matrix;
+  }
 
   // Rows where a reduction asks for them, or where sources are repeated over whole rows that are worth vector accesses.
   Space space() const {

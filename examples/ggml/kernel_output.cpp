@@ -55,6 +55,7 @@ void KernelDraft::add_output(kiln::KernelSpec& spec, const Written& written, con
   for (const kiln::Dim& dim : written.value.shape()) sizes.push_back(dim.is_dynamic() ? sizes_.at(dim.name()) : dim.size());
   spec.output(name, to.dtype, written.value, {.in_place_of = same});
   arguments_.emplace_back(name, kiln::DeviceTensor{data, to.dtype, std::move(sizes), 0});
+  by_block_.insert(name);
   if (same.empty()) return;
   std::erase_if(arguments_, [&](const kiln::Argument& a) { return a.name == same; }); // one argument, under the output's name
 }
@@ -63,7 +64,8 @@ void KernelDraft::launch(const std::string& name) {
   kiln::KernelSpec spec(name);
   std::vector<Copy> copies;
   for (std::size_t i = 0; i < outputs_.size(); ++i) add_output(spec, outputs_[i], "y" + std::to_string(i), copies);
-  graph_.launch(std::move(spec), arguments_);
+  if (space_ == Space::matrix) launch_blocks(spec);
+  else graph_.launch(std::move(spec), arguments_);
   for (const Copy& c : copies) copy(graph_, c.from, c.to);
 }
 

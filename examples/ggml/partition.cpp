@@ -8,8 +8,11 @@ namespace {
 
 constexpr int max_region_nodes = 24; // of a kernel: what was needed of registers stays far below a spill
 
+constexpr int max_products = 2; // that a kernel of matrix instructions takes
+
 struct Region { // what a node's kernel would consist of, if it ended there
   bool row = false;
+  int products = 0;
   const ggml_tensor* product = nullptr; // one of them
   int nodes = 0;
   std::vector<const ggml_tensor*> sources; // tensors in memory
@@ -42,6 +45,7 @@ private:
     Region& region = regions_[user];
     region.row = kind == Kind::row;
     region.product = kind == Kind::product ? &node : nullptr;
+    region.products = region.product != nullptr ? 1 : 0;
     region.nodes = 1;
     for (int s = 0; s < GGML_MAX_SRC && node.src[s] != nullptr; ++s) {
       const ggml_tensor* const source = node.src[s];
@@ -70,8 +74,10 @@ private:
     if (mine.nodes + other.nodes > max_region_nodes) return "the kernel would have too many operations";
     if ((mine.row || other.row) && (mine.product != nullptr || other.product != nullptr)) return "rows and products have unlike spaces";
     if (mine.product != nullptr && other.product != nullptr &&
-        (mine.product->src[1] != other.product->src[1] || size_of_product(*mine.product) != size_of_product(*other.product)))
+        (mine.product->src[1] != other.product->src[1] || mine.product->src[0]->type != other.product->src[0]->type ||
+         size_of_product(*mine.product) != size_of_product(*other.product)))
       return "the products have unlike operands";
+    if (mine.products + other.products > max_products) return "a kernel has two products at most";
     if (used_twice_by(at, user) || uses_[at] != 1) {
       if (!can_store(at, user)) return "it has " + std::to_string(uses_[at]) + " users";
     }
@@ -117,6 +123,7 @@ private:
     result_.nodes[at].stored = uses_[at] != 1;
     other.row |= mine.row;
     if (other.product == nullptr) other.product = mine.product;
+    other.products += mine.products;
     other.nodes += mine.nodes;
     other.sources.insert(other.sources.end(), mine.sources.begin(), mine.sources.end());
   }

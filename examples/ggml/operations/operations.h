@@ -45,6 +45,7 @@ void lower_sum(GraphBuilder& graph, const ggml_tensor& node);
 // ---- products (product_ops.cpp)
 bool supports_product(const ggml_tensor& node);
 ProductSize size_of_product(const ggml_tensor& node);
+bool multiplies_by_matrix(const ggml_tensor& node);
 kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node);
 
 // ---- copies (movement_ops.cpp) and rows by index (index_ops.cpp)

@@ -30,6 +30,8 @@ std::vector<float> slopes(std::int64_t heads, float max_bias) {
 bool supports_norm(const ggml_tensor& node) { return is_float_row(node.src[0]) && is_float(node.type); }
 
 bool supports_reduction(const ggml_tensor& node) {
+  // ggml defines the sum of all elements for rows without gaps: its CPU backend reads them so, whatever the first stride is.
+  if (node.op == GGML_OP_SUM && node.src[0]->nb[0] != ggml_type_size(node.src[0]->type)) return false;
   if (node.op == GGML_OP_SUM && ggml_nelements(node.src[0]) > max_columns) return false;
   return is_float_row(node.src[0]) && node.type == GGML_TYPE_F32;
 }
