@@ -30,6 +30,7 @@ kiln::Expr KernelDraft::matrix_operand(const TensorView& view, bool by_row) {
 }
 
 kiln::Expr KernelDraft::matrix_result(const TensorView& view) {
+  if (view.count() == 1) return input(view, {}, 0, false);
   if (view.ne == Extents{ne_[0], 1, 1, 1} && view.stride[0] == 1 && view.is_aligned()) return input(view, {{ne_[0]}, {ne_[0]}}, 0, false);
   const bool whole = view.ne == ne_ && view.is_dense() && view.is_aligned();
   const kiln::Expr x = input(whole ? view : dense_copy(view, ne_), {{block_rows(), ne_[0]}, {ne_[1], ne_[0]}}, 0, whole);

@@ -22,7 +22,9 @@ class Partitioner {
 public:
   Partitioner(const std::vector<const ggml_tensor*>& nodes, const std::vector<int>& uses) : uses_(uses), regions_(nodes.size()) {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      result_.nodes.push_back({.node = nodes[i], .kind = operation_of(*nodes[i]).kind});
+      // Nodes without the flag belong to an inactive branch of the graph: nothing sets their inputs.
+      const bool computed = (nodes[i]->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
+      result_.nodes.push_back({.node = nodes[i], .kind = computed ? operation_of(*nodes[i]).kind : Kind::view});
       result_.places.emplace_back(nodes[i], i);
     }
     std::ranges::sort(result_.places);

@@ -48,6 +48,11 @@ ProductSize size_of_product(const ggml_tensor& node);
 bool multiplies_by_matrix(const ggml_tensor& node);
 kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node);
 
+// ---- attention (attention_op.cpp)
+bool supports_attention(const ggml_tensor& node);
+void lower_attention(GraphBuilder& graph, const ggml_tensor& node);
+std::vector<float> alibi_slopes(std::int64_t heads, float max_bias); // one factor a head (row_ops.cpp)
+
 // ---- copies (movement_ops.cpp) and rows by index (index_ops.cpp)
 bool supports_copy(const ggml_tensor& node);
 bool supports_movement(const ggml_tensor& node);
