@@ -17,16 +17,22 @@ public:
   RegionBuilder(GraphBuilder& graph, const Partition& partition, const ggml_tensor& root)
       : graph_(graph), partition_(partition), root_(root) {
     collect(root);
+    if (product_ == nullptr && operation_of(root).kind != Kind::write) return;
+    for (const NodePlan& plan : partition.nodes) // only ends of regions are merged
+      if (plan.beside && plan.user == &root) collect(*plan.node);
   }
   const std::vector<const ggml_tensor*>& nodes() const { return nodes_; } // users before what they use
 
-  void launch() {
+  // The last node's values go to `to`, where it is given, and not to their place in ggml's memory.
+  void launch(const TensorView* to = nullptr) {
+    if (operation_of(root_).kind == Kind::write) return launch_writes();
     KernelDraft draft = product_ != nullptr ? KernelDraft(graph_, size_of_product(*product_), product_space())
                                             : KernelDraft(graph_, space(), iteration());
     const kiln::Expr value = value_of(draft, root_);
     for (const ggml_tensor* node : nodes_)
-      if (node != &root_ && partition_.find(node)->stored) draft.write(view_of(*node), values_.at(node));
-    draft.write(view_of(root_), value);
+      if (const NodePlan& plan = *partition_.find(node); node != &root_ && (plan.stored || plan.beside))
+        draft.write(view_of(*node), value_of(draft, *node));
+    draft.write(to != nullptr ? *to : view_of(root_), value);
     draft.launch(name());
   }
 
@@ -38,9 +44,25 @@ private:
     if (kind == Kind::row) row_ = &node;
     if (kind == Kind::product) return;
     for (const ggml_tensor* source : node.src) {
-      const bool seen = std::ranges::find(nodes_, source) != nodes_.end();
-      if (source != nullptr && !seen && partition_.absorbs(source, node)) collect(*source);
+      if (source == nullptr) continue;
+      const ggml_tensor& maker = kind == Kind::write ? *behind_views(source) : *source;
+      const bool seen = std::ranges::find(nodes_, &maker) != nodes_.end();
+      if (!seen && partition_.absorbs(&maker, node)) collect(maker);
     }
+  }
+
+  // Rows of one shape that go to tables: tokens of heads.
+  void launch_writes() {
+    KernelDraft draft(graph_, Space::rows, extents(*row_));
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      if (operation_of(**node).kind != Kind::write) continue;
+      const ggml_tensor& maker = *behind_views((*node)->src[0]);
+      TensorView rows = view_of(*(*node)->src[0]);
+      rows = dense_view(rows.data, rows.dtype, extents(*row_));
+      const kiln::Expr value = partition_.absorbs(&maker, **node) ? value_of(draft, maker) : draft.read(rows);
+      draft.write_rows(view_of(**node), view_of(*(*node)->src[1]), value);
+    }
+    draft.launch(name());
   }
 
   Extents iteration() const { return row_ != nullptr ? extents(*row_->src[0]) : extents(root_); }
@@ -114,25 +136,49 @@ private:
 
 } // namespace
 
-GraphPlan compile_graph(kiln::Jit& jit, const kiln::Device& device, const std::vector<const ggml_tensor*>& nodes,
-                        const std::vector<int>& uses) {
-  GraphPlan plan;
-  const Partition parts = partition(nodes, uses);
-  GraphBuilder graph(jit, device);
+namespace {
+
+// Adds the launches of a region that ends with `root`; its nodes, users before what they use.
+std::vector<const ggml_tensor*> lower_region(GraphBuilder& graph, const Partition& parts, const ggml_tensor& root) {
+  const Operation operation = operation_of(root);
+  if (operation.kind == Kind::attention) {
+    const ggml_tensor& maker = *behind_views(root.src[0]);
+    std::vector<const ggml_tensor*> nodes = {&root};
+    void* queries = nullptr;
+    if (parts.absorbs(&maker, root)) { // rounded as they are made
+      RegionBuilder region(graph, parts, maker);
+      queries = graph.scratch(static_cast<std::size_t>(ggml_nelements(&maker)) * 2);
+      const TensorView to = dense_view(queries, *dtype_of(root.src[1]->type), extents(maker));
+      region.launch(&to);
+      nodes.insert(nodes.end(), region.nodes().begin(), region.nodes().end());
+    }
+    lower_attention(graph, root, queries);
+    return nodes;
+  }
+  RegionBuilder region(graph, parts, root);
+  if (operation.kind == Kind::alone || (operation.kind == Kind::write && region.nodes().size() == 1)) operation.lower(graph, root);
+  else region.launch();
+  return region.nodes();
+}
+
+} // namespace
+
+std::vector<RegionNote> lower_graph(GraphBuilder& graph, const Partition& parts) {
+  std::vector<RegionNote> regions;
   for (const NodePlan& node : parts.nodes) {
     if (node.kind == Kind::view || node.absorbed) continue;
     const std::size_t before = graph.launches();
-    RegionNote note{.nodes = {node.node}, .launches = 0, .ended = node.ended};
-    if (node.kind == Kind::alone) {
-      operation_of(*node.node).lower(graph, *node.node);
-    } else {
-      RegionBuilder region(graph, parts, *node.node);
-      note.nodes = region.nodes();
-      region.launch();
-    }
+    RegionNote note{.nodes = lower_region(graph, parts, *node.node), .launches = 0, .ended = node.ended};
     note.launches = graph.launches() - before;
-    plan.regions.push_back(std::move(note));
+    regions.push_back(std::move(note));
   }
+  return regions;
+}
+
+GraphPlan compile_graph(kiln::Jit& jit, const kiln::Device& device, const std::vector<const ggml_tensor*>& nodes,
+                        const std::vector<int>& uses) {
+  GraphBuilder graph(jit, device);
+  GraphPlan plan{.compiled = {}, .regions = lower_graph(graph, partition(nodes, uses))};
   plan.compiled = graph.finish();
   return plan;
 }

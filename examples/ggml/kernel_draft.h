@@ -51,6 +51,8 @@ public:
   void never_in_place() { in_place_ = false; }
   // Adds an output of ne() elements, or one a row where `value` is; then launch() makes the kernel.
   void write(const TensorView& to, kiln::Expr value);
+  // Rows: of value[tokens, heads, cols] each token goes to the row of `to` that its index names.
+  void write_rows(const TensorView& to, const TensorView& index, kiln::Expr value);
   void launch(const std::string& name);
 
 private:
@@ -61,6 +63,10 @@ private:
   };
   struct Written {
     TensorView to;
+    kiln::Expr value;
+  };
+  struct RowsWritten {
+    TensorView to, index;
     kiln::Expr value;
   };
   struct Copy {
@@ -86,6 +92,7 @@ private:
   TensorView dense_copy(const TensorView& view, const Extents& ne);
   std::string meeting_input(const TensorView& to, int& meeting) const;
   void add_scatter(kiln::KernelSpec& spec, const Written& written, const std::string& name);
+  void add_rows(kiln::KernelSpec& spec, const RowsWritten& written, const std::string& name);
   void add_output(kiln::KernelSpec& spec, const Written& written, const std::string& name, std::vector<Copy>& copies);
   std::string next(const char* prefix) { return prefix + std::to_string(names_++); }
 
@@ -99,6 +106,7 @@ private:
   std::vector<kiln::Argument> arguments_;
   std::vector<Input> inputs_;
   std::vector<Written> outputs_;
+  std::vector<RowsWritten> rows_written_;
   std::vector<std::pair<TensorView, kiln::Expr>> activations_; // of products, which share them
   std::set<std::string> by_block_;                             // arguments of a launch that have its rows
 };

@@ -30,18 +30,17 @@ struct Nodes {
     ggml_tensor* const mask = named("mask", ggml_new_tensor_2d(c, GGML_TYPE_F16, s.context, 1));
     const std::int64_t kv = s.kv_heads * s.head;
     ggml_tensor* const q = rope("q_rope", named("q", ggml_mul_mat(c, weight("wq", s.width, s.heads * s.head), x)), s.heads, position);
-    ggml_tensor* const k = rope("k_rope", named("k", ggml_mul_mat(c, weight("wk", s.width, kv), x)), s.kv_heads, position);
+    ggml_build_forward_expand(graph, q); // in llama.cpp's order
     ggml_tensor* const v = named("v", ggml_mul_mat(c, weight("wv", s.width, kv), x));
+    ggml_build_forward_expand(graph, v);
+    ggml_tensor* const k = rope("k_rope", named("k", ggml_mul_mat(c, weight("wk", s.width, kv), x)), s.kv_heads, position);
     ggml_tensor *const k_cache = weight("k_cache", kv, s.context), *const v_cache = weight("v_cache", kv, s.context);
     ggml_build_forward_expand(graph, named("k_write", ggml_set_rows(c, k_cache, ggml_reshape_2d(c, k, kv, 1), slot)));
     ggml_build_forward_expand(graph, named("v_write", ggml_set_rows(c, v_cache, v, slot)));
-    ggml_tensor* const keys = ggml_permute(c, ggml_reshape_3d(c, k_cache, s.head, s.kv_heads, s.context), 0, 2, 1, 3);
-    ggml_tensor* const values = ggml_permute(c, ggml_reshape_3d(c, v_cache, s.head, s.kv_heads, s.context), 1, 2, 0, 3);
-    ggml_tensor* const scores = named("kq", ggml_mul_mat(c, keys, ggml_permute(c, q, 0, 2, 1, 3)));
-    ggml_tensor* const shares =
-        named("kq_soft_max", ggml_soft_max_ext(c, scores, mask, 1.0f / std::sqrt(static_cast<float>(s.head)), 0.0f));
-    ggml_tensor* const mixed = named("kqv", ggml_mul_mat(c, named("v_cont", ggml_cont(c, values)), shares));
-    ggml_tensor* const merged = named("kqv_out", ggml_cont_2d(c, ggml_permute(c, mixed, 0, 2, 1, 3), s.heads * s.head, 1));
+    const auto by_head = [&](ggml_tensor* cache) { return ggml_permute(c, ggml_reshape_3d(c, cache, s.head, s.kv_heads, s.context), 0, 2, 1, 3); };
+    ggml_tensor* const mixed = named("attention", ggml_flash_attn_ext(c, ggml_permute(c, q, 0, 2, 1, 3), by_head(k_cache), by_head(v_cache), mask,
+                                                                      1.0f / std::sqrt(static_cast<float>(s.head)), 0.0f, 0.0f));
+    ggml_tensor* const merged = ggml_reshape_2d(c, mixed, s.heads * s.head, 1);
     return named("attn_out", ggml_mul_mat(c, weight("wo", s.heads * s.head, s.width), merged));
   }
 

@@ -106,21 +106,23 @@ bool supports_attention(const ggml_tensor& node) {
   return node.src[3] == nullptr || mask_fits(*node.src[3], s);
 }
 
-void lower_attention(GraphBuilder& graph, const ggml_tensor& node) {
+void lower_attention(GraphBuilder& graph, const ggml_tensor& node, void* queries) {
   const Sizes s(node);
-  TensorView q = view_of(*node.src[0]);
-  std::swap(q.ne[1], q.ne[2]);
-  std::swap(q.stride[1], q.stride[2]);
   const std::int64_t elements = s.tokens * s.heads * s.d;
-  const TensorView rounded = dense_view(graph.scratch(static_cast<std::size_t>(elements * s.batch) * 2), *dtype_of(node.src[1]->type), q.ne);
-  copy(graph, q, rounded);
+  if (queries == nullptr) {
+    TensorView q = view_of(*node.src[0]);
+    std::swap(q.ne[1], q.ne[2]);
+    std::swap(q.stride[1], q.stride[2]);
+    queries = graph.scratch(static_cast<std::size_t>(elements * s.batch) * 2);
+    copy(graph, q, dense_view(queries, *dtype_of(node.src[1]->type), q.ne));
+  }
   void* const lengths = graph.constant(std::vector<std::int32_t>{static_cast<std::int32_t>(s.keys)});
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (std::int64_t first = 0; first < s.tokens; first += s.tokens_of_launch())
       AttentionLaunch{.graph = graph,
                       .node = node,
                       .s = s,
-                      .q = static_cast<std::byte*>(rounded.data) + b * elements * 2,
+                      .q = static_cast<std::byte*>(queries) + b * elements * 2,
                       .lengths = lengths,
                       .batch = b,
                       .first = first,
