@@ -12,10 +12,26 @@ namespace {
 
 Extents extents(const ggml_tensor& tensor) { return {tensor.ne[0], tensor.ne[1], tensor.ne[2], tensor.ne[3]}; }
 
+// Where nodes are that do not lie in ggml's memory: columns of a wider product.
+using MovedNodes = std::map<const ggml_tensor*, TensorView>;
+
+// `view` of `tensor`, where that has gone.
+TensorView relocated(const MovedNodes& moved, TensorView view, const ggml_tensor& tensor) {
+  const ggml_tensor& product = *behind_views(&tensor);
+  const auto found = moved.find(&product);
+  if (found == moved.end()) return view;
+  const std::int64_t width = product.ne[0], wide = found->second.stride[1];
+  const std::int64_t first = (static_cast<std::byte*>(view.data) - static_cast<std::byte*>(product.data)) / 4;
+  view.data = static_cast<float*>(found->second.data) + first / width * wide + first % width;
+  for (std::size_t d = 0; d < 4; ++d)
+    if (view.ne[d] > 1 && view.stride[d] >= width) view.stride[d] = view.stride[d] / width * wide;
+  return view;
+}
+
 class RegionBuilder {
 public:
-  RegionBuilder(GraphBuilder& graph, const Partition& partition, const ggml_tensor& root)
-      : graph_(graph), partition_(partition), root_(root) {
+  RegionBuilder(GraphBuilder& graph, const Partition& partition, const ggml_tensor& root, MovedNodes& moved)
+      : graph_(graph), partition_(partition), root_(root), moved_(moved) {
     collect(root);
     if (product_ == nullptr && operation_of(root).kind != Kind::write) return;
     for (const NodePlan& plan : partition.nodes) // only ends of regions are merged
@@ -26,8 +42,9 @@ public:
   // The last node's values go to `to`, where it is given, and not to their place in ggml's memory.
   void launch(const TensorView* to = nullptr) {
     if (operation_of(root_).kind == Kind::write) return launch_writes();
-    KernelDraft draft = product_ != nullptr ? KernelDraft(graph_, size_of_product(*product_), product_space())
-                                            : KernelDraft(graph_, space(), iteration());
+    if (!partition_.find(&root_)->row_of_products.empty()) return launch_row_of_products();
+    KernelDraft draft =
+        product_ != nullptr ? KernelDraft(graph_, size_of_product(*product_), product_space()) : KernelDraft(graph_, space(), iteration());
     const kiln::Expr value = value_of(draft, root_);
     for (const ggml_tensor* node : nodes_)
       if (const NodePlan& plan = *partition_.find(node); node != &root_ && (plan.stored || plan.beside))
@@ -51,14 +68,35 @@ private:
     }
   }
 
+  void launch_row_of_products() {
+    const std::vector<const ggml_tensor*>& row = partition_.find(&root_)->row_of_products;
+    ProductSize size = size_of_product(root_);
+    size.n = 0;
+    for (const ggml_tensor* node : row) size.n += node->ne[0];
+    TensorView weights = view_of(*row.front()->src[0]);
+    weights.ne[1] = size.n;
+    KernelDraft draft(graph_, size, Space::matrix);
+    const TensorView to = dense_view(graph_.scratch(static_cast<std::size_t>(size.n * size.m) * 4), kiln::f32, draft.ne());
+    draft.write(to, draft.product_of(view_of(*root_.src[1]), weights));
+    draft.launch(name());
+    auto* columns = static_cast<float*>(to.data);
+    for (const ggml_tensor* node : row) {
+      TensorView part = to;
+      part.data = columns;
+      part.ne[0] = node->ne[0];
+      moved_.emplace(node, part);
+      columns += node->ne[0];
+    }
+  }
+
   // Rows of one shape that go to tables: tokens of heads.
   void launch_writes() {
     KernelDraft draft(graph_, Space::rows, extents(*row_));
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
       if (operation_of(**node).kind != Kind::write) continue;
       const ggml_tensor& maker = *behind_views((*node)->src[0]);
-      TensorView rows = view_of(*(*node)->src[0]);
-      rows = dense_view(rows.data, rows.dtype, extents(*row_));
+      const TensorView written = view_of(*(*node)->src[0]);
+      const TensorView rows = relocated(moved_, dense_view(written.data, written.dtype, extents(*row_)), *(*node)->src[0]);
       const kiln::Expr value = partition_.absorbs(&maker, **node) ? value_of(draft, maker) : draft.read(rows);
       draft.write_rows(view_of(**node), view_of(*(*node)->src[1]), value);
     }
@@ -110,7 +148,7 @@ private:
     if (const auto read = reads_.find(node.src[s]);
         read != reads_.end() && view.data == node.src[s]->data && view.ne == extents(*node.src[s]))
       return read->second;
-    const kiln::Expr value = draft.read(view);
+    const kiln::Expr value = draft.read(relocated(moved_, view, *node.src[s]));
     if (view.ne == extents(*node.src[s])) reads_.emplace(node.src[s], value);
     return value;
   }
@@ -129,6 +167,7 @@ private:
   GraphBuilder& graph_;
   const Partition& partition_;
   const ggml_tensor& root_;
+  MovedNodes& moved_;
   const ggml_tensor *product_ = nullptr, *row_ = nullptr;
   std::vector<const ggml_tensor*> nodes_;
   std::map<const ggml_tensor*, kiln::Expr> values_, reads_;
@@ -139,14 +178,14 @@ private:
 namespace {
 
 // Adds the launches of a region that ends with `root`; its nodes, users before what they use.
-std::vector<const ggml_tensor*> lower_region(GraphBuilder& graph, const Partition& parts, const ggml_tensor& root) {
+std::vector<const ggml_tensor*> lower_region(GraphBuilder& graph, const Partition& parts, const ggml_tensor& root, MovedNodes& moved) {
   const Operation operation = operation_of(root);
   if (operation.kind == Kind::attention) {
     const ggml_tensor& maker = *behind_views(root.src[0]);
     std::vector<const ggml_tensor*> nodes = {&root};
     void* queries = nullptr;
     if (parts.absorbs(&maker, root)) { // rounded as they are made
-      RegionBuilder region(graph, parts, maker);
+      RegionBuilder region(graph, parts, maker, moved);
       queries = graph.scratch(static_cast<std::size_t>(ggml_nelements(&maker)) * 2);
       const TensorView to = dense_view(queries, *dtype_of(root.src[1]->type), extents(maker));
       region.launch(&to);
@@ -155,7 +194,7 @@ std::vector<const ggml_tensor*> lower_region(GraphBuilder& graph, const Partitio
     lower_attention(graph, root, queries);
     return nodes;
   }
-  RegionBuilder region(graph, parts, root);
+  RegionBuilder region(graph, parts, root, moved);
   if (operation.kind == Kind::alone || (operation.kind == Kind::write && region.nodes().size() == 1)) operation.lower(graph, root);
   else region.launch();
   return region.nodes();
@@ -165,10 +204,11 @@ std::vector<const ggml_tensor*> lower_region(GraphBuilder& graph, const Partitio
 
 std::vector<RegionNote> lower_graph(GraphBuilder& graph, const Partition& parts) {
   std::vector<RegionNote> regions;
+  MovedNodes moved;
   for (const NodePlan& node : parts.nodes) {
     if (node.kind == Kind::view || node.absorbed) continue;
     const std::size_t before = graph.launches();
-    RegionNote note{.nodes = lower_region(graph, parts, *node.node), .launches = 0, .ended = node.ended};
+    RegionNote note{.nodes = lower_region(graph, parts, *node.node, moved), .launches = 0, .ended = node.ended};
     note.launches = graph.launches() - before;
     regions.push_back(std::move(note));
   }

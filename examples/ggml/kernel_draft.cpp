@@ -69,7 +69,7 @@ kiln::Expr KernelDraft::through(const TensorView& table, std::int64_t cols, std:
   const std::string rows = next("t");
   const std::int64_t count = (table.last() - (cols - 1)) / unit + 1;
   const kiln::Expr t = input(table, {{kiln::dynamic(rows, 1), cols}, {count, cols}}, unit == cols ? 0 : unit, false);
-  const std::string name = next("i");
+  const std::string name = next("j");
   for (std::size_t d = 0; d < index.dims.size(); ++d)
     if (index.dims[d].is_dynamic()) sizes_[index.dims[d].name()] = index.sizes[d];
   const kiln::Expr i = kiln::input(name, kiln::i32, index.dims);
@@ -134,8 +134,7 @@ kiln::Expr KernelDraft::product_of(const TensorView& activations, const TensorVi
   auto a = std::ranges::find_if(activations_, [&](const auto& known) { return known.first.data == activations.data; });
   if (a == activations_.end()) {
     const Axes full = product_axes(true, true, false, product_.k), index = product_axes(true, true, false, 1);
-    activations_.emplace_back(activations,
-                              space_ == Space::matrix ? matrix_operand(activations, true) : operand(activations, full, index));
+    activations_.emplace_back(activations, space_ == Space::matrix ? matrix_operand(activations, true) : operand(activations, full, index));
     a = activations_.end() - 1;
   }
   if (space_ == Space::matrix) return kiln::matmul_nt(a->second, matrix_operand(weights, false));

@@ -27,7 +27,7 @@ bool has_matrix_form(const ProductSize& size, const TensorView& activations, con
 
 class KernelDraft {
 public:
-  KernelDraft(GraphBuilder& graph, Space space, const Extents& ne); // flat, or rows
+  KernelDraft(GraphBuilder& graph, Space space, const Extents& ne);       // flat, or rows
   KernelDraft(GraphBuilder& graph, const ProductSize& size, Space space); // product, or matrix
 
   Space space() const { return space_; }

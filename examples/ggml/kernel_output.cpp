@@ -31,7 +31,7 @@ void KernelDraft::add_scatter(kiln::KernelSpec& spec, const Written& written, co
   const TensorView& to = written.to;
   const std::int64_t count = to.count();
   const kiln::Expr target = kiln::input(name + "_to", to.dtype, {kiln::dynamic(next("t"), 1), 1});
-  const std::string index = next("i");
+  const std::string index = next("j");
   const kiln::Expr places = kiln::input(index, kiln::i32, {count == 1 ? kiln::Dim(1) : kiln::dynamic("n"), 1});
   arguments_.emplace_back(index, kiln::DeviceTensor{graph_.constant(repeated(to, to.ne)), kiln::i32, {count, 1}, 0});
   arguments_.emplace_back(name, kiln::DeviceTensor{to.data, to.dtype, {to.last() + 1, 1}, 0});
@@ -49,7 +49,7 @@ void KernelDraft::add_rows(kiln::KernelSpec& spec, const RowsWritten& written, c
   const kiln::Dim heads = ne_[1] == 1 ? kiln::Dim(1) : kiln::dynamic("n1");
   const kiln::Expr target = kiln::input(name + "_to", to.dtype, {kiln::dynamic(next("t"), 1), heads, ne_[0]}, layout);
   Axes tokens = row_axes({1, 1, ne_[2], 1}, 1);
-  const std::string index = next("i");
+  const std::string index = next("j");
   const kiln::Expr places = kiln::input(index, written.index.dtype, tokens.dims);
   arguments_.emplace_back(index, kiln::DeviceTensor{written.index.data, written.index.dtype, std::move(tokens.sizes), 0});
   arguments_.emplace_back(name, kiln::DeviceTensor{to.data, to.dtype, {to.ne[1], ne_[1], ne_[0]}, strided ? to.stride[1] : 0});

@@ -39,7 +39,7 @@ public:
       else visit(i);
     }
     if (!uses_.empty())
-      for (std::size_t i = 0; i < result_.nodes.size(); ++i) merge_product(i);
+      for (std::size_t i = 0; i < result_.nodes.size(); ++i) join_adjacent(i), merge_product(i);
     return std::move(result_);
   }
 
@@ -109,9 +109,11 @@ private:
   bool can_merge_writes(std::size_t at, std::size_t user) const {
     const Region &mine = regions_[at], &other = regions_[user];
     const ggml_tensor &a = *result_.nodes[at].node, &b = *result_.nodes[user].node;
-    if (uses_.empty() || (mine.heads == nullptr && other.heads == nullptr) || !std::equal(a.src[0]->ne, a.src[0]->ne + 4, b.src[0]->ne)) return false;
+    if (uses_.empty() || (mine.heads == nullptr && other.heads == nullptr) || !std::equal(a.src[0]->ne, a.src[0]->ne + 4, b.src[0]->ne))
+      return false;
     if (mine.heads != nullptr && other.heads != nullptr && !std::equal(mine.heads->ne, mine.heads->ne + 4, other.heads->ne)) return false;
-    return can_be_written(a) && can_be_written(b) && mine.nodes + other.nodes <= max_region_nodes && !meets(b, a) && hazard(at, user).empty();
+    return can_be_written(a) && can_be_written(b) && mine.nodes + other.nodes <= max_region_nodes && !meets(b, a) &&
+           hazard(at, user).empty();
   }
 
   void visit_attention(std::size_t user) {
@@ -125,6 +127,54 @@ private:
     const std::size_t at = permuted ? only_source(&q, user) : result_.nodes.size();
     if (at < user && (result_.nodes[at].kind == Kind::row || result_.nodes[at].kind == Kind::pointwise)) join(at, user);
     else regions_[user].sources.push_back(&q);
+  }
+
+  // Products of one node each whose weights are neighbours in memory become one, at the place of the first.
+  void join_adjacent(std::size_t at) {
+    std::vector<const ggml_tensor*> row;
+    for (std::size_t i = at; i < result_.nodes.size(); ++i) {
+      const NodePlan& plan = result_.nodes[i];
+      if (!is_lone_product(i) || (i == at && !only_rows_read(plan.node))) {
+        if (i == at) return;
+        continue;
+      }
+      const ggml_tensor &a = *result_.nodes[at].node, &b = *plan.node;
+      if (a.src[1] == b.src[1] && a.src[0]->type == b.src[0]->type && (i == at || only_rows_read(&b))) row.push_back(&b);
+    }
+    std::ranges::sort(row, {}, [](const ggml_tensor* n) { return n->src[0]->data; });
+    const auto behind = [](const ggml_tensor* a, const ggml_tensor* b) {
+      return static_cast<const char*>(a->src[0]->data) + ggml_nbytes(a->src[0]) == static_cast<const char*>(b->src[0]->data);
+    };
+    auto first = std::ranges::find(row, result_.nodes[at].node), last = first + 1;
+    while (first != row.begin() && behind(*(first - 1), *first)) --first;
+    while (last != row.end() && behind(*(last - 1), *last)) ++last;
+    if (last - first < 2) return;
+    for (auto node = first; node != last; ++node)
+      if (*node != result_.nodes[at].node) merge(place(*node), at);
+    result_.nodes[at].row_of_products.assign(first, last);
+  }
+
+  bool is_lone_product(std::size_t i) const {
+    const NodePlan& plan = result_.nodes[i];
+    return plan.kind == Kind::product && !plan.absorbed && plan.row_of_products.empty() && regions_[i].nodes == 1 &&
+           plan.node->data != nullptr && is_float(plan.node->src[0]->type) && multiplies_by_matrix(*plan.node) &&
+           (plan.node->flags & GGML_TENSOR_FLAG_OUTPUT) == 0;
+  }
+
+  // Whether all that reads it are rows of other kernels of this graph, which can be told where it lies instead.
+  bool only_rows_read(const ggml_tensor* product) const {
+    int seen = 0;
+    for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+      const NodePlan& plan = result_.nodes[i];
+      for (int s = 0; s < GGML_MAX_SRC; ++s) {
+        const ggml_tensor* const source = plan.node->src[s];
+        if (source == nullptr || behind_views(source) != product) continue;
+        seen += source == product;
+        const bool written = plan.kind == Kind::write && (plan.absorbed || regions_[i].nodes > 1);
+        if (plan.kind != Kind::view && (s != 0 || (plan.kind != Kind::row && !written))) return false;
+      }
+    }
+    return seen == uses_[place(product)];
   }
 
   // Two kernels of products that share their activations become one, at the place of the later.
@@ -157,8 +207,9 @@ private:
 
   static bool can_be_written(const ggml_tensor& write) {
     const ggml_tensor& rows = *write.src[0];
-    return rows.ne[2] * rows.ne[3] == 1 && ggml_is_contiguous(&rows) && write.ne[2] * write.ne[3] == 1 && ggml_is_contiguous(write.src[1]) &&
-           write.src[1]->ne[0] == rows.ne[1] && reinterpret_cast<std::uintptr_t>(write.data) % 16 == 0 && write.nb[1] % 16 == 0;
+    return rows.ne[2] * rows.ne[3] == 1 && ggml_is_contiguous(&rows) && write.ne[2] * write.ne[3] == 1 &&
+           ggml_is_contiguous(write.src[1]) && write.src[1]->ne[0] == rows.ne[1] &&
+           reinterpret_cast<std::uintptr_t>(write.data) % 16 == 0 && write.nb[1] % 16 == 0;
   }
 
   static bool meets(const ggml_tensor& a, const ggml_tensor& b) {

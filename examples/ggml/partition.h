@@ -11,8 +11,10 @@ struct NodePlan {
   Kind kind = Kind::view;
   bool absorbed = false; // computed in the kernel of `user`
   const ggml_tensor* user = nullptr;
-  bool stored = false;    // ... and written by that kernel as well, for users further on
-  bool beside = false;    // nothing of `user` needs it, the kernels were merged
+  bool stored = false; // ... and written by that kernel as well, for users further on
+  bool beside = false; // nothing of `user` needs it, the kernels were merged
+  // Products whose weights lie one behind the other, in that order: one product of all, into memory that only rows of this graph read.
+  std::vector<const ggml_tensor*> row_of_products = {};
   std::string ended = {}; // why this node is the end of its region; empty for absorbed ones
 };
 

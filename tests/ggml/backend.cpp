@@ -37,14 +37,15 @@ TEST_CASE("a layer becomes kernels whose nodes are the ones that one space can e
   CHECK(user["ffn_gate"] == "ffn_swiglu");
   CHECK(user["ffn_down"] == "l_out");
   CHECK(user["attn_out"] == "ffn_inp");
-  CHECK(user["v"] == "k");             // merged: they share their activations
+  CHECK(user["v"] == "q"); // one product: their weights lie one behind the other
+  CHECK(user["k"] == "q");
   CHECK(user["k_rope"] == "k_write");  // rotated and written
   CHECK(user["k_write"] == "v_write"); // by the kernel that writes both
   CHECK(user["q_rope"] == "attention");
   kiln::Jit jit(engine.device());
   GraphBuilder builder(jit, engine.device());
   lower_graph(builder, parts);
-  CHECK(builder.launches() == 10);
+  CHECK(builder.launches() == 9);
 }
 
 TEST_CASE("without counts of uses nothing is fused") {
@@ -52,6 +53,15 @@ TEST_CASE("without counts of uses nothing is fused") {
   ggml_cgraph* const graph = layer.graph();
   const Partition parts = partition({ggml_graph_nodes(graph), ggml_graph_nodes(graph) + ggml_graph_n_nodes(graph)}, {});
   for (const NodePlan& plan : parts.nodes) CHECK_FALSE(plan.absorbed);
+}
+
+TEST_CASE("nodes of an inactive branch are left out") {
+  const LayerGraph layer(LayerSize{}, nullptr);
+  ggml_cgraph* const graph = layer.graph();
+  const int last = ggml_graph_n_nodes(graph) - 1;
+  ggml_graph_node(graph, last)->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+  const Partition parts = partition({ggml_graph_nodes(graph), ggml_graph_nodes(graph) + last + 1}, use_counts(*graph));
+  CHECK(parts.nodes.back().kind == Kind::view);
 }
 
 TEST_CASE("elements of permuted and repeated tensors") {

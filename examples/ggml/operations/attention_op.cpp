@@ -51,8 +51,8 @@ struct AttentionLaunch {
   void launch() {
     const kiln::DType type = *dtype_of(node.src[1]->type);
     const kiln::Dim keys = kiln::dynamic("keys");
-    const Expr products = kiln::attention_scores(kiln::input("q", type, {1, tokens, s.heads, s.d}),
-                                                 kiln::input("k", type, {1, keys, s.kv_heads, s.d}));
+    const Expr products =
+        kiln::attention_scores(kiln::input("q", type, {1, tokens, s.heads, s.d}), kiln::input("k", type, {1, keys, s.kv_heads, s.d}));
     auto* const rows = static_cast<std::byte*>(q) + first * s.heads * s.d * 2;
     add("q", rows, type, {1, tokens, s.heads, s.d});
     add("k", at(*node.src[1], 0, batch), type, {1, s.keys, s.kv_heads, s.d});
@@ -99,7 +99,8 @@ bool supports_attention(const ggml_tensor& node) {
   const ggml_tensor &q = *node.src[0], &k = *node.src[1], &v = *node.src[2];
   const Sizes s(node);
   const bool known = std::ranges::any_of(std::array{64, 80, 96, 128, 192, 256}, [&](int d) { return d == s.d; });
-  if (!known || q.type != GGML_TYPE_F32 || node.type != GGML_TYPE_F32 || (k.type != GGML_TYPE_F16 && k.type != GGML_TYPE_BF16)) return false;
+  if (!known || q.type != GGML_TYPE_F32 || node.type != GGML_TYPE_F32 || (k.type != GGML_TYPE_F16 && k.type != GGML_TYPE_BF16))
+    return false;
   if (v.type != k.type || v.ne[0] != s.d || !lies_by_keys(k) || !lies_by_keys(v) || k.ne[3] != s.batch || v.ne[3] != s.batch) return false;
   if (s.heads % s.kv_heads != 0 || s.heads / s.kv_heads > most_rows) return false;
   if (node.src[4] != nullptr && (node.src[4]->type != GGML_TYPE_F32 || !ggml_is_contiguous(node.src[4]))) return false;
