@@ -20,7 +20,7 @@ enum class GemmMethod {
 struct SkinnyGemmConfig {
   int rows = 0;         // of A and C at most: the bound of m, up to 128
   int n = 0, k = 0;     // of one product
-  int a_bits = 0, b_bits = 0; // of an element of A, of B: 8 or 16; 4 for packed B
+  int a_bits = 0, b_bits = 0; // of an element of A, of B: 8, 16 or 32; 4 for packed B
   int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B; 0: no scales
   bool mx = false;      // 4-bit B is e2m1 with scales that are powers of two; else integers with scales and zero points
   bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
@@ -108,8 +108,10 @@ struct SkinnyGemmConfig {
 constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.rows < 1 || c.rows > 128) return "rows must be from 1 to 128";
   if (c.n < 1 || c.n > 1 << 24 || c.k < 1 || c.k > 1 << 24) return "n and k must be from 1 to 16777216";
-  if (c.a_bits != 8 && c.a_bits != 16) return "a_bits must be 8 or 16";
-  if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16) return "b_bits must be 4, 8 or 16";
+  if (c.a_bits != 8 && c.a_bits != 16 && c.a_bits != 32) return "a_bits must be 8, 16 or 32";
+  if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16 && c.b_bits != 32) return "b_bits must be 4, 8, 16 or 32";
+  if (c.a_bits == 32 ? c.b_bits < 16 : c.b_bits == 32) return "32-bit A takes B of 16 or 32 bits, other A none of 32";
+  if (c.a_bits == 32 && !c.is_matrix()) return "32-bit A has no packed dot products and no sparse instruction: use method matrix";
   if (c.b_bits == 4 && (c.a_bits != 16 || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
   if (c.mx && (c.b_bits != 4 || c.group != 32)) return "mx is for 4-bit B with a scale for 32 elements of k";
   if (c.b_bits != 4 && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))

@@ -15,6 +15,9 @@ struct GraphPlan {
   std::vector<RegionNote> regions; // of their nodes only the names may be read later: explain() does so at once
 };
 
+// The launches of a graph, which `graph` collects without compiling them.
+std::vector<RegionNote> lower_graph(GraphBuilder& graph, const Partition& parts);
+
 GraphPlan compile_graph(kiln::Jit& jit, const kiln::Device& device, const std::vector<const ggml_tensor*>& nodes,
                         const std::vector<int>& uses);
 

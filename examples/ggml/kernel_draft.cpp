@@ -1,5 +1,7 @@
 // KernelDraft: how tensors become inputs of each space.
 #include "examples/ggml/kernel_draft.h"
+#include <algorithm>
+#include <gen/spec/math.h>
 #include <numeric>
 #include <utility>
 
@@ -29,8 +31,8 @@ void KernelDraft::Axes::add(const char* name, std::int64_t size) {
 
 KernelDraft::KernelDraft(GraphBuilder& graph, Space space, const Extents& ne) : graph_(graph), space_(space), ne_(ne) {}
 
-KernelDraft::KernelDraft(GraphBuilder& graph, const ProductSize& p)
-    : graph_(graph), space_(Space::product), ne_{p.n, p.m, p.batch2 * p.repeat2, p.batch3 * p.repeat3}, product_(p) {}
+KernelDraft::KernelDraft(GraphBuilder& graph, const ProductSize& p, Space space)
+    : graph_(graph), space_(space), ne_{p.n, p.m, p.batch2 * p.repeat2, p.batch3 * p.repeat3}, product_(p) {}
 
 KernelDraft::Axes KernelDraft::row_axes(const Extents& ne, std::int64_t cols) const {
   Axes axes;
@@ -67,7 +69,7 @@ kiln::Expr KernelDraft::through(const TensorView& table, std::int64_t cols, std:
   const std::string rows = next("t");
   const std::int64_t count = (table.last() - (cols - 1)) / unit + 1;
   const kiln::Expr t = input(table, {{kiln::dynamic(rows, 1), cols}, {count, cols}}, unit == cols ? 0 : unit, false);
-  const std::string name = next("i");
+  const std::string name = next("j");
   for (std::size_t d = 0; d < index.dims.size(); ++d)
     if (index.dims[d].is_dynamic()) sizes_[index.dims[d].name()] = index.sizes[d];
   const kiln::Expr i = kiln::input(name, kiln::i32, index.dims);
@@ -96,6 +98,7 @@ TensorView KernelDraft::dense_copy(const TensorView& view, const Extents& ne) {
 kiln::Expr KernelDraft::read(const TensorView& view) {
   if (space_ == Space::rows) return rows_of(view);
   if (space_ == Space::product) return result_of(view);
+  if (space_ == Space::matrix) return matrix_result(view);
   if (view.ne == ne_ && view.is_dense() && view.is_aligned()) {
     Axes axes;
     axes.add("n", view.count());
@@ -127,12 +130,16 @@ kiln::Expr KernelDraft::operand(const TensorView& view, const Axes& full, const 
   return input(dense_copy(view, view.ne), full, 0, false);
 }
 
-kiln::Expr KernelDraft::activations(const TensorView& view) {
-  return operand(view, product_axes(true, true, false, product_.k), product_axes(true, true, false, 1));
-}
-
-kiln::Expr KernelDraft::weights(const TensorView& view) {
-  return operand(view, product_axes(false, false, true, product_.k), product_axes(false, false, true, 1));
+kiln::Expr KernelDraft::product_of(const TensorView& activations, const TensorView& weights) {
+  auto a = std::ranges::find_if(activations_, [&](const auto& known) { return known.first.data == activations.data; });
+  if (a == activations_.end()) {
+    const Axes full = product_axes(true, true, false, product_.k), index = product_axes(true, true, false, 1);
+    activations_.emplace_back(activations, space_ == Space::matrix ? matrix_operand(activations, true) : operand(activations, full, index));
+    a = activations_.end() - 1;
+  }
+  if (space_ == Space::matrix) return kiln::matmul_nt(a->second, matrix_operand(weights, false));
+  const Axes full = product_axes(false, false, true, product_.k), index = product_axes(false, false, true, 1);
+  return kiln::row_sum(a->second * operand(weights, full, index));
 }
 
 kiln::Expr KernelDraft::result_of(const TensorView& view) {

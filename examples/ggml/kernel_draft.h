@@ -3,26 +3,32 @@
 //   flat      every element by itself. Dense tensors of full size are read as they lie; all others through an index a element.
 //   rows      rows of ne[0] elements, for reductions. Tensors whose rows are dense are read through an index a row at most.
 //   product   rows of k elements, of which each makes one element of the result; epilogues read tensors of the result's shape.
+//   matrix    the same result by matrix instructions: one dense matrix of weights, blocks of up to 64 rows of activations.
 // What a space cannot read as it lies is copied by a flat kernel before.
 #pragma once
 #include "examples/ggml/graph_builder.h"
 #include <map>
 #include <optional>
+#include <set>
 
 namespace kiln_ggml {
 
-enum class Space : std::uint8_t { flat, rows, product };
+enum class Space : std::uint8_t { flat, rows, product, matrix };
 
 // Dimensions of a product's space: result[m, n] of each batch; batches of the weights, each used `repeat` times.
 struct ProductSize {
   std::int64_t batch3 = 1, repeat3 = 1, batch2 = 1, repeat2 = 1, m = 1, n = 1, k = 1;
   bool operator==(const ProductSize&) const = default;
+  bool has_batches() const { return batch3 * repeat3 * batch2 * repeat2 != 1; }
 };
+
+// Whether matrix instructions multiply these: types that have some, and weights that lie dense.
+bool has_matrix_form(const ProductSize& size, const TensorView& activations, const TensorView& weights);
 
 class KernelDraft {
 public:
-  KernelDraft(GraphBuilder& graph, Space space, const Extents& ne); // flat, or rows
-  KernelDraft(GraphBuilder& graph, const ProductSize& size);
+  KernelDraft(GraphBuilder& graph, Space space, const Extents& ne);       // flat, or rows
+  KernelDraft(GraphBuilder& graph, const ProductSize& size, Space space); // product, or matrix
 
   Space space() const { return space_; }
   GraphBuilder& graph() { return graph_; }  // for kernels that have to run before
@@ -38,14 +44,15 @@ public:
   kiln::Expr row_of(const void* data, std::int64_t cols); // rows: f32 in device memory, one a column; fewer for tile and repeat
   // One value for each index of ggml's dimension `d` (1 to 3): i32 or f32, in memory one after another. Rows only.
   kiln::Expr along(int d, void* data, kiln::DType dtype);
-  // Products: rows of the activations (ggml's src[1]) and of the weights (src[0]), as they meet in row_sum(a * w).
-  kiln::Expr activations(const TensorView& view);
-  kiln::Expr weights(const TensorView& view);
+  // The sums of products of all rows of the activations (ggml's src[1]) with all of the weights (src[0]).
+  kiln::Expr product_of(const TensorView& activations, const TensorView& weights);
 
   // Outputs get memory of their own although they might take that of an input: for kernels that read an input at other places too.
   void never_in_place() { in_place_ = false; }
   // Adds an output of ne() elements, or one a row where `value` is; then launch() makes the kernel.
   void write(const TensorView& to, kiln::Expr value);
+  // Rows: of value[tokens, heads, cols] each token goes to the row of `to` that its index names.
+  void write_rows(const TensorView& to, const TensorView& index, kiln::Expr value);
   void launch(const std::string& name);
 
 private:
@@ -56,6 +63,10 @@ private:
   };
   struct Written {
     TensorView to;
+    kiln::Expr value;
+  };
+  struct RowsWritten {
+    TensorView to, index;
     kiln::Expr value;
   };
   struct Copy {
@@ -74,9 +85,14 @@ private:
   kiln::Expr rows_of(const TensorView& view);
   kiln::Expr result_of(const TensorView& view);
   kiln::Expr operand(const TensorView& view, const Axes& full, const Axes& index);
+  kiln::Dim block_rows() const; // matrix: of a launch
+  kiln::Expr matrix_operand(const TensorView& view, bool by_row);
+  kiln::Expr matrix_result(const TensorView& view);
+  void launch_blocks(const kiln::KernelSpec& spec);
   TensorView dense_copy(const TensorView& view, const Extents& ne);
   std::string meeting_input(const TensorView& to, int& meeting) const;
   void add_scatter(kiln::KernelSpec& spec, const Written& written, const std::string& name);
+  void add_rows(kiln::KernelSpec& spec, const RowsWritten& written, const std::string& name);
   void add_output(kiln::KernelSpec& spec, const Written& written, const std::string& name, std::vector<Copy>& copies);
   std::string next(const char* prefix) { return prefix + std::to_string(names_++); }
 
@@ -90,6 +106,9 @@ private:
   std::vector<kiln::Argument> arguments_;
   std::vector<Input> inputs_;
   std::vector<Written> outputs_;
+  std::vector<RowsWritten> rows_written_;
+  std::vector<std::pair<TensorView, kiln::Expr>> activations_; // of products, which share them
+  std::set<std::string> by_block_;                             // arguments of a launch that have its rows
 };
 
 // dst = src, repeated to its shape, through a flat kernel.

@@ -57,6 +57,12 @@ TensorView bits_of(const ggml_tensor& tensor) {
     view.stride[d] = static_cast<std::int64_t>(tensor.nb[d]) / width;
   }
   if (block == 1) return view;
+  if (tensor.nb[0] != ggml_type_size(tensor.type)) { // elements apart: their bytes are a dimension of their own
+    for (std::size_t d = 3; d > 0; --d) view.ne[d] = view.ne[d - 1], view.stride[d] = view.stride[d - 1];
+    view.ne[0] = block;
+    view.stride[0] = 1;
+    return view;
+  }
   view.ne[0] = tensor.ne[0] / ggml_blck_size(tensor.type) * block;
   view.stride[0] = 1;
   return view;

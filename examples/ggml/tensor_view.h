@@ -35,7 +35,7 @@ std::size_t bytes_of(kiln::DType type);
 // For a tensor whose type dtype_of knows.
 TensorView view_of(const ggml_tensor& tensor);
 // Any tensor as what it can be copied by without looking at it: f32 in place of i32, bytes in place of blocks. All of `tensor`'s
-// elements have to lie in whole blocks.
+// elements have to lie in whole blocks, those of a permuted tensor in three dimensions.
 TensorView bits_of(const ggml_tensor& tensor);
 TensorView dense_view(void* data, kiln::DType dtype, const Extents& ne);
 

@@ -95,6 +95,11 @@ template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> KILN_DEVICE S mfma_
     else return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(x, y, sums, 0, 0, 0);
   }
 }
+// f32 products, which are exact until they are added; a lane gives one number of each operand.
+template <int edge, class S> KILN_DEVICE S mfma(f32 x, f32 y, S sums) {
+  if constexpr (edge == 16) return __builtin_amdgcn_mfma_f32_16x16x4f32(x, y, sums, 0, 0, 0);
+  else return __builtin_amdgcn_mfma_f32_32x32x2f32(x, y, sums, 0, 0, 0);
+}
 #if defined(__gfx950__)
 inline constexpr int mfma_bytes = 16; // of an operand that a lane holds, of the instructions below
 template <int edge, class S> KILN_DEVICE S mfma(Vec<f16, 8> x, Vec<f16, 8> y, S sums) {

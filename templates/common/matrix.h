@@ -11,8 +11,9 @@ namespace kiln {
 
 using Word16 = Vec<u32, 4>; // what one load brings a lane
 
-// Converts a word of 8-bit elements to two words of a 16-bit type, exactly. `part` is 0 or 1: 8 elements each.
-template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
+namespace detail {
+
+template <class A, class B> KILN_DEVICE Word16 widen_bytes(Word16 word, int part) {
   static_assert(sizeof(A) == 2 && sizeof(B) == 1);
   const Bytes<B, 8> eight = {{word[2 * part], word[2 * part + 1]}};
   const Vec<f32, 8> numbers = to<f32>(eight);
@@ -29,6 +30,19 @@ template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
       result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
     }
     return result;
+  }
+}
+
+} // namespace detail
+
+// Converts a word of 8-bit elements to two words of a 16-bit type, or of a 16-bit type to two of f32, exactly. `part` is 0 or 1: the
+// elements of that half.
+template <class A, class B> KILN_DEVICE Word16 widen(Word16 word, int part) {
+  if constexpr (__is_same(A, f32)) {
+    static_assert(sizeof(B) == 2);
+    return bit_cast<Word16>(convert<Vec<f32, 4>>(bit_cast<Vec<B, 4>>(Vec<u32, 2>{word[2 * part], word[2 * part + 1]})));
+  } else {
+    return detail::widen_bytes<A, B>(word, part);
   }
 }
 
@@ -64,6 +78,12 @@ template <int edge, class X, class Y, class S> KILN_DEVICE S multiply(Word16 x, 
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       sums = platform::mfma_fp8<edge, Fp8<X>::e4m3, Fp8<Y>::e4m3>(bit_cast<i64>(detail::half_of(x, half)), bit_cast<i64>(detail::half_of(y, half)), sums);
+    return sums;
+  } else if constexpr (__is_same(X, f32)) {
+    static_assert(__is_same(Y, f32));
+    const auto numbers_x = bit_cast<Vec<f32, 4>>(x), numbers_y = bit_cast<Vec<f32, 4>>(y);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sums = platform::mfma<edge>(numbers_x[i], numbers_y[i], sums);
     return sums;
   } else {
     static_assert(__is_same(X, Y) && (__is_same(X, i8) || __is_same(X, f16) || __is_same(X, bf16)));

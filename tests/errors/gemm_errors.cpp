@@ -19,7 +19,10 @@ KernelSpec product(const Expr& c) { return KernelSpec("gemm").output("c", f32, c
 
 TEST_CASE("operands that do not fit each other") {
   expect_user_error([] { matmul_nt(a_of(f16, 64), b_of(f16, 32, 128)); }, "operation 'matmul_nt'", "k is 64", "[n, k]");
-  expect_user_error([] { matmul_nt(a_of(f32, 64), b_of(f32, 32, 64)); }, "operation 'matmul_nt'", "no product of f32 and f32", "f16");
+  expect_user_error([] { matmul_nt(a_of(f32, 64), b_of(i8, 32, 64)); }, "operation 'matmul_nt'", "no product of f32 and i8",
+                    "f32 with itself");
+  expect_user_error([] { matmul_nt(a_of(f16, 64), b_of(f32, 32, 64)); }, "operation 'matmul_nt'", "no product of f16 and f32",
+                    "f32 with itself");
   expect_user_error([] { matmul_nt(a_of(f16, 64), b_of(bf16, 32, 64)); }, "operation 'matmul_nt'", "no product of f16 and bf16", "itself");
   expect_user_error([] { matmul_nt(a_of(e4m3fn, 64), b_of(e4m3fnuz, 32, 64)); }, "operation 'matmul_nt'", "no product", "same kind");
   expect_user_error([] { matmul_nt(a_of(i8, 64), b_of(f16, 32, 64)); }, "operation 'matmul_nt'", "no product of i8 and f16", "i8");

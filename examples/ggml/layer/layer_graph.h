@@ -1,4 +1,4 @@
-// LayerGraph: one layer of a Llama-class model as llama.cpp builds it for a token, in a buffer of any of ggml's backends.
+// LayerGraph: one layer of a Llama-class model as llama.cpp builds it for a token, or a few, in a buffer of any of ggml's backends.
 #pragma once
 #include <cstdint>
 #include <ggml-backend.h>
@@ -7,7 +7,7 @@
 namespace kiln_ggml {
 
 struct LayerSize {
-  std::int64_t width = 256, heads = 4, kv_heads = 2, head = 64, hidden = 512, context = 256;
+  std::int64_t width = 256, heads = 4, kv_heads = 2, head = 64, hidden = 512, context = 256, tokens = 1;
 };
 
 class LayerGraph {
@@ -17,6 +17,7 @@ public:
   LayerGraph(const LayerGraph&) = delete;
   LayerGraph& operator=(const LayerGraph&) = delete;
   ggml_cgraph* graph() const { return graph_; }
+  ggml_context* context() const { return context_; } // its tensors have names
 
 private:
   ggml_context* context_ = nullptr;

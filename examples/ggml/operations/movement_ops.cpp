@@ -103,7 +103,7 @@ bool supports_copy(const ggml_tensor& node) {
   const ggml_tensor &from = *node.src[0], &to = node;
   if (ggml_nelements(&from) != ggml_nelements(&to)) return false;
   if (from.type == to.type) // blocks move whole, so rows have to be made of them
-    return is_plain(from.type) || from.type == GGML_TYPE_I16 ||
+    return is_plain(from.type) || (from.type == GGML_TYPE_I16 && from.ne[3] == 1 && to.ne[3] == 1) ||
            (from.nb[0] == ggml_type_size(from.type) && to.nb[0] == ggml_type_size(to.type) && from.ne[0] % ggml_blck_size(from.type) == 0);
   if (can_decode(from.type)) return is_float(to.type) && ggml_is_contiguous(&from);
   return is_float(from.type) && is_float(to.type);
@@ -114,7 +114,7 @@ void lower_copy(GraphBuilder& graph, const ggml_tensor& node) {
   const ggml_tensor& source = *node.src[0];
   const bool same = source.type == node.type;
   const TensorView from = same ? bits_of(source) : decoded(graph, source), to = same ? bits_of(node) : view_of(node);
-  if (from.ne == to.ne || from.is_dense()) {
+  if (from.ne == to.ne || from.is_dense()) { // i16 of which one is permuted have unlike extents, and count the same bytes
     TensorView as_to = from.ne == to.ne ? from : dense_view(from.data, from.dtype, to.ne);
     return copy(graph, as_to, to);
   }

@@ -18,6 +18,7 @@ const Operation known_operations[] = {
     {.op = GGML_OP_GROUP_NORM, .kind = Kind::alone, .supports = supports_group_norm, .lower = lower_group_norm},
     {.op = GGML_OP_SUM, .kind = Kind::alone, .supports = supports_reduction, .lower = lower_sum},
     {.op = GGML_OP_MUL_MAT, .kind = Kind::product, .supports = supports_product},
+    {.op = GGML_OP_FLASH_ATTN_EXT, .kind = Kind::attention, .supports = supports_attention},
     {.op = GGML_OP_CPY, .kind = Kind::alone, .supports = supports_copy, .lower = lower_copy},
     {.op = GGML_OP_CONT, .kind = Kind::alone, .supports = supports_copy, .lower = lower_copy},
     {.op = GGML_OP_DUP, .kind = Kind::alone, .supports = supports_copy, .lower = lower_copy},
@@ -37,7 +38,7 @@ const Operation known_operations[] = {
     {.op = GGML_OP_FILL, .kind = Kind::alone, .supports = supports_made, .lower = lower_made},
     {.op = GGML_OP_ARANGE, .kind = Kind::alone, .supports = supports_made, .lower = lower_made},
     {.op = GGML_OP_GET_ROWS, .kind = Kind::alone, .supports = supports_get_rows, .lower = lower_get_rows},
-    {.op = GGML_OP_SET_ROWS, .kind = Kind::alone, .supports = supports_set_rows, .lower = lower_set_rows},
+    {.op = GGML_OP_SET_ROWS, .kind = Kind::write, .supports = supports_set_rows, .lower = lower_set_rows},
     {.op = GGML_OP_ADD_ID, .kind = Kind::alone, .supports = supports_add_id, .lower = lower_add_id},
 };
 

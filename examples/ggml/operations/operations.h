@@ -10,6 +10,8 @@ enum class Kind : std::uint8_t {
   pointwise, // pointwise_ops.h
   row,       // an expression of the rows of src[0]: norms, softmax, rope, reductions
   product,   // matrix products
+  write,     // rows of a cache by index, with what makes them, and other writes beside
+  attention, // with what makes its queries
   alone,     // kernels of its own: copies, rows by index
 };
 
@@ -18,7 +20,7 @@ struct Operation {
   Kind kind = Kind::none;
   bool (*supports)(const ggml_tensor& node) = nullptr;
   kiln::Expr (*build)(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x) = nullptr; // row
-  void (*lower)(GraphBuilder& graph, const ggml_tensor& node) = nullptr;                           // alone
+  void (*lower)(GraphBuilder& graph, const ggml_tensor& node) = nullptr;                           // alone, write
 };
 
 Operation operation_of(const ggml_tensor& node);
@@ -45,7 +47,14 @@ void lower_sum(GraphBuilder& graph, const ggml_tensor& node);
 // ---- products (product_ops.cpp)
 bool supports_product(const ggml_tensor& node);
 ProductSize size_of_product(const ggml_tensor& node);
+bool multiplies_by_matrix(const ggml_tensor& node);
 kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node);
+
+// ---- attention (attention_op.cpp)
+bool supports_attention(const ggml_tensor& node);
+// `queries` in the order of the result and of the cache's type, if another kernel has made them; else null.
+void lower_attention(GraphBuilder& graph, const ggml_tensor& node, void* queries);
+std::vector<float> alibi_slopes(std::int64_t heads, float max_bias); // one factor a head (row_ops.cpp)
 
 // ---- copies (movement_ops.cpp) and rows by index (index_ops.cpp)
 bool supports_copy(const ggml_tensor& node);

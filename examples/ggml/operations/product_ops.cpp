@@ -1,6 +1,5 @@
-// Products: ggml's MUL_MAT as sums of rows, row_sum(a * w), with every product of two elements exact in f32.
+// Products: ggml's MUL_MAT by matrix instructions or as sums of rows, with every product of two elements exact in f32.
 #include "examples/ggml/operations/operations.h"
-#include <gen/spec/math.h>
 
 namespace kiln_ggml {
 
@@ -22,9 +21,15 @@ ProductSize size_of_product(const ggml_tensor& node) {
           .k = x.ne[0]};
 }
 
+bool multiplies_by_matrix(const ggml_tensor& node) {
+  const ggml_tensor& w = *node.src[0];
+  const Extents ne = {w.ne[0], w.ne[1], w.ne[2], w.ne[3]};
+  const TensorView weights = is_float(w.type) ? view_of(w) : dense_view(nullptr, kiln::f32, ne); // blocks are decoded before
+  return has_matrix_form(size_of_product(node), view_of(*node.src[1]), weights);
+}
+
 kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node) {
-  const kiln::Expr x = draft.activations(view_of(*node.src[1]));
-  return kiln::row_sum(x * draft.weights(decoded(graph, *node.src[0])));
+  return draft.product_of(view_of(*node.src[1]), decoded(graph, *node.src[0]));
 }
 
 } // namespace kiln_ggml

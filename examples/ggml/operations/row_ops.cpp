@@ -14,8 +14,10 @@ constexpr std::int64_t max_columns = 1 << 20; // of a row that one workgroup red
 
 bool is_float_row(const ggml_tensor* x) { return x != nullptr && is_float(x->type) && x->ne[0] <= max_columns; }
 
+} // namespace
+
 // ALiBi: one factor a head.
-std::vector<float> slopes(std::int64_t heads, float max_bias) {
+std::vector<float> alibi_slopes(std::int64_t heads, float max_bias) {
   const auto whole = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
   const float first = std::pow(2.0f, -max_bias / static_cast<float>(whole)),
               second = std::pow(2.0f, -max_bias / 2.0f / static_cast<float>(whole));
@@ -25,11 +27,11 @@ std::vector<float> slopes(std::int64_t heads, float max_bias) {
   return result;
 }
 
-} // namespace
-
 bool supports_norm(const ggml_tensor& node) { return is_float_row(node.src[0]) && is_float(node.type); }
 
 bool supports_reduction(const ggml_tensor& node) {
+  // ggml defines the sum of all elements for rows without gaps: its CPU backend reads them so, whatever the first stride is.
+  if (node.op == GGML_OP_SUM && node.src[0]->nb[0] != ggml_type_size(node.src[0]->type)) return false;
   if (node.op == GGML_OP_SUM && ggml_nelements(node.src[0]) > max_columns) return false;
   return is_float_row(node.src[0]) && node.type == GGML_TYPE_F32;
 }
@@ -65,7 +67,7 @@ Expr build_soft_max(KernelDraft& draft, const ggml_tensor& node, const Expr& x) 
     TensorView view = view_of(*node.src[1]);
     view.ne[1] = node.ne[1]; // a mask may have more rows than there are queries
     Expr mask = draft.read(view);
-    if (max_bias > 0) mask = mask * draft.along(2, draft.constant(slopes(node.ne[2], max_bias)), kiln::f32);
+    if (max_bias > 0) mask = mask * draft.along(2, draft.constant(alibi_slopes(node.ne[2], max_bias)), kiln::f32);
     value = value + mask;
   }
   Expr top = kiln::row_max(value);

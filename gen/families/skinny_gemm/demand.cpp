@@ -30,7 +30,8 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target) {
 double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
   if (c.method == GemmMethod::dot) return 0;
   const double elements_of_k = c.step_k();
-  const double k_a_cycle = (c.a_bits == 8 ? 2.0 : 1.0) * (target.has_scaled_mfma() ? 2.0 : 1.0); // MFMA 16x16x16 f16: 16 cycles
+  const double narrow = (c.a_bits == 8 ? 2.0 : 1.0) * (target.has_scaled_mfma() ? 2.0 : 1.0); // MFMA 16x16x16 f16: 16 cycles
+  const double k_a_cycle = c.a_bits == 32 ? 0.125 : narrow;                                   // 16x16x4 f32: 32 cycles
   return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
 }
 

@@ -51,6 +51,7 @@ void require_scale(Op op, std::string_view which, const Expr& e, DType type, con
 bool is_16_bit(DType type) { return type == f16 || type == bf16; }
 bool multiply_as_8_bit(DType a, DType b) { return (is_fp8(a) && is_fp8(b) && is_fnuz(a) == is_fnuz(b)) || (a == i8 && b == i8); }
 bool can_multiply(DType a, DType b) {
+  if (a == f32) return b == f32 || is_16_bit(b);
   if (is_16_bit(a)) return b == a || is_fp8(b) || b == i8;
   return multiply_as_8_bit(a, b);
 }
@@ -68,7 +69,7 @@ Expr matmul_nt(Expr a, Expr b) {
   require_same_k(op, a, b);
   if (!can_multiply(a.dtype(), b.dtype()))
     throw UserError(subject_of(op), fmt::format("there is no product of {} and {}", to_string(a.dtype()), to_string(b.dtype())),
-                    "use f16 or bf16 with itself, an fp8 or i8; fp8 with fp8 of the same kind; i8 with i8");
+                    "use f32 with itself, f16 or bf16; f16 or bf16 with itself, an fp8 or i8; fp8 with fp8 of the same kind; i8 with i8");
   return make_product(op, {std::move(a), std::move(b)}, 0);
 }
 
