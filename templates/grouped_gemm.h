@@ -152,7 +152,7 @@ private:
     if (segment.count != tile_steps)
       if (!meet(segment, parts)) return;
 #pragma unroll
-    for (int c = 0; c < tile.chunks(); ++c) {
+    for (int c = 0; c < Parts::chunks; ++c) {
       const u32 row = Parts::row(c), column = segment.column * tile.tile_n + Parts::column(c);
       const u32 pair = pair_of(segment, row);
       if constexpr (config.sums) {

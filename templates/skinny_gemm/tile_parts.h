@@ -9,6 +9,7 @@ namespace kiln {
 
 template <SkinnyGemmConfig config> struct TileParts {
   using Part = Vec<f32, config.vec>;
+  static constexpr int chunks = config.chunks();
   struct Lds {
     f32 tiles[config.planes()][config.rows * config.lds_row()]; // the sums of each wave
     u32 arrived;

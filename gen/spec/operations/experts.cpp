@@ -51,8 +51,6 @@ void require_product(Op op, const Expr& product, const Expr& order, const Expr& 
     throw UserError(experts_operand(op, "product"), fmt::format("it is a '{}' of {}", info(product.op()).name, type_text(product)),
                     "give it a product whose b is [experts, n, k]");
   const Shape &a = product.operands()[0].shape(), &b = product.operands()[1].shape();
-  if (product.operands()[1]->layout != Layout::contiguous)
-    throw UserError(experts_operand(op, "product"), fmt::format("its b is{}", suffix(product.operands()[1]->layout)), "use Layout::contiguous");
   require_experts(op, b[0].size());
   const Shape& pairs = require_pairs(op, "order", order.shape());
   const std::string fact = "pairs in the order of their experts";
@@ -71,8 +69,10 @@ Expr expert_offsets(Expr experts, std::int64_t count) { return make_sort(Op::exp
 Expr by_expert(Expr product, Expr order, Expr offsets) {
   require_product(Op::by_expert, product, order, offsets);
   Shape shape = {order.shape()[0], order.shape()[1], product.shape().back()};
-  return Expr(Node{
-      .op = Op::by_expert, .dtype = f32, .shape = std::move(shape), .operands = {std::move(product), std::move(order), std::move(offsets)}});
+  return Expr(Node{.op = Op::by_expert,
+                   .dtype = f32,
+                   .shape = std::move(shape),
+                   .operands = {std::move(product), std::move(order), std::move(offsets)}});
 }
 
 Expr sum_of_experts(Expr product, Expr order, Expr offsets, Expr weights) {
