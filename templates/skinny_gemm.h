@@ -1,16 +1,16 @@
 // SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
 #pragma once
-#include "common/arrival.h"
-#include "common/tile_chunk.h"
 #include "skinny_gemm/producers.h"
 #include "skinny_gemm/ring.h"
+#include "skinny_gemm/tile_parts.h"
 
 namespace kiln {
 
 template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
   static_assert(why_invalid(config) == nullptr, "invalid SkinnyGemmConfig");
   static_assert(config.a_bits == 8 * sizeof(A) && config.b_bits == (__is_same(B, u4x2) ? 4 : 8 * sizeof(B)));
-  using Part = Vec<f32, config.vec>;
+  using Parts = TileParts<config>;
+  using Part = typename Parts::Part;
   static constexpr u32 tile_steps = config.steps_per_tile();
 
 public:
@@ -18,7 +18,7 @@ public:
   // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group].
   KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const f32* a_scale = nullptr)
       : a_(a), a_scale_(a_scale), rows_(rows), workspace_(static_cast<char*>(workspace)) {
-    group_ = group_in_order();
+    group_ = workgroup_in_order<config.workgroups>();
   }
 
   // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of skinny_gemm/scales.h), and calls
@@ -55,14 +55,7 @@ public:
   }
 
 private:
-  struct Lds {
-    f32 tiles[config.planes()][config.rows * config.lds_row()]; // the sums of each wave
-    u32 arrived;
-  };
-  static KILN_MEMBER Lds& lds() {
-    static __shared__ Lds memory;
-    return memory;
-  }
+  static KILN_MEMBER typename Parts::Lds& lds() { return Parts::lds(); }
 
   // All segments, `index` counts the waves that work as Steps.
   template <class Steps, class Epilogue, class... Bs> KILN_MEMBER void run_as(u32 index, Epilogue& epilogue, Bs... b) {
@@ -89,12 +82,6 @@ private:
     }
   }
 
-  // Workgroups go to the XCDs in turn. Renumbers them, so that one XCD has neighbouring tiles, and its L2 shares their A.
-  KILN_DEVICE u32 group_in_order() {
-    constexpr u32 each = config.workgroups / xcds, extra = config.workgroups % xcds;
-    const u32 xcd = platform::block_x() % xcds, nth = platform::block_x() / xcds;
-    return xcd * each + smaller(xcd, extra) + nth;
-  }
   // Steps of workgroup g: floor(g * steps / workgroups) up to the next one's; and back. 32 bits where they do.
   using Wide = Either<(config.steps() + 1) * (config.workgroups + 1) < 1ll << 32, u32, u64>;
   KILN_DEVICE u32 first_step(u32 group) { return static_cast<u32>(Wide(group) * Wide(config.steps()) / Wide(config.workgroups)); }
@@ -104,84 +91,48 @@ private:
 
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
   template <class Epilogue> KILN_MEMBER void finish(const GemmSegment& segment, Epilogue& epilogue) {
-    Part parts[config.chunks()][config.products];
-#pragma unroll
-    for (int c = 0; c < config.chunks(); ++c)
-#pragma unroll
-      for (int p = 0; p < config.products; ++p) parts[c][p] = sum_of_waves(c, p);
+    Parts parts;
+    parts.sum_waves();
     if (config.splits() && segment.count != tile_steps) {
       if (!meet(segment, parts)) return;
     }
 #pragma unroll
-    for (int c = 0; c < config.chunks(); ++c) call(epilogue, segment.tile, c, parts[c]);
+    for (int c = 0; c < config.chunks(); ++c) call(epilogue, segment.tile, c, parts.of[c]);
     if constexpr (config.rows_at_end) ++finished_;
-  }
-  KILN_DEVICE u32 chunk_row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
-  KILN_DEVICE u32 chunk_column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
-
-  KILN_MEMBER Part sum_of_waves(int c, int p) const {
-    const auto& tiles = lds().tiles;
-    u32 row = chunk_row(c);
-    if (config.rows * config.chunks_per_row() % config.threads()) row = smaller(row, config.rows - 1);
-    const u32 at = row * config.lds_row() + p * config.tile_n + chunk_column(c);
-    Part sum = *reinterpret_cast<const Part*>(&tiles[0][at]);
-#pragma unroll
-    for (int w = 1; w < config.planes(); ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);
-    return sum;
   }
 
   template <class Epilogue> KILN_MEMBER void call(Epilogue& epilogue, u32 tile, int c, const Part (&parts)[config.products]) {
-    const TileChunk<config.n, config.vec> chunk(chunk_row(c), tile * config.tile_n + chunk_column(c), rows_);
+    const TileChunk<config.n, config.vec> chunk(Parts::row(c), tile * config.tile_n + Parts::column(c), rows_);
     if constexpr (config.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
   // Leaves this workgroup's part of a tile in the workspace, or adds it to the tile's there. The last one to arrive sums all
   // parts, in the order of k, or takes the sum and leaves zeros for the next launch, and returns true.
-  KILN_MEMBER bool meet(const GemmSegment& segment, Part (&parts)[config.chunks()][config.products]) {
+  KILN_MEMBER bool meet(const GemmSegment& segment, Parts& parts) {
     const u32 first = group_of(segment.tile * tile_steps), last = group_of(segment.tile * tile_steps + tile_steps - 1);
     u32* const counter = reinterpret_cast<u32*>(workspace_) + segment.tile;
     f32* const mine = place_of(group_, segment.tile);
-    each_part([&](int c, int p) KILN_LAMBDA {
-      if constexpr (config.atomics) {
+    if constexpr (config.atomics) {
+      Parts::each([&](int c, int p) KILN_LAMBDA {
 #pragma unroll
-        for (int i = 0; i < config.vec; ++i) platform::add_for_device(mine + part_offset(c, p) + i, parts[c][p][i]);
-      } else {
-        *reinterpret_cast<Part*>(mine + part_offset(c, p)) = parts[c][p];
-      }
-    });
+        for (int i = 0; i < config.vec; ++i) platform::add_for_device(mine + Parts::offset(c, p) + i, parts.of[c][p][i]);
+      });
+    } else {
+      parts.store(mine);
+    }
     if (!arrives_last(counter, last - first, lds().arrived)) return false;
     if constexpr (config.atomics) {
-      each_part([&](int c, int p) KILN_LAMBDA { parts[c][p] = *reinterpret_cast<const Part*>(mine + part_offset(c, p)); });
+      Parts::each([&](int c, int p) KILN_LAMBDA { parts.of[c][p] = *reinterpret_cast<const Part*>(mine + Parts::offset(c, p)); });
       // Waits here: lanes without a part of the tile would otherwise wait in the loop of the next segment.
       platform::await_loads<0>();
-      each_part([&](int c, int p) KILN_LAMBDA { *reinterpret_cast<Part*>(mine + part_offset(c, p)) = Part(0); });
+      Parts::each([&](int c, int p) KILN_LAMBDA { *reinterpret_cast<Part*>(mine + Parts::offset(c, p)) = Part(0); });
       return true;
     }
-#pragma unroll
-    for (int c = 0; c < config.chunks(); ++c)
-#pragma unroll
-      for (int p = 0; p < config.products; ++p) parts[c][p] = Part(0);
+    parts.clear();
 #pragma unroll 4
-    for (u32 group = first; group <= last; ++group) {
-      const f32* const other = place_of(group, segment.tile);
-      each_part([&](int c, int p) KILN_LAMBDA { parts[c][p] += *reinterpret_cast<const Part*>(other + part_offset(c, p)); });
-    }
+    for (u32 group = first; group <= last; ++group) parts.add(place_of(group, segment.tile));
     return true;
-  }
-  // f(c, p) of every part that this lane has.
-  template <class F> KILN_MEMBER void each_part(F f) const {
-#pragma unroll
-    for (int c = 0; c < config.chunks(); ++c)
-#pragma unroll
-      for (int p = 0; p < config.products; ++p)
-        if (in_tile(c)) f(c, p);
-  }
-  KILN_MEMBER bool in_tile(int c) const {
-    return config.rows * config.chunks_per_row() % config.threads() == 0 || chunk_row(c) < config.rows;
-  }
-  KILN_DEVICE u32 part_offset(int c, int p) {
-    return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec;
   }
   // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second. With
   // atomics a tile has one.

@@ -25,6 +25,7 @@ struct SkinnyGemmConfig {
   bool mx = false;      // 4-bit B is e2m1 with scales that are powers of two; else integers with scales and zero points
   bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
   GemmMethod method = GemmMethod::matrix;
+  bool open = false;        // how many tiles there are is known at launch only: workgroups take parts of any
   bool rows_at_end = false; // the last workgroup goes on with the rows of C, once all of it is in the workspace
   int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
   int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product
@@ -78,9 +79,9 @@ struct SkinnyGemmConfig {
   constexpr bool n_tail() const { return n % tile_n != 0; }
   constexpr long long steps() const { return static_cast<long long>(tiles()) * steps_per_tile(); }
   // Whether some workgroup has parts of several tiles.
-  constexpr bool crosses() const { return steps() % workgroups != 0 || steps_per_tile() % (steps() / workgroups) != 0; }
+  constexpr bool crosses() const { return open || steps() % workgroups != 0 || steps_per_tile() % (steps() / workgroups) != 0; }
   // Whether some workgroup gets a part of a tile, so that partial sums have to meet.
-  constexpr bool splits() const { return steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0; }
+  constexpr bool splits() const { return open || steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0; }
   // Chunks of `vec` elements that a lane has of a finished tile.
   constexpr int chunks_per_row() const { return tile_n / vec; }
   constexpr int chunks() const { return ceil_div(rows * chunks_per_row(), threads()); }
@@ -132,7 +133,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.ring < 1 || c.ring > 16) return "ring must be from 1 to 16";
   if (c.ring * c.b_loads() > 60) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";
   if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
-  if (c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
+  if (!c.open && c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
   if (c.steps() >= 1ll << 31) return "n * k has too many steps: use a larger tile_n or loads";
   if (const char* const invalid = why_invalid_waves_per_eu(c.waves_per_eu)) return invalid;
   if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";

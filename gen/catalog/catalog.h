@@ -29,6 +29,9 @@ struct CatalogOptions {
   std::int64_t length = 8192;         // attention entries: keys that a sequence has room for
   std::int64_t page = 16;             // attention_paged: keys of a page
   DType cache = f32;                  // attention entries: type of keys and values; f32: `dtype`
+  std::int64_t experts = 64;          // expert entries: how many there are, 1 to 1024; a token has `top` of them
+  DType weights = f32;                // expert products: type of b, e2m1 for MXFP4; f32: `dtype`
+  bool sorted = false;                // router: the pairs of tokens and experts sorted by expert too, as moe_sort does it
   bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
@@ -43,6 +46,7 @@ struct CatalogEntry {
   bool is_mx = false;        // takes `mx` too; cols, or k, are whole blocks of 32
   bool is_attention = false; // takes heads, kv_heads, d, length and the type of the cache in place of cols
   bool is_ranked = false;    // takes `top` and `sigmoid` too; cols, or n, are 1024 at most
+  bool is_experts = false;   // takes `experts` and `top` in place of cols, or beside m, n and k
 };
 
 std::span<const CatalogEntry> catalog();

@@ -41,7 +41,11 @@ KernelSpec routed(const char* name, const Expr& logits, const Expr& bias, const 
   const Expr scores = options.sigmoid ? sigmoid(logits) : logits;
   const Expr top = row_top(options.sigmoid ? scores + bias : scores, options.top), chosen = pick(scores, top);
   const Expr e = options.sigmoid ? chosen : exp(chosen - row_max(chosen));
-  return KernelSpec(name).output("weights", f32, e / row_sum(e)).output("experts", i32, top);
+  KernelSpec spec(name);
+  spec.output("weights", f32, e / row_sum(e)).output("experts", i32, top);
+  if (!options.sorted) return spec;
+  const std::int64_t experts = scores.shape().back().size();
+  return spec.output("order", i32, expert_order(top, experts)).output("offsets", i32, expert_offsets(top, experts));
 }
 
 KernelSpec topk_softmax(const CatalogOptions& options) {

@@ -30,6 +30,7 @@ std::vector<KernelArgument> operands(const Plan& plan) {
     add(p.a, 16);
     add(p.b, 16);
     for (const Expr& scale : p.scales) add(scale, size_bytes(scale.dtype()));
+    for (const Expr& each : p.sorted) add(each, size_bytes(each.dtype()));
   }
   if (const auto& attention = plan.attention) {
     for (const Expr& e : {attention->q, attention->k, attention->v}) add(e, 16);
@@ -59,6 +60,10 @@ std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& acc
   };
   for (const TensorPlan& t : plan.body.tensors)
     if (t.in_place_of.empty() && !is_known(t)) list.push_back(tensor_pointer(plan.body, t, access));
+  if (plan.sort)
+    for (const std::string& name : {plan.sort->order, plan.sort->offsets})
+      if (std::ranges::find(list, name, &KernelArgument::name) == list.end())
+        list.push_back(pointer(name, ArgumentKind::output, i32, size_bytes(i32)));
   if (workspace_bytes > 0) list.push_back(pointer(workspace_name(plan), ArgumentKind::workspace, u8, 256));
   for (const Expr& s : plan.body.scalars) list.push_back(number(s->name, ArgumentKind::scalar, s.dtype()));
   for (const Dim& dim : plan.body.dynamic_dims) list.push_back(number(dim.name(), ArgumentKind::size, i32));

@@ -2,6 +2,8 @@
 #pragma once
 #include "gen/families/attention/attention.h"
 #include "gen/families/elementwise/elementwise.h"
+#include "gen/families/expert_sort/expert_sort.h"
+#include "gen/families/grouped_gemm/grouped_gemm.h"
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <span>
@@ -13,7 +15,7 @@ template <typename... Families> struct FamilyList {
   using Config = std::variant<typename Families::Config...>;
 };
 
-using RegisteredFamilies = FamilyList<Attention, SkinnyGemm, Elementwise, Rowwise>; // the first that takes a spec has it
+using RegisteredFamilies = FamilyList<Attention, GroupedGemm, SkinnyGemm, ExpertSort, Elementwise, Rowwise>; // the first that takes a spec has it
 
 std::span<const Family> registered_families();
 

@@ -8,6 +8,14 @@ namespace kiln {
 AnalysedSpec analyse(const KernelSpec& spec, const Target& target) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
+  if (graph.has_sort) {
+    SplitSort split = split_sort(graph);
+    AnalysedSpec result = analyse(split.rest, target);
+    result.spec = graph.spec;
+    result.body.names.insert({split.parts.order, split.parts.offsets});
+    result.sort = std::move(split.parts);
+    return result;
+  }
   if (graph.has_attention) {
     require_native_types(graph, target);
     SplitAttention split = split_attention(graph);

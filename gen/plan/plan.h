@@ -2,6 +2,7 @@
 #pragma once
 #include "gen/plan/attention.h"
 #include "gen/plan/body.h"
+#include "gen/plan/expert_sort.h"
 #include "gen/plan/product.h"
 #include "gen/plan/target.h"
 
@@ -15,6 +16,7 @@ struct AnalysedSpec {
   std::vector<Product> products; // empty without
   Body body;                     // the whole spec; of a spec with products or attention their epilogue, which has them as inputs
   std::optional<AttentionParts> attention = {};
+  std::optional<SortParts> sort = {}; // of pairs by expert, behind the rest
 };
 
 struct Plan : AnalysedSpec {

@@ -11,7 +11,16 @@ namespace kiln {
 namespace {
 
 bool is_product(const Expr& e) { return info(e.op()).kind == OpKind::product; }
+bool is_by_expert(const Expr& e) { return info(e.op()).kind == OpKind::experts; }
 bool is_columns(const Expr& e) { return info(e.op()).kind == OpKind::columns; }
+
+// A product with the matrices of all experts is only what by_expert and sum_of_experts take from it.
+void require_by_expert(const Expr& product, const std::set<const Node*>& elsewhere) {
+  if (elsewhere.contains(&product.node()))
+    throw UserError(fmt::format("operation '{}'", info(product.op()).name),
+                    fmt::format("its b '{}' is {}, a matrix for each expert", product.operands()[1]->name, to_text(product.operands()[1].shape())),
+                    "take the products of each token's experts: by_expert(product, order, offsets), or sum_of_experts");
+}
 
 } // namespace
 
@@ -25,7 +34,7 @@ SplitSpec split_products(const SpecGraph& graph) {
   std::set<const Node*> operands, elsewhere, whole; // operands of products; of anything else; of all but columns
   for (const Expr& node : graph.nodes) {
     for (const Expr& operand : node.operands()) {
-      (is_product(node) ? operands : elsewhere).insert(&operand.node());
+      (is_product(node) || is_by_expert(node) ? operands : elsewhere).insert(&operand.node());
       if (!is_columns(node)) whole.insert(&operand.node());
     }
   }
@@ -42,9 +51,15 @@ SplitSpec split_products(const SpecGraph& graph) {
                         "give the other one an input of its own name; both may point to the same memory");
       continue;
     }
-    if (is_product(node) && !whole.contains(&node.node())) continue; // only ranges of its columns are used
-    if (is_product(node) || is_columns(node)) {
-      const Expr& product = is_columns(node) ? node.operands()[0] : node;
+    if ((is_product(node) || is_by_expert(node)) && !whole.contains(&node.node())) continue; // only ranges of its columns are used
+    if (is_product(node) && node.operands()[1].shape().size() == 3) {
+      require_by_expert(node, elsewhere);
+      continue;
+    }
+    if (is_product(node) || is_columns(node) || is_by_expert(node)) {
+      const Expr& whole_product = is_columns(node) ? node.operands()[0] : node;
+      const bool by_expert = is_by_expert(whole_product);
+      const Expr& product = by_expert ? whole_product.operands()[0] : whole_product;
       const std::string placeholder = unused_name(fmt::format("product{}", split.products.size()), graph.names);
       split.products.push_back({.op = product.op(),
                                 .a = product.operands()[0],
@@ -54,8 +69,9 @@ SplitSpec split_products(const SpecGraph& graph) {
                                          : product.op() == Op::matmul_nt_mx   ? mx_block
                                                                               : product->group,
                                 .first = is_columns(node) ? node->first : 0,
-                                .n = node.shape()[1].size(),
+                                .n = node.shape().back().size(),
                                 .placeholder = placeholder});
+      if (by_expert) split.products.back().sorted.assign(whole_product.operands().begin() + 1, whole_product.operands().end());
       rewritten.emplace(&node.node(), input(placeholder, f32, node.shape()));
       continue;
     }

@@ -14,7 +14,14 @@ struct Product {
   std::int64_t group = 0;        // elements of k with one scale; 0 without
   std::int64_t first = 0, n = 0;
   std::string placeholder; // f32 [m, n], a name that the spec does not use
-  std::int64_t k() const { return a.shape()[1].size(); }
+  // With a matrix for each expert: inputs order and offsets, and of a sum the weights of the pairs; else empty.
+  std::vector<Expr> sorted = {};
+  std::int64_t k() const { return a.shape().back().size(); }
+  bool by_expert() const { return !sorted.empty(); }
+  bool sums_experts() const { return sorted.size() > 2; }
+  std::int64_t experts() const { return by_expert() ? b.shape()[0].size() : 0; }
+  std::int64_t rows_of_b() const { return b.shape()[b.shape().size() - 2].size(); } // of an expert
+  std::int64_t top() const { return sorted.front().shape()[1].size(); }             // experts of a token
   int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); } // of an element of b
   bool preshuffled() const { return b->layout == Layout::preshuffled; }
 };

@@ -2,6 +2,7 @@
 #include "gen/plan/validate.h"
 #include "gen/error.h"
 #include "gen/plan/attention.h"
+#include "gen/plan/expert_sort.h"
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
 #include <algorithm>
@@ -164,6 +165,7 @@ Dim columns(const SpecGraph& graph, std::span<const Expr> nodes) {
 } // namespace
 
 Shape iteration_space(const SpecGraph& graph) {
+  if (graph.has_sort) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
   if (graph.has_attention) return iteration_space(SpecGraph::as_spelled(split_attention(graph).epilogue));
   if (graph.has_products) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
   const std::vector<Expr> nodes = nodes_of_space(graph);
@@ -211,6 +213,7 @@ Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row) {
 void validate(const KernelSpec& spec) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
+  if (graph.has_sort) return validate(split_sort(graph).rest);
   if (graph.has_attention) {
     require_sound_shapes(SpecGraph::as_spelled(split_attention(graph).epilogue), true);
     return;

@@ -56,6 +56,8 @@ struct F32Arithmetic {
   }
 
   float either(float, float second) const { return second; }
+  std::optional<double> certain(float value) const { return static_cast<double>(value); }
+  float between(double least, double) const { return static_cast<float>(least); }
 
   float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
 

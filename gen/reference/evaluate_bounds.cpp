@@ -20,6 +20,8 @@ struct RangeArithmetic {
     return pointwise_range(op, {operands, static_cast<std::size_t>(arity)});
   }
   Range either(const Range& a, const Range& b) const { return join(a, b); }
+  std::optional<double> certain(const Range& value) const { return value.lo == value.hi ? std::optional(value.lo) : std::nullopt; }
+  Range between(double least, double most) const { return join(Range::exactly(least), Range::exactly(most)); }
   Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
   Range product(std::span<const float> a, std::span<const float> b) const {
     Range range = product_range(a, b, addition_depth);

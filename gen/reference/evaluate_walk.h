@@ -2,7 +2,9 @@
 // computed. Internal to gen/evaluate*.cpp.
 #pragma once
 #include "gen/reference/attention_walk.h"
+#include "gen/reference/expert_check.h"
 #include "gen/reference/index_check.h"
+#include "gen/reference/product_walk.h"
 #include "gen/spec/graph.h"
 #include <algorithm>
 #include <cmath>
@@ -32,6 +34,8 @@ private:
 //   std::vector<Value> top(std::span<const Value> elements, std::int64_t k) const;   the columns of the k largest
 //   std::vector<Value> running_sums(std::span<const Value> elements) const;
 //   Value picked(std::span<const Value> elements, const Value& column) const;
+//   std::optional<double> certain(const Value&) const;   the number, if there is but one
+//   Value between(double least, double most) const;      any number of these
 //   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
 //   Value scaled_product(a, b, std::span<const float> scales) const;   the same, elements of each block times its scale
 template <typename Arithmetic> class Walk {
@@ -68,7 +72,7 @@ private:
   // Operands that are read as tensors, and may have elements that nobody asks for.
   static bool reads_itself(const Expr& node, const Expr& operand) {
     const OpKind kind = info(node.op()).kind;
-    return kind == OpKind::product || kind == OpKind::scores || (node.op() == Op::attention && operand.same_node(node.operands()[1]));
+    return kind == OpKind::product || kind == OpKind::experts || kind == OpKind::scores || (node.op() == Op::attention && operand.same_node(node.operands()[1]));
   }
 
   Grid<Value> compute(const Expr& node) const {
@@ -82,7 +86,9 @@ private:
     case OpKind::row_reduce:
     case OpKind::group_reduce: reduce(node, grid); break;
     case OpKind::ungroup: ungroup(node, grid); break;
-    case OpKind::product: product(node, grid); break;
+    case OpKind::product: grid.values = products_of(node, inputs_, grid.shape, arithmetic_); break;
+    case OpKind::experts: grid.values = products_by_expert(node, inputs_, grid.shape, arithmetic_); break;
+    case OpKind::sort: sort(node, grid); break;
     case OpKind::scores: grid.values = scores_of_keys(node, inputs_, grid.shape, arithmetic_); break;
     case OpKind::attention: grid.values = attend(node, inputs_, grids_.at(&node.operands()[0].node()), arithmetic_); break;
     case OpKind::columns: columns(node, grid); break;
@@ -173,67 +179,26 @@ private:
         grid.values.push_back(operand.values[static_cast<std::size_t>(row * groups + col / node->group)]);
   }
 
-  void product(const Expr& node, Grid<Value>& grid) const {
-    const Tensor& a = inputs_.tensors.at(node.operands()[0]->name);
-    const std::int64_t m = grid.shape[0], n = grid.shape[1], k = a.shape()[1];
-    const auto numbers = [k](const Tensor& t, std::int64_t row, std::vector<float>& to) {
-      for (std::int64_t i = 0; i < k; ++i) to[static_cast<std::size_t>(i)] = t.at(row * k + i);
-    };
-    const bool scaled = node.op() == Op::matmul_nt_scaled;
-    std::vector<float> scales(scaled ? static_cast<std::size_t>(group_count(k, scale_block)) : 0);
-    std::vector<std::vector<float>> rows(static_cast<std::size_t>(m), std::vector<float>(static_cast<std::size_t>(k)));
-    for (std::int64_t r = 0; r < m; ++r) numbers(a, r, rows[static_cast<std::size_t>(r)]);
-    std::vector<float> column(static_cast<std::size_t>(k));
-    grid.values.resize(static_cast<std::size_t>(m * n), arithmetic_.leaf(0));
-    for (std::int64_t c = 0; c < n; ++c) {
-      numbers_of_b(node, c, column);
-      for (std::int64_t r = 0; r < m; ++r) {
-        if (scaled) block_scales(node, r, c, scales);
-        const std::vector<float>& row = rows[static_cast<std::size_t>(r)];
-        grid.values[static_cast<std::size_t>(r * n + c)] =
-            scaled ? arithmetic_.scaled_product(row, column, scales) : arithmetic_.product(row, column);
-      }
+  // Pairs in the order of their experts. Where an expert is not certain, any pair may stand anywhere.
+  void sort(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& experts = grids_.at(&node.operands()[0].node());
+    std::vector<std::int64_t> certain;
+    for (const Value& value : experts.values)
+      if (const std::optional<double> expert = arithmetic_.certain(value)) certain.push_back(static_cast<std::int64_t>(*expert));
+    if (certain.size() != experts.values.size()) {
+      const bool orders = node.op() == Op::expert_order;
+      const double most = static_cast<double>(experts.values.size()) - (orders ? 1 : 0);
+      grid.values.resize(static_cast<std::size_t>(element_count(grid.shape)), arithmetic_.between(0, most));
+      return;
     }
-  }
-
-  void numbers_of_b(const Expr& node, std::int64_t row, std::vector<float>& to) const {
-    if (node.op() == Op::matmul_nt_w4) return unpack(node, row, to);
-    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
-    const auto k = static_cast<std::int64_t>(to.size());
-    for (std::int64_t i = 0; i < k; ++i) to[static_cast<std::size_t>(i)] = b.at(row * k + i);
-    if (node.op() != Op::matmul_nt_mx) return;
-    const Tensor& scale = inputs_.tensors.at(node.operands()[2]->name);
-    for (std::int64_t i = 0; i < k; ++i) {
-      float& weight = to[static_cast<std::size_t>(i)];
-      weight = round_to(node.operands()[0].dtype(), weight * scale.at(row * (k / mx_block) + i / mx_block)); // the product is exact
-    }
-  }
-
-  // Row `row` of the weights of a matmul_nt_w4.
-  void unpack(const Expr& node, std::int64_t row, std::vector<float>& to) const {
-    const Tensor& b = inputs_.tensors.at(node.operands()[1]->name);
-    const Tensor& scale = inputs_.tensors.at(node.operands()[2]->name);
-    const Tensor& zero = inputs_.tensors.at(node.operands()[3]->name);
-    const std::int64_t groups = scale.shape()[1];
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      const auto k = static_cast<std::int64_t>(i), group = row * groups + k / node->group;
-      const std::uint64_t byte = b.bits(row * b.shape()[1] + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
-      to[i] = round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
-    }
-  }
-
-  // The f32 products of the scales of row `row` of a and of row `column` of b.
-  void block_scales(const Expr& node, std::int64_t row, std::int64_t column, std::vector<float>& to) const {
-    const Tensor& a_scale = inputs_.tensors.at(node.operands()[2]->name);
-    const Tensor& b_scale = inputs_.tensors.at(node.operands()[3]->name);
-    const auto groups = static_cast<std::int64_t>(to.size());
-    for (std::int64_t g = 0; g < groups; ++g)
-      to[static_cast<std::size_t>(g)] = a_scale.at(row * groups + g) * b_scale.at(column / scale_block * groups + g);
+    const SortedPairs sorted = sort_pairs(certain, node->step);
+    for (const std::int64_t number : node.op() == Op::expert_order ? sorted.order : sorted.offsets)
+      grid.values.push_back(arithmetic_.leaf(static_cast<float>(number)));
   }
 
   void columns(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
-    const std::int64_t rows = grid.shape[0], cols = grid.shape[1], all = operand.shape[1];
+    const std::int64_t cols = grid.shape.back(), rows = element_count(grid.shape) / cols, all = operand.shape.back();
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < cols; ++c) grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
   }

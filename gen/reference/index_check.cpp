@@ -1,6 +1,7 @@
 // Index check: every element against the rows that there are.
 #include "gen/reference/index_check.h"
 #include "gen/error.h"
+#include "gen/reference/expert_check.h"
 #include "gen/reference/length_check.h"
 #include "gen/spec/graph.h"
 #include <fmt/format.h>
@@ -39,6 +40,7 @@ std::optional<std::string> first_bad_index(const IndexUse& use, std::int64_t cou
 
 void require_sound_indices(const KernelSpec& spec, const Inputs& inputs) {
   require_sound_lengths(spec, inputs);
+  require_sorted_pairs(spec, inputs);
   for (const IndexUse& use : index_uses(spec)) {
     const Tensor& index = inputs.tensors.at(use.index->name);
     const auto bad =

@@ -1,4 +1,5 @@
 // Random inputs: numbers of every type, rows that exist, lengths and pages.
+#include "gen/reference/expert_check.h"
 #include "gen/reference/index_check.h"
 #include "gen/reference/length_check.h"
 #include "gen/reference/random.h"
@@ -65,6 +66,19 @@ void fill_lengths(const LengthUse& use, Inputs& inputs, const std::set<std::stri
   }
 }
 
+// Pairs by experts of which some have none and some have many.
+void fill_pairs(const ExpertUse& use, Inputs& inputs, const std::set<std::string>& given, Random& random) {
+  if (given.contains(use.order->name) || given.contains(use.offsets->name)) return;
+  Tensor &order = inputs.tensors.at(use.order->name), &offsets = inputs.tensors.at(use.offsets->name);
+  const std::int64_t count = offsets.size() - 1;
+  std::vector<std::int64_t> experts;
+  for (std::int64_t i = 0; i < order.size(); ++i)
+    experts.push_back(random.chance(30) ? count - 1 - count / 3 : random.between(0, count - 1));
+  const SortedPairs sorted = sort_pairs(experts, count);
+  for (std::int64_t i = 0; i < order.size(); ++i) order.set_bits(i, static_cast<std::uint64_t>(sorted.order[static_cast<std::size_t>(i)]));
+  for (std::int64_t i = 0; i <= count; ++i) offsets.set_bits(i, static_cast<std::uint64_t>(sorted.offsets[static_cast<std::size_t>(i)]));
+}
+
 } // namespace
 
 Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options) {
@@ -106,6 +120,7 @@ void fill_indices(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed, co
     once |= use.scatters && !use.duplicates;
   }
   for (const LengthUse& use : length_uses(spec)) fill_lengths(use, inputs, given, random);
+  for (const ExpertUse& use : expert_uses(spec)) fill_pairs(use, inputs, given, random);
   for (const auto& [name, use] : indices)
     if (!given.contains(name)) fill_index(inputs.tensors.at(name), use.first, use.second, random);
 }

@@ -47,7 +47,8 @@ struct Node {
   std::int64_t group = 0;             // group reductions, Op::ungroup, Op::matmul_nt_w4
   bool saturate = true;               // Op::cast to fp8
   std::int64_t first = 0;             // Op::columns
-  std::int64_t step = 0;              // Op::partner, Op::pair_sign: distance; Op::tile, Op::repeat: times; Op::row_top: how many
+  std::int64_t step = 0;              // Op::partner, Op::pair_sign: distance; Op::tile, Op::repeat: times; Op::row_top: how many;
+                                      // Op::expert_order, Op::expert_offsets: experts
   bool checked = false;               // Op::gather, Op::scatter: see IndexOptions
   bool duplicates = false;            // Op::scatter
 };
@@ -111,6 +112,20 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
 // rounding included: exact in bf16, and in f16 unless the scale leaves its range.
 Expr matmul_nt_mx(Expr a, Expr b, Expr scale);
 inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
+
+// ---- experts: a pair is a token and one of the `top` experts that it goes to; pair token * top + rank
+// The pairs in the order of their experts, and those of one expert in their own order: [tokens, top], read as one list. `experts` is an
+// i32 input [tokens, top], or a row_top of a product. Numbers that name none of the `count` experts come last.
+Expr expert_order(Expr experts, std::int64_t count);
+// Where the pairs of each expert begin in that order, and behind the last one where they end: [count + 1].
+Expr expert_offsets(Expr experts, std::int64_t count);
+// Products may have a matrix for each expert: b [experts, n, k], its scales with the experts in front, and a [tokens, k], or [tokens,
+// top, k] with a row a pair. Of these, each pair's with its expert's matrix: [tokens, top, n]. `order` is i32 [tokens, top], `offsets` i32
+// [experts + 1], as expert_order and expert_offsets make them.
+Expr by_expert(Expr product, Expr order, Expr offsets);
+// The sum over a token's pairs of those, each times its weight: [tokens, n]. `weights` is f32 [tokens, top].
+Expr sum_of_experts(Expr product, Expr order, Expr offsets, Expr weights);
+inline constexpr std::int64_t most_experts = 1024;
 // Columns first, first + 1, ... first + count - 1 of a matrix product.
 Expr columns(Expr product, std::int64_t first, std::int64_t count);
 

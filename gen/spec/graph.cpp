@@ -107,6 +107,7 @@ SpecGraph::SpecGraph(KernelSpec given, AsSpelled) : spec(std::move(given)), node
     if (!node->name.empty()) names.insert(node->name);
     has_products |= info(node.op()).kind == OpKind::product;
     has_attention |= info(node.op()).kind == OpKind::scores;
+    has_sort |= info(node.op()).kind == OpKind::sort;
     const OpKind kind = info(node.op()).kind;
     has_reductions |= is_reduction(node.op()) || kind == OpKind::rank || kind == OpKind::scan;
     const bool by_element = kind <= OpKind::cast && kind != OpKind::leaf;

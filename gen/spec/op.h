@@ -27,6 +27,8 @@ enum class OpKind : std::uint8_t {
   attention, // reductions of scores: attention, log_sum_exp
   rank,      // the columns of the largest elements of a row
   pick,      // the elements of those columns
+  experts,   // of a product with the matrices of several experts: by_expert, sum_of_experts
+  sort,      // of pairs of a token and an expert, by expert
   scan       // of a row up to each column
 };
 

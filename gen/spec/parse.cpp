@@ -328,7 +328,8 @@ private:
   // Behind the operands of a call.
   static int count_of_numbers(Op op) {
     if (op == Op::ungroup || op == Op::columns) return 2;
-    if (op == Op::partner || op == Op::tile || op == Op::repeat || op == Op::row_top) return 1;
+    if (op == Op::partner || op == Op::tile || op == Op::repeat || op == Op::row_top || info(op).kind == OpKind::sort)
+      return 1;
     return info(op).kind == OpKind::group_reduce || op == Op::matmul_nt_w4 ? 1 : 0;
   }
 
@@ -345,6 +346,10 @@ private:
     case Op::attention: return attention(of[0], of[1], of[2]);
     case Op::log_sum_exp: return log_sum_exp(of[0], of[1]);
     case Op::columns: return columns(of[0], first, second);
+    case Op::by_expert: return by_expert(of[0], of[1], of[2]);
+    case Op::sum_of_experts: return sum_of_experts(of[0], of[1], of[2], of[3]);
+    case Op::expert_order: return expert_order(of[0], first);
+    case Op::expert_offsets: return expert_offsets(of[0], first);
     case Op::ungroup: return ungroup(of[0], first, second);
     case Op::gather: return gather(of[0], of[1], options);
     case Op::scatter: return scatter(of[0], of[1], of[2], options);

@@ -137,6 +137,9 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "cache_dtype") options.cache = dtype(line, name, value);
     else if (name == "top") options.top = integer(line, name, value);
     else if (name == "sigmoid") options.sigmoid = boolean(line, name, value);
+    else if (name == "sorted") options.sorted = boolean(line, name, value);
+    else if (name == "experts") options.experts = integer(line, name, value);
+    else if (name == "weights") options.weights = dtype(line, name, value);
     else if (name == "index") options.index = dtype(line, name, value);
     else if (name == "interleaved") options.interleaved = boolean(line, name, value);
     else if (name == "head_norm") options.head_norm = boolean(line, name, value);
@@ -144,9 +147,8 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "in_place") options.in_place = boolean(line, name, value);
     else
       fail(line, fmt::format("the catalogue has no option \"{}\"", name),
-           "use cols, max_rows, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, heads, top, sigmoid, index, "
-           "interleaved, "
-           "head_norm, fp8_cache, kv_heads, d, length, page, cache_dtype, set, arch");
+           "use cols, max_rows, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, heads, top, sigmoid, sorted, "
+           "experts, weights, index, interleaved, head_norm, fp8_cache, kv_heads, d, length, page, cache_dtype, set, arch");
   }
   return catalog_spec(entry, options);
 }

@@ -40,6 +40,9 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   if (choice.heads) options.heads = *choice.heads;
   if (choice.top) options.top = *choice.top;
   options.sigmoid = choice.sigmoid;
+  options.sorted = choice.sorted;
+  if (choice.experts) options.experts = *choice.experts;
+  if (choice.weights) options.weights = dtype_option("--weights", *choice.weights, target);
   if (choice.index) options.index = dtype_option("--index", *choice.index, target);
   if (choice.kv_heads) options.kv_heads = *choice.kv_heads;
   if (choice.d) options.d = *choice.d;
@@ -55,7 +58,7 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 KernelSpec spec_of_file(const KernelChoice& choice) {
   if (choice.cols || choice.max_rows || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx ||
       choice.dynamic_scale || choice.in_place || choice.preshuffled || choice.heads || choice.kv_heads || choice.d || choice.length ||
-      choice.page || choice.cache_dtype || choice.top || choice.sigmoid || choice.index || choice.interleaved || choice.head_norm ||
+      choice.page || choice.cache_dtype || choice.top || choice.experts || choice.weights || choice.sigmoid || choice.sorted || choice.index || choice.interleaved || choice.head_norm ||
       choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
@@ -93,8 +96,11 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("--length", choice.length, "Attention entries: keys that a sequence has room for (8192)");
   app.add_option("--page", choice.page, "attention_paged: keys of a page (16)");
   app.add_option("--cache-dtype", choice.cache_dtype, "Attention entries: type of keys and values: --dtype, an fp8 or i8 (--dtype)");
-  app.add_option("--top", choice.top, "Router entries: how many experts a token has, 1 to 16 (8)");
+  app.add_option("--top", choice.top, "Router and expert entries: how many experts a token has, 1 to 16 (8)");
   app.add_flag("--sigmoid", choice.sigmoid, "Router entries: scores by sigmoid, with a bias for the choice");
+  app.add_flag("--sorted", choice.sorted, "router: pairs of tokens and experts sorted by expert too");
+  app.add_option("--experts", choice.experts, "Expert entries: how many there are, 1 to 1024 (64)");
+  app.add_option("--weights", choice.weights, "Expert products: e2m1 for MXFP4 weights (--dtype)");
   app.add_option("--index", choice.index, "Type of ids, positions and slots: i64 or i32 (i64)");
   app.add_flag("--interleaved", choice.interleaved, "Rope entries: pairs are neighbours, not halves of a head");
   app.add_flag("--head-norm", choice.head_norm, "Rope entries: an RMS norm of each head first");

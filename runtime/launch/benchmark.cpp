@@ -39,8 +39,13 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case scan:
   case group_reduce: return elements(e.operands().front().shape(), sizes);
   case attention: return (e.op() == Op::attention ? 2 * e.shape().back().size() : 1) * elements(e.operands().front().shape(), sizes);
+  case experts: {
+    const Expr &of_all = e.operands()[0], &order = e.operands()[1];
+    return 2 * elements(order.shape(), sizes) * of_all.shape().back().size() * of_all.operands()[0].shape().back().size();
+  }
   case scores:
   case product: {
+    if (e.operands()[1].shape().size() == 3) return 0; // counted where experts are chosen
     const Dim& k = e.operands().front().shape().back();
     return 2 * elements(e.shape(), sizes) * (k.is_dynamic() ? sizes.at(k.name()) : k.size());
   }
@@ -51,6 +56,7 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case position:
   case view:
   case pick:
+  case sort:
   case scatter: return 0;
   }
   throw InternalError("unknown OpKind");

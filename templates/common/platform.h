@@ -272,6 +272,13 @@ KILN_DEVICE void wave_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront", "local");
 }
 
+// The lanes in which it holds, a bit each; how many lanes such bits name, and how many below this one.
+KILN_DEVICE u64 lanes_where(bool condition) { return __builtin_amdgcn_ballot_w64(condition); }
+KILN_DEVICE u32 count_lanes(u64 lanes) { return static_cast<u32>(__builtin_popcountll(lanes)); }
+KILN_DEVICE u32 lanes_below(u64 lanes) {
+  return __builtin_amdgcn_mbcnt_hi(static_cast<u32>(lanes >> 32), __builtin_amdgcn_mbcnt_lo(static_cast<u32>(lanes), 0u));
+}
+
 // Whether it holds in some lane; all take part.
 KILN_DEVICE bool any_lane(bool condition) { return __builtin_amdgcn_ballot_w64(condition) != 0; }
 KILN_DEVICE u32 lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }

@@ -96,7 +96,7 @@ public:
   static constexpr bool sums = false;
 
   KILN_MEMBER void start(u32 rows, u32 index, const f32*) {
-    operands_.start(rows, nullptr);
+    operands_.start(RowsInOrder{rows}, nullptr);
     at_ = issue_ = Cursor(index);
   }
   // The first ring of a segment. Registers: a wave without steps reads the segment's last one, and passes nothing on.
@@ -210,7 +210,7 @@ public:
   static constexpr bool sums = true;
 
   KILN_MEMBER void start(u32 rows, u32 index, const f32*) {
-    operands_.start(rows, nullptr);
+    operands_.start(RowsInOrder{rows}, nullptr);
     at_ = typename Slots::template Cursor<waves>(index);
   }
   template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {

@@ -18,9 +18,12 @@ public:
   static constexpr bool sums = true;
 
   KILN_MEMBER void start(u32 rows, u32 wave, const f32* a_scale) {
-    operands_.start(rows, a_scale);
+    take_rows(RowsInOrder{rows}, a_scale);
     wave_ = wave;
   }
+  // The rows of A of the segments that begin from now on.
+  template <class RowOf> KILN_MEMBER void take_rows(RowOf row_of, const f32* a_scale) { operands_.start(row_of, a_scale); }
+  KILN_MEMBER void work_as(u32 wave) { wave_ = wave; }
 
   // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
   template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {

@@ -79,7 +79,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
   GroupPosition<config> position;
   u32 a_row[rows], b_row = 0;
 
-  KILN_MEMBER void start(u32 m, const f32* a_scale, u32 lane_k) {
+  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const f32* a_scale, u32 lane_k) {
     const u32 lane = platform::thread_id() % wave_size;
     a = reinterpret_cast<const char*>(a_scale);
     position.lane_k = lane_k;
@@ -88,7 +88,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
       u32 row = static_cast<u32>(i);
       if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
       if constexpr (config.method == GemmMethod::sparse) row = lane / 16 * 2 + i;
-      row = row < m ? row : m - 1;
+      row = row_of(row);
       a_row[i] = (row * config.groups() + (position.lane_fixed ? position.lane_part() : 0)) * 4;
     }
   }
@@ -130,7 +130,7 @@ template <SkinnyGemmConfig config> struct PackedScaleOperands {
   GroupPosition<config> position;
   u32 scale_row[rows], zero_row[rows];
 
-  KILN_MEMBER void start(u32, const f32*, u32 lane_k) { position.lane_k = lane_k; }
+  template <class RowOf> KILN_MEMBER void start(RowOf, const f32*, u32 lane_k) { position.lane_k = lane_k; }
   // `row_of(i)` is the lane's row of the tile in its i-th load.
   template <class RowOf, class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, RowOf row_of, Bs... matrices) {
     const u64 first = static_cast<u64>(tile) * config.tile_n * config.groups();

@@ -10,4 +10,17 @@ struct GemmSegment {
 
 KILN_DEVICE u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
 
+// Rows of A that lie in order, of which `count` exist: the others read the last one.
+struct RowsInOrder {
+  u32 count;
+  KILN_MEMBER u32 operator()(u32 row) const { return row < count ? row : count - 1; }
+};
+
+// Workgroups go to the XCDs in turn. The number of this one when those of an XCD are neighbours, so that its L2 shares their A.
+template <int workgroups> KILN_DEVICE u32 workgroup_in_order() {
+  constexpr u32 each = workgroups / xcds, extra = workgroups % xcds;
+  const u32 xcd = platform::block_x() % xcds, nth = platform::block_x() / xcds;
+  return xcd * each + smaller(xcd, extra) + nth;
+}
+
 } // namespace kiln

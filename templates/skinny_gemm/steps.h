@@ -24,18 +24,18 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   u32 b_offset[b_rows], a_offset[a_rows];
   [[no_unique_address]] Scales scales;
 
-  // The lane's rows of A, of which `m` exist; the others read the last one.
-  KILN_MEMBER void start(u32 m, const f32* a_scale) {
+  // The lane's rows of A: row_of(i) is the place in memory of row i of the tile.
+  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const f32* a_scale) {
     const u32 lane = platform::thread_id() % wave_size;
 #pragma unroll
     for (int i = 0; i < a_rows; ++i) {
       u32 row = static_cast<u32>(i); // dot: all lanes have the same
       if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
       if constexpr (config.method == GemmMethod::sparse) row = lane % 16 / 2;
-      row = row < m ? row : m - 1;
+      row = row_of(row);
       a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * ratio);
     }
-    if constexpr (config.group > 0) scales.start(m, a_scale, lane_bytes() * 8 / config.b_bits);
+    if constexpr (config.group > 0) scales.start(row_of, a_scale, lane_bytes() * 8 / config.b_bits);
   }
   // To `step` of a tile of the matrices, each a pointer or a struct of skinny_gemm/scales.h.
   template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, const A* a_matrix, Bs... matrices) {

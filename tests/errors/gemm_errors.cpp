@@ -28,8 +28,8 @@ TEST_CASE("operands that do not fit each other") {
   expect_user_error([] { matmul_nt(a_of(i8, 64), b_of(f16, 32, 64)); }, "operation 'matmul_nt'", "no product of i8 and f16", "i8");
   expect_user_error([] { matmul_nt(a_of(f16, 64) * 2.0, b_of(f16, 32, 64)); }, "operation 'matmul_nt', operand a", "'mul', not an input",
                     "kernel of its own");
-  expect_user_error([] { matmul_nt(input("a", f16, {4, 4, 64}), b_of(f16, 32, 64)); }, "operation 'matmul_nt', operand a", "3 dimensions",
-                    "two");
+  expect_user_error([] { matmul_nt(input("a", f16, {4, 4, 64}), b_of(f16, 32, 64)); }, "operation 'matmul_nt'", "b [32, 64] has no experts",
+                    "[m, k]");
   expect_user_error([] { matmul_nt(input("a", f16, {m16, 64}, Layout::strided), b_of(f16, 32, 64)); }, "operation 'matmul_nt', operand a",
                     "strided", "contiguous");
   expect_user_error([] { matmul_nt(a_of(f16, 64), input("b", f16, {dynamic("n"), 64})); }, "operation 'matmul_nt'", "'n'", "number");

@@ -109,7 +109,7 @@ TEST_CASE("one meaning a name") {
 }
 
 TEST_CASE("iteration spaces") {
-  const Expr x = tensor("x"), wide = tensor("wide", {rows, 128}), weight = tensor("weight", {64});
+  const Expr x = tensor("x"), wide = tensor("wide", {dynamic("m"), 128}), weight = tensor("weight", {64});
   expect_user_error([&] { validate(KernelSpec("k").output("a", f16, x).output("b", f16, wide)); }, "kernel 'k'",
                     "values of shape [rows, 64] and of 128 columns do not belong to one iteration space", "two kernels");
   expect_user_error([&] { validate(KernelSpec("k").output("a", f16, x).output("b", f16, weight * 2)); }, "output 'b'",

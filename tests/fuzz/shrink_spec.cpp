@@ -32,6 +32,8 @@ Expr rebuilt(const Expr& node, const std::vector<Expr>& operands) {
   case OpKind::scan: return row_cumsum(operands[0]);
   case OpKind::ungroup: return ungroup(operands[0], node->group, node.shape().back());
   case OpKind::product:
+  case OpKind::experts:
+  case OpKind::sort:
   case OpKind::columns: return node;
   default: return pointwise(node.op(), operands);
   }

@@ -34,6 +34,8 @@ TEST_CASE("every catalogue entry parses back") {
         validate(spec);
         Shape space{entry.is_gemm ? dynamic("m", 1, 8) : dynamic("rows"), cols};
         if (entry.is_rope) space.insert(space.begin() + 1, 8);
+        if (entry.is_experts) space = entry.is_gemm ? Shape{dynamic("m", 1, 8), 8, cols} : Shape{dynamic("tokens"), 8};
+        if (entry.name == "grouped_gemm_sum") space.erase(space.begin() + 1);
         if (entry.is_attention) space = {dynamic("sequences"), 8, 128};
         if (entry.name == "layernorm_modulate") space.insert(space.begin(), dynamic("batch"));
         CHECK(iteration_space(spec) == space);

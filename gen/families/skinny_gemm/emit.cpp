@@ -12,11 +12,12 @@ namespace {
 
 // The address of row `rows` of a matrix.
 std::string moved(const Expr& matrix, std::int64_t rows) {
-  const std::int64_t elements = rows * matrix.shape()[1].size() / (is_packed(matrix.dtype()) ? 2 : 1);
+  const std::int64_t elements = rows * matrix.shape().back().size() / (is_packed(matrix.dtype()) ? 2 : 1);
   return rows == 0 ? matrix->name : fmt::format("{} + {}ull", matrix->name, elements);
 }
 
-// The matrix b of a product from its first row on, with its scales.
+} // namespace
+
 std::string weights_text(const Product& p) {
   const std::string b = moved(p.b, p.first);
   if (p.op == Op::matmul_nt_scaled)
@@ -28,12 +29,11 @@ std::string weights_text(const Product& p) {
   return b;
 }
 
-// The epilogue where tiles are finished.
 std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
   const Body& body = plan.body;
   const Pass pass = split_passes(body).front();
   std::vector<std::string> parameters, sources;
-  std::string text = values.load_lane_inputs();
+  std::string text = outer_indices(body) + values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
   for (const int index : pass.streams) {
@@ -46,6 +46,8 @@ std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
   return text + fmt::format("  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n", fmt::join(parameters, ", "), pass_text.inside,
                             fmt::join(sources, ", "));
 }
+
+namespace {
 
 // The sums of products as they are, for the rows at the end.
 std::string store_sums(const Plan& plan, const std::string& gemm_name) {
@@ -66,7 +68,10 @@ std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const
     text += fmt::format("  const f32* const {} = {}.sums({});\n", plan.products[p].placeholder, gemm_name, p);
   text += fmt::format("  for (u32 {0} = 0; {0} * {1}u < {2}; ++{0}) {{\n  {3}", block, rows.rows_per_block, count,
                       config_text(rows, "RowwiseConfig"));
-  return text + rows_text(plan.body, rows, target, fmt::format("{}, {}", count, block), "break") + "  }\n";
+  text += rows_text(plan.body, rows, target, fmt::format("{}, {}", count, block), "break") + "  }\n";
+  if (const auto& sort = plan.sort)
+    text += fmt::format("  sort_by_expert<{}>({}, {} * {}u, {}, {});\n", sort->count, sort->experts, count, sort->top, sort->order, sort->offsets);
+  return text;
 }
 
 std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const Target& target) {

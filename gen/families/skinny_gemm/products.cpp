@@ -31,7 +31,10 @@ void require_alike(const AnalysedSpec& spec) {
     throw UserError(subject, fmt::format("it has {} matrix products", spec.products.size()),
                     fmt::format("use at most {}, which share their rows of a", max_products));
   const Product& first = spec.products.front();
+  const auto same = [](const Expr& a, const Expr& b) { return a.same_node(b); };
   for (const Product& p : spec.products) {
+    if (!std::ranges::equal(p.sorted, first.sorted, same))
+      throw UserError(subject, "its products take the matrices of other experts, or of none", "give both the same order and offsets, or use two kernels");
     if (!p.a.same_node(first.a))
       throw UserError(subject, fmt::format("its products read '{}' and '{}'", first.a->name, p.a->name),
                       "multiply one a by both, or use two kernels");
@@ -98,11 +101,15 @@ bool reduces_rows(const Body& epilogue) {
 
 RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config) { return in_waves(epilogue, config.waves); }
 
-bool SkinnyGemm::takes(const AnalysedSpec& spec) { return !spec.products.empty(); }
-
-void SkinnyGemm::lay_out(AnalysedSpec& spec) {
+void require_products(const AnalysedSpec& spec) {
   require_alike(spec);
   require_sizes(spec);
+}
+
+bool SkinnyGemm::takes(const AnalysedSpec& spec) { return !spec.products.empty() && !spec.products.front().by_expert(); }
+
+void SkinnyGemm::lay_out(AnalysedSpec& spec) {
+  require_products(spec);
   lay_out_rows(spec.body);
   require_short_rows(spec);
   if (spec.body.outer_dims.size() > 1 || spec.body.space.size() != 2)

@@ -2,6 +2,7 @@
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
+#include "templates/expert_sort_config.h"
 #include <algorithm>
 
 namespace kiln {
@@ -31,6 +32,8 @@ void promise_producers(Promises& p, const SkinnyGemmConfig& c) {
   p.min_bytes_in_flight = count(std::min((c.ring - 1) * c.b_loads(), (c.a_ring() - 1) * c.a_loads()) * 1024);
 }
 
+} // namespace
+
 void promise_ring(Promises& p, const SkinnyGemmConfig& c) {
   const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
   if (c.method != GemmMethod::dot) p.required.emplace_back(multiplies);
@@ -39,8 +42,6 @@ void promise_ring(Promises& p, const SkinnyGemmConfig& c) {
   if (c.ring > 1) p.max_loop_drains = 0;
   p.min_bytes_in_flight = count((c.ring - 1) * c.b_loads() * 1024);
 }
-
-} // namespace
 
 Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) {
   // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave.
@@ -55,6 +56,10 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
     const int tensors = static_cast<int>(plan.body.tensors.size());
     p.global_loads.exceptions += count(2 * rows.chunks() * (rows.vec + 3) / 4 * tensors * plan.body.passes + 2 * tensors);
     p.max_lds_bytes += lds_bytes(plan.body, rows);
+    if (plan.sort) {
+      p.max_lds_bytes += ExpertSortConfig{static_cast<int>(plan.sort->count)}.lds_bytes();
+      p.global_loads.exceptions += 8; // experts, one by one
+    }
   }
   // LLVM 21 at times leaves one wait state too few between a matrix instruction and the reads of its result behind a branch.
   p.no_findings = {"HAZ002"};

@@ -7,6 +7,8 @@
 
 namespace kiln {
 
+class ValueEmitter; // gen/emit/values.h
+
 template <> struct EnumText<GemmMethod> {
   static constexpr std::string_view type = "GemmMethod";
   static constexpr std::pair<GemmMethod, std::string_view> words[] = {{GemmMethod::matrix, "matrix"},
@@ -27,6 +29,7 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
   visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
   visit(Field{"method"}, c.method);
+  visit(Field{.name = "open", .settable = false, .shown = c.open}, c.open);
   visit(Field{.name = "rows_at_end", .settable = false, .shown = c.rows_at_end}, c.rows_at_end);
   visit(Field{.name = "products", .settable = false}, c.products);
   visit(Field{.name = "tile_n", .begins_line = true}, c.tile_n);
@@ -67,6 +70,16 @@ struct SkinnyGemm {
 // rows.
 bool reduces_rows(const Body& epilogue);
 RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config);
+
+// Throws UserError for products that do not belong into one kernel, and for sizes out of reach.
+void require_products(const AnalysedSpec& spec);
+
+// What the steady state of a schedule without producers promises.
+void promise_ring(Promises& p, const SkinnyGemmConfig& c);
+
+// Device text: the matrix b of a product from its first row on, with its scales; and the epilogue where tiles are finished.
+std::string weights_text(const Product& p);
+std::string tile_epilogue(const Plan& plan, ValueEmitter& values);
 
 // The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step.
 SkinnyGemmConfig planned_config(const Plan& plan, const Target& target);

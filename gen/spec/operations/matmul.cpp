@@ -1,6 +1,7 @@
 // Matrix products: construction of their nodes, and what their operands must be.
 #include "gen/error.h"
 #include "gen/spec/expr.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -14,36 +15,41 @@ void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_pr
   if (e.op() != Op::input)
     throw UserError(subject, fmt::format("it is a '{}', not an input", info(e.op()).name),
                     "compute it in a kernel of its own: a product reads its operands from memory");
-  if (e.shape().size() != 2)
+  if (e.shape().size() != 2 && e.shape().size() != 3)
     throw UserError(subject, fmt::format("its shape {} has {} dimensions", to_text(e.shape()), e.shape().size()),
-                    "give it two: [m, k] or [n, k]");
+                    "give it two: [m, k] or [n, k]; with experts [tokens, top, k] or [experts, n, k]");
   if (e->layout == Layout::strided || (e->layout == Layout::preshuffled && !may_be_preshuffled))
     throw UserError(subject, fmt::format("it is {}", e->layout == Layout::strided ? "strided" : "preshuffled"), "use Layout::contiguous");
-  if (e.shape()[1].is_dynamic())
-    throw UserError(subject, fmt::format("its last dimension '{}' is known only at launch", e.shape()[1].name()),
+  if (e.shape().back().is_dynamic())
+    throw UserError(subject, fmt::format("its last dimension '{}' is known only at launch", e.shape().back().name()),
                     "give k a number: kernels are specialised for it");
 }
 
 void require_matrices(Op op, const Expr& a, const Expr& b) {
   require_matrix(op, "a", a);
   require_matrix(op, "b", b, true);
-  if (b.shape()[0].is_dynamic())
-    throw UserError(subject_of(op), fmt::format("the rows '{}' of b are known only at launch", b.shape()[0].name()),
-                    "give n a number: kernels are specialised for it");
+  for (const Dim& dim : b.shape())
+    if (dim.is_dynamic())
+      throw UserError(subject_of(op), fmt::format("the rows '{}' of b are known only at launch", dim.name()),
+                      "give n a number: kernels are specialised for it");
+  if (a.shape().size() == 3 && b.shape().size() == 2)
+    throw UserError(subject_of(op), fmt::format("a is {}, and b {} has no experts", to_text(a.shape()), to_text(b.shape())),
+                    "give a the shape [m, k], or b the shape [experts, n, k]");
 }
 
 void require_same_k(Op op, const Expr& a, const Expr& b) {
-  if (!same_size(a.shape()[1], b.shape()[1]))
+  const Dim &k = a.shape().back(), &of_b = b.shape().back();
+  if (!same_size(k, of_b))
     throw UserError(
         subject_of(op),
-        fmt::format("k is {} in a {} and {} in b {}", a.shape()[1].text(), to_text(a.shape()), b.shape()[1].text(), to_text(b.shape())),
+        fmt::format("k is {} in a {} and {} in b {}", k.text(), to_text(a.shape()), of_b.text(), to_text(b.shape())),
         "give both the same last dimension: b is [n, k], not [k, n]");
 }
 
 // A scale or zero point of type `type`: one for every group of `what`, in `rows` rows.
 void require_scale(Op op, std::string_view which, const Expr& e, DType type, const Shape& shape, const std::string& what) {
   require_matrix(op, which, e);
-  if (e.dtype() != type || !same_size(e.shape()[0], shape[0]) || !same_size(e.shape()[1], shape[1]))
+  if (e.dtype() != type || !std::ranges::equal(e.shape(), shape, same_size))
     throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", type_text(e), what),
                     fmt::format("give it {}{}", to_string(type), to_text(shape)));
 }
@@ -56,8 +62,19 @@ bool can_multiply(DType a, DType b) {
   return multiply_as_8_bit(a, b);
 }
 
+// With the last dimension of `tensor` in blocks of `block`; its rows as well with `of_rows`.
+Shape in_blocks(const Expr& tensor, std::int64_t k, std::int64_t block, bool of_rows = false) {
+  Shape shape = tensor.shape();
+  shape.back() = group_count(k, block);
+  if (of_rows) shape[shape.size() - 2] = group_count(shape[shape.size() - 2].size(), block);
+  return shape;
+}
+
+// Of rows of experts: one for each row of a, from which by_expert and sum_of_experts take what their experts' matrices give.
 Expr make_product(Op op, std::vector<Expr> operands, std::int64_t group) {
-  Shape shape = {operands[0].shape()[0], operands[1].shape()[0]};
+  Shape shape = operands[0].shape();
+  const Shape& b = operands[1].shape();
+  shape.back() = b[b.size() - 2];
   return Expr(Node{.op = op, .dtype = f32, .shape = std::move(shape), .operands = std::move(operands), .group = group});
 }
 
@@ -81,12 +98,13 @@ Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale) {
     throw UserError(subject_of(op),
                     fmt::format("there is no block-scaled product of {} and {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use fp8 with fp8 of the same kind, or i8 with i8");
-  const std::int64_t groups = group_count(a.shape()[1].size(), scale_block);
-  require_scale(op, "a_scale", a_scale, f32, {a.shape()[0], groups},
+  const std::int64_t k = a.shape().back().size(), groups = group_count(k, scale_block);
+  require_scale(op, "a_scale", a_scale, f32, in_blocks(a, k, scale_block),
                 fmt::format("a {} has {} groups of {} in each of its rows", to_text(a.shape()), groups, scale_block));
-  const std::int64_t blocks = group_count(b.shape()[0].size(), scale_block);
-  require_scale(op, "b_scale", b_scale, f32, {blocks, groups},
-                fmt::format("b {} has {} by {} blocks of {} by {}", to_text(b.shape()), blocks, groups, scale_block, scale_block));
+  const Shape blocks = in_blocks(b, k, scale_block, true);
+  require_scale(op, "b_scale", b_scale, f32, blocks,
+                fmt::format("b {} has {} by {} blocks of {} by {}", to_text(b.shape()), blocks[blocks.size() - 2].size(), groups, scale_block,
+                            scale_block));
   return make_product(op, {std::move(a), std::move(b), std::move(a_scale), std::move(b_scale)}, 0);
 }
 
@@ -97,18 +115,17 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group) {
     throw UserError(subject_of(op),
                     fmt::format("there is no product of {} and 4-bit numbers in {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use f16 or bf16 for a, and u8 for b, with two numbers a byte");
-  const std::int64_t k = a.shape()[1].size();
-  if (b.shape()[1].size() * 2 != k)
+  const std::int64_t k = a.shape().back().size(), of_b = b.shape().back().size() * 2;
+  if (of_b != k)
     throw UserError(subject_of(op),
-                    fmt::format("k is {} in a {}, but rows of b {} hold {} numbers", k, to_text(a.shape()), to_text(b.shape()),
-                                b.shape()[1].size() * 2),
+                    fmt::format("k is {} in a {}, but rows of b {} hold {} numbers", k, to_text(a.shape()), to_text(b.shape()), of_b),
                     "give b the shape [n, k/2]: two numbers a byte");
   if (group < 32 || group % 32 || group > max_dim_size)
     throw UserError(subject_of(op), fmt::format("the group size is {}", group), "use a multiple of 32: a lane reads 32 weights at a time");
   const std::int64_t groups = group_count(k, group);
   const auto what = fmt::format("b {} has {} groups of {} in each of its rows", to_text(b.shape()), groups, group);
-  require_scale(op, "scale", scale, a.dtype(), {b.shape()[0], groups}, what);
-  require_scale(op, "zero", zero, u8, {b.shape()[0], groups}, what);
+  require_scale(op, "scale", scale, a.dtype(), in_blocks(b, k, group), what);
+  require_scale(op, "zero", zero, u8, in_blocks(b, k, group), what);
   return make_product(op, {std::move(a), std::move(b), std::move(scale), std::move(zero)}, group);
 }
 
@@ -120,22 +137,24 @@ Expr matmul_nt_mx(Expr a, Expr b, Expr scale) {
     throw UserError(subject_of(op),
                     fmt::format("there is no product of {} and MX numbers in {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use f16 or bf16 for a, and e2m1 for b");
-  const std::int64_t blocks = group_count(b.shape()[1].size(), mx_block);
-  require_scale(op, "scale", scale, e8m0, {b.shape()[0], blocks},
-                fmt::format("b {} has {} blocks of {} in each of its rows", to_text(b.shape()), blocks, mx_block));
+  const Shape blocks = in_blocks(b, b.shape().back().size(), mx_block);
+  require_scale(op, "scale", scale, e8m0, blocks,
+                fmt::format("b {} has {} blocks of {} in each of its rows", to_text(b.shape()), blocks.back().size(), mx_block));
   return make_product(op, {std::move(a), std::move(b), std::move(scale)}, 0);
 }
 
 Expr columns(Expr product, std::int64_t first, std::int64_t count) {
   const std::string subject = "operation 'columns'";
-  if (info(product.op()).kind != OpKind::product)
+  if (const OpKind kind = info(product.op()).kind; kind != OpKind::product && kind != OpKind::experts)
     throw UserError(subject, fmt::format("its operand is a '{}'", info(product.op()).name),
                     "take columns of a matmul_nt: other values are computed where they are used");
-  const std::int64_t n = product.shape()[1].size();
+  const std::int64_t n = product.shape().back().size();
   if (first < 0 || count < 1 || first > n || count > n - first)
     throw UserError(subject, fmt::format("{} columns from {} on do not lie in the product's {}", count, first, n),
                     fmt::format("use first from 0 and first + count up to {}", n));
-  return Expr(Node{.op = Op::columns, .dtype = f32, .shape = {product.shape()[0], count}, .operands = {product}, .first = first});
+  Shape shape = product.shape();
+  shape.back() = count;
+  return Expr(Node{.op = Op::columns, .dtype = f32, .shape = std::move(shape), .operands = {product}, .first = first});
 }
 
 } // namespace kiln

@@ -12,6 +12,7 @@ IndexFindings::IndexFindings(const Kernel& kernel) : arguments_(kernel.arguments
   const std::string text = kernel.spec_text();
   if (text.find("gather(") != text.npos || text.find("scatter(") != text.npos) uses_ = index_uses(parse_spec(text));
   if (text.find("attention_scores") != text.npos) length_uses_ = length_uses(parse_spec(text));
+  if (text.find("by_expert(") != text.npos || text.find("sum_of_experts(") != text.npos) expert_uses_ = expert_uses(parse_spec(text));
 }
 
 std::uint64_t IndexFindings::number(std::span<const std::byte> arguments, const std::string& name) const {
@@ -65,6 +66,13 @@ std::vector<std::string> IndexFindings::find(std::span<const std::byte> argument
     const CacheSizes sizes = cache_sizes(use, [&](const Dim& dim) { return size(arguments, dim); });
     if (const auto bad = first_bad_length(sizes, use.k->name, sequences, *lengths, *pages))
       findings.push_back(fmt::format("lengths {}: {}", use.lengths->name, *bad));
+  }
+  for (const ExpertUse& use : expert_uses_) {
+    const std::int64_t pairs = count(arguments, use.order), offsets = count(arguments, use.offsets);
+    const auto order = reader(arguments, memory, use.order, pairs), offset = reader(arguments, memory, use.offsets, offsets);
+    if (!order || !offset || pairs == 0) continue;
+    if (const auto bad = first_bad_pair(pairs, offsets - 1, *order, *offset))
+      findings.push_back(fmt::format("pairs {} with offsets {}: {}", use.order->name, use.offsets->name, *bad));
   }
   return findings;
 }

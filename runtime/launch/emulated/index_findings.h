@@ -1,5 +1,6 @@
 // IndexFindings: the indices that a launch on an emulated device finds in memory, against the rows that its tensors have.
 #pragma once
+#include "gen/reference/expert_check.h"
 #include "gen/reference/index_check.h"
 #include "gen/reference/length_check.h"
 #include "isa_checks/exec/machine/memory.h"
@@ -30,6 +31,7 @@ private:
 
   std::vector<IndexUse> uses_;
   std::vector<LengthUse> length_uses_;
+  std::vector<ExpertUse> expert_uses_;
   std::vector<KernelArgument> arguments_; // of the kernel
 };
 

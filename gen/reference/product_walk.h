@@ -1,0 +1,123 @@
+// The walk over matrix products that evaluate and evaluate_bounds share, of one matrix and of those of experts. Internal to gen/reference.
+#pragma once
+#include "gen/reference/attention_walk.h"
+#include "gen/reference/expert_check.h"
+#include <algorithm>
+#include <vector>
+
+namespace kiln::detail {
+
+// The weights and scales of a product. Rows of b are counted through all experts.
+class ProductOperands {
+public:
+  ProductOperands(const Expr& node, const Inputs& inputs)
+      : node_(node), inputs_(inputs), a_(of(0)), b_(of(1)), k_(a_.shape().back()), n_(*(b_.shape().end() - 2)) {}
+  std::int64_t k() const { return k_; }
+  std::int64_t n() const { return n_; } // of an expert
+  bool is_scaled() const { return node_.op() == Op::matmul_nt_scaled; }
+
+  std::vector<float> row_of_a(std::int64_t row) const {
+    std::vector<float> numbers;
+    for (std::int64_t i = 0; i < k_; ++i) numbers.push_back(a_.at(row * k_ + i));
+    return numbers;
+  }
+  void row_of_b(std::int64_t row, std::vector<float>& to) const {
+    if (node_.op() == Op::matmul_nt_w4) return unpack(row, to);
+    to.resize(static_cast<std::size_t>(k_));
+    for (std::int64_t i = 0; i < k_; ++i) to[static_cast<std::size_t>(i)] = b_.at(row * k_ + i);
+    if (node_.op() != Op::matmul_nt_mx) return;
+    for (std::int64_t i = 0; i < k_; ++i) {
+      float& weight = to[static_cast<std::size_t>(i)];
+      weight = round_to(a_.dtype(), weight * of(2).at(row * (k_ / mx_block) + i / mx_block)); // the product is exact
+    }
+  }
+  // The f32 products of the scales of row `row` of a and of row `row_of_b` of b.
+  void block_scales(std::int64_t row, std::int64_t row_of_b, std::vector<float>& to) const {
+    const std::int64_t groups = group_count(k_, scale_block);
+    const std::int64_t block = row_of_b / n_ * group_count(n_, scale_block) + row_of_b % n_ / scale_block;
+    to.clear();
+    for (std::int64_t g = 0; g < groups; ++g) to.push_back(of(2).at(row * groups + g) * of(3).at(block * groups + g));
+  }
+
+private:
+  const Tensor& of(std::size_t operand) const { return inputs_.tensors.at(node_.operands()[operand]->name); }
+  void unpack(std::int64_t row, std::vector<float>& to) const {
+    const Tensor &scale = of(2), &zero = of(3);
+    to.resize(static_cast<std::size_t>(k_));
+    for (std::int64_t k = 0; k < k_; ++k) {
+      const std::int64_t group = row * scale.shape().back() + k / node_->group;
+      const std::uint64_t byte = b_.bits(row * b_.shape().back() + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
+      to[static_cast<std::size_t>(k)] = round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
+    }
+  }
+
+  const Expr& node_;
+  const Inputs& inputs_;
+  const Tensor &a_, &b_;
+  std::int64_t k_, n_;
+};
+
+// Calls put(i, column, product) for row rows_of_a[i] of a times each row of b from first_of_b on.
+template <typename Arithmetic, typename Put>
+void multiply_rows(const ProductOperands& operands, const std::vector<std::int64_t>& rows_of_a, std::int64_t first_of_b,
+                   const Arithmetic& arithmetic, const Put& put) {
+  std::vector<std::vector<float>> rows;
+  for (const std::int64_t row : rows_of_a) rows.push_back(operands.row_of_a(row));
+  std::vector<float> column, scales;
+  for (std::int64_t c = 0; c < operands.n() && !rows.empty(); ++c) {
+    operands.row_of_b(first_of_b + c, column);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (operands.is_scaled()) operands.block_scales(rows_of_a[r], first_of_b + c, scales);
+      put(r, c, operands.is_scaled() ? arithmetic.scaled_product(rows[r], column, scales) : arithmetic.product(rows[r], column));
+    }
+  }
+}
+
+template <typename Arithmetic>
+std::vector<typename Arithmetic::Value> products_of(const Expr& node, const Inputs& inputs, const Sizes& shape, const Arithmetic& arithmetic) {
+  using Value = typename Arithmetic::Value;
+  const ProductOperands operands(node, inputs);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t r = 0; r < shape[0]; ++r) rows.push_back(r);
+  std::vector<Value> values(static_cast<std::size_t>(element_count(shape)), arithmetic.leaf(0));
+  multiply_rows(operands, rows, 0, arithmetic, [&](std::size_t r, std::int64_t c, Value product) {
+    values[r * static_cast<std::size_t>(operands.n()) + static_cast<std::size_t>(c)] = product;
+  });
+  return values;
+}
+
+// by_expert: [tokens, top, n]; sum_of_experts: [tokens, n].
+template <typename Arithmetic>
+std::vector<typename Arithmetic::Value> products_by_expert(const Expr& node, const Inputs& inputs, const Sizes& shape,
+                                                           const Arithmetic& arithmetic) {
+  using Value = typename Arithmetic::Value;
+  const Expr& product = node.operands()[0];
+  const ProductOperands operands(product, inputs);
+  const Tensor &order = inputs.tensors.at(node.operands()[1]->name), &offsets = inputs.tensors.at(node.operands()[2]->name);
+  const std::int64_t top = order.shape()[1], n = operands.n();
+  const bool of_pairs = product.operands()[0].shape().size() == 3;
+  std::vector<Value> values(static_cast<std::size_t>(order.size() * n), arithmetic.leaf(0));
+  for (std::int64_t e = 0; e + 1 < offsets.size(); ++e) {
+    std::vector<std::int64_t> pairs, rows;
+    for (std::int64_t at = offsets.integer(e); at < offsets.integer(e + 1); ++at) {
+      pairs.push_back(order.integer(at));
+      rows.push_back(of_pairs ? pairs.back() : pairs.back() / top);
+    }
+    multiply_rows(operands, rows, e * n, arithmetic,
+                  [&](std::size_t r, std::int64_t c, Value value) { values[static_cast<std::size_t>(pairs[r] * n + c)] = value; });
+  }
+  if (node.op() == Op::by_expert) return values;
+  const Tensor& weights = inputs.tensors.at(node.operands()[3]->name);
+  std::vector<Value> sums, terms;
+  for (std::int64_t i = 0; i < element_count(shape); ++i) {
+    terms.clear();
+    for (std::int64_t pair = i / n * top; pair < (i / n + 1) * top; ++pair) {
+      const Value factors[] = {values[static_cast<std::size_t>(pair * n + i % n)], arithmetic.leaf(weights.at(pair))};
+      terms.push_back(arithmetic.pointwise(Op::mul, factors, 2));
+    }
+    sums.push_back(arithmetic.reduce(Op::row_sum, terms));
+  }
+  return sums;
+}
+
+} // namespace kiln::detail

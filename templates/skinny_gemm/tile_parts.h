@@ -1,0 +1,71 @@
+// TileParts: what a lane has of a finished tile, in chunks: the sums of waves, and of workgroups that share it.
+#pragma once
+#include "common/arrival.h"
+#include "common/tile_chunk.h"
+#include "skinny_gemm/segment.h"
+#include "skinny_gemm_config.h"
+
+namespace kiln {
+
+template <SkinnyGemmConfig config> struct TileParts {
+  using Part = Vec<f32, config.vec>;
+  static constexpr int chunks = config.chunks();
+  struct Lds {
+    f32 tiles[config.planes()][config.rows * config.lds_row()]; // the sums of each wave
+    u32 arrived;
+  };
+  static KILN_MEMBER Lds& lds() {
+    static __shared__ Lds memory;
+    return memory;
+  }
+
+  Part of[config.chunks()][config.products];
+
+  KILN_DEVICE u32 row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
+  KILN_DEVICE u32 column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
+  KILN_DEVICE bool in_tile(int c) { return config.rows * config.chunks_per_row() % config.threads() == 0 || row(c) < config.rows; }
+  KILN_DEVICE u32 offset(int c, int p) { return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec; }
+  // f(c, p) of every part that this lane has.
+  template <class F> static KILN_MEMBER void each(F f) {
+#pragma unroll
+    for (int c = 0; c < config.chunks(); ++c)
+#pragma unroll
+      for (int p = 0; p < config.products; ++p)
+        if (in_tile(c)) f(c, p);
+  }
+
+  KILN_MEMBER void clear() {
+#pragma unroll
+    for (int c = 0; c < config.chunks(); ++c)
+#pragma unroll
+      for (int p = 0; p < config.products; ++p) of[c][p] = Part(0);
+  }
+  // The sums of the waves, which lie in LDS.
+  KILN_MEMBER void sum_waves() {
+#pragma unroll
+    for (int c = 0; c < config.chunks(); ++c)
+#pragma unroll
+      for (int p = 0; p < config.products; ++p) of[c][p] = sum_of_waves(c, p);
+  }
+  // To `place`, and from there.
+  KILN_MEMBER void store(f32* place) const {
+    each([&](int c, int p) KILN_LAMBDA { *reinterpret_cast<Part*>(place + offset(c, p)) = of[c][p]; });
+  }
+  KILN_MEMBER void add(const f32* place) {
+    each([&](int c, int p) KILN_LAMBDA { of[c][p] += *reinterpret_cast<const Part*>(place + offset(c, p)); });
+  }
+
+private:
+  static KILN_MEMBER Part sum_of_waves(int c, int p) {
+    const auto& tiles = lds().tiles;
+    u32 at_row = row(c);
+    if (config.rows * config.chunks_per_row() % config.threads()) at_row = smaller(at_row, config.rows - 1);
+    const u32 at = at_row * config.lds_row() + p * config.tile_n + column(c);
+    Part sum = *reinterpret_cast<const Part*>(&tiles[0][at]);
+#pragma unroll
+    for (int w = 1; w < config.planes(); ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);
+    return sum;
+  }
+};
+
+} // namespace kiln
