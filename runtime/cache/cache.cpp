@@ -62,7 +62,8 @@ std::string_view to_string(Origin origin) {
   return "compiled";
 }
 
-KernelCache::KernelCache(CacheOptions options, std::shared_ptr<EventLog> events, std::function<std::string(const Environment&)> identity)
+KernelCache::KernelCache(const CacheOptions& options, std::shared_ptr<EventLog> events,
+                         std::function<std::string(const Environment&)> identity)
     : events_(std::move(events)), layers_(make_layers(options, events_)), own_(own_folder(layers_)), identity_source_(std::move(identity)),
       memo_(notes_folder(options, own_)) {}
 

@@ -27,7 +27,7 @@ class KernelCache {
 public:
   // `identity`: of the compiler at hand; called when a key needs it, may throw. Throws UserError for options that would weaken
   // what they ask for: a remote without encryption, a public key that cannot be read.
-  KernelCache(CacheOptions options, std::shared_ptr<EventLog> events, std::function<std::string(const Environment&)> identity = {});
+  KernelCache(const CacheOptions& options, std::shared_ptr<EventLog> events, std::function<std::string(const Environment&)> identity = {});
   ~KernelCache();
 
   std::optional<Found> find(const KernelRequest& request);

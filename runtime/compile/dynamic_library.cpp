@@ -19,7 +19,7 @@ std::vector<std::string> candidates(const LibraryRequest& request) {
 
 std::string loaded_path(void* handle, const std::string& candidate) {
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return candidate;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0 || map == nullptr || map->l_name == nullptr) return candidate;
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(map->l_name, error);
   return error ? std::string(map->l_name) : real.string();

@@ -11,9 +11,12 @@ KernelTable::Place KernelTable::take(const std::string& key, FinishedFunction fi
     const auto [at, added] = rows_.try_emplace(key);
     Row& row = at->second;
     place = {.turn = added ? Turn::mine : row.settled ? Turn::there : Turn::joined, .kernel = row.future};
-    if (!row.settled && finished) row.finished.push_back(std::move(finished));
+    if (!row.settled) {
+      if (finished) row.finished.push_back(std::move(finished));
+      return place;
+    }
   }
-  if (place.turn == Turn::there && finished) finished(false);
+  if (finished) finished(false);
   return place;
 }
 

@@ -28,7 +28,7 @@ void write_page(std::ostream& out, std::string_view head, std::string_view kerne
 } // namespace
 
 void HtmlPages::add(std::string kernel, std::string row, bool has_findings) {
-  if (folder_.empty() && kernels_.size() > 0 && kernel_bytes_ + kernel.size() > most_data_bytes) split();
+  if (folder_.empty() && !kernels_.empty() && kernel_bytes_ + kernel.size() > most_data_bytes) split();
   if (!folder_.empty()) return write_kernel(kernel, std::move(row), has_findings);
   kernel_bytes_ += kernel.size() + 2;
   kernels_.push_back(std::move(kernel));

@@ -41,7 +41,7 @@ std::string file_in(const Folder& entry, const char* name, std::uint64_t most) {
 
 std::string format_folder() { return fmt::format("v{}", cache_format); }
 
-CacheFolder::CacheFolder(std::filesystem::path folder, CacheFolderOptions options) : options_(std::move(options)) {
+CacheFolder::CacheFolder(const std::filesystem::path& folder, CacheFolderOptions options) : options_(std::move(options)) {
   try {
     root_ = options_.writable ? Folder::make(folder, options_.trust, options_.shipped ? 0755 : 0700) : Folder::open(folder, options_.trust);
     if (!root_) fail(folder, std::strerror(errno));

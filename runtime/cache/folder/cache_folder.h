@@ -33,7 +33,7 @@ struct EntryInfo {
 class CacheFolder {
 public:
   // Throws EnvironmentError when the folder is not there, cannot be made, or must not be trusted, or a folder in it is a link.
-  CacheFolder(std::filesystem::path folder, CacheFolderOptions options);
+  CacheFolder(const std::filesystem::path& folder, CacheFolderOptions options);
 
   // The entry, if it is intact and may be taken. What is there and is not taken is told to `problem`; only bytes that were read
   // and are wrong are moved to quarantine/ (not in a read-only folder).

@@ -101,9 +101,9 @@ TransferReport import_archive(std::istream& archive, const std::string& name, co
     if (parts.size() != 4 || parts[0] != format_folder() || !is_sha256(parts[2])) return; // not an entry's
     EntryFiles& files = partial[parts[2]];
     if (parts[3] == meta_file) files.meta = std::move(bytes);
-    if (parts[3] == object_file) files.object = std::move(bytes);
-    if (parts[3] == source_file) files.source = std::move(bytes);
-    if (parts[3] == signature_file) files.signature = std::move(bytes);
+    else if (parts[3] == object_file) files.object = std::move(bytes);
+    else if (parts[3] == source_file) files.source = std::move(bytes);
+    else if (parts[3] == signature_file) files.signature = std::move(bytes);
     if (files.meta.empty() || files.object.empty() || files.source.empty()) return;
     take(parts[2], files, to, signers, report);
     partial.erase(parts[2]);

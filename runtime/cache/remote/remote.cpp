@@ -33,7 +33,7 @@ struct Upload {
 std::size_t send(char* data, std::size_t size, std::size_t count, void* from) {
   Upload& upload = *static_cast<Upload*>(from);
   const std::size_t n = std::min(size * count, upload.left.size());
-  std::copy_n(upload.left.data(), n, data);
+  std::ranges::copy(upload.left.substr(0, n), data);
   upload.left.remove_prefix(n);
   return n;
 }
