@@ -12,16 +12,16 @@ using kiln::test::stub_device;
 
 namespace {
 
-KernelSpec norm_of_few_rows(std::int64_t cols) {
-  const Expr x = input("x", f16, {dynamic("rows", 1, 2), cols});
+KernelSpec norm_of_few_rows(std::int64_t columns) {
+  const Expr x = input("x", f16, {dynamic("rows", 1, 2), columns});
   return KernelSpec("norm").output("y", f16, x * rsqrt(row_mean(x * x) + 1e-5));
 }
 
 JitOptions without_cache() {
-  JitOptions options;
-  options.compile.environment = process_environment();
-  options.log = {};
-  return options;
+  JitOptions silent;
+  silent.compile.environment = process_environment();
+  silent.log = {};
+  return silent;
 }
 
 // Inputs, what they give, and the launch that computes it.
@@ -42,7 +42,7 @@ TEST_CASE("clusters: Jit chooses one for few rows, and its launch is one call of
   const DeviceMemory memory = device.allocate(4 * 2 * 16384);
   const BoundKernel bound =
       kernel.bind({{"x", memory.tensor(f16, {2, 16384})}, {"y", memory.tensor(f16, {2, 16384}, 0, std::size_t{2} * 2 * 16384)}});
-  CHECK(bound.blocks()[0] > 2);
+  CHECK(bound.blocks() > 2);
   stub.calls.clear();
   stub.parameter_sizes.clear();
   for (const KernelArgument& a : kernel.kernel().arguments()) stub.parameter_sizes.push_back(static_cast<std::size_t>(a.size));
