@@ -63,6 +63,35 @@ double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
   return lines > l2_slack * room / side_by_side ? 1 : lines / (2 * room);
 }
 
+// Steps of a workgroup as its waves take them: whole turns of the ring in every segment, at whose end all wait for the slowest. A turn
+// that is not whole loads its last step again, and so does a wave without steps.
+struct Turns {
+  double added = 0;  // by the waves that each segment waits for, of the busiest workgroup
+  double loaded = 0; // the mean over the workgroups
+};
+Turns turns_of(const SkinnyGemmConfig& c) {
+  Turns result;
+  const long long tile = c.steps_per_tile();
+  for (long long group = 0; group < c.workgroups; ++group) {
+    const long long end = (group + 1) * c.steps() / c.workgroups;
+    double added = 0;
+    for (long long at = group * c.steps() / c.workgroups; at < end;) {
+      const long long count = std::min(end - at, tile - at % tile), turns = (count + c.ring - 1) / c.ring;
+      long long most = 0;
+      for (int wave = 0; wave < c.waves; ++wave) {
+        const long long from = std::min(turns * wave / c.waves * c.ring, count);
+        const long long own = std::min(turns * (wave + 1) / c.waves * c.ring, count) - from;
+        most = std::max(most, own);
+        result.loaded += static_cast<double>(std::max(1LL, (own + c.ring - 1) / c.ring) * c.ring) / c.workgroups;
+      }
+      added += static_cast<double>(most);
+      at += count;
+    }
+    result.added = std::max(result.added, added);
+  }
+  return result;
+}
+
 } // namespace
 
 Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes&) {
@@ -70,12 +99,13 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
   const double most = std::ceil(steps);
   const double loaders = c.has_producers() ? c.b_producers : c.waves;
-  const double of_wave = std::ceil(most / loaders);
+  const Turns turns = c.has_producers() ? Turns{.added = std::ceil(most / loaders), .loaded = steps} : turns_of(c);
+  const double of_wave = turns.added;
   const double segments = !takes_whole_parts(c) ? std::ceil((most - 1) / c.steps_per_tile()) + 1 : std::ceil(most / c.steps_per_tile());
   Demand w{.workgroups = static_cast<double>(c.workgroups), .waves = static_cast<double>(c.waves)};
   w.per_cu = std::max(1, std::min(8 * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
   w.far_bytes = steps * c.b_loads() * access_bytes;
-  w.loaded = steps * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  w.loaded = turns.loaded * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   const int parts = loads_a_line(c), again = parts > 1 && !stays_in_l1(c) ? parts : 1;
   w.far_bytes *= 1 + (again - 1) * lost_by_l2(c, chip);
   w.fill_bytes = again * (steps * c.b_loads() * access_bytes + steps * c.rows * c.step_bytes() * c.a_bits / c.b_bits);
