@@ -27,6 +27,20 @@ bool accumulates_on(const Instruction& instruction, const Operands& o, RegisterR
   return same && !others(1) && !others(2);
 }
 
+// s_nop within the states that the reader needs, so far as what else lies before it, in the same block, is not enough.
+void count_nops(const Program& program, const std::vector<Operands>& operands, MatrixUse& use) {
+  int passed = 0, others = 0;
+  for (std::size_t i = use.instruction + 1; i < use.reader; ++i) {
+    const int nop = states_of_nop(program.instructions[i], operands[i]);
+    others += nop == 0;
+    if (passed >= use.states_needed) continue;
+    use.states_end = i + 1;
+    use.nop_states += std::min(nop, use.states_needed - passed);
+    passed += std::max(nop, 1);
+  }
+  use.nop_states = std::min(use.nop_states, std::max(use.states_needed - others, 0));
+}
+
 } // namespace
 
 const MatrixUse* MatrixAnalysis::find(std::size_t instruction) const {
@@ -56,14 +70,8 @@ MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands
         nearest = static_cast<int>(reader.distance);
         if (!chain) use.reader = reader.instruction;
       }
-      // s_nop within the states that the reader needs, so far as the two lie in one block.
       use.states_end = i + 1;
-      if (use.reader != nothing && use.reader > i && use.reader < program.blocks[b].end)
-        for (int passed = 0; use.states_end < use.reader && passed < use.states_needed; ++use.states_end) {
-          const int nop = states_of_nop(program.instructions[use.states_end], operands[use.states_end]);
-          use.nop_states += std::min(nop, use.states_needed - passed);
-          passed += std::max(nop, 1);
-        }
+      if (use.reader != nothing && use.reader > i && use.reader < program.blocks[b].end) count_nops(program, operands, use);
       result.uses.push_back(use);
     }
   return result;

@@ -102,12 +102,12 @@ public:
     if (e.min_bytes_in_flight) bytes_in_flight(*e.min_bytes_in_flight, waits);
   }
 
-  void no_findings(const std::string& rule, const std::vector<Finding>& findings) {
+  void no_findings(const std::string& entry, const std::vector<Finding>& findings) {
     std::vector<std::string> evidence;
     for (const Finding& finding : findings)
       if (evidence.size() < max_evidence)
         evidence.push_back(fmt::format("{:#x}: {}: {}", finding.address.value_or(0), finding.instruction, finding.message));
-    add({"no_findings " + rule, "none", std::to_string(findings.size()), findings.empty(), std::move(evidence)});
+    add({"no_findings " + entry, "none", std::to_string(findings.size()), findings.empty(), std::move(evidence)});
   }
 
 private:
@@ -202,6 +202,17 @@ void check_all(Checker& check, const Expectations& e) {
   check.loops(e);
 }
 
+// An entry of no_findings is a rule, or a rule and the least severity that counts: "HAZ002:info".
+LintOptions options_of(const std::string& entry) {
+  const std::size_t colon = entry.find(':');
+  if (colon == std::string::npos) return {.only = {entry}, .least = Severity::warning};
+  const auto least = severity_of(entry.substr(colon + 1));
+  if (!least)
+    throw Error("no_findings: " + entry, "'" + entry.substr(colon + 1) + "' is no severity",
+                "write error, warning or info behind the rule, or the rule alone for warnings and errors");
+  return {.only = {entry.substr(0, colon)}, .least = *least};
+}
+
 } // namespace
 
 IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expectations& e) {
@@ -218,7 +229,7 @@ IsaReport check_isa(const KernelAnalysis& kernel, const Expectations& e) {
   IsaReport report{.kernel = kernel.facts.kernel, .arch = kernel.facts.arch, .results = {}};
   Checker check(kernel.program, kernel.facts, report);
   check_all(check, e);
-  for (const std::string& rule : e.no_findings) check.no_findings(rule, lint(kernel, {.only = {rule}}));
+  for (const std::string& entry : e.no_findings) check.no_findings(entry, lint(kernel, options_of(entry)));
   return report;
 }
 

@@ -37,7 +37,8 @@ struct Expectations {
   std::optional<std::uint32_t> min_bytes_in_flight = {};
   // Both of these only in innermost loops (polls of a flag may lie within) with an instruction that begins so; empty: in all that load.
   std::string in_loops_with = {};
-  // Rules by id that have nothing to say about the kernel: HAZ002, that the compiler left all wait states that are needed.
+  // Rules by id that have nothing to say about the kernel, infos excepted: "HAZ002". "HAZ002:info": no info either, so that the
+  // compiler left all wait states that LLVM's table asks for.
   std::vector<std::string> no_findings = {};
   bool operator==(const Expectations&) const = default;
 };

@@ -373,6 +373,7 @@ TEST_CASE("cost rules are silent where nothing is lost, and say less where littl
   CHECK(severities("MFM003", loop(mfma + stall)) == warning);
   CHECK(severities("MFM003", loop(mfma + times(8, "v_add_u32_e32 v21, v22, v21") + stall)) == none);
   CHECK(severities("MFM003", loop(times(200, mfma_next) + mfma + stall)) == info);
+  CHECK(severities("MFM003", loop(mfma + "s_nop 6\n" + times(8, "v_add_u32_e32 v21, v22, v21") + "v_add_f32_e32 v20, v0, v1")) == none);
   // MFM001, LDS002, MEM001: something else takes longer.
   CHECK(severities("MFM001", loop(times(8, mfma)), "gfx950") == warning);
   CHECK(severities("MFM001", loop(mfma + times(8, load16)), "gfx950") == info);

@@ -119,6 +119,7 @@ TEST_CASE("expectations: met, unmet, malformed") {
   CHECK(has(unmet.out, "forbidden global_load_dword"));
   CHECK_FALSE(has(unmet.out, "forbidden flat_"));
   CHECK(expect("no_findings: [SPL001]\nin_loops_with: v_mfma_\n").exit_code == 0);
+  CHECK(expect("no_findings: [SPL001:info]\n").exit_code == 0);
   CHECK(expect("{\"kernels\": [{\"kernel\": \"other\", \"max_vgprs\": 1}]}").exit_code == 0); // about another kernel; JSON
   const auto refused = [&](const std::string& text, std::string_view says) {
     check_refused({file, "--expect", folder.write("e.yaml", text)}, says);
@@ -127,6 +128,7 @@ TEST_CASE("expectations: met, unmet, malformed") {
   refused("no_scratch: true\nmax_vgprs: -1\n", "e.yaml:2: 'max_vgprs' is '-1'");
   refused("kernels: []\nno_scratch: true\n", "stands beside 'kernels'");
   refused("- 1\n", "'the file' is a list");
+  refused("no_findings: [SPL001:loud]\n", "'loud' is no severity; write error, warning or info");
   refused("lds: {min_byte: 4}\n", "there is no setting 'min_byte'; use min_bytes, exceptions or at_least");
   refused("kernel: k\n", "an entry expects nothing");
   refused("no_scratch: true\nno_scratch: true\n", "comes twice");

@@ -62,7 +62,7 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
     }
   }
   // LLVM 21 at times leaves one wait state too few between a matrix instruction and the reads of its result behind a branch.
-  p.no_findings = {"HAZ002"};
+  p.no_findings = {"HAZ002:info"}; // infos are what LLVM's table has alone: compiled code keeps it
   p.limit_to_waves_per_eu(c.waves_per_eu);
   if (c.has_producers()) promise_producers(p, c);
   else promise_ring(p, c);

@@ -11,9 +11,11 @@ namespace {
 
 constexpr int widest = 16; // bytes a lane
 
-// Wide loads would keep more bytes in flight, and memory is what the loop waits for. What stores keep in flight is not counted.
+// Wide loads would keep more bytes in flight, and memory is what the loop waits for: nothing else takes nearly as long. What stores
+// keep in flight is not counted.
 bool starves(const KernelAnalysis& k, std::size_t loop, MemoryDirection direction) {
-  if (!issue_of(k, loop).memory_bound()) return false;
+  const LoopIssue& issue = issue_of(k, loop);
+  if (issue.memory_clocks <= 1.25 * issue.clocks_of(issue.busiest)) return false;
   const auto found = std::ranges::find(k.concurrency, loop, &LoopConcurrency::loop);
   return direction != MemoryDirection::load || found == k.concurrency.end() || found->most_cu_bytes < found->needed_cu_bytes;
 }
