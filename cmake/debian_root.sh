@@ -10,7 +10,7 @@ optional_packages=(g++-13 nginx-light slurmd slurmctld slurm-client munge python
 docs_packages=(doxygen)
 format_packages=(clang-format-LLVM)
 tidy_packages=(clang-tidy-LLVM)
-test_packages=(python3-numpy python3-setuptools libggml0 libggml-dev llama.cpp-tests)
+test_packages=(python3-numpy python3-setuptools libggml0 libggml-dev llama.cpp-tests llama.cpp-tools)
 # What --with NAME adds for the tests: NAME_packages. Big ones, which nobody gets without asking.
 torch_packages=(python3-torch)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs ggml's own test program on Kiln's backend: a seeded slice of the cases that Kiln supports, or all of them.
 #   ops.sh LIBRARY [OPERATION...]
+# KILN_GGML_RESULTS=FOLDER, with `all`: runs 50 cases at a time and keeps their logs there; a chunk that has one is not run again.
 # KILN_GGML_CASES=N or all (default 300 on gfx942, 100 on gfx950), KILN_GGML_SEED=N. The slice is drawn by size and not by name: cases with a
 # dimension of 1000 or more take the CPU model minutes and are run with `all`.
 set -euo pipefail
@@ -24,6 +25,17 @@ trap 'rm -f "$list" "$log"' EXIT
 supported >"$list"
 [[ -s $list ]] || { echo 'the backend supports nothing, or did not load:' && "$program" support -b Kiln0 2>&1 | head -n 5; exit 1; }
 
+if [[ $cases == all && ${KILN_GGML_RESULTS:-} ]]; then
+  mkdir -p "$KILN_GGML_RESULTS"
+  [[ $# == 0 ]] || { pattern=$(IFS='|' && echo "$*") && grep -E "^($pattern)\\(" "$list" >"$log" && cp "$log" "$list"; }
+  split -l 50 -d -a 4 "$list" "$KILN_GGML_RESULTS/cases."
+  for chunk in "$KILN_GGML_RESULTS"/cases.????; do
+    [[ -e $chunk.log ]] || { "$program" test -b Kiln0 -o "$(paste -sd, "$chunk")" >"$log" 2>&1 || :; cp "$log" "$chunk.log"; }
+  done
+  echo "$(cat "$KILN_GGML_RESULTS"/*.log | grep -cE '\): .*OK') passed, $(cat "$KILN_GGML_RESULTS"/*.log | grep -cE '\): .*FAIL') failed"
+  ! grep -hE '\): .*FAIL' "$KILN_GGML_RESULTS"/*.log
+  exit
+fi
 if [[ $cases == all ]]; then
   [[ $# != 0 ]] || mapfile -t operations < <(sed 's/(.*//' "$list" | sort -u)
   for operation in "${operations[@]:-$@}"; do

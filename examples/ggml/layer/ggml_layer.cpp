@@ -1,5 +1,5 @@
 // ggml_layer: a layer's graph before and after fusion as a picture, its launches as a list, and the host's time for a token.
-#include "examples/ggml/engine.h"
+#include "examples/ggml/buffer.h"
 #include "examples/ggml/layer/layer_graph.h"
 #include <algorithm>
 #include <chrono>
@@ -32,7 +32,7 @@ std::size_t root_of(const Partition& parts, std::size_t i) {
 }
 
 // On the left a box a node, which is a launch each without fusion; on the right a box a kernel with its nodes.
-std::string picture(const Partition& parts) {
+std::string picture(const Partition& parts, std::size_t launches) {
   std::vector<std::vector<std::size_t>> regions(parts.nodes.size());
   std::vector<std::size_t> computed;
   for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
@@ -67,12 +67,24 @@ std::string picture(const Partition& parts) {
                      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
                      2 * width + gap + 20, std::max(bottom, y) + 10) +
          words(10, 24, fmt::format("ggml: {} operations", computed.size())) +
-         words(10 + width + gap, 24, fmt::format("Kiln: {} kernels", kernels)) + left + right + "</svg>\n";
+         words(10 + width + gap, 24, fmt::format("Kiln: {} launches of {} regions", launches, kernels)) + left + right + "</svg>\n";
 }
 
 Partition parts_of(const LayerGraph& layer) {
   ggml_cgraph* const graph = layer.graph();
   return partition({ggml_graph_nodes(graph), ggml_graph_nodes(graph) + ggml_graph_n_nodes(graph)}, use_counts(*graph));
+}
+
+int draw(const char* file) {
+  Engine engine(kiln::default_device());
+  ggml_backend_buffer_type buffers{.iface = buffer_type_interface(), .device = nullptr, .context = &engine};
+  const LayerGraph layer(LayerSize{}, &buffers);
+  const Partition parts = parts_of(layer);
+  kiln::Jit jit(engine.device());
+  GraphBuilder graph(jit, engine.device()); // collects launches, compiles nothing
+  lower_graph(graph, parts);
+  std::ofstream(file) << picture(parts, graph.launches());
+  return 0;
 }
 
 // Computes the layer `tokens` times on KILN_DEVICE. With a HIP runtime that does nothing, all of the time is the host's.
@@ -100,14 +112,11 @@ int main(int argc, char** argv) {
                stderr);
     return 2;
   }
+  if (std::strcmp(argv[1], "picture") == 0) return draw(argv[2]);
   ggml_backend_reg* const registration = ggml_backend_init();
   if (registration == nullptr) return 1;
   ggml_backend_dev_t const device = registration->iface.get_device(registration, 0);
   const LayerGraph layer(LayerSize{}, ggml_backend_dev_buffer_type(device));
-  if (std::strcmp(argv[1], "picture") == 0) {
-    std::ofstream(argv[2]) << picture(parts_of(layer));
-    return 0;
-  }
   ggml_backend_t const backend = ggml_backend_dev_init(device, nullptr);
   const int result = measure(layer, backend, std::max(1, std::atoi(argv[2])));
   ggml_backend_free(backend);

@@ -114,7 +114,7 @@ void lower_copy(GraphBuilder& graph, const ggml_tensor& node) {
   const ggml_tensor& source = *node.src[0];
   const bool same = source.type == node.type;
   const TensorView from = same ? bits_of(source) : decoded(graph, source), to = same ? bits_of(node) : view_of(node);
-  if (from.ne == to.ne || from.is_dense()) { // i16 of which one is permuted have unlike extents, and count the same bytes
+  if (from.ne == to.ne || from.is_dense()) {
     TensorView as_to = from.ne == to.ne ? from : dense_view(from.data, from.dtype, to.ne);
     return copy(graph, as_to, to);
   }
