@@ -156,11 +156,10 @@ public:
   }
   // Numbers of a layer: weights are small, so that results stay near 1.
   void fill(const KernelSpec& spec) {
-    for (auto& [name, tensor] : random_inputs(spec, ++seed_, {.sizes = {{"m", tokens},
-                                                                       {"positions", positions},
-                                                                       {"slots", slots},
-                                                                       {"pages_of_all", pages_of_all}}})
-                                    .tensors) {
+    for (auto& [name, tensor] :
+         random_inputs(spec, ++seed_,
+                       {.sizes = {{"m", tokens}, {"positions", positions}, {"slots", slots}, {"pages_of_all", pages_of_all}}})
+             .tensors) {
       if (executed_.contains(name)) continue;
       for (std::int64_t i = 0; i < tensor.size(); ++i) {
         if (name.starts_with("w_")) tensor.set(i, tensor.at(i) * 0.03F);
@@ -256,9 +255,10 @@ bool run_layer(const Target& to, bool mixture) {
              mixture ? fmt::format("{} of {} experts", top, experts) : "dense", tokens, hidden, heads, d, kv_heads);
   Layer layer(to);
   set_places(layer);
-  std::vector<KernelSpec> specs = {norm("x", "n_attention"), norm("h", "n_mlp"), qkv_projection(mixture), rope_kv_write(),
-                                   attention_of_cache(mixture), output_projection(mixture)};
-  const std::vector<KernelSpec> rest = mixture ? std::vector{router(), expert_gate_up(), expert_down()} : std::vector{gate_up_projection(), down_projection()};
+  std::vector<KernelSpec> specs = {norm("x", "n_attention"), norm("h", "n_mlp"),          qkv_projection(mixture),
+                                   rope_kv_write(),          attention_of_cache(mixture), output_projection(mixture)};
+  const std::vector<KernelSpec> rest =
+      mixture ? std::vector{router(), expert_gate_up(), expert_down()} : std::vector{gate_up_projection(), down_projection()};
   specs.insert(specs.end(), rest.begin(), rest.end());
   for (const KernelSpec& spec : specs) layer.fill(spec);
   run_attention(layer, mixture);

@@ -233,8 +233,8 @@ constexpr CatalogEntry entries[] = {
     {"lse_merge", "two partial attention results by their log-sum-exp", lse_merge},
     {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", topk_softmax, false, false, false,
      false, true},
-    {"moe_sort", "pairs of a token and one of its experts in the order of the experts, and where each expert's begin", moe_sort, false, false,
-     false, false, false, true},
+    {"moe_sort", "pairs of a token and one of its experts in the order of the experts, and where each expert's begin", moe_sort, false,
+     false, false, false, false, true},
     {"embedding", "rows of a table by id; zeros for a negative id", embedding},
     {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, false, true},
     {"rope_kv_write", "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option", rope_kv_write, false, true},
@@ -266,11 +266,12 @@ constexpr CatalogEntry entries[] = {
      attention_decode, false, false, false, true},
     {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", attention_paged, false, false, false,
      true},
-    {"grouped_gemm", "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option", grouped_gemm,
-     true, false, false, false, false, true},
-    {"grouped_gemm_swiglu", "the same: silu(gate) * up of the product's halves", grouped_gemm_swiglu, true, false, false, false, false, true},
-    {"grouped_gemm_sum", "each pair with its expert's matrix, and the weighted sum of a token's, in one launch", grouped_gemm_sum, true, false,
-     false, false, false, true},
+    {"grouped_gemm", "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option",
+     grouped_gemm, true, false, false, false, false, true},
+    {"grouped_gemm_swiglu", "the same: silu(gate) * up of the product's halves", grouped_gemm_swiglu, true, false, false, false, false,
+     true},
+    {"grouped_gemm_sum", "each pair with its expert's matrix, and the weighted sum of a token's, in one launch", grouped_gemm_sum, true,
+     false, false, false, false, true},
     {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, true},
 };
 
@@ -292,8 +293,10 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
     if (options.experts < 1 || options.experts > most_experts)
       refuse(fmt::format("experts is {}", options.experts), fmt::format("use 1 to {}", most_experts));
     if (options.top < 1 || options.top > std::min(most_ranks, options.experts))
-      refuse(fmt::format("top is {} of {}", options.top, options.experts), fmt::format("use 1 to {}", std::min(most_ranks, options.experts)));
-    if (options.weights != f32 && options.weights != e2m1) refuse(fmt::format("weights is {}", to_string(options.weights)), "use e2m1, or leave it out");
+      refuse(fmt::format("top is {} of {}", options.top, options.experts),
+             fmt::format("use 1 to {}", std::min(most_ranks, options.experts)));
+    if (options.weights != f32 && options.weights != e2m1)
+      refuse(fmt::format("weights is {}", to_string(options.weights)), "use e2m1, or leave it out");
   }
   if (entry.is_gemm) {
     for (const auto& [what, size, most] :

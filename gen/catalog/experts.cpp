@@ -12,7 +12,8 @@ struct ExpertInputs {
   DType result; // what products are stored as
   explicit ExpertInputs(const CatalogOptions& options)
       : tokens(dynamic("m", 1, options.m)), order(input("order", i32, {tokens, options.top})),
-        offsets(input("offsets", i32, {options.experts + 1})), result(is_fp8(options.dtype) || options.dtype == i8 ? bf16 : options.dtype) {}
+        offsets(input("offsets", i32, {options.experts + 1})), result(is_fp8(options.dtype) || options.dtype == i8 ? bf16 : options.dtype) {
+  }
 };
 
 // a [..., k] with a matrix [n, k] an expert. Operands of 8 bits have scales of blocks; MXFP4 weights have their own.
@@ -39,7 +40,8 @@ KernelSpec moe_sort(const CatalogOptions& options) {
 
 KernelSpec grouped_gemm(const CatalogOptions& options) {
   const ExpertInputs in(options);
-  return KernelSpec("grouped_gemm").output("y", in.result, by_expert(product_of_all(options, {in.tokens}, options.n), in.order, in.offsets));
+  return KernelSpec("grouped_gemm")
+      .output("y", in.result, by_expert(product_of_all(options, {in.tokens}, options.n), in.order, in.offsets));
 }
 
 KernelSpec grouped_gemm_swiglu(const CatalogOptions& options) {

@@ -15,7 +15,8 @@ template <typename... Families> struct FamilyList {
   using Config = std::variant<typename Families::Config...>;
 };
 
-using RegisteredFamilies = FamilyList<Attention, GroupedGemm, SkinnyGemm, ExpertSort, Elementwise, Rowwise>; // the first that takes a spec has it
+using RegisteredFamilies =
+    FamilyList<Attention, GroupedGemm, SkinnyGemm, ExpertSort, Elementwise, Rowwise>; // the first that takes a spec has it
 
 std::span<const Family> registered_families();
 

@@ -50,7 +50,8 @@ SplitSort split_sort(const SpecGraph& graph) {
     first = sort;
   }
   if (!first || parts.order.empty() || parts.offsets.empty())
-    throw UserError(subject_of_sort(graph), fmt::format("it has no output with the {} of its pairs", parts.order.empty() ? "order" : "offsets"),
+    throw UserError(subject_of_sort(graph),
+                    fmt::format("it has no output with the {} of its pairs", parts.order.empty() ? "order" : "offsets"),
                     "give it both, expert_order and expert_offsets: a product by expert reads both");
   const Expr& experts = first->operands()[0];
   parts.tokens = experts.shape()[0];
@@ -68,7 +69,8 @@ SplitSort split_sort(const SpecGraph& graph) {
   for (const Output& output : split.rest.outputs())
     if (output.dtype == i32 && output.value.op() == Op::cast && output.value.operands()[0].same_node(experts)) parts.experts = output.name;
   if (parts.experts.empty())
-    throw UserError(subject_of_sort(graph), "it sorts a row_top that is no output", "make the row_top an output of i32 too: the sort reads it there");
+    throw UserError(subject_of_sort(graph), "it sorts a row_top that is no output",
+                    "make the row_top an output of i32 too: the sort reads it there");
   if (!graph.has_products)
     throw UserError(subject_of_sort(graph), "it sorts the ranks of rows that many workgroups have",
                     "sort in a kernel of its own: moe_sort. Behind a matrix product one workgroup has all rows");

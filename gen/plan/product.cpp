@@ -17,9 +17,10 @@ bool is_columns(const Expr& e) { return info(e.op()).kind == OpKind::columns; }
 // A product with the matrices of all experts is only what by_expert and sum_of_experts take from it.
 void require_by_expert(const Expr& product, const std::set<const Node*>& elsewhere) {
   if (elsewhere.contains(&product.node()))
-    throw UserError(fmt::format("operation '{}'", info(product.op()).name),
-                    fmt::format("its b '{}' is {}, a matrix for each expert", product.operands()[1]->name, to_text(product.operands()[1].shape())),
-                    "take the products of each token's experts: by_expert(product, order, offsets), or sum_of_experts");
+    throw UserError(
+        fmt::format("operation '{}'", info(product.op()).name),
+        fmt::format("its b '{}' is {}, a matrix for each expert", product.operands()[1]->name, to_text(product.operands()[1].shape())),
+        "take the products of each token's experts: by_expert(product, order, offsets), or sum_of_experts");
 }
 
 } // namespace

@@ -22,7 +22,7 @@ struct Product {
   std::int64_t experts() const { return by_expert() ? b.shape()[0].size() : 0; }
   std::int64_t rows_of_b() const { return b.shape()[b.shape().size() - 2].size(); } // of an expert
   std::int64_t top() const { return sorted.front().shape()[1].size(); }             // experts of a token
-  int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); } // of an element of b
+  int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); }  // of an element of b
   bool preshuffled() const { return b->layout == Layout::preshuffled; }
 };
 

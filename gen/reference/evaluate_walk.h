@@ -72,7 +72,8 @@ private:
   // Operands that are read as tensors, and may have elements that nobody asks for.
   static bool reads_itself(const Expr& node, const Expr& operand) {
     const OpKind kind = info(node.op()).kind;
-    return kind == OpKind::product || kind == OpKind::experts || kind == OpKind::scores || (node.op() == Op::attention && operand.same_node(node.operands()[1]));
+    return kind == OpKind::product || kind == OpKind::experts || kind == OpKind::scores ||
+           (node.op() == Op::attention && operand.same_node(node.operands()[1]));
   }
 
   Grid<Value> compute(const Expr& node) const {
@@ -179,7 +180,7 @@ private:
         grid.values.push_back(operand.values[static_cast<std::size_t>(row * groups + col / node->group)]);
   }
 
-  // Pairs in the order of their experts. Where an expert is not certain, any pair may stand anywhere.
+  // Pairs in the order of their experts. Any pair may stand anywhere if an expert is not certain.
   void sort(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& experts = grids_.at(&node.operands()[0].node());
     std::vector<std::int64_t> certain;

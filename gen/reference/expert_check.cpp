@@ -33,9 +33,11 @@ std::optional<std::string> first_bad_pair(std::int64_t pairs, std::int64_t exper
                                           const std::function<std::int64_t(std::int64_t)>& offset) {
   if (offset(0) != 0) return fmt::format("offset 0 is {}, and the first expert begins at 0", offset(0));
   for (std::int64_t e = 0; e < experts; ++e)
-    if (offset(e + 1) < offset(e)) return fmt::format("offset {} is {} and offset {} is {}: they must not fall", e, offset(e), e + 1, offset(e + 1));
+    if (offset(e + 1) < offset(e))
+      return fmt::format("offset {} is {} and offset {} is {}: they must not fall", e, offset(e), e + 1, offset(e + 1));
   if (offset(experts) != pairs)
-    return fmt::format("offset {} is {}, and there are {} pairs: each goes to one of the {} experts", experts, offset(experts), pairs, experts);
+    return fmt::format("offset {} is {}, and there are {} pairs: each goes to one of the {} experts", experts, offset(experts), pairs,
+                       experts);
   std::vector<std::int64_t> place(static_cast<std::size_t>(pairs), -1);
   for (std::int64_t at = 0; at < pairs; ++at) {
     const std::int64_t pair = order(at);

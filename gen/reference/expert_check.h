@@ -21,8 +21,8 @@ struct ExpertUse {
 };
 std::vector<ExpertUse> expert_uses(const KernelSpec& spec);
 
-// What is wrong with them: "offset 3 is 7 and offset 4 is 5: offsets must not fall", "pair 12 stands at 3 and at 9". Nothing when every pair
-// stands in the part of one expert.
+// What is wrong with them: "offset 3 is 7 and offset 4 is 5: offsets must not fall", "pair 12 stands at 3 and at 9". Nothing when every
+// pair stands in the part of one expert.
 std::optional<std::string> first_bad_pair(std::int64_t pairs, std::int64_t experts, const std::function<std::int64_t(std::int64_t)>& order,
                                           const std::function<std::int64_t(std::int64_t)>& offset);
 

@@ -47,7 +47,8 @@ private:
     for (std::int64_t k = 0; k < k_; ++k) {
       const std::int64_t group = row * scale.shape().back() + k / node_->group;
       const std::uint64_t byte = b_.bits(row * b_.shape().back() + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
-      to[static_cast<std::size_t>(k)] = round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
+      to[static_cast<std::size_t>(k)] =
+          round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
     }
   }
 
@@ -74,7 +75,8 @@ void multiply_rows(const ProductOperands& operands, const std::vector<std::int64
 }
 
 template <typename Arithmetic>
-std::vector<typename Arithmetic::Value> products_of(const Expr& node, const Inputs& inputs, const Sizes& shape, const Arithmetic& arithmetic) {
+std::vector<typename Arithmetic::Value> products_of(const Expr& node, const Inputs& inputs, const Sizes& shape,
+                                                    const Arithmetic& arithmetic) {
   using Value = typename Arithmetic::Value;
   const ProductOperands operands(node, inputs);
   std::vector<std::int64_t> rows;

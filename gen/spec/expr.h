@@ -120,8 +120,8 @@ Expr expert_order(Expr experts, std::int64_t count);
 // Where the pairs of each expert begin in that order, and behind the last one where they end: [count + 1].
 Expr expert_offsets(Expr experts, std::int64_t count);
 // Products may have a matrix for each expert: b [experts, n, k], its scales with the experts in front, and a [tokens, k], or [tokens,
-// top, k] with a row a pair. Of these, each pair's with its expert's matrix: [tokens, top, n]. `order` is i32 [tokens, top], `offsets` i32
-// [experts + 1], as expert_order and expert_offsets make them.
+// top, k] with a row a pair. by_expert takes each pair's product with its expert's matrix: [tokens, top, n]. `order` is i32 [tokens,
+// top], `offsets` i32 [experts + 1], as expert_order and expert_offsets make them.
 Expr by_expert(Expr product, Expr order, Expr offsets);
 // The sum over a token's pairs of those, each times its weight: [tokens, n]. `weights` is f32 [tokens, top].
 Expr sum_of_experts(Expr product, Expr order, Expr offsets, Expr weights);

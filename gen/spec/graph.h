@@ -30,7 +30,7 @@ struct SpecGraph {
   std::set<std::string> names;           // of inputs, scalars, run-time sizes and outputs
   bool has_products = false;
   bool has_attention = false;
-  bool has_sort = false; // of pairs by expert
+  bool has_sort = false;        // of pairs by expert
   bool has_reductions = false;  // of rows or groups, ranks and running sums
   std::set<const Node*> ranked; // values of one a rank: row_top, pick, and what is computed from them
 

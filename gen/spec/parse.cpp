@@ -328,8 +328,7 @@ private:
   // Behind the operands of a call.
   static int count_of_numbers(Op op) {
     if (op == Op::ungroup || op == Op::columns) return 2;
-    if (op == Op::partner || op == Op::tile || op == Op::repeat || op == Op::row_top || info(op).kind == OpKind::sort)
-      return 1;
+    if (op == Op::partner || op == Op::tile || op == Op::repeat || op == Op::row_top || info(op).kind == OpKind::sort) return 1;
     return info(op).kind == OpKind::group_reduce || op == Op::matmul_nt_w4 ? 1 : 0;
   }
 

@@ -58,8 +58,8 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 KernelSpec spec_of_file(const KernelChoice& choice) {
   if (choice.cols || choice.max_rows || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx ||
       choice.dynamic_scale || choice.in_place || choice.preshuffled || choice.heads || choice.kv_heads || choice.d || choice.length ||
-      choice.page || choice.cache_dtype || choice.top || choice.experts || choice.weights || choice.sigmoid || choice.sorted || choice.index || choice.interleaved || choice.head_norm ||
-      choice.fp8_cache) {
+      choice.page || choice.cache_dtype || choice.top || choice.experts || choice.weights || choice.sigmoid || choice.sorted ||
+      choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }

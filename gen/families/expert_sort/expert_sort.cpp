@@ -24,7 +24,8 @@ Demand ExpertSort::demand(const Plan& plan, const Config& c, const Target& targe
   w.far_bytes = w.fill_bytes = w.loaded = w.in_flight = pairs * size_bytes(i32);
   w.written = (pairs + c.experts + 1) * size_bytes(i32);
   w.instructions = 2 * rounds * 60 + c.experts / double(wave_size) * 30; // as counted in the code
-  w.chain_ns = (2 * rounds * (chip.lds_latency_cycles + chip.l2_latency_cycles) + c.experts / double(wave_size) * chip.lds_latency_cycles) / chip.clock_ghz;
+  w.chain_ns = (2 * rounds * (chip.lds_latency_cycles + chip.l2_latency_cycles) + c.experts / double(wave_size) * chip.lds_latency_cycles) /
+               chip.clock_ghz;
   return w;
 }
 
@@ -35,8 +36,8 @@ KernelSource ExpertSort::emit(const Plan& plan, const Config& c, const Target& t
                   {.door = std::string(name),
                    .config = config_text(c, "ExpertSortConfig"),
                    .threads = "config.threads()",
-                   .body = fmt::format("  ExpertSort<config>::run({}, {} * {}u, {}, {});\n", sort.experts, size_text(plan.body.outer_dims), sort.top,
-                                       sort.order, sort.offsets),
+                   .body = fmt::format("  ExpertSort<config>::run({}, {} * {}u, {}, {});\n", sort.experts, size_text(plan.body.outer_dims),
+                                       sort.top, sort.order, sort.offsets),
                    .access = {.vec = 1},
                    .threads_per_block = c.threads(),
                    .units_per_block = all});

@@ -48,9 +48,10 @@ int rows_of_block(const GroupedGemmConfig& c) {
 }
 
 std::string why_groups(const GroupedGemmConfig& c, const Target& target) {
-  return fmt::format("{} blocks of up to {} pairs, about {} steps of {} x {} bytes on {} workgroups for {} CUs, {} KiB of weights in flight each",
-                     likely_blocks(c), c.rows, in_one(c).steps(), c.tile_n * c.products, c.tile().step_bytes(), c.workgroups,
-                     target.compute_units(), c.ring * c.tile().b_loads() * c.waves);
+  return fmt::format(
+      "{} blocks of up to {} pairs, about {} steps of {} x {} bytes on {} workgroups for {} CUs, {} KiB of weights in flight each",
+      likely_blocks(c), c.rows, in_one(c).steps(), c.tile_n * c.products, c.tile().step_bytes(), c.workgroups, target.compute_units(),
+      c.ring * c.tile().b_loads() * c.waves);
 }
 
 } // namespace

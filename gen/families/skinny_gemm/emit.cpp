@@ -70,7 +70,8 @@ std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const
                       config_text(rows, "RowwiseConfig"));
   text += rows_text(plan.body, rows, target, fmt::format("{}, {}", count, block), "break") + "  }\n";
   if (const auto& sort = plan.sort)
-    text += fmt::format("  sort_by_expert<{}>({}, {} * {}u, {}, {});\n", sort->count, sort->experts, count, sort->top, sort->order, sort->offsets);
+    text += fmt::format("  sort_by_expert<{}>({}, {} * {}u, {}, {});\n", sort->count, sort->experts, count, sort->top, sort->order,
+                        sort->offsets);
   return text;
 }
 

@@ -34,7 +34,8 @@ void require_alike(const AnalysedSpec& spec) {
   const auto same = [](const Expr& a, const Expr& b) { return a.same_node(b); };
   for (const Product& p : spec.products) {
     if (!std::ranges::equal(p.sorted, first.sorted, same))
-      throw UserError(subject, "its products take the matrices of other experts, or of none", "give both the same order and offsets, or use two kernels");
+      throw UserError(subject, "its products take the matrices of other experts, or of none",
+                      "give both the same order and offsets, or use two kernels");
     if (!p.a.same_node(first.a))
       throw UserError(subject, fmt::format("its products read '{}' and '{}'", first.a->name, p.a->name),
                       "multiply one a by both, or use two kernels");

@@ -40,10 +40,9 @@ void require_matrices(Op op, const Expr& a, const Expr& b) {
 void require_same_k(Op op, const Expr& a, const Expr& b) {
   const Dim &k = a.shape().back(), &of_b = b.shape().back();
   if (!same_size(k, of_b))
-    throw UserError(
-        subject_of(op),
-        fmt::format("k is {} in a {} and {} in b {}", k.text(), to_text(a.shape()), of_b.text(), to_text(b.shape())),
-        "give both the same last dimension: b is [n, k], not [k, n]");
+    throw UserError(subject_of(op),
+                    fmt::format("k is {} in a {} and {} in b {}", k.text(), to_text(a.shape()), of_b.text(), to_text(b.shape())),
+                    "give both the same last dimension: b is [n, k], not [k, n]");
 }
 
 // A scale or zero point of type `type`: one for every group of `what`, in `rows` rows.
@@ -70,7 +69,7 @@ Shape in_blocks(const Expr& tensor, std::int64_t k, std::int64_t block, bool of_
   return shape;
 }
 
-// Of rows of experts: one for each row of a, from which by_expert and sum_of_experts take what their experts' matrices give.
+// With experts: one for each row of a, from which by_expert and sum_of_experts take what their experts' matrices give.
 Expr make_product(Op op, std::vector<Expr> operands, std::int64_t group) {
   Shape shape = operands[0].shape();
   const Shape& b = operands[1].shape();
@@ -103,8 +102,8 @@ Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale) {
                 fmt::format("a {} has {} groups of {} in each of its rows", to_text(a.shape()), groups, scale_block));
   const Shape blocks = in_blocks(b, k, scale_block, true);
   require_scale(op, "b_scale", b_scale, f32, blocks,
-                fmt::format("b {} has {} by {} blocks of {} by {}", to_text(b.shape()), blocks[blocks.size() - 2].size(), groups, scale_block,
-                            scale_block));
+                fmt::format("b {} has {} by {} blocks of {} by {}", to_text(b.shape()), blocks[blocks.size() - 2].size(), groups,
+                            scale_block, scale_block));
   return make_product(op, {std::move(a), std::move(b), std::move(a_scale), std::move(b_scale)}, 0);
 }
 
