@@ -112,7 +112,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.a_bits != 8 && c.a_bits != 16 && c.a_bits != 32) return "a_bits must be 8, 16 or 32";
   if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16 && c.b_bits != 32) return "b_bits must be 4, 8, 16 or 32";
   if (c.a_bits == 32 ? c.b_bits < 16 : c.b_bits == 32) return "32-bit A takes B of 16 or 32 bits, other A none of 32";
-  if (c.a_bits == 32 && !c.is_matrix()) return "32-bit A has no packed dot products and no sparse instruction: use method matrix";
+  if (c.a_bits == 32 && c.method != GemmMethod::matrix) return "32-bit A takes method matrix only";
   if (c.b_bits == 4 && (c.a_bits != 16 || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
   if (c.mx && (c.b_bits != 4 || c.group != 32)) return "mx is for 4-bit B with a scale for 32 elements of k";
   if (c.b_bits != 4 && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))
