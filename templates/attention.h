@@ -128,7 +128,9 @@ private:
       if (u % (2 * config.blocks()) == 0) add_rows(tile_of(u), rows);
       parts[u] = sum_of_waves(u, rows.reference[tile_of(u)]);
     }
-    if (!whole && !meet(item, parts, rows)) return;
+    if constexpr (config.workgroups > 1) { // else there is no workspace, and every item is whole
+      if (!whole && !meet(item, parts, rows)) return;
+    }
 #pragma unroll
     for (int u = 0; u < units; ++u) {
       const int r = tile_of(u);

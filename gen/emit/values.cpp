@@ -48,7 +48,7 @@ std::string ValueEmitter::load_lane_inputs() {
     const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space_, t.name)
                                                         : fmt::format("row.of_row({})", row_arguments(body_, t).text());
     known_in_kernel_[&v.expr.node()] =
-        line(v.expr.dtype() == boolean ? "bool" : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
+        line(v.expr.dtype() == boolean ? lane_truth_ : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   outside_ = nullptr;
   return text;
@@ -218,11 +218,11 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     if (expr.op() == Op::scalar) return expr.dtype() == f32 ? expr->name : fmt::format("static_cast<f32>({})", expr->name);
     const TensorPlan& t = body_.tensor(expr->name); // a group input; the others are loaded at the start
     const std::string load = fmt::format("row.of_group<{}>(at, {})", t.group, row_arguments(body_, t).text());
-    return expr.dtype() == boolean ? line("bool", expr, load + " != 0.0f") : line("f32", expr, load);
+    return expr.dtype() == boolean ? line(lane_truth_, expr, load + " != 0.0f") : line("f32", expr, load);
   }
   case OpKind::cast: {
     const Expr& from = expr.operands()[0];
-    if (expr.dtype() == boolean) return line("bool", expr, fmt::format("!({} == 0.0f)", numbers(from)));
+    if (expr.dtype() == boolean) return line(lane_truth_, expr, fmt::format("!({} == 0.0f)", numbers(from)));
     const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
     if (expr.dtype() == f32) return line("f32", expr, number);
     return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
@@ -237,7 +237,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     const std::string from = fresh(fmt::format("picked{}", index_of(expr)));
     return line("f32", expr, fmt::format("{}.at({})", from, lane(expr.operands()[1])));
   }
-  default: return line(expr.dtype() == boolean ? "bool" : "f32", expr, operation(expr));
+  default: return line(expr.dtype() == boolean ? lane_truth_ : "f32", expr, operation(expr));
   }
 }
 

@@ -21,6 +21,8 @@ class ValueEmitter {
 public:
   // `space` is the object of the kernel that walks its elements and loads inputs of less: "row", "flat".
   ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space);
+  // Lambdas that outlive the lane's bools keep them: as Truth of templates/common/vec.h, not as bool.
+  void let_lambdas_keep_bools() { lane_truth_ = "Truth"; }
 
   std::string load_lane_inputs(); // loads of scalar and row inputs
   PassText pass_body(int pass);   // adds accumulators that the pass fills
@@ -80,6 +82,7 @@ private:
   std::string* inside_ = nullptr;                                                // receives lines of the pass; null outside passes
   std::string* states_ = nullptr;                                                // receives what a pass carries from chunk to chunk
   int states_count_ = 0;
+  std::string_view lane_truth_ = "bool";                                    // the type of a bool of the lane
   std::vector<std::vector<std::string>> accumulators_, finders_, rankings_; // by pass
 };
 

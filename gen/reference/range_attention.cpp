@@ -29,7 +29,8 @@ AttentionWeights attention_weights(std::span<const Range> scores, DType rounded_
   const double spread = w.largest > -infinity ? w.largest - least : 0;
   // A weight is rounded to q's type: f16 toward zero, bf16 to nearest. Its exponent is a product and a sum of f32.
   const double of_type = rounded_to == f16 ? 0x1p-10 : 0x1p-8;
-  w.absolute = rounded_to == f16 ? 0x1p-24 : 0;
+  // What is below f32's smallest normal number is flushed, relative to a reference that the weight may exceed by 2^8.
+  w.absolute = rounded_to == f16 ? 0x1p-24 : 0x1p-117;
   for (const Range& x : scores) {
     const double middle = is_none(x) ? 0 : (x.lo + x.hi) / 2;
     w.of_key.push_back(is_none(x) ? 0 : std::exp(middle - w.largest));

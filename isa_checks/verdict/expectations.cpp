@@ -28,9 +28,9 @@ public:
     }
     if (e.no_spills)
       add({"no_spills",
-           "0 registers",
+           e.max_sgpr_spills ? fmt::format("0 VGPR, at most {} SGPR", e.max_sgpr_spills) : "0 registers",
            fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
-           r.vgpr_spills + r.sgpr_spills == 0,
+           r.vgpr_spills == 0 && r.sgpr_spills <= e.max_sgpr_spills,
            {}});
     if (e.max_vgprs) add({"max_vgprs", fmt::format("<= {}", *e.max_vgprs), std::to_string(r.vgprs), r.vgprs <= *e.max_vgprs, {}});
     if (e.max_lds_bytes)

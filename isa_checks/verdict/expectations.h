@@ -23,6 +23,7 @@ struct WidthExpectation {
 struct Expectations {
   bool no_scratch = false; // no scratch memory, and no scratch instruction
   bool no_spills = false;
+  int max_sgpr_spills = 0;               // that no_spills grants
   std::optional<int> max_vgprs = {};     // architectural + accumulation
   std::optional<int> max_lds_bytes = {}; // static, per workgroup
   std::optional<double> min_waves_per_simd = {};

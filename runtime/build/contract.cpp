@@ -14,6 +14,7 @@ isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Tar
   Promises p = promises(plan, schedule, target);
   return {.no_scratch = true,
           .no_spills = true,
+          .max_sgpr_spills = p.max_sgpr_spills,
           .max_vgprs = p.max_vgprs,
           .max_lds_bytes = p.max_lds_bytes,
           .global_loads = widths(p.global_loads),

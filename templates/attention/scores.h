@@ -7,6 +7,22 @@
 
 namespace kiln {
 
+// Four elements that were loaded one by one. They come together where they are used, and the compiler must not do it where they were
+// loaded: it would wait for them there.
+template <class T> struct Elements {
+  Chunk<T, 1> at[4];
+  KILN_MEMBER Chunk<T, 4> together() const {
+    Chunk<T, 4> chunk{};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (is_byte<T>) chunk.word[0] |= platform::opaque_registers(at[i].word[0]) << (8 * i);
+      else if constexpr (sizeof(T) == 2) chunk[i] = bit_cast<T>(static_cast<u16>(platform::opaque_registers<u32>(bit_cast<u16>(at[i][0]))));
+      else chunk[i] = at[i][0];
+    }
+    return chunk;
+  }
+};
+
 // A row of q as the score expression sees it: one lane has one, and four keys of it at a time, of which At::chunk is the first.
 template <AttentionConfig config> class ScoreRow {
 public:
@@ -24,15 +40,13 @@ public:
     const T* tensor;
     u32 length;
     KILN_MEMBER auto load(At at) const {
-      Chunk<T, 4> chunk{};
+      Elements<T> elements;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const u32 key = static_cast<u32>(at.chunk + i), last = length - 1;
-        const auto element = load_chunk<T, 1>(tensor + (key < last ? key : last), 0, 0);
-        if constexpr (is_byte<T>) chunk.word[0] |= element.word[0] << (8 * i);
-        else chunk[i] = element[0];
+        elements.at[i] = load_chunk<T, 1>(tensor + (key < last ? key : last), 0, 0);
       }
-      return chunk;
+      return elements;
     }
   };
   template <class T> KILN_MEMBER auto full(const T* tensor) const { return full(tensor, keys_); }
@@ -80,7 +94,7 @@ template <class Body, class Streams> struct Scored {
   KILN_MEMBER auto load(At at) const { return streams.load(at); }
   template <class Chunks> KILN_MEMBER Vec<f32, 4> operator()(At at, Vec<f32, 4> product, const Chunks& chunks) const {
     ScoreResult result;
-    auto call = [&](auto... chunk) KILN_LAMBDA { body(at, product, result, chunk...); };
+    auto call = [&](auto... elements) KILN_LAMBDA { body(at, product, result, elements.together()...); };
     chunks.give(call);
     return result.value;
   }

@@ -38,6 +38,13 @@ template <int N> struct Mask {
   u32 at[N];
 };
 
+// One of them, where a lambda keeps it: for the same reason.
+struct Truth {
+  u32 value;
+  KILN_MEMBER Truth(bool truth) : value(truth) {}
+  KILN_MEMBER operator bool() const { return value != 0; }
+};
+
 // How many elements a value has: 0 for a scalar.
 template <class V> inline constexpr int width = 0;
 template <class T, int N> inline constexpr int width<T __attribute__((ext_vector_type(N)))> = N;

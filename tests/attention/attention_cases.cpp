@@ -32,8 +32,8 @@ KernelSpec attention_spec(const AttentionCase& c) {
   const Expr products = c.page ? attention_scores(q, k, input("pages", i32, {sequences, c.keys / c.page})) : attention_scores(q, k);
   const Expr token = c.tokens > 1 ? iota({c.tokens, 1, 1}) : Expr(0.0);
   const ScoreTerms terms{.product = products * (1 / std::sqrt(static_cast<double>(c.d))),
-                         .key = iota({c.keys}),
-                         .head = iota({c.heads, 1}),
+                         .key = c.keys > 1 ? iota({c.keys}) : Expr(0.0),
+                         .head = c.heads > 1 ? iota({c.heads, 1}) : Expr(0.0),
                          .sequence = iota(one_a_sequence),
                          .query = lengths - static_cast<double>(c.tokens) + token,
                          .lengths = lengths};

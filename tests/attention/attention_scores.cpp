@@ -1,6 +1,5 @@
 // Score expressions and epilogues of attention, executed: what they say about the keys is right, and keys without a weight are not read.
 #include "gen/families/schedule.h"
-#include "gen/reference/random.h"
 #include "tests/attention/attention_cases.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -97,35 +96,4 @@ TEST_CASE("what comparisons with the key's position say") {
   says([](const ScoreTerms& t) { return select(t.key >= scalar("first", i32), t.product, none) * 2.0 + t.head; }, 1,
        "first_key_from(-0.0f + 1.0f * static_cast<f32>(first), length)");
   says([](const ScoreTerms& t) { return select(t.key * 0.5 >= t.query, t.product, none); }, 1, "0u"); // not understood
-}
-
-TEST_CASE("random score expressions") {
-  for (std::uint64_t seed = 0; seed < (compares_all() ? 500u : 2u); ++seed) {
-    Random random(seed);
-    const auto score = [&](const ScoreTerms& t) {
-      std::vector<Expr> values = {t.product,
-                                  t.product,
-                                  t.key,
-                                  t.query,
-                                  t.head,
-                                  t.sequence,
-                                  input("slopes", f32, {8, 1}),
-                                  scalar("alpha"),
-                                  input("mask", random.chance(50) ? f16 : u8, {dynamic("sequences"), random.chance(50) ? 8 : 1, 160})};
-      for (auto operations = random.between(2, 8); operations > 0; --operations) {
-        const auto pick = [&] { return values[static_cast<std::size_t>(random.between(0, std::ssize(values) - 1))]; };
-        switch (random.between(0, 6)) {
-        case 0: values.push_back(pick() + pick()); break;
-        case 1: values.push_back(pick() - pick()); break;
-        case 2: values.push_back(pick() * 0.25); break;
-        case 3: values.push_back(tanh(pick())); break;
-        case 4: values.push_back(select(pick() <= pick(), pick(), random.chance(60) ? none : pick())); break;
-        case 5: values.push_back(min(pick(), pick())); break;
-        default: values.push_back(select(logical_and(t.key > t.query - 50.0, pick() < pick()), pick(), none)); break;
-        }
-      }
-      return clamp(values.back(), -100.0, 100.0) * 0.1 + t.product;
-    };
-    check_somewhere({.score = score, .log_sum_exp = random.chance(30)}, lengths, seed);
-  }
 }

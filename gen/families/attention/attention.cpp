@@ -103,6 +103,7 @@ void Attention::require_valid(const Config& c, const Plan& plan, const Target& t
 
 Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
+  p.max_sgpr_spills = 24; // of score expressions with many scalars, set aside outside of the steady loop
   // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
   const auto score_tensors = static_cast<int>(plan.attention->score_body.tensors.size());
   const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles;

@@ -16,6 +16,7 @@ std::string score_text(const AttentionParts& a, const Target& target, const std:
   const Body& body = a.score_body;
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
+  values.let_lambdas_keep_bools();
   std::string text = fmt::format("  const auto {} = [&]([[maybe_unused]] const ScoreRow<config>& row) KILN_LAMBDA {{\n", name);
   text += outer_indices(body) + values.load_lane_inputs();
   std::vector<std::string> parameters = {"[[maybe_unused]] At at", "auto " + a.product,

@@ -16,10 +16,11 @@ struct PromisedWidths {
   std::uint32_t exceptions = 0, at_least = 0;
 };
 
-// Every kernel also promises no scratch memory and no spills.
+// Every kernel also promises no scratch memory, and no spills but those of scalars that it says.
 struct Promises {
-  int max_vgprs = 0;     // of a wave, VGPRs and AGPRs together
-  int max_lds_bytes = 0; // of a workgroup
+  int max_vgprs = 0;       // of a wave, VGPRs and AGPRs together
+  int max_lds_bytes = 0;   // of a workgroup
+  int max_sgpr_spills = 0; // to lanes of VGPRs
   PromisedWidths global_loads = {}, lds = {};
   std::vector<std::string> required = {}; // each is the beginning of some mnemonic
   // Each is the beginning of no mnemonic. The templates address device memory as such, and cross lanes by DPP: both cost an

@@ -1,0 +1,109 @@
+// Random attention, executed: score expressions, heads, types, pages and lengths. KILN_ATTENTION_COUNT seeds from KILN_ATTENTION_FIRST on.
+#include "gen/reference/random.h"
+#include "tests/attention/attention_cases.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <limits>
+
+using namespace kiln;
+using namespace kiln::testing;
+
+namespace {
+
+const Expr minus_infinity = constant(-std::numeric_limits<float>::infinity());
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// From 2 to 10 operations on the product, positions, and inputs that have one number for all, a key, a head, a sequence or each score.
+class RandomScore {
+public:
+  RandomScore(std::uint64_t seed, const AttentionCase& of) : random_(seed), of_(of) {}
+  Expr operator()(const ScoreTerms& t) {
+    values_ = {t.product, t.product, t.key, t.query, t.head, t.sequence, t.lengths};
+    const auto with_tokens = [&](Shape shape) {
+      if (of_.tokens > 1) shape.insert(shape.begin() + 1, 1);
+      return shape;
+    };
+    values_.push_back(input("slopes", random_.pick({f32, f16}), {of_.heads, 1}));
+    values_.push_back(input("of_key", random_.pick({bf16, i32, f32}), {of_.keys}));
+    values_.push_back(
+        input("mask", random_.pick({f16, u8, f32}), with_tokens({dynamic("sequences"), random_.chance(50) ? of_.heads : 1, of_.keys})));
+    values_.push_back(input("of_sequence", f32, with_tokens({dynamic("sequences"), 1, 1})));
+    values_.push_back(scalar("alpha"));
+    for (auto left = random_.between(2, 10); left > 0; --left) values_.push_back(operation(t));
+    const Expr moderate = clamp(values_.back(), -100.0, 100.0) * 0.1 + t.product;
+    return random_.chance(50) ? moderate : select(condition(t), moderate, minus_infinity);
+  }
+
+private:
+  Expr any() { return values_[static_cast<std::size_t>(random_.between(0, std::ssize(values_) - 1))]; }
+  Expr condition(const ScoreTerms& t) {
+    switch (random_.between(0, 5)) {
+    case 0: return t.key <= t.query;
+    case 1: return logical_and(t.key <= t.query, t.query - t.key < static_cast<double>(random_.between(1, of_.keys)));
+    case 2: return t.key >= scalar("first", i32);
+    case 3: return logical_or(t.key < static_cast<double>(random_.between(1, 9)), t.query - t.key < 30.0);
+    case 4: return logical_and(t.lengths - t.key <= 70.0, any() < any());
+    default: return any() <= any();
+    }
+  }
+  Expr operation(const ScoreTerms& t) {
+    switch (random_.between(0, 9)) {
+    case 0: return any() + any();
+    case 1: return any() - any();
+    case 2: return any() * random_.uniform(-1, 1);
+    case 3: return tanh(any());
+    case 4: return select(any() <= any(), any(), random_.chance(60) ? minus_infinity : any());
+    case 5: return min(any(), any());
+    case 6: return max(any(), any());
+    case 7: return abs(any()) * 0.5;
+    case 8: return sigmoid(any()) * any();
+    default: return select(condition(t), any(), minus_infinity);
+    }
+  }
+
+  Random random_;
+  AttentionCase of_;
+  std::vector<Expr> values_;
+};
+
+// Of few sequences some may be empty, of one key, at an edge of a step or a page, or full.
+std::vector<std::int64_t> random_lengths(Random& random, const AttentionCase& c) {
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(random.between(1, 5)));
+  for (std::int64_t& length : lengths) {
+    const std::int64_t unit = c.page && random.chance(50) ? c.page : 32, edge = random.between(0, c.keys / unit) * unit;
+    length = random.pick({std::int64_t{0}, std::int64_t{1}, c.keys, random.between(0, c.keys),
+                          std::clamp(edge + random.between(-1, 1), std::int64_t{0}, c.keys)});
+  }
+  return lengths;
+}
+
+void check_random(std::uint64_t seed) {
+  Random random(seed);
+  const Target to = target(random.pick({"gfx942", "gfx950"}));
+  AttentionCase c;
+  const std::int64_t group = random.between(1, 16);
+  c.kv_heads = random.between(1, 3);
+  c.heads = group * c.kv_heads;
+  c.tokens = random.chance(25) ? random.between(2, std::max<std::int64_t>(2, 32 / group)) : 1;
+  c.d = random.pick({64, 80, 96, 128, 192, 256});
+  c.type = random.pick({f16, bf16});
+  c.cache = random.pick({c.type, c.type, to.fp8_e4m3(), to.fp8_e5m2(), i8});
+  c.page = random.pick({0, 0, 16, 48, 64});
+  c.keys = c.page ? c.page * random.between(1, 192 / c.page) : random.between(1, 192);
+  c.log_sum_exp = random.chance(30);
+  c.score = RandomScore(random.bits(), c);
+  CAPTURE(seed);
+  check_on(to.arch(), c, random_lengths(random, c), seed, {fmt::format("workgroups={}", random.between(1, 12))});
+}
+
+} // namespace
+
+TEST_CASE("random attention") {
+  const std::uint64_t first = number_of("KILN_ATTENTION_FIRST", 4), count = number_of("KILN_ATTENTION_COUNT", 4);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) check_random(seed);
+}
