@@ -37,12 +37,15 @@ private:
     static __shared__ u32 memory[config.experts + 1];
     return memory;
   }
-  // Takes the next place of its expert for every pair, in their order: f(pair, place).
+  // Takes the next place of its expert for every pair, in their order: f(pair, place). The next round's experts are on their way.
   template <class F> KILN_DEVICE void each(const i32* experts, u32 pairs, F f) {
     const u32 lane = platform::lane_id();
+    i32 coming = lane < pairs ? experts[lane] : 0;
     for (u32 first = 0; first < pairs; first += wave_size) {
       const bool exists = first + lane < pairs;
-      const u32 named = exists ? static_cast<u32>(experts[first + lane]) : none, expert = named < none ? named : none;
+      const u32 named = exists ? static_cast<u32>(coming) : none, expert = named < none ? named : none;
+      const u32 after = first + wave_size + lane;
+      coming = experts[after < pairs ? after : pairs - 1];
       u64 alike = platform::lanes_where(exists); // lanes of the same expert
 #pragma unroll
       for (u32 bit = 1; bit <= none; bit *= 2) {

@@ -231,13 +231,17 @@ constexpr CatalogEntry entries[] = {
     {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", argmax_rows},
     {"layernorm_modulate", "layer norm, times 1 + scale and plus shift of the row's batch", layernorm_modulate},
     {"lse_merge", "two partial attention results by their log-sum-exp", lse_merge},
-    {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", topk_softmax, false, false, false,
-     false, true},
-    {"moe_sort", "pairs of a token and one of its experts in the order of the experts, and where each expert's begin", moe_sort, false,
-     false, false, false, false, true},
+    {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", topk_softmax, {.ranked = true}},
+    {"moe_sort",
+     "pairs of a token and one of its experts in the order of the experts, and where each expert's begin",
+     moe_sort,
+     {.experts = true}},
     {"embedding", "rows of a table by id; zeros for a negative id", embedding},
-    {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, false, true},
-    {"rope_kv_write", "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option", rope_kv_write, false, true},
+    {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, {.rope = true}},
+    {"rope_kv_write",
+     "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option",
+     rope_kv_write,
+     {.rope = true}},
     {"swiglu_quant", "silu(gate) * up, fp8 with a given scale", swiglu_quant},
     {"gelu_mul", "gelu(gate) * up, gelu by erf", gelu_mul},
     {"silu_mul", "silu(gate) * up", silu_mul},
@@ -246,50 +250,59 @@ constexpr CatalogEntry entries[] = {
     {"group_quant", "fp8 with one scale for every `group` columns of a row", group_quant},
     {"dequant", "fp8 times one scale a row", dequant},
     {"group_dequant", "fp8 times one scale for every `group` columns of a row", group_dequant},
-    {"mx_quant", "MXFP4 or MXFP8: OCP microscaling, a power of two for every 32 columns", mx_quant, false, false, true},
-    {"mx_dequant", "MXFP4 or MXFP8 to activations", mx_dequant, false, false, true},
-    {"silu_mul_mx_quant", "silu(gate) * up, MXFP4 or MXFP8", silu_mul_mx_quant, false, false, true},
-    {"add_rmsnorm_mx_quant", "residual add, RMS norm, MXFP4 or MXFP8", add_rmsnorm_mx_quant, false, false, true},
+    {"mx_quant", "MXFP4 or MXFP8: OCP microscaling, a power of two for every 32 columns", mx_quant, {.mx = true}},
+    {"mx_dequant", "MXFP4 or MXFP8 to activations", mx_dequant, {.mx = true}},
+    {"silu_mul_mx_quant", "silu(gate) * up, MXFP4 or MXFP8", silu_mul_mx_quant, {.mx = true}},
+    {"add_rmsnorm_mx_quant", "residual add, RMS norm, MXFP4 or MXFP8", add_rmsnorm_mx_quant, {.mx = true}},
     {"scaled_add", "x + alpha * y, alpha given at launch", scaled_add},
     {"cast", "rounding to fp8 without a scale", cast_quant},
-    {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", gemm, true},
-    {"gemm_quant", "gemm, fp8 with a given scale", gemm_quant, true},
-    {"router", "gemm to the logits of n experts, the `top` of each row and their weights, in one launch", router, true, false, false, false,
-     true},
-    {"gemm_bias", "gemm + bias", gemm_bias, true},
-    {"gemm_residual", "gemm + residual", gemm_residual, true},
-    {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", gemm_swiglu_quant, true},
-    {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", gemm_w8a16, true},
-    {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k", gemm_w4a16, true},
-    {"gemm_w_mxfp4", "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k", gemm_w_mxfp4, true, false, true},
-    {"attention_decode", "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v",
-     attention_decode, false, false, false, true},
-    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", attention_paged, false, false, false,
-     true},
-    {"grouped_gemm", "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option",
-     grouped_gemm, true, false, false, false, false, true},
-    {"grouped_gemm_swiglu", "the same: silu(gate) * up of the product's halves", grouped_gemm_swiglu, true, false, false, false, false,
-     true},
-    {"grouped_gemm_sum", "each pair with its expert's matrix, and the weighted sum of a token's, in one launch", grouped_gemm_sum, true,
-     false, false, false, false, true},
-    {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, true},
+    {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", gemm, {.gemm = true}},
+    {"gemm_quant", "gemm, fp8 with a given scale", gemm_quant, {.gemm = true}},
+    {"router",
+     "gemm to the logits of n experts, the `top` of each row and their weights, in one launch",
+     router,
+     {.gemm = true, .ranked = true}},
+    {"gemm_bias", "gemm + bias", gemm_bias, {.gemm = true}},
+    {"gemm_residual", "gemm + residual", gemm_residual, {.gemm = true}},
+    {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", gemm_swiglu_quant, {.gemm = true}},
+    {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", gemm_w8a16, {.gemm = true}},
+    {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k", gemm_w4a16, {.gemm = true}},
+    {"gemm_w_mxfp4",
+     "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k",
+     gemm_w_mxfp4,
+     {.gemm = true, .mx = true}},
+    {"attention_decode",
+     "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v",
+     attention_decode,
+     {.attention = true}},
+    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", attention_paged, {.attention = true}},
+    {"grouped_gemm",
+     "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option",
+     grouped_gemm,
+     {.gemm = true, .experts = true}},
+    {"grouped_gemm_swiglu", "the same: silu(gate) * up of the product's halves", grouped_gemm_swiglu, {.gemm = true, .experts = true}},
+    {"grouped_gemm_sum",
+     "each pair with its expert's matrix, and the weighted sum of a token's, in one launch",
+     grouped_gemm_sum,
+     {.gemm = true, .experts = true}},
+    {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, {.gemm = true}},
 };
 
 void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   const auto refuse = [&](std::string fact, std::string remedy) {
     throw UserError(fmt::format("catalogue entry '{}'", entry.name), std::move(fact), std::move(remedy));
   };
-  if (entry.is_mx && (entry.is_gemm ? options.k : options.cols) % mx_block)
-    refuse(fmt::format("{} is {}", entry.is_gemm ? "k" : "cols", entry.is_gemm ? options.k : options.cols),
+  if (entry.is.mx && (entry.is.gemm ? options.k : options.cols) % mx_block)
+    refuse(fmt::format("{} is {}", entry.is.gemm ? "k" : "cols", entry.is.gemm ? options.k : options.cols),
            fmt::format("use a multiple of {}, the elements of an MX block", mx_block));
-  if (entry.is_mx && !is_mx_element(options.mx)) refuse(fmt::format("mx is {}", to_string(options.mx)), "use e2m1, e4m3fn or e5m2");
-  if (const std::int64_t experts = entry.is_gemm ? options.n : options.cols; entry.is_ranked) {
+  if (entry.is.mx && !is_mx_element(options.mx)) refuse(fmt::format("mx is {}", to_string(options.mx)), "use e2m1, e4m3fn or e5m2");
+  if (const std::int64_t experts = entry.is.gemm ? options.n : options.cols; entry.is.ranked) {
     if (experts > most_ranked_columns)
-      refuse(fmt::format("{} is {}", entry.is_gemm ? "n" : "cols", experts), fmt::format("use 1 to {} experts", most_ranked_columns));
+      refuse(fmt::format("{} is {}", entry.is.gemm ? "n" : "cols", experts), fmt::format("use 1 to {} experts", most_ranked_columns));
     if (options.top < 1 || options.top > std::min(most_ranks, experts))
       refuse(fmt::format("top is {} of {}", options.top, experts), fmt::format("use 1 to {}", std::min(most_ranks, experts)));
   }
-  if (entry.is_experts) {
+  if (entry.is.experts) {
     if (options.experts < 1 || options.experts > most_experts)
       refuse(fmt::format("experts is {}", options.experts), fmt::format("use 1 to {}", most_experts));
     if (options.top < 1 || options.top > std::min(most_ranks, options.experts))
@@ -298,7 +311,7 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
     if (options.weights != f32 && options.weights != e2m1)
       refuse(fmt::format("weights is {}", to_string(options.weights)), "use e2m1, or leave it out");
   }
-  if (entry.is_gemm) {
+  if (entry.is.gemm) {
     for (const auto& [what, size, most] :
          {std::tuple{"m", options.m, 128}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
@@ -306,7 +319,7 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
       refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f16, bf16, an fp8 or i8");
     return;
   }
-  if (entry.is_attention) {
+  if (entry.is.attention) {
     for (const auto& [what, size, most] :
          {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
           std::tuple{"d", options.d, std::int64_t{256}}, std::tuple{"page", options.page, std::int64_t{65536}},
@@ -321,9 +334,9 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
     refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f32, f16 or bf16");
   if (options.index != i32 && options.index != i64) refuse(fmt::format("index is {}", to_string(options.index)), "use i32 or i64");
-  if (entry.is_rope && (options.heads < 1 || options.heads > max_dim_size))
+  if (entry.is.rope && (options.heads < 1 || options.heads > max_dim_size))
     refuse(fmt::format("heads is {}", options.heads), fmt::format("use 1 to {}", max_dim_size));
-  if (entry.is_rope && options.cols % 2)
+  if (entry.is.rope && options.cols % 2)
     refuse(fmt::format("cols is {}", options.cols), "use an even number: rotary embedding turns pairs of columns");
   if (!is_fp8(options.fp8)) refuse(fmt::format("fp8 is {}", to_string(options.fp8)), "use e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz");
 }

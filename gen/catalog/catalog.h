@@ -35,18 +35,23 @@ struct CatalogOptions {
   bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
+// Which options an entry takes.
+struct CatalogKind {
+  bool gemm = false;      // m, n and k in place of cols
+  bool rope = false;      // `heads` too; cols are even
+  bool mx = false;        // `mx` too; cols, or k, are whole blocks of 32
+  bool attention = false; // heads, kv_heads, d, length and the type of the cache in place of cols
+  bool ranked = false;    // `top` and `sigmoid` too; cols, or n, are 1024 at most
+  bool experts = false;   // `experts` and `top` in place of cols, or beside m, n and k
+};
+
 // Rows are a run-time size, `dynamic("rows")`, up to options.max_rows if that is given, and columns are options.cols; of gemm entries, rows
 // are `dynamic("m", 1, options.m)` and n and k are options.n and options.k; of attention entries, sequences are `dynamic("sequences")`.
 struct CatalogEntry {
   std::string_view name;
   std::string_view doc;
   KernelSpec (*build)(const CatalogOptions& options);
-  bool is_gemm = false;      // takes m, n and k in place of cols
-  bool is_rope = false;      // takes `heads` too; cols are even
-  bool is_mx = false;        // takes `mx` too; cols, or k, are whole blocks of 32
-  bool is_attention = false; // takes heads, kv_heads, d, length and the type of the cache in place of cols
-  bool is_ranked = false;    // takes `top` and `sigmoid` too; cols, or n, are 1024 at most
-  bool is_experts = false;   // takes `experts` and `top` in place of cols, or beside m, n and k
+  CatalogKind is = {};
 };
 
 std::span<const CatalogEntry> catalog();

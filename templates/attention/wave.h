@@ -74,15 +74,15 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
     while (key != last_key) {
       Four s[row_tiles][2];
       multiply_keys(s);
-      const auto taken = chunks;
       platform::schedule_barrier();
       load_k(cache, next);
-      chunks = load_streams(scores, key + config.step_keys);
       platform::schedule_barrier();
       Word16 p[row_tiles];
-      weigh<false>(s, p, key, length, scores, taken);
+      weigh<false>(s, p, key, length, scores, chunks);
       multiply_values(p);
       platform::schedule_barrier();
+      // Behind all branches of the step: what widens an element goes into the last block, and would wait there for one that is under way.
+      chunks = load_streams(scores, key + config.step_keys);
       load_v(cache, next);
       platform::schedule_barrier();
       key += config.step_keys;

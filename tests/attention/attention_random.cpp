@@ -30,8 +30,8 @@ public:
     };
     values_.push_back(input("slopes", random_.pick({f32, f16}), {of_.heads, 1}));
     values_.push_back(input("of_key", random_.pick({bf16, i32, f32}), {of_.keys}));
-    values_.push_back(
-        input("mask", random_.pick({f16, u8, f32}), with_tokens({dynamic("sequences"), random_.chance(50) ? of_.heads : 1, of_.keys})));
+    const std::int64_t heads = random_.chance(50) ? of_.heads : 1;
+    values_.push_back(input("mask", random_.pick({f16, u8, f32}), with_tokens({dynamic("sequences"), heads, of_.keys})));
     values_.push_back(input("of_sequence", f32, with_tokens({dynamic("sequences"), 1, 1})));
     values_.push_back(scalar("alpha"));
     for (auto left = random_.between(2, 10); left > 0; --left) values_.push_back(operation(t));
@@ -42,27 +42,29 @@ public:
 private:
   Expr any() { return values_[static_cast<std::size_t>(random_.between(0, std::ssize(values_) - 1))]; }
   Expr condition(const ScoreTerms& t) {
+    const Expr a = any(), b = any();
     switch (random_.between(0, 5)) {
     case 0: return t.key <= t.query;
     case 1: return logical_and(t.key <= t.query, t.query - t.key < static_cast<double>(random_.between(1, of_.keys)));
     case 2: return t.key >= scalar("first", i32);
     case 3: return logical_or(t.key < static_cast<double>(random_.between(1, 9)), t.query - t.key < 30.0);
-    case 4: return logical_and(t.lengths - t.key <= 70.0, any() < any());
-    default: return any() <= any();
+    case 4: return logical_and(t.lengths - t.key <= 70.0, a < b);
+    default: return a <= b;
     }
   }
   Expr operation(const ScoreTerms& t) {
+    const Expr a = any(), b = any(), c = any(); // in this order with every compiler
     switch (random_.between(0, 9)) {
-    case 0: return any() + any();
-    case 1: return any() - any();
-    case 2: return any() * random_.uniform(-1, 1);
-    case 3: return tanh(any());
-    case 4: return select(any() <= any(), any(), random_.chance(60) ? minus_infinity : any());
-    case 5: return min(any(), any());
-    case 6: return max(any(), any());
-    case 7: return abs(any()) * 0.5;
-    case 8: return sigmoid(any()) * any();
-    default: return select(condition(t), any(), minus_infinity);
+    case 0: return a + b;
+    case 1: return a - b;
+    case 2: return a * random_.uniform(-1, 1);
+    case 3: return tanh(a);
+    case 4: return select(a <= b, c, random_.chance(60) ? minus_infinity : any());
+    case 5: return min(a, b);
+    case 6: return max(a, b);
+    case 7: return abs(a) * 0.5;
+    case 8: return sigmoid(a) * b;
+    default: return select(condition(t), a, minus_infinity);
     }
   }
 
@@ -98,7 +100,8 @@ void check_random(std::uint64_t seed) {
   c.log_sum_exp = random.chance(30);
   c.score = RandomScore(random.bits(), c);
   CAPTURE(seed);
-  check_on(to.arch(), c, random_lengths(random, c), seed, {fmt::format("workgroups={}", random.between(1, 12))});
+  const auto lengths = random_lengths(random, c);
+  check_on(to.arch(), c, lengths, seed, {fmt::format("workgroups={}", random.between(1, 12))});
 }
 
 } // namespace

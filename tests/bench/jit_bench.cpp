@@ -26,7 +26,7 @@ std::vector<KernelSpec> subjects(const Target& gpu, int count) {
   std::vector<KernelSpec> specs;
   for (std::int64_t cols = 1024; static_cast<int>(specs.size()) < count; cols += 1024)
     for (const CatalogEntry& entry : catalog())
-      if (!entry.is_gemm && !entry.is_attention && !entry.is_ranked && static_cast<int>(specs.size()) < count)
+      if (!entry.is.gemm && !entry.is.attention && !entry.is.ranked && static_cast<int>(specs.size()) < count)
         specs.push_back(entry.build({.cols = cols, .dtype = f16, .fp8 = gpu.fp8()}));
   return specs;
 }

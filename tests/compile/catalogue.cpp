@@ -18,7 +18,7 @@ void compile_one(const CatalogEntry& entry, std::string_view arch, DType dtype, 
   const Target one = target(arch);
   try {
     CatalogOptions shape{.cols = cols, .dtype = dtype, .fp8 = one.fp8()};
-    if (entry.is_ranked) shape.cols = shape.n = cols % 1024 ? cols : 256; // experts
+    if (entry.is.ranked) shape.cols = shape.n = cols % 1024 ? cols : 256; // experts
     const BuiltKernel built = build_kernel(entry.build(shape), one, options);
     CHECK(built.facts.resources.scratch_bytes == 0);
     CHECK(built.facts.resources.vgpr_spills == 0);
@@ -33,7 +33,7 @@ void compile_all(std::int64_t cols) {
   for (const CatalogEntry& entry : catalog())
     for (const std::string_view arch : known_archs())
       for (const DType dtype : {f16, bf16, f32})
-        if (fits(entry, {.cols = cols}) && (!(entry.is_gemm || entry.is_attention) || dtype != f32)) compile_one(entry, arch, dtype, cols);
+        if (fits(entry, {.cols = cols}) && (!(entry.is.gemm || entry.is.attention) || dtype != f32)) compile_one(entry, arch, dtype, cols);
 }
 
 } // namespace

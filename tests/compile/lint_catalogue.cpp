@@ -25,7 +25,7 @@ void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gem
   CompileOptions compile;
   compile.environment = process_environment();
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.is_gemm != gemm || entry.is_attention || !fits(entry, base)) continue;
+    if (entry.is.gemm != gemm || entry.is.attention || !fits(entry, base)) continue;
     const Target to = target(arch);
     CatalogOptions options = base;
     options.fp8 = to.fp8();
@@ -55,16 +55,23 @@ const Expected partial_workgroup{"MEM001", "WAIT001", "WAIT002"};
 // A row's number over the rows of a batch, which are known at launch.
 const Expected batch_of_row{"MTH002"};
 
+// The lanes of a wave find out together which pairs name the same expert.
+const Expected a_pair_a_lane{"MEM001"};
+
 TEST_CASE("the catalogue has no findings: 4096 columns of f16") {
   for (const std::string_view arch : archs("gfx950"))
     check_catalogue(arch, {.cols = 4096, .dtype = f16}, false, [](std::string_view entry) {
-      return entry == "cast" ? partial_workgroup : entry == "layernorm_modulate" ? batch_of_row : Expected{};
+      return entry == "cast"                 ? partial_workgroup
+             : entry == "layernorm_modulate" ? batch_of_row
+             : entry == "moe_sort"           ? a_pair_a_lane
+                                             : Expected{};
     });
 }
 TEST_CASE("the catalogue has no findings: 5003 columns of bf16") {
   check_catalogue("gfx942", {.cols = 5003, .dtype = bf16}, false, [](std::string_view entry) {
     Expected expected{"CVT001"}; // gfx942 has no conversion to bf16
     if (entry == "layernorm_modulate") expected.insert(batch_of_row.begin(), batch_of_row.end());
+    if (entry == "moe_sort") expected.insert(a_pair_a_lane.begin(), a_pair_a_lane.end());
     for (const std::string_view name : {"swiglu_quant", "gelu_mul", "silu_mul", "scaled_add", "cast"})
       if (entry == name) expected.insert(partial_workgroup.begin(), partial_workgroup.end());
     return expected;
@@ -76,7 +83,8 @@ TEST_CASE("the catalogue has no findings: products") {
       Expected expected{"MEM001", "WAIT001"}; // the loops that add up the sums of a split tile, a few repetitions
       expected.insert("CVT001");
       if (entry == "gemm_swiglu_quant") expected.insert("LDS002"); // two-way, once a tile
-      if (entry == "gemm_w8a16") expected.insert("OCC001");        // bytes in flight instead of waves
+      if (entry.starts_with("grouped_gemm")) expected.insert("LDS002");
+      if (entry == "gemm_w8a16") expected.insert("OCC001"); // bytes in flight instead of waves
       // Four scales a row are 8 bytes of a cache line that the next turns of the ring use; sums are read once a tile.
       if (entry == "gemm_w4a16") expected.insert({"MEM003", "LDS002"});
       if (entry == "gemm_block_scaled") expected.insert("MEM010");   // scales of steps that follow one another

@@ -39,7 +39,7 @@ const Target gfx942 = target("gfx942");
 TEST_CASE("the catalogue at 16384 columns") {
   for (const CatalogEntry& entry : catalog()) {
     CatalogOptions options{.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8()};
-    if (entry.is_ranked) options.cols = options.n = 256;
+    if (entry.is.ranked) options.cols = options.n = 256;
     compare(std::string(entry.name), entry.build(options), gfx942);
   }
 }

@@ -12,7 +12,7 @@ namespace {
 void check_catalog(std::int64_t cols, std::int64_t rows, DType dtype, bool special_values = false) {
   for (const std::string_view arch : known_archs())
     for (const CatalogEntry& entry : catalog()) {
-      if (entry.is_gemm || entry.is_attention || entry.is_experts || !fits(entry, {.cols = cols}))
+      if (entry.is.gemm || entry.is.attention || entry.is.experts || !fits(entry, {.cols = cols}))
         continue; // products below, with sizes of their own
       const Target to = target(arch);
       const auto wrong = testing::check_kernel(entry.build({.cols = cols, .dtype = dtype, .fp8 = to.fp8(), .heads = 2}), to, 1,
@@ -38,7 +38,7 @@ TEST_CASE("matrix products of the catalogue") {
     for (const CatalogEntry& entry : catalog())
       for (const bool quantised : {false, true}) {
         const Target to = target(arch);
-        if (!entry.is_gemm || entry.is_experts ||
+        if (!entry.is.gemm || entry.is.experts ||
             (quantised && (entry.name == "gemm_w8a16" || entry.name == "gemm_w4a16" || entry.name == "gemm_w_mxfp4")))
           continue;
         const KernelSpec spec = entry.build({.dtype = quantised ? to.fp8() : bf16, .fp8 = to.fp8(), .m = 8, .n = 192, .k = 512});

@@ -85,14 +85,14 @@ TEST_CASE("banks and waits of the catalogue are what the executor counts") {
       CAPTURE(entry.name);
       CAPTURE(arch);
       const Target to = target(arch);
-      if (entry.is_attention || entry.is_experts) continue; // tests/attention, tests/decode
-      if (entry.is_gemm) {
+      if (entry.is.attention || entry.is.experts) continue; // tests/attention, tests/decode
+      if (entry.is.gemm) {
         if (all || arch == "gfx950")
           compare(entry.build({.dtype = bf16, .fp8 = to.fp8(), .m = 8, .n = 192, .k = 512}), to, 8, false, compared);
         continue;
       }
       if (all || arch == "gfx942")
-        compare(entry.build({.cols = entry.is_ranked ? 1024 : 8192, .dtype = f16, .fp8 = to.fp8()}), to, 1, true, compared);
+        compare(entry.build({.cols = entry.is.ranked ? 1024 : 8192, .dtype = f16, .fp8 = to.fp8()}), to, 1, true, compared);
       if (!fits(entry, {.cols = 2501})) continue;
       if (all || arch == "gfx950") compare(entry.build({.cols = 2501, .dtype = bf16, .fp8 = to.fp8()}), to, 1, false, compared);
     }

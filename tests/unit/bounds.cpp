@@ -48,10 +48,10 @@ TEST_CASE("a wrong element is found, wherever it is") {
 
 TEST_CASE("bounds are tight: most rounded results have one admissible value") {
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.is_gemm || entry.is_attention || entry.is_experts) continue; // long sums in any order
+    if (entry.is.gemm || entry.is.attention || entry.is.experts) continue; // long sums in any order
     if (entry.name == "softmax_temperature") continue;                     // exponents of any size
     if (entry.name == "lse_merge") continue;                               // a logarithm may be near 0
-    const KernelSpec spec = entry.build({.cols = entry.is_ranked ? 256 : 4096});
+    const KernelSpec spec = entry.build({.cols = entry.is.ranked ? 256 : 4096});
     const Inputs inputs = random_inputs(spec, 1);
     for (const auto& [name, bounds] : evaluate_bounds(spec, inputs, {.addition_depth = 40})) {
       CAPTURE(entry.name);
