@@ -84,11 +84,12 @@ TEST_CASE("the catalogue has no findings: products") {
       expected.insert("CVT001");
       if (entry == "gemm_swiglu_quant") expected.insert("LDS002"); // two-way, once a tile
       if (entry.starts_with("grouped_gemm")) expected.insert("LDS002");
-      if (entry == "gemm_w8a16") expected.insert("OCC001"); // bytes in flight instead of waves
+      for (const std::string_view name : {"gemm_w8a16", "gemm_w_mxfp4", "grouped_gemm_sum"})
+        if (entry == name) expected.insert("OCC001"); // bytes in flight instead of waves
       // Four scales a row are 8 bytes of a cache line that the next turns of the ring use; sums are read once a tile.
       if (entry == "gemm_w4a16") expected.insert({"MEM003", "LDS002"});
       if (entry == "gemm_block_scaled") expected.insert("MEM010");   // scales of steps that follow one another
-      if (arch == "gfx950") expected.insert("MFM004");               // 256 tiles of 16 columns have one accumulator each
+      expected.insert("MFM004");                                     // as many tiles of 16 columns as CUs have one accumulator each
       if (arch == "gfx942") {                                        // 304 CUs get tiles of 16 columns
         expected.insert("WAIT002");                                  // the same loops, of single values
         if (entry == "gemm_block_scaled") expected.insert("MFM003"); // one product a step, which has no other to wait behind
