@@ -71,6 +71,7 @@ std::vector<Defect> uninitialised() {
   const std::string mfma = "v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[4:5], a[0:3]\n global_store_dword v0, a1, s[0:1]\n",
                     operands = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n";
   const std::string shift = "v_lshlrev_b64 v[6:7], 2, v[4:5]\n global_store_dword v0, v7, s[0:1]";
+  const std::string product = "v_mov_b32_e32 v4, 0\n v_mad_u64_u32 v[6:7], s[20:21], v0, v0, v[4:5]\n global_store_dword v0, ";
   const std::string add = "v_add_f32_e32 v2, v3, v0" + out;
   std::string zeros;
   for (int i = 0; i < 4; ++i) zeros += "v_accvgpr_write_b32 a" + std::to_string(i) + ", 0\n";
@@ -90,6 +91,7 @@ std::vector<Defect> uninitialised() {
        "v[2:3], s[0:1]",
        "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n v_pk_mul_f32 v[2:3], v[4:5], v[6:7] op_sel_hi:[0,1]\n "
        "global_store_dwordx2 v0, v[2:3], s[0:1]"},
+      {"DAT002", "the upper half of a product and sum", product + "v7, s[0:1]", product + "v6, s[0:1]"},
       {"DAT002", "through a copy", "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out,
        written + "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out},
       {"DAT002", "which lanes are on", "v_cmp_eq_u32_e32 vcc, v0, v3\n s_and_saveexec_b64 s[20:21], vcc",

@@ -50,6 +50,13 @@ bool elementwise(std::string_view m, const Operands& o, RegisterRange result, Re
   return packed || bits;
 }
 
+// The lower half of a 64-bit result depends on the lower halves of 64-bit sources: compilers use these for 32-bit numbers, and leave the
+// upper half of a source as it is.
+bool goes_upward(std::string_view m) {
+  constexpr std::string_view all[] = {"v_mad_u64_u32", "v_mad_i64_i32", "v_lshl_add_u64", "v_lshlrev_b64", "s_lshl_b64"};
+  return std::ranges::any_of(all, [&](std::string_view one) { return m.starts_with(one); });
+}
+
 // The bit of source `k` in a modifier such as "op_sel_hi:[0,1]", given up to its bracket; `otherwise` if it is not there.
 bool selects_high(std::string_view modifiers, std::string_view name, std::size_t k, bool otherwise) {
   const std::size_t at = modifiers.find(name), bit = at + name.size() + 2 * k;
@@ -119,6 +126,7 @@ private:
     bool has_effect = false;          // what it reads matters
     std::size_t begin = 0, end = 0;   // its sources
     RegisterRange element_by_element; // the source that is; count 0: none
+    RegisterRange upward;             // the result of goes_upward; count 0: none
   };
   // Of a block: what it reads before it writes it, and all that it writes.
   struct Summary {
@@ -127,13 +135,19 @@ private:
 
   void gather() {
     for (std::size_t i = 0; i < p_.instructions.size(); ++i) {
-      Facts f{.computes = computes(p_.instructions[i]), .has_effect = false, .begin = sources_.size(), .end = 0, .element_by_element = {}};
+      Facts f{.computes = computes(p_.instructions[i]),
+              .has_effect = false,
+              .begin = sources_.size(),
+              .end = 0,
+              .element_by_element = {},
+              .upward = {}};
       f.has_effect = !f.computes || uses_[i].writes_any({reg::exec, 2});
       each_source(p_, i, operands_[i], uses_[i], [&](RegisterRange r) { sources_.push_back(r); });
       f.end = sources_.size();
       if (f.computes && uses_[i].write_count == 1)
         for (const RegisterRange r : sources_of(f))
           if (elementwise(p_.instructions[i].mnemonic, operands_[i], uses_[i].write_list[0], r)) f.element_by_element = r;
+      if (f.computes && uses_[i].write_count > 0 && goes_upward(p_.instructions[i].mnemonic)) f.upward = operands_[i][0].registers;
       facts_.push_back(f);
     }
     for (const Block& block : p_.blocks) {
@@ -150,6 +164,7 @@ private:
   template <class Read> void each_source_of(const Facts& f, RegisterRange result, std::uint16_t to, Read read) const {
     for (const RegisterRange source : sources_of(f))
       if (source == f.element_by_element) read(RegisterRange{static_cast<std::uint16_t>(source.first + (to - result.first)), 1});
+      else if (source.count == 2 && result.count == 2 && result == f.upward && to == result.first) read(RegisterRange{source.first, 1});
       else read(source);
   }
 
