@@ -12,7 +12,7 @@ namespace {
 
 Extents extents(const ggml_tensor& tensor) { return {tensor.ne[0], tensor.ne[1], tensor.ne[2], tensor.ne[3]}; }
 
-// Where nodes are that do not lie in ggml's memory: columns of a wider product.
+// The places of nodes that do not lie in ggml's memory: columns of a wider product.
 using MovedNodes = std::map<const ggml_tensor*, TensorView>;
 
 // `view` of `tensor`, where that has gone.

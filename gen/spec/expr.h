@@ -117,7 +117,7 @@ inline constexpr std::int64_t scale_block = 128; // rows and elements that share
 // The pairs in the order of their experts, and those of one expert in their own order: [tokens, top], read as one list. `experts` is an
 // i32 input [tokens, top], or a row_top of a product. Numbers that name none of the `count` experts come last.
 Expr expert_order(Expr experts, std::int64_t count);
-// Where the pairs of each expert begin in that order, and behind the last one where they end: [count + 1].
+// The place in that order at which the pairs of each expert begin, and behind the last one the place where they end: [count + 1].
 Expr expert_offsets(Expr experts, std::int64_t count);
 // Products may have a matrix for each expert: b [experts, n, k], its scales with the experts in front, and a [tokens, k], or [tokens,
 // top, k] with a row a pair. by_expert takes each pair's product with its expert's matrix: [tokens, top, n]. `order` is i32 [tokens,

@@ -73,7 +73,7 @@ private:
   std::vector<Expr> values_;
 };
 
-// Of few sequences some may be empty, of one key, at an edge of a step or a page, or full.
+// A few sequences; some may be empty, of one key, at an edge of a step or a page, or full.
 std::vector<std::int64_t> random_lengths(Random& random, const AttentionCase& c) {
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(random.between(1, 5)));
   for (std::int64_t& length : lengths) {

@@ -10,15 +10,6 @@ using namespace kiln::isa::testing;
 
 namespace {
 
-const Snippet wide{.vgprs = 128, .accum_offset = 128, .sgprs = 48};
-
-std::string loop(const std::string& body) { return "loop:\n" + body + "\n s_cbranch_scc1 loop\n"; }
-std::string times(int count, const std::string& text) {
-  std::string all;
-  for (int i = 0; i < count; ++i) all += text + "\n";
-  return all;
-}
-
 struct Case {
   std::string id, fires, silent;
   const char* arch = "gfx942";
@@ -164,8 +155,9 @@ std::vector<Case> control_cases() {
 } // namespace
 
 TEST_CASE("every rule fires on what it is for, and is silent on what looks like it") {
-  std::set<std::string> covered{"SPL003", "LCH003", "LCH005", "LCH006", "HAZ002", "PIN001", // below
-                                "DAT001", "DAT002", "DAT003", "DAT004"};                    // data_flow_test.cpp
+  std::set<std::string> covered{"SPL003", "LCH003", "LCH005", "LCH006", "PIN001", // below
+                                "DAT001", "DAT002", "DAT003", "DAT004",           // data_flow_test.cpp
+                                "HAZ002"};                                        // hazard_rules_test.cpp
   for (const auto& cases : {memory_cases(), lds_cases(), wait_cases(), resource_cases(), arithmetic_cases(), control_cases()})
     for (const Case& c : cases) {
       CAPTURE(c.id);
@@ -174,100 +166,6 @@ TEST_CASE("every rule fires on what it is for, and is silent on what looks like 
       CHECK(covered.insert(c.id).second);
     }
   for (const Rule& rule : all_rules()) CHECK_MESSAGE(covered.contains(std::string(rule.id)), rule.id);
-}
-
-TEST_CASE("HAZ002: each entry of the table, one state too few and just enough") {
-  struct Hazard {
-    const char *producer, *consumer;
-    int states;
-    const char* arch = "gfx942";
-  };
-  for (const Hazard& h :
-       {Hazard{"v_readfirstlane_b32 s8, v1", "global_load_dword v0, v4, s[8:9]", 5},
-        Hazard{"v_mov_b32_e32 v1, v2", "v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf", 2},
-        Hazard{"v_cmp_gt_f32_e32 vcc, v0, v1", "v_div_fmas_f32 v2, v3, v4, v5", 4},
-        Hazard{"v_exp_f32_e32 v0, v1", "v_mul_f32_e32 v2, v0, v0", 1}, Hazard{"v_readfirstlane_b32 s8, v1", "v_readlane_b32 s9, v2, s8", 4},
-        Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 7},
-        Hazard{"v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 8, "gfx950"},
-        Hazard{"v_mfma_f32_32x32x8_f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 11},
-        Hazard{"v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[10:11], v[4:7]", 5},
-        // CDNA2, which has its own column: LLVM's numbers, those of AMD's MI200 manual ("Manually Inserted Wait States").
-        Hazard{"v_mfma_f32_16x16x16f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 11, "gfx90a"},
-        Hazard{"v_mfma_f32_32x32x8f16 v[16:31], v[8:9], v[10:11], v[16:31]", "global_store_dword v4, v16, s[2:3]", 19, "gfx90a"},
-        Hazard{"v_mfma_f32_4x4x4f16 v[0:3], v[8:9], v[10:11], v[0:3]", "v_add_f32_e32 v12, v0, v1", 5, "gfx90a"},
-        Hazard{"v_mfma_f64_16x16x4f64 v[0:7], v[8:9], v[10:11], v[0:7]", "v_add_f32_e32 v12, v0, v1", 11, "gfx90a"},
-        Hazard{"v_readfirstlane_b32 s8, v1", "global_load_dword v0, v4, s[8:9]", 5, "gfx90a"},
-        Hazard{"v_mov_b32_e32 v1, v2", "v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf", 2, "gfx90a"},
-        Hazard{"v_cmp_gt_f32_e32 vcc, v0, v1", "v_div_fmas_f32 v2, v3, v4, v5", 4, "gfx90a"},
-        Hazard{"global_store_dwordx4 v4, v[8:11], s[2:3]", "v_mov_b32_e32 v9, v2", 1, "gfx90a"},
-        Hazard{"global_store_dwordx4 v4, v[8:11], s[2:3]", "v_mov_b32_e32 v9, v2", 2}}) {
-    CAPTURE(h.producer);
-    const auto with = [&](int states) { return std::string(h.producer) + "\n" + times(states, "s_nop 0") + h.consumer; };
-    const Case c{"HAZ002", with(h.states - 1), with(h.states), h.arch};
-    CHECK(found(c, c.fires, wide));
-    CHECK_FALSE(found(c, c.silent, wide));
-    if (h.states <= 16) // of which s_nop can wait no more
-      CHECK_FALSE(found(c, std::string(h.producer) + "\n s_nop " + std::to_string(h.states - 1) + "\n" + h.consumer, wide));
-  }
-  for (const char* pair : {"v_exp_f32_e32 v0, v1\n v_mul_f32_e32 v2, v0, v0", "v_mov_b32_e32 v1, v2\n v_readfirstlane_b32 s8, v1"})
-    CHECK_FALSE(found({"HAZ002", "", "", "gfx90a"}, pair, wide)); // hazards of CDNA3 alone
-  const Case chain{"HAZ002", "",
-                   "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]\n v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]"};
-  CHECK_FALSE(found(chain, chain.silent, wide)); // accumulation onto the same registers is forwarded
-  const Case round{"HAZ002", loop("global_load_dword v0, v4, s[8:9]\n" + times(4, "v_nop") + "v_readfirstlane_b32 s8, v1"), ""};
-  CHECK(found(round, round.fires, wide)); // over the back edge: only the branch lies between
-}
-
-TEST_CASE("HAZ002: what lies between counts with the time that it takes at least") {
-  const std::string first = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n ", reader = "v_add_f32_e32 v12, v0, v1"; // 7 states
-  const std::string other = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], 0\n ";
-  const auto reported = [](const std::string& text) { return found({"HAZ002", "", ""}, text, wide); };
-  // A matrix instruction issues after the 4 passes of the one before.
-  CHECK(reported(first + other + times(2, "s_nop 0") + reader));
-  CHECK_FALSE(reported(first + other + times(3, "s_nop 0") + reader));
-  CHECK_FALSE(reported(first + other + other + reader));
-  // A wait for a load that was issued between takes longer than any hazard; other waits and barriers may pass at once.
-  CHECK_FALSE(reported(first + "global_load_dword v20, v4, s[2:3]\n s_waitcnt vmcnt(0)\n " + reader));
-  CHECK(reported("global_load_dword v20, v4, s[2:3]\n " + first + "s_waitcnt vmcnt(0)\n " + reader));
-  CHECK(reported(first + "s_barrier\n " + reader));
-  const std::string written = "v_mov_b32_e32 v1, v2\n ", permuted = "v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf";
-  CHECK(reported(written + permuted));
-  CHECK_FALSE(reported(written + "s_barrier\n " + permuted)); // but waves take longer to meet than a register to be written
-  // A result that another matrix instruction overwrote is gone; what it left is not.
-  const std::string over = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n ";
-  CHECK_FALSE(reported(first + over + times(7, "s_nop 0") + reader));
-  CHECK(reported(first + over + times(2, "s_nop 0") + reader));
-  // Behind a taken s_cbranch_execz no lane is on: only what does not ask EXEC can meet a hazard, until EXEC is written.
-  const std::string around = " behind\n s_nop 15\n behind:\n ", on = "s_mov_b64 exec, -1\n ";
-  CHECK_FALSE(reported(first + "s_cbranch_execz" + around + reader));
-  CHECK(reported(first + "s_cbranch_scc0" + around + reader));
-  CHECK(reported(first + "s_cbranch_execz" + around + on + reader));
-  CHECK(reported(first + "s_cbranch_execz" + around + "v_mfma_f32_16x16x16_f16 v[4:7], v[0:1], v[10:11], 0"));
-  CHECK(reported(first + "s_cbranch_execz" + around + "v_readfirstlane_b32 s8, v1"));
-}
-
-TEST_CASE("HAZ002: severity follows what is known about the pair") {
-  const auto severity = [](std::string_view text) {
-    const CodeObject object = assemble_kernel(text, "gfx942", {.vgprs = 64, .accum_offset = 64});
-    const auto findings = lint(analyse(object, object.kernel("k")), {.only = {"HAZ002"}});
-    return findings.empty() ? std::nullopt : std::optional(findings[0].severity);
-  };
-  CHECK(severity("v_readfirstlane_b32 s8, v1\n global_load_dword v0, v4, s[8:9]") == Severity::error);
-  // LLVM's table alone, and kernels that ship undercut it.
-  CHECK(severity("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n v_add_f32_e32 v12, v0, v1") == Severity::info);
-  // Shipped kernels leave these out throughout: not reported.
-  CHECK_FALSE(severity("s_add_u32 m0, s4, 16\n global_load_lds_dword v0, s[2:3]"));
-  CHECK_FALSE(severity("v_readfirstlane_b32 s8, v1\n v_add_u32_e32 v0, s8, v2"));
-}
-
-TEST_CASE("HAZ002: places of one cause and loop are one finding, which shows the worst of them") {
-  const std::string once = "v_mov_b32_e32 v1, v2\n s_nop 0\n v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf\n",
-                    worse = "v_mov_b32_e32 v3, v2\n v_mov_b32_dpp v0, v3 row_shr:1 row_mask:0xf bank_mask:0xf\n";
-  const CodeObject object = assemble_kernel(loop(once + worse + once), "gfx942", wide);
-  const auto findings = lint(analyse(object, object.kernel("k")), {.only = {"HAZ002"}});
-  REQUIRE(findings.size() == 1);
-  CHECK(findings[0].message.starts_with("permutes it 0 wait states after "));
-  CHECK(findings[0].message.ends_with("; 3 such places in the loop"));
 }
 
 TEST_CASE("OCC002: registers that the descriptor allocates limit as well, but for those that LLVM adds where LDS limits") {

@@ -4,6 +4,13 @@
 
 namespace kiln::isa::testing {
 
+std::string loop(const std::string& body) { return "loop:\n" + body + "\n s_cbranch_scc1 loop\n"; }
+std::string times(int count, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += text + "\n";
+  return all;
+}
+
 std::string kernel_text(std::string_view body, std::string_view arch, const Snippet& s) {
   std::string text = fmt::format(
       R"(

@@ -18,6 +18,10 @@ struct Snippet {
   int spills = 0;
   std::string descriptor = {}; // more .amdhsa_ lines
 };
+const Snippet wide{.vgprs = 128, .accum_offset = 128, .sgprs = 48}; // enough registers for what rules are shown
+
+std::string loop(const std::string& body);
+std::string times(int count, const std::string& text); // each on a line of its own
 
 // The whole text of an object with one kernel.
 std::string kernel_text(std::string_view body, std::string_view arch, const Snippet& snippet = {});

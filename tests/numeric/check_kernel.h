@@ -21,6 +21,10 @@ struct CheckOptions {
 // What is wrong, with the spec's text; nothing when all is right.
 std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options = {});
 
+// Whether point `number` of a list that both architectures walk runs on this one. Each point runs on one of them, with KILN_LINT_ALL
+// on both. The turn is the parity of the number's bits, which follows no period that the list may have.
+bool runs_here(const Target& target, std::uint64_t number);
+
 // KILN_LINT_ALL is set: every kernel that is executed is measured, and compared with the static analyses.
 bool compares_everything();
 

@@ -128,7 +128,7 @@ private:
     RegisterRange element_by_element; // the source that is; count 0: none
     RegisterRange upward;             // the result of goes_upward; count 0: none
   };
-  // Of a block: what it reads before it writes it, and all that it writes.
+  // What a block reads before it writes it, and all that it writes.
   struct Summary {
     RegisterSet reads, writes;
   };
@@ -377,7 +377,7 @@ private:
   std::int64_t budget_ = 20'000'000;           // instructions looked at; hostile code ends there
   std::vector<std::optional<RegisterSet>> in_; // by block
   std::vector<RegisterSet> out_;               // by block
-  // Of the effect that is being traced back: see state_before; the undefined registers that were followed, by their reader.
+  // The effect that is being traced back, see state_before: the undefined registers that were followed, by their reader.
   std::map<std::size_t, std::vector<RegisterSet>> kept_;
   std::set<std::pair<std::size_t, std::uint16_t>> read_;
   std::vector<UninitialisedRead> list_;

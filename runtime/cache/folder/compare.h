@@ -18,8 +18,8 @@ struct KernelComparison {
   bool same_code = false;            // byte by byte
 };
 
-// Kernels are the same when spec, architecture, overrides and options are; generator and compiler may differ. Where a cache has
-// a kernel from several compilers, the last of them by key is meant. Corrupt entries are left out. Sorted by kernel.
+// Kernels are the same when spec, architecture, overrides and options are; generator and compiler may differ. If a cache has
+// a kernel from several compilers, the last of them by key is taken. Corrupt entries are left out. Sorted by kernel.
 std::vector<KernelComparison> compare_folders(const CacheFolder& before, const CacheFolder& after);
 
 } // namespace kiln

@@ -16,7 +16,7 @@
 namespace kiln {
 namespace {
 
-// Of /proc, whose files have no size.
+// Reads a file of /proc: these have no size.
 std::string read_stream(const char* path) {
   const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
   char buffer[4096];

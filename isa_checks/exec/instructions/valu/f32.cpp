@@ -43,8 +43,8 @@ Half fma_mix_half_in_mode(const Wave& wave, Mixed a, Mixed b, Mixed c) {
   return mode::to_half(wave.mode, static_cast<double>(fma_mix_in_mode(wave, a, b, c)));
 }
 
-// Division steps of the IEEE sequence, after the manual's pseudo-code of v_div_scale, v_div_fmas and v_div_fixup. Where the
-// manual tests a reciprocal for being denormal, a large denominator is scaled down, as the sequence needs it to be exact.
+// Division steps of the IEEE sequence, after the manual's pseudo-code of v_div_scale, v_div_fmas and v_div_fixup. The
+// manual tests a reciprocal for being denormal; here a large denominator is scaled down, as the sequence needs it to be exact.
 WithCarry<float> div_scale(float s0, float denominator, float numerator) {
   const auto exponent = [](float x) { return static_cast<int>(as_bits(x) >> 23 & 0xffU); };
   float result = s0;
