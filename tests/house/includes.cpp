@@ -28,7 +28,7 @@ struct Include {
   std::string from, to; // files
 };
 
-std::vector<Include> all_includes() {
+std::vector<Include> find_includes() {
   const std::map<std::string, std::string> sources = read_sources({"gen", "isa_checks", "runtime", "templates"});
   static const std::regex directive("(^|\n)#include \"([^\"]+)\"");
   std::vector<Include> includes;
@@ -38,6 +38,10 @@ std::vector<Include> all_includes() {
       if (!sources.contains(to)) to = "templates/" + to; // device headers name each other without their folder
       if (sources.contains(to)) includes.push_back({path, to});
     }
+  return includes;
+}
+const std::vector<Include>& all_includes() {
+  static const std::vector<Include> includes = find_includes();
   return includes;
 }
 

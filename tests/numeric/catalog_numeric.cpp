@@ -11,7 +11,8 @@ namespace {
 
 void check_catalog(std::int64_t cols, std::int64_t rows, DType dtype, bool special_values = false) {
   for (const std::string_view arch : known_archs())
-    for (const CatalogEntry& entry : catalog()) {
+    for (auto point = static_cast<std::uint64_t>(cols); const CatalogEntry& entry : catalog()) {
+      if (!testing::runs_here(target(arch), ++point)) continue;
       if (entry.is.gemm || entry.is.attention || entry.is.experts || !fits(entry, {.cols = cols}))
         continue; // products below, with sizes of their own
       const Target to = target(arch);
@@ -35,9 +36,10 @@ TEST_CASE("zero rows") { check_catalog(256, 0, f16); }
 
 TEST_CASE("matrix products of the catalogue") {
   for (const std::string_view arch : known_archs())
-    for (const CatalogEntry& entry : catalog())
+    for (std::uint64_t point = 0; const CatalogEntry& entry : catalog())
       for (const bool quantised : {false, true}) {
         const Target to = target(arch);
+        if (!testing::runs_here(to, ++point)) continue;
         if (!entry.is.gemm || entry.is.experts ||
             (quantised && (entry.name == "gemm_w8a16" || entry.name == "gemm_w4a16" || entry.name == "gemm_w_mxfp4")))
           continue;
@@ -56,11 +58,12 @@ TEST_CASE("131072 columns") {
 }
 
 TEST_CASE("every residency gives the same") {
-  for (const char* residency : {"residency=registers", "residency=lds", "residency=reload"})
-    for (const std::string_view arch : known_archs())
+  for (const std::string_view arch : known_archs())
+    for (std::uint64_t point = 0; const char* residency : {"residency=registers", "residency=lds", "residency=reload"})
       for (const char* name : {"add_rmsnorm_dynamic_quant", "softmax", "layernorm"})
         for (const std::int64_t cols : {5000, 5003}) {
           const Target to = target(arch);
+          if (!testing::runs_here(to, ++point)) continue;
           const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = cols, .dtype = bf16, .fp8 = to.fp8()}), to, 2,
                                                    {.rows = 2, .settings = {residency, "ahead=2"}});
           CHECK_MESSAGE(!wrong, wrong.value_or(""));

@@ -207,7 +207,9 @@ TEST_CASE("weights of every code and scale in a product") {
 TEST_CASE("products with MXFP4 weights: methods, tails of k and n, two products, preshuffled") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
+    std::uint64_t point = 0;
     const auto check = [&](const CatalogOptions& options, std::int64_t rows, std::vector<std::string> settings) {
+      if (!testing::runs_here(to, ++point)) return;
       const auto wrong =
           testing::check_kernel(catalog_spec("gemm_w_mxfp4", options), to, 7, {.rows = rows, .settings = std::move(settings)});
       CHECK_MESSAGE(!wrong, wrong.value_or(""));
@@ -253,12 +255,13 @@ TEST_CASE("MX: twenty interleavings give the same bits") {
 
 TEST_CASE("MX: columns of models, element types, infinities and NaN, zero rows") {
   for (const std::string_view arch : known_archs())
-    for (const char* name : {"silu_mul_mx_quant", "add_rmsnorm_mx_quant"})
+    for (std::uint64_t point = 0; const char* name : {"silu_mul_mx_quant", "add_rmsnorm_mx_quant"})
       for (const auto& [cols, dtype, mx, rows, special] : {std::tuple{std::int64_t{2880}, bf16, e2m1, std::int64_t{3}, false},
                                                            {96, f16, e4m3fn, 5, true},
                                                            {7168, bf16, e5m2, 2, true},
                                                            {32, f32, e2m1, 70, true},
                                                            {4096, f16, e4m3fn, 0, false}}) {
+        if (!testing::runs_here(target(arch), ++point)) continue;
         const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = cols, .dtype = dtype, .mx = mx}), target(arch), 9,
                                                  {.rows = rows, .special_values = special});
         CHECK_MESSAGE(!wrong, wrong.value_or(""));
