@@ -121,9 +121,9 @@ private:
     for (int s = 1; s < GGML_MAX_SRC; ++s)
       if (node.src[s] != nullptr) regions_[user].sources.push_back(node.src[s]);
     const ggml_tensor &q = *node.src[0], &maker = *behind_views(&q);
-    const bool permuted = maker.type == GGML_TYPE_F32 && ggml_is_contiguous(&maker) && q.data == maker.data && q.ne[3] == 1 &&
-                          q.ne[0] == maker.ne[0] && q.ne[1] == maker.ne[2] && q.ne[2] == maker.ne[1] && q.nb[1] == maker.nb[2] &&
-                          q.nb[2] == maker.nb[1];
+    const bool permuted = type_of_queries(node) && maker.type == GGML_TYPE_F32 && ggml_is_contiguous(&maker) && q.data == maker.data &&
+                          q.ne[3] == 1 && q.ne[0] == maker.ne[0] && q.ne[1] == maker.ne[2] && q.ne[2] == maker.ne[1] &&
+                          q.nb[1] == maker.nb[2] && q.nb[2] == maker.nb[1];
     const std::size_t at = permuted ? only_source(&q, user) : result_.nodes.size();
     if (at < user && (result_.nodes[at].kind == Kind::row || result_.nodes[at].kind == Kind::pointwise)) join(at, user);
     else regions_[user].sources.push_back(&q);

@@ -13,6 +13,17 @@ std::byte* moved(const TensorView& v, std::int64_t elements) {
   return static_cast<std::byte*>(v.data) + elements * static_cast<std::int64_t>(bytes_of(v.dtype));
 }
 
+bool rows_are_aligned(const TensorView& v) {
+  return v.is_aligned() && v.stride[0] == 1 && v.stride[1] * static_cast<std::int64_t>(bytes_of(v.dtype)) % 16 == 0 &&
+         v.stride[1] >= v.ne[0];
+}
+
+kiln::DeviceTensor rows_of(const TensorView& v, std::int64_t batch2, std::int64_t batch3) {
+  return {moved(v, batch2 * v.stride[2] + batch3 * v.stride[3]), v.dtype, {v.ne[1], v.ne[0]}, v.stride[1]};
+}
+
+} // namespace
+
 TensorView dense(GraphBuilder& graph, const TensorView& view) {
   if (view.is_dense() && view.is_aligned()) return view;
   const TensorView copied = dense_view(graph.scratch(static_cast<std::size_t>(view.count()) * bytes_of(view.dtype)), view.dtype, view.ne);
@@ -33,17 +44,6 @@ TensorView dense_indices(GraphBuilder& graph, const ggml_tensor& tensor) {
   copy(graph, words, copied);
   return dense_view(copied.data, view.dtype, view.ne);
 }
-
-bool rows_are_aligned(const TensorView& v) {
-  return v.is_aligned() && v.stride[0] == 1 && v.stride[1] * static_cast<std::int64_t>(bytes_of(v.dtype)) % 16 == 0 &&
-         v.stride[1] >= v.ne[0];
-}
-
-kiln::DeviceTensor rows_of(const TensorView& v, std::int64_t batch2, std::int64_t batch3) {
-  return {moved(v, batch2 * v.stride[2] + batch3 * v.stride[3]), v.dtype, {v.ne[1], v.ne[0]}, v.stride[1]};
-}
-
-} // namespace
 
 bool supports_get_rows(const ggml_tensor& node) {
   const ggml_tensor& table = *node.src[0];

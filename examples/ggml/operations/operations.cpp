@@ -18,6 +18,7 @@ const Operation known_operations[] = {
     {.op = GGML_OP_GROUP_NORM, .kind = Kind::alone, .supports = supports_group_norm, .lower = lower_group_norm},
     {.op = GGML_OP_SUM, .kind = Kind::alone, .supports = supports_reduction, .lower = lower_sum},
     {.op = GGML_OP_MUL_MAT, .kind = Kind::product, .supports = supports_product},
+    {.op = GGML_OP_MUL_MAT_ID, .kind = Kind::alone, .supports = supports_product_by_id, .lower = lower_product_by_id},
     {.op = GGML_OP_FLASH_ATTN_EXT, .kind = Kind::attention, .supports = supports_attention},
     {.op = GGML_OP_CPY, .kind = Kind::alone, .supports = supports_copy, .lower = lower_copy},
     {.op = GGML_OP_CONT, .kind = Kind::alone, .supports = supports_copy, .lower = lower_copy},
