@@ -14,6 +14,7 @@ const Operation known_operations[] = {
     {.op = GGML_OP_ROPE_BACK, .kind = Kind::row, .supports = supports_rope, .build = build_rope},
     {.op = GGML_OP_SUM_ROWS, .kind = Kind::row, .supports = supports_reduction, .build = build_sum_rows},
     {.op = GGML_OP_MEAN, .kind = Kind::row, .supports = supports_reduction, .build = build_mean},
+    {.op = GGML_OP_CUMSUM, .kind = Kind::row, .supports = supports_reduction, .build = build_cumsum},
     {.op = GGML_OP_ARGMAX, .kind = Kind::row, .supports = supports_argmax, .build = build_argmax},
     {.op = GGML_OP_GROUP_NORM, .kind = Kind::alone, .supports = supports_group_norm, .lower = lower_group_norm},
     {.op = GGML_OP_SUM, .kind = Kind::alone, .supports = supports_reduction, .lower = lower_sum},

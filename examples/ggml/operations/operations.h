@@ -39,6 +39,7 @@ kiln::Expr build_l2_norm(KernelDraft& draft, const ggml_tensor& node, const kiln
 kiln::Expr build_soft_max(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_sum_rows(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_mean(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_cumsum(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_argmax(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_rope(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node);
@@ -89,5 +90,9 @@ bool can_decode(ggml_type type);
 TensorView block_products(GraphBuilder& graph, const ggml_tensor& weights, const TensorView& x);
 bool can_decode_view(const ggml_tensor& tensor); // whole blocks, which may have gaps between them
 TensorView decoded(GraphBuilder& graph, const ggml_tensor& tensor);
+
+// Dense floats as blocks without gaps (quantise.cpp): q8_0, q4_0, q4_1.
+bool can_encode(ggml_type type);
+void encode(GraphBuilder& graph, const TensorView& x, ggml_type type, void* to);
 
 } // namespace kiln_ggml

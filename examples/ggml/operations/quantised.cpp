@@ -97,10 +97,19 @@ Expr mxfp4(const Expr& q, const Expr& exponent) {
   return kiln::select(q < 8.0, value, -value) * kiln::exp2(exponent - 128.0);
 }
 
+// The numbers that the 16 codes of iq4_nl stand for, from code `first` on: by halves.
+Expr iq4_nl(const Expr& q, int first = 0, int count = 16) {
+  constexpr int numbers[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  if (count == 1) return numbers[first];
+  const int half = first + count / 2;
+  return kiln::select(q < half, iq4_nl(q, first, count / 2), iq4_nl(q, half, count / 2));
+}
+
 // Blocks of 32: a scale, perhaps a minimum, perhaps a fifth bit for each element, and four bits or a byte for each.
 Expr value_32(BlockDraft& b, ggml_type type) {
   if (type == GGML_TYPE_Q8_0) return b.of_block(kiln::i8, 2, 32) * b.of_block(kiln::f16, 0);
   if (type == GGML_TYPE_MXFP4) return mxfp4(nibbles(b.of_block(kiln::u8, 1, 16), 32), b.of_block(kiln::u8, 0));
+  if (type == GGML_TYPE_IQ4_NL) return iq4_nl(nibbles(b.of_block(kiln::u8, 2, 16), 32)) * b.of_block(kiln::f16, 0);
   const bool minimum = type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_1, fifth = type == GGML_TYPE_Q5_0 || type == GGML_TYPE_Q5_1;
   const std::int64_t head = minimum ? 4 : 2;
   Expr q = nibbles(b.of_block(kiln::u8, head + (fifth ? 4 : 0), 16), 32);
@@ -158,7 +167,7 @@ const Format formats[] = {
     {GGML_TYPE_Q4_0, 1, 32, value_32},    {GGML_TYPE_Q4_1, 1, 32, value_32},   {GGML_TYPE_Q5_0, 1, 32, value_32},
     {GGML_TYPE_Q5_1, 1, 32, value_32},    {GGML_TYPE_Q8_0, 1, 32, value_32},   {GGML_TYPE_MXFP4, 1, 32, value_32},
     {GGML_TYPE_Q2_K, 2, 128, value_q2_k}, {GGML_TYPE_Q4_K, 4, 64, value_q4_k}, {GGML_TYPE_Q5_K, 4, 64, value_q4_k},
-    {GGML_TYPE_Q6_K, 2, 128, value_q6_k},
+    {GGML_TYPE_Q6_K, 2, 128, value_q6_k}, {GGML_TYPE_IQ4_NL, 1, 32, value_32},
 };
 
 const Format* format_of(ggml_type type) {
