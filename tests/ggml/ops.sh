@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs ggml's own test program on Kiln's backend: a seeded slice of the cases that Kiln supports, or all of them.
 #   ops.sh LIBRARY [OPERATION...]
-# KILN_GGML_CASES=N or all (default 300 on gfx942, 100 on gfx950), KILN_GGML_SEED=N. The slice is drawn by size and not by name: cases with a
-# dimension of 1000 or more take the CPU model minutes and are run with `all`.
+# KILN_GGML_CASES=N or all (default 225 on gfx942, 75 on gfx950), KILN_GGML_SEED=N. The slice is drawn by size and not by name: cases with a
+# dimension of 1000 or more take the CPU model minutes and are run with `all`. A tenth of the slice at most is of one operation.
 # With `all`: KILN_GGML_LARGEST=N leaves out cases with a dimension above N, and says how many. KILN_GGML_RESULTS=FOLDER keeps the logs of 25
 # cases at a time there; a chunk that has one is not run again, so that a run can go on later. Of each operation the first chunk comes
 # first. KILN_GGML_CASES=table prints what such a folder has.
@@ -12,8 +12,8 @@ shift
 program=$(find /usr/libexec -path '*/ggml/test-backend-ops' 2>/dev/null | head -n 1)
 [[ $program ]] || { echo 'skipped: there is no test-backend-ops (package libggml0); ./dev test adds it' && exit 77; }
 export GGML_BACKEND_PATH=$library
-default=300
-[[ ${KILN_DEVICE:-} != *gfx950 ]] || default=100
+default=225
+[[ ${KILN_DEVICE:-} != *gfx950 ]] || default=75
 cases=${KILN_GGML_CASES:-$default}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -74,7 +74,10 @@ if [[ $cases == all ]]; then
   ! grep -hE 'FAIL|crashed' "$results"/chunk.*.log
   exit
 fi
-chosen=$(large -v <"$folder/supported" | shuf --random-source=<(yes "${KILN_GGML_SEED:-1}") -n "$cases" | paste -sd,)
+shuffled() { shuf --random-source=<(yes "${KILN_GGML_SEED:-1}"); }
+large -v <"$folder/supported" | shuffled | awk -v most="$((cases / 10 + 1))" '{ op = $0; sub(/\(.*/, "", op); if (++n[op] <= most) print }' |
+  shuffled | sed -n "1,${cases}p" >"$folder/chosen"
+chosen=$(paste -sd, "$folder/chosen")
 "$program" test -b Kiln0 -o "$chosen" >"$log" 2>&1 || { grep -v OK "$log" | tail -n 30; exit 1; }
 passed=$(grep -oE '[0-9]+/[0-9]+ tests passed' "$log" | head -n 1)
 echo "$passed of $(wc -l <"$folder/supported") that are supported"

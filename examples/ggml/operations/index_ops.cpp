@@ -78,8 +78,7 @@ void lower_get_rows(GraphBuilder& graph, const ggml_tensor& node) {
 bool supports_set_rows(const ggml_tensor& node) {
   const ggml_tensor &rows = *node.src[0], &index = *node.src[1];
   return is_float(rows.type) && (is_float(node.type) || (can_encode(node.type) && rows.ne[0] % ggml_blck_size(node.type) == 0)) &&
-         (index.type == GGML_TYPE_I64 || index.type == GGML_TYPE_I32) &&
-         node.nb[0] == ggml_type_size(node.type);
+         (index.type == GGML_TYPE_I64 || index.type == GGML_TYPE_I32) && node.nb[0] == ggml_type_size(node.type);
 }
 
 namespace {
@@ -89,8 +88,8 @@ TensorView rows_to_set(GraphBuilder& graph, const ggml_tensor& node) {
   const TensorView x = dense(graph, view_of(*node.src[0]));
   if (is_float(node.type)) return x;
   const std::int64_t bytes = static_cast<std::int64_t>(ggml_row_size(node.type, x.ne[0]));
-  const TensorView blocks = dense_view(graph.scratch(static_cast<std::size_t>(bytes * x.rows())), bits_of(node).dtype,
-                                       {bytes, x.ne[1], x.ne[2], x.ne[3]});
+  const TensorView blocks =
+      dense_view(graph.scratch(static_cast<std::size_t>(bytes * x.rows())), bits_of(node).dtype, {bytes, x.ne[1], x.ne[2], x.ne[3]});
   encode(graph, x, node.type, blocks.data);
   return blocks;
 }
