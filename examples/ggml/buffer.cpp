@@ -45,17 +45,17 @@ void clear(ggml_backend_buffer_t buffer, std::uint8_t value) {
   fill(buffer_of(buffer).engine->device(), get_base(buffer), value, buffer->size);
 }
 
-constexpr ggml_backend_buffer_i buffer_interface = {.free_buffer = free_buffer,
-                                                    .get_base = get_base,
-                                                    .init_tensor = nullptr,
-                                                    .memset_tensor = memset_tensor,
-                                                    .set_tensor = set_tensor,
-                                                    .get_tensor = get_tensor,
-                                                    .set_tensor_2d = nullptr,
-                                                    .get_tensor_2d = nullptr,
-                                                    .cpy_tensor = nullptr, // ggml copies through the host
-                                                    .clear = clear,
-                                                    .reset = nullptr};
+// By name, for interfaces of other versions have further members: all of them null.
+ggml_backend_buffer_i buffer_interface() {
+  ggml_backend_buffer_i i{};
+  i.free_buffer = free_buffer;
+  i.get_base = get_base;
+  i.memset_tensor = memset_tensor;
+  i.set_tensor = set_tensor;
+  i.get_tensor = get_tensor;
+  i.clear = clear; // no cpy_tensor: ggml copies through the host
+  return i;
+}
 
 // Null when the device has too little memory: ggml says so, and its caller frees what it has.
 ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, std::size_t size) {
@@ -64,7 +64,7 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, std::size_t 
   if (!engine->take(bytes)) return nullptr;
   try {
     auto* const buffer = new Buffer{engine, engine->device().allocate(bytes, "buffer of ggml")};
-    return ggml_backend_buffer_init(type, buffer_interface, buffer, size);
+    return ggml_backend_buffer_init(type, buffer_interface(), buffer, size);
   } catch (const std::exception& error) {
     engine->give_back(bytes);
     std::fprintf(stderr, "kiln: %s\n", error.what());
@@ -78,14 +78,11 @@ std::size_t alignment(ggml_backend_buffer_type_t) { return 256; }
 } // namespace
 
 ggml_backend_buffer_type_i buffer_type_interface() {
-  return {.get_name = type_name,
-          .alloc_buffer = alloc_buffer,
-          .alloc_buffer_n = nullptr,
-          .get_alignment = alignment,
-          .get_max_size = nullptr,
-          .get_alloc_size = nullptr,
-          .get_alloc_size_n = nullptr,
-          .is_host = nullptr};
+  ggml_backend_buffer_type_i i{};
+  i.get_name = type_name;
+  i.alloc_buffer = alloc_buffer;
+  i.get_alignment = alignment;
+  return i;
 }
 
 } // namespace kiln_ggml

@@ -187,7 +187,7 @@ std::vector<const ggml_tensor*> lower_region(GraphBuilder& graph, const Partitio
     if (parts.absorbs(&maker, root)) { // rounded as they are made
       RegionBuilder region(graph, parts, maker, moved);
       queries = graph.scratch(static_cast<std::size_t>(ggml_nelements(&maker)) * 2);
-      const TensorView to = dense_view(queries, *dtype_of(root.src[1]->type), extents(maker));
+      const TensorView to = dense_view(queries, *type_of_queries(root), extents(maker));
       region.launch(&to);
       nodes.insert(nodes.end(), region.nodes().begin(), region.nodes().end());
     }

@@ -142,6 +142,10 @@ kiln::Expr KernelDraft::product_of(const TensorView& activations, const TensorVi
   return kiln::row_sum(a->second * operand(weights, full, index));
 }
 
+kiln::Expr KernelDraft::sums_of(const TensorView& parts) {
+  return kiln::row_sum(input(parts, product_axes(true, true, true, parts.ne[0]), 0, false));
+}
+
 kiln::Expr KernelDraft::result_of(const TensorView& view) {
   const Axes full = product_axes(true, true, true, 1);
   if (view.ne == ne_ && view.is_dense()) return input(view, full, 0, true);

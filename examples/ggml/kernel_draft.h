@@ -46,6 +46,7 @@ public:
   kiln::Expr along(int d, void* data, kiln::DType dtype);
   // The sums of products of all rows of the activations (ggml's src[1]) with all of the weights (src[0]).
   kiln::Expr product_of(const TensorView& activations, const TensorView& weights);
+  kiln::Expr sums_of(const TensorView& parts); // product, without batches: the sums of parts [parts, n, m]
 
   // Outputs get memory of their own although they might take that of an input: for kernels that read an input at other places too.
   void never_in_place() { in_place_ = false; }

@@ -89,7 +89,7 @@ private:
     const ggml_tensor& node = *result_.nodes[user].node;
     Region& region = regions_[user];
     region.nodes = 1;
-    const ggml_tensor* const maker = maker_of_rows(node);
+    const ggml_tensor* const maker = is_float(node.type) ? maker_of_rows(node) : nullptr; // blocks are made by kernels of their own
     const std::size_t at = maker == nullptr ? result_.nodes.size() : only_source(node.src[0], user);
     if (at < user && result_.nodes[at].kind == Kind::row) {
       join(at, user);
@@ -121,9 +121,9 @@ private:
     for (int s = 1; s < GGML_MAX_SRC; ++s)
       if (node.src[s] != nullptr) regions_[user].sources.push_back(node.src[s]);
     const ggml_tensor &q = *node.src[0], &maker = *behind_views(&q);
-    const bool permuted = maker.type == GGML_TYPE_F32 && ggml_is_contiguous(&maker) && q.data == maker.data && q.ne[3] == 1 &&
-                          q.ne[0] == maker.ne[0] && q.ne[1] == maker.ne[2] && q.ne[2] == maker.ne[1] && q.nb[1] == maker.nb[2] &&
-                          q.nb[2] == maker.nb[1];
+    const bool permuted = type_of_queries(node) && maker.type == GGML_TYPE_F32 && ggml_is_contiguous(&maker) && q.data == maker.data &&
+                          q.ne[3] == 1 && q.ne[0] == maker.ne[0] && q.ne[1] == maker.ne[2] && q.ne[2] == maker.ne[1] &&
+                          q.nb[1] == maker.nb[2] && q.nb[2] == maker.nb[1];
     const std::size_t at = permuted ? only_source(&q, user) : result_.nodes.size();
     if (at < user && (result_.nodes[at].kind == Kind::row || result_.nodes[at].kind == Kind::pointwise)) join(at, user);
     else regions_[user].sources.push_back(&q);
@@ -207,7 +207,7 @@ private:
 
   static bool can_be_written(const ggml_tensor& write) {
     const ggml_tensor& rows = *write.src[0];
-    return rows.ne[2] * rows.ne[3] == 1 && ggml_is_contiguous(&rows) && write.ne[2] * write.ne[3] == 1 &&
+    return is_float(write.type) && rows.ne[2] * rows.ne[3] == 1 && ggml_is_contiguous(&rows) && write.ne[2] * write.ne[3] == 1 &&
            ggml_is_contiguous(write.src[1]) && write.src[1]->ne[0] == rows.ne[1] &&
            reinterpret_cast<std::uintptr_t>(write.data) % 16 == 0 && write.nb[1] % 16 == 0;
   }

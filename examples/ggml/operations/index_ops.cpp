@@ -13,6 +13,17 @@ std::byte* moved(const TensorView& v, std::int64_t elements) {
   return static_cast<std::byte*>(v.data) + elements * static_cast<std::int64_t>(bytes_of(v.dtype));
 }
 
+bool rows_are_aligned(const TensorView& v) {
+  return v.is_aligned() && v.stride[0] == 1 && v.stride[1] * static_cast<std::int64_t>(bytes_of(v.dtype)) % 16 == 0 &&
+         v.stride[1] >= v.ne[0];
+}
+
+kiln::DeviceTensor rows_of(const TensorView& v, std::int64_t batch2, std::int64_t batch3) {
+  return {moved(v, batch2 * v.stride[2] + batch3 * v.stride[3]), v.dtype, {v.ne[1], v.ne[0]}, v.stride[1]};
+}
+
+} // namespace
+
 TensorView dense(GraphBuilder& graph, const TensorView& view) {
   if (view.is_dense() && view.is_aligned()) return view;
   const TensorView copied = dense_view(graph.scratch(static_cast<std::size_t>(view.count()) * bytes_of(view.dtype)), view.dtype, view.ne);
@@ -33,17 +44,6 @@ TensorView dense_indices(GraphBuilder& graph, const ggml_tensor& tensor) {
   copy(graph, words, copied);
   return dense_view(copied.data, view.dtype, view.ne);
 }
-
-bool rows_are_aligned(const TensorView& v) {
-  return v.is_aligned() && v.stride[0] == 1 && v.stride[1] * static_cast<std::int64_t>(bytes_of(v.dtype)) % 16 == 0 &&
-         v.stride[1] >= v.ne[0];
-}
-
-kiln::DeviceTensor rows_of(const TensorView& v, std::int64_t batch2, std::int64_t batch3) {
-  return {moved(v, batch2 * v.stride[2] + batch3 * v.stride[3]), v.dtype, {v.ne[1], v.ne[0]}, v.stride[1]};
-}
-
-} // namespace
 
 bool supports_get_rows(const ggml_tensor& node) {
   const ggml_tensor& table = *node.src[0];
@@ -77,13 +77,29 @@ void lower_get_rows(GraphBuilder& graph, const ggml_tensor& node) {
 
 bool supports_set_rows(const ggml_tensor& node) {
   const ggml_tensor &rows = *node.src[0], &index = *node.src[1];
-  return is_float(rows.type) && is_float(node.type) && (index.type == GGML_TYPE_I64 || index.type == GGML_TYPE_I32) &&
-         node.nb[0] == ggml_type_size(node.type);
+  return is_float(rows.type) && (is_float(node.type) || (can_encode(node.type) && rows.ne[0] % ggml_blck_size(node.type) == 0)) &&
+         (index.type == GGML_TYPE_I64 || index.type == GGML_TYPE_I32) && node.nb[0] == ggml_type_size(node.type);
 }
+
+namespace {
+
+// The rows as what the target consists of: floats, or the bytes of blocks.
+TensorView rows_to_set(GraphBuilder& graph, const ggml_tensor& node) {
+  const TensorView x = dense(graph, view_of(*node.src[0]));
+  if (is_float(node.type)) return x;
+  const std::int64_t bytes = static_cast<std::int64_t>(ggml_row_size(node.type, x.ne[0]));
+  const TensorView blocks =
+      dense_view(graph.scratch(static_cast<std::size_t>(bytes * x.rows())), bits_of(node).dtype, {bytes, x.ne[1], x.ne[2], x.ne[3]});
+  encode(graph, x, node.type, blocks.data);
+  return blocks;
+}
+
+} // namespace
 
 // One launch for each batch of the target, which indices of smaller batches are repeated for.
 void lower_set_rows(GraphBuilder& graph, const ggml_tensor& node) {
-  const TensorView x = dense(graph, view_of(*node.src[0])), index = dense_indices(graph, *node.src[1]), to = view_of(node);
+  const TensorView x = rows_to_set(graph, node), index = dense_indices(graph, *node.src[1]);
+  const TensorView to = is_float(node.type) ? view_of(node) : bits_of(node);
   const std::int64_t cols = to.ne[0], tokens = x.ne[1];
   for (std::int64_t b = 0; b < to.ne[2] * to.ne[3]; ++b) {
     const std::int64_t b2 = b % to.ne[2], b3 = b / to.ne[2];

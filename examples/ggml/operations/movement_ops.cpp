@@ -106,6 +106,7 @@ bool supports_copy(const ggml_tensor& node) {
     return is_plain(from.type) || (from.type == GGML_TYPE_I16 && from.ne[3] == 1 && to.ne[3] == 1) ||
            (from.nb[0] == ggml_type_size(from.type) && to.nb[0] == ggml_type_size(to.type) && from.ne[0] % ggml_blck_size(from.type) == 0);
   if (can_decode(from.type)) return is_float(to.type) && ggml_is_contiguous(&from);
+  if (can_encode(to.type)) return is_float(from.type) && ggml_is_contiguous(&to);
   return is_float(from.type) && is_float(to.type);
 }
 
@@ -113,6 +114,7 @@ bool supports_copy(const ggml_tensor& node) {
 void lower_copy(GraphBuilder& graph, const ggml_tensor& node) {
   const ggml_tensor& source = *node.src[0];
   const bool same = source.type == node.type;
+  if (!same && can_encode(node.type)) return encode(graph, dense(graph, view_of(source)), node.type, node.data);
   const TensorView from = same ? bits_of(source) : decoded(graph, source), to = same ? bits_of(node) : view_of(node);
   if (from.ne == to.ne || from.is_dense()) {
     TensorView as_to = from.ne == to.ne ? from : dense_view(from.data, from.dtype, to.ne);

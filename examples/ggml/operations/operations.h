@@ -39,6 +39,7 @@ kiln::Expr build_l2_norm(KernelDraft& draft, const ggml_tensor& node, const kiln
 kiln::Expr build_soft_max(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_sum_rows(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_mean(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+kiln::Expr build_cumsum(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_argmax(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_rope(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node);
@@ -49,10 +50,14 @@ bool supports_product(const ggml_tensor& node);
 ProductSize size_of_product(const ggml_tensor& node);
 bool multiplies_by_matrix(const ggml_tensor& node);
 kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node);
+bool supports_product_by_id(const ggml_tensor& node); // product_id_op.cpp
+void lower_product_by_id(GraphBuilder& graph, const ggml_tensor& node);
 
 // ---- attention (attention_op.cpp)
 bool supports_attention(const ggml_tensor& node);
-// `queries` in the order of the result and of the cache's type, if another kernel has made them; else null.
+// What queries are rounded to; nothing if they are copied anyway, to heads of another size.
+std::optional<kiln::DType> type_of_queries(const ggml_tensor& node);
+// `queries` in the order of the result and of that type, if another kernel has made them; else null.
 void lower_attention(GraphBuilder& graph, const ggml_tensor& node, void* queries);
 std::vector<float> alibi_slopes(std::int64_t heads, float max_bias); // one factor a head (row_ops.cpp)
 
@@ -74,8 +79,20 @@ void lower_get_rows(GraphBuilder& graph, const ggml_tensor& node);
 void lower_set_rows(GraphBuilder& graph, const ggml_tensor& node);
 void lower_add_id(GraphBuilder& graph, const ggml_tensor& node);
 
+// The same elements without gaps, and aligned: `view`, or a copy in scratch memory. Indices are moved as they are (index_ops.cpp).
+TensorView dense(GraphBuilder& graph, const TensorView& view);
+TensorView dense_indices(GraphBuilder& graph, const ggml_tensor& tensor);
+
 // A tensor of blocks as floats in scratch memory (quantised.cpp); other tensors as they are.
 bool can_decode(ggml_type type);
+// The products of rows x [k, m] with rows of blocks [k, n], summed within each part of a block: [parts of a row, n, m]. Blocks are decoded
+// in the registers of the kernel that multiplies them.
+TensorView block_products(GraphBuilder& graph, const ggml_tensor& weights, const TensorView& x);
+bool can_decode_view(const ggml_tensor& tensor); // whole blocks, which may have gaps between them
 TensorView decoded(GraphBuilder& graph, const ggml_tensor& tensor);
+
+// Dense floats as blocks without gaps (quantise.cpp): q8_0, q4_0, q4_1.
+bool can_encode(ggml_type type);
+void encode(GraphBuilder& graph, const TensorView& x, ggml_type type, void* to);
 
 } // namespace kiln_ggml

@@ -40,6 +40,10 @@ Expr swiglu_oai(const Expr& gate, const Expr& up, const Expr& alpha, const Expr&
   return x * kiln::sigmoid(alpha * x) * (y + 1.0);
 }
 
+Expr swiglu_clamp(const Expr& gate, const Expr& up, const Expr& limit) {
+  return kiln::silu(kiln::min(gate, limit)) * kiln::clamp(up, -limit, limit);
+}
+
 const Line operations[] = {
     {GGML_OP_ADD, KILN_GGML_BUILD(x[0] + x[1])},
     {GGML_OP_ADD1, KILN_GGML_BUILD(x[0] + x[1])},
@@ -87,6 +91,7 @@ const Line glu_operations[] = {
     {GGML_GLU_OP_GEGLU, KILN_GGML_BUILD(kiln::gelu_tanh(x[0]) * x[1])},
     {GGML_GLU_OP_SWIGLU, KILN_GGML_BUILD(kiln::silu(x[0]) * x[1])},
     {GGML_GLU_OP_SWIGLU_OAI, KILN_GGML_BUILD(swiglu_oai(x[0], x[1], number(draft, node, 2), number(draft, node, 3)))},
+    {GGML_GLU_OP_SWIGLU_CLAMP, KILN_GGML_BUILD(swiglu_clamp(x[0], x[1], number(draft, node, 3)))},
     {GGML_GLU_OP_GEGLU_ERF, KILN_GGML_BUILD(kiln::gelu(x[0]) * x[1])},
     {GGML_GLU_OP_GEGLU_QUICK, KILN_GGML_BUILD(quick(x[0]) * x[1])},
 };

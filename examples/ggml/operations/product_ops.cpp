@@ -2,6 +2,18 @@
 #include "examples/ggml/operations/operations.h"
 
 namespace kiln_ggml {
+namespace {
+
+// More rows are worth floats in memory, which matrix instructions multiply: a row of sums reads all weights again.
+constexpr std::int64_t most_rows_of_blocks = 8;
+
+// Whether blocks of weights are decoded where they are multiplied.
+bool multiplies_blocks(const ggml_tensor& node) {
+  const ProductSize size = size_of_product(node);
+  return !is_float(node.src[0]->type) && !size.has_batches() && size.m <= most_rows_of_blocks;
+}
+
+} // namespace
 
 bool supports_product(const ggml_tensor& node) {
   const ggml_tensor &weights = *node.src[0], &x = *node.src[1];
@@ -22,13 +34,15 @@ ProductSize size_of_product(const ggml_tensor& node) {
 }
 
 bool multiplies_by_matrix(const ggml_tensor& node) {
+  if (multiplies_blocks(node)) return false;
   const ggml_tensor& w = *node.src[0];
   const Extents ne = {w.ne[0], w.ne[1], w.ne[2], w.ne[3]};
-  const TensorView weights = is_float(w.type) ? view_of(w) : dense_view(nullptr, kiln::f32, ne); // blocks are decoded before
+  const TensorView weights = is_float(w.type) ? view_of(w) : dense_view(nullptr, kiln::f32, ne); // these are decoded before
   return has_matrix_form(size_of_product(node), view_of(*node.src[1]), weights);
 }
 
 kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node) {
+  if (multiplies_blocks(node)) return draft.sums_of(block_products(graph, *node.src[0], dense(graph, view_of(*node.src[1]))));
   return draft.product_of(view_of(*node.src[1]), decoded(graph, *node.src[0]));
 }
 

@@ -1,4 +1,5 @@
-// Block-quantised tensors as floats: each format's bytes are read where they lie, as tensors whose rows are the blocks.
+// Block-quantised tensors as floats, and their products: each format's bytes are read where they lie, as tensors whose rows are the
+// blocks, and become numbers in the registers of the kernel that uses them.
 #include "examples/ggml/operations/operations.h"
 #include <gen/spec/math.h>
 #include <utility>
@@ -10,12 +11,17 @@ using kiln::Dim;
 using kiln::Expr;
 using kiln::Shape;
 
+// From the first to the last block of a tensor, with what lies between them.
+std::int64_t blocks_in_span(const ggml_tensor& tensor) {
+  return static_cast<std::int64_t>(ggml_nbytes(&tensor) / ggml_type_size(tensor.type));
+}
+
 // One kernel over the blocks of a tensor: y[blocks, parts, cols], of blocks with parts * cols elements.
 class BlockDraft {
 public:
   BlockDraft(GraphBuilder& graph, const ggml_tensor& tensor, std::int64_t parts, std::int64_t cols)
-      : graph_(graph), parts_(parts), cols_(cols), bytes_(static_cast<std::int64_t>(ggml_type_size(tensor.type))),
-        data_(static_cast<std::byte*>(tensor.data)), blocks_(ggml_nelements(&tensor) / ggml_blck_size(tensor.type)) {}
+      : graph_(graph), tensor_(tensor), parts_(parts), cols_(cols), bytes_(static_cast<std::int64_t>(ggml_type_size(tensor.type))),
+        data_(static_cast<std::byte*>(tensor.data)), blocks_(blocks_in_span(tensor)) {}
 
   // `count` elements of `type` of each part, or of the whole block, that begin at byte `first` of a block.
   Expr of_parts(kiln::DType type, std::int64_t first, std::int64_t count) { return bytes(type, first, parts_, count); }
@@ -25,24 +31,43 @@ public:
     return add(graph_.constant(values), kiln::f32, 1, parts, static_cast<std::int64_t>(values.size()) / parts, 0);
   }
   std::int64_t blocks() const { return blocks_; }
+  GraphBuilder& graph() { return graph_; }
+  const ggml_tensor& tensor() const { return tensor_; }
 
-  void launch(const char* name, void* to, const Expr& value) {
-    arguments_.emplace_back("y", kiln::DeviceTensor{to, kiln::f32, {blocks_, parts_, cols_}, 0});
-    graph_.launch(kiln::KernelSpec(name).output("y", kiln::f32, value), arguments_, {"vec=1"}); // blocks are aligned to 1 or 2 bytes
+  void launch(const char* name, void* to, const Expr& value) { launch(name, to, value, {blocks_, parts_, cols_}); }
+  // Of each row of `x`, [m, k], and each part of a block: the sum of the products of what lies at the same k. to: [m, blocks, parts].
+  void launch_products(void* to, const Expr& value, const TensorView& x) {
+    const std::int64_t m = x.ne[1], parts_of_row = x.ne[0] / cols_;
+    std::vector<std::int32_t> rows;
+    for (std::int64_t row = 0; row < m; ++row)
+      for (std::int64_t part = 0; part < blocks_ * parts_; ++part)
+        rows.push_back(static_cast<std::int32_t>(row * parts_of_row + part % parts_of_row));
+    const Shape outer = {m == 1 ? Dim(1) : kiln::dynamic("m"), blocks_dim(), parts_, 1};
+    arguments_.emplace_back("x", kiln::DeviceTensor{x.data, x.dtype, {m * parts_of_row, cols_}, 0});
+    arguments_.emplace_back("part", kiln::DeviceTensor{graph_.constant(rows), kiln::i32, {m, blocks_, parts_, 1}, 0});
+    const Expr table = kiln::input("x", x.dtype, {kiln::dynamic("parts", 1), cols_});
+    launch("block_products", to, kiln::row_sum(value * kiln::gather(table, kiln::input("part", kiln::i32, outer))),
+           {m, blocks_, parts_, 1});
   }
 
 private:
+  Dim blocks_dim() const { return blocks_ == 1 ? Dim(1) : kiln::dynamic("blocks"); }
+  void launch(const char* name, void* to, const Expr& value, std::vector<std::int64_t> shape) {
+    arguments_.emplace_back("y", kiln::DeviceTensor{to, kiln::f32, std::move(shape), 0});
+    graph_.launch(kiln::KernelSpec(name).output("y", kiln::f32, value), arguments_, {"vec=1"}); // blocks are aligned to 1 or 2 bytes
+  }
   Expr bytes(kiln::DType type, std::int64_t first, std::int64_t parts, std::int64_t count) {
     return add(data_ + first, type, blocks_, parts, count, bytes_ / static_cast<std::int64_t>(bytes_of(type)));
   }
   Expr add(const void* data, kiln::DType type, std::int64_t blocks, std::int64_t parts, std::int64_t count, std::int64_t stride) {
-    const std::string name = "x" + std::to_string(arguments_.size());
-    const Shape shape = {blocks == 1 ? Dim(1) : kiln::dynamic("blocks"), parts, count};
+    const std::string name = "b" + std::to_string(arguments_.size());
+    const Shape shape = {blocks == 1 ? Dim(1) : blocks_dim(), parts, count};
     const bool strided = stride != 0 && blocks != 1;
     arguments_.emplace_back(name, kiln::DeviceTensor{const_cast<void*>(data), type, {blocks, parts, count}, strided ? stride : 0});
     return kiln::input(name, type, shape, strided ? kiln::Layout::strided : kiln::Layout::contiguous);
   }
   GraphBuilder& graph_;
+  const ggml_tensor& tensor_;
   std::int64_t parts_, cols_, bytes_;
   std::byte* data_;
   std::int64_t blocks_;
@@ -72,19 +97,25 @@ Expr mxfp4(const Expr& q, const Expr& exponent) {
   return kiln::select(q < 8.0, value, -value) * kiln::exp2(exponent - 128.0);
 }
 
+// The numbers that the 16 codes of iq4_nl stand for, from code `first` on: by halves.
+Expr iq4_nl(const Expr& q, int first = 0, int count = 16) {
+  constexpr int numbers[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  if (count == 1) return numbers[first];
+  const int half = first + count / 2;
+  return kiln::select(q < half, iq4_nl(q, first, count / 2), iq4_nl(q, half, count / 2));
+}
+
 // Blocks of 32: a scale, perhaps a minimum, perhaps a fifth bit for each element, and four bits or a byte for each.
-void decode_32(GraphBuilder& graph, const ggml_tensor& tensor, void* to) {
-  BlockDraft b(graph, tensor, 1, 32);
-  const ggml_type type = tensor.type;
-  if (type == GGML_TYPE_Q8_0) return b.launch("decode_q8_0", to, b.of_block(kiln::i8, 2, 32) * b.of_block(kiln::f16, 0));
-  if (type == GGML_TYPE_MXFP4)
-    return b.launch("decode_mxfp4", to, mxfp4(nibbles(b.of_block(kiln::u8, 1, 16), 32), b.of_block(kiln::u8, 0)));
+Expr value_32(BlockDraft& b, ggml_type type) {
+  if (type == GGML_TYPE_Q8_0) return b.of_block(kiln::i8, 2, 32) * b.of_block(kiln::f16, 0);
+  if (type == GGML_TYPE_MXFP4) return mxfp4(nibbles(b.of_block(kiln::u8, 1, 16), 32), b.of_block(kiln::u8, 0));
+  if (type == GGML_TYPE_IQ4_NL) return iq4_nl(nibbles(b.of_block(kiln::u8, 2, 16), 32)) * b.of_block(kiln::f16, 0);
   const bool minimum = type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_1, fifth = type == GGML_TYPE_Q5_0 || type == GGML_TYPE_Q5_1;
   const std::int64_t head = minimum ? 4 : 2;
   Expr q = nibbles(b.of_block(kiln::u8, head + (fifth ? 4 : 0), 16), 32);
   if (fifth) q = q + 16.0 * field(kiln::repeat(b.of_block(kiln::u8, head, 4), 8), b.table(shifts(32, 1, 1), 1), 2);
   const Expr d = b.of_block(kiln::f16, 0);
-  b.launch("decode_32", to, minimum ? q * d + b.of_block(kiln::f16, 2) : (q - (fifth ? 16.0 : 8.0)) * d);
+  return minimum ? q * d + b.of_block(kiln::f16, 2) : (q - (fifth ? 16.0 : 8.0)) * d;
 }
 
 // Scales and minima of the eight parts of 32 in q4_K and q5_K: six bits each, in twelve bytes.
@@ -100,10 +131,9 @@ std::pair<float*, float*> six_bit_scales(GraphBuilder& graph, const ggml_tensor&
   return {scales, minima};
 }
 
-void decode_q4_k(GraphBuilder& graph, const ggml_tensor& tensor, void* to) {
-  const auto [scales, minima] = six_bit_scales(graph, tensor);
-  const bool fifth = tensor.type == GGML_TYPE_Q5_K;
-  BlockDraft b(graph, tensor, 4, 64);
+Expr value_q4_k(BlockDraft& b, ggml_type type) {
+  const auto [scales, minima] = six_bit_scales(b.graph(), b.tensor());
+  const bool fifth = type == GGML_TYPE_Q5_K;
   Expr q = nibbles(b.of_parts(kiln::u8, fifth ? 48 : 16, 32), 64);
   if (fifth) {
     std::vector<float> places;
@@ -112,49 +142,74 @@ void decode_q4_k(GraphBuilder& graph, const ggml_tensor& tensor, void* to) {
     q = q + 16.0 * field(kiln::tile(b.of_block(kiln::u8, 16, 32), 2), b.table(places, 4), 2);
   }
   const Expr scale = kiln::repeat(b.dense(scales, 4, 2), 32), minimum = kiln::repeat(b.dense(minima, 4, 2), 32);
-  b.launch("decode_k", to, q * scale * b.of_block(kiln::f16, 0) - minimum * b.of_block(kiln::f16, 2));
+  return q * scale * b.of_block(kiln::f16, 0) - minimum * b.of_block(kiln::f16, 2);
 }
 
-void decode_q2_k(GraphBuilder& graph, const ggml_tensor& tensor, void* to) {
-  BlockDraft b(graph, tensor, 2, 128);
+Expr value_q2_k(BlockDraft& b, ggml_type) {
   const Expr q = field(kiln::tile(b.of_parts(kiln::u8, 16, 32), 4), b.table(shifts(128, 32, 2), 1), 4);
   const Expr both = kiln::repeat(b.of_parts(kiln::u8, 0, 8), 16), minimum = kiln::floor(both * 0.0625);
-  b.launch("decode_q2_k", to, q * (both - 16.0 * minimum) * b.of_block(kiln::f16, 80) - minimum * b.of_block(kiln::f16, 82));
+  return q * (both - 16.0 * minimum) * b.of_block(kiln::f16, 80) - minimum * b.of_block(kiln::f16, 82);
 }
 
-void decode_q6_k(GraphBuilder& graph, const ggml_tensor& tensor, void* to) {
-  BlockDraft b(graph, tensor, 2, 128);
+Expr value_q6_k(BlockDraft& b, ggml_type) {
   const Expr high = field(kiln::tile(b.of_parts(kiln::u8, 128, 32), 4), b.table(shifts(128, 32, 2), 1), 4);
   const Expr q = nibbles(b.of_parts(kiln::u8, 0, 64), 128) + 16.0 * high - 32.0;
-  b.launch("decode_q6_k", to, q * kiln::repeat(b.of_parts(kiln::i8, 192, 8), 16) * b.of_block(kiln::f16, 208));
+  return q * kiln::repeat(b.of_parts(kiln::i8, 192, 8), 16) * b.of_block(kiln::f16, 208);
 }
 
 struct Format {
   ggml_type type;
-  void (*decode)(GraphBuilder& graph, const ggml_tensor& tensor, void* to);
+  std::int64_t parts, cols; // of a block
+  Expr (*value)(BlockDraft& blocks, ggml_type type);
 };
 
 const Format formats[] = {
-    {GGML_TYPE_Q4_0, decode_32},   {GGML_TYPE_Q4_1, decode_32},   {GGML_TYPE_Q5_0, decode_32},   {GGML_TYPE_Q5_1, decode_32},
-    {GGML_TYPE_Q8_0, decode_32},   {GGML_TYPE_MXFP4, decode_32},  {GGML_TYPE_Q2_K, decode_q2_k}, {GGML_TYPE_Q4_K, decode_q4_k},
-    {GGML_TYPE_Q5_K, decode_q4_k}, {GGML_TYPE_Q6_K, decode_q6_k},
+    {GGML_TYPE_Q4_0, 1, 32, value_32},    {GGML_TYPE_Q4_1, 1, 32, value_32},   {GGML_TYPE_Q5_0, 1, 32, value_32},
+    {GGML_TYPE_Q5_1, 1, 32, value_32},    {GGML_TYPE_Q8_0, 1, 32, value_32},   {GGML_TYPE_MXFP4, 1, 32, value_32},
+    {GGML_TYPE_Q2_K, 2, 128, value_q2_k}, {GGML_TYPE_Q4_K, 4, 64, value_q4_k}, {GGML_TYPE_Q5_K, 4, 64, value_q4_k},
+    {GGML_TYPE_Q6_K, 2, 128, value_q6_k}, {GGML_TYPE_IQ4_NL, 1, 32, value_32},
 };
+
+const Format* format_of(ggml_type type) {
+  for (const Format& format : formats)
+    if (format.type == type) return &format;
+  return nullptr;
+}
 
 } // namespace
 
-bool can_decode(ggml_type type) {
-  for (const Format& format : formats)
-    if (format.type == type) return true;
-  return false;
+bool can_decode(ggml_type type) { return format_of(type) != nullptr; }
+
+bool can_decode_view(const ggml_tensor& tensor) {
+  const std::size_t block = ggml_type_size(tensor.type);
+  for (std::size_t d = 1; d < 4; ++d)
+    if (tensor.nb[d] % block != 0) return false;
+  return can_decode(tensor.type) && tensor.nb[0] == block;
 }
 
 TensorView decoded(GraphBuilder& graph, const ggml_tensor& tensor) {
   if (dtype_of(tensor.type)) return view_of(tensor);
+  const std::int64_t elements = blocks_in_span(tensor) * ggml_blck_size(tensor.type);
   Extents ne;
   for (std::size_t d = 0; d < 4; ++d) ne[d] = tensor.ne[d];
-  const TensorView result = dense_view(graph.scratch(static_cast<std::size_t>(ggml_nelements(&tensor)) * sizeof(float)), kiln::f32, ne);
-  for (const Format& format : formats)
-    if (format.type == tensor.type) format.decode(graph, tensor, result.data);
+  TensorView result = dense_view(graph.scratch(static_cast<std::size_t>(elements) * sizeof(float)), kiln::f32, ne);
+  for (std::size_t d = 1; d < 4; ++d)
+    result.stride[d] = static_cast<std::int64_t>(tensor.nb[d] / ggml_type_size(tensor.type)) * ggml_blck_size(tensor.type);
+  const Format& format = *format_of(tensor.type);
+  BlockDraft blocks(graph, tensor, format.parts, format.cols);
+  const Expr value = format.value(blocks, tensor.type);
+  blocks.launch((std::string("decode_") + ggml_type_name(tensor.type)).c_str(), result.data, value);
+  return result;
+}
+
+TensorView block_products(GraphBuilder& graph, const ggml_tensor& weights, const TensorView& x) {
+  const Format& format = *format_of(weights.type);
+  const std::int64_t sums = x.ne[0] / format.cols; // of a row
+  const TensorView result = dense_view(graph.scratch(static_cast<std::size_t>(x.ne[1] * weights.ne[1] * sums) * sizeof(float)), kiln::f32,
+                                       {sums, weights.ne[1], x.ne[1], 1});
+  BlockDraft blocks(graph, weights, format.parts, format.cols);
+  const Expr value = format.value(blocks, weights.type);
+  blocks.launch_products(result.data, value, x);
   return result;
 }
 

@@ -83,6 +83,7 @@ Expr build_soft_max(KernelDraft& draft, const ggml_tensor& node, const Expr& x) 
 
 Expr build_sum_rows(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_sum(x); }
 Expr build_mean(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_mean(x); }
+Expr build_cumsum(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_cumsum(x); }
 Expr build_argmax(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_argmax(x); }
 
 bool supports_group_norm(const ggml_tensor& node) {
