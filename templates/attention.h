@@ -14,8 +14,8 @@ struct OfThisRow {
 };
 
 // A finished chunk of a row of the result, with the row's log-sum-exp.
-template <AttentionConfig config> class AttentionChunk : public TileChunk<config.d, config.vec> {
-  using Base = TileChunk<config.d, config.vec>;
+template <AttentionConfig config> class AttentionChunk : public TileChunk<config.values(), config.vec> {
+  using Base = TileChunk<config.values(), config.vec>;
 
 public:
   // The row exists, and counts [sequences, tokens, heads].
@@ -40,9 +40,9 @@ template <AttentionConfig config, class Q, class C, class Region> class Attentio
 
 public:
   // `workspace` has config.workspace_bytes(), zero before the first launch; every launch leaves its counters zero.
-  KILN_MEMBER Attention(const Q* q, const C* k, const C* v, u32 length, const i32* pages, u32 pages_a_sequence, const i32* lengths, u32 sequences,
+  KILN_MEMBER Attention(const Q* q, const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence, const i32* lengths, u32 sequences,
                         void* workspace, Region region)
-      : q_(q), cache_(k, v, length, pages, pages_a_sequence), stream_(lengths, sequences, region), workspace_(static_cast<char*>(workspace)) {
+      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence), stream_(lengths, sequences, region), workspace_(static_cast<char*>(workspace)) {
     each_ = stream_.total() / config.workgroups;
     extra_ = stream_.total() % config.workgroups;
   }
@@ -57,6 +57,10 @@ public:
       const u32 from = at - item.begin, left = end - at, count = item.steps - from < left ? item.steps - from : left;
       Wave wave;
       wave.clear();
+      if constexpr (config.q_in_lds()) {
+        Wave::share_q(q_, item.sequence, item.head, wave_index(), lds().q);
+        platform::barrier();
+      }
       multiply(wave, item, from, count, score);
       platform::settle_sums<16>();
       finish(wave, item, count == item.steps, again, epilogue);
@@ -70,6 +74,7 @@ private:
   struct Lds {
     f32 sums[config.waves][16 * config.lds_row()];
     Vec<f32, 2> rows[config.waves][row_tiles * 16]; // reference and sum of weights
+    Word16 q[config.q_lds_words()][wave_size];
     u32 arrived;
   };
   static KILN_MEMBER Lds& lds() {
@@ -85,9 +90,10 @@ private:
     const auto of_tile = [&](int r) KILN_LAMBDA {
       return score(ScoreRow<config>(Wave::own_row(item.sequence, item.head, r), item.length, cache_.keys()));
     };
-    wave.load_q(q_, item.sequence, item.head);
+    if constexpr (config.q_in_lds()) wave.shared_q = lds().q;
+    else wave.load_q(q_, item.sequence, item.head);
     cache_.move_to(item.sequence, item.head / config.row_blocks(), item.length);
-    const u32 key = item.first_key + (from + first) * config.step_keys;
+    const u32 key = item.first_key + (from + first) * config.step_keys();
     using OfRow = decltype(of_tile(0));
     if constexpr (row_tiles == 1) {
       const OfRow scores[1] = {of_tile(0)};
@@ -135,9 +141,11 @@ private:
     for (int u = 0; u < units; ++u) {
       const int r = tile_of(u);
       const u32 row = Wave::row_of(item.head, r, unit_row()), column = unit_column(u);
-      const f32 total = rows.weights[r], share = total == 0 ? 0.0f : platform::rcp(total);
+      const f32 total = rows.weights[r];
+      f32 share = total == 0 ? 0.0f : platform::rcp(total);
+      if constexpr (config.v_scale == KeyScale::all || config.v_scale == KeyScale::head) share *= cache_.v_scale(item.head / config.row_blocks());
       const f32 log_sum = total == 0 ? -platform::infinity : (rows.reference[r] + platform::log2(total)) * ln_2;
-      if (row >= config.rows() || (config.block_tail() && column >= config.d)) continue;
+      if (row >= config.rows() || (config.block_tail() && column >= config.values())) continue;
       const u32 index = Wave::row_index(item.sequence, item.head, row);
       epilogue(AttentionChunk<config>(index, column), InRegisters<Part>{parts[u] * share}, OfThisRow{log_sum});
     }

@@ -1,6 +1,6 @@
 // AttentionConfig: how workgroups share the keys of all sequences of a batch. Shared by the host and the device.
 //
-// The work is cut into steps: 32 keys of one KV head of one sequence, for up to 32 rows of q. Steps are numbered along the keys first, then the heads, then the
+// The work is cut into steps: 32 keys (16 of rows of over 256 elements) of one KV head of one sequence, for up to 32 rows of q. Steps are numbered along the keys first, then the heads, then the
 // sequences, and every workgroup takes a contiguous run of them, equal but for one step, whatever the lengths are. A run is cut into
 // segments where heads end. The four waves of a workgroup share the steps of a segment.
 #pragma once
@@ -8,18 +8,28 @@
 
 namespace kiln {
 
+// What of a cache of 8 bits has a scale of its own.
+struct KeyScale {
+  enum Of : int { none, all, head, key, key_and_head };
+};
+
 struct AttentionConfig {
   int heads = 0, kv_heads = 0; // of q; of k and v
   int tokens = 1;              // query tokens of a sequence
-  int d = 0;                   // elements of a head
+  int d = 0;                   // elements of a head of q and k
+  int value_d = 0;             // of v; 0: as many. Fewer: v is the first ones of each key
   int q_bits = 16, cache_bits = 16;
+  int k_scale = 0, v_scale = 0; // KeyScale::Of
   int page = 0;                // keys of a page; 0: the keys of a sequence lie one after the other
   int workgroups = 1;          // of the grid, whatever the sequences are
   int per_cu = 1;              // workgroups that share a CU: with 2 a wave has half of the registers
   int tiles = 1;               // of 16 rows of q that a segment has; further rows are other segments, which read the keys again
   int vec = 4;                 // consecutive elements that a lane has, of scores and of the epilogue
 
-  static constexpr int waves = 4, step_keys = 32, tile_keys = 16;
+  static constexpr int waves = 4, tile_keys = 16;
+  constexpr int step_keys() const { return d > 256 ? 16 : 32; } // more do not fit the registers of a wave
+  constexpr int key_tiles() const { return step_keys() / tile_keys; }
+  constexpr int values() const { return value_d ? value_d : d; } // elements of a head of v, and of the result
   constexpr int threads() const { return waves * wave_size; }
   constexpr int group() const { return heads / kv_heads; } // heads of q that read one head of k and v
   constexpr int rows() const { return group() * tokens; }  // of q that meet a head of k
@@ -32,16 +42,24 @@ struct AttentionConfig {
   constexpr int pieces() const { return ceil_div(head_bytes(), 64); }
   constexpr bool piece_tail() const { return head_bytes() % 64 != 0; }
   constexpr int q_words() const { return pieces() * q_bits / cache_bits; } // of 16 bytes, that a lane has of a row of q
+  // Rows of q that do not fit the registers beside keys, values and sums lie in LDS, once for all waves.
+  constexpr bool q_in_lds() const { return d > 256; }
+  constexpr int q_lds_words() const { return q_in_lds() ? tiles * q_words() : 1; } // of 16 bytes a lane
   // Loads of values: a quarter of the wave has a key, each lane 8 elements of a block of 128.
-  constexpr int blocks() const { return ceil_div(d, 128); }
-  constexpr bool block_tail() const { return d % 128 != 0; }
+  constexpr int blocks() const { return ceil_div(values(), 128); }
+  constexpr bool block_tail() const { return values() % 128 != 0; }
   constexpr int value_bytes() const { return cache_bits; } // of a load of a lane: 8 elements
-  constexpr int k_loads() const { return step_keys / tile_keys * pieces(); }
-  constexpr int v_loads() const { return step_keys / 4 * blocks(); }
+  constexpr int k_loads() const { return key_tiles() * pieces(); }
+  constexpr int v_loads() const { return step_keys() / 4 * blocks(); }
+  // The keys of a tile lie in several pages: each lane looks its own up.
+  constexpr bool small_pages() const { return page != 0 && page % tile_keys != 0; }
+  constexpr bool scales_keys() const { return k_scale >= KeyScale::key; }     // each key of k
+  constexpr bool scales_values() const { return v_scale >= KeyScale::key; }
+  constexpr int value_lookups() const { return page % 4 == 0 ? 1 : 4; } // for four keys in sequence
   // Units of 16 rows by 64 columns, in which the waves' sums meet in LDS: half of a block each.
   constexpr int units() const { return tiles * blocks() * 2; }
   constexpr int lds_row() const { return 64 + 4; }
-  constexpr int lds_bytes() const { return waves * 16 * lds_row() * 4 + waves * tiles * 16 * 8 + 16; }
+  constexpr int lds_bytes() const { return waves * 16 * lds_row() * 4 + waves * tiles * 16 * 8 + q_lds_words() * wave_size * 16 + 16; }
   // What a workgroup leaves of a head that it has a part of: sums, and for each row what they are relative to and the sum of weights.
   constexpr int partial_floats() const { return units() * threads() * 4 + tiles * 16 * 2; }
   constexpr long long counter_bytes() const { return (workgroups * 4ll + 255) / 256 * 256; }
@@ -54,10 +72,16 @@ struct AttentionConfig {
 constexpr const char* why_invalid(const AttentionConfig& c) {
   if (c.kv_heads < 1 || c.heads < c.kv_heads || c.heads % c.kv_heads || c.heads > 1024) return "heads must be a multiple of kv_heads, at most 1024";
   if (c.tokens < 1 || c.rows() > 64) return "heads of a group times tokens must be from 1 to 64";
-  if (c.d != 64 && c.d != 80 && c.d != 96 && c.d != 128 && c.d != 192 && c.d != 256) return "d must be 64, 80, 96, 128, 192 or 256";
+  if (const bool latent = c.d == 576 && c.value_d == 512; !latent) {
+    if (c.d != 64 && c.d != 80 && c.d != 96 && c.d != 128 && c.d != 192 && c.d != 256) return "d must be 64, 80, 96, 128, 192 or 256, or 576 with values of 512";
+    if (c.value_d != 0) return "values must have d elements, or 512 of 576";
+  }
   if (c.q_bits != 16) return "q_bits must be 16";
   if (c.cache_bits != 8 && c.cache_bits != 16) return "cache_bits must be 8 or 16";
-  if (c.page < 0 || c.page % 16 || c.page > 1 << 16) return "page must be a multiple of 16 up to 65536, or 0 for a contiguous cache";
+  if (c.k_scale < KeyScale::none || c.k_scale > KeyScale::key_and_head || c.v_scale < KeyScale::none || c.v_scale > KeyScale::key_and_head) return "k_scale and v_scale must be from 0 to 4";
+  if ((c.k_scale || c.v_scale) && c.cache_bits != 8) return "scales are for caches of 8 bits";
+  if (const bool small = c.page == 1 || c.page == 2 || c.page == 4 || c.page == 8; c.page < 0 || (c.page % 16 && !small) || c.page > 1 << 16)
+    return "page must be 1, 2, 4, 8 or a multiple of 16 up to 65536, or 0 for a contiguous cache";
   if (c.workgroups < 1 || c.workgroups > 1 << 16) return "workgroups must be from 1 to 65536";
   if (c.per_cu < 1 || c.per_cu > 2) return "per_cu must be 1 or 2";
   if (c.tiles < 1 || c.tiles > 2) return "tiles must be 1 or 2";

@@ -322,7 +322,7 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   if (entry.is.attention) {
     for (const auto& [what, size, most] :
          {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
-          std::tuple{"d", options.d, std::int64_t{256}}, std::tuple{"page", options.page, std::int64_t{65536}},
+          std::tuple{"d", options.d, std::int64_t{576}}, std::tuple{"page", options.page, std::int64_t{65536}},
           std::tuple{"length", options.length, max_dim_size - 65536}})
       if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
     return;

@@ -25,7 +25,7 @@ struct CatalogOptions {
   bool head_norm = false;             // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
   bool fp8_cache = false;             // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
   DType index = i64;                  // of ids, positions and slots: i64 or i32
-  std::int64_t kv_heads = 8, d = 128; // attention entries: heads of keys and values, elements of a head; `heads` are those of q
+  std::int64_t kv_heads = 8, d = 128; // attention entries: heads of keys and values, elements of a head; `heads` are those of q. 576: MLA
   std::int64_t length = 8192;         // attention entries: keys that a sequence has room for
   std::int64_t page = 16;             // attention_paged: keys of a page
   DType cache = f32;                  // attention entries: type of keys and values; f32: `dtype`

@@ -35,7 +35,8 @@ std::vector<KernelArgument> operands(const Plan& plan) {
   if (const auto& attention = plan.attention) {
     for (const Expr& e : {attention->q, attention->k, attention->v}) add(e, 16);
     add(attention->lengths, size_bytes(i32));
-    if (attention->pages) add(*attention->pages, size_bytes(i32));
+    for (const std::optional<Expr>& each : {attention->k_scale, attention->v_scale, attention->pages})
+      if (each) add(*each, size_bytes(each->dtype()));
     for (const Expr& e : attention->score_body.inputs)
       if (e->name != attention->product) add(e, size_bytes(e.dtype()));
   }

@@ -55,6 +55,13 @@ std::string offset_of_row(const Body& body, const TensorPlan& t, const TensorPla
   return offset;
 }
 
+// The same where the heads, the last of the outer dims, come first in memory.
+std::string offset_in_order_of_heads(const Body& body, const TensorPlan& t) {
+  const Shape heads(body.space.end() - 2, body.space.end() - 1), before(body.space.begin(), body.space.end() - 2);
+  return fmt::format("(static_cast<u64>(row.index() % ({0})) * ({1}) + row.index() / ({0})) * {2}", size_text({&heads, 1}),
+                     size_text({&before, 1}), columns_text(body, t));
+}
+
 std::string column_map(const View& view) {
   std::string fields;
   for (const auto& [name, number, none] :
@@ -109,6 +116,7 @@ RowArguments row_arguments(const Body& body, const TensorPlan& t) {
   const TensorPlan& memory = t.in_place_of.empty() ? t : body.tensor(t.in_place_of);
   const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
   if (!body.general_rows() && strided) return {pointer, fmt::format(", {}_stride", pointer)};
+  if (t.heads_first) return {fmt::format("{} + ({})", pointer, offset_in_order_of_heads(body, t)), ", 0"};
   if (t.covers_rows() && !strided) return {pointer, ""};
   const std::string offset = offset_of_row(body, t, memory);
   return {offset.empty() ? pointer : fmt::format("{} + ({})", pointer, offset), ", 0"};

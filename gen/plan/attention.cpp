@@ -35,20 +35,36 @@ Found find_attention(const SpecGraph& graph) {
   return found;
 }
 
-// Queries, keys, values and pages are read as such only.
-void require_operands_alone(const SpecGraph& graph) {
+bool reads_operand(const Expr& node, std::size_t i) {
+  return info(node.op()).kind == OpKind::scores || (node.op() == Op::attention && i == 1);
+}
+
+// Queries, keys, values, scales and pages, and the nodes that put them together.
+std::set<const Node*> operands_of_attention(const SpecGraph& graph) {
+  std::vector<Expr> roots;
+  for (const Expr& node : graph.nodes)
+    for (std::size_t i = 0; i < node.operands().size(); ++i)
+      if (reads_operand(node, i)) roots.push_back(node.operands()[i]);
   std::set<const Node*> operands;
-  const auto reads = [](const Expr& node, std::size_t i) {
-    return info(node.op()).kind == OpKind::scores || (node.op() == Op::attention && i == 1);
-  };
-  for (const Expr& node : graph.nodes)
+  for (const Expr& node : nodes_in_order(roots)) operands.insert(&node.node());
+  return operands;
+}
+
+// They are read as such only.
+void require_operands_alone(const SpecGraph& graph) {
+  const std::set<const Node*> operands = operands_of_attention(graph);
+  for (const Expr& node : graph.nodes) {
+    if (operands.contains(&node.node())) continue;
+    if (node.op() == Op::columns)
+      throw UserError("operation 'columns'", "it takes elements of a cache, and is no operand of attention",
+                      "give them as an input of its own name");
     for (std::size_t i = 0; i < node.operands().size(); ++i)
-      if (reads(node, i)) operands.insert(&node.operands()[i].node());
-  for (const Expr& node : graph.nodes)
-    for (std::size_t i = 0; i < node.operands().size(); ++i)
-      if (const Expr& operand = node.operands()[i]; operands.contains(&operand.node()) && !reads(node, i))
-        throw UserError(fmt::format("input '{}'", operand->name), fmt::format("attention and operation '{}' use it", info(node.op()).name),
+      if (const Expr& operand = node.operands()[i]; operands.contains(&operand.node()) && !reads_operand(node, i))
+        throw UserError(operand->name.empty() ? fmt::format("operation '{}'", info(operand.op()).name)
+                                              : fmt::format("input '{}'", operand->name),
+                        fmt::format("attention and operation '{}' use it", info(node.op()).name),
                         "give the other one an input of its own name; both may point to the same memory");
+  }
   for (const Output& output : graph.spec.outputs())
     if (operands.contains(&output.value.node()))
       throw UserError(fmt::format("output '{}'", output.name), "it is an operand of attention", "copy it in a kernel of its own");
@@ -71,28 +87,68 @@ void require_score_by_score(const SpecGraph& scores) {
   }
 }
 
+// Outputs in the order of heads: their values before that, and their names in `heads_first`.
+Expr in_order_of_rows(const Output& output, std::set<std::string>& heads_first) {
+  Expr value = output.value;
+  const bool rounds = value.op() == Op::cast && value.operands()[0].op() == Op::heads_first;
+  const Expr& moved = rounds ? value.operands()[0] : value;
+  if (moved.op() != Op::heads_first) return value;
+  if (!output.in_place_of.empty())
+    throw UserError(fmt::format("output '{}' in place of '{}'", output.name, output.in_place_of), "it is in the order of heads",
+                    "give the output memory of its own");
+  if (output.layout != Layout::contiguous)
+    throw UserError(fmt::format("output '{}'", output.name), fmt::format("it is in the order of heads, and{}", suffix(output.layout)),
+                    "use Layout::contiguous");
+  heads_first.insert(output.name);
+  if (!rounds) return moved.operands()[0];
+  Node cast = value.node();
+  cast.operands = {moved.operands()[0]};
+  cast.shape = cast.operands[0].shape();
+  return Expr(std::move(cast));
+}
+
+// Behind it there are no operations but the output's rounding.
+void require_heads_first_last(const SpecGraph& graph) {
+  for (const Expr& node : graph.nodes)
+    if (node.op() == Op::heads_first)
+      throw UserError("operation 'heads_first'", "an operation, or two outputs, take its result in the order of heads",
+                      "let it be the last one before an output, and compute the rest in the order of rows");
+}
+
 void require_no_placeholder(const SpecGraph& part, const std::string& name, const std::string& fact, const std::string& remedy) {
   if (!name.empty() && part.names.contains(name)) throw UserError(kernel_subject_of(part), fact, remedy);
 }
 
 } // namespace
 
-SplitAttention split_attention(const SpecGraph& graph) {
+SplitAttention split_attention(const SpecGraph& given) {
+  std::set<std::string> heads_first;
+  KernelSpec by_rows(given.spec.name());
+  for (const Output& output : given.spec.outputs())
+    by_rows.output(output.name, output.dtype, in_order_of_rows(output, heads_first),
+                   {.in_place_of = output.in_place_of, .layout = output.layout});
+  const SpecGraph graph = SpecGraph::as_spelled(std::move(by_rows));
+  require_heads_first_last(graph);
   const Found found = find_attention(graph);
   require_operands_alone(graph);
   const Expr& x = found.attention->operands()[0];
   const Expr node = scores_node(x);
+  const CacheOperand k = cache_operand(node.operands()[1]), v = cache_operand(found.attention->operands()[1]);
   SplitAttention split{.epilogue = KernelSpec(graph.spec.name()),
                        .parts = {.q = node.operands()[0],
-                                 .k = node.operands()[1],
-                                 .v = found.attention->operands()[1],
+                                 .k = k.cache,
+                                 .v = v.cache,
                                  .lengths = found.attention->operands()[2],
+                                 .k_scale = k.scale,
+                                 .v_scale = v.scale,
+                                 .value_d = found.attention->shape().back().size(),
                                  .pages = {},
                                  .scores = KernelSpec(graph.spec.name()),
                                  .score_body = {},
                                  .product = unused_name("product0", graph.names),
                                  .result = unused_name("attention0", graph.names),
-                                 .log_sum_exp = found.log_sum_exp ? unused_name("log_sum_exp0", graph.names) : ""}};
+                                 .log_sum_exp = found.log_sum_exp ? unused_name("log_sum_exp0", graph.names) : "",
+                                 .heads_first = std::move(heads_first)}};
   AttentionParts& parts = split.parts;
   if (node.operands().size() > 2) parts.pages = node.operands()[2];
   std::unordered_map<const Node*, Expr> rewritten;

@@ -3,17 +3,21 @@
 #include "gen/plan/body.h"
 #include "gen/spec/graph.h"
 #include <optional>
+#include <set>
 
 namespace kiln {
 
 struct AttentionParts {
-  Expr q, k, v, lengths;     // inputs
-  std::optional<Expr> pages; // input: the pages of each sequence
+  Expr q, k, v, lengths;                // inputs
+  std::optional<Expr> k_scale, v_scale; // inputs: of caches of 8 bits
+  std::int64_t value_d = 0;             // elements of a head of v; less than d where v is the first ones of k
+  std::optional<Expr> pages;            // input: the pages of each sequence
   // The score expression, whose input `product` stands for the products of q and k: [sequences, (tokens,) heads, keys].
   KernelSpec scores;
   Body score_body;
   // The names of inputs that the two parts have and the spec does not: the products, the result, and its log-sum-exp, if it is used.
   std::string product, result, log_sum_exp;
+  std::set<std::string> heads_first; // outputs whose first dimension in memory are the heads
 
   const Dim& sequences() const { return q.shape()[0]; }
   const Dim& keys() const { return score_body.space.back(); } // that a sequence has room for

@@ -46,6 +46,7 @@ struct TensorPlan {
   std::int64_t columns = 0; // of its rows in memory, if tile or repeat widen them or an index names them; 0: those of the kernel
   bool checked = false;
   std::string in_place_of = {}; // outputs
+  bool heads_first = false;     // outputs: the dimension before the columns comes first in memory
   bool covers_rows() const;     // varies with all of them
 };
 

@@ -5,6 +5,7 @@
 #include "gen/plan/expert_sort.h"
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
+#include "gen/spec/attention.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -193,6 +194,10 @@ void require_sound_names(const SpecGraph& graph) {
                     fmt::format("split it: at most {} fit", max_nodes));
   require_one_meaning_a_name(graph);
   require_sound_indices(graph);
+  for (const Expr& node : graph.nodes)
+    if (!graph.has_attention && (node.op() == Op::heads_first || (node.op() == Op::columns && find_cache_operand(node.operands()[0]))))
+      throw UserError(fmt::format("operation '{}'", info(node.op()).name), "the kernel has no attention, which alone offers it here",
+                      node.op() == Op::columns ? "take columns of a matrix product" : "give the output the order of its rows");
 }
 
 Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row) {

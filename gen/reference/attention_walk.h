@@ -23,15 +23,15 @@ class KeyRows {
 public:
   // `scores`: the node of attention_scores.
   KeyRows(const Expr& scores, const Inputs& inputs, const Sizes& shape)
-      : shape_(inputs.tensors.at(scores.operands()[1]->name).shape()), heads_(shape[shape.size() - 2]),
+      : shape_(inputs.tensors.at(cache_operand(scores.operands()[1]).cache->name).shape()), heads_(shape[shape.size() - 2]),
         tokens_(shape.size() == 4 ? shape[1] : 1), keys_(shape.back()) {
     if (scores.operands().size() > 2) pages_ = &inputs.tensors.at(scores.operands()[2]->name);
   }
   std::int64_t keys() const { return keys_; } // that a sequence has room for
   std::int64_t d() const { return shape_[3]; }
   std::int64_t sequence_of(std::int64_t row) const { return row / (heads_ * tokens_); }
-  // The first element of the head of key `key` that row `row` of the scores reads; -1 if it is in no page.
-  std::int64_t first_element(std::int64_t row, std::int64_t key) const {
+  // The place of the head of key `key` that row `row` of the scores reads, counted in [.., .., kv_heads]; -1 if it is in no page.
+  std::int64_t place(std::int64_t row, std::int64_t key) const {
     const std::int64_t sequence = sequence_of(row), head = row % heads_ / (heads_ / shape_[2]);
     std::int64_t place = sequence * keys_ + key;
     if (pages_) {
@@ -39,7 +39,14 @@ public:
       if (page < 0 || page >= shape_[0]) return -1;
       place = page * shape_[1] + key % shape_[1];
     }
-    return (place * shape_[2] + head) * shape_[3];
+    return place * shape_[2] + head;
+  }
+  // Where the scale of that place lies in a tensor of `shape`, which broadcasts to the cache's.
+  std::int64_t scale_of(std::int64_t place, const Sizes& shape) const {
+    const std::int64_t at[4] = {place / shape_[2] / shape_[1], place / shape_[2] % shape_[1], place % shape_[2], 0};
+    std::int64_t index = 0;
+    for (std::size_t i = 0; i < shape.size(); ++i) index = index * shape[i] + (shape[i] == 1 ? 0 : at[4 - shape.size() + i]);
+    return index;
   }
 
 private:
@@ -48,25 +55,59 @@ private:
   const Tensor* pages_ = nullptr;
 };
 
-inline std::vector<float> head_of(const Tensor& tensor, std::int64_t first, std::int64_t d) {
+inline std::vector<float> head_of(const Tensor& tensor, std::int64_t place, std::int64_t d) {
   std::vector<float> head(static_cast<std::size_t>(d), 0.0f);
-  for (std::int64_t i = 0; first >= 0 && i < d; ++i) head[static_cast<std::size_t>(i)] = tensor.at(first + i);
+  for (std::int64_t i = 0; place >= 0 && i < d; ++i) head[static_cast<std::size_t>(i)] = tensor.at(place * d + i);
   return head;
 }
+
+// Keys or values, and their scales.
+struct CacheTensors {
+  const Tensor* cache;
+  const Tensor* scale; // nullptr for none
+  std::int64_t columns;
+  CacheTensors(const Expr& operand, const Inputs& inputs) {
+    const CacheOperand parts = cache_operand(operand);
+    cache = &inputs.tensors.at(parts.cache->name);
+    scale = parts.scale ? &inputs.tensors.at((*parts.scale)->name) : nullptr;
+    columns = parts.columns ? parts.columns : cache->shape().back();
+  }
+  float scale_at(const KeyRows& rows, std::int64_t place) const { return scale->at(rows.scale_of(place, scale->shape())); }
+};
+
+// Roundings of the elements of v beside those of weights and sums: what their product with a scale adds.
+struct ValueRounding {
+  double relative = 0, absolute = 0, most = 0; // beyond `most` they are infinite
+  static ValueRounding of(const CacheTensors& v, DType type) {
+    if (!v.scale) return {};
+    const Sizes& shape = v.scale->shape();
+    const bool of_keys = shape.size() == 4 && (shape[0] != 1 || shape[1] != 1);
+    if (!of_keys) return {.relative = 0x1p-23, .most = 0x1p127}; // the result is multiplied
+    return type == f16 ? ValueRounding{.relative = 0x1.01p-11, .absolute = 0x1p-25, .most = 65504}
+                       : ValueRounding{.relative = 0x1.01p-9, .absolute = 0x1p-126, .most = 0x1p127};
+  }
+};
 
 // The products of q and k; 0 for keys that are in no page.
 template <typename Arithmetic>
 std::vector<typename Arithmetic::Value> scores_of_keys(const Expr& node, const Inputs& inputs, const Sizes& shape,
                                                        const Arithmetic& arithmetic) {
   const KeyRows rows(node, inputs, shape);
-  const Tensor &q = inputs.tensors.at(node.operands()[0]->name), &k = inputs.tensors.at(node.operands()[1]->name);
+  const Tensor& q = inputs.tensors.at(node.operands()[0]->name);
+  const CacheTensors k(node.operands()[1], inputs);
   std::vector<typename Arithmetic::Value> values;
   values.reserve(static_cast<std::size_t>(element_count(shape)));
   for (std::int64_t row = 0, count = rows.keys() ? element_count(shape) / rows.keys() : 0; row < count; ++row) {
-    const std::vector<float> query = head_of(q, row * rows.d(), rows.d());
+    const std::vector<float> query = head_of(q, row, rows.d());
     for (std::int64_t key = 0; key < rows.keys(); ++key) {
-      const std::int64_t first = rows.first_element(row, key);
-      values.push_back(first < 0 ? arithmetic.leaf(0) : arithmetic.product(query, head_of(k, first, rows.d())));
+      const std::int64_t place = rows.place(row, key);
+      typename Arithmetic::Value both[2] = {place < 0 ? arithmetic.leaf(0) : arithmetic.product(query, head_of(*k.cache, place, rows.d())),
+                                            arithmetic.leaf(1)};
+      if (k.scale && place >= 0) {
+        both[1] = arithmetic.leaf(k.scale_at(rows, place));
+        both[0] = arithmetic.pointwise(Op::mul, both, 2);
+      }
+      values.push_back(both[0]);
     }
   }
   return values;
@@ -74,7 +115,7 @@ std::vector<typename Arithmetic::Value> scores_of_keys(const Expr& node, const I
 
 // Attention, or its log-sum-exp, of the scores in `grid`. Arithmetic has, for the scores of one row:
 //   Weights weights(std::span<const Value> scores, DType rounded_to) const;
-//   Value weighted_sum(const Weights&, std::span<const float> values) const;
+//   Value weighted_sum(const Weights&, std::span<const float> values, const ValueRounding&) const;
 //   Value log_of_sum(const Weights&) const;
 template <typename Arithmetic>
 std::vector<typename Arithmetic::Value> attend(const Expr& node, const Inputs& inputs, const Grid<typename Arithmetic::Value>& grid,
@@ -91,14 +132,19 @@ std::vector<typename Arithmetic::Value> attend(const Expr& node, const Inputs& i
       values.push_back(arithmetic.log_of_sum(weights));
       continue;
     }
-    const Tensor& v = inputs.tensors.at(node.operands()[1]->name);
+    const CacheTensors v(node.operands()[1], inputs);
+    const ValueRounding rounding = ValueRounding::of(v, scores.operands()[0].dtype());
     std::vector<std::vector<float>> heads;
-    for (std::size_t key = 0; key < length; ++key)
-      heads.push_back(head_of(v, rows.first_element(row, static_cast<std::int64_t>(key)), rows.d()));
+    for (std::size_t key = 0; key < length; ++key) {
+      const std::int64_t place = rows.place(row, static_cast<std::int64_t>(key));
+      std::vector<float>& head = heads.emplace_back(head_of(*v.cache, place, rows.d()));
+      if (const float scale = v.scale && place >= 0 ? v.scale_at(rows, place) : 1; v.scale)
+        for (float& x : head) x *= scale;
+    }
     column.resize(length);
-    for (std::size_t c = 0; c < static_cast<std::size_t>(rows.d()); ++c) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(v.columns); ++c) {
       for (std::size_t key = 0; key < length; ++key) column[key] = heads[key][c];
-      values.push_back(arithmetic.weighted_sum(weights, column));
+      values.push_back(arithmetic.weighted_sum(weights, column, rounding));
     }
   }
   return values;

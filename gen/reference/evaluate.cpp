@@ -92,7 +92,7 @@ struct F32Arithmetic {
     }
     return w;
   }
-  float weighted_sum(const Weights& w, std::span<const float> values) const {
+  float weighted_sum(const Weights& w, std::span<const float> values, const detail::ValueRounding&) const {
     double sum = 0;
     for (std::size_t i = 0; i < values.size(); ++i) sum += w.of_key[i] * static_cast<double>(values[i]);
     return w.sum == 0 ? 0 : static_cast<float>(sum / w.sum);

@@ -33,7 +33,11 @@ struct RangeArithmetic {
   }
   using Weights = AttentionWeights;
   Weights weights(std::span<const Range> scores, DType rounded_to) const { return attention_weights(scores, rounded_to); }
-  Range weighted_sum(const Weights& w, std::span<const float> values) const { return weighted_range(w, values); }
+  Range weighted_sum(const Weights& w, std::span<const float> values, const detail::ValueRounding& rounding) const {
+    if (rounding.most > 0 && std::ranges::any_of(values, [&](float v) { return !(std::fabs(static_cast<double>(v)) <= rounding.most); }))
+      return Range::anything();
+    return weighted_range(w, values, rounding.relative, rounding.absolute);
+  }
   Range log_of_sum(const Weights& w) const { return log_of_sum_range(w); }
   std::vector<Range> top(std::span<const Range> elements, std::int64_t k) const { return top_columns(elements, k); }
   std::vector<Range> running_sums(std::span<const Range> elements) const { return running_sum_ranges(elements, addition_depth); }

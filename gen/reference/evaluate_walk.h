@@ -51,11 +51,13 @@ public:
   std::map<std::string, Grid<Value>> run() {
     std::unordered_map<const Node*, int> uses;
     std::unordered_set<const Node*> matrices; // operands of products, which read them themselves
+    std::vector<Expr> read;
     for (const Expr& node : graph_.nodes)
       for (const Expr& operand : node.operands()) {
         ++uses[&operand.node()];
-        if (reads_itself(node, operand)) matrices.insert(&operand.node());
+        if (reads_itself(node, operand)) read.push_back(operand);
       }
+    for (const Expr& node : nodes_in_order(read)) matrices.insert(&node.node());
     for (const Output& output : graph_.spec.outputs()) ++uses[&output.value.node()];
     for (const Expr& node : graph_.nodes) {
       if (matrices.contains(&node.node()) || (node.op() == Op::input && node.dtype() == i64)) continue;
@@ -93,6 +95,7 @@ private:
     case OpKind::scores: grid.values = scores_of_keys(node, inputs_, grid.shape, arithmetic_); break;
     case OpKind::attention: grid.values = attend(node, inputs_, grids_.at(&node.operands()[0].node()), arithmetic_); break;
     case OpKind::columns: columns(node, grid); break;
+    case OpKind::transpose: transpose(node, grid); break;
     case OpKind::position: position(node, grid); break;
     case OpKind::view: node.op() == Op::gather ? gather(node, grid) : view(node, grid); break;
     case OpKind::scatter: scatter(node, grid); break;
@@ -202,6 +205,16 @@ private:
     const std::int64_t cols = grid.shape.back(), rows = element_count(grid.shape) / cols, all = operand.shape.back();
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < cols; ++c) grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
+  }
+
+  // [..., heads, n] to [heads, ..., n].
+  void transpose(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t heads = grid.shape[0], cols = grid.shape.back(), rows = element_count(grid.shape) / std::max<std::int64_t>(1, cols);
+    const std::int64_t before = rows / heads; // of one head
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t c = 0; c < cols; ++c)
+        grid.values.push_back(operand.values[static_cast<std::size_t>((row % before * heads + row / before) * cols + c)]);
   }
 
   // One dimension is not 1, so that the index along it is the index of the element.

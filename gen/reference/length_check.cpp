@@ -12,7 +12,8 @@ std::vector<LengthUse> length_uses(const KernelSpec& spec) {
   for (const Expr& node : nodes_in_order(spec)) {
     if (info(node.op()).kind != OpKind::attention) continue;
     const Expr scores = scores_node(node.operands()[0]);
-    LengthUse& use = uses.emplace_back(LengthUse{.lengths = node.operands().back(), .k = scores.operands()[1], .pages = {}});
+    LengthUse& use =
+        uses.emplace_back(LengthUse{.lengths = node.operands().back(), .k = cache_operand(scores.operands()[1]).cache, .pages = {}});
     if (scores.operands().size() > 2) use.pages = scores.operands()[2];
   }
   return uses;

@@ -57,7 +57,8 @@ struct AttentionWeights {
 };
 AttentionWeights attention_weights(std::span<const Range> scores, DType rounded_to);
 // The sum of values times weights over the sum of the weights, and the logarithm of the latter.
-Range weighted_range(const AttentionWeights& weights, std::span<const float> values);
+// Values have errors of their own: relative ones, and absolute ones.
+Range weighted_range(const AttentionWeights& weights, std::span<const float> values, double relative = 0, double absolute = 0);
 Range log_of_sum_range(const AttentionWeights& weights);
 
 } // namespace kiln

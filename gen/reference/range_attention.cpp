@@ -44,7 +44,7 @@ AttentionWeights attention_weights(std::span<const Range> scores, DType rounded_
   return w;
 }
 
-Range weighted_range(const AttentionWeights& w, std::span<const float> values) {
+Range weighted_range(const AttentionWeights& w, std::span<const float> values, double relative, double absolute) {
   if (!w.known) return Range::anything();
   if (w.sum == 0) {
     for (const float v : values)
@@ -62,7 +62,7 @@ Range weighted_range(const AttentionWeights& w, std::span<const float> values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double distance = std::fabs(static_cast<double>(values[i]) - result);
     const double error = w.of_key[i] * w.error[i] + (w.of_key[i] > 0 ? w.absolute : 0);
-    moved += error * distance;
+    moved += error * distance + (w.of_key[i] + error) * (std::fabs(static_cast<double>(values[i])) * relative + absolute);
     of_weights += error;
   }
   const double least = w.sum * (1 - w.common) - of_weights;

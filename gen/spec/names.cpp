@@ -31,8 +31,8 @@ constexpr std::string_view reserved[] = {
     "row", "flat", "at", "to", "config", "kiln", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating", "mixed_product",
     "reduce_group", "swap_partners", "Row", "Flat", "At", "Vec", "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency",
     "RowwiseConfig", "ElementwiseConfig", "ArgAccumulator", "ColumnMap", "NamedRow", "RunningSum", "Attention", "AttentionConfig",
-    "GroupedGemm", "GroupedGemmConfig", "ExpertSort", "ExpertSortConfig", "sort_by_expert", "ScoreRow", "OfThisRow", "scored",
-    "first_key_from", "later_key", "i16", "u16", "u32", "u64"};
+    "CacheScales", "KeyScale", "GroupedGemm", "GroupedGemmConfig", "ExpertSort", "ExpertSortConfig", "sort_by_expert", "ScoreRow",
+    "OfThisRow", "scored", "first_key_from", "later_key", "i16", "u16", "u32", "u64"};
 
 } // namespace
 

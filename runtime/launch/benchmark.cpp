@@ -53,6 +53,7 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case cast:
   case ungroup:
   case columns:
+  case transpose:
   case position:
   case view:
   case pick:

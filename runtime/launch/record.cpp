@@ -1,6 +1,7 @@
-// Device memory and arguments for a record: values do not matter to it, so that all buffers hold zeros.
+// Device memory and arguments for a record: all buffers hold zeros, but for what decides how much attention reads.
 #include "runtime/launch/record.h"
 #include "gen/error.h"
+#include "gen/reference/length_check.h"
 #include "isa_checks/object/code_object.h"
 #include <algorithm>
 #include <cstring>
@@ -23,7 +24,9 @@ public:
       else if (a.kind != ArgumentKind::scalar) bits = place(a);
       block.resize(static_cast<std::size_t>(a.offset + a.size));
       std::memcpy(&block[static_cast<std::size_t>(a.offset)], &bits, static_cast<std::size_t>(a.size));
+      addresses_[a.name] = bits;
     }
+    for (const LengthUse& use : length_uses(spec)) fill_caches(use);
   }
 
   exec::Memory memory;
@@ -54,6 +57,23 @@ private:
                            a.kind != ArgumentKind::input);
   }
 
+  // Every sequence as long as there is room, in pages one after the other.
+  void fill_caches(const LengthUse& use) {
+    const CacheSizes cache = cache_sizes(use, [&](const Dim& dim) { return dim.is_dynamic() ? sizes_.at(dim.name()) : dim.size(); });
+    const bool has_pages = use.pages.has_value();
+    if (has_pages && cache.pages == 0) return;
+    fill(use.lengths->name, [&](std::int64_t) { return cache.keys; });
+    if (has_pages) fill((*use.pages)->name, [&](std::int64_t i) { return i % cache.pages; });
+  }
+  template <typename Number> void fill(const std::string& input, Number number) {
+    const std::span<std::byte> bytes = memory.bytes(addresses_.at(input));
+    for (std::size_t i = 0; i + sizeof(std::int32_t) <= bytes.size(); i += sizeof(std::int32_t)) {
+      const auto value = static_cast<std::int32_t>(number(static_cast<std::int64_t>(i / sizeof(std::int32_t))));
+      std::memcpy(&bytes[i], &value, sizeof value);
+    }
+  }
+
+  std::map<std::string, std::uint64_t> addresses_;
   const KernelSpec& spec_;
   const KernelSource& source_;
   const Sizes& sizes_;

@@ -63,8 +63,8 @@ private:
   };
   KILN_MEMBER Sequence of_length(i32 given) const {
     const u32 length = given > 0 ? static_cast<u32>(given) : 0;
-    const u32 first_key = region_(length) / config.step_keys * config.step_keys;
-    const u32 steps = (length - first_key + config.step_keys - 1) / config.step_keys;
+    const u32 first_key = region_(length) / config.step_keys() * config.step_keys();
+    const u32 steps = (length - first_key + config.step_keys() - 1) / config.step_keys();
     return {length, first_key, steps ? steps : 1};
   }
   // For sequence `first` + this lane; no steps beyond the last.

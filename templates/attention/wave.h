@@ -12,14 +12,17 @@
 namespace kiln {
 
 template <AttentionConfig config, class Q, class C> struct AttentionWave {
-  static constexpr int row_tiles = config.tiles, blocks = config.blocks(), ratio = config.q_bits / config.cache_bits;
+  static constexpr int row_tiles = config.tiles, key_tiles = config.key_tiles(), blocks = config.blocks(), ratio = config.q_bits / config.cache_bits;
+  using Cache = KeyCache<config, C>;
+  using Place = typename Cache::Place;
   using Value = Either<config.cache_bits == 16, Word16, Vec<u32, 2>>;
   using Four = Vec<f32, 4>;
   // The reference of a row is what the exponents of its weights are relative to, in powers of two: not always its largest score, but at
   // least that less `slack`. Scores below the first one, -1e30 of them, count as minus infinity.
   static constexpr f32 least_reference = -1e30f * log2_e, slack = 8;
 
-  Word16 q[row_tiles][config.q_words()];
+  Word16 q[row_tiles][config.q_in_lds() ? 1 : config.q_words()];
+  const Word16 (*shared_q)[wave_size]; // q_in_lds: [tile * q_words + word]
   Four sums[row_tiles][blocks][8]; // element i of [r][b][j]: row r * 16 + l % 16, column b * 128 + 8 * (4 * (l / 16) + i) + j
   Four weights[row_tiles];         // the sum of the weights of the row, four times
   f32 reference[row_tiles];
@@ -45,99 +48,139 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
   }
   KILN_DEVICE u32 own_row(u32 sequence, u32 head, int r) { return row_index(sequence, head, row_of(head, r, platform::thread_id() % 16)); }
 
-  KILN_MEMBER void load_q(const Q* from, u32 sequence, u32 head) {
+  // Word `w` of the lane's row of tile `r`: the elements of the pieces of k.
+  KILN_DEVICE Word16 word_of_q(const Q* from, u32 sequence, u32 head, int r, u32 w) {
+    const char* const row = reinterpret_cast<const char*>(from + static_cast<u64>(own_row(sequence, head, r)) * config.d);
     const u32 quarter = platform::thread_id() % wave_size / 16;
+    const u32 byte = w / ratio * 64 * ratio + quarter * 16 * ratio + w % ratio * 16;
+    const bool exists = !config.piece_tail() || byte < config.d * 2u;
+    const Word16 word = platform::load_word(row, exists ? byte : 0);
+    return exists ? word : Word16(0);
+  }
+  KILN_MEMBER void load_q(const Q* from, u32 sequence, u32 head) {
 #pragma unroll
-    for (int r = 0; r < row_tiles; ++r) {
-      const char* const row = reinterpret_cast<const char*>(from + static_cast<u64>(own_row(sequence, head, r)) * config.d);
+    for (int r = 0; r < row_tiles; ++r)
 #pragma unroll
-      for (int w = 0; w < config.q_words(); ++w) {
-        const u32 byte = w / ratio * 64 * ratio + quarter * 16 * ratio + w % ratio * 16; // as the elements of the pieces of k
-        const bool exists = !config.piece_tail() || byte < config.d * 2u;
-        const Word16 word = platform::load_word(row, exists ? byte : 0);
-        q[r][w] = exists ? word : Word16(0);
-      }
-    }
+      for (int w = 0; w < config.q_words(); ++w) q[r][w] = word_of_q(from, sequence, head, r, w);
+  }
+  // The same to LDS, by all waves of the workgroup.
+  KILN_DEVICE void share_q(const Q* from, u32 sequence, u32 head, u32 wave, Word16 (*to)[wave_size]) {
+#pragma unroll
+    for (int r = 0; r < row_tiles; ++r)
+      for (u32 w = wave; w < config.q_words(); w += config.waves)
+        to[r * config.q_words() + w][platform::thread_id() % wave_size] = word_of_q(from, sequence, head, r, w);
   }
 
-  // Steps of 32 keys from `key` on, `steps` of them: one at least.
-  template <class Score> KILN_MEMBER void accumulate(const KeyCache<config, C>& cache, u32 key, u32 steps, u32 length, const Score (&scores)[row_tiles]) {
-    StepPlace place = cache.place(key);
+  // Steps from `key` on, `steps` of them: one at least.
+  template <class Score> KILN_MEMBER void accumulate(const Cache& cache, u32 key, u32 steps, u32 length, const Score (&scores)[row_tiles]) {
+    const u32 last_key = key + (steps - 1) * config.step_keys();
+    // Pages are looked up ahead of the keys and values of the step before: they have arrived when those have.
+    const auto after = [=](u32 k) KILN_LAMBDA { return k == last_key ? k : k + config.step_keys(); };
+    const auto first_pages = cache.pages(key);
+    auto pages = cache.pages(after(key));
+    const Place place = cache.place(key, first_pages);
+    scale_of_k_ = cache.k_scale();
     load_k(cache, place);
     auto chunks = load_streams(scores, key);
     platform::schedule_barrier();
     load_v(cache, place);
     platform::schedule_barrier();
-    const u32 last_key = key + (steps - 1) * config.step_keys;
-    StepPlace next = cache.place(key == last_key ? key : key + config.step_keys);
 #pragma nounroll
     while (key != last_key) {
-      Four s[row_tiles][2];
+      Four s[row_tiles][key_tiles];
       multiply_keys(s);
       platform::schedule_barrier();
+      const Place next = cache.place(after(key), pages);
+      pages = cache.pages(after(after(key)));
       load_k(cache, next);
       platform::schedule_barrier();
-      Word16 p[row_tiles];
+      Word16 p[row_tiles] = {};
       weigh<false>(s, p, key, length, scores, chunks);
       multiply_values(p);
       platform::schedule_barrier();
       // Behind all branches of the step: what widens an element goes into the last block, and would wait there for one that is under way.
-      chunks = load_streams(scores, key + config.step_keys);
+      chunks = load_streams(scores, key + config.step_keys());
       load_v(cache, next);
       platform::schedule_barrier();
-      key += config.step_keys;
-      next = cache.place(key == last_key ? key : key + config.step_keys);
+      key += config.step_keys();
     }
-    Four s[row_tiles][2];
+    Four s[row_tiles][key_tiles];
     multiply_keys(s);
-    Word16 p[row_tiles];
+    Word16 p[row_tiles] = {};
     weigh<true>(s, p, key, length, scores, chunks);
     multiply_values(p);
   }
 
 private:
-  KILN_MEMBER void load_k(const KeyCache<config, C>& cache, const StepPlace& place) {
+  KILN_MEMBER void load_k(const Cache& cache, const Place& place) {
 #pragma unroll
-    for (int t = 0; t < 2; ++t)
+    for (int t = 0; t < key_tiles; ++t)
 #pragma unroll
       for (int p = 0; p < config.pieces(); ++p) k_[t][p] = cache.load_k(place, t, p);
-  }
-  KILN_MEMBER void load_v(const KeyCache<config, C>& cache, const StepPlace& place) {
+    if constexpr (config.scales_keys()) {
 #pragma unroll
-    for (int t = 0; t < 2; ++t)
+      for (int t = 0; t < key_tiles; ++t) scales_of_k_[t] = cache.load_k_scales(place, t);
+    }
+  }
+  KILN_MEMBER void load_v(const Cache& cache, const Place& place) {
+#pragma unroll
+    for (int t = 0; t < key_tiles; ++t)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
 #pragma unroll
         for (int b = 0; b < blocks; ++b) v_[t][i][b] = cache.load_v(place, t, i, b);
+    if constexpr (config.scales_values()) {
+#pragma unroll
+      for (int t = 0; t < key_tiles; ++t) scales_of_v_[t] = cache.load_v_scales(place, t);
+    }
   }
   KILN_DEVICE At first_of_tile(u32 key, int t) {
     return {static_cast<int>(key + t * config.tile_keys + platform::thread_id() % wave_size / 16 * 4), 4, false};
   }
   template <class Chunks> struct OfStep {
-    Chunks at[row_tiles][2];
+    Chunks at[row_tiles][key_tiles];
   };
   template <class Score> KILN_DEVICE auto load_streams(const Score (&scores)[row_tiles], u32 key) {
     OfStep<decltype(scores[0].load(At{}))> chunks;
 #pragma unroll
     for (int r = 0; r < row_tiles; ++r)
 #pragma unroll
-      for (int t = 0; t < 2; ++t) chunks.at[r][t] = scores[r].load(first_of_tile(key, t));
+      for (int t = 0; t < key_tiles; ++t) chunks.at[r][t] = scores[r].load(first_of_tile(key, t));
     return chunks;
   }
 
-  KILN_MEMBER void multiply_keys(Four (&s)[row_tiles][2]) const {
+  // Words of q, which a step reads anew where they lie in LDS.
+  KILN_MEMBER Word16 query(int r, int w, u32 lane) const {
+    if constexpr (config.q_in_lds()) return shared_q[r * config.q_words() + w][lane];
+    else return q[r][w];
+  }
+  KILN_MEMBER void multiply_keys(Four (&s)[row_tiles][key_tiles]) const {
+    u32 lane = platform::thread_id() % wave_size;
+    if constexpr (config.q_in_lds()) platform::stay_here(lane); // else the words of all steps are read before them
 #pragma unroll
-    for (int r = 0; r < row_tiles; ++r) s[r][0] = s[r][1] = Four(0);
+    for (int r = 0; r < row_tiles; ++r)
 #pragma unroll
-    for (int p = 0; p < config.pieces(); ++p)
+      for (int t = 0; t < key_tiles; ++t) s[r][t] = Four(0);
+#pragma unroll
+    for (int p = 0; p < config.pieces(); ++p) {
+      // Few words of q at a time: all of them would take the registers of a tile of keys.
+      if (config.q_in_lds() && p % 4 == 0) platform::schedule_barrier();
 #pragma unroll
       for (int w = 0; w < ratio; ++w)
 #pragma unroll
-        for (int t = 0; t < 2; ++t) {
+        for (int t = 0; t < key_tiles; ++t) {
           const Word16 k = wide(k_[t][p], w);
 #pragma unroll
-          for (int r = 0; r < row_tiles; ++r) s[r][t] = multiply<16, Q, Q>(k, q[r][p * ratio + w], s[r][t]);
+          for (int r = 0; r < row_tiles; ++r) s[r][t] = multiply<16, Q, Q>(k, query(r, p * ratio + w, lane), s[r][t]);
         }
+    }
+#pragma unroll
+    for (int t = 0; t < key_tiles; ++t)
+#pragma unroll
+      for (int r = 0; r < row_tiles; ++r) {
+        if constexpr (config.scales_keys()) s[r][t] *= scales_of_k_[t];
+        else if constexpr (config.k_scale != KeyScale::none) s[r][t] *= scale_of_k_;
+      }
   }
   KILN_DEVICE Word16 wide(Word16 word, int part) {
     if constexpr (ratio == 1) return word;
@@ -147,11 +190,11 @@ private:
 
   // From products to weights, rounded to q's type.
   template <bool may_end, class Score, class Chunks>
-  KILN_MEMBER void weigh(Four (&s)[row_tiles][2], Word16 (&p)[row_tiles], u32 key, u32 length, const Score (&scores)[row_tiles], const Chunks& chunks) {
+  KILN_MEMBER void weigh(Four (&s)[row_tiles][key_tiles], Word16 (&p)[row_tiles], u32 key, u32 length, const Score (&scores)[row_tiles], const Chunks& chunks) {
 #pragma unroll
     for (int r = 0; r < row_tiles; ++r) {
 #pragma unroll
-      for (int t = 0; t < 2; ++t) {
+      for (int t = 0; t < key_tiles; ++t) {
         const At at = first_of_tile(key, t);
         s[r][t] = scores[r](at, s[r][t], chunks.at[r][t]);
         if constexpr (may_end) {
@@ -161,10 +204,10 @@ private:
       }
       f32 most = s[r][0][0];
 #pragma unroll
-      for (int i = 1; i < 8; ++i) most = platform::max(most, s[r][i / 4][i % 4]);
+      for (int i = 1; i < 4 * key_tiles; ++i) most = platform::max(most, s[r][i / 4][i % 4]);
       if (platform::any_lane(platform::fma(most, log2_e, -reference[r]) > slack)) move_reference(r, most);
 #pragma unroll
-      for (int h = 0; h < 4; ++h) {
+      for (int h = 0; h < 2 * key_tiles; ++h) {
         f32 e[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) e[i] = platform::exp2(platform::fma(s[r][h / 2][h % 2 * 2 + i], log2_e, -reference[r]));
@@ -203,29 +246,50 @@ private:
 
   KILN_MEMBER void multiply_values(const Word16 (&p)[row_tiles]) {
 #pragma unroll
-    for (int r = 0; r < row_tiles; ++r) weights[r] = multiply<16, Q, Q>(ones(), p[r], weights[r]);
+    for (int r = 0; r < row_tiles; ++r) weights[r] = multiply_weights(ones(), p[r], weights[r]);
 #pragma unroll
     for (int b = 0; b < blocks; ++b) {
-      Word16 keys[2][4];
+      Word16 keys[key_tiles][4];
 #pragma unroll
-      for (int t = 0; t < 2; ++t)
+      for (int t = 0; t < key_tiles; ++t)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) keys[t][i] = wide(v_[t][i][b], 0);
+        for (int i = 0; i < 4; ++i) keys[t][i] = wide_value(t, i, b);
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
         const u32 which = j % 2 ? platform::upper_halves : platform::lower_halves;
-        Word16 column;
+        Word16 column{};
 #pragma unroll
-        for (int h = 0; h < 4; ++h)
+        for (int h = 0; h < 2 * key_tiles; ++h)
           column[h] = platform::permute_bytes(keys[h / 2][h % 2 * 2 + 1][j / 2], keys[h / 2][h % 2 * 2][j / 2], which);
 #pragma unroll
-        for (int r = 0; r < row_tiles; ++r) sums[r][b][j] = multiply<16, Q, Q>(column, p[r], sums[r][b][j]);
+        for (int r = 0; r < row_tiles; ++r) sums[r][b][j] = multiply_weights(column, p[r], sums[r][b][j]);
       }
     }
   }
 
-  Word16 k_[2][config.pieces()];
-  Value v_[2][4][blocks];
+  // Products of the keys of a step, of which there are 16 or 32, with the weights.
+  KILN_DEVICE Four multiply_weights(Word16 x, Word16 p, Four sum) {
+    if constexpr (key_tiles == 1 && platform::mfma_bytes == 8) {
+      using V = Vec<Q, 4>;
+      return platform::mfma<16>(bit_cast<V>(detail::half_of(x, 0)), bit_cast<V>(detail::half_of(p, 0)), sum);
+    } else {
+      return multiply<16, Q, Q>(x, p, sum);
+    }
+  }
+  // 8 elements of a value in q's type; with a scale of its key rounded to nearest.
+  KILN_MEMBER Word16 wide_value(int t, int i, int b) const {
+    if constexpr (config.scales_values()) {
+      const Bytes<C, 8> eight = {{v_[t][i][b][0], v_[t][i][b][1]}};
+      return bit_cast<Word16>(to<Q>(to<f32>(eight) * scales_of_v_[t][i]));
+    } else {
+      return wide(v_[t][i][b], 0);
+    }
+  }
+
+  Word16 k_[key_tiles][config.pieces()];
+  Value v_[key_tiles][4][blocks];
+  Four scales_of_k_[key_tiles], scales_of_v_[key_tiles]; // of the lane's four keys
+  f32 scale_of_k_;                                       // of the head
 };
 
 } // namespace kiln

@@ -20,6 +20,18 @@ void poison(Tensor& tensor, std::int64_t first, std::int64_t count) {
   for (std::int64_t i = first; i < first + count && may_be_nan(tensor.dtype()); ++i) tensor.set(i, std::numeric_limits<float>::quiet_NaN());
 }
 
+Expr scaled(const Expr& cache, KeyScale::Of of, const char* name) {
+  const Shape& full = cache.shape();
+  switch (of) {
+  case KeyScale::none: return cache;
+  case KeyScale::all: return cache * input(name, f32, {});
+  case KeyScale::head: return cache * input(name, f32, {full[2], 1});
+  case KeyScale::key: return input(name, f32, {full[0], full[1], 1, 1}) * cache;
+  case KeyScale::key_and_head: return cache * input(name, f32, {full[0], full[1], full[2], 1});
+  }
+  throw InternalError("unknown KeyScale");
+}
+
 } // namespace
 
 KernelSpec attention_spec(const AttentionCase& c) {
@@ -28,7 +40,9 @@ KernelSpec attention_spec(const AttentionCase& c) {
   if (c.tokens > 1) rows.insert(rows.begin() + 1, c.tokens), one_a_sequence.insert(one_a_sequence.begin() + 1, 1);
   const Expr q = input("q", c.type, rows), lengths = input("lengths", i32, one_a_sequence);
   const Shape cache = c.page ? Shape{dynamic("pages_of_all"), c.page, c.kv_heads, c.d} : Shape{sequences, c.keys, c.kv_heads, c.d};
-  const Expr k = input("k", c.cache, cache), v = input("v", c.cache, cache);
+  const bool latent = c.d == 576;
+  const Expr k = scaled(input("k", c.cache, cache), c.k_scale, "k_scale");
+  const Expr v = latent ? columns(k, 0, 512) : scaled(input("v", c.cache, cache), c.v_scale, "v_scale");
   const Expr products = c.page ? attention_scores(q, k, input("pages", i32, {sequences, c.keys / c.page})) : attention_scores(q, k);
   const Expr token = c.tokens > 1 ? iota({c.tokens, 1, 1}) : Expr(0.0);
   const ScoreTerms terms{.product = products * (1 / std::sqrt(static_cast<double>(c.d))),
@@ -39,8 +53,9 @@ KernelSpec attention_spec(const AttentionCase& c) {
                          .lengths = lengths};
   const Expr scores = c.score(terms);
   KernelSpec spec("attention_case");
-  spec.output("o", c.type, attention(scores, v, lengths));
-  if (c.log_sum_exp) spec.output("lse", f32, log_sum_exp(scores, lengths));
+  const auto ordered = [&](const Expr& x) { return c.heads_first ? heads_first(x) : x; };
+  spec.output("o", c.type, ordered(attention(scores, v, lengths)));
+  if (c.log_sum_exp) spec.output("lse", f32, ordered(log_sum_exp(scores, lengths)));
   return spec;
 }
 
@@ -50,27 +65,28 @@ Inputs attention_inputs(const KernelSpec& spec, const AttentionCase& c, const st
   Inputs inputs = random_inputs(spec, seed, {.dynamic_size = sequences, .sizes = {{"pages_of_all", pages}}});
   for (std::int64_t s = 0; s < sequences; ++s)
     inputs.tensors.at("lengths").set_bits(s, static_cast<std::uint64_t>(lengths[static_cast<std::size_t>(s)]));
-  const std::int64_t key = c.kv_heads * c.d;
-  std::set<std::int64_t> used; // pages
+  std::set<std::int64_t> keys_with_numbers; // counted through the cache
   for (std::int64_t s = 0; s < sequences; ++s) {
     const std::int64_t length = lengths[static_cast<std::size_t>(s)];
-    if (!c.page) {
-      for (const char* name : {"k", "v"}) poison(inputs.tensors.at(name), (s * c.keys + length) * key, (c.keys - length) * key);
-      continue;
-    }
-    Tensor& table = inputs.tensors.at("pages");
+    for (std::int64_t key = 0; !c.page && key < length; ++key) keys_with_numbers.insert(s * c.keys + key);
     for (std::int64_t p = 0; p < pages_of_one; ++p) { // from the last to the first, so that no order helps
       const std::int64_t page = p * c.page < length ? pages - 1 - (s * pages_of_one + p) : -1;
-      table.set_bits(s * pages_of_one + p, static_cast<std::uint64_t>(page));
-      if (page < 0) continue;
-      used.insert(page);
-      const std::int64_t there = std::min(c.page, length - p * c.page);
-      for (const char* name : {"k", "v"}) poison(inputs.tensors.at(name), (page * c.page + there) * key, (c.page - there) * key);
+      inputs.tensors.at("pages").set_bits(s * pages_of_one + p, static_cast<std::uint64_t>(page));
+      for (std::int64_t key = p * c.page; page >= 0 && key < std::min(length, (p + 1) * c.page); ++key)
+        keys_with_numbers.insert(page * c.page + key % c.page);
     }
   }
-  for (std::int64_t page = 0; c.page && page < pages; ++page)
-    if (!used.contains(page))
-      for (const char* name : {"k", "v"}) poison(inputs.tensors.at(name), page * c.page * key, c.page * key);
+  for (const char* name : {"k", "v", "k_scale", "v_scale"}) {
+    const auto found = inputs.tensors.find(name);
+    if (found == inputs.tensors.end()) continue;
+    Tensor& tensor = found->second;
+    const bool of_keys = tensor.shape().size() == 4;
+    const std::int64_t keys = of_keys ? tensor.shape()[0] * tensor.shape()[1] : 0, each = of_keys && keys ? tensor.size() / keys : 0;
+    if (name[1]) // as quantisation makes them
+      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, 0.004f * (1 + std::fabs(tensor.at(i))));
+    for (std::int64_t key = 0; key < keys; ++key)
+      if (!keys_with_numbers.contains(key)) poison(tensor, key * each, each);
+  }
   return inputs;
 }
 

@@ -6,6 +6,7 @@
 #include "gen/spec/math.h"
 #include "gen/spec/spec.h"
 #include "runtime/build/build_kernel.h"
+#include "templates/attention_config.h"
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,12 +20,15 @@ struct ScoreTerms {
 };
 using Score = std::function<Expr(const ScoreTerms&)>;
 
+// d of 576: one latent head, whose first 512 elements are the values.
 struct AttentionCase {
   std::int64_t heads = 8, kv_heads = 2, tokens = 1, d = 128;
   DType type = f16, cache = f16;
   std::int64_t page = 0, keys = 160; // of a sequence, room
   Score score = [](const ScoreTerms& t) { return t.product; };
   bool log_sum_exp = false;
+  KeyScale::Of k_scale = KeyScale::none, v_scale = KeyScale::none; // of the cache
+  bool heads_first = false;                                        // outputs
 };
 
 KernelSpec attention_spec(const AttentionCase& c);

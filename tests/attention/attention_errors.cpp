@@ -61,16 +61,23 @@ TEST_CASE("operands of attention") {
 }
 
 TEST_CASE("what attention does not offer says so") {
-  expect([&] { plan_of(plain(operands(8, 2, 112))); }, {"heads have 112 elements", "64, 80, 96, 128, 192 or 256"});
+  expect([&] { plan_of(plain(operands(8, 2, 112))); }, {"heads have 112 elements", "64, 80, 96, 128, 192 or 256", "576"});
+  expect([&] { plan_of(plain(operands(8, 1, 576))); }, {"heads have 576 elements", "576 with values that are their first 512"});
+  const auto first_of_keys = [](std::int64_t d, std::int64_t n) {
+    const Operands x = operands(8, 1, d);
+    return attention(attention_scores(x.q, x.k), columns(x.k, 0, n), x.lengths);
+  };
+  expect([&] { plan_of(first_of_keys(128, 64)); }, {"values are 64 columns of keys of 128 elements", "columns(k, 0, 512) of keys of 576"});
+  CHECK_NOTHROW(plan_of(first_of_keys(576, 512)));
   expect([&] { plan_of(plain(operands(96, 1, 128))); }, {"a head of k meets 96 rows of q", "prefill"});
   const Expr q = input("q", f16, {sequences, 16, 8, 128}), lengths = input("lengths", i32, {sequences, 1, 1, 1});
   const Operands x = operands(8, 1, 128);
   expect([&] { plan_of(attention(attention_scores(q, x.k), x.v, lengths)); },
          {"a head of k meets 128 rows of q: 8 heads of a group times 16 tokens", "at most 64", "prefill"});
-  const Shape paged = {dynamic("pages_of_all"), 8, 2, 128};
+  const Shape paged = {dynamic("pages_of_all"), 12, 2, 128};
   const Operands y = operands(8, 2, 128);
   const Expr scores = attention_scores(y.q, input("k", f16, paged), input("pages", i32, {sequences, 4}));
-  expect([&] { plan_of(attention(scores, input("v", f16, paged), y.lengths)); }, {"pages have 8 keys", "a multiple of 16"});
+  expect([&] { plan_of(attention(scores, input("v", f16, paged), y.lengths)); }, {"pages have 12 keys", "1, 2, 4, 8 or a multiple of 16"});
 }
 
 TEST_CASE("score expressions that read what they may not") {
@@ -92,6 +99,55 @@ TEST_CASE("score expressions that read what they may not") {
   expect(
       [&] { make_plan(KernelSpec("k").output("o", f16, o).output("p", f16, attention(scores * 2.0, x.v, x.lengths)), target("gfx942")); },
       {"two of 'attention'"});
+}
+
+TEST_CASE("scales of caches") {
+  const Operands x = operands(8, 2, 128);
+  const Shape cache = {sequences, 64, 2, 128};
+  const Expr k = input("k", e4m3fnuz, cache), v = input("v", e4m3fnuz, cache);
+  const auto scale = [](DType type, Shape shape, Layout layout = Layout::contiguous) { return input("s", type, std::move(shape), layout); };
+  const Shape each = {sequences, 64, 2, 1};
+  for (const Shape& shape : {Shape{}, Shape{2, 1}, Shape{sequences, 64, 1, 1}, each})
+    CHECK_NOTHROW(plan_of(attention(attention_scores(x.q, k * scale(f32, shape)), v * input("t", f32, shape), x.lengths)));
+  expect([&] { attention_scores(x.q, k * scale(f16, each)); }, {"operation 'attention_scores', scale 's'", "it is f16", "use f32"});
+  expect([&] { attention_scores(x.q, x.k * scale(f32, each)); }, {"scale 's'", "it is the scale of 'k', which is f16", "8 bits"});
+  expect([&] { attention_scores(x.q, k * scale(f32, each, Layout::strided)); }, {"scale 's'", "it is strided"});
+  expect([&] { attention_scores(x.q, k * scale(f32, {sequences, 1, 2, 1})); },
+         {"scale 's'", "its shape is [sequences, 1, 2, 1]", "give it [], [2, 1], [sequences, 64, 1, 1] or [sequences, 64, 2, 1]"});
+  expect([&] { attention_scores(x.q, k * scale(f32, {3, 1})); }, {"3"});
+  expect([&] { attention_scores(x.q, k * scale(f32, {128})); }, {"operand k", "not of an input and a scale", "1 in the place of d"});
+  const Expr scores = attention_scores(x.q, k);
+  expect([&] { attention(scores, v * scale(f16, each), x.lengths); }, {"operation 'attention', scale 's'", "it is f16"});
+}
+
+TEST_CASE("columns of caches") {
+  const Operands x = operands(8, 1, 576);
+  const Expr scores = attention_scores(x.q, x.k);
+  expect([&] { attention(scores, columns(x.k, 64, 512), x.lengths); }, {"operand v", "512 columns from 64 on", "columns(k, 0, n)"});
+  expect([&] { attention(scores, columns(x.v, 0, 512), x.lengths); }, {"operand v", "512 columns of 'v', and k is 'k'"});
+  expect([&] { attention_scores(x.q, columns(x.k, 0, 512)); }, {"operand k", "512 columns of 'k'"});
+  expect([&] { columns(x.k, 0, 577); }, {"operation 'columns'", "do not lie in the operand's 576"});
+  expect([&] { plan_of(columns(x.k, 0, 64)); }, {"operation 'columns'", "no attention", "a matrix product"});
+  expect([&] { plan_of(plain(operands(8, 2, 128)) + row_sum(columns(input("y", f16, {sequences, 1, 8, 4}), 0, 2))); },
+         {"operation 'columns'"});
+}
+
+TEST_CASE("outputs in the order of heads") {
+  const Operands x = operands(8, 2, 128);
+  const Expr o = plain(x);
+  CHECK_NOTHROW(plan_of(heads_first(o)));
+  expect([&] { heads_first(input("y", f16, {sequences, 128})); }, {"operation 'heads_first'", "[sequences, 128]", "[sequences, heads, n]"});
+  expect([&] { plan_of(heads_first(o) * 2.0); }, {"operation 'heads_first'", "take its result", "the last one before an output"});
+  expect([&] { plan_of(heads_first(input("y", f16, {sequences, 8, 128}))); },
+         {"operation 'heads_first'", "no attention", "the order of its rows"});
+  expect(
+      [&] {
+        make_plan(KernelSpec("k").output("o", f16, heads_first(o * input("gate", f16, {sequences, 8, 128})), {.in_place_of = "gate"}),
+                  target("gfx942"));
+      },
+      {"output 'o' in place of 'gate'", "the order of heads", "memory of its own"});
+  expect([&] { make_plan(KernelSpec("k").output("o", f16, heads_first(o), {.layout = Layout::strided}), target("gfx942")); },
+         {"output 'o'", "in the order of heads, and strided", "Layout::contiguous"});
 }
 
 TEST_CASE("lengths and pages beyond what there is") {

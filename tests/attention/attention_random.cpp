@@ -92,12 +92,19 @@ void check_random(std::uint64_t seed) {
   c.kv_heads = random.between(1, 3);
   c.heads = group * c.kv_heads;
   c.tokens = random.chance(25) ? random.between(2, std::max<std::int64_t>(2, 32 / group)) : 1;
-  c.d = random.pick({64, 80, 96, 128, 192, 256});
+  c.d = random.pick({64, 80, 96, 128, 192, 256, 576});
   c.type = random.pick({f16, bf16});
   c.cache = random.pick({c.type, c.type, to.fp8_e4m3(), to.fp8_e5m2(), i8});
-  c.page = random.pick({0, 0, 16, 48, 64});
+  c.page = random.pick({0, 0, 0, 16, 48, 64, 1, 2, 4, 8});
   c.keys = c.page ? c.page * random.between(1, 192 / c.page) : random.between(1, 192);
   c.log_sum_exp = random.chance(30);
+  c.heads_first = random.chance(20);
+  const auto of_scale = [&] {
+    using enum KeyScale::Of;
+    return size_bytes(c.cache) == 1 ? random.pick({none, all, head, key, key_and_head}) : none;
+  };
+  c.k_scale = of_scale();
+  c.v_scale = of_scale();
   c.score = RandomScore(random.bits(), c);
   CAPTURE(seed);
   const auto lengths = random_lengths(random, c);

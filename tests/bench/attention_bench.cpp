@@ -57,7 +57,7 @@ double instructions_per_kib(const KernelSpec& spec, const Target& to, const Comp
 // The share of CUs that are busy all the time if every step takes as long as another: of workgroups, which are dealt out one or two a CU.
 double busy(const std::vector<std::int64_t>& lengths, std::int64_t kv_heads, const AttentionConfig& c) {
   std::int64_t steps = 0;
-  for (const std::int64_t length : lengths) steps += std::max<std::int64_t>(1, (length + c.step_keys - 1) / c.step_keys) * kv_heads;
+  for (const std::int64_t length : lengths) steps += std::max<std::int64_t>(1, (length + c.step_keys() - 1) / c.step_keys()) * kv_heads;
   const std::int64_t most = (steps + c.workgroups - 1) / c.workgroups;
   return static_cast<double>(steps) / static_cast<double>(most * c.workgroups);
 }

@@ -25,7 +25,7 @@ void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gem
   CompileOptions compile;
   compile.environment = process_environment();
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.is.gemm != gemm || entry.is.attention || !fits(entry, base)) continue;
+    if (entry.is.gemm != gemm || entry.is.attention || !fits(entry, base)) continue; // tests/attention/attention_code.cpp
     const Target to = target(arch);
     CatalogOptions options = base;
     options.fp8 = to.fp8();

@@ -34,6 +34,7 @@ Expr rebuilt(const Expr& node, const std::vector<Expr>& operands) {
   case OpKind::product:
   case OpKind::experts:
   case OpKind::sort:
+  case OpKind::transpose:
   case OpKind::columns: return node;
   default: return pointwise(node.op(), operands);
   }

@@ -85,7 +85,7 @@ TEST_CASE("banks and waits of the catalogue are what the executor counts") {
       CAPTURE(entry.name);
       CAPTURE(arch);
       const Target to = target(arch);
-      if (entry.is.attention || entry.is.experts) continue; // tests/attention, tests/decode
+      if (entry.is.attention || entry.is.experts) continue; // tests/attention/attention_code.cpp, tests/decode
       if (entry.is.gemm) {
         if (all || arch == "gfx950")
           compare(entry.build({.dtype = bf16, .fp8 = to.fp8(), .m = 8, .n = 192, .k = 512}), to, 8, false, compared);

@@ -8,8 +8,18 @@ namespace kiln {
 namespace {
 
 constexpr std::array<std::int64_t, 6> offered_d = {64, 80, 96, 128, 192, 256}; // as why_invalid of AttentionConfig
+constexpr std::int64_t latent_d = 576, latent_values = 512;                    // of one latent head: the same
 constexpr std::int64_t most_rows = 64;                                         // of q a KV head: the same
 constexpr std::int64_t most_sequences = 1 << 16;
+
+// What has a scale, of a tensor that broadcasts to the cache.
+KeyScale::Of scale_of(const std::optional<Expr>& scale) {
+  if (!scale) return KeyScale::none;
+  const Shape& shape = scale->shape();
+  const auto varies = [&](std::size_t from_last) { return shape.size() >= from_last && !same_size(shape[shape.size() - from_last], 1); };
+  const bool of_key = varies(4) || varies(3), of_head = varies(2);
+  return of_key ? (of_head ? KeyScale::key_and_head : KeyScale::key) : of_head ? KeyScale::head : KeyScale::all;
+}
 
 AttentionConfig planned_attention(const Plan& plan) {
   const AttentionParts& a = *plan.attention;
@@ -17,8 +27,11 @@ AttentionConfig planned_attention(const Plan& plan) {
           .kv_heads = static_cast<int>(a.kv_heads()),
           .tokens = static_cast<int>(a.tokens()),
           .d = static_cast<int>(a.d()),
+          .value_d = a.value_d == a.d() ? 0 : static_cast<int>(a.value_d),
           .q_bits = 8 * size_bytes(a.q.dtype()),
           .cache_bits = 8 * size_bytes(a.k.dtype()),
+          .k_scale = scale_of(a.k_scale),
+          .v_scale = scale_of(a.v_scale),
           .page = static_cast<int>(a.page())};
 }
 
@@ -27,9 +40,14 @@ std::string subject_of(const AnalysedSpec& spec) { return fmt::format("attention
 void require_offered(const AnalysedSpec& spec) {
   const AttentionParts& a = *spec.attention;
   const auto subject = subject_of(spec);
-  if (std::ranges::find(offered_d, a.d()) == offered_d.end())
+  const bool latent = a.d() == latent_d && a.value_d == latent_values;
+  if (!latent && a.value_d != a.d())
+    throw UserError(subject, fmt::format("values are {} columns of keys of {} elements", a.value_d, a.d()),
+                    fmt::format("use columns(k, 0, {}) of keys of {}", latent_values, latent_d));
+  if (!latent && std::ranges::find(offered_d, a.d()) == offered_d.end())
     throw UserError(subject, fmt::format("heads have {} elements", a.d()),
-                    "use heads of 64, 80, 96, 128, 192 or 256; pad others with zeros");
+                    fmt::format("use heads of 64, 80, 96, 128, 192 or 256, padded with zeros, or of {} with values that are their first {}",
+                                latent_d, latent_values));
   const std::int64_t rows = a.heads() / a.kv_heads() * a.tokens();
   if (rows > most_rows)
     throw UserError(
@@ -37,8 +55,9 @@ void require_offered(const AnalysedSpec& spec) {
         fmt::format("a head of k meets {} rows of q: {} heads of a group times {} tokens", rows, a.heads() / a.kv_heads(), a.tokens()),
         fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", most_rows));
   if (a.heads() > 1024) throw UserError(subject, fmt::format("q has {} heads", a.heads()), "use at most 1024");
-  if (a.page() % 16 || a.page() > 1 << 16)
-    throw UserError(subject, fmt::format("pages have {} keys", a.page()), "use a multiple of 16, up to 65536");
+  const bool small = a.page() == 1 || a.page() == 2 || a.page() == 4 || a.page() == 8;
+  if ((a.page() % 16 && !small) || a.page() > 1 << 16)
+    throw UserError(subject, fmt::format("pages have {} keys", a.page()), "use 1, 2, 4, 8 or a multiple of 16, up to 65536");
   const Dim& sequences = a.sequences();
   if (!sequences.is_dynamic() && sequences.size() > most_sequences)
     throw UserError(subject, fmt::format("it has {} sequences", sequences.size()), fmt::format("use at most {}", most_sequences));
@@ -53,8 +72,8 @@ void require_pointwise(const AnalysedSpec& spec) {
 }
 
 std::string why(const AttentionConfig& c, const Target& target) {
-  return fmt::format("{} workgroups on {} CUs share the steps of 32 keys equally, {} KiB of keys and values in flight each", c.workgroups,
-                     target.compute_units(), (c.k_loads() * 16 + c.v_loads() * c.value_bytes()) * c.threads() / 1024);
+  return fmt::format("{} workgroups on {} CUs share the steps of {} keys equally, {} KiB of keys and values in flight each", c.workgroups,
+                     target.compute_units(), c.step_keys(), (c.k_loads() * 16 + c.v_loads() * c.value_bytes()) * c.threads() / 1024);
 }
 
 } // namespace
@@ -64,11 +83,13 @@ bool Attention::takes(const AnalysedSpec& spec) { return spec.attention.has_valu
 void Attention::lay_out(AnalysedSpec& spec) {
   require_offered(spec);
   require_pointwise(spec);
-  const Shape wanted = spec.attention->q.shape();
+  Shape wanted = spec.attention->q.shape();
+  wanted.back() = spec.attention->value_d;
   if (spec.body.space != wanted)
     throw UserError(subject_of(spec), fmt::format("its epilogue works on {}, the result is {}", to_text(spec.body.space), to_text(wanted)),
                     "give every operand of the epilogue the shape of the result, or one that broadcasts to it");
   lay_out_rows(spec.body);
+  for (TensorPlan& tensor : spec.body.tensors) tensor.heads_first = tensor.output && spec.attention->heads_first.contains(tensor.name);
   lay_out_open_rows(spec.attention->score_body);
 }
 
@@ -106,7 +127,8 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   p.max_sgpr_spills = 24; // of score expressions with many scalars, set aside outside of the steady loop
   // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
   const auto score_tensors = static_cast<int>(plan.attention->score_body.tensors.size());
-  const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles;
+  const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles +
+                    (c.small_pages() ? 3 * c.key_tiles() * (1 + c.value_lookups()) : 0) + (c.scales_keys() + c.scales_values()) * 4 * 8 + 2;
   p.global_loads = {.min_bytes = c.cache_bits == 16 ? 16 : 8,
                     .exceptions = static_cast<std::uint32_t>(small),
                     .at_least = static_cast<std::uint32_t>(c.k_loads() + c.v_loads())};

@@ -11,8 +11,11 @@ template <MaybeConst<AttentionConfig> C, typename Visit> constexpr void for_each
   visit(Field{.name = "kv_heads", .settable = false}, c.kv_heads);
   visit(Field{.name = "tokens", .settable = false, .shown = c.tokens != 1}, c.tokens);
   visit(Field{.name = "d", .settable = false}, c.d);
+  visit(Field{.name = "value_d", .settable = false, .shown = c.value_d != 0}, c.value_d);
   visit(Field{.name = "q_bits", .settable = false}, c.q_bits);
   visit(Field{.name = "cache_bits", .settable = false}, c.cache_bits);
+  visit(Field{.name = "k_scale", .settable = false, .shown = c.k_scale != 0}, c.k_scale);
+  visit(Field{.name = "v_scale", .settable = false, .shown = c.v_scale != 0}, c.v_scale);
   visit(Field{.name = "page", .settable = false, .shown = c.page != 0}, c.page);
   visit(Field{"workgroups"}, c.workgroups);
   visit(Field{"per_cu"}, c.per_cu);

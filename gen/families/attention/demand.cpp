@@ -9,15 +9,17 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   const ChipTerms& chip = chip_terms(target);
   const auto size = [&](const Dim& dim) { return static_cast<double>(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size()); };
   const double sequences = size(plan.attention->sequences()), keys = size(plan.attention->keys());
-  const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys)), shares = steps / c.workgroups;
-  const double step_bytes = c.step_keys * 2.0 * c.head_bytes(); // of keys and values
+  const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys())), shares = steps / c.workgroups;
+  const double of_values = c.values() * c.cache_bits / 8.0;
+  const double step_bytes = c.step_keys() * (c.head_bytes() + of_values); // of keys and values
   Demand w{.workgroups = std::min<double>(c.workgroups, steps), .waves = static_cast<double>(c.waves)};
   w.per_cu = c.per_cu;
   w.fill_bytes = w.loaded = std::max(1.0, shares) * step_bytes;
-  w.far_bytes = w.loaded / c.row_blocks(); // the blocks of rows of a head follow each other
+  // The blocks of rows of a head follow each other, and so do the keys and the values that are columns of them.
+  w.far_bytes = w.loaded / c.row_blocks() * (c.value_d ? c.step_keys() * c.head_bytes() / step_bytes : 1);
   w.busiest = std::ceil(shares) / std::max(1.0, shares);
   w.in_flight = std::min(c.waves * step_bytes, w.loaded);
-  w.written = sequences * c.heads * c.tokens * c.d * 2 / w.workgroups;
+  w.written = sequences * c.heads * c.tokens * c.values() * 2 / w.workgroups;
   // For a wave and step: addresses and waits, conversions of 8-bit caches, permutations, scores and weights (an exponential takes four
   // slots), as counted in the code of d = 128.
   const double widening = c.cache_bits == 8 ? 2.0 * c.pieces() * 16 + 4.0 * c.blocks() * 16 : 0;

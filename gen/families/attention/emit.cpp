@@ -11,6 +11,8 @@ namespace {
 
 std::string size_argument(const Dim& dim) { return dim.is_dynamic() ? dim.name() : fmt::format("{}u", dim.size()); }
 
+std::string pointer_to(const std::optional<Expr>& input) { return input ? (*input)->name : "nullptr"; }
+
 // A factory of the score expression of a row of q.
 std::string score_text(const AttentionParts& a, const Target& target, const std::string& name) {
   const Body& body = a.score_body;
@@ -67,9 +69,10 @@ std::string kernel_text(const Plan& plan, const AttentionConfig& c, const Target
   std::string text = fmt::format("  const auto {} = [=]([[maybe_unused]] u32 {}) KILN_LAMBDA {{ return {}; }};\n", first_key, length,
                                  first_key_text(a, length));
   text += score_text(a, target, score) + epilogue_text(plan, target, epilogue);
-  return text + fmt::format("  Attention<config, {}, {}, decltype({})>({}, {}, {}, {}, {}, {}, {}, {}, {}).run({}, {});\n",
+  return text + fmt::format("  Attention<config, {}, {}, decltype({})>({}, {}, {}, {}, {}, {}, {}, {}, {}, {}).run({}, {});\n",
                             device_type(a.q.dtype()), device_type(a.k.dtype()), first_key, a.q->name, a.k->name, a.v->name,
-                            size_argument(a.keys()), pages, a.lengths->name, size_argument(a.sequences()),
+                            fmt::format("CacheScales{{{}, {}}}", pointer_to(a.k_scale), pointer_to(a.v_scale)), size_argument(a.keys()),
+                            pages, a.lengths->name, size_argument(a.sequences()),
                             c.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr", first_key, score, epilogue);
 }
 

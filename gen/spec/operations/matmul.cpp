@@ -1,5 +1,6 @@
 // Matrix products: construction of their nodes, and what their operands must be.
 #include "gen/error.h"
+#include "gen/spec/attention.h"
 #include "gen/spec/expr.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -144,16 +145,20 @@ Expr matmul_nt_mx(Expr a, Expr b, Expr scale) {
 
 Expr columns(Expr product, std::int64_t first, std::int64_t count) {
   const std::string subject = "operation 'columns'";
-  if (const OpKind kind = info(product.op()).kind; kind != OpKind::product && kind != OpKind::experts)
+  const OpKind kind = info(product.op()).kind;
+  if (kind != OpKind::product && kind != OpKind::experts && !find_cache_operand(product))
     throw UserError(subject, fmt::format("its operand is a '{}'", info(product.op()).name),
-                    "take columns of a matmul_nt: other values are computed where they are used");
+                    "take columns of a matmul_nt, or of the cache that attention reads: other values are computed where they are used");
+  if (product.shape().back().is_dynamic())
+    throw UserError(subject, fmt::format("the columns of its operand, '{}', are known only at launch", product.shape().back().name()),
+                    "give the operand's last dimension a number");
   const std::int64_t n = product.shape().back().size();
   if (first < 0 || count < 1 || first > n || count > n - first)
-    throw UserError(subject, fmt::format("{} columns from {} on do not lie in the product's {}", count, first, n),
+    throw UserError(subject, fmt::format("{} columns from {} on do not lie in the operand's {}", count, first, n),
                     fmt::format("use first from 0 and first + count up to {}", n));
   Shape shape = product.shape();
   shape.back() = count;
-  return Expr(Node{.op = Op::columns, .dtype = f32, .shape = std::move(shape), .operands = {product}, .first = first});
+  return Expr(Node{.op = Op::columns, .dtype = product.dtype(), .shape = std::move(shape), .operands = {product}, .first = first});
 }
 
 } // namespace kiln
