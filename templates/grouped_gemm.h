@@ -16,8 +16,7 @@ template <GroupedGemmConfig config, class B> KILN_DEVICE BlockScaled<B> of_exper
   return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert()};
 }
 template <GroupedGemmConfig config, class A> KILN_DEVICE PackedWeights<A> of_expert(PackedWeights<A> b, u64 expert) {
-  const u64 scales = expert * config.scales_of_expert();
-  return {of_expert<config>(b.values, expert), b.scale + scales, b.zero + scales};
+  return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert(), b.zero + expert * config.zero_bytes_of_expert()};
 }
 template <GroupedGemmConfig config, class A> KILN_DEVICE MxWeights<A> of_expert(MxWeights<A> b, u64 expert) {
   return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert()};
@@ -28,7 +27,7 @@ template <GroupedGemmConfig config, class A> KILN_DEVICE MxWeights<A> of_expert(
 template <GroupedGemmConfig config, class A, class B> class GroupedGemm {
   static_assert(why_invalid(config) == nullptr, "invalid GroupedGemmConfig");
   static constexpr SkinnyGemmConfig tile = config.tile();
-  static_assert(tile.a_bits == 8 * sizeof(A) && tile.b_bits == (__is_same(B, u4x2) ? 4 : 8 * sizeof(B)));
+  static_assert(tile.a_bits == gemm_bits<A> && tile.b_bits == gemm_bits<B>);
   using Parts = TileParts<tile>;
   using Part = typename Parts::Part;
   static constexpr u32 tile_steps = tile.steps_per_tile(), columns = config.column_tiles();
@@ -38,7 +37,7 @@ public:
   // config.workspace_bytes(), zero before the first launch; every launch leaves zero what has to be. `a_scale`, with scales of blocks: [row
   // of A][group]; `weights`, of a sum: [pair].
   KILN_MEMBER GroupedGemm(const A* a, u32 tokens, const i32* order, const i32* offsets, void* workspace, const f32* weights = nullptr,
-                          const f32* a_scale = nullptr)
+                          const void* a_scale = nullptr)
       : a_(a), a_scale_(a_scale), weights_(weights), tokens_(tokens), workspace_(static_cast<char*>(workspace)) {
     group_ = workgroup_in_order<config.workgroups>();
     list(order, offsets);
@@ -210,7 +209,8 @@ private:
   }
 
   const A* a_;
-  const f32 *a_scale_, *weights_;
+  const void* a_scale_;
+  const f32* weights_;
   u32 tokens_, group_, blocks_, steps_, finished_ = 0; // tiles of these columns
   char* workspace_;
 };

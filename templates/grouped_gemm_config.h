@@ -15,6 +15,7 @@ struct GroupedGemmConfig {
   int expert_n = 0;         // rows of B of an expert: n, or more if the products are columns of one
   int a_bits = 0, b_bits = 0, group = 0; // as of SkinnyGemmConfig, and the next
   bool mx = false;
+  int zero_bytes = 0;
   bool of_pairs = false; // A has a row for each pair, else for each token
   bool sums = false;     // the weighted sum over a token's experts
   int products = 1;
@@ -31,14 +32,15 @@ struct GroupedGemmConfig {
   constexpr int blocks() const { return (experts < pairs() ? experts : pairs()) + pairs() / rows; }
   // What a workgroup does with a tile.
   constexpr SkinnyGemmConfig tile() const {
-    return {.rows = rows, .n = n, .k = k, .a_bits = a_bits, .b_bits = b_bits, .group = group, .mx = mx,
+    return {.rows = rows, .n = n, .k = k, .a_bits = a_bits, .b_bits = b_bits, .group = group, .mx = mx, .zero_bytes = zero_bytes,
             .open = true, .products = products, .tile_n = tile_n, .waves = waves, .loads = loads, .ring = ring,
             .workgroups = workgroups, .vec = vec};
   }
   constexpr int column_tiles() const { return ceil_div(n, tile_n); }
   constexpr long long steps() const { return static_cast<long long>(blocks()) * tile().steps(); }
   // Elements of all scales of an expert's matrix, and bytes of the matrix.
-  constexpr long long scales_of_expert() const { return static_cast<long long>(tile().packed() ? expert_n : ceil_div(expert_n, 128)) * tile().groups(); }
+  constexpr long long scales_of_expert() const { return static_cast<long long>(tile().scales_of_lanes() ? expert_n : ceil_div(expert_n, 128)) * tile().groups(); }
+  constexpr long long zero_bytes_of_expert() const { return zero_bytes ? static_cast<long long>(zero_bytes) * tile().groups() : scales_of_expert(); }
   constexpr long long bytes_of_expert() const { return static_cast<long long>(expert_n) * tile().row_bytes(); }
 
   // The workspace: a counter for each workgroup's last tile, and one for each tile of columns of a sum; parts of tiles, two a workgroup; the

@@ -1,5 +1,6 @@
 // SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
 #pragma once
+#include "skinny_gemm/largest_of_rows.h"
 #include "skinny_gemm/producers.h"
 #include "skinny_gemm/ring.h"
 #include "skinny_gemm/tile_parts.h"
@@ -8,7 +9,7 @@ namespace kiln {
 
 template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
   static_assert(why_invalid(config) == nullptr, "invalid SkinnyGemmConfig");
-  static_assert(config.a_bits == 8 * sizeof(A) && config.b_bits == (__is_same(B, u4x2) ? 4 : 8 * sizeof(B)));
+  static_assert(config.a_bits == gemm_bits<A> && config.b_bits == gemm_bits<B>);
   using Parts = TileParts<config>;
   using Part = typename Parts::Part;
   static constexpr u32 tile_steps = config.steps_per_tile();
@@ -16,7 +17,7 @@ template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
 public:
   // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), zero before the first launch; every
   // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group].
-  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const f32* a_scale = nullptr)
+  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const void* a_scale = nullptr)
       : a_(a), a_scale_(a_scale), rows_(rows), workspace_(static_cast<char*>(workspace)) {
     group_ = workgroup_in_order<config.workgroups>();
   }
@@ -61,6 +62,7 @@ private:
   template <class Steps, class Epilogue, class... Bs> KILN_MEMBER void run_as(u32 index, Epilogue& epilogue, Bs... b) {
     Steps steps;
     steps.start(rows_, index, a_scale_);
+    if constexpr (config.quantises) steps.take_largest(LargestOfRows<config>::find(a_, rows_));
     u32 left = first_step(group_ + 1) - first_step(group_);
     const u32 tile = first_step(group_) / tile_steps, at = first_step(group_) - tile * tile_steps;
     GemmSegment segment{tile, at, smaller(tile_steps - at, left)};
@@ -93,6 +95,10 @@ private:
   template <class Epilogue> KILN_MEMBER void finish(const GemmSegment& segment, Epilogue& epilogue) {
     Parts parts;
     parts.sum_waves();
+    if constexpr (config.quantises) {
+      const f32* const largest = LargestOfRows<config>::in_lds();
+      Parts::each([&](int c, int p) KILN_LAMBDA { parts.of[c][p] *= Part(largest[Parts::row(c)] / Fp8<B>::max); });
+    }
     if (config.splits() && segment.count != tile_steps) {
       if (!meet(segment, parts)) return;
     }
@@ -142,7 +148,7 @@ private:
   }
 
   const A* a_;
-  const f32* a_scale_;
+  const void* a_scale_;
   u32 rows_, group_, finished_ = 0; // tiles
   char* workspace_;
 };

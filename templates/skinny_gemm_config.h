@@ -20,9 +20,11 @@ enum class GemmMethod {
 struct SkinnyGemmConfig {
   int rows = 0;         // of A and C at most: the bound of m, up to 128
   int n = 0, k = 0;     // of one product
-  int a_bits = 0, b_bits = 0; // of an element of A, of B: 8, 16 or 32; 4 for packed B
-  int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B; 0: no scales
-  bool mx = false;      // 4-bit B is e2m1 with scales that are powers of two; else integers with scales and zero points
+  int a_bits = 0, b_bits = 0; // of an element of A, of B: 8, 16 or 32; 4 for packed B, and for packed A of MX formats
+  int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B, of MX formats; 0: no scales
+  bool mx = false;      // scales are powers of two, of B and, unless it has 16 bits, of A; else 4-bit B is integers with zero points
+  int zero_bytes = 0;   // of a group's zero points of all rows of B, if those have 4 bits; 0: zero points of 8 bits, row after row
+  bool quantises = false; // rows of 16-bit A are quantised to 8-bit B's type by their largest magnitudes before they are multiplied
   bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
   GemmMethod method = GemmMethod::matrix;
   bool open = false;        // how many tiles there are is known at launch only: workgroups take parts of any
@@ -61,18 +63,20 @@ struct SkinnyGemmConfig {
   constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
   constexpr int load_k() const { return step_k() / loads; } // elements of a row that a load covers
   constexpr bool packed() const { return b_bits == 4; }     // two weights a byte, with scales of groups
-  constexpr bool block_scaled() const { return group > 0 && !packed(); }
+  constexpr bool mx_pair() const { return mx && a_bits < 16; }  // both operands are of MX formats
+  constexpr bool scales_of_lanes() const { return packed() || mx; } // every lane loads scales for its own words
+  constexpr bool block_scaled() const { return group > 0 && !scales_of_lanes(); }
   constexpr int groups() const { return ceil_div(k, group); } // of a row
   // Unpacked f16 weights are not in the order of k. Either they are put in order or A's numbers are put into theirs, whichever are
   // fewer. If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators.
   constexpr bool unpacks_in_order() const { return packed() && !mx && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
-  constexpr bool wide_scales() const { return packed() && !mx && !k_tail() && load_k() % group == 0 && load_k() / group <= 2 && groups() >= 4; }
+  constexpr bool wide_scales() const { return packed() && !mx && zero_bytes == 0 && !k_tail() && load_k() % group == 0 && load_k() / group <= 2 && groups() >= 4; }
   constexpr int scale_quads() const { return ceil_div(ring * step_k() / group, 4); } // such loads of a row in a turn of the ring
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b_bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
   constexpr int k_stride() const { return preshuffled ? 16 : 1; }
-  constexpr int a_row_bytes() const { return k * (a_bits / 8); }
+  constexpr int a_row_bytes() const { return static_cast<int>(static_cast<long long>(k) * a_bits / 8); }
   constexpr int steps_per_tile() const { return ceil_div(row_bytes(), step_bytes()); }
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
   constexpr int tiles() const { return ceil_div(n, tile_n); }
@@ -100,7 +104,9 @@ struct SkinnyGemmConfig {
   constexpr int planes_per_wave() const { return method == GemmMethod::dot && preshuffled ? lanes_per_row() : 1; }
   constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }
-  constexpr int lds_bytes() const { return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16; }
+  constexpr int lds_bytes() const {
+    return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (quantises ? ceil_div(rows, 4) * 16 : 0);
+  }
 
   bool operator==(const SkinnyGemmConfig&) const = default;
 };
@@ -109,13 +115,19 @@ struct SkinnyGemmConfig {
 constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.rows < 1 || c.rows > 128) return "rows must be from 1 to 128";
   if (c.n < 1 || c.n > 1 << 24 || c.k < 1 || c.k > 1 << 24) return "n and k must be from 1 to 16777216";
-  if (c.a_bits != 8 && c.a_bits != 16 && c.a_bits != 32) return "a_bits must be 8, 16 or 32";
+  if (c.a_bits != 8 && c.a_bits != 16 && c.a_bits != 32 && !(c.a_bits == 4 && c.mx)) return "a_bits must be 8, 16 or 32; 4 of MX formats";
   if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16 && c.b_bits != 32) return "b_bits must be 4, 8, 16 or 32";
   if (c.a_bits == 32 ? c.b_bits < 16 : c.b_bits == 32) return "32-bit A takes B of 16 or 32 bits, other A none of 32";
   if (c.a_bits == 32 && c.method != GemmMethod::matrix) return "32-bit A takes method matrix only";
-  if (c.b_bits == 4 && (c.a_bits != 16 || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
-  if (c.mx && (c.b_bits != 4 || c.group != 32)) return "mx is for 4-bit B with a scale for 32 elements of k";
-  if (c.b_bits != 4 && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))
+  if (c.b_bits == 4 && ((c.a_bits != 16 && !c.mx) || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
+  if (c.mx && (c.group != 32 || c.a_bits < c.b_bits || (c.b_bits != 4 && c.b_bits != c.a_bits) || c.b_bits > 8))
+    return "mx is for B of 4 bits, or of 8 as A, with a scale for 32 elements of k";
+  if (c.mx_pair() && c.method != GemmMethod::matrix) return "A and B of MX formats take method matrix";
+  if (c.mx_pair() && c.b_bits == 8 && c.loads == 1) return "A and B of MX formats of 8 bits take loads of 2 or 4: an instruction has 128 bytes of a row";
+  if (c.zero_bytes && (!c.packed() || c.mx || c.zero_bytes % 4)) return "zero points of 4 bits are for 4-bit integers, eight in a word";
+  if (c.quantises && (c.a_bits != 16 || c.b_bits != 8 || c.group || c.method != GemmMethod::matrix))
+    return "rows of A are quantised from 16 bits to B's 8 bits, by method matrix, without scales of groups";
+  if (!c.scales_of_lanes() && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))
     return "scales of blocks are for 8-bit A and B, one for 128 elements of k";
   if (static_cast<long long>(c.k) * c.b_bits % 128 || static_cast<long long>(c.k) * c.a_bits % 128)
     return "rows of A and B must be multiples of 16 bytes";

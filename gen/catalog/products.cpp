@@ -75,7 +75,11 @@ KernelSpec gemm_w4a16(const CatalogOptions& options) {
                     "use an even k and a multiple of 32");
   const Expr b = input("b", u8, {options.n, options.k / 2}, layout_of(options));
   const std::int64_t groups = group_count(options.k, options.group);
-  const Expr scale = input("scale", options.dtype, {options.n, groups}), zero = input("zero", u8, {options.n, groups});
+  if (options.packed_zeros && options.n % 8)
+    throw UserError("catalogue entry 'gemm_w4a16'", fmt::format("n is {} and packed_zeros is set", options.n),
+                    "use a multiple of 8, the zero points of a word");
+  const Expr scale = input("scale", options.dtype, {options.n, groups});
+  const Expr zero = options.packed_zeros ? input("zero", i32, {groups, options.n / 8}) : input("zero", u8, {options.n, groups});
   return KernelSpec("gemm_w4a16").output("c", options.dtype, matmul_nt_w4(matrix_a(options), b, scale, zero, options.group));
 }
 
@@ -84,6 +88,24 @@ KernelSpec gemm_w_mxfp4(const CatalogOptions& options) {
   const Expr b = input("b", e2m1, {options.n, options.k}, layout_of(options));
   const Expr scale = input("scale", e8m0, {options.n, group_count(options.k, mx_block)});
   return KernelSpec("gemm_w_mxfp4").output("c", options.dtype, matmul_nt_mx(matrix_a(options), b, scale));
+}
+
+KernelSpec gemm_mx(const CatalogOptions& options) {
+  if (options.dtype != f16 && options.dtype != bf16 && options.dtype != f32)
+    throw UserError("catalogue entry 'gemm_mx'", fmt::format("dtype is {}", to_string(options.dtype)),
+                    "use f16, bf16 or f32, the type of c; mx is that of a, and weights that of b");
+  const DType weights = options.weights == f32 ? options.mx : options.weights;
+  const std::int64_t blocks = group_count(options.k, mx_block);
+  const Expr a = input("a", options.mx, {rows_of(options), options.k}), a_scale = input("a_scale", e8m0, {rows_of(options), blocks});
+  const Expr b = input("b", weights, {options.n, options.k}, layout_of(options)), b_scale = input("b_scale", e8m0, {options.n, blocks});
+  return KernelSpec("gemm_mx").output("c", options.dtype, matmul_nt_mx_mx(a, b, a_scale, b_scale));
+}
+
+KernelSpec gemm_dynamic_quant(const CatalogOptions& options) {
+  require_16_bit_a("catalogue entry 'gemm_dynamic_quant'", options, "; its rows are quantised to fp8, and b is fp8");
+  const Expr b = input("b", options.fp8, {options.n, options.k}, layout_of(options));
+  const Expr product = matmul_nt_quantised(matrix_a(options), b);
+  return KernelSpec("gemm_dynamic_quant").output("c", options.dtype, product * input("b_scale", f32, {options.n}));
 }
 
 // Operands of 8 bits: of `dtype` if that has as many, else of the quantised type, with results of `dtype`.

@@ -13,6 +13,8 @@ KernelSpec gemm_swiglu_quant(const CatalogOptions& options);
 KernelSpec gemm_w8a16(const CatalogOptions& options);
 KernelSpec gemm_w4a16(const CatalogOptions& options);
 KernelSpec gemm_w_mxfp4(const CatalogOptions& options);
+KernelSpec gemm_mx(const CatalogOptions& options);
+KernelSpec gemm_dynamic_quant(const CatalogOptions& options);
 KernelSpec gemm_block_scaled(const CatalogOptions& options);
 
 } // namespace kiln

@@ -66,9 +66,9 @@ SplitSpec split_products(const SpecGraph& graph) {
                                 .a = product.operands()[0],
                                 .b = product.operands()[1],
                                 .scales = {product.operands().begin() + 2, product.operands().end()},
-                                .group = product.op() == Op::matmul_nt_scaled ? scale_block
-                                         : product.op() == Op::matmul_nt_mx   ? mx_block
-                                                                              : product->group,
+                                .group = product.op() == Op::matmul_nt_scaled                                      ? scale_block
+                                         : product.op() == Op::matmul_nt_mx || product.op() == Op::matmul_nt_mx_mx ? mx_block
+                                                                                                                   : product->group,
                                 .first = is_columns(node) ? node->first : 0,
                                 .n = node.shape().back().size(),
                                 .placeholder = placeholder});

@@ -10,7 +10,7 @@ namespace kiln {
 struct Product {
   Op op = Op::matmul_nt;
   Expr a, b;                     // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit integers
-  std::vector<Expr> scales = {}; // inputs: a_scale and b_scale, scale and zero of 4-bit integers, or scale of MX numbers
+  std::vector<Expr> scales = {}; // inputs: a_scale and b_scale, scale and zero of 4-bit integers, or scale of MX weights
   std::int64_t group = 0;        // elements of k with one scale; 0 without
   std::int64_t first = 0, n = 0;
   std::string placeholder; // f32 [m, n], a name that the spec does not use
@@ -20,9 +20,11 @@ struct Product {
   bool by_expert() const { return !sorted.empty(); }
   bool sums_experts() const { return sorted.size() > 2; }
   std::int64_t experts() const { return by_expert() ? b.shape()[0].size() : 0; }
-  std::int64_t rows_of_b() const { return b.shape()[b.shape().size() - 2].size(); } // of an expert
-  std::int64_t top() const { return sorted.front().shape()[1].size(); }             // experts of a token
-  int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); }  // of an element of b
+  std::int64_t rows_of_b() const { return b.shape()[b.shape().size() - 2].size(); }            // of an expert
+  std::int64_t top() const { return sorted.front().shape()[1].size(); }                        // experts of a token
+  int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); }             // of an element of b
+  bool has_a_scale() const { return op == Op::matmul_nt_scaled || op == Op::matmul_nt_mx_mx; } // scales[0]; that of b is scales[1]
+  bool packed_zeros() const { return op == Op::matmul_nt_w4 && scales[1].dtype() == i32; }     // 8 a word, [groups, rows of b / 8]
   bool preshuffled() const { return b->layout == Layout::preshuffled; }
 };
 

@@ -78,6 +78,12 @@ struct F32Arithmetic {
     return static_cast<float>(sum);
   }
 
+  float mx_product(std::span<const double> a, std::span<const double> b) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return static_cast<float>(sum);
+  }
+
   struct Weights {
     std::vector<double> of_key;
     double sum = 0, largest = -infinity;

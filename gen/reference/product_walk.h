@@ -3,6 +3,7 @@
 #include "gen/reference/attention_walk.h"
 #include "gen/reference/expert_check.h"
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace kiln::detail {
@@ -14,11 +15,23 @@ public:
       : node_(node), inputs_(inputs), a_(of(0)), b_(of(1)), k_(a_.shape().back()), n_(*(b_.shape().end() - 2)) {}
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; } // of an expert
-  bool is_scaled() const { return node_.op() == Op::matmul_nt_scaled; }
+  bool is_scaled() const { return node_.op() == Op::matmul_nt_scaled || node_.op() == Op::matmul_nt_quantised; }
+  bool is_of_mx() const { return node_.op() == Op::matmul_nt_mx_mx; }
 
   std::vector<float> row_of_a(std::int64_t row) const {
     std::vector<float> numbers;
     for (std::int64_t i = 0; i < k_; ++i) numbers.push_back(a_.at(row * k_ + i));
+    if (node_.op() != Op::matmul_nt_quantised) return numbers;
+    const float factor = most() / absmax_of(row);
+    for (float& number : numbers) number = round_to(b_.dtype(), number * factor);
+    return numbers;
+  }
+  // MX operands: row `row` of operand 0 or 1, each number times its block's scale.
+  std::vector<double> mx_row(std::size_t operand, std::int64_t row) const {
+    const Tensor &values = of(operand), &scale = of(operand + 2);
+    std::vector<double> numbers;
+    for (std::int64_t i = 0; i < k_; ++i)
+      numbers.push_back(static_cast<double>(values.at(row * k_ + i)) * static_cast<double>(scale.at((row * k_ + i) / mx_block)));
     return numbers;
   }
   void row_of_b(std::int64_t row, std::vector<float>& to) const {
@@ -34,6 +47,7 @@ public:
   // The f32 products of the scales of row `row` of a and of row `row_of_b` of b.
   void block_scales(std::int64_t row, std::int64_t row_of_b, std::vector<float>& to) const {
     const std::int64_t groups = group_count(k_, scale_block);
+    if (node_.op() == Op::matmul_nt_quantised) return to.assign(static_cast<std::size_t>(groups), absmax_of(row) / most());
     const std::int64_t block = row_of_b / n_ * group_count(n_, scale_block) + row_of_b % n_ / scale_block;
     to.clear();
     for (std::int64_t g = 0; g < groups; ++g) to.push_back(of(2).at(row * groups + g) * of(3).at(block * groups + g));
@@ -41,14 +55,26 @@ public:
 
 private:
   const Tensor& of(std::size_t operand) const { return inputs_.tensors.at(node_.operands()[operand]->name); }
+  float most() const { return static_cast<float>(max_finite(b_.dtype())); }
+  float absmax_of(std::int64_t row) const { // NaN is passed over
+    float absmax = 0x1p-100F;
+    for (std::int64_t i = 0; i < k_; ++i) absmax = std::fmax(absmax, std::fabs(a_.at(row * k_ + i)));
+    return absmax;
+  }
+  float zero_point(std::int64_t row, std::int64_t group) const {
+    const Tensor& zero = of(3);
+    if (zero.dtype() != i32) return zero.at(row * group_count(k_, node_->group) + group);
+    const std::int64_t in_expert = row % n_, first = row / n_ * group_count(k_, node_->group); // groups of the experts before
+    return static_cast<float>(zero.bits((first + group) * (n_ / 8) + in_expert / 8) >> (4 * (in_expert % 8)) & 15);
+  }
   void unpack(std::int64_t row, std::vector<float>& to) const {
-    const Tensor &scale = of(2), &zero = of(3);
+    const Tensor& scale = of(2);
     to.resize(static_cast<std::size_t>(k_));
     for (std::int64_t k = 0; k < k_; ++k) {
       const std::int64_t group = row * scale.shape().back() + k / node_->group;
       const std::uint64_t byte = b_.bits(row * b_.shape().back() + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
-      to[static_cast<std::size_t>(k)] =
-          round_to(scale.dtype(), (static_cast<float>(q) - zero.at(group)) * scale.at(group)); // exact but for the rounding
+      to[static_cast<std::size_t>(k)] = round_to(scale.dtype(), (static_cast<float>(q) - zero_point(row, k / node_->group)) *
+                                                                    scale.at(group)); // exact but for the rounding
     }
   }
 
@@ -62,6 +88,15 @@ private:
 template <typename Arithmetic, typename Put>
 void multiply_rows(const ProductOperands& operands, const std::vector<std::int64_t>& rows_of_a, std::int64_t first_of_b,
                    const Arithmetic& arithmetic, const Put& put) {
+  if (operands.is_of_mx()) {
+    std::vector<std::vector<double>> rows;
+    for (const std::int64_t row : rows_of_a) rows.push_back(operands.mx_row(0, row));
+    for (std::int64_t c = 0; c < operands.n() && !rows.empty(); ++c) {
+      const std::vector<double> column = operands.mx_row(1, first_of_b + c);
+      for (std::size_t r = 0; r < rows.size(); ++r) put(r, c, arithmetic.mx_product(rows[r], column));
+    }
+    return;
+  }
   std::vector<std::vector<float>> rows;
   for (const std::int64_t row : rows_of_a) rows.push_back(operands.row_of_a(row));
   std::vector<float> column, scales;

@@ -4,6 +4,7 @@
 #include "gen/reference/length_check.h"
 #include "gen/reference/random.h"
 #include "gen/reference/random_spec.h"
+#include "gen/spec/graph.h"
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -79,6 +80,16 @@ void fill_pairs(const ExpertUse& use, Inputs& inputs, const std::set<std::string
   for (std::int64_t i = 0; i <= count; ++i) offsets.set_bits(i, static_cast<std::uint64_t>(sorted.offsets[static_cast<std::size_t>(i)]));
 }
 
+// Words of eight zero points have all their bits.
+void fill_packed_zeros(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed) {
+  Random random(seed);
+  for (const Expr& node : nodes_in_order(spec)) {
+    if (node.op() != Op::matmul_nt_w4 || node.operands()[3].dtype() != i32) continue;
+    Tensor& zero = inputs.tensors.at(node.operands()[3]->name);
+    for (std::int64_t i = 0; i < zero.size(); ++i) zero.set_bits(i, static_cast<std::uint64_t>(random.between(0, 0xffffffff)));
+  }
+}
+
 } // namespace
 
 Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options) {
@@ -104,6 +115,7 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
     }
     inputs.tensors.emplace(input->name, std::move(tensor));
   }
+  fill_packed_zeros(spec, inputs, seed ^ 0x2f0c55);
   fill_indices(spec, inputs, seed ^ 0x6b2e71); // draws of its own: other inputs do not depend on it
   for (const Expr& scalar : spec.scalars())
     inputs.scalars[scalar->name] =

@@ -44,6 +44,9 @@ std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k);
 // The range of a sum of products a[i] * b[i], exact each, with at most `addition_depth` roundings on every path.
 Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth);
 
+// The same of numbers of MX formats times their scales. One below 2^-126 may count as 0; with one from 2^128 on nothing is certain.
+Range mx_product_range(std::span<const double> a, std::span<const double> b, std::int64_t addition_depth);
+
 // The same where `group` elements in sequence have a scale: sums of elements of a group times the group's scale, added up. No
 // element passes through more than one rounding more than there are elements.
 Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group);

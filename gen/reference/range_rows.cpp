@@ -191,6 +191,34 @@ Range product_range(std::span<const float> a, std::span<const float> b, std::int
   return with_error(sum, sum, magnitudes, magnitudes * sum_error(n, depth));
 }
 
+Range mx_product_range(std::span<const double> a, std::span<const double> b, std::int64_t addition_depth) {
+  double sum = 0, magnitudes = 0, vanishing = 0;
+  bool infinite = false, negative_infinite = false, nan = false, integers = true;
+  const auto beyond = [](double x) { return std::isfinite(x) && std::fabs(x) >= 0x1p128; };
+  const auto tiny = [](double x) { return x != 0 && std::fabs(x) < 0x1p-126; };
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double product = a[i] * b[i];
+    if (beyond(a[i]) || beyond(b[i])) return Range::anything();
+    if (!std::isfinite(product)) {
+      nan |= std::isnan(product);
+      (product > 0 ? infinite : negative_infinite) |= std::isinf(product);
+      // An infinity times a number that may count as 0.
+      if (tiny(a[i]) || tiny(b[i])) return Range::anything();
+      continue;
+    }
+    sum += product;
+    magnitudes += std::fabs(product);
+    if (tiny(a[i]) || tiny(b[i])) vanishing += std::fabs(product);
+    integers &= product == std::nearbyint(product);
+  }
+  if (nan || (infinite && negative_infinite)) return Range::nan();
+  if (infinite || negative_infinite) return Range::exactly(infinite ? infinity : -infinity);
+  if (integers && vanishing == 0 && magnitudes <= 0x1p24) return Range::exactly(sum);
+  const auto n = static_cast<double>(a.size());
+  const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
+  return with_error(sum, sum, magnitudes, magnitudes * sum_error(n, depth) + vanishing + n * 0x1p-126);
+}
+
 Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group) {
   double sum = 0, magnitudes = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -106,11 +106,20 @@ Expr matmul_nt(Expr a, Expr b);
 Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale);
 // The product with weights of 4 bits: a is f16 or bf16 [m, k]; b is u8 [n, k/2] with two numbers q a byte, the one of the even k
 // in the low half; scale is of a's type [n, ceil(k/group)], zero u8 [n, ceil(k/group)]; group is a multiple of 32. A weight is
-// cast(type of a, (q - zero) * scale), rounding included.
+// cast(type of a, (q - zero) * scale), rounding included. Zero points of 4 bits, as AWQ and GPTQ store them, are i32 [ceil(k/group), n/8]:
+// that of row r of b is (word r / 8 >> 4 * (r % 8)) & 15.
 Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
 // The product with MXFP4 weights: a is f16 or bf16 [m, k], b e2m1 [n, k], scale e8m0 [n, k/32]. A weight is cast(type of a, b * scale),
 // rounding included: exact in bf16, and in f16 unless the scale leaves its range.
 Expr matmul_nt_mx(Expr a, Expr b, Expr scale);
+// The product of MX operands: a is e2m1, e4m3fn or e5m2 [m, k] with a_scale e8m0 [m, k/32]; b is of a's type, or e2m1, [n, k] with b_scale
+// e8m0 [n, k/32]. The sum of (a * its scale) * (b * its scale). A number times its scale that is no normal number of f32 may count as 0, or
+// as an infinity.
+Expr matmul_nt_mx_mx(Expr a, Expr b, Expr a_scale, Expr b_scale);
+// The product of rows that are quantised to b's type first: a is f16 or bf16 [m, k], b an fp8 [n, k]. With r the absmax of a row, or 2^-100
+// where that is larger, and `most` the largest number of b's type: the row counts as cast(type of b, a * (most / r)), and its sums are
+// multiplied by r / most. Both quotients are IEEE ones. An infinity makes its row NaN.
+Expr matmul_nt_quantised(Expr a, Expr b);
 inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
 
 // ---- experts: a pair is a token and one of the `top` experts that it goes to; pair token * top + rank

@@ -25,6 +25,9 @@ constexpr std::string_view product_note =
     "k products, exact, summed in any order: (k - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
 constexpr std::string_view scaled_product_note = "k products, exact, times the f32 product of their scales, in any order: (k + 1) "
                                                  "roundings of at most e = 2^-24 of the sum of magnitudes";
+constexpr std::string_view mx_product_note = "k products, exact, summed in any order: (k - 1) roundings of at most e = 2^-24 of the sum of "
+                                             "magnitudes; a number times its scale that is "
+                                             "no normal number of f32 may count as 0 or an infinity";
 constexpr std::string_view arg_note =
     "exact: the lowest column of the largest (smallest) element; NaN is passed over, and 0 results if no element beats an infinity";
 constexpr std::string_view top_note = "exact: columns of the largest elements, the largest first, of those alike the lowest column first; "

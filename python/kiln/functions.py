@@ -56,6 +56,16 @@ def matmul_nt_mx(a, b, scale):
     return trace.product("matmul_nt_mx", [a, b, scale])
 
 
+def matmul_nt_mx_mx(a, b, a_scale, b_scale):
+    """The product of MX operands: e2m1, e4m3fn or e5m2 [m, k] and [n, k], and e8m0 [m, k / 32] and [n, k / 32]."""
+    return trace.product("matmul_nt_mx_mx", [a, b, a_scale, b_scale])
+
+
+def matmul_nt_quantised(a, b):
+    """The product of f16 or bf16 rows, quantised to fp8 by their absmax inside, with fp8."""
+    return trace.product("matmul_nt_quantised", [a, b])
+
+
 def scale_up(value, scale):
     """value * scale, exactly, with a scale of e8m0."""
     return trace.scaled("scale_up", value, scale)
@@ -94,6 +104,8 @@ FUNCTIONS = {
     "matmul_nt_scaled": matmul_nt_scaled,
     "matmul_nt_w4": matmul_nt_w4,
     "matmul_nt_mx": matmul_nt_mx,
+    "matmul_nt_mx_mx": matmul_nt_mx_mx,
+    "matmul_nt_quantised": matmul_nt_quantised,
     "scale_up": scale_up,
     "scale_down": scale_down,
     "mx_scale": mx_scale,

@@ -121,6 +121,10 @@ template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> KILN_DEVICE S mfma_
   if constexpr (edge == 16) return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(x, y, sums, x_format, y_format, 0, 0, 0, 0);
   else return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(x, y, sums, x_format, y_format, 0, 0, 0, 0);
 }
+// Formats 0 e4m3, 1 e5m2 and 4 e2m1, which has the first four registers alone. The lowest byte of a scale is the power of two, plus 127.
+template <int x_format, int y_format> KILN_DEVICE Vec<f32, 4> mfma_mx(Vec<i32, 8> x, Vec<i32, 8> y, u32 x_scale, u32 y_scale, Vec<f32, 4> sums) {
+  return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(x, y, sums, x_format, y_format, 0, static_cast<int>(x_scale), 0, static_cast<int>(y_scale));
+}
 #else
 inline constexpr int mfma_bytes = 8;
 template <int edge, class S> KILN_DEVICE S mfma(Vec<f16, 4> x, Vec<f16, 4> y, S sums) {
@@ -137,6 +141,7 @@ template <int edge, class S> KILN_DEVICE S mfma(Vec<i8, 8> x, Vec<i8, 8> y, S su
   else return __builtin_amdgcn_mfma_i32_32x32x16_i8(bit_cast<i64>(x), bit_cast<i64>(y), sums, 0, 0, 0);
 }
 template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> S mfma_wide_fp8(Vec<i32, 8> x, Vec<i32, 8> y, S sums) = delete;
+template <int x_format, int y_format> Vec<f32, 4> mfma_mx(Vec<i32, 8> x, Vec<i32, 8> y, u32 x_scale, u32 y_scale, Vec<f32, 4> sums) = delete;
 #endif
 
 // Sparse ones, of 16 x 16: x has two of every four elements along k, and `pairs` says which.

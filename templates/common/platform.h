@@ -165,8 +165,9 @@ KILN_DEVICE void add_for_device(f32* to, f32 value) {
 }
 
 // Keeps what is computed from an offset behind this place. If LLVM widens an offset to 64 bits before a loop, it adds it to its base
-// there, in VGPRs; widened beside the access, it is part of the access.
-KILN_DEVICE void stay_here(u32& offset) { asm volatile("" : "+v"(offset)); }
+// there, in VGPRs; widened beside the access, it is part of the access. The same for what VALU makes for an f8f6f4 matrix instruction: LLVM
+// 21 moves those behind later branches, and with them what they take, where lanes that do not take the branch compute nothing.
+template <class T> KILN_DEVICE void stay_here(T& value) { asm volatile("" : "+v"(value)); }
 // Loads 16 bytes at base + offset; streamed: bytes that nobody needs again.
 using u32x4 = u32 __attribute__((ext_vector_type(4)));
 KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }

@@ -18,12 +18,26 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
   OfGroup groups[pending];
   S scales[products][a_rows];
 
+  f32 factor[config.quantises ? a_rows : 1]; // what a lane's rows of A are multiplied by before they are rounded
+
+  KILN_MEMBER void take_largest(const f32* largest) {
+    const u32 lane = platform::thread_id() % wave_size, last = config.rows - 1;
+#pragma unroll
+    for (int r = 0; r < a_rows; ++r) {
+      const u32 row = r * edge + lane % edge;
+      factor[r] = Fp8<B>::max / largest[row < last ? row : last];
+    }
+  }
   KILN_MEMBER void clear() {
     for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA { sums[p][i][r] = S(0); });
   }
   KILN_MEMBER void add(const Slot& slot) {
     if constexpr (config.block_scaled()) {
       add_groups(slot);
+    } else if constexpr (config.mx_pair()) {
+      add_of_mx(slot);
+    } else if constexpr (config.quantises) {
+      add_quantised(slot);
     } else if constexpr (Operands::ratio == 1) {
       multiply_in_order(slot);
     } else {
@@ -111,7 +125,60 @@ private:
         convert<S>(groups[t % pending]) * scales[product_of(t)][t % a_rows];
   }
 
-  static constexpr int words = has_scaled_mfma && is_fp8<A> && is_fp8<B> && config.loads % 2 == 0 ? 2 : 1; // that an instruction takes
+  // Numbers of MX formats: the instruction multiplies them by their scales, or they become bf16, which holds them times their scales.
+  KILN_MEMBER void add_of_mx(const Slot& slot) {
+    using Scales = typename GemmScales<config>::Operands;
+    if constexpr (Scales::in_instruction) {
+#pragma unroll
+      for (int u = 0; u < Scales::words; ++u)
+        for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA {
+          sums[p][i][r] = multiply_mx<B, A>(mx_words(slot.b[p][i], u), mx_words(slot.a[r], u), slot.scales.scale[p][i][u], slot.scales.a[r][u], sums[p][i][r]);
+        });
+    } else {
+      constexpr int parts = 16 / config.b_bits, of_a = 16 / config.a_bits; // words of bf16 that a word makes
+#pragma unroll
+      for (int u = 0; u < config.loads; ++u)
+#pragma unroll
+        for (int w = 0; w < parts; ++w) {
+          Word16 a[a_rows];
+#pragma unroll
+          for (int r = 0; r < a_rows; ++r) a[r] = mx_as_bf16<A>(slot.a[r][u * Operands::ratio + w / of_a], w % of_a, slot.scales.a[r][u]);
+#pragma unroll
+          for (int p = 0; p < products; ++p)
+#pragma unroll
+            for (int i = 0; i < b_rows; ++i) {
+              const Word16 b = mx_as_bf16<B>(slot.b[p][i][u], w, slot.scales.scale[p][i][u]);
+#pragma unroll
+              for (int r = 0; r < a_rows; ++r) sums[p][i][r] = multiply<edge, bf16, bf16>(b, a[r], sums[p][i][r]);
+            }
+        }
+    }
+  }
+  // What a lane has of 128 elements of a row: 16 bytes of 4-bit ones, 32 of others.
+  template <int count> static KILN_MEMBER Vec<i32, 8> mx_words(const Word16 (&of_row)[count], int u) {
+    constexpr int each = count / GemmScales<config>::Operands::words;
+    return pair_of_words(of_row[u * each], of_row[u * each + each - 1]);
+  }
+
+  KILN_MEMBER void add_quantised(const Slot& slot) {
+#pragma unroll
+    for (int u = 0; u < config.loads; u += words) {
+      Word16 a[a_rows][words];
+#pragma unroll
+      for (int r = 0; r < a_rows; ++r)
+#pragma unroll
+        for (int w = 0; w < words; ++w) {
+          a[r][w] = quantised<B, A>(slot.a[r][2 * (u + w)], slot.a[r][2 * (u + w) + 1], factor[r]);
+          platform::stay_here(a[r][w]);
+        }
+      for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA {
+        if constexpr (words == 2) sums[p][i][r] = multiply_pair<edge, B, B>(slot.b[p][i][u], slot.b[p][i][u + 1], a[r][0], a[r][1], sums[p][i][r]);
+        else sums[p][i][r] = multiply<edge, B, B>(slot.b[p][i][u], a[r][0], sums[p][i][r]);
+      });
+    }
+  }
+
+  static constexpr int words = has_scaled_mfma && (config.quantises || is_fp8<A>) && is_fp8<B> && config.loads % 2 == 0 ? 2 : 1; // that an instruction takes
 
   // Words of all tiles in turn: no instruction waits for the one before.
   KILN_MEMBER void multiply_in_order(const Slot& slot) {

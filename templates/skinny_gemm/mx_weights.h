@@ -1,4 +1,5 @@
-// Eight e2m1 weights of a block as A's type, rounded products with the block's scale, in the order of k.
+// Numbers of MX formats: eight e2m1 weights of a block as A's type, rounded products with the block's scale, in the order of k; operands of
+// which both have scales; rows that are quantised before they are multiplied.
 #pragma once
 #include "common/matrix.h"
 
@@ -51,6 +52,46 @@ template <class A> KILN_DEVICE Word16 unpack_mx(u32 word, u8 scale) {
   } else {
     return detail::unpack_mx_bf16(word, scale);
   }
+}
+
+// Eight numbers of `word`, the `part`-th ones, times the block's scale, as bf16. f32 holds the products, and bf16 their upper halves.
+template <class T> KILN_DEVICE Word16 mx_as_bf16(Word16 word, int part, u8 scale) {
+  if constexpr (is_packed<T>) {
+    return detail::unpack_mx_bf16(word[part], scale);
+  } else {
+    const f32 power = bit_cast<f32>(scale == 0xff ? 0x7fc00000u : scale ? static_cast<u32>(scale) << 23 : detail::least_power);
+    const Vec<f32, 8> numbers = to<f32>(Bytes<T, 8>{{word[2 * part], word[2 * part + 1]}}) * Vec<f32, 8>(power);
+    Word16 result;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
+      result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
+    }
+    return result;
+  }
+}
+
+// sums + X * Y^T over 128 elements of k, each number times its block's scale.
+template <class T> inline constexpr int mx_format = Fp8<T>::e4m3 ? 0 : 1;
+template <> inline constexpr int mx_format<e2m1> = 4;
+template <class X, class Y> KILN_DEVICE Vec<f32, 4> multiply_mx(Vec<i32, 8> x, Vec<i32, 8> y, u8 x_scale, u8 y_scale, Vec<f32, 4> sums) {
+  u32 of_x = x_scale, of_y = y_scale;
+  platform::stay_here(of_x); // see stay_here
+  platform::stay_here(of_y);
+  return platform::mfma_mx<mx_format<X>, mx_format<Y>>(x, y, of_x, of_y, sums);
+}
+
+// Sixteen numbers of A times `factor`, rounded to an fp8.
+template <class B, class A> KILN_DEVICE Word16 quantised(Word16 low, Word16 high, f32 factor) {
+  Word16 result;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Vec<f32, 8> numbers = convert<Vec<f32, 8>>(bit_cast<Vec<A, 8>>(half ? high : low)) * Vec<f32, 8>(factor);
+    const Bytes<B, 8> bytes = to<B>(numbers);
+    result[2 * half] = bytes.word[0];
+    result[2 * half + 1] = bytes.word[1];
+  }
+  return result;
 }
 
 } // namespace kiln

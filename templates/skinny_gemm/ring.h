@@ -17,12 +17,12 @@ template <SkinnyGemmConfig config, class A, class B> class GemmRing {
 public:
   static constexpr bool sums = true;
 
-  KILN_MEMBER void start(u32 rows, u32 wave, const f32* a_scale) {
+  KILN_MEMBER void start(u32 rows, u32 wave, const void* a_scale) {
     take_rows(RowsInOrder{rows}, a_scale);
     wave_ = wave;
   }
   // The rows of A of the segments that begin from now on.
-  template <class RowOf> KILN_MEMBER void take_rows(RowOf row_of, const f32* a_scale) { operands_.start(row_of, a_scale); }
+  template <class RowOf> KILN_MEMBER void take_rows(RowOf row_of, const void* a_scale) { operands_.start(row_of, a_scale); }
   KILN_MEMBER void work_as(u32 wave) { wave_ = wave; }
 
   // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
@@ -91,6 +91,8 @@ public:
   }
 
   KILN_MEMBER void to_lds(f32* tile) const { sums_.to_lds(tile); }
+  // With config.quantises: the largest magnitude of each row of A.
+  KILN_MEMBER void take_largest(const f32* largest) { sums_.take_largest(largest); }
 
 private:
   KILN_MEMBER void load_turn(int first) {

@@ -16,17 +16,20 @@ template <class A> struct PackedWeights {
   const A* scale;
   const u8* zero;
 };
-template <class A> struct MxWeights {
-  const e2m1* values;
+template <class B> struct MxWeights {
+  const B* values;
   const e8m0* scale;
 };
+
+// Bits of an element of a matrix in memory.
+template <class T> inline constexpr int gemm_bits = __is_same(T, u4x2) || is_packed<T> ? 4 : 8 * static_cast<int>(sizeof(T));
 
 namespace detail {
 
 template <class B> KILN_DEVICE const char* values_of(const B* b) { return reinterpret_cast<const char*>(b); }
 template <class B> KILN_DEVICE const char* values_of(BlockScaled<B> b) { return reinterpret_cast<const char*>(b.values); }
 template <class A> KILN_DEVICE const char* values_of(PackedWeights<A> b) { return reinterpret_cast<const char*>(b.values); }
-template <class A> KILN_DEVICE const char* values_of(MxWeights<A> b) { return reinterpret_cast<const char*>(b.values); }
+template <class B> KILN_DEVICE const char* values_of(MxWeights<B> b) { return reinterpret_cast<const char*>(b.values); }
 template <class B> KILN_DEVICE const char* scale_of(B b) { return reinterpret_cast<const char*>(b.scale); }
 template <class B> KILN_DEVICE const char* zero_of(const B&) { return nullptr; }
 template <class A> KILN_DEVICE const char* zero_of(PackedWeights<A> b) { return reinterpret_cast<const char*>(b.zero); }
@@ -59,13 +62,13 @@ template <SkinnyGemmConfig config> struct GroupPosition {
   }
 };
 
-// Loads a scale or a zero point, whose row starts at `row` bytes from `base`. The row is opaque: if all lanes had the same visible
+// Loads a scale or a zero point, whose row starts at `row` bytes from `base`, and whose groups are `distance` bytes apart. The row is opaque: if all lanes had the same visible
 // one, LLVM would make scalar loads. Those return in any order, so that a wait for one is a wait for all.
 // A type narrower than a register stays narrow until it is used: a conversion here would wait at the end of a loop.
-template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index) {
+template <class T, u32 distance = sizeof(T)> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index) {
   platform::stay_here(row);
-  const char* const uniform = base + index.uniform * sizeof(T);
-  const u32 offset = row + index.lane * static_cast<u32>(sizeof(T));
+  const char* const uniform = base + index.uniform * distance;
+  const u32 offset = row + index.lane * distance;
   return *reinterpret_cast<const T*>(uniform + offset);
 }
 
@@ -79,7 +82,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
   GroupPosition<config> position;
   u32 a_row[rows], b_row = 0;
 
-  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const f32* a_scale, u32 lane_k) {
+  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* a_scale, u32 lane_k) {
     const u32 lane = platform::thread_id() % wave_size;
     a = reinterpret_cast<const char*>(a_scale);
     position.lane_k = lane_k;
@@ -126,20 +129,23 @@ template <SkinnyGemmConfig config> struct BlockScales {
 template <SkinnyGemmConfig config> struct PackedScaleOperands {
   static constexpr int rows = config.tile_n / config.rows_per_load();
   static constexpr u32 scale_bytes = config.mx ? 1 : 2;
+  static constexpr u32 zero_distance = config.zero_bytes ? config.zero_bytes : 1; // from a group's zero point to the next one's
   const char *scale[config.products], *zero[config.products];
   GroupPosition<config> position;
   u32 scale_row[rows], zero_row[rows];
 
-  template <class RowOf> KILN_MEMBER void start(RowOf, const f32*, u32 lane_k) { position.lane_k = lane_k; }
+  template <class RowOf> KILN_MEMBER void start(RowOf, const void*, u32 lane_k) { position.lane_k = lane_k; }
   // `row_of(i)` is the lane's row of the tile in its i-th load.
   template <class RowOf, class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, RowOf row_of, Bs... matrices) {
-    const u64 first = static_cast<u64>(tile) * config.tile_n * config.groups();
+    const u64 row = static_cast<u64>(tile) * config.tile_n, first = row * config.groups();
+    const u64 first_zero = config.zero_bytes ? row / 2 : first; // packed ones lie group after group
     int p = 0;
-    ((scale[p] = detail::scale_of(matrices) + first * scale_bytes, zero[p++] = detail::zero_of(matrices) + first), ...);
+    ((scale[p] = detail::scale_of(matrices) + first * scale_bytes, zero[p++] = detail::zero_of(matrices) + first_zero), ...);
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      zero_row[i] = row_of(i) * config.groups() + (position.lane_fixed && !config.wide_scales() ? position.lane_part() : 0);
-      scale_row[i] = zero_row[i] * scale_bytes;
+      const u32 part = position.lane_fixed && !config.wide_scales() ? position.lane_part() : 0, in_row = row_of(i) * config.groups() + part;
+      zero_row[i] = config.zero_bytes ? row_of(i) / 2 + part * zero_distance : in_row;
+      scale_row[i] = in_row * scale_bytes;
     }
     position.at = step;
   }
@@ -161,9 +167,16 @@ template <SkinnyGemmConfig config> struct PackedScales {
 #pragma unroll
         for (int i = 0; i < Operands::rows; ++i) {
           scale[p][i][u] = load_of_group<Scale>(from.scale[p], from.scale_row[i], index);
-          if constexpr (!config.mx) zero[p][i][u] = load_of_group<u8>(from.zero[p], from.zero_row[i], index);
+          if constexpr (!config.mx) zero[p][i][u] = load_of_group<u8, Operands::zero_distance>(from.zero[p], from.zero_row[i], index);
         }
     }
+  }
+  // Of two packed ones in a byte the lane's: tiles begin at even rows, and a lane's rows are all even or all odd, but for those that stand
+  // in for rows beyond the last one.
+  KILN_MEMBER u8 zero_point(int p, int i, int u) const {
+    if constexpr (config.zero_bytes == 0) return zero[p][i][u];
+    const u32 lane = platform::thread_id() % wave_size, row = config.row_side_by_side() ? lane / config.lanes_per_row() : lane;
+    return static_cast<u8>(zero[p][i][u] >> (row % 2 * 4) & 15);
   }
   // Beyond the end of k weights are 0, whatever the scale is.
   KILN_MEMBER void cut(bool beyond, int u) {
@@ -174,12 +187,62 @@ template <SkinnyGemmConfig config> struct PackedScales {
   }
 };
 
+// ---- operands of MX formats
+// A lane loads the scales of its rows of both. A scaled matrix instruction takes those of block lane / 16 of 128 elements; where numbers are
+// converted, each 16 bytes have theirs.
+template <SkinnyGemmConfig config> struct MxScaleOperands {
+  static constexpr bool in_instruction = has_scaled_mfma;
+  static constexpr int rows = config.tile_n / config.rows_per_load(), a_rows = config.row_tiles();
+  static constexpr int loads_each = in_instruction && config.b_bits == 8 ? 2 : 1, words = config.loads / loads_each; // loads with one scale
+  const char *a, *scale[config.products];
+  GroupPosition<config> position;
+  u32 scale_row[rows], a_row[a_rows];
+
+  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* a_scale, u32 lane_k) {
+    const u32 lane = platform::thread_id() % wave_size;
+    a = static_cast<const char*>(a_scale);
+    position.lane_k = in_instruction ? lane / 16 * config.group : lane_k;
+#pragma unroll
+    for (int i = 0; i < a_rows; ++i) a_row[i] = row_of(i * 16 + lane % 16) * config.groups() + fixed_part();
+  }
+  template <class RowOf, class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, RowOf row_of, Bs... matrices) {
+    int p = 0;
+    ((scale[p++] = detail::scale_of(matrices) + static_cast<u64>(tile) * config.tile_n * config.groups()), ...);
+#pragma unroll
+    for (int i = 0; i < rows; ++i) scale_row[i] = row_of(i) * config.groups() + fixed_part();
+    position.at = step;
+  }
+
+private:
+  KILN_MEMBER u32 fixed_part() const { return position.lane_fixed ? position.lane_part() : 0; }
+};
+
+template <SkinnyGemmConfig config> struct MxScales {
+  using Operands = MxScaleOperands<config>;
+  u8 scale[config.products][Operands::rows][Operands::words], a[Operands::a_rows][Operands::words]; // as bits
+
+  KILN_MEMBER void load(Operands& from, u32 step) {
+#pragma unroll
+    for (int u = 0; u < Operands::words; ++u) {
+      const GroupIndex index = from.position.index(step, u * Operands::loads_each);
+#pragma unroll
+      for (int p = 0; p < config.products; ++p)
+#pragma unroll
+        for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = load_of_group<u8>(from.scale[p], from.scale_row[i], index);
+#pragma unroll
+      for (int i = 0; i < Operands::a_rows; ++i) a[i][u] = load_of_group<u8>(from.a, from.a_row[i], index);
+    }
+  }
+  KILN_MEMBER void cut(bool, int) {} // beyond the end of k stands the scale of the row's last block: a NaN there is one of the row
+};
+
 struct NoScales {
   struct Operands {};
 };
 
 template <SkinnyGemmConfig config>
-using GemmScales = Either<config.packed(), PackedScales<config>, Either<config.block_scaled(), BlockScales<config>, NoScales>>;
+using GemmScales = Either<config.mx_pair(), MxScales<config>,
+                          Either<config.packed(), PackedScales<config>, Either<config.block_scaled(), BlockScales<config>, NoScales>>>;
 
 // `x` in both registers of a pair. Packed f32 arithmetic can take one register for both halves, but its operand is a pair: it would
 // wait for a load into the other register.

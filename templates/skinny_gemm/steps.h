@@ -16,6 +16,9 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int b_rows = config.tile_n / config.rows_per_load(); // loads that cover the rows of a tile
   static constexpr int a_rows = config.method == GemmMethod::dot ? config.rows : config.method == GemmMethod::sparse ? 1 : config.row_tiles();
   static constexpr bool tail = config.k_tail();
+  // Scaled matrix instructions take 16 bytes of each half of 128 elements of 8 bits, where 4-bit ones lie 32 in sequence.
+  static constexpr bool a_in_halves = config.mx_pair() && ratio == 2 && has_scaled_mfma;
+  static constexpr u32 a_word_bytes = a_in_halves ? 64 : 16; // from a word of A to the next one of the load
   using Scales = typename GemmScales<config>::Operands;
 
   const char* a;
@@ -25,7 +28,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   [[no_unique_address]] Scales scales;
 
   // The lane's rows of A: row_of(i) is the place in memory of row i of the tile.
-  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const f32* a_scale) {
+  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* a_scale) {
     const u32 lane = platform::thread_id() % wave_size;
 #pragma unroll
     for (int i = 0; i < a_rows; ++i) {
@@ -33,7 +36,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
       if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
       if constexpr (config.method == GemmMethod::sparse) row = lane % 16 / 2;
       row = row_of(row);
-      a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * ratio);
+      a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * (a_in_halves ? 1 : ratio));
     }
     if constexpr (config.group > 0) scales.start(row_of, a_scale, lane_bytes() * 8 / config.b_bits);
   }
@@ -59,7 +62,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
       else b_offset[i] = row * config.row_bytes();
       if constexpr (!tail) b_offset[i] += lane_bytes() * config.k_stride();
     }
-    if constexpr (config.packed()) scales.move_to(tile, step, row_of, matrices...);
+    if constexpr (config.scales_of_lanes()) scales.move_to(tile, step, row_of, matrices...);
     else if constexpr (config.block_scaled()) scales.move_to(tile, step, matrices...);
   }
   KILN_MEMBER void advance(int steps) {
@@ -93,13 +96,27 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   }
   KILN_MEMBER Place place_of_a(int row, u32 step, int u, int word) {
     platform::stay_here(a_offset[row]);
-    if constexpr (tail) return {a + word * 16, a_offset[row] + clamped_k(step, u) * ratio};
-    else return {a + bytes_to(step, u) * ratio + word * 16, a_offset[row]};
+    if constexpr (tail && a_in_halves) {
+      const u32 at = place_in_a(step, u, word), last = config.a_row_bytes() - 16;
+      return {a, a_offset[row] + (at < last ? at : last)};
+    } else if constexpr (tail) {
+      return {a + word * 16, a_offset[row] + clamped_k(step, u) * ratio};
+    } else {
+      return {a + bytes_to(step, u) * ratio + word * a_word_bytes, a_offset[row]};
+    }
   }
   // Whether the lane's part of load `u` of a step lies beyond the end of the rows: it read the end of the row instead.
   KILN_MEMBER bool beyond(u32 step, int u) const { return lane_k + bytes_to(step, u) >= static_cast<u32>(config.row_bytes()); }
+  KILN_MEMBER bool a_beyond(u32 step, int u, int word) const {
+    if constexpr (a_in_halves) return place_in_a(step, u, word) >= static_cast<u32>(config.a_row_bytes());
+    else return beyond(step, u);
+  }
 
 private:
+  // With a tail of k and a_in_halves: bytes from the start of a row of A.
+  KILN_MEMBER u32 place_in_a(u32 step, int u, int word) const {
+    return (lane_k + bytes_to(step, u)) * ratio - lane_bytes() + word * a_word_bytes;
+  }
   KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + u * lanes * 16; }
   KILN_DEVICE u32 lane_bytes() {
     const u32 lane = platform::thread_id() % wave_size;
@@ -136,7 +153,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
   // Word `w` of what is multiplied for load `u`: of the lane's row of B, and of its row of A, in the same order of k.
   KILN_MEMBER Word16 b_word(int product, int row, int u, int w) const {
     if constexpr (config.mx) return unpack_mx<A>(b[product][row][u][w], scales.scale[product][row][u]);
-    else if constexpr (config.packed()) return unpack4<A, config.unpacks_in_order()>(b[product][row][u][w], scales.scale[product][row][u], scales.zero[product][row][u]);
+    else if constexpr (config.packed()) return unpack4<A, config.unpacks_in_order()>(b[product][row][u][w], scales.scale[product][row][u], scales.zero_point(product, row, u));
     else if constexpr (Operands::ratio > 1) return widen<A, B>(b[product][row][u], w);
     else return b[product][row][u];
   }
@@ -150,18 +167,19 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
     for (int u = 0; u < config.loads; ++u) {
       const bool beyond = from.beyond(step, u);
       if constexpr (config.group > 0) scales.cut(beyond, u);
-      const auto zero = [&](Word16& word) KILN_LAMBDA {
+      const auto zero = [](Word16& word, bool beyond) KILN_LAMBDA {
 #pragma unroll
         for (int i = 0; i < 4; ++i) word[i] = beyond ? 0u : word[i];
+        if constexpr (has_scaled_mfma && (config.mx_pair() || is_fp8<B>)) platform::stay_here(word);
       };
 #pragma unroll
       for (int p = 0; p < config.products; ++p)
 #pragma unroll
-        for (int i = 0; i < Operands::b_rows; ++i) zero(b[p][i][u]);
+        for (int i = 0; i < Operands::b_rows; ++i) zero(b[p][i][u], beyond);
 #pragma unroll
       for (int i = 0; i < Operands::a_rows; ++i)
 #pragma unroll
-        for (int w = 0; w < Operands::ratio; ++w) zero(a[i][u * Operands::ratio + w]);
+        for (int w = 0; w < Operands::ratio; ++w) zero(a[i][u * Operands::ratio + w], from.a_beyond(step, u, w));
     }
   }
 };

@@ -103,3 +103,9 @@ TEST_CASE("options behind the operands") {
   parse("checked");
   expect_user_error([&] { parse("duplicates"); }, "spec text, line 5, column 36", "'duplicates' is no option of gather", "write checked");
 }
+
+TEST_CASE("groups wider than a wave that reads single columns by index") {
+  expect_user_error(
+      [] { plan(gather(input("t", f16, {slots, 63}), ids()) * ungroup(group_absmax(input("x", f16, {tokens, 63}), 128), 128, 63)); },
+      "kernel 'k'", "groups of 128, and what it reads by index or in pairs gives a lane 1 of 63 columns", "groups of up to 64");
+}

@@ -15,11 +15,11 @@ std::string grouped_body(const Plan& plan, const Target& target) {
   const Product& first = plan.products.front();
   const Dim& tokens = first.a.shape()[0];
   const std::string gemm = values.fresh("gemm");
-  std::string text = fmt::format("  GroupedGemm<config, {}, {}> {}({}, {}, {}, {}, {}, {}, {});\n", device_type(first.a.dtype()),
-                                 first.b_bits() == 4 ? "u4x2" : device_type(first.b.dtype()), gemm, first.a->name,
-                                 tokens.is_dynamic() ? tokens.name() : fmt::format("{}u", tokens.size()), first.sorted[0]->name,
-                                 first.sorted[1]->name, workspace_name(plan), first.sums_experts() ? first.sorted[2]->name : "nullptr",
-                                 first.op == Op::matmul_nt_scaled ? first.scales[0]->name : "nullptr");
+  std::string text =
+      fmt::format("  GroupedGemm<config, {}, {}> {}({}, {}, {}, {}, {}, {}, {});\n", device_type(first.a.dtype()), weights_type(first),
+                  gemm, first.a->name, tokens.is_dynamic() ? tokens.name() : fmt::format("{}u", tokens.size()), first.sorted[0]->name,
+                  first.sorted[1]->name, workspace_name(plan), first.sums_experts() ? first.sorted[2]->name : "nullptr",
+                  first.has_a_scale() ? first.scales[0]->name : "nullptr");
   std::vector<std::string> products, matrices;
   for (const Product& p : plan.products) {
     products.push_back("auto kiln_" + p.placeholder);

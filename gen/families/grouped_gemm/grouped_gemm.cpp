@@ -21,6 +21,7 @@ GroupedGemmConfig planned_groups(const Plan& plan, const Target& target) {
           .b_bits = one.b_bits,
           .group = one.group,
           .mx = one.mx,
+          .zero_bytes = one.zero_bytes,
           .of_pairs = first.a.shape().size() == 3,
           .sums = first.sums_experts(),
           .products = one.products,

@@ -17,6 +17,7 @@ template <MaybeConst<GroupedGemmConfig> C, typename Visit> constexpr void for_ea
   visit(Field{.name = "b_bits", .settable = false}, c.b_bits);
   visit(Field{.name = "group", .settable = false, .shown = c.group != 0}, c.group);
   visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
+  visit(Field{.name = "zero_bytes", .settable = false, .shown = c.zero_bytes != 0}, c.zero_bytes);
   visit(Field{.name = "of_pairs", .settable = false}, c.of_pairs);
   visit(Field{.name = "sums", .settable = false}, c.sums);
   visit(Field{.name = "products", .settable = false}, c.products);

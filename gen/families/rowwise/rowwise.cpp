@@ -249,6 +249,18 @@ RowwiseConfig in_waves(const Body& body, int rows) {
   return c;
 }
 
+// Views take whole vectors, whose width the columns and distances of what they read limit. A group lies in the lanes of a wave.
+static void require_groups_in_waves(const AnalysedSpec& spec) {
+  if (spec.body.group_sizes.empty() || !has_views(spec.body)) return;
+  const std::int64_t group = std::ranges::max(spec.body.group_sizes);
+  const int vec = choose_vec(spec.body, static_cast<int>(group));
+  if (group > std::int64_t{wave_size} * vec)
+    throw UserError(fmt::format("kernel '{}'", spec.spec.name()),
+                    fmt::format("it has groups of {}, and what it reads by index or in pairs gives a lane {} of {} columns at a time",
+                                group, vec, spec.body.cols),
+                    fmt::format("use groups of up to {}, a number of columns that more lanes divide, or two kernels", wave_size * vec));
+}
+
 bool Rowwise::takes(const AnalysedSpec& spec) { return spec.products.empty(); }
 
 void Rowwise::lay_out(AnalysedSpec& spec) {
@@ -258,6 +270,7 @@ void Rowwise::lay_out(AnalysedSpec& spec) {
       throw UserError(fmt::format("kernel '{}'", spec.spec.name()), fmt::format("it has groups of {} and of {}", smallest, group),
                       "use sizes whose ratio is at most 64, the lanes of a wave, or two kernels");
   lay_out_rows(spec.body);
+  require_groups_in_waves(spec);
 }
 
 std::vector<Candidate<RowwiseConfig>> Rowwise::candidates(const Plan& plan, const Target& target) {

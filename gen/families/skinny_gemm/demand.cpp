@@ -19,7 +19,10 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target) {
   const double loads = c.b_loads() + gemm_a_loads(c);
   // Instructions for eight weights of a lane.
   const double of_eight = !c.mx ? 13 : target.has_scaled_convert() ? 4 : 21;
-  const double unpack = c.packed() ? of_eight / 8 * 32 * c.b_loads() : 0;
+  const bool in_instruction = c.mx_pair() && target.has_scaled_mfma();
+  const double converted = c.mx_pair() ? c.b_loads() * 128.0 / c.b_bits + gemm_a_loads(c) * 128.0 / c.a_bits : 32.0 * c.b_loads();
+  const double quantise = c.quantises ? 12.0 * gemm_a_loads(c) : 0; // eight numbers: products, and two instructions for four
+  const double unpack = (c.scales_of_lanes() && !in_instruction ? of_eight / 8 * converted : 0) + quantise;
   const int tiles = c.products * c.tile_n / 16;
   const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
   const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
@@ -30,8 +33,10 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target) {
 double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
   if (c.method == GemmMethod::dot) return 0;
   const double elements_of_k = c.step_k();
-  const double narrow = (c.a_bits == 8 ? 2.0 : 1.0) * (target.has_scaled_mfma() ? 2.0 : 1.0); // MFMA 16x16x16 f16: 16 cycles
-  const double k_a_cycle = c.a_bits == 32 ? 0.125 : narrow;                                   // 16x16x4 f32: 32 cycles
+  const bool as_bf16 = c.mx_pair() && !target.has_scaled_mfma();
+  const double of_bits = as_bf16 ? 1 : c.a_bits == 4 ? 4 : c.a_bits == 8 || c.quantises ? 2 : 1;
+  const double narrow = of_bits * (target.has_scaled_mfma() ? 2.0 : 1.0); // MFMA 16x16x16 f16: 16 cycles
+  const double k_a_cycle = c.a_bits == 32 ? 0.125 : narrow;               // 16x16x4 f32: 32 cycles
   return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
 }
 
@@ -115,6 +120,11 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.instructions = of_wave * step_slots(c, target);
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
   w.lead = 60 + 2.0 * c.ring * (c.b_loads() + gemm_a_loads(c));
+  if (c.quantises) { // all of A comes from L2 once more, in front
+    const double loads = std::ceil(static_cast<double>(c.rows) / c.waves) * std::ceil(c.a_row_bytes() / access_bytes);
+    w.lead += 20 * loads;
+    w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
+  }
   // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
   // a part is stored, released and counted, and the last workgroup to come reads all parts, four at a time.
   const double values = c.chunks() * c.products;
@@ -126,7 +136,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   });
   const double epilogue = loads_operands ? chip.hbm_latency_ns : 0;
   w.tail = 40 + 4 * c.planes() * values;
-  w.chain_ns = in_lds / chip.clock_ghz;
+  w.chain_ns += in_lds / chip.clock_ghz;
   if (c.splits()) {
     const double sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
     const double meet =

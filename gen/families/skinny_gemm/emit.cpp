@@ -16,16 +16,28 @@ std::string moved(const Expr& matrix, std::int64_t rows) {
   return rows == 0 ? matrix->name : fmt::format("{} + {}ull", matrix->name, elements);
 }
 
+// Eight zero points of 4 bits a word lie group after group: columns begin at whole words.
+std::string zero_points(const Product& p) {
+  if (!p.packed_zeros()) return moved(p.scales[1], p.first);
+  const std::string& zero = p.scales[1]->name;
+  return fmt::format("reinterpret_cast<const u8*>({})", p.first == 0 ? zero : fmt::format("{} + {}", zero, p.first / 8));
+}
+
 } // namespace
+
+std::string_view weights_type(const Product& p) {
+  const bool integers = p.op == Op::matmul_nt_w4, converted = p.op == Op::matmul_nt_mx;
+  return integers || converted ? "u4x2" : device_type(p.b.dtype());
+}
 
 std::string weights_text(const Product& p) {
   const std::string b = moved(p.b, p.first);
   if (p.op == Op::matmul_nt_scaled)
     return fmt::format("BlockScaled<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales[1], p.first / scale_block));
   if (p.op == Op::matmul_nt_w4)
-    return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first),
-                       moved(p.scales[1], p.first));
-  if (p.op == Op::matmul_nt_mx) return fmt::format("MxWeights<{}>{{{}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first));
+    return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first), zero_points(p));
+  if (p.op == Op::matmul_nt_mx || p.op == Op::matmul_nt_mx_mx)
+    return fmt::format("MxWeights<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales.back(), p.first));
   return b;
 }
 
@@ -83,10 +95,9 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
   const Product& first = plan.products.front();
   const Dim& m = first.a.shape()[0];
   std::string text =
-      fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{});\n", device_type(first.a.dtype()),
-                  first.b_bits() == 4 ? "u4x2" : device_type(first.b.dtype()), gemm_name, first.a->name,
-                  m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()), config.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr",
-                  first.op == Op::matmul_nt_scaled ? ", " + first.scales[0]->name : "");
+      fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{});\n", device_type(first.a.dtype()), weights_type(first), gemm_name,
+                  first.a->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
+                  config.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr", first.has_a_scale() ? ", " + first.scales[0]->name : "");
   std::vector<std::string> products, matrices;
   for (const Product& p : plan.products) {
     products.push_back("auto kiln_" + p.placeholder);

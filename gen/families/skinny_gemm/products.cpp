@@ -16,11 +16,13 @@ constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
   const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b->name);
-  const std::int64_t multiple = p.op == Op::matmul_nt_scaled ? scale_block : p.preshuffled() ? 16 : 1;
+  const std::int64_t multiple = p.op == Op::matmul_nt_scaled ? scale_block : p.preshuffled() ? 16 : p.packed_zeros() ? 8 : 1;
   if (p.first % multiple)
     throw UserError(subject,
                     fmt::format("it begins at column {}, inside of {}", p.first,
-                                multiple == 16 ? "16 preshuffled rows" : "a block of 128 rows with one scale"),
+                                multiple == 16  ? "16 preshuffled rows"
+                                : multiple == 8 ? "a word of 8 zero points"
+                                                : "a block of 128 rows with one scale"),
                     fmt::format("begin at a multiple of {}", multiple));
 }
 
@@ -45,10 +47,13 @@ void require_alike(const AnalysedSpec& spec) {
       throw UserError(subject,
                       fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
                       "give both matrices one kind of weights");
-    if (p.op == Op::matmul_nt_scaled && !p.scales[0].same_node(first.scales[0]))
+    if (p.has_a_scale() && !p.scales[0].same_node(first.scales[0]))
       throw UserError(subject,
                       fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
                       "use one a_scale for both");
+    if (p.packed_zeros() != first.packed_zeros() || (p.packed_zeros() && p.rows_of_b() != first.rows_of_b()))
+      throw UserError(subject, "the zero points of its products lie in different ways",
+                      "give both u8[n, groups], or i32[groups, n / 8] of the same n");
     if (p.b.dtype() != first.b.dtype())
       throw UserError(subject, fmt::format("its products multiply by {} and by {}", type_text(first.b), type_text(p.b)),
                       "give both matrices one type");
@@ -124,16 +129,18 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
   SkinnyGemmConfig c{.rows = static_cast<int>(m.is_dynamic() ? *m.max() : m.size()),
                      .n = static_cast<int>(first.n),
                      .k = static_cast<int>(first.k()),
-                     .a_bits = size_bytes(first.a.dtype()) * 8,
+                     .a_bits = size_bits(first.a.dtype()),
                      .b_bits = first.b_bits(),
                      .group = static_cast<int>(first.group),
-                     .mx = first.op == Op::matmul_nt_mx,
+                     .mx = first.op == Op::matmul_nt_mx || first.op == Op::matmul_nt_mx_mx,
+                     .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
+                     .quantises = first.op == Op::matmul_nt_quantised,
                      .preshuffled = first.preshuffled(),
                      .rows_at_end = reduces_rows(plan.body),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
-  const bool wide = target.has_scaled_mfma() && is_fp8(first.a.dtype()) && is_fp8(first.b.dtype());
-  if (wide || c.block_scaled()) c.loads = 2;
+  const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.dtype()) || c.quantises) && is_fp8(first.b.dtype());
+  if (wide || c.block_scaled() || (c.mx_pair() && !c.packed())) c.loads = 2;
   return c;
 }
 

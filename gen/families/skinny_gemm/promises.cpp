@@ -51,6 +51,7 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   // but one, twice each as tiles follow each other, and twice as a turn may be partial.
   const int epilogue = c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8);
   p.global_loads = {.min_bytes = 16, .exceptions = count(epilogue + 8 * gemm_scale_loads(c)), .at_least = count(c.ring * c.b_loads())};
+  if (c.quantises) p.global_loads.at_least += 1; // largest magnitudes of rows
   if (c.rows_at_end) {
     const RowwiseConfig rows = rows_at_end(plan.body, c);
     const int tensors = static_cast<int>(plan.body.tensors.size());

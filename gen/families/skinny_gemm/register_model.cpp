@@ -32,7 +32,7 @@ int loaded_vgprs(const SkinnyGemmConfig& c) { return (c.ring + (c.k_tail() ? 1 :
 
 // Masks of a tail of k, with 4-bit weights in tiles of 64 x 64 and short rings, spilled one or two SGPRs.
 bool spills_masks(const SkinnyGemmConfig& c) {
-  return c.packed() && c.k_tail() && c.method == GemmMethod::matrix && c.row_tiles() * c.products * c.tile_n >= 4 * 64;
+  return c.scales_of_lanes() && c.k_tail() && c.method == GemmMethod::matrix && c.row_tiles() * c.products * c.tile_n >= 4 * 64;
 }
 
 } // namespace
@@ -43,8 +43,9 @@ int gemm_a_loads(const SkinnyGemmConfig& c) {
 }
 
 int gemm_scale_loads(const SkinnyGemmConfig& c) {
-  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
-  if (c.packed()) return c.ring * (c.mx ? 1 : 2) * c.b_loads();            // a scale and, of integers, a zero point
+  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads();  // four scales, four zero points
+  if (c.mx_pair()) return c.ring * (c.b_loads() + c.row_tiles() * c.loads); // of both
+  if (c.packed()) return c.ring * (c.mx ? 1 : 2) * c.b_loads();             // a scale and, of integers, a zero point
   if (!c.block_scaled()) return 0;
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
   return c.ring * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);

@@ -27,6 +27,8 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "b_bits", .settable = false}, c.b_bits);
   visit(Field{.name = "group", .settable = false, .shown = c.group != 0}, c.group);
   visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
+  visit(Field{.name = "zero_bytes", .settable = false, .shown = c.zero_bytes != 0}, c.zero_bytes);
+  visit(Field{.name = "quantises", .settable = false, .shown = c.quantises}, c.quantises);
   visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
   visit(Field{"method"}, c.method);
   visit(Field{.name = "open", .settable = false, .shown = c.open}, c.open);
@@ -77,7 +79,9 @@ void require_products(const AnalysedSpec& spec);
 // What the steady state of a schedule without producers promises.
 void promise_ring(Promises& p, const SkinnyGemmConfig& c);
 
-// Device text: the matrix b of a product from its first row on, with its scales; and the epilogue where tiles are finished.
+// Device text: the type of the elements of b; the matrix b of a product from its first row on, with its scales; and the epilogue where
+// tiles are finished.
+std::string_view weights_type(const Product& p);
 std::string weights_text(const Product& p);
 std::string tile_epilogue(const Plan& plan, ValueEmitter& values);
 

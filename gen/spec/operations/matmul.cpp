@@ -54,6 +54,23 @@ void require_scale(Op op, std::string_view which, const Expr& e, DType type, con
                     fmt::format("give it {}{}", to_string(type), to_text(shape)));
 }
 
+// Zero points of 4 bits: eight in a word, those of a group after another.
+void require_packed_zeros(const Expr& zero, const Expr& b, std::int64_t groups) {
+  constexpr Op op = Op::matmul_nt_w4;
+  require_matrix(op, "zero", zero);
+  const std::int64_t n = (b.shape().end() - 2)->size();
+  const auto subject = fmt::format("{}, operand zero", subject_of(op));
+  if (n % 8)
+    throw UserError(subject, fmt::format("it has 8 zero points a word, and b {} has {} rows", to_text(b.shape()), n),
+                    "pad b to a multiple of 8 rows, or give zero points of 8 bits: u8[n, groups]");
+  Shape shape = b.shape();
+  shape.back() = n / 8;
+  *(shape.end() - 2) = groups;
+  if (!std::ranges::equal(zero.shape(), shape, same_size))
+    throw UserError(subject, fmt::format("it is {}, but b {} has {} groups of {} rows", type_text(zero), to_text(b.shape()), groups, n),
+                    fmt::format("give it i32{}: 8 zero points of 4 bits a word", to_text(shape)));
+}
+
 bool is_16_bit(DType type) { return type == f16 || type == bf16; }
 bool multiply_as_8_bit(DType a, DType b) { return (is_fp8(a) && is_fp8(b) && is_fnuz(a) == is_fnuz(b)) || (a == i8 && b == i8); }
 bool can_multiply(DType a, DType b) {
@@ -125,7 +142,8 @@ Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group) {
   const std::int64_t groups = group_count(k, group);
   const auto what = fmt::format("b {} has {} groups of {} in each of its rows", to_text(b.shape()), groups, group);
   require_scale(op, "scale", scale, a.dtype(), in_blocks(b, k, group), what);
-  require_scale(op, "zero", zero, u8, in_blocks(b, k, group), what);
+  if (zero.dtype() == i32) require_packed_zeros(zero, b, groups);
+  else require_scale(op, "zero", zero, u8, in_blocks(b, k, group), what);
   return make_product(op, {std::move(a), std::move(b), std::move(scale), std::move(zero)}, group);
 }
 
@@ -141,6 +159,41 @@ Expr matmul_nt_mx(Expr a, Expr b, Expr scale) {
   require_scale(op, "scale", scale, e8m0, blocks,
                 fmt::format("b {} has {} blocks of {} in each of its rows", to_text(b.shape()), blocks.back().size(), mx_block));
   return make_product(op, {std::move(a), std::move(b), std::move(scale)}, 0);
+}
+
+Expr matmul_nt_mx_mx(Expr a, Expr b, Expr a_scale, Expr b_scale) {
+  constexpr Op op = Op::matmul_nt_mx_mx;
+  require_matrices(op, a, b);
+  require_same_k(op, a, b);
+  if (!is_mx_element(a.dtype()) || (b.dtype() != a.dtype() && b.dtype() != e2m1))
+    throw UserError(subject_of(op),
+                    fmt::format("there is no product of {} and {} with scales of blocks", to_string(a.dtype()), to_string(b.dtype())),
+                    "use e2m1, e4m3fn or e5m2 for both, or e2m1 for b alone");
+  if (a.shape().back().size() % mx_block)
+    throw UserError(subject_of(op), fmt::format("k is {}, no whole blocks of {}", a.shape().back().size(), mx_block),
+                    fmt::format("pad k to {}", group_count(a.shape().back().size(), mx_block) * mx_block));
+  const auto require = [&](const char* which, const Expr& scale, const Expr& of) {
+    const Shape blocks = in_blocks(of, of.shape().back().size(), mx_block);
+    require_scale(
+        op, which, scale, e8m0, blocks,
+        fmt::format("{} {} has {} blocks of {} in each of its rows", which[0], to_text(of.shape()), blocks.back().size(), mx_block));
+  };
+  require("a_scale", a_scale, a);
+  require("b_scale", b_scale, b);
+  return make_product(op, {std::move(a), std::move(b), std::move(a_scale), std::move(b_scale)}, 0);
+}
+
+Expr matmul_nt_quantised(Expr a, Expr b) {
+  constexpr Op op = Op::matmul_nt_quantised;
+  require_matrices(op, a, b);
+  require_same_k(op, a, b);
+  if (!is_16_bit(a.dtype()) || !is_fp8(b.dtype()))
+    throw UserError(subject_of(op), fmt::format("there is no product of {}, quantised, and {}", to_string(a.dtype()), to_string(b.dtype())),
+                    "use f16 or bf16 for a, and an fp8 for b");
+  if (b.shape().size() == 3)
+    throw UserError(subject_of(op), fmt::format("b is {}, a matrix for each expert", to_text(b.shape())),
+                    "quantise a in a kernel of its own: each of its rows is multiplied by several experts");
+  return make_product(op, {std::move(a), std::move(b)}, 0);
 }
 
 Expr columns(Expr product, std::int64_t first, std::int64_t count) {
