@@ -172,12 +172,15 @@ private:
   // tile's counter is that of the first workgroup that has a part of it: no other tile goes on behind that one.
   KILN_MEMBER bool meet(const Segment& segment, Parts& parts) {
     const u32 number = number_of(segment);
-    const u32 first = group_of(number * tile_steps), last = group_of(number * tile_steps + tile_steps - 1);
+    const u32 begin = number * tile_steps, first = group_of(begin), last = group_of(begin + tile_steps - 1);
+    // With fewer steps than workgroups each step has a workgroup of its own, and those between have none.
+    const bool alone = steps_ < config.workgroups;
+    const u32 count = alone ? tile_steps : last - first + 1;
     parts.store(place_of(group_, number));
-    if (!arrives_last(reinterpret_cast<u32*>(workspace_) + first, last - first, Parts::lds().arrived)) return false;
+    if (!arrives_last(reinterpret_cast<u32*>(workspace_) + first, count - 1, Parts::lds().arrived)) return false;
     parts.clear();
 #pragma unroll 4
-    for (u32 group = first; group <= last; ++group) parts.add(place_of(group, number));
+    for (u32 i = 0; i < count; ++i) parts.add(place_of(alone ? group_of(begin + i) : first + i, number));
     return true;
   }
   // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second.

@@ -30,7 +30,7 @@ large() { grep -E "$@" '[^0-9.][0-9]{4,}[],)]'; }
 
 # A line for each operation: cases, supported ones, passed, failed. A case that has the same name as another is one line of the logs each.
 table() {
-  cat "$1"/chunk.*.log 2>/dev/null | sed -nE 's/^ *([A-Z0-9_]+)\(.*\): .*(OK|FAIL).*/\1 \2/p' |
+  cat "$1"/chunk.*.log 2>/dev/null | sed -nE 's/^.* ([A-Z0-9_]+)\(.*\): .*(OK|FAIL).*/\1 \2/p' |
     awk -v all="$folder/all" '
       BEGIN { while ((getline line < all) > 0) { s = substr(line, 1, 1); op = substr(line, 3); sub(/\(.*/, "", op); n[op]++; if (s == 1) yes[op]++ } }
       $2 ~ /OK/ { ok[$1]++ } $2 ~ /FAIL/ { bad[$1]++ }

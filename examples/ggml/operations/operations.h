@@ -32,6 +32,7 @@ bool supports_soft_max(const ggml_tensor& node);
 bool supports_rope(const ggml_tensor& node);
 bool supports_reduction(const ggml_tensor& node);
 bool supports_argmax(const ggml_tensor& node);
+bool supports_ranks(const ggml_tensor& node);
 bool supports_group_norm(const ggml_tensor& node);
 kiln::Expr build_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_rms_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
@@ -43,6 +44,7 @@ kiln::Expr build_cumsum(KernelDraft& draft, const ggml_tensor& node, const kiln:
 kiln::Expr build_argmax(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 kiln::Expr build_rope(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
 void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node);
+void lower_ranks(GraphBuilder& graph, const ggml_tensor& node);
 void lower_sum(GraphBuilder& graph, const ggml_tensor& node);
 
 // ---- products (product_ops.cpp)

@@ -86,6 +86,11 @@ Expr build_mean(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::
 Expr build_cumsum(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_cumsum(x); }
 Expr build_argmax(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_argmax(x); }
 
+bool supports_ranks(const ggml_tensor& node) {
+  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::most_ranks &&
+         node.src[0]->ne[0] <= kiln::most_ranked_columns;
+}
+
 bool supports_group_norm(const ggml_tensor& node) {
   const ggml_tensor& x = *node.src[0];
   const int groups = node.op_params[0];
@@ -116,6 +121,17 @@ void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node) {
   draft.write(dense_view(node.data, *dtype_of(node.type), x.ne),
               centred * kiln::rsqrt(kiln::row_mean(centred * centred) + draft.number(float_parameter(node, 1))));
   draft.launch("group_norm");
+}
+
+// The columns of the largest elements; ARGSORT: of all, in either order.
+void lower_ranks(GraphBuilder& graph, const ggml_tensor& node) {
+  const std::int64_t cols = node.src[0]->ne[0], ranks = node.ne[0];
+  const TensorView x = in_rows(graph, *node.src[0], cols);
+  const Expr value = kiln::input("x", x.dtype, {kiln::dynamic("rows"), cols});
+  const bool rising = node.op == GGML_OP_ARGSORT && node.op_params[0] == GGML_SORT_ORDER_ASC;
+  graph.launch(kiln::KernelSpec("ranks").output("y", kiln::i32, kiln::row_top(rising ? -value : value, ranks)),
+               {{"x", kiln::DeviceTensor{x.data, x.dtype, {x.rows(), cols}, 0}},
+                {"y", kiln::DeviceTensor{node.data, kiln::i32, {x.rows(), ranks}, 0}}});
 }
 
 void lower_sum(GraphBuilder& graph, const ggml_tensor& node) {
