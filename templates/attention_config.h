@@ -47,10 +47,14 @@ struct AttentionConfig {
   constexpr int q_lds_words() const { return q_in_lds() ? tiles * q_words() : 1; } // of 16 bytes a lane
   // Loads of values: a quarter of the wave has a key, each lane 8 elements of a block of 128.
   constexpr int blocks() const { return ceil_div(values(), 128); }
+  // The sums of wide values do not fit the registers of a wave: two waves have the same keys, and half of the columns each.
+  constexpr int column_parts() const { return d > 256 ? 2 : 1; }
+  constexpr int key_waves() const { return waves / column_parts(); } // that have keys of their own
+  constexpr int wave_blocks() const { return blocks() / column_parts(); }
   constexpr bool block_tail() const { return values() % 128 != 0; }
   constexpr int value_bytes() const { return cache_bits; } // of a load of a lane: 8 elements
   constexpr int k_loads() const { return key_tiles() * pieces(); }
-  constexpr int v_loads() const { return step_keys() / 4 * blocks(); }
+  constexpr int v_loads() const { return step_keys() / 4 * wave_blocks(); }
   // The keys of a tile lie in several pages: each lane looks its own up.
   constexpr bool small_pages() const { return page != 0 && page % tile_keys != 0; }
   constexpr bool scales_keys() const { return k_scale >= KeyScale::key; }     // each key of k
