@@ -36,13 +36,13 @@ template <AttentionConfig config, class Q, class C, class Region> class Attentio
   static_assert(config.q_bits == 8 * sizeof(Q) && config.cache_bits == 8 * sizeof(C));
   using Part = Vec<f32, 4>;
   using Wave = AttentionWave<config, Q, C>;
-  static constexpr int row_tiles = config.tiles, units = config.units();
+  static constexpr int row_tiles = config.tiles, units = config.units(), column_parts = config.column_parts();
 
 public:
   // `workspace` has config.workspace_bytes(), zero before the first launch; every launch leaves its counters zero.
   KILN_MEMBER Attention(const Q* q, const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence, const i32* lengths, u32 sequences,
                         void* workspace, Region region)
-      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence), stream_(lengths, sequences, region), workspace_(static_cast<char*>(workspace)) {
+      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence, wave_index() % column_parts), stream_(lengths, sequences, region), workspace_(static_cast<char*>(workspace)) {
     each_ = stream_.total() / config.workgroups;
     extra_ = stream_.total() % config.workgroups;
   }
@@ -85,7 +85,7 @@ private:
 
   // This wave's steps of `count` ones of an item, from its step `from` on.
   template <class Score> KILN_MEMBER void multiply(Wave& wave, const AttentionItem& item, u32 from, u32 count, Score& score) {
-    const u32 w = wave_index(), first = count * w / config.waves, steps = count * (w + 1) / config.waves - first;
+    const u32 w = wave_index() / column_parts, first = count * w / config.key_waves(), steps = count * (w + 1) / config.key_waves() - first;
     if (steps == 0 || item.length == 0) return;
     const auto of_tile = [&](int r) KILN_LAMBDA {
       return score(ScoreRow<config>(Wave::own_row(item.sequence, item.head, r), item.length, cache_.keys()));
@@ -127,12 +127,16 @@ private:
       for (int r = 0; r < row_tiles; ++r) lds().rows[w][r * 16 + lane] = Vec<f32, 2>{wave.reference[r], wave.weights[r][0]};
     }
 #pragma unroll
-    for (int u = 0; u < units; ++u) {
+    for (int u = 0; u < units / column_parts; ++u) { // of those that a wave has
       if (u) platform::barrier();
       to_lds(wave, u, lds().sums[w]);
       platform::barrier();
-      if (u % (2 * config.blocks()) == 0) add_rows(tile_of(u), rows);
-      parts[u] = sum_of_waves(u, rows.reference[tile_of(u)]);
+#pragma unroll
+      for (int part = 0; part < column_parts; ++part) {
+        const int tile = u / (2 * config.wave_blocks()), unit = (tile * column_parts + part) * 2 * config.wave_blocks() + u % (2 * config.wave_blocks());
+        if (unit % (2 * config.blocks()) == 0) add_rows(tile, rows);
+        parts[unit] = sum_of_waves(tile, part, rows.reference[tile]);
+      }
     }
     if constexpr (config.workgroups > 1) { // else there is no workspace, and every item is whole
       if (!whole && !meet(item, parts, rows)) return;
@@ -153,7 +157,7 @@ private:
   // Columns 32 * (l / 16) + 16 * (unit % 2) to + 15 of a block, next to those of the other quarters.
   KILN_MEMBER void to_lds(const Wave& wave, int unit, f32* to) const {
     const u32 lane = platform::thread_id() % wave_size;
-    const auto& sums = wave.sums[tile_of(unit)][unit / 2 % config.blocks()];
+    const auto& sums = wave.sums[unit / (2 * config.wave_blocks())][unit / 2 % config.wave_blocks()];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll
@@ -168,19 +172,20 @@ private:
     const u32 row = r * 16 + unit_row();
     f32 most = Wave::least_reference, total = 0;
 #pragma unroll
-    for (int w = 0; w < config.waves; ++w) most = platform::max(most, lds().rows[w][row][0]);
+    for (int w = 0; w < config.waves; w += column_parts) most = platform::max(most, lds().rows[w][row][0]);
 #pragma unroll
-    for (int w = 0; w < config.waves; ++w) total += lds().rows[w][row][1] * platform::exp2(lds().rows[w][row][0] - most);
+    for (int w = 0; w < config.waves; w += column_parts) total += lds().rows[w][row][1] * platform::exp2(lds().rows[w][row][0] - most);
     rows.reference[r] = most;
     rows.weights[r] = total;
   }
-  KILN_MEMBER Part sum_of_waves(int unit, f32 reference) const {
+  // Of the waves with columns of that part.
+  KILN_MEMBER Part sum_of_waves(int tile, int part_of_columns, f32 reference) const {
     const u32 row = unit_row();
     Part sum = Part(0);
 #pragma unroll
-    for (int w = 0; w < config.waves; ++w) {
+    for (int w = part_of_columns; w < config.waves; w += column_parts) {
       const Part part = *reinterpret_cast<const Part*>(&lds().sums[w][row * config.lds_row() + platform::thread_id() % 16 * 4]);
-      sum += part * platform::exp2(lds().rows[w][tile_of(unit) * 16 + row][0] - reference);
+      sum += part * platform::exp2(lds().rows[w][tile * 16 + row][0] - reference);
     }
     return sum;
   }

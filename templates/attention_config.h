@@ -1,6 +1,6 @@
 // AttentionConfig: how workgroups share the keys of all sequences of a batch. Shared by the host and the device.
 //
-// The work is cut into steps: 32 keys (16 of rows of over 256 elements) of one KV head of one sequence, for up to 32 rows of q. Steps are numbered along the keys first, then the heads, then the
+// The work is cut into steps: 32 keys (16 of rows of over 256 elements, and of over 192 with small pages) of one KV head of one sequence, for up to 32 rows of q. Steps are numbered along the keys first, then the heads, then the
 // sequences, and every workgroup takes a contiguous run of them, equal but for one step, whatever the lengths are. A run is cut into
 // segments where heads end. The four waves of a workgroup share the steps of a segment.
 #pragma once
@@ -27,7 +27,7 @@ struct AttentionConfig {
   int vec = 4;                 // consecutive elements that a lane has, of scores and of the epilogue
 
   static constexpr int waves = 4, tile_keys = 16;
-  constexpr int step_keys() const { return d > 256 ? 16 : 32; } // more do not fit the registers of a wave
+  constexpr int step_keys() const { return d > 256 || (d > 192 && small_pages()) ? 16 : 32; } // more do not fit the registers of a wave
   constexpr int key_tiles() const { return step_keys() / tile_keys; }
   constexpr int values() const { return value_d ? value_d : d; } // elements of a head of v, and of the result
   constexpr int threads() const { return waves * wave_size; }
@@ -47,10 +47,14 @@ struct AttentionConfig {
   constexpr int q_lds_words() const { return q_in_lds() ? tiles * q_words() : 1; } // of 16 bytes a lane
   // Loads of values: a quarter of the wave has a key, each lane 8 elements of a block of 128.
   constexpr int blocks() const { return ceil_div(values(), 128); }
+  // The sums of wide values do not fit the registers of a wave: two waves have the same keys, and half of the columns each.
+  constexpr int column_parts() const { return d > 256 ? 2 : 1; }
+  constexpr int key_waves() const { return waves / column_parts(); } // that have keys of their own
+  constexpr int wave_blocks() const { return blocks() / column_parts(); }
   constexpr bool block_tail() const { return values() % 128 != 0; }
   constexpr int value_bytes() const { return cache_bits; } // of a load of a lane: 8 elements
   constexpr int k_loads() const { return key_tiles() * pieces(); }
-  constexpr int v_loads() const { return step_keys() / 4 * blocks(); }
+  constexpr int v_loads() const { return step_keys() / 4 * wave_blocks(); }
   // The keys of a tile lie in several pages: each lane looks its own up.
   constexpr bool small_pages() const { return page != 0 && page % tile_keys != 0; }
   constexpr bool scales_keys() const { return k_scale >= KeyScale::key; }     // each key of k

@@ -37,8 +37,9 @@ public:
   using Place = Either<scattered, ScatteredPlace<config>, StepPlace<config>>;
   using Pages = StepPages<config>;
   // `k` and `v`: [sequences, length, kv_heads, d], or [pages, page, kv_heads, d] with `pages`, `pages_a_sequence` for each sequence.
-  KILN_MEMBER KeyCache(const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence)
-      : k_(reinterpret_cast<const char*>(k)), v_(reinterpret_cast<const char*>(v)), scales_(scales), pages_(pages),
+  // Values are those of `part` of config.column_parts().
+  KILN_MEMBER KeyCache(const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence, u32 part)
+      : k_(reinterpret_cast<const char*>(k)), v_(reinterpret_cast<const char*>(v) + part * (config.wave_blocks() * 16 * config.value_bytes())), scales_(scales), pages_(pages),
         each_(config.page ? pages_a_sequence : length) {
     const u32 lane = platform::thread_id() % wave_size, quarter = lane / 16;
     const u32 piece_end = config.head_bytes() - 16, value_end = config.values() * config.cache_bits / 8 - config.value_bytes();

@@ -12,7 +12,7 @@
 namespace kiln {
 
 template <AttentionConfig config, class Q, class C> struct AttentionWave {
-  static constexpr int row_tiles = config.tiles, key_tiles = config.key_tiles(), blocks = config.blocks(), ratio = config.q_bits / config.cache_bits;
+  static constexpr int row_tiles = config.tiles, key_tiles = config.key_tiles(), blocks = config.wave_blocks(), ratio = config.q_bits / config.cache_bits;
   using Cache = KeyCache<config, C>;
   using Place = typename Cache::Place;
   using Value = Either<config.cache_bits == 16, Word16, Vec<u32, 2>>;
@@ -48,7 +48,7 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
   }
   KILN_DEVICE u32 own_row(u32 sequence, u32 head, int r) { return row_index(sequence, head, row_of(head, r, platform::thread_id() % 16)); }
 
-  // Word `w` of the lane's row of tile `r`: the elements of the pieces of k.
+  // Word `w` of the lane's row of tile `r`: as the elements of the pieces of k.
   KILN_DEVICE Word16 word_of_q(const Q* from, u32 sequence, u32 head, int r, u32 w) {
     const char* const row = reinterpret_cast<const char*>(from + static_cast<u64>(own_row(sequence, head, r)) * config.d);
     const u32 quarter = platform::thread_id() % wave_size / 16;
@@ -74,11 +74,10 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
   // Steps from `key` on, `steps` of them: one at least.
   template <class Score> KILN_MEMBER void accumulate(const Cache& cache, u32 key, u32 steps, u32 length, const Score (&scores)[row_tiles]) {
     const u32 last_key = key + (steps - 1) * config.step_keys();
-    // Pages are looked up ahead of the keys and values of the step before: they have arrived when those have.
     const auto after = [=](u32 k) KILN_LAMBDA { return k == last_key ? k : k + config.step_keys(); };
-    const auto first_pages = cache.pages(key);
-    auto pages = cache.pages(after(key));
-    const Place place = cache.place(key, first_pages);
+    const Place place = cache.place(key, cache.pages(key));
+    Place next = cache.place(after(key), cache.pages(after(key)));
+    platform::schedule_barrier();
     scale_of_k_ = cache.k_scale();
     load_k(cache, place);
     auto chunks = load_streams(scores, key);
@@ -90,8 +89,9 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
       Four s[row_tiles][key_tiles];
       multiply_keys(s);
       platform::schedule_barrier();
-      const Place next = cache.place(after(key), pages);
-      pages = cache.pages(after(after(key)));
+      // Ahead of the keys and values of a step, so that no wait is for the pages of the next alone.
+      const auto pages = cache.pages(after(after(key)));
+      platform::schedule_barrier();
       load_k(cache, next);
       platform::schedule_barrier();
       Word16 p[row_tiles] = {};
@@ -103,6 +103,7 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
       load_v(cache, next);
       platform::schedule_barrier();
       key += config.step_keys();
+      next = cache.place(after(key), pages);
     }
     Four s[row_tiles][key_tiles];
     multiply_keys(s);
