@@ -1,6 +1,7 @@
 // SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
 #pragma once
 #include "skinny_gemm/largest_of_rows.h"
+#include "skinny_gemm/near.h"
 #include "skinny_gemm/producers.h"
 #include "skinny_gemm/ring.h"
 #include "skinny_gemm/tile_parts.h"
@@ -24,19 +25,9 @@ public:
 
   // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of skinny_gemm/scales.h), and calls
   // epilogue(TileChunk, one InRegisters<Part> a product) for every chunk of C that this workgroup finishes.
-  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) {
-    if constexpr (config.has_producers()) {
-      // Each kind of wave has its own copy of the rest. If their paths met, each would need the registers of all.
-      GemmSlots<config, A, B>::clear();
-      const u32 wave = platform::uniform(platform::thread_id() / wave_size);
-      constexpr u32 readers = config.summing_waves(), of_b = config.b_producers;
-      if (wave < readers) run_as<GemmReader<config, A, B>>(wave, epilogue, b...);
-      else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, epilogue, b...);
-      else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, epilogue, b...);
-    } else {
-      run_as<GemmRing<config, A, B>>(platform::uniform(platform::thread_id() / wave_size), epilogue, b...);
-    }
-  }
+  // `near`: operands of the epilogue that are asked for before.
+  template <int N, class Epilogue, class... Bs> KILN_MEMBER void run(Near<N> near, Epilogue epilogue, Bs... b) { run_with(near, epilogue, b...); }
+  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) { run_with(NothingNear{}, epilogue, b...); }
 
   // With rows_at_end: the sums of a product, [rows][n] in the workspace, and whether this workgroup finished the last tile. It has all
   // sums then, and every other workgroup may leave.
@@ -58,27 +49,58 @@ public:
 private:
   static KILN_MEMBER typename Parts::Lds& lds() { return Parts::lds(); }
 
+  template <class NearBy, class Epilogue, class... Bs> KILN_MEMBER void run_with(NearBy near, Epilogue epilogue, Bs... b) {
+    if constexpr (config.has_producers()) {
+      // Each kind of wave has its own copy of the rest. If their paths met, each would need the registers of all.
+      GemmSlots<config, A, B>::clear();
+      const u32 wave = platform::uniform(platform::thread_id() / wave_size);
+      constexpr u32 readers = config.summing_waves(), of_b = config.b_producers;
+      if (wave < readers) run_as<GemmReader<config, A, B>>(wave, near, epilogue, b...);
+      else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, near, epilogue, b...);
+      else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, near, epilogue, b...);
+    } else {
+      run_as<GemmRing<config, A, B>>(platform::uniform(platform::thread_id() / wave_size), near, epilogue, b...);
+    }
+  }
+
   // All segments, `index` counts the waves that work as Steps.
-  template <class Steps, class Epilogue, class... Bs> KILN_MEMBER void run_as(u32 index, Epilogue& epilogue, Bs... b) {
+  template <class Steps, class NearBy, class Epilogue, class... Bs>
+  KILN_MEMBER void run_as(u32 index, const NearBy& near, Epilogue& epilogue, Bs... b) {
     Steps steps;
     steps.start(rows_, index, a_scale_);
     if constexpr (config.quantises) steps.take_largest(LargestOfRows<config>::find(a_, rows_));
+    if constexpr (config.tells()) generation_ = generations()[group_] + 1;
     u32 left = first_step(group_ + 1) - first_step(group_);
     const u32 tile = first_step(group_) / tile_steps, at = first_step(group_) - tile * tile_steps;
     GemmSegment segment{tile, at, smaller(tile_steps - at, left)};
+    u32 before = begins(segment); // workgroups that began with this tile before this one
     steps.begin(segment, a_, b...);
     for (bool again = false;; again = true) {
-      steps.accumulate();
+      typename NearBy::Words words;
+      steps.accumulate([&] KILN_LAMBDA { words = near.ask(segment.tile); });
+      if constexpr (!config.has_producers()) words = platform::computed_here(words);
+      if constexpr (config.tells()) before = platform::computed_here(before); // no wait for it behind the loads of the next segment
       left -= segment.count;
       const GemmSegment next{segment.tile + 1, 0, smaller(tile_steps, left)};
-      if (config.crosses() && left) steps.begin(next, a_, b...); // in flight while this tile is finished
-      if (config.crosses() && again) platform::barrier();        // LDS is read no more
+      u32 before_next = 0;
+      if (config.crosses() && left) {
+        before_next = begins(next);
+        steps.begin(next, a_, b...); // in flight while this tile is finished
+      }
+      if (config.crosses() && again) platform::barrier(); // LDS is read no more
       if constexpr (Steps::sums) {
         platform::settle_sums<config.edge()>();
         steps.to_lds(lds().tiles[index * config.planes_per_wave()]);
       }
+      if constexpr (config.tells()) {
+        if (platform::thread_id() == 0) lds().arrived = before;
+        generation_ = platform::known_here(platform::uniform(generation_));
+      }
       platform::barrier();
+      if constexpr (config.tells())
+        if (platform::thread_id() == 0) generations()[group_] = generation_; // every wave has read it
       finish(segment, epilogue);
+      before = before_next;
       if (!config.crosses() || !left) return;
       segment = next;
     }
@@ -113,43 +135,52 @@ private:
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
-  // Leaves this workgroup's part of a tile in the workspace, or adds it to the tile's there. The last one to arrive sums all
-  // parts, in the order of k, or takes the sum and leaves zeros for the next launch, and returns true.
+  // Counts this workgroup among those that began with a tile, if it has a part of it. The last one to begin sums the parts: all others
+  // run by then, so that it may wait for them. They themselves wait for parts of tiles before this one only, never in a circle. The count
+  // is under way while the workgroup multiplies.
+  KILN_MEMBER u32 begins(const GemmSegment& segment) const {
+    u32 before = 0;
+    if constexpr (config.tells())
+      if (segment.count != tile_steps && platform::thread_id() == 0) before = platform::count_up_ahead(counter_of(segment.tile));
+    return before;
+  }
+
+  // Tells this workgroup's part of a tile, or adds it to the tile's in the workspace. The one that sums all parts, in the order of k, or
+  // takes the sum and leaves zeros for the next launch, returns true.
   KILN_MEMBER bool meet(const GemmSegment& segment, Parts& parts) {
     const u32 first = group_of(segment.tile * tile_steps), last = group_of(segment.tile * tile_steps + tile_steps - 1);
-    u32* const counter = reinterpret_cast<u32*>(workspace_) + segment.tile;
-    f32* const mine = place_of(group_, segment.tile);
+    u32* const counter = counter_of(segment.tile);
     if constexpr (config.atomics) {
+      f32* const sum = reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(segment.tile) * config.partial_floats();
       Parts::each([&](int c, int p) KILN_LAMBDA {
 #pragma unroll
-        for (int i = 0; i < config.vec; ++i) platform::add_for_device(mine + Parts::offset(c, p) + i, parts.of[c][p][i]);
+        for (int i = 0; i < config.vec; ++i) platform::add_for_device(sum + Parts::offset(c, p) + i, parts.of[c][p][i]);
       });
-    } else {
-      parts.store(mine);
-    }
-    if (!arrives_last(counter, last - first, lds().arrived)) return false;
-    if constexpr (config.atomics) {
-      Parts::each([&](int c, int p) KILN_LAMBDA { parts.of[c][p] = *reinterpret_cast<const Part*>(mine + Parts::offset(c, p)); });
+      if (!arrives_last(counter, last - first, lds().arrived)) return false;
+      Parts::each([&](int c, int p) KILN_LAMBDA { parts.of[c][p] = *reinterpret_cast<const Part*>(sum + Parts::offset(c, p)); });
       // Waits here: lanes without a part of the tile would otherwise wait in the loop of the next segment.
       platform::await_loads<0>();
-      Parts::each([&](int c, int p) KILN_LAMBDA { *reinterpret_cast<Part*>(mine + Parts::offset(c, p)) = Part(0); });
+      Parts::each([&](int c, int p) KILN_LAMBDA { *reinterpret_cast<Part*>(sum + Parts::offset(c, p)) = Part(0); });
+      return true;
+    } else {
+      if (platform::uniform(lds().arrived) != last - first) return parts.tell(place_of(group_, segment.tile), generation_), false;
+      if (platform::thread_id() == 0) *counter = 0;
+      parts.hear(first, last, group_, generation_, [&](u32 group) KILN_LAMBDA { return place_of(group, segment.tile); });
       return true;
     }
-    parts.clear();
-#pragma unroll 4
-    for (u32 group = first; group <= last; ++group) parts.add(place_of(group, segment.tile));
-    return true;
   }
-  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second. With
-  // atomics a tile has one.
-  KILN_MEMBER f32* place_of(u32 group, u32 tile) const {
-    const u32 place = config.atomics ? tile : 2 * group + (first_step(group) < tile * tile_steps);
-    return reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * config.partial_floats();
+  KILN_MEMBER u32* counter_of(u32 tile) const { return reinterpret_cast<u32*>(workspace_) + tile; }
+  KILN_MEMBER u32* generations() const { return counter_of(config.first_generation()); }
+  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second.
+  KILN_MEMBER u64* place_of(u32 group, u32 tile) const {
+    const u32 place = 2 * group + (first_step(group) < tile * tile_steps);
+    return reinterpret_cast<u64*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * config.partial_floats();
   }
 
   const A* a_;
   const void* a_scale_;
   u32 rows_, group_, finished_ = 0; // tiles
+  u32 generation_ = 0;              // of this launch
   char* workspace_;
 };
 

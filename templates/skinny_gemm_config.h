@@ -90,11 +90,19 @@ struct SkinnyGemmConfig {
   constexpr int chunks_per_row() const { return tile_n / vec; }
   constexpr int chunks() const { return ceil_div(rows * chunks_per_row(), threads()); }
   constexpr bool ragged() const { return n % vec != 0; }
-  // Floats of one partial tile in the workspace, of which every workgroup has two, and bytes of all.
+  // Whether workgroups tell each other their parts of a tile: numbers beside the generation of the launch, which need no other order.
+  constexpr bool tells() const { return splits() && !atomics; }
+  // Numbers of one partial tile in the workspace, of which every workgroup has two, and bytes of all.
   constexpr int partial_floats() const { return chunks() * threads() * vec * products; }
-  // The counters of tiles, and behind them that of finished tiles.
-  constexpr long long counter_bytes() const { return ((static_cast<long long>(tiles()) + (rows_at_end ? 1 : 0)) * 4 + 255) / 256 * 256; }
-  constexpr long long partial_bytes() const { return splits() ? 4ll * partial_floats() * (atomics ? tiles() : 2 * workgroups) : 0; }
+  // The counters of tiles, behind them that of finished tiles, and a generation for each workgroup.
+  constexpr int first_generation() const { return tiles() + (rows_at_end ? 1 : 0); }
+  constexpr long long counter_bytes() const { return ((static_cast<long long>(first_generation()) + (tells() ? workgroups : 0)) * 4 + 255) / 256 * 256; }
+  constexpr long long partial_bytes() const { return splits() ? (atomics ? 4ll * tiles() : 16ll * workgroups) * partial_floats() : 0; }
+  // Parts that the last workgroup reads at a time: as many as 16 numbers of a lane allow, from one to four.
+  constexpr int parts_at_a_time() const {
+    const int numbers = chunks() * products * vec;
+    return numbers >= 16 ? 1 : numbers >= 8 ? 2 : 4;
+  }
   constexpr long long sums_bytes() const { return rows_at_end ? 4ll * rows * n : 0; } // of one product
   constexpr long long workspace_bytes() const {
     return splits() || rows_at_end ? counter_bytes() + partial_bytes() + products * sums_bytes() : 0;

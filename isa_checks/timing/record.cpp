@@ -21,6 +21,7 @@ constexpr uint64_t affordable_steps = 3'000'000; // of one record: about a secon
 constexpr uint64_t cheap_steps = 100'000;        // so few that looking for workgroups that are alike does not pay
 constexpr uint32_t sampled_workgroups = 24;      // that say whether all are alike
 constexpr uint32_t most_that_wait = 4096;        // workgroups that run together, as they may wait for each other
+constexpr uint64_t most_in_turns = 3072;         // waves of such workgroups that advance side by side; each takes 140 KiB of the host
 
 Action action_of(const isa::Instruction& i) {
   const std::string_view m = i.mnemonic;
@@ -104,6 +105,8 @@ std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kerne
   options.check_waits = options.check_undefined = options.check_races = options.check_hazards = options.measure = false;
   options.observer = &recorder;
   options.skip_products = true;
+  options.in_turns = may_wait_for_others(code) &&
+                     uint64_t{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] * static_cast<uint64_t>(waves) <= most_in_turns;
   const exec::ExecResult result = exec::execute(object, kernel, grid, arguments, memory, options);
   if (!result.completed || !result.defects.empty())
     throw isa::Error(fmt::format("kernel {}", kernel),

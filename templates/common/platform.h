@@ -239,6 +239,17 @@ template <class T> KILN_DEVICE T computed_here(T value) {
     return value;
   }
 }
+// As count_up, for a count that is needed later. Where LLVM sees that all lanes add to one place, it combines them, and waits for the
+// result at once.
+KILN_DEVICE u32 count_up_ahead(u32* counter, u32 by = 1) {
+  const u64 address = computed_here(reinterpret_cast<u64>(counter));
+  return __hip_atomic_fetch_add(reinterpret_cast<__attribute__((address_space(1))) u32*>(address), by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+// As computed_here, for a value that all lanes have.
+KILN_DEVICE u32 known_here(u32 value) {
+  asm volatile("" : "+s"(value));
+  return value;
+}
 // -0.0 that the compiler cannot see through. fma(f32(h), f32(w), opaque_negative_zero()) is exactly h * w and selects
 // v_fma_mix_f32, which converts its f16 operands for free; with a visible -0.0 LLVM folds it to conversions and a product.
 KILN_DEVICE f32 opaque_negative_zero() {

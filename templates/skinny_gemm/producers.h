@@ -116,7 +116,7 @@ public:
       }
     }
   }
-  KILN_MEMBER void accumulate() {
+  template <class AtTheEnd> KILN_MEMBER void accumulate(AtTheEnd) {
     if constexpr (config.direct) produce_directly();
     else produce_through_registers();
   }
@@ -219,7 +219,7 @@ public:
     left_in_tile_ = config.steps_per_tile() - segment.first - at_.first();
     at_.base += segment.count;
   }
-  KILN_MEMBER void accumulate() {
+  template <class AtTheEnd> KILN_MEMBER void accumulate(AtTheEnd) {
     sums_.clear();
     auto& memory = Slots::lds();
 #pragma nounroll

@@ -48,7 +48,11 @@ public:
 
   // Multiplies a slot first and then reloads it, with barriers for LLVM's scheduler between: no other order keeps the whole ring in
   // flight. If the last turn is not whole, loads in place of the missing steps read the last step again, from a cache.
-  KILN_MEMBER void accumulate() {
+  // `at_the_end` is called when all loads of the segment are under way.
+  struct Nothing {
+    KILN_MEMBER void operator()() const {}
+  };
+  template <class AtTheEnd = Nothing> KILN_MEMBER void accumulate(AtTheEnd at_the_end = {}) {
     sums_.clear();
     u32 left = count_;
 #pragma nounroll
@@ -79,6 +83,8 @@ public:
         left -= config.ring;
       }
     }
+    at_the_end();
+    platform::schedule_barrier();
     take_scales(false);
     if (!partial_turns || left == config.ring) {
 #pragma unroll

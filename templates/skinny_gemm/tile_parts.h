@@ -7,6 +7,13 @@
 
 namespace kiln {
 
+// A number of a part, and how many launches there were before, plus one. Both are written and read as one, so that nothing else needs an
+// order: no fence, and no wait for an acknowledgement.
+struct ToldNumber {
+  f32 value;
+  u32 generation;
+};
+
 template <SkinnyGemmConfig config> struct TileParts {
   using Part = Vec<f32, config.vec>;
   static constexpr int chunks = config.chunks();
@@ -24,6 +31,8 @@ template <SkinnyGemmConfig config> struct TileParts {
   KILN_DEVICE u32 row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
   KILN_DEVICE u32 column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
   KILN_DEVICE bool in_tile(int c) { return config.rows * config.chunks_per_row() % config.threads() == 0 || row(c) < config.rows; }
+  // Of a number that is told: those of a wave lie side by side.
+  KILN_DEVICE u32 word(int c, int p, int i) { return ((c * config.products + p) * config.vec + i) * config.threads() + platform::thread_id(); }
   KILN_DEVICE u32 offset(int c, int p) { return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec; }
   // f(c, p) of every part that this lane has.
   template <class F> static KILN_MEMBER void each(F f) {
@@ -53,6 +62,49 @@ template <SkinnyGemmConfig config> struct TileParts {
   }
   KILN_MEMBER void add(const f32* place) {
     each([&](int c, int p) KILN_LAMBDA { of[c][p] += *reinterpret_cast<const Part*>(place + offset(c, p)); });
+  }
+
+  // Leaves the part at `place`, for a workgroup of the same launch that hears it there.
+  KILN_MEMBER void tell(u64* place, u32 generation) const {
+    each([&](int c, int p) KILN_LAMBDA {
+#pragma unroll
+      for (int i = 0; i < config.vec; ++i)
+        platform::store_for_device(place + word(c, p, i), KILN_BIT_CAST(u64, (ToldNumber{of[c][p][i], generation})));
+    });
+  }
+  // Becomes the sum of the parts of workgroups `first` to `last`, in that order; this one's is `own`. Waits for what is on its way.
+  template <class PlaceOf> KILN_MEMBER void hear(u32 first, u32 last, u32 own, u32 generation, PlaceOf place_of) {
+    constexpr int together = config.parts_at_a_time();
+    const TileParts mine = *this;
+    clear();
+#pragma nounroll
+    for (u32 group = first; group <= last; group += together) {
+      ToldNumber heard[chunks][config.products][together][config.vec];
+      bool late;
+      do {
+        late = false;
+        each([&](int c, int p) KILN_LAMBDA {
+#pragma unroll
+          for (int g = 0; g < together; ++g)
+#pragma unroll
+            for (int i = 0; i < config.vec; ++i)
+              heard[c][p][g][i] = KILN_BIT_CAST(ToldNumber, platform::load_for_device(place_of(smaller(group + g, last)) + word(c, p, i)));
+        });
+        each([&](int c, int p) KILN_LAMBDA {
+#pragma unroll
+          for (int g = 0; g < together; ++g)
+#pragma unroll
+            for (int i = 0; i < config.vec; ++i)
+              late |= (smaller(group + g, last) != own) & (heard[c][p][g][i].generation != generation);
+        });
+      } while (platform::any_lane(late));
+#pragma unroll
+      for (int g = 0; g < together; ++g)
+        if (group + g <= last) each([&](int c, int p) KILN_LAMBDA {
+#pragma unroll
+          for (int i = 0; i < config.vec; ++i) of[c][p][i] += group + g == own ? mine.of[c][p][i] : heard[c][p][g][i].value;
+        });
+    }
   }
 
 private:

@@ -1,5 +1,6 @@
 // Kiln's predicted times beside the published times of peers for the same work, by size class. What Kiln has is a prediction, what
-// peers have was measured by their authors: published_times.csv says by whom and how.
+// peers have was measured by their authors: published_times.csv says by whom and how. Arguments: words that select lines by chip or by
+// work ("mi355x", "gemm"), and files of such lines in place of published_times.csv.
 #include "gen/catalog/catalog.h"
 #include "gen/plan/target.h"
 #include "isa_checks/timing/predict.h"
@@ -10,14 +11,16 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <span>
 #include <sstream>
+#include <utility>
 
 using namespace kiln;
 
 namespace {
 
 struct Work {
-  std::string kind, cache;
+  std::string chip, kind, cache;
   std::int64_t m = 0, n = 0, k = 0;
   auto operator<=>(const Work&) const = default;
 };
@@ -35,23 +38,25 @@ std::map<Work, std::vector<Published>> read_published(const std::string& path) {
     std::vector<std::string> field;
     std::stringstream fields(line);
     for (std::string f; std::getline(fields, f, ',');) field.push_back(f);
-    if (field.size() != 8) throw std::runtime_error(fmt::format("{}: \"{}\" has {} fields, not 8", path, line, field.size()));
-    all[{field[2], field[6], std::stol(field[3]), std::stol(field[4]), std::stol(field[5])}].push_back({field[1], std::stod(field[7])});
+    if (field.size() != 9) throw std::runtime_error(fmt::format("{}: \"{}\" has {} fields, not 9", path, line, field.size()));
+    all[{field[2], field[3], field[7], std::stol(field[4]), std::stol(field[5]), std::stol(field[6])}].push_back(
+        {field[1], std::stod(field[8])});
   }
   return all;
 }
 
 constexpr std::int64_t few_rows = 32;
+bool is_product(const Work& w) { return w.kind == "gemm" || w.kind == "block"; }
 
 KernelSpec spec_of(const Work& w, const Target& target) {
   CatalogOptions options;
   options.fp8 = target.fp8();
-  if (w.kind == "gemm") {
+  if (is_product(w)) {
     options.dtype = target.fp8();
     options.m = w.m;
     options.n = w.n;
     options.k = w.k;
-    return catalog_spec("gemm", options);
+    return catalog_spec(w.kind == "gemm" ? "gemm" : "gemm_block_scaled", options);
   }
   options.cols = w.n;
   options.in_place = w.kind == "rms";
@@ -61,7 +66,7 @@ KernelSpec spec_of(const Work& w, const Target& target) {
 
 double bytes_of(const Work& w) {
   const auto m = static_cast<double>(w.m), n = static_cast<double>(w.n), k = static_cast<double>(w.k);
-  return w.kind == "gemm" ? n * k + m * k + 2 * m * n : w.kind == "rms" ? m * n * 7 + 2 * n : m * n * 5;
+  return is_product(w) ? n * k + m * k + 2 * m * n : w.kind == "rms" ? m * n * 7 + 2 * n : m * n * 5;
 }
 
 struct SizeClass {
@@ -92,32 +97,44 @@ timing::Prediction predict_work(const Work& w, const timing::Chip& chip, std::ma
                          {.cache = state_of(w.cache), .changes = false});
 }
 
+using Classes = std::map<std::pair<std::string, double>, SizeClass>; // by chip, and the end of the class
+
+// Predicts the works of a file and prints a line for each; `words` select, none of them: all.
+void compare(const std::string& path, const std::vector<std::string>& words, Classes& classes) {
+  std::map<std::string, std::map<std::string, BuiltKernel>> built; // by chip
+  for (const auto& [w, published] : read_published(path)) {
+    if (!std::ranges::all_of(words, [&w](const std::string& word) { return word == w.chip || word == w.kind; })) continue;
+    const Published& best = *std::ranges::min_element(published, {}, &Published::us);
+    const timing::Prediction p = predict_work(w, timing::chip(w.chip), built[w.chip]);
+    const double ratio = p.microseconds / best.us;
+    const timing::Phase& longest = *std::ranges::max_element(p.phases, {}, &timing::Phase::microseconds);
+    fmt::print("{:<7} {:<7}{:>6}{:>7}{:>7} {:<5} {:>9.2f} {:<10}{:>10.2f} {:>7.2f} {:>5}  {}: {}\n", w.chip, w.kind, w.m, w.n, w.k, w.cache,
+               best.us, best.peer, p.microseconds, ratio, p.workgroups, longest.name, longest.bound_by);
+    std::fflush(stdout);
+    SizeClass& c = classes[{w.chip, class_of(bytes_of(w))}];
+    c.log_ratio += std::log(ratio);
+    c.worst = std::max(c.worst, ratio);
+    ++c.count;
+  }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   try {
-    const timing::Chip& chip = timing::chip("mi300x"); // that the published times are of
-    std::map<std::string, BuiltKernel> built;
-    std::map<double, SizeClass> classes;
-    fmt::print("{:<8}{:>6}{:>7}{:>7} {:<5} {:>9} {:<10}{:>10} {:>7}  {}\n", "WORK", "M", "N", "K", "CACHE", "PUBLISHED", "BY", "PREDICTED",
-               "RATIO", "BOUND BY");
-    for (const auto& [w, published] : read_published(argc > 1 ? argv[1] : KILN_SOURCE_DIR "/tests/bench/published_times.csv")) {
-      const Published& best = *std::ranges::min_element(published, {}, &Published::us);
-      const timing::Prediction p = predict_work(w, chip, built);
-      const double ratio = p.microseconds / best.us;
-      const timing::Phase& longest = *std::ranges::max_element(p.phases, {}, &timing::Phase::microseconds);
-      fmt::print("{:<8}{:>6}{:>7}{:>7} {:<5} {:>9.2f} {:<10}{:>10.2f} {:>7.2f}  {}: {}\n", w.kind, w.m, w.n, w.k, w.cache, best.us,
-                 best.peer, p.microseconds, ratio, longest.name, longest.bound_by);
-      std::fflush(stdout);
-      SizeClass& c = classes[class_of(bytes_of(w))];
-      c.log_ratio += std::log(ratio);
-      c.worst = std::max(c.worst, ratio);
-      ++c.count;
-    }
-    fmt::print("\nKiln's predicted time over the best published one, on {}:\n", chip.name);
-    for (const auto& [upto, c] : classes)
-      fmt::print("  {:<14} {:>3} sizes: mean {:.2f}, worst {:.2f}\n", upto < largest ? fmt::format("below {:g} MB", upto) : "larger",
-                 c.count, std::exp(c.log_ratio / c.count), c.worst);
+    std::vector<std::string> words, files;
+    for (const std::string argument : std::span(argv + 1, static_cast<std::size_t>(argc - 1)))
+      (argument.ends_with(".csv") ? files : words).push_back(argument);
+    if (files.empty()) files.emplace_back(KILN_SOURCE_DIR "/tests/bench/published_times.csv");
+    fmt::print("{:<7} {:<7}{:>6}{:>7}{:>7} {:<5} {:>9} {:<10}{:>10} {:>7} {:>5}  {}\n", "CHIP", "WORK", "M", "N", "K", "CACHE", "PUBLISHED",
+               "BY", "PREDICTED", "RATIO", "WGS", "BOUND BY");
+    Classes classes;
+    for (const std::string& file : files) compare(file, words, classes);
+    fmt::print("\nKiln's predicted time over the best published one:\n");
+    for (const auto& [key, c] : classes)
+      fmt::print("  {:<7} {:<14} {:>3} sizes: mean {:.2f}, worst {:.2f}\n", key.first,
+                 key.second < largest ? fmt::format("below {:g} MB", key.second) : "larger", c.count, std::exp(c.log_ratio / c.count),
+                 c.worst);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -191,7 +191,14 @@ namespace {
 
 // The zero bytes of the workspace that every launch must find: all of it with atomics, else the counters.
 std::size_t zeros_needed(const SkinnyGemmConfig& c) {
-  return static_cast<std::size_t>(c.atomics ? c.workspace_bytes() : c.counter_bytes());
+  return static_cast<std::size_t>(c.atomics ? c.workspace_bytes() : 4ll * c.first_generation());
+}
+
+// Whether every workgroup has counted the launches that told parts.
+bool has_generation(std::span<const std::byte> workspace, const SkinnyGemmConfig& c, std::byte launches) {
+  for (int g = 0; c.tells() && g < c.workgroups; ++g)
+    if (workspace[static_cast<std::size_t>(4 * (c.first_generation() + g))] != launches) return false;
+  return true;
 }
 
 // Three launches on one workspace, for several interleavings. Returns the bits of the outputs of each seed.
@@ -216,6 +223,7 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
     const std::span workspace(done.workspace);
     CHECK(std::ranges::all_of(workspace.first(zeros_needed(std::get<SkinnyGemmConfig>(built.schedule.config))),
                               [](std::byte b) { return b == std::byte{0}; }));
+    CHECK(has_generation(workspace, std::get<SkinnyGemmConfig>(built.schedule.config), std::byte{3}));
     results.emplace_back();
     const Tensor& c = done.outputs.at("c");
     for (std::int64_t i = 0; i < c.size(); ++i) results.back().push_back(static_cast<std::uint32_t>(c.bits(i)));

@@ -90,7 +90,7 @@ Cost cost_of(const Demand& w, const ChipTerms& chip) {
   const double waves_a_simd = std::ceil(resident * w.waves / simds);
   const double launch = std::min(w.workgroups, cus * w.per_cu) * w.waves / chip.xcds;
   cost.start = chip.floor_ns + ns(2 * chip.scalar_load_cycles + issue_cycles * w.lead * waves_a_simd) + chip.hbm_latency_ns;
-  const double trips = in_flight > 0 ? std::max(1.0, w.busiest * w.loaded / in_flight) : 0;
+  const double trips = in_flight > 0 ? std::max(1.0, w.trips > 0 ? w.trips : w.busiest * w.loaded / in_flight) : 0;
   // Waves that share a SIMD hide what instructions of one wave wait for each other.
   const double a_slot = std::max(issue_cycles * waves_a_simd, issue_cycles + dependent_share * (chip.dependent_cycles - issue_cycles));
   const double own = latency * trips + w.chain_ns + ns(w.busiest * std::max(a_slot * w.instructions, waves_a_simd * w.matrix_cycles));

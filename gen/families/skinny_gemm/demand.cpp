@@ -63,8 +63,10 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
 double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
   if (c.step_bytes() >= line_bytes) return 0; // both parts are asked for in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
-  const int row = std::max(1, c.row_bytes() / line_bytes);
-  const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, row / c.waves)), l2_sets) : 1;
+  // The waves of a workgroup share its part of a row.
+  const int row = std::max(1, c.row_bytes() / line_bytes),
+            part = static_cast<int>(row * std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()) / c.steps_per_tile());
+  const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, part / c.waves)), l2_sets) : 1;
   return lines > l2_slack * room / side_by_side ? 1 : lines / (2 * room);
 }
 
@@ -116,6 +118,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.fill_bytes = again * (steps * c.b_loads() * access_bytes + steps * c.rows * c.step_bytes() * c.a_bits / c.b_bits);
   w.busiest = most / steps;
   w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  if (!c.has_producers()) w.trips = of_wave / std::min<double>(c.ring, of_wave); // a turn of the ring each
   w.written = static_cast<double>(c.rows) * c.n * c.products * 2 / c.workgroups;
   w.instructions = of_wave * step_slots(c, target);
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
@@ -126,24 +129,30 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
     w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
   }
   // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
-  // a part is stored, released and counted, and the last workgroup to come reads all parts, four at a time.
+  // each tells its part, and the one that began last hears all parts.
   const double values = c.chunks() * c.products;
   const double sum_bytes = 4.0 * c.rows * c.tile_n * c.products; // of a tile
   const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles +
                         std::max(8 * (c.planes() + 1) * values, 2 * c.planes() * sum_bytes / lds_bytes_per_cycle);
-  const bool loads_operands = std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
-    return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr;
-  });
-  const double epilogue = loads_operands ? chip.hbm_latency_ns : 0;
+  const auto operands = [&](auto counts) {
+    return std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
+      return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr && counts(t);
+    });
+  };
+  const double epilogue = operands([&](const TensorPlan& t) { return !is_near(t, c.n); }) ? chip.hbm_latency_ns
+                          : operands([](const TensorPlan&) { return true; })              ? chip.l2_latency_cycles / chip.clock_ghz
+                                                                                          : 0;
   w.tail = 40 + 4 * c.planes() * values;
   w.chain_ns += in_lds / chip.clock_ghz;
   if (c.splits()) {
     const double sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
-    const double meet =
-        chip.release_ns + chip.atomic_ns + (chip.store_ack_cycles + 2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
-    // All parts are written at about the same time, and out of L2 when they are released. One CU reads those of a tile.
-    const double write = sum_bytes / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * sum_bytes / chip.write_tbs / 1e3;
-    const double read = std::ceil(sharers / 4) * chip.hbm_latency_ns + sharers * sum_bytes / chip.fill_bytes_per_cycle / chip.clock_ghz;
+    // Numbers are told beside their generation, 8 bytes each. The way of a store and a load there and back that sees it; the count was
+    // under way before. The workgroup that began last reads a few parts at a time.
+    const double told = 2 * sum_bytes;
+    const double meet = 1.5 * chip.atomic_ns + chip.lds_latency_cycles / chip.clock_ghz;
+    const double write = told / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * told / chip.write_tbs / 1e3;
+    const double read =
+        (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * told / chip.fill_bytes_per_cycle / chip.clock_ghz;
     w.exit_ns = write + meet + read + epilogue;
     w.chain_ns += (segments - 1) * (write + meet + in_lds / chip.clock_ghz);
   } else {

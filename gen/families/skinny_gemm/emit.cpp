@@ -30,6 +30,14 @@ std::string_view weights_type(const Product& p) {
   return integers || converted ? "u4x2" : device_type(p.b.dtype());
 }
 
+// Words of four bytes cover it: the kernel touches them, and never a byte beyond.
+bool is_near(const TensorPlan& t, std::int64_t n) {
+  if (t.layout != Layout::contiguous || t.named_rows || t.columns != 0 || is_packed(t.dtype)) return false;
+  const bool varies = std::ranges::find(t.outer, true) != t.outer.end();
+  if (t.extent == Extent::row) return varies && size_bytes(t.dtype) == 4;
+  return t.extent == Extent::element && !varies && !t.covers_rows() && n * size_bytes(t.dtype) % 4 == 0;
+}
+
 std::string weights_text(const Product& p) {
   const std::string b = moved(p.b, p.first);
   if (p.op == Op::matmul_nt_scaled)
@@ -60,6 +68,18 @@ std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
 }
 
 namespace {
+
+// The operands that come near before the epilogue needs them.
+std::string near_operands(const Plan& plan) {
+  std::vector<std::string> operands;
+  const Dim& m = plan.products.front().a.shape()[0];
+  for (const TensorPlan& t : plan.body.tensors)
+    if (!t.output && find_product(plan.products, t.name) == nullptr && is_near(t, plan.products.front().n))
+      operands.push_back(t.extent == Extent::row
+                             ? fmt::format("near_rows({}, {})", t.name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()))
+                             : fmt::format("near_columns<config>({})", t.name));
+  return operands.empty() ? "" : fmt::format("Near<{}>{{{{{}}}}}, ", operands.size(), fmt::join(operands, ", "));
+}
 
 // The sums of products as they are, for the rows at the end.
 std::string store_sums(const Plan& plan, const std::string& gemm_name) {
@@ -103,7 +123,8 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
     products.push_back("auto kiln_" + p.placeholder);
     matrices.push_back(weights_text(p));
   }
-  text += fmt::format("  {}.run([&](const auto& row, {}) KILN_LAMBDA {{\n", gemm_name, fmt::join(products, ", "));
+  text += fmt::format("  {}.run({}[&](const auto& row, {}) KILN_LAMBDA {{\n", gemm_name,
+                      config.rows_at_end || config.has_producers() ? "" : near_operands(plan), fmt::join(products, ", "));
   text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, values);
   text += fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
   return config.rows_at_end ? text + rows_of_last(plan, config, target, gemm_name) : text;

@@ -49,7 +49,8 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   // Weights and activations come 16 bytes at a time. The epilogue's operands and partial sums come as the chunks of C do, and
   // scales by the element: the code loads a ring in at most eight places, which are the first turn, the next ones and the last
   // but one, twice each as tiles follow each other, and twice as a turn may be partial.
-  const int epilogue = c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8);
+  const int epilogue = c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8) +
+                       (c.tells() ? 1 + 4 * c.parts_at_a_time() * c.chunks() * c.products * c.vec : 0);
   p.global_loads = {.min_bytes = 16, .exceptions = count(epilogue + 8 * gemm_scale_loads(c)), .at_least = count(c.ring * c.b_loads())};
   if (c.quantises) p.global_loads.at_least += 1; // largest magnitudes of rows
   if (c.rows_at_end) {

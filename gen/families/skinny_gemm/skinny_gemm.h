@@ -79,6 +79,9 @@ void require_products(const AnalysedSpec& spec);
 // What the steady state of a schedule without producers promises.
 void promise_ring(Promises& p, const SkinnyGemmConfig& c);
 
+// Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel asks for while its last steps come.
+bool is_near(const TensorPlan& operand, std::int64_t n);
+
 // Device text: the type of the elements of b; the matrix b of a product from its first row on, with its scales; and the epilogue where
 // tiles are finished.
 std::string_view weights_type(const Product& p);

@@ -17,6 +17,7 @@ using u64 = std::uint64_t;
 
 constexpr u64 quantum = 4096;         // instructions of a workgroup between looks at whether it waits
 constexpr u64 waiting_quantum = 1024; // of one that waited when it was left
+constexpr u64 turn = 256;             // of a workgroup whose neighbours advance side by side with it
 constexpr u64 hopeless_turns = 20;    // of every workgroup, with nothing done by any, before they count as deadlocked
 
 // What the host threads tell each other.
@@ -88,11 +89,11 @@ std::unique_ptr<WorkgroupRun> Worker::start_next() {
   return group;
 }
 
-// True when the workgroup is done.
+// True when the workgroup is done. In turns it is left earlier.
 bool Worker::run_until_it_waits(WorkgroupRun& group, u64 instructions) {
   const u64 before = group.effects();
   bool done = group.advance(instructions), worked = done || !group.waits();
-  while (!done && !group.waits()) done = group.advance(quantum);
+  while (!done && !group.waits() && !context_.options.in_turns) done = group.advance(quantum);
   if (const u64 more = group.effects() - before; more != 0) {
     progress_.effects += more;
     worked = true;
@@ -125,7 +126,7 @@ void Worker::run() {
       group = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    if (run_until_it_waits(*group, fresh ? quantum : waiting_quantum)) {
+    if (run_until_it_waits(*group, context_.options.in_turns ? turn : fresh ? quantum : waiting_quantum)) {
       group->add_totals(totals);
       free_.push_back(std::move(group));
       continue;
