@@ -84,7 +84,7 @@ struct ValueRounding {
     const bool of_keys = shape.size() == 4 && (shape[0] != 1 || shape[1] != 1);
     if (!of_keys) return {.relative = 0x1p-23, .most = 0x1p127}; // the result is multiplied
     return type == f16 ? ValueRounding{.relative = 0x1.01p-11, .absolute = 0x1p-25, .most = 65504}
-                       : ValueRounding{.relative = 0x1.01p-9, .absolute = 0x1p-126, .most = 0x1p127};
+                       : ValueRounding{.relative = 0x1.01p-8, .absolute = 0x1p-126, .most = 0x1p127};
   }
 };
 

@@ -141,7 +141,7 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   // Of one latent head the compiler moves what was loaded to other registers, and waits for all of it there.
   p.max_loop_drains = c.value_d ? 2 : 0;
   // With small pages the places of a step are known late in it: a load of keys is under way by then, at least.
-  const int least = c.small_pages() ? 16 : c.value_d ? c.value_bytes() : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());
+  const int least = c.value_d ? 0 : c.small_pages() ? 16 : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());
   p.min_bytes_in_flight = static_cast<std::uint32_t>(least * wave_size);
   return p;
 }
