@@ -137,6 +137,12 @@ TEST_CASE("workgroups that share tiles of experts, and sums over experts: the sa
   }
 }
 
+TEST_CASE("one pair of a small matrix: workgroups without a step have no part of a tile") {
+  check(catalog_spec("grouped_gemm", {.dtype = f16, .top = 1, .m = 16, .n = 128, .k = 256, .experts = 8}), "gfx942", 1, {"workgroups=50"});
+  check(catalog_spec("grouped_gemm_sum", {.dtype = bf16, .top = 1, .m = 16, .n = 128, .k = 256, .experts = 8}), "gfx950", 1,
+        {"workgroups=50"});
+}
+
 TEST_CASE("experts without tokens cost nothing: only those with tokens are read") {
   for (const std::string_view arch : known_archs()) {
     const CatalogOptions options{.dtype = bf16, .fp8 = target(arch).fp8(), .top = 2, .m = 4, .n = 256, .k = 512, .experts = 64};

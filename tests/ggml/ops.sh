@@ -4,7 +4,7 @@
 # KILN_GGML_CASES=N or all (default 225 on gfx942, 75 on gfx950), KILN_GGML_SEED=N. The slice is drawn by size and not by name: cases with a
 # dimension of 1000 or more take the CPU model minutes and are run with `all`. A tenth of the slice at most is of one operation.
 # With `all`: KILN_GGML_LARGEST=N leaves out cases with a dimension above N, and says how many. KILN_GGML_RESULTS=FOLDER keeps the logs of 25
-# cases at a time there; a chunk that has one is not run again, so that a run can go on later. Of each operation the first chunk comes
+# cases at a time there; a chunk that has one is not run again, so that a run can go on later. The first chunk of each operation comes
 # first. KILN_GGML_CASES=table prints what such a folder has.
 set -euo pipefail
 library=$1

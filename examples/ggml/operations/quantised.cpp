@@ -35,7 +35,7 @@ public:
   const ggml_tensor& tensor() const { return tensor_; }
 
   void launch(const char* name, void* to, const Expr& value) { launch(name, to, value, {blocks_, parts_, cols_}); }
-  // Of each row of `x`, [m, k], and each part of a block: the sum of the products of what lies at the same k. to: [m, blocks, parts].
+  // For each row of `x`, [m, k], and each part of a block: the sum of the products of what lies at the same k. to: [m, blocks, parts].
   void launch_products(void* to, const Expr& value, const TensorView& x) {
     const std::int64_t m = x.ne[1], parts_of_row = x.ne[0] / cols_;
     std::vector<std::int32_t> rows;
