@@ -82,7 +82,7 @@ cat >kernels.jsonl <<'END'
 {"catalog": "rmsnorm", "cols": [512, 1024, 2048]}
 END
 "$kiln" aot kernels.jsonl --arch gfx942,gfx950 -o cache --shards 4 --emit-slurm job.sh
-timeout 100 sbatch --wait --output="$work/task-%a.out" job.sh
+timeout 300 sbatch --wait --output="$work/task-%a.out" job.sh
 cat task-*.out
 "$kiln" aot kernels.jsonl --arch gfx942,gfx950 -o cache --dry-run | tail -n 1 | grep -F '12 kernels: 0 compiled, 12 cached, 0 missing'
 "$kiln" cache verify -c cache
