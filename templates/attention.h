@@ -178,7 +178,7 @@ private:
     rows.reference[r] = most;
     rows.weights[r] = total;
   }
-  // Of the waves with columns of that part.
+  // The sum over the waves with columns of that part.
   KILN_MEMBER Part sum_of_waves(int tile, int part_of_columns, f32 reference) const {
     const u32 row = unit_row();
     Part sum = Part(0);

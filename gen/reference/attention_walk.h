@@ -41,7 +41,7 @@ public:
     }
     return place * shape_[2] + head;
   }
-  // Where the scale of that place lies in a tensor of `shape`, which broadcasts to the cache's.
+  // The place of that place's scale in a tensor of `shape`, which broadcasts to the cache's.
   std::int64_t scale_of(std::int64_t place, const Sizes& shape) const {
     const std::int64_t at[4] = {place / shape_[2] / shape_[1], place / shape_[2] % shape_[1], place % shape_[2], 0};
     std::int64_t index = 0;

@@ -17,7 +17,7 @@ inline std::vector<PublicKernel> public_kernels(std::string_view entry) {
   if (entry == "add_rmsnorm_quant")
     return {
         {"Hugging Face", 247, 239}, {"vLLM", 234, 237}, {"aiter", 331, 324}, {"Triton, 4 warps", 89, 384}, {"Triton, 16 warps", 128, 427}};
-  // Of aiter e404860 and vLLM, compiled with clang 21: docs/measurements.md has the kernels, their shapes and what was launched.
+  // Kernels of aiter e404860 and vLLM, compiled with clang 21: docs/measurements.md has the kernels, their shapes and what was launched.
   if (entry == "rope_kv_write") return {{"aiter's rope of k, then vLLM's cache", 360, 356}};
   if (entry == "silu_mul_mx_quant") return {{"aiter", 0, 216}};
   if (entry == "silu_mul_mx_quant, MXFP8") return {{"aiter, f32 scales, e4m3fnuz on gfx942", 228, 228}};

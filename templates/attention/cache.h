@@ -121,7 +121,7 @@ public:
     else return platform::load_streamed_half(base, offset);
   }
 
-  // ---- scales. Of the lane's four keys of tile `t`, where keys have their own; of the head, else.
+  // ---- scales: those of the lane's four keys of tile `t` if keys have their own, else the head's
 
   KILN_MEMBER Vec<f32, 4> load_k_scales(const Place& place, int t) const { return load_scales<config.k_scale>(scales_.k, place, t); }
   KILN_MEMBER Vec<f32, 4> load_v_scales(const Place& place, int t) const { return load_scales<config.v_scale>(scales_.v, place, t); }

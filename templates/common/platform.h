@@ -239,7 +239,7 @@ template <class T> KILN_DEVICE T computed_here(T value) {
     return value;
   }
 }
-// As count_up, for a count that is needed later. Where LLVM sees that all lanes add to one place, it combines them, and waits for the
+// As count_up, for a count that is needed later. If LLVM sees that all lanes add to one place, it combines them, and waits for the
 // result at once.
 KILN_DEVICE u32 count_up_ahead(u32* counter, u32 by = 1) {
   const u64 address = computed_here(reinterpret_cast<u64>(counter));

@@ -95,7 +95,7 @@ template <SkinnyGemmConfig config, class A, class B, bool of_b> class GemmLoader
 public:
   static constexpr bool sums = false;
 
-  KILN_MEMBER void start(u32 rows, u32 index, const f32*) {
+  KILN_MEMBER void start(u32 rows, u32 index, const void*) {
     operands_.start(RowsInOrder{rows}, nullptr);
     at_ = issue_ = Cursor(index);
   }
@@ -209,7 +209,7 @@ template <SkinnyGemmConfig config, class A, class B> class GemmReader {
 public:
   static constexpr bool sums = true;
 
-  KILN_MEMBER void start(u32 rows, u32 index, const f32*) {
+  KILN_MEMBER void start(u32 rows, u32 index, const void*) {
     operands_.start(RowsInOrder{rows}, nullptr);
     at_ = typename Slots::template Cursor<waves>(index);
   }

@@ -171,7 +171,7 @@ template <SkinnyGemmConfig config> struct PackedScales {
         }
     }
   }
-  // Of two packed ones in a byte the lane's: tiles begin at even rows, and a lane's rows are all even or all odd, but for those that stand
+  // The lane's one of two packed in a byte: tiles begin at even rows, and a lane's rows are all even or all odd, but for those that stand
   // in for rows beyond the last one.
   KILN_MEMBER u8 zero_point(int p, int i, int u) const {
     if constexpr (config.zero_bytes == 0) return zero[p][i][u];

@@ -31,7 +31,7 @@ template <SkinnyGemmConfig config> struct TileParts {
   KILN_DEVICE u32 row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
   KILN_DEVICE u32 column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
   KILN_DEVICE bool in_tile(int c) { return config.rows * config.chunks_per_row() % config.threads() == 0 || row(c) < config.rows; }
-  // Of a number that is told: those of a wave lie side by side.
+  // The place of a number that is told: those of a wave lie side by side.
   KILN_DEVICE u32 word(int c, int p, int i) { return ((c * config.products + p) * config.vec + i) * config.threads() + platform::thread_id(); }
   KILN_DEVICE u32 offset(int c, int p) { return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec; }
   // f(c, p) of every part that this lane has.

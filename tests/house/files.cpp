@@ -27,7 +27,7 @@ TEST_CASE("no file has more than 400 lines, no folder more than 25 files") {
 // "Of a block: what it reads." is a riddle; "What a block reads." is not.
 TEST_CASE("no sentence of a comment begins with Of or Where") {
   for (const auto& [path, text] : read_sources(code_and_tests))
-    for (const char* word : {" Of ", " Where ", " What it means "})
+    for (const std::string word : {" Of ", " Where ", " What it means "})
       for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
         const std::string before = text.substr(text.rfind('\n', at) + 1, at - text.rfind('\n', at) - 1);
         const bool begins = before.ends_with("//") || before.ends_with('.') || before.ends_with(':') || before.ends_with(';');

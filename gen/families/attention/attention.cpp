@@ -138,7 +138,7 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   p.no_findings = {"HAZ002:info"};
   // The steady state waits for the keys of a step with its values in flight, and for these with the keys of the next.
   p.in_loops_with = "v_mfma_";
-  // Of one latent head the compiler moves what was loaded to other registers, and waits for all of it there.
+  // With one latent head the compiler moves what was loaded to other registers, and waits for all of it there.
   p.max_loop_drains = c.value_d ? 2 : 0;
   // With small pages the places of a step are known late in it: a load of keys is under way by then, at least.
   const int least = c.value_d ? 0 : c.small_pages() ? 16 : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());

@@ -99,6 +99,17 @@ Turns turns_of(const SkinnyGemmConfig& c) {
   return result;
 }
 
+// What an epilogue waits for its operands: those that are not near come from HBM, near ones lie in L2 by then.
+double operands_ns(const Plan& plan, const SkinnyGemmConfig& c, const ChipTerms& chip) {
+  const auto operands = [&](auto counts) {
+    return std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
+      return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr && counts(t);
+    });
+  };
+  if (operands([&](const TensorPlan& t) { return !is_near(t, c.n); })) return chip.hbm_latency_ns;
+  return operands([](const TensorPlan&) { return true; }) ? chip.l2_latency_cycles / chip.clock_ghz : 0;
+}
+
 } // namespace
 
 Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes&) {
@@ -134,14 +145,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   const double sum_bytes = 4.0 * c.rows * c.tile_n * c.products; // of a tile
   const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles +
                         std::max(8 * (c.planes() + 1) * values, 2 * c.planes() * sum_bytes / lds_bytes_per_cycle);
-  const auto operands = [&](auto counts) {
-    return std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
-      return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr && counts(t);
-    });
-  };
-  const double epilogue = operands([&](const TensorPlan& t) { return !is_near(t, c.n); }) ? chip.hbm_latency_ns
-                          : operands([](const TensorPlan&) { return true; })              ? chip.l2_latency_cycles / chip.clock_ghz
-                                                                                          : 0;
+  const double epilogue = operands_ns(plan, c, chip);
   w.tail = 40 + 4 * c.planes() * values;
   w.chain_ns += in_lds / chip.clock_ghz;
   if (c.splits()) {
