@@ -32,7 +32,7 @@ struct CatalogOptions {
   std::int64_t experts = 64;          // expert entries: how many there are, 1 to 1024; a token has `top` of them
   DType weights = f32;                // expert products: type of b, e2m1 for MXFP4; f32: `dtype`. gemm_mx: type of b; f32: `mx`, that of a
   bool sorted = false;                // router: the pairs of tokens and experts sorted by expert too, as moe_sort does it
-  bool packed_zeros = false;          // gemm_w4a16: zero points of 4 bits, eight a word, [groups, n / 8], as AWQ and GPTQ store them
+  bool packed_zeros = false;          // gemm_w4a16: zero points of 4 bits, eight a word in the order of columns, [groups, n / 8]
   bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 

@@ -106,7 +106,7 @@ Expr matmul_nt(Expr a, Expr b);
 Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale);
 // The product with weights of 4 bits: a is f16 or bf16 [m, k]; b is u8 [n, k/2] with two numbers q a byte, the one of the even k
 // in the low half; scale is of a's type [n, ceil(k/group)], zero u8 [n, ceil(k/group)]; group is a multiple of 32. A weight is
-// cast(type of a, (q - zero) * scale), rounding included. Zero points of 4 bits, as AWQ and GPTQ store them, are i32 [ceil(k/group), n/8]:
+// cast(type of a, (q - zero) * scale), rounding included. Zero points of 4 bits are i32 [ceil(k/group), n/8], the shape of AWQ and GPTQ:
 // that of row r of b is (word r / 8 >> 4 * (r % 8)) & 15.
 Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
 // The product with MXFP4 weights: a is f16 or bf16 [m, k], b e2m1 [n, k], scale e8m0 [n, k/32]. A weight is cast(type of a, b * scale),
