@@ -24,7 +24,7 @@ TEST_CASE("no file has more than 400 lines, no folder more than 25 files") {
   for (const auto& [folder, count] : files) CHECK_MESSAGE(count <= most_files, folder, " holds ", count);
 }
 
-// "Of a block: what it reads." is a riddle; "What a block reads." is not.
+// Such a sentence names what it is about and leaves out the verb, so that a stranger reads it twice.
 TEST_CASE("no sentence of a comment begins with Of or Where") {
   for (const auto& [path, text] : read_sources(code_and_tests))
     for (const std::string word : {" Of ", " Where ", " What it means "})
