@@ -13,6 +13,17 @@ using Word16 = Vec<u32, 4>; // what one load brings a lane
 
 namespace detail {
 
+// Eight numbers that are bf16 as they are: a bf16 is the upper half of an f32.
+KILN_DEVICE Word16 upper_halves_of(const Vec<f32, 8>& numbers) {
+  Word16 result;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
+    result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
+  }
+  return result;
+}
+
 template <class A, class B> KILN_DEVICE Word16 widen_bytes(Word16 word, int part) {
   static_assert(sizeof(A) == 2 && sizeof(B) == 1);
   const Bytes<B, 8> eight = {{word[2 * part], word[2 * part + 1]}};
@@ -23,13 +34,7 @@ template <class A, class B> KILN_DEVICE Word16 widen_bytes(Word16 word, int part
     for (int i = 0; i < 4; ++i) result[i] = platform::pack_f16(numbers[2 * i], numbers[2 * i + 1]);
     return result;
   } else { // every fp8 and i8 number is a bf16: its upper half as it is
-    Word16 result;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
-      result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
-    }
-    return result;
+    return upper_halves_of(numbers);
   }
 }
 

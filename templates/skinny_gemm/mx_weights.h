@@ -61,13 +61,7 @@ template <class T> KILN_DEVICE Word16 mx_as_bf16(Word16 word, int part, u8 scale
   } else {
     const f32 power = bit_cast<f32>(scale == 0xff ? 0x7fc00000u : scale ? static_cast<u32>(scale) << 23 : detail::least_power);
     const Vec<f32, 8> numbers = to<f32>(Bytes<T, 8>{{word[2 * part], word[2 * part + 1]}}) * Vec<f32, 8>(power);
-    Word16 result;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const f32 low = numbers[2 * i], high = numbers[2 * i + 1];
-      result[i] = platform::permute_bytes(bit_cast<u32>(high), bit_cast<u32>(low), platform::upper_halves);
-    }
-    return result;
+    return detail::upper_halves_of(numbers);
   }
 }
 

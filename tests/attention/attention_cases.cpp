@@ -4,6 +4,7 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/reference/random_spec.h"
 #include "runtime/launch/emulated/emulate.h"
+#include "tests/numeric/check_kernel.h"
 #include <cmath>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -98,19 +99,9 @@ BuiltKernel build_attention(const KernelSpec& spec, const Target& to, const std:
 }
 
 std::string wrong_attention(const KernelSpec& spec, const BuiltKernel& built, const Inputs& inputs, int interleavings) {
-  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-  std::optional<Outputs> first;
-  for (int seed = 1; seed <= interleavings; ++seed) {
-    const EmulatedRun done =
-        emulate(spec, built.source, built.object, inputs, {.seed = static_cast<std::uint64_t>(seed)}, seed == 1 ? 2 : 1);
-    if (!done.result.defects.empty()) return exec::to_text(done.result.defects.front());
-    if (!done.result.completed) return "did not complete";
-    if (const auto mismatch = find_mismatch(done.outputs, bounds)) return to_text(*mismatch);
-    if (!first) first = done.outputs;
-    for (const auto& [name, tensor] : done.outputs)
-      if (tensor.data() != first->at(name).data()) return fmt::format("output '{}' has other bits in interleaving {}", name, seed);
-  }
-  return "";
+  if (const auto wrong = testing::check_orders(spec, built, inputs, {.count = 1, .launches = 2})) return *wrong;
+  if (interleavings == 1) return "";
+  return testing::check_orders(spec, built, inputs, {.count = static_cast<std::uint64_t>(interleavings)}).value_or("");
 }
 
 Outputs outputs_of(const KernelSpec& spec, const BuiltKernel& built, const Inputs& inputs) {

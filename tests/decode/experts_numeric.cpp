@@ -35,15 +35,8 @@ void check_interleavings(const KernelSpec& spec, std::string_view arch, std::int
                          const std::vector<std::string>& settings) {
   const BuiltKernel built = built_for(spec, arch, settings);
   const Inputs inputs = random_inputs(spec, 5, {.dynamic_size = tokens});
-  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-  Outputs first;
-  for (int seed = 0; seed < count; ++seed) {
-    const EmulatedRun done = executed(spec, built, inputs, static_cast<std::uint64_t>(seed));
-    const auto wrong = find_mismatch(done.outputs, bounds);
-    CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : std::string()));
-    if (first.empty()) first = done.outputs;
-    for (const auto& [name, tensor] : done.outputs) CHECK(tensor.data() == first.at(name).data());
-  }
+  const auto wrong = testing::check_orders(spec, built, inputs, {.count = static_cast<std::uint64_t>(count)});
+  CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
 void check(const KernelSpec& spec, std::string_view arch, std::int64_t tokens, const std::vector<std::string>& settings = {}) {

@@ -50,19 +50,8 @@ void check_orders(const KernelSpec& spec, std::string_view arch, std::int64_t m,
   compile.environment = process_environment();
   const BuiltKernel built = build_kernel(spec, target(arch), compile, settings);
   const Inputs inputs = random_inputs(spec, 5, {.dynamic_size = m});
-  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-  Outputs first;
-  for (int seed = 0; seed < count; ++seed) {
-    exec::ExecOptions run;
-    run.seed = static_cast<std::uint64_t>(seed);
-    const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
-    CHECK_MESSAGE(done.result.defects.empty(), (done.result.defects.empty() ? "" : exec::to_text(done.result.defects.front())));
-    REQUIRE(done.result.completed);
-    const auto wrong = find_mismatch(done.outputs, bounds);
-    CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : std::string()));
-    if (first.empty()) first = done.outputs;
-    for (const auto& [name, tensor] : done.outputs) CHECK(tensor.data() == first.at(name).data());
-  }
+  const auto wrong = testing::check_orders(spec, built, inputs, {.count = static_cast<std::uint64_t>(count)});
+  CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
 } // namespace

@@ -1,6 +1,5 @@
 // check_kernel: a spec is built, executed on the CPU model and compared with its bounds.
 #include "tests/numeric/check_kernel.h"
-#include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/exec/agreement.h"
 #include <algorithm>
@@ -22,6 +21,49 @@ std::string disagreement_if_asked(const CodeObject& kernel, const exec::ExecResu
   return first_disagreement(isa::load_code_object(kernel.bytes, kernel.name), kernel.name, run).value_or("");
 }
 
+namespace {
+
+std::string what_ran(std::uint64_t seed, const KernelSpec& spec, const BuiltKernel& kernel) {
+  return fmt::format("seed {} {}\n{}{}", seed, kernel.source.arch, to_text(kernel.schedule), to_text(spec));
+}
+
+// What is wrong with a run; empty when nothing is.
+std::string wrong_run(const BuiltKernel& kernel, const exec::ExecResult& run) {
+  if (!run.defects.empty()) return exec::to_text(run.defects.front());
+  if (!run.completed) return "did not complete";
+  return disagreement_if_asked(kernel.object, run);
+}
+
+bool same_bits(const Outputs& a, const Outputs& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    if (x.first != y.first || x.second.size() != y.second.size()) return false;
+    for (std::int64_t i = 0; i < x.second.size(); ++i)
+      if (x.second.bits(i) != y.second.bits(i)) return false;
+    return true;
+  });
+}
+
+} // namespace
+
+std::optional<std::string> check_orders(const KernelSpec& spec, const BuiltKernel& kernel, const Inputs& inputs,
+                                        const OrderOptions& options) {
+  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(kernel.schedule));
+  std::optional<Outputs> first;
+  for (std::uint64_t seed = 1; seed <= options.count; ++seed) {
+    exec::ExecOptions run;
+    run.seed = seed;
+    run.measure = compares_everything();
+    run.in_turns = options.side_by_side && seed % 2 == 0;
+    const EmulatedRun done = emulate(spec, kernel.source, kernel.object, inputs, run, options.launches);
+    std::string wrong = wrong_run(kernel, done.result);
+    if (wrong.empty() && first && !same_bits(done.outputs, *first)) wrong = "its bits differ from the first interleaving's";
+    if (const auto mismatch = find_mismatch(done.outputs, bounds); wrong.empty() && mismatch) wrong = to_text(*mismatch);
+    if (!wrong.empty()) return fmt::format("{}\n{}", wrong, what_ran(seed, spec, kernel));
+    if (!first) first = done.outputs;
+  }
+  return {};
+}
+
 std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options) {
   CompileOptions compile;
   compile.environment = process_environment();
@@ -32,13 +74,11 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   run.seed = seed;
   run.measure = compares_everything();
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
-  const auto where = fmt::format("seed {} {}\n{}{}", seed, target.arch(), to_text(built.schedule), to_text(spec));
-  if (!done.result.defects.empty()) return fmt::format("{}\n{}", exec::to_text(done.result.defects.front()), where);
-  if (!done.result.completed) return "did not complete: " + where;
-  if (const std::string wrong = disagreement_if_asked(built.object, done.result); !wrong.empty())
-    return fmt::format("{}\n{}", wrong, where);
-  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-  if (const auto mismatch = find_mismatch(done.outputs, bounds)) return fmt::format("{}\n{}", to_text(*mismatch), where);
+  std::string wrong = wrong_run(built, done.result);
+  if (wrong.empty())
+    if (const auto mismatch = find_mismatch(done.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
+      wrong = to_text(*mismatch);
+  if (!wrong.empty()) return fmt::format("{}\n{}", wrong, what_ran(seed, spec, built));
   return {};
 }
 

@@ -16,15 +16,6 @@ using namespace kiln;
 
 namespace {
 
-std::vector<std::vector<std::uint32_t>> bits_of(const Outputs& outputs) {
-  std::vector<std::vector<std::uint32_t>> all;
-  for (const auto& [name, tensor] : outputs) {
-    all.emplace_back();
-    for (std::int64_t i = 0; i < tensor.size(); ++i) all.back().push_back(static_cast<std::uint32_t>(tensor.bits(i)));
-  }
-  return all;
-}
-
 // Three launches on one workspace in each interleaving. The last one's outputs are compared with the bounds, and with each other.
 void check(const KernelSpec& spec, const Target& to, std::int64_t rows, const std::vector<std::string>& settings,
            std::uint64_t interleavings) {
@@ -35,19 +26,8 @@ void check(const KernelSpec& spec, const Target& to, std::int64_t rows, const st
   INFO(to_text(built.schedule), to_text(spec));
   REQUIRE(built.source.workspace_bytes > 0);
   const Inputs inputs = random_inputs(spec, 7, {.dynamic_size = rows});
-  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-  std::vector<std::vector<std::uint32_t>> first;
-  for (std::uint64_t seed = 1; seed <= interleavings; ++seed) {
-    const EmulatedRun done =
-        emulate(spec, built.source, built.object, inputs, {.seed = seed, .measure = testing::compares_everything()}, 3);
-    REQUIRE_MESSAGE(done.result.defects.empty(), exec::to_text(done.result.defects.front()));
-    REQUIRE(done.result.completed);
-    CHECK(testing::disagreement_if_asked(built.object, done.result) == "");
-    const auto wrong = find_mismatch(done.outputs, bounds);
-    REQUIRE_MESSAGE(!wrong, (wrong ? to_text(*wrong) : ""));
-    if (first.empty()) first = bits_of(done.outputs);
-    REQUIRE(bits_of(done.outputs) == first);
-  }
+  const auto wrong = testing::check_orders(spec, built, inputs, {.count = interleavings, .launches = 3});
+  CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
 // The spec with at most three of everything that is known at launch.

@@ -112,18 +112,8 @@ TEST_CASE("the router: one launch, every number of experts, 20 interleavings giv
       std::size_t certain = 0;
       for (const Range& column : bounds.at("experts").ranges) certain += column.lo == column.hi ? 1 : 0;
       CHECK(certain * 10 >= bounds.at("experts").ranges.size() * 8); // else this would prove little
-      Outputs first;
-      for (std::uint64_t seed = 0; seed < (n == 256 ? 20 : 3); ++seed) {
-        exec::ExecOptions run;
-        run.seed = seed;
-        const EmulatedRun done = emulate(spec, built.source, built.object, inputs, run);
-        CHECK_MESSAGE(done.result.defects.empty(), (done.result.defects.empty() ? "" : exec::to_text(done.result.defects.front())));
-        REQUIRE(done.result.completed);
-        const auto wrong = find_mismatch(done.outputs, bounds);
-        CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : std::string()));
-        if (first.empty()) first = done.outputs;
-        for (const auto& [name, tensor] : done.outputs) CHECK(tensor.data() == first.at(name).data());
-      }
+      const auto wrong = testing::check_orders(spec, built, inputs, {.count = n == 256 ? 20U : 3U});
+      CHECK_MESSAGE(!wrong, wrong.value_or(""));
     }
 }
 
