@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace attention_caches_tests {
 using namespace kiln;
 using namespace kiln::testing;
 
@@ -90,3 +91,5 @@ TEST_CASE("the catalogue's attention of one latent head") {
       CHECK(spec.outputs().front().value.shape().back() == Dim(512));
     }
 }
+
+} // namespace attention_caches_tests

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <set>
 
+namespace attention_code_tests {
 using namespace kiln;
 using namespace kiln::testing;
 
@@ -61,3 +62,5 @@ TEST_CASE("the catalogue's attention has no findings, and runs as its code says"
           if (compares_all() || (arch == "gfx950" && std::string_view(entry) == "attention_paged" && cache == bf16 && d == 128))
             check_code(arch, entry, cache, d);
 }
+
+} // namespace attention_code_tests

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+namespace attention_errors_tests {
 using namespace kiln;
 
 namespace {
@@ -172,3 +173,5 @@ TEST_CASE("lengths and pages beyond what there is") {
   given.tensors.at("pages").set_bits(6, 3);
   expect([&] { evaluate(paged, given); }, {"page 2 of sequence 1 is 3, and k has 3 pages"});
 }
+
+} // namespace attention_errors_tests

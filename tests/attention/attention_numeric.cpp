@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace attention_numeric {
 using namespace kiln;
 using namespace kiln::testing;
 
@@ -86,3 +87,5 @@ TEST_CASE("the same bits whatever the interleaving, with heads that many workgro
     CHECK_MESSAGE(wrong.empty(), wrong);
   }
 }
+
+} // namespace attention_numeric

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+namespace attention_random_tests {
 using namespace kiln;
 using namespace kiln::testing;
 
@@ -117,3 +118,5 @@ TEST_CASE("random attention") {
   const std::uint64_t first = number_of("KILN_ATTENTION_FIRST", 4), count = number_of("KILN_ATTENTION_COUNT", 4);
   for (std::uint64_t seed = first; seed < first + count; ++seed) check_random(seed);
 }
+
+} // namespace attention_random_tests

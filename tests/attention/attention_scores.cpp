@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+namespace attention_scores_tests {
 using namespace kiln;
 using namespace kiln::testing;
 
@@ -97,3 +98,5 @@ TEST_CASE("what comparisons with the key's position say") {
        "first_key_from(-0.0f + 1.0f * static_cast<f32>(first), length)");
   says([](const ScoreTerms& t) { return select(t.key * 0.5 >= t.query, t.product, none); }, 1, "0u"); // not understood
 }
+
+} // namespace attention_scores_tests

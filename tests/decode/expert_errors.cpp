@@ -9,6 +9,7 @@
 #include "tests/launch/loaded.h"
 #include <tuple>
 
+namespace expert_errors_tests {
 using namespace kiln;
 
 namespace {
@@ -161,3 +162,5 @@ TEST_CASE("specs with experts parse back") {
     CHECK(parse_spec(to_text(spec)) == spec);
   }
 }
+
+} // namespace expert_errors_tests

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <tuple>
 
+namespace experts_numeric {
 using namespace kiln;
 
 namespace {
@@ -153,3 +154,5 @@ TEST_CASE("experts without tokens cost nothing: only those with tokens are read"
     CHECK(matrix[2] == 4 * matrix[0]);
   }
 }
+
+} // namespace experts_numeric

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace quantised_products_tests {
 using namespace kiln;
 
 namespace {
@@ -200,3 +201,5 @@ TEST_CASE("what quantised products take") {
                     "f16 or bf16");
   expect_user_error([&] { make_plan(quantising(f16, e4m3fn, 8, 64, 128), target("gfx942")); }, "input 'b'", "not native", "e4m3fnuz");
 }
+
+} // namespace quantised_products_tests

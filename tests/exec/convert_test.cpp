@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace convert_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -198,3 +199,5 @@ TEST_CASE("comparisons of every type, into VCC and into EXEC") {
            check_relations(float_relations<double>(), "f64", singles);
   MESSAGE(fmt::format("{} cases of comparisons", cases));
 }
+
+} // namespace convert_test

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <set>
 
+namespace coverage_test {
 using namespace kiln;
 
 namespace {
@@ -109,3 +110,5 @@ TEST_CASE("every instruction that LLVM decodes is modelled or listed as not mode
     MESSAGE(fmt::format("{}: {} of {} instructions modelled", arch, modelled, all.size()));
   }
 }
+
+} // namespace coverage_test

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace float_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -364,3 +365,5 @@ TEST_CASE("v_sin_f32 and v_cos_f32 take revolutions") {
     }
   }
 }
+
+} // namespace float_test

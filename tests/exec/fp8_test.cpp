@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace fp8_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -96,3 +97,5 @@ TEST_CASE("fp8 instructions: all 256 codes, in every byte, alone and in pairs") 
   }
   MESSAGE(fmt::format("{} conversions of codes to f32", cases));
 }
+
+} // namespace fp8_test

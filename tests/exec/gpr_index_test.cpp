@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace gpr_index_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -98,3 +99,5 @@ TEST_CASE("index mode: sanitisers and limits") {
   CHECK(has(indexed("s_mov_b32 s40, 200\n s_set_gpr_idx_on s40, gpr_idx(SRC0)\n v_mov_b32 v64, v100\n s_set_gpr_idx_off", 1),
             DefectKind::not_modelled));
 }
+
+} // namespace gpr_index_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace hazard_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -179,3 +180,5 @@ TEST_CASE("hazards: wait states are counted along the path that is taken, and ot
                               "`v_readfirstlane_b32 s40, v1`") == 0);
   CHECK(found[0].message.ends_with("the hardware needs 5"));
 }
+
+} // namespace hazard_test

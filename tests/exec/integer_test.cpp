@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace integer_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -310,3 +311,5 @@ TEST_CASE("packed integer instructions and dot products, each over all pairs of 
   MESSAGE(fmt::format("{} cases of packed integer instructions",
                       check_vector(packed, sets) + check_vector(packed, sets, "gfx950") + check_vector(newer, sets, "gfx950")));
 }
+
+} // namespace integer_test

@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 
+namespace kernels_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -123,3 +124,5 @@ TEST_CASE("clang -O3: a histogram through LDS and device atomics, with 64-bit an
     for (std::size_t i = 0; i < 768; ++i) CHECK(means[i] == static_cast<double>(sums[i]) / n);
   }
 }
+
+} // namespace kernels_test

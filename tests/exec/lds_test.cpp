@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <random>
 
+namespace lds_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -220,3 +221,5 @@ TEST_CASE("gfx950: transposing reads give each lane a column of its sixteen lane
            .arch = "gfx950"});
   CHECK_FALSE(partial.run.completed);
 }
+
+} // namespace lds_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace matrix_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -237,3 +238,5 @@ TEST_CASE("MFMA: xf32 keeps ten bits, to nearest even; f64 negates by BLGP; C ma
   };
   for (int blgp = 0; blgp < 8; ++blgp) CHECK(negated(blgp) == 36.0 * ((blgp & 1) != (blgp >> 1 & 1) ? -1 : 1) + (blgp >= 4 ? -1 : 1));
 }
+
+} // namespace matrix_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace memory_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -222,3 +223,5 @@ TEST_CASE("buffers: swizzled records") {
     CHECK(r.v[5][i] == 4 * (63 - i) + 2);
   }
 }
+
+} // namespace memory_test

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+namespace mode_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -168,3 +169,5 @@ TEST_CASE("MODE: parts of the register are written and read alone") {
   CHECK(r.v[1][0] == 0xac); // bits 6 to 4 are 010 now
   CHECK(r.v[2][0] == 2);
 }
+
+} // namespace mode_test

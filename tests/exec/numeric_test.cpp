@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <random>
 
+namespace numeric_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -165,3 +166,5 @@ TEST_CASE("fp8 instructions: flavour of the architecture, halves and bytes of th
     }
   }
 }
+
+} // namespace numeric_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace operand_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -200,3 +201,5 @@ TEST_CASE("accumulation registers: written, moved, read under EXEC") {
   for (std::size_t i = 0; i < 64; ++i) CHECK(r.v[0][i] == (i >= 8 && i < 16 ? words[i] : 7U));
   CHECK(r.v[1] == words);
 }
+
+} // namespace operand_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace salu_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -184,3 +185,5 @@ TEST_CASE("waves of a workgroup meet at barriers, whatever the seed") {
     for (u32 i = 0; i < 256; ++i) CHECK(words[i] == 3 * ((i + 64) % 256));
   }
 }
+
+} // namespace salu_test

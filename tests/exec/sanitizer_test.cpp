@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace sanitizer_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -135,3 +136,5 @@ done:)",
     for (std::uint32_t i = 0; i < 256; ++i) CHECK(words[i] == i);
   }
 }
+
+} // namespace sanitizer_test

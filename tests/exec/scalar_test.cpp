@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace scalar_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -241,3 +242,5 @@ TEST_CASE("scalar instructions over all pairs of edge values") {
   cases += check_scalar(words, {fields}) + check_scalar(pairs, {fields});
   MESSAGE(fmt::format("{} cases of scalar instructions", cases));
 }
+
+} // namespace scalar_test

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <random>
 
+namespace scaled_convert_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -190,3 +191,5 @@ TEST_CASE("stochastic rounding to f16 and bf16, in either half") {
   }
   MESSAGE(fmt::format("{} stochastic roundings to 16 bits", cases));
 }
+
+} // namespace scaled_convert_test

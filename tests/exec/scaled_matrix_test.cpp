@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <random>
 
+namespace scaled_matrix_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -162,3 +163,5 @@ TEST_CASE("MFMA f8f6f4: scales from scalar registers and constants, and the NaN 
   CHECK(first("64", "64") == 1.0F); // 2^-126 vanishes beside 1
   CHECK(std::isnan(first("s40", "-1", "op_sel:[1,1,0] op_sel_hi:[1,1,0]")));
 }
+
+} // namespace scaled_matrix_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace sparse_matrix_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -120,3 +121,5 @@ TEST_CASE("SMFMAC: every shape and type, every set of indices") {
       }
     }
 }
+
+} // namespace sparse_matrix_test

@@ -10,6 +10,7 @@
 #include <functional>
 #include <numeric>
 
+namespace synchronised_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -288,3 +289,5 @@ TEST_CASE("findings name the source line when there is one") {
   CHECK(r.result.defects[0].source.starts_with("synchronised.hip:"));
   CHECK(to_text(r.result.defects[0]).find(" synchronised.hip:") != std::string::npos);
 }
+
+} // namespace synchronised_test

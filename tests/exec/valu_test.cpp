@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace valu_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -225,3 +226,5 @@ TEST_CASE("packed 16-bit integers and dot products") {
       },
       equal);
 }
+
+} // namespace valu_test

@@ -4,6 +4,7 @@
 #include <array>
 #include <doctest/doctest.h>
 
+namespace wait_test {
 using namespace kiln::exec;
 using namespace kiln::exec::testing;
 
@@ -112,3 +113,5 @@ TEST_CASE("bytes of loads in flight at each wait: on average and at most; stores
   CHECK(waits[3].in_flight == 2 * (64 * 8 + 8 * 16));
   CHECK(r.run.waves.mean() == static_cast<double>(r.run.waves.executed()));
 }
+
+} // namespace wait_test

@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace code_objects_tests {
 using namespace kiln;
 
 namespace {
@@ -213,3 +214,5 @@ TEST_CASE("damaged code objects") {
   const double time = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   MESSAGE(fmt::format("seeds {} to {}, {:.0f} a second of one core", first, first + count - 1, static_cast<double>(count) / time));
 }
+
+} // namespace code_objects_tests

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <random>
 
+namespace entries_tests {
 using namespace kiln;
 
 namespace {
@@ -147,3 +148,5 @@ TEST_CASE("entries that somebody else wrote are a miss or an error with a name")
   CHECK(misses > count / 10);
   CHECK(bound > 0); // what does no harm is taken: times, names of fields that a launch does not need
 }
+
+} // namespace entries_tests

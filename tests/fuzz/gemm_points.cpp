@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace gemm_points_tests {
 using namespace kiln;
 
 namespace {
@@ -117,3 +118,5 @@ TEST_CASE("every schedule that is offered for a product keeps its contract") {
   CHECK(compiled >= count);
   CHECK(by_name >= count);
 }
+
+} // namespace gemm_points_tests

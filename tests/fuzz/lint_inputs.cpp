@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+namespace lint_inputs_tests {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 using kiln::fuzz::Mutator;
@@ -229,3 +230,5 @@ TEST_CASE("damaged inputs") {
     CHECK(codes[2] > count / 20);
   }
 }
+
+} // namespace lint_inputs_tests

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace random_specs_tests {
 using namespace kiln;
 
 namespace {
@@ -72,3 +73,5 @@ output third: f16[rows, 64] = x + y
   CHECK(to_text(testing::shrink_spec(spec, fails)) ==
         "kernel k\ndim rows\ninput x: f16[rows, 64]\noutput first: f16[rows, 1] = row_max(exp(x))\n");
 }
+
+} // namespace random_specs_tests

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+namespace analysis_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -299,3 +300,5 @@ TEST_CASE("a kernel without code, and one that does not decode") {
   CHECK(k.memory.accesses.empty());
   CHECK_FALSE(to_text(k).empty());
 }
+
+} // namespace analysis_test

@@ -6,6 +6,7 @@
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 
+namespace code_object_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -156,3 +157,5 @@ TEST_CASE("a linked object: the descriptor says where the code is") {
   CHECK(code[0].address == kernel.entry);
   CHECK(code[1].text == "v_mov_b32_e32 v0, 1");
 }
+
+} // namespace code_object_test

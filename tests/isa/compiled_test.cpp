@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+namespace compiled_test {
 using namespace kiln::isa;
 
 namespace {
@@ -92,3 +93,5 @@ TEST_CASE("row_norm: expectations met, and the planted division found") {
     for (std::size_t i = 0; i + 1 < report.results.size(); ++i) CHECK(report.results[i].met);
   }
 }
+
+} // namespace compiled_test

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <random>
 
+namespace corrupt_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -139,3 +140,5 @@ TEST_CASE("a metadata note that nests without end") {
   const Bytes odd_keys{0x82, 0x90, 0x01, 0x90, 0x02}; // a map with arrays as keys
   CHECK(parse_metadata(odd_keys, "note").kernels.empty());
 }
+
+} // namespace corrupt_test

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+namespace data_flow_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -211,3 +212,5 @@ TEST_CASE("DAT004: CDNA2 needs one state less") {
   CHECK(findings(d, d.broken, "gfx90a").empty());
   CHECK(findings(d, d.broken, "gfx942").size() == 1);
 }
+
+} // namespace data_flow_test

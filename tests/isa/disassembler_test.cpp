@@ -9,6 +9,7 @@
 #include <span>
 #include <thread>
 
+namespace disassembler_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -177,3 +178,5 @@ TEST_CASE("what was decoded before decodes to the same again, whatever follows i
     CHECK(sizes[1] > 20);
   }
 }
+
+} // namespace disassembler_test

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+namespace expectations_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -150,3 +151,5 @@ TEST_CASE("full drains and bytes in flight of loops") {
   CHECK_FALSE(report_of(nested("s_sleep 1"), {.max_loop_drains = 0, .in_loops_with = "global_load"}).met());
   CHECK(report_of(nested("s_nop 1"), {.max_loop_drains = 0, .in_loops_with = "global_load"}).met());
 }
+
+} // namespace expectations_test

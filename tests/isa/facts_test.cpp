@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+namespace facts_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -252,3 +253,5 @@ TEST_CASE("text and JSON") {
   CHECK(json["memory"].size() == 2);
   CHECK(json["waits"]["vmcnt"]["0"] == 1);
 }
+
+} // namespace facts_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <optional>
 
+namespace hazard_rules_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -105,3 +106,5 @@ TEST_CASE("HAZ002: places of one cause and loop are one finding, which shows the
   CHECK(findings[0].message.starts_with("permutes it 0 wait states after "));
   CHECK(findings[0].message.ends_with("; 3 such places in the loop"));
 }
+
+} // namespace hazard_rules_test

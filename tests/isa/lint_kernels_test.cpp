@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+namespace lint_kernels_test {
 using namespace kiln::isa;
 
 namespace {
@@ -150,3 +151,5 @@ TEST_CASE("planted in compiled kernels, found there and nowhere else") {
     if (rule.on && rule.id != "PIN001" && rule.id != "SPL003" && rule.id != "CF005" && rule.id != "WAIT003" && !rule.id.starts_with("DAT"))
       CHECK_MESSAGE(covered.contains(std::string(rule.id)), rule.id);
 }
+
+} // namespace lint_kernels_test

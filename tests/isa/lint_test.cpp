@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+namespace lint_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -71,3 +72,5 @@ TEST_CASE("linting what is no code finds nothing and does not end the program") 
     CHECK(lint(analyse(object, damaged), {.all = true, .least = Severity::error}).empty());
   }
 }
+
+} // namespace lint_test

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+namespace listing_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -39,3 +40,5 @@ TEST_CASE("a listing of compiled code assembles to the same bytes") {
     CHECK(Bytes(copy.code.begin(), copy.code.end()) == Bytes(kernel.code.begin(), kernel.code.end()));
   }
 }
+
+} // namespace listing_test

@@ -4,6 +4,7 @@
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 
+namespace live_registers_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -50,3 +51,5 @@ TEST_CASE("accumulation registers count apart, and values are named by their wri
   CHECK(l.values[1].writer == "v_accvgpr_write_b32");
   CHECK(l.values[1].names == "a[0:3]");
 }
+
+} // namespace live_registers_test

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+namespace occupancy_test {
 using namespace kiln::isa;
 
 namespace {
@@ -127,3 +128,5 @@ TEST_CASE("where the compiler's remark is too high") {
   CHECK(of("gfx942", {.vgprs = 96, .workgroup_size = 1024}).waves_per_simd == 4); // one workgroup, not one and a quarter
   CHECK(of("gfx942", {.vgprs = 96, .workgroup_size = 1024}).compiler_waves_per_simd == 5);
 }
+
+} // namespace occupancy_test

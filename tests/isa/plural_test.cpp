@@ -4,6 +4,7 @@
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 
+namespace plural_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -41,3 +42,5 @@ TEST_CASE("messages about one thing and about several") {
   CHECK(first_message(scratch, "SPL001").ends_with(" a lane, 1 instruction that accesses it"));
   CHECK(first_message(scratch + scratch, "SPL001").ends_with(" a lane, 2 instructions that access it"));
 }
+
+} // namespace plural_test

@@ -3,6 +3,7 @@
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
 
+namespace program_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -152,3 +153,5 @@ TEST_CASE("with preloaded arguments, execution begins at byte 256") {
 }
 
 TEST_CASE("no instructions make no blocks") { CHECK(build_program(std::vector<Instruction>{}).blocks.empty()); }
+
+} // namespace program_test

@@ -5,6 +5,7 @@
 #include <regex>
 #include <set>
 
+namespace rules_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -303,3 +304,5 @@ TEST_CASE("facts: accum_offset splits the registers, and hints hold only when no
   CHECK(occupancy(target, {.vgprs = 168, .sgprs = 48, .lds_bytes = 20'000, .workgroup_size = 256}).next_vgprs ==
         0); // LDS allows no more either
 }
+
+} // namespace rules_test

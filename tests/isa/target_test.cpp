@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <string>
 
+namespace target_test {
 using namespace kiln::isa;
 
 namespace {
@@ -108,3 +109,5 @@ TEST_CASE("matrix shapes: sizes and passes of each kind of name") {
   CHECK(!matrix_shape("v_mfma_ld_scale_b32", target_facts("gfx950")));
   CHECK(!matrix_shape("v_add_f32", target_facts("gfx950")));
 }
+
+} // namespace target_test

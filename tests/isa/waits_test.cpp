@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+namespace waits_test {
 using namespace kiln::isa;
 using namespace kiln::isa::testing;
 
@@ -278,3 +279,5 @@ TEST_CASE("a hostile flow graph ends quickly and says that it was not analysed")
   CHECK(waits.loops.size() == program.loops.size());
   CHECK(to_text(waits, program).find("not analysed") != std::string::npos);
 }
+
+} // namespace waits_test

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace catalog_numeric {
 using namespace kiln;
 
 namespace {
@@ -98,3 +99,5 @@ TEST_CASE("every operation rounded to every type") {
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }
 }
+
+} // namespace catalog_numeric

@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 
+namespace cluster_numeric {
 using namespace kiln;
 
 namespace {
@@ -95,3 +96,5 @@ TEST_CASE("rows of several workgroups: random specs") {
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }
 }
+
+} // namespace cluster_numeric

@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace gemm_numeric {
 using namespace kiln;
 
 namespace {
@@ -200,3 +201,5 @@ TEST_CASE("weights of more than 4 GiB") {
       }
   }
 }
+
+} // namespace gemm_numeric

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace gemm_producers_tests {
 using namespace kiln;
 
 namespace {
@@ -152,3 +153,5 @@ TEST_CASE("producers: bad settings say what to do") {
   const KernelSpec other = plain(young.fp8(), young.fp8(), 8, 64, 1024);
   CHECK_THROWS_WITH_AS(built(other, young, {"method=producers", "slots=8"}), doctest::Contains("ring * b_producers"), UserError);
 }
+
+} // namespace gemm_producers_tests

@@ -15,6 +15,7 @@
 #include <map>
 #include <set>
 
+namespace gemm_sweep_tests {
 using namespace kiln;
 
 namespace {
@@ -183,3 +184,5 @@ TEST_CASE("every method, type and m, under several interleavings") {
   for (const auto& [method, times] : ran) text += fmt::format(", {} {}", method, times);
   MESSAGE("of ", points.size(), " points ran ", count, text);
 }
+
+} // namespace gemm_sweep_tests

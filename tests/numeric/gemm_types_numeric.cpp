@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace gemm_types_numeric {
 using namespace kiln;
 
 namespace {
@@ -245,3 +246,5 @@ TEST_CASE("sums that meet in a workspace: launch after launch, in fixed order or
     launches_of(to, {"workgroups=20", "tile_n=64", "atomics=1", "waves=2"});
   }
 }
+
+} // namespace gemm_types_numeric

@@ -6,6 +6,7 @@
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
 
+namespace indexed_numeric {
 using namespace kiln;
 
 namespace {
@@ -133,3 +134,5 @@ TEST_CASE("a vocabulary of 262144 columns") {
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }
 }
+
+} // namespace indexed_numeric

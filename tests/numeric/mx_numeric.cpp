@@ -13,6 +13,7 @@
 #include <optional>
 #include <tuple>
 
+namespace mx_numeric {
 using namespace kiln;
 
 namespace {
@@ -259,3 +260,5 @@ TEST_CASE("MX: columns of models, element types, infinities and NaN, zero rows")
         CHECK_MESSAGE(!wrong, wrong.value_or(""));
       }
 }
+
+} // namespace mx_numeric

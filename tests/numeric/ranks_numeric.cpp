@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <tuple>
 
+namespace ranks_numeric {
 using namespace kiln;
 
 namespace {
@@ -137,3 +138,5 @@ TEST_CASE("products of 65 to 128 rows") {
     }
   }
 }
+
+} // namespace ranks_numeric

@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace static_agreement_tests {
 using namespace kiln;
 
 namespace {
@@ -130,3 +131,5 @@ TEST_CASE("banks and waits of every method of a product are what the executor co
   CHECK(compared.outstanding.compared > 100);
   CHECK(compared.outstanding.exact > 40);
 }
+
+} // namespace static_agreement_tests

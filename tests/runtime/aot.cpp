@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+namespace aot_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -268,3 +269,5 @@ TEST_CASE("the manifest that a Jit records is one that aot replays") {
   REQUIRE(entries.size() == 1); // it was missing for gfx950 only
   CHECK(entries[0].key == kernel.key());
 }
+
+} // namespace aot_tests

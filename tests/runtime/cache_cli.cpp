@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
+namespace cache_cli_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -170,3 +171,5 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK(kiln::test::kiln("env", "KILN_JIT_POLICY=record").err.find("KILN_JIT_MANIFEST") != std::string::npos);
   CHECK(kiln::test::kiln("env", "KILN_CACHE_LAYERS=/a:b").err.find("\"b\" is not an absolute path") != std::string::npos);
 }
+
+} // namespace cache_cli_tests

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+namespace compiler_identity_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -95,3 +96,5 @@ TEST_CASE("variables that are left out of the key change no byte") {
   CHECK(may_change_code("CPATH"));
   CHECK_FALSE(may_change_code("PATH"));
 }
+
+} // namespace compiler_identity_tests

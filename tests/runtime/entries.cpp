@@ -12,6 +12,7 @@
 #include <set>
 #include <sys/stat.h>
 
+namespace entries_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -262,3 +263,5 @@ TEST_CASE("folders that others could have written to are not trusted unless told
   CHECK(as_layer.events->count("layer_unusable") == 1);
   CHECK(is_served(trusting.cache, request));
 }
+
+} // namespace entries_tests

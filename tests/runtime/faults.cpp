@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <thread>
 
+namespace faults_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -134,7 +135,7 @@ TEST_CASE("a claim of a dead process is taken over, one of a live process is wai
   const fs::path claims = scratch.path / "claims";
   const Folder cache = Folder::open(scratch.path, Trust::self);
   const auto never = [] { return false; };
-  CHECK(in_child([&] {
+  CHECK(exit_code_of([&] {
           const Claim claim(cache, "k", 0ms, never);
           _exit(claim.result() == Claim::Result::mine ? 7 : 1); // no destructor: as if killed
           return 0;
@@ -143,7 +144,7 @@ TEST_CASE("a claim of a dead process is taken over, one of a live process is wai
   {
     const Claim mine(cache, "k", 10s, never);
     CHECK(mine.result() == Claim::Result::mine);
-    CHECK(in_child([&] {
+    CHECK(exit_code_of([&] {
             const Stopwatch watch;
             const Claim theirs(cache, "k", 200ms, never);
             return theirs.result() == Claim::Result::expired && watch.milliseconds() < 10000 ? 0 : 1;
@@ -170,12 +171,12 @@ TEST_CASE("a claim that cannot be removed is waited for as any other: no spinnin
   const auto with_dead_claim = [&](const auto& body) { // in a child that may unlink nothing
     const Scratch scratch;
     const Folder cache = Folder::open(scratch.path, Trust::self);
-    CHECK(in_child([&] {
+    CHECK(exit_code_of([&] {
             const Claim claim(cache, "k", 0ms, never);
             _exit(7);
             return 0;
           }) == 7);
-    return in_child([&] { return fail_system_call(SYS_unlinkat, EACCES) ? body(cache) : 77; });
+    return exit_code_of([&] { return fail_system_call(SYS_unlinkat, EACCES) ? body(cache) : 77; });
   };
   const int waited = with_dead_claim([&](const Folder& cache) {
     alarm(60);
@@ -209,13 +210,13 @@ TEST_CASE("a disk that is full costs the cache, not the kernel") {
     const bool clean = !fake.cache.find(request) && names_in(cache / "staging") == 0;
     return right && clean && fake.events->count("not_stored") == 1 ? 0 : 1;
   };
-  CHECK(in_child([&] { // a limit on the size of files stands for a disk: writes fail half way
+  CHECK(exit_code_of([&] { // a limit on the size of files stands for a disk: writes fail half way
           signal(SIGXFSZ, SIG_IGN);
           const rlimit limit{100000, 100000};
           setrlimit(RLIMIT_FSIZE, &limit);
           return fills_up(scratch.path / "limited");
         }) == 0);
-  const int status = in_child([&] {
+  const int status = exit_code_of([&] {
     if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=128k,mode=0700") != 0)
       return 77;
@@ -234,7 +235,7 @@ TEST_CASE("a folder that cannot be written to is read, and costs no more than th
     fake.cache.find_or_make(there, [&] { return fake_entry(there); });
   }
   chmod(scratch.path.c_str(), 0755);
-  const int status = in_child([&] {
+  const int status = exit_code_of([&] {
     if (geteuid() == 0) { // permissions mean nothing to root
       if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0) return 77;
     } else {
@@ -283,7 +284,7 @@ TEST_CASE("clocks that jump cost no entry that is in use, and keep none for ever
   const Claim held(root, "k", std::chrono::milliseconds(0), [] { return false; });
   const timespec times[2] = {{.tv_sec = 4102444800, .tv_nsec = 0}, {.tv_sec = 4102444800, .tv_nsec = 0}};
   utimensat(AT_FDCWD, (scratch.path / "claims" / "k").c_str(), times, AT_SYMLINK_NOFOLLOW);
-  CHECK(in_child([&] {
+  CHECK(exit_code_of([&] {
           return Claim(root, "k", std::chrono::milliseconds(100), [] { return false; }).result() == Claim::Result::expired ? 0 : 1;
         }) == 0);
   CHECK(watch.milliseconds() < 10000);
@@ -304,3 +305,5 @@ TEST_CASE("the cache stays within its bound, and what was used last stays") {
   CHECK(fake.cache.find(fake_request("k59")));
   CHECK_FALSE(fake.cache.find(fake_request("k0")));
 }
+
+} // namespace faults_tests

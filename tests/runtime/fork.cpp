@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <doctest/doctest.h>
 
+namespace fork_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -120,3 +121,5 @@ TEST_CASE("fork: workers end with their owner although a child of it lives on wi
   kill(said.child, SIGKILL);
   if (!gone) kill(said.worker, SIGKILL);
 }
+
+} // namespace fork_tests

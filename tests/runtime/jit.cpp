@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <thread>
 
+namespace jit_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -252,3 +253,5 @@ TEST_CASE("a worker that cannot start is counted, named and logged once") {
   CHECK(log[0].starts_with("worker_unavailable: "));
   CHECK(to_text(jit.stats()).find("worker_unavailable x2") != std::string::npos);
 }
+
+} // namespace jit_tests

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
+namespace manifests_tests {
 using namespace kiln;
 
 namespace {
@@ -56,3 +57,5 @@ TEST_CASE("a kernel of each kind of the models' manifests compiles and keeps its
       CHECK(build_kernel(parse_spec(kernel->request.spec), target(arch)).report.met());
     }
 }
+
+} // namespace manifests_tests

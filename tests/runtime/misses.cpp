@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+namespace misses_tests {
 using namespace kiln;
 using namespace kiln::test;
 
@@ -70,3 +71,5 @@ TEST_CASE("kernels that a cache_only program missed are listed until the cache h
   CHECK(after.exit_code == 0);
   CHECK(after.out.find("0 of 2 kernels nowhere") != std::string::npos);
 }
+
+} // namespace misses_tests

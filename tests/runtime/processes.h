@@ -27,11 +27,11 @@ inline int wait_for(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-template <typename Work> int in_child(const Work& work) { return wait_for(start_child(work)); }
+template <typename Work> int exit_code_of(const Work& work) { return wait_for(start_child(work)); }
 
 // In a child with the rights of an unprivileged user; 77 where this process cannot become one.
 template <typename Work> int as_user(uid_t user, gid_t member_of, mode_t mask, const Work& work) {
-  return in_child([&] {
+  return exit_code_of([&] {
     if (geteuid() != 0 || setgroups(1, &member_of) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0) return 77;
     umask(mask);
     return work();

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <random>
 
+namespace remote_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -245,3 +246,5 @@ TEST_CASE("a remote without encryption is refused unless it is asked for by name
   CHECK_NOTHROW(open("http://cache.example", true));
   CHECK_NOTHROW(open("https://cache.example", false));
 }
+
+} // namespace remote_tests

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+namespace tuning_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -198,3 +199,5 @@ TEST_CASE("kiln tune fills a table, resumes, keeps to its budget; kiln explain s
   CHECK(json["candidates"][json["chosen"].get<std::size_t>()]["contract"] == "holds");
   CHECK(contents(scratch.path / "p.html").find("predicted on mi300x") != std::string::npos);
 }
+
+} // namespace tuning_tests

@@ -18,6 +18,7 @@
 #include <sstream>
 #include <sys/resource.h>
 
+namespace whose_bytes_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -245,7 +246,7 @@ TEST_CASE("what a hostile file claims takes no memory: tar headers, JSON, record
   std::snprintf(digits, sizeof digits, "%06o", sum);
   bytes.replace(148, 7, std::string(digits, 7));
   const auto limited = [](const auto& work) {
-    return in_child([&] {
+    return exit_code_of([&] {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
       const rlimit limit{1u << 29, 1u << 29}; // 512 MiB of address space: less than was claimed
       setrlimit(RLIMIT_AS, &limit);
@@ -275,3 +276,5 @@ TEST_CASE("what a hostile file claims takes no memory: tar headers, JSON, record
   for (int i = 0; i < 30000; ++i) record += std::string("\x12\x00", 2);
   CHECK_FALSE(decode_action_result(record));
 }
+
+} // namespace whose_bytes_tests

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+namespace whose_files_tests {
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
@@ -265,7 +266,7 @@ TEST_CASE("trouble that passes makes a miss that is counted, and costs no entry"
     get(fake, "k");
   }
   const auto misses_once = [&](const auto& trouble) {
-    return in_child([&] {
+    return exit_code_of([&] {
       FakeCache fake(scratch.path);
       if (!trouble()) return 77;
       const bool missed = !fake.cache.find(request);
@@ -285,7 +286,7 @@ TEST_CASE("trouble that passes makes a miss that is counted, and costs no entry"
     }
   if (skipped != 0) MESSAGE("skipped: no seccomp filter can be set here");
   for (int spare = 0; spare < 6; ++spare) // no descriptor is left, then one, ...: fails at each step of a load
-    CHECK(in_child([&] {
+    CHECK(exit_code_of([&] {
             FakeCache fake(scratch.path);
             const int next = dup(0);
             const rlimit limit{static_cast<rlim_t>(next + spare), static_cast<rlim_t>(next + spare)};
@@ -358,3 +359,5 @@ TEST_CASE("dumps go to a folder that nobody else can write to, and are few") {
   for (const auto& at : fs::recursive_directory_iterator(root)) notes += at.path().filename() == "notes.md" ? 1 : 0;
   CHECK(notes == 1);
 }
+
+} // namespace whose_files_tests

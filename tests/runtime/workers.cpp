@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <thread>
 
+namespace workers_tests {
 namespace {
 std::atomic<pid_t> killed_by_pid{0}; // by kill(), the last one
 }
@@ -271,3 +272,5 @@ TEST_CASE("a log function that throws is said once and costs nothing") {
           return calls == 1 && events->count("worker_unavailable") == 2 && events->count("log_threw") == 1 ? 0 : 2;
         }) == ChildEnd{0, 0});
 }
+
+} // namespace workers_tests
