@@ -190,7 +190,7 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_SAVE_TEMPS", "0 | 1", "0", environment.save_temps ? "1" : "0",
        "1: leave source, options and code object of every compile in KILN_DUMP_DIR"},
       {"KILN_LINE_TABLES", "0 | 1", "0", environment.line_tables ? "1" : "0",
-       "1: code objects say which line of the source an instruction is of"},
+       "1: code objects say which line of the spec an instruction computes"},
       {"KILN_CACHE_DIR", "folder", "kiln/kernels in XDG_CACHE_HOME or ~/.cache", environment.cache_dir.string(), "the kernel cache"},
       {"KILN_CACHE_LAYERS", "folder:folder:...", "none", joined(environment.cache_layers),
        "caches that are only read, as kiln aot makes them"},

@@ -21,7 +21,7 @@ struct Environment {
   std::string comgr_path;                       // KILN_COMGR_PATH; empty: searched for
   std::filesystem::path dump_dir;               // KILN_DUMP_DIR; see dump_folder
   bool save_temps = false;                      // KILN_SAVE_TEMPS
-  bool line_tables = false;                     // KILN_LINE_TABLES: -gline-tables-only. A part of cache keys
+  bool line_tables = false;                     // KILN_LINE_TABLES: -gline-tables-only, by #line. A part of cache keys
 
   // What of other programs' variables changes the code that comes out, or which library is found: parts of cache keys.
   std::vector<std::string> compiler_variables; // sorted "NAME=value" of may_change_code

@@ -41,6 +41,13 @@ void get_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* tensor, void* d
   if (size != 0) buffer_of(buffer).engine->device().copy_to_host({static_cast<std::byte*>(data), size}, at(tensor, offset));
 }
 
+// Within a device; ggml copies what comes from elsewhere through the host.
+bool copy_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* from, ggml_tensor* to) {
+  if (!start_copy(buffer_of(buffer).engine->device(), *from, *to)) return false;
+  buffer_of(buffer).engine->device().synchronize();
+  return true;
+}
+
 void clear(ggml_backend_buffer_t buffer, std::uint8_t value) {
   fill(buffer_of(buffer).engine->device(), get_base(buffer), value, buffer->size);
 }
@@ -53,9 +60,13 @@ ggml_backend_buffer_i buffer_interface() {
   i.memset_tensor = memset_tensor;
   i.set_tensor = set_tensor;
   i.get_tensor = get_tensor;
-  i.clear = clear; // no cpy_tensor: ggml copies through the host
+  i.cpy_tensor = copy_tensor;
+  i.clear = clear;
   return i;
 }
+
+// The buffer that a tensor lies in, or that the tensor lies in which it is a view of.
+ggml_backend_buffer_t buffer_below(const ggml_tensor& tensor) { return tensor.view_src ? tensor.view_src->buffer : tensor.buffer; }
 
 // Null when the device has too little memory: ggml says so, and its caller frees what it has.
 ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, std::size_t size) {
@@ -76,6 +87,14 @@ const char* type_name(ggml_backend_buffer_type_t) { return "Kiln"; }
 std::size_t alignment(ggml_backend_buffer_type_t) { return 256; }
 
 } // namespace
+
+bool start_copy(const kiln::Device& device, const ggml_tensor& from, ggml_tensor& to) {
+  const ggml_backend_buffer_t source = buffer_below(from), target = buffer_below(to);
+  if (!source || !target || source->iface.free_buffer != free_buffer || target->iface.free_buffer != free_buffer) return false;
+  if (buffer_of(source).engine != buffer_of(target).engine) return false;
+  device.start_copy_on_device(to.data, from.data, ggml_nbytes(&from));
+  return true;
+}
 
 ggml_backend_buffer_type_i buffer_type_interface() {
   ggml_backend_buffer_type_i i{};

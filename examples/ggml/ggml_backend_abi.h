@@ -72,6 +72,11 @@ struct ggml_backend_i {
   void (*graph_optimize)(ggml_backend_t, ggml_cgraph*, const void* params); // Kiln's is null
 };
 
+struct ggml_backend_event {
+  ggml_backend_dev_t device;
+  void* context;
+};
+
 struct ggml_backend {
   ggml_guid_t guid;
   ggml_backend_i iface;

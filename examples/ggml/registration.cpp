@@ -20,10 +20,40 @@ Registered& registered() {
   return *value;
 }
 
+// ---- events: marks on the device's default stream, on which all that backends do is queued
+kiln::StreamMark* mark_of(ggml_backend_event_t event) { return static_cast<kiln::StreamMark*>(event->context); }
+
+ggml_backend_event_t new_event(ggml_backend_dev_t device) { return new ggml_backend_event{device, nullptr}; }
+void free_event(ggml_backend_dev_t, ggml_backend_event_t event) {
+  delete mark_of(event);
+  delete event;
+}
+void wait_for_event(ggml_backend_dev_t, ggml_backend_event_t event) {
+  if (mark_of(event)) mark_of(event)->wait();
+}
+void record_event(ggml_backend_t, ggml_backend_event_t event) {
+  delete mark_of(event);
+  event->context = registered().engine->device().mark().release();
+}
+// Lets what a backend does next wait for another backend. One stream has that order anyway.
+void queue_behind_event(ggml_backend_t, ggml_backend_event_t) {}
+
 // ---- a backend: a stream of graphs
 const char* backend_name(ggml_backend_t) { return "Kiln0"; }
 void free_backend(ggml_backend_t backend) { delete backend; }
 void synchronize(ggml_backend_t) { registered().engine->device().synchronize(); }
+
+void* at(const ggml_tensor* tensor, std::size_t offset) { return static_cast<std::byte*>(tensor->data) + offset; }
+
+void start_set(ggml_backend_t, ggml_tensor* tensor, const void* data, std::size_t offset, std::size_t size) {
+  registered().engine->device().start_copy_to_device(at(tensor, offset), {static_cast<const std::byte*>(data), size});
+}
+void start_get(ggml_backend_t, const ggml_tensor* tensor, void* data, std::size_t offset, std::size_t size) {
+  registered().engine->device().start_copy_to_host({static_cast<std::byte*>(data), size}, at(tensor, offset));
+}
+bool start_copy_between(ggml_backend_t, ggml_backend_t, const ggml_tensor* from, ggml_tensor* to) {
+  return start_copy(registered().engine->device(), *from, *to);
+}
 
 ggml_status graph_compute(ggml_backend_t, ggml_cgraph* graph) {
   try {
@@ -46,7 +76,12 @@ ggml_backend_t init_backend(ggml_backend_dev_t device, const char*) {
   backend->device = device;
   backend->iface.get_name = backend_name;
   backend->iface.free = free_backend;
+  backend->iface.set_tensor_async = start_set;
+  backend->iface.get_tensor_async = start_get;
+  backend->iface.cpy_tensor_async = start_copy_between;
   backend->iface.synchronize = synchronize;
+  backend->iface.event_record = record_event;
+  backend->iface.event_wait = queue_behind_event;
   backend->iface.graph_compute = graph_compute;
   return backend;
 }
@@ -70,6 +105,7 @@ void device_properties(ggml_backend_dev_t device, ggml_backend_dev_props* proper
   properties->description = device_description(device);
   device_memory(device, &properties->memory_free, &properties->memory_total);
   properties->type = device_type(device);
+  properties->caps.async = properties->caps.events = true;
 }
 
 // ---- the registration
@@ -94,6 +130,9 @@ void fill(Registered& r) {
   d.get_buffer_type = buffer_type;
   d.supports_op = device_supports_op;
   d.supports_buft = supports_buffers;
+  d.event_new = new_event;
+  d.event_free = free_event;
+  d.event_synchronize = wait_for_event;
   r.reg.api_version = GGML_BACKEND_API_VERSION;
   r.reg.iface = {
       .get_name = registration_name, .get_device_count = device_count, .get_device = device_at, .get_proc_address = proc_address};

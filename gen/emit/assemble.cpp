@@ -1,5 +1,6 @@
 // Assembly of a kernel: its arguments, signature and launch around what a family emits.
 #include "gen/emit/assemble.h"
+#include "gen/emit/line_marks.h"
 #include "gen/emit/values.h"
 #include "gen/error.h"
 #include "gen/spec/names.h"
@@ -131,6 +132,7 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
                             source.name, source.arch, parts.door, parts.config);
   source.text += fmt::format("KILN_KERNEL({}) {}void {}({}) {{\n{}}}\n\n}} // namespace kiln\n", parts.threads, parts.attributes,
                              source.name, parameters(plan, source.arguments), parts.body);
+  source.spec_lines = take_line_marks(source.text);
   return source;
 }
 

@@ -2,6 +2,7 @@
 #include "gen/emit/kernel_source.h"
 #include "gen/emit/templates.h"
 #include "gen/error.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <set>
 
@@ -52,6 +53,29 @@ std::string self_contained(const KernelSource& source) {
                                 source.arch);
   std::set<std::string, std::less<>> done;
   inline_headers(source.text, done, out);
+  return out;
+}
+
+std::string with_line_directives(const KernelSource& source) {
+  constexpr std::string_view include = "#include ";
+  const auto lines = [](std::string_view text) { return std::ranges::count(text, '\n'); };
+  const auto headers =
+      lines(self_contained(source)) - lines(source.text); // the lines that one file has more, all of them before the kernel
+  const std::string as_one_file = fmt::format("{}.{}.hip", source.name, source.arch);
+  std::string out;
+  auto next = source.spec_lines.begin();
+  std::string_view rest = source.text;
+  for (int line = 1; !rest.empty(); ++line) {
+    const std::string_view text = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
+    rest.remove_prefix(text.size());
+    const bool says_spec = next != source.spec_lines.end() && next->text_line == line;
+    if (says_spec) out += fmt::format("#line {} \"{}.{}.kiln\"\n", next->spec_line, source.name, source.arch);
+    if (text.starts_with(include)) out += "#define KILN_LINES_OF_SPEC // see platform.h\n";
+    out += text;
+    if (text.starts_with(include)) out += "#undef KILN_LAMBDA\n#define KILN_LAMBDA __attribute__((always_inline))\n"; // with lines here
+    while (next != source.spec_lines.end() && next->text_line == line) ++next;
+    if (says_spec || text.starts_with(include)) out += fmt::format("#line {} \"{}\"\n", line + 1 + headers, as_one_file);
+  }
   return out;
 }
 

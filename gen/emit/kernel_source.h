@@ -36,11 +36,18 @@ struct Launch {
   bool operator==(const Launch&) const = default;
 };
 
+// A line of a kernel's text that computes or stores what a line of its spec says. Both count from 1.
+struct SpecLine {
+  int text_line = 0, spec_line = 0; // of KernelSource::text; of to_text(spec)
+  bool operator==(const SpecLine&) const = default;
+};
+
 struct KernelSource {
   std::string name = {}; // of the spec, and of the extern "C" function
   std::string arch = {}; // "gfx942"
   // The text that `#include`s headers of template_headers() by name ("rowwise.h"), as given to hipRTC and comgr.
   std::string text = {};
+  std::vector<SpecLine> spec_lines = {}; // in the order of the text
   std::vector<KernelArgument> arguments = {};
   Launch launch;
   // Bytes of device memory, aligned to 256, for the argument of kind workspace; 0 when there is none. Zero before the first
@@ -52,5 +59,10 @@ struct KernelSource {
 // `source.text` with every header it includes put in its place, once: one file that plain
 // `clang -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch=ARCH -std=c++20 -O3` compiles.
 std::string self_contained(const KernelSource& source);
+
+// `source.text` with #line directives, so that debuggers, profilers and `isa_lint show` name lines of the spec's text in a file
+// NAME.ARCH.kiln, and for the rest those of self_contained(source) in NAME.ARCH.hip. `kiln compile --emit spec,source -o FOLDER` writes
+// both.
+std::string with_line_directives(const KernelSource& source);
 
 } // namespace kiln

@@ -1,5 +1,6 @@
 // ValueEmitter: reductions of rows, groups and ranks, and running sums.
 #include "gen/emit/device_text.h"
+#include "gen/emit/line_marks.h"
 #include "gen/emit/values.h"
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ void ValueEmitter::rank_in_pass(const Expr& expr, PassText& text) {
     text.before += fmt::format("  auto {} = row.ranking<{}>();\n", name, expr->step);
     rankings_[static_cast<std::size_t>(value(expr).level - 1)].push_back(name);
   }
-  text.inside += fmt::format("    {}.put(at, {});\n", name, vector(expr.operands()[0]));
+  text.inside += fmt::format("    {}.put(at, {});{}\n", name, vector(expr.operands()[0]), line_mark(expr->line));
 }
 
 // A sum that goes from chunk to chunk, in each pass that needs it anew.
@@ -60,12 +61,12 @@ void ValueEmitter::reduce_in_pass(const Expr& reduction) {
     const bool alike = has_memory_type(a) && has_memory_type(b) && a.dtype() == b.dtype();
     if (alike && (a.dtype() == f16 || (a.dtype() == bf16 && target_.has_dot2_bf16()))) {
       const std::string first = chunk(a), second = chunk(b); // in this order, whatever compiler builds Kiln
-      *inside_ += fmt::format("    {}.add_products(at, {}, {});\n", accumulator, first, second);
+      *inside_ += fmt::format("    {}.add_products(at, {}, {});{}\n", accumulator, first, second, line_mark(reduction->line));
       return;
     }
   }
   const std::string columns = finds_column(reduction.op()) ? ", row.column(at)" : "";
-  *inside_ += fmt::format("    {}.add(at, {}{});\n", accumulator, vector(x), columns);
+  *inside_ += fmt::format("    {}.add(at, {}{});{}\n", accumulator, vector(x), columns, line_mark(reduction->line));
 }
 
 } // namespace kiln

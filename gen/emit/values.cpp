@@ -1,6 +1,7 @@
 // ValueEmitter: operations as device text, with the rewrites that the hardware rewards.
 #include "gen/emit/values.h"
 #include "gen/emit/device_text.h"
+#include "gen/emit/line_marks.h"
 #include "gen/emit/row_text.h"
 #include "gen/error.h"
 #include "gen/spec/names.h"
@@ -101,11 +102,13 @@ PassText ValueEmitter::pass_body(int p) {
     const TensorPlan& t = body_.tensor(output.name);
     if (t.extent == Extent::row || t.extent == Extent::ranked || value(output.value).level != p) continue;
     if (t.extent == Extent::element)
-      text.inside += fmt::format("    {}.store(at, {});\n", fresh("to_" + t.name), stored(output.value, t.dtype));
+      text.inside +=
+          fmt::format("    {}.store(at, {});{}\n", fresh("to_" + t.name), stored(output.value, t.dtype), line_mark(output.value->line));
     else {
       const std::string number = stored_number(output.value);
       const RowArguments to = row_arguments(body_, t);
-      text.inside += fmt::format("    {}row.store_of_group<{}>(at, {}, {}{});\n", condition(t), t.group, to.pointer, number, to.rest);
+      text.inside += fmt::format("    {}row.store_of_group<{}>(at, {}, {}{});{}\n", condition(t), t.group, to.pointer, number, to.rest,
+                                 line_mark(output.value->line));
     }
   }
   for (const int index : pass.keeps) {
@@ -126,10 +129,11 @@ std::string ValueEmitter::section_outputs(int level) {
     const std::string number = stored_number(output.value);
     const RowArguments to = row_arguments(body_, t);
     if (t.extent == Extent::ranked) {
-      text += fmt::format("  {}row.store_ranks<{}>({}, {}{});\n", condition(t), t.group, to.pointer, number, to.rest);
+      text += fmt::format("  {}row.store_ranks<{}>({}, {}{});{}\n", condition(t), t.group, to.pointer, number, to.rest,
+                          line_mark(output.value->line));
       continue;
     }
-    text += fmt::format("  {}row.store_of_row({}, {}{});\n", condition(t), to.pointer, number, to.rest);
+    text += fmt::format("  {}row.store_of_row({}, {}{});{}\n", condition(t), to.pointer, number, to.rest, line_mark(output.value->line));
   }
   outside_ = nullptr;
   return text;
@@ -151,7 +155,7 @@ std::string ValueEmitter::fresh(std::string base) const { return unused_name(std
 std::string ValueEmitter::line(std::string_view type, const Expr& expr, const std::string& text) {
   const bool in_pass = value(expr).extent > Extent::ranked;
   std::string& place = in_pass ? *inside_ : *outside_;
-  place += fmt::format("{}const {} {} = {};\n", in_pass ? "    " : "  ", type, variable(expr), text);
+  place += fmt::format("{}const {} {} = {};{}\n", in_pass ? "    " : "  ", type, variable(expr), text, line_mark(expr->line));
   return variable(expr);
 }
 

@@ -148,7 +148,8 @@ SplitAttention split_attention(const SpecGraph& given) {
                                  .product = unused_name("product0", graph.names),
                                  .result = unused_name("attention0", graph.names),
                                  .log_sum_exp = found.log_sum_exp ? unused_name("log_sum_exp0", graph.names) : "",
-                                 .heads_first = std::move(heads_first)}};
+                                 .heads_first = std::move(heads_first),
+                                 .line = (*found.attention)->line}};
   AttentionParts& parts = split.parts;
   if (node.operands().size() > 2) parts.pages = node.operands()[2];
   std::unordered_map<const Node*, Expr> rewritten;
@@ -157,7 +158,7 @@ SplitAttention split_attention(const SpecGraph& given) {
     if (info(each.op()).kind == OpKind::scores) stands_for = parts.product;
     if (info(each.op()).kind == OpKind::attention) stands_for = each.op() == Op::attention ? parts.result : parts.log_sum_exp;
     Node copy = each.node();
-    if (!stands_for.empty()) copy = {.op = Op::input, .dtype = f32, .shape = each.shape(), .name = stands_for};
+    if (!stands_for.empty()) copy = {.op = Op::input, .dtype = f32, .shape = each.shape(), .name = stands_for, .line = each->line};
     else
       for (Expr& operand : copy.operands) operand = rewritten.at(&operand.node());
     rewritten.emplace(&each.node(), Expr(std::move(copy)));

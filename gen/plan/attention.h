@@ -18,6 +18,7 @@ struct AttentionParts {
   // The names of inputs that the two parts have and the spec does not: the products, the result, and its log-sum-exp, if it is used.
   std::string product, result, log_sum_exp;
   std::set<std::string> heads_first; // outputs whose first dimension in memory are the heads
+  int line = 0;                      // of the spec's text, as Node::line
 
   const Dim& sequences() const { return q.shape()[0]; }
   const Dim& keys() const { return score_body.space.back(); } // that a sequence has room for

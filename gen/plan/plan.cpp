@@ -4,13 +4,14 @@
 #include "gen/plan/view.h"
 
 namespace kiln {
+namespace {
 
-AnalysedSpec analyse(const KernelSpec& spec, const Target& target) {
-  const SpecGraph graph(spec);
+// `graph` is of a spec with lines.
+AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
   require_sound_names(graph);
   if (graph.has_sort) {
     SplitSort split = split_sort(graph);
-    AnalysedSpec result = analyse(split.rest, target);
+    AnalysedSpec result = analyse(SpecGraph(split.rest), target);
     result.spec = graph.spec;
     result.body.names.insert({split.parts.order, split.parts.offsets});
     result.sort = std::move(split.parts);
@@ -39,5 +40,9 @@ AnalysedSpec analyse(const KernelSpec& spec, const Target& target) {
   Shape space = require_sound_shapes(epilogue);
   return {.spec = graph.spec, .products = std::move(split.products), .body = make_body(epilogue, std::move(space))};
 }
+
+} // namespace
+
+AnalysedSpec analyse(const KernelSpec& spec, const Target& target) { return analyse(SpecGraph::as_spelled(with_lines(spec)), target); }
 
 } // namespace kiln

@@ -71,9 +71,12 @@ SplitSpec split_products(const SpecGraph& graph) {
                                                                                                                    : product->group,
                                 .first = is_columns(node) ? node->first : 0,
                                 .n = node.shape().back().size(),
-                                .placeholder = placeholder});
+                                .placeholder = placeholder,
+                                .line = node->line});
       if (by_expert) split.products.back().sorted.assign(whole_product.operands().begin() + 1, whole_product.operands().end());
-      rewritten.emplace(&node.node(), input(placeholder, f32, node.shape()));
+      Node stand_in = input(placeholder, f32, node.shape()).node();
+      stand_in.line = node->line;
+      rewritten.emplace(&node.node(), Expr(std::move(stand_in)));
       continue;
     }
     Node copy = node.node();

@@ -16,6 +16,7 @@ struct Product {
   std::string placeholder; // f32 [m, n], a name that the spec does not use
   // With a matrix for each expert: inputs order and offsets, and of a sum the weights of the pairs; else empty.
   std::vector<Expr> sorted = {};
+  int line = 0; // of the spec's text, as Node::line
   std::int64_t k() const { return a.shape().back().size(); }
   bool by_expert() const { return !sorted.empty(); }
   bool sums_experts() const { return sorted.size() > 2; }

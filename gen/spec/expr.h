@@ -51,6 +51,7 @@ struct Node {
                                       // Op::expert_order, Op::expert_offsets: experts
   bool checked = false;               // Op::gather, Op::scatter: see IndexOptions
   bool duplicates = false;            // Op::scatter
+  int line = 0;                       // of the spec's text that says it, once with_lines gave it; no part of what the node is
 };
 
 // A tensor in global memory. Shapes broadcast right-aligned as in NumPy: with x of [rows, cols], [cols] is one value a

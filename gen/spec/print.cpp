@@ -1,6 +1,7 @@
 // The canonical text of a KernelSpec. Grammar: gen/spec/parse.cpp.
 #include "gen/spec/graph.h"
 #include "gen/spec/spec.h"
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <unordered_map>
@@ -33,6 +34,7 @@ public:
     for (const Expr& scalar : graph_.scalars) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
     for (const Expr& node : graph_.nodes) {
       if (!is_shared(node)) continue;
+      begin_line();
       const std::string value = expression(node).text;
       const std::string let = fresh_name();
       out_ += fmt::format("let {} = {}\n", let, value);
@@ -42,8 +44,26 @@ public:
     return out_;
   }
 
+  // The spec of which print() gave the text, with the line of each node.
+  KernelSpec numbered() const {
+    std::unordered_map<const Node*, Expr> copies;
+    for (const Expr& node : graph_.nodes) {
+      Node copy = node.node();
+      if (const auto line = lines_.find(&node.node()); line != lines_.end()) copy.line = line->second;
+      for (Expr& operand : copy.operands) operand = copies.at(&operand.node());
+      copies.emplace(&node.node(), Expr(std::move(copy)));
+    }
+    KernelSpec result(graph_.spec.name());
+    for (const Output& output : graph_.spec.outputs())
+      result.output(output.name, output.dtype, copies.at(&output.value.node()),
+                    {.in_place_of = output.in_place_of, .layout = output.layout});
+    return result;
+  }
+
 private:
   bool is_shared(const Expr& node) const { return info(node.op()).arity > 0 && uses_.at(&node.node()) > 1; }
+
+  void begin_line() { line_ = 1 + static_cast<int>(std::ranges::count(out_, '\n')); }
 
   std::string fresh_name() {
     while (true)
@@ -61,6 +81,8 @@ private:
   void print_output(const Output& output) {
     // The rounding to the output's type goes without saying, unless it is shared or special.
     const Expr& value = output.value;
+    begin_line();
+    lines_.try_emplace(&value.node(), line_);
     const bool implied = value.op() == Op::cast && value->saturate && !is_shared(value);
     out_ += fmt::format("output {}: {} = {}", output.name, declared_type(output.dtype, value.shape()),
                         reference(implied ? value.operands()[0] : value).text);
@@ -69,19 +91,20 @@ private:
   }
 
   // A node where it is used: by its name if it has one.
-  Printed reference(const Expr& node) const {
+  Printed reference(const Expr& node) {
     if (const auto let = lets_.find(&node.node()); let != lets_.end()) return {let->second, primary};
     return expression(node);
   }
 
-  std::string operand(const Expr& node, int demanded) const {
+  std::string operand(const Expr& node, int demanded) {
     const Printed printed = reference(node);
     return printed.precedence < demanded ? fmt::format("({})", printed.text) : printed.text;
   }
 
-  Printed infix(const Expr& node, char symbol, Precedence level) const {
+  Printed infix(const Expr& node, char symbol, Precedence level) {
     // Operators group to the left, so the right operand has to hold more tightly.
-    return {fmt::format("{} {} {}", operand(node.operands()[0], level), symbol, operand(node.operands()[1], level + 1)), level};
+    const std::string left = operand(node.operands()[0], level), right = operand(node.operands()[1], level + 1);
+    return {fmt::format("{} {} {}", left, symbol, right), level};
   }
 
   static Printed constant_text(float value) {
@@ -89,7 +112,8 @@ private:
     return {fmt::format("{}", value), std::signbit(value) ? unary : primary};
   }
 
-  Printed expression(const Expr& node) const {
+  Printed expression(const Expr& node) {
+    lines_.try_emplace(&node.node(), line_);
     switch (node.op()) {
     case Op::input:
     case Op::scalar: return {node->name, primary};
@@ -103,7 +127,7 @@ private:
     }
   }
 
-  Printed call(const Expr& node) const {
+  Printed call(const Expr& node) {
     std::string arguments;
     if (node.op() == Op::cast) arguments = to_string(node.dtype());
     for (const Expr& each : node.operands()) arguments += (arguments.empty() ? "" : ", ") + reference(each).text;
@@ -122,6 +146,8 @@ private:
   SpecGraph graph_;
   std::unordered_map<const Node*, int> uses_;
   std::unordered_map<const Node*, std::string> lets_;
+  std::unordered_map<const Node*, int> lines_; // each node's first
+  int line_ = 1;                               // the one that is being printed
   int last_let_ = 0;
   std::string out_;
 };
@@ -129,5 +155,11 @@ private:
 } // namespace
 
 std::string to_text(const KernelSpec& spec) { return SpecPrinter(spec).print(); }
+
+KernelSpec with_lines(const KernelSpec& spec) {
+  SpecPrinter printer(spec);
+  printer.print();
+  return printer.numbered();
+}
 
 } // namespace kiln

@@ -46,6 +46,8 @@ void validate(const KernelSpec& spec);
 // One canonical text for equal specs; parse_spec(to_text(s)) equals s. Errors carry line and column.
 std::string to_text(const KernelSpec& spec);
 KernelSpec parse_spec(std::string_view text);
+// The same spec with equal nodes merged, as to_text prints it, and in each node the line of that text, from 1, that says it first.
+KernelSpec with_lines(const KernelSpec& spec);
 bool operator==(const KernelSpec& a, const KernelSpec& b);
 
 } // namespace kiln

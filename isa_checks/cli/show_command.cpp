@@ -2,6 +2,7 @@
 #include "isa_checks/analysis/live_registers.h"
 #include "isa_checks/cli/annotate.h"
 #include "isa_checks/cli/scan_options.h"
+#include "isa_checks/cli/source_texts.h"
 #include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
@@ -24,8 +25,8 @@ private:
 
 class Listing {
 public:
-  Listing(const KernelAnalysis& analysis, const ScannedKernel& kernel, bool colour)
-      : a_(analysis), k_(kernel), paint_(colour), outstanding_(outstanding_counts(analysis.program)),
+  Listing(const KernelAnalysis& analysis, const ScannedKernel& kernel, SourceTexts& sources, bool colour)
+      : a_(analysis), k_(kernel), sources_(sources), paint_(colour), outstanding_(outstanding_counts(analysis.program)),
         live_(live_registers(analysis.program, analysis.uses)),
         has_exp_(std::ranges::any_of(outstanding_, [](const OutstandingCounts& o) { return o.most_exp > 0; })),
         waits_(waits_by_instruction(analysis)), findings_(findings_by_instruction(analysis.program, kernel.findings)) {}
@@ -116,7 +117,9 @@ private:
     if (line.file == k_.file) return; // assembly text is its own source
     if (line.file == last_.file && line.line == last_.line) return;
     last_ = line;
-    text_ += fmt::format("{:{}}{}\n", "", column, paint_("2", printable(fmt::format("; {}:{}", line.file, line.line))));
+    const std::string_view text = sources_.at(line);
+    text_ += fmt::format("{:{}}{}\n", "", column,
+                         paint_("2", printable(fmt::format("; {}:{}{}{}", line.file, line.line, text.empty() ? "" : "  ", text))));
   }
 
   void add_finding(const Finding& f, int column) {
@@ -127,6 +130,7 @@ private:
 
   const KernelAnalysis& a_;
   const ScannedKernel& k_;
+  SourceTexts& sources_;
   Painter paint_;
   std::vector<OutstandingCounts> outstanding_;
   LiveRegisters live_;
@@ -141,6 +145,8 @@ class Show : public Command {
 public:
   Show() : Command("isa_lint show", "Annotated disassembly: loops indented, what each wait waits for, findings in place") {
     app.add_option("files", files_, "As for isa_lint")->required()->type_name("FILES");
+    app.add_option("--sources", sources_, "Where the files lie that line tables name: their lines are shown beside their numbers")
+        ->type_name("FOLDER");
     add_input_options(app, arguments_);
     add_rule_options(app, arguments_);
     app.footer("\nThe columns vm, lgkm and (where anything counts there) exp count the operations outstanding before an "
@@ -151,10 +157,12 @@ public:
   int run(Streams& streams) override {
     if (arguments_.severity.empty()) arguments_.severity = "info";
     const ScanOptions options = to_scan(arguments_, files_);
+    const SourceTexts unread(sources_);
     ScanSink sink;
     std::string_view separator;
-    sink.render = [&](const KernelAnalysis& analysis, const ScannedKernel& kernel) {
-      return Listing(analysis, kernel, streams.colour).run();
+    sink.render = [&](const KernelAnalysis& analysis, const ScannedKernel& kernel) { // by several threads
+      SourceTexts sources = unread;
+      return Listing(analysis, kernel, sources, streams.colour).run();
     };
     sink.kernel = [&](ScannedKernel&& kernel) {
       streams.out << separator << kernel.rendered;
@@ -166,6 +174,7 @@ public:
 private:
   ScanArguments arguments_;
   std::vector<std::string> files_;
+  std::string sources_;
 };
 
 } // namespace

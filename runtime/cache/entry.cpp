@@ -210,7 +210,7 @@ void check_machine(const std::string& object, const std::string& arch) {
 } // namespace
 
 EntryFiles make_entry(const KernelRequest& request, const KernelSource& source, std::string object, const EntryFacts& facts) {
-  const auto& [kernel_name, arch, text, arguments, launch, workspace_bytes] = source; // the text is in kernel.hip
+  const auto& [kernel_name, arch, text, spec_lines, arguments, launch, workspace_bytes] = source; // the text is in kernel.hip
   EntryFiles files{.meta = {}, .object = std::move(object), .source = self_contained(source)};
   const CacheKey key = cache_key(request, facts.compiler);
   Json arguments_json = Json::array(), fields = Json::object();

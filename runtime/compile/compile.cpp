@@ -111,7 +111,10 @@ CompilerInput compiler_input(const KernelSource& source, const Target& target, c
   if (options.environment.compiler == CompilerKind::hiprtc && options.replace_builtin_header)
     input.headers.push_back(replaced_builtin_header());
   input.options.assign(device_options.begin(), device_options.end());
-  if (options.environment.line_tables) input.options.emplace_back(line_tables_option);
+  if (options.environment.line_tables) {
+    input.text = with_line_directives(source);
+    input.options.emplace_back(line_tables_option);
+  }
   if (options.warnings_as_errors) input.options.insert(input.options.end(), {"-Wall", "-Wextra", "-Werror"});
   return input;
 }

@@ -57,6 +57,10 @@ public:
   virtual void copy_to_device(void* to, std::span<const std::byte> from, Stream stream) = 0;
   virtual void copy_to_host(std::span<std::byte> to, const void* from, Stream stream) = 0;
   virtual void zero(void* to, std::size_t bytes, Stream stream) = 0;
+  // These three return at once. Bytes of the host must stay where they are until the stream has come this far.
+  virtual void start_copy_to_device(void* to, std::span<const std::byte> from, Stream stream) = 0;
+  virtual void start_copy_to_host(std::span<std::byte> to, const void* from, Stream stream) = 0;
+  virtual void start_copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0; // the two do not overlap
   virtual void synchronize(Stream stream) = 0;
   // Why `bytes` bytes from `address` cannot be a tensor; empty when nothing speaks against it.
   virtual std::string why_no_memory(const void* address, std::size_t bytes) const = 0;

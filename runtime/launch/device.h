@@ -70,6 +70,20 @@ public:
   void zero(void* to, std::size_t bytes, Stream stream = nullptr) const { backend_->zero(to, bytes, stream); }
   void synchronize(Stream stream = nullptr) const { backend_->synchronize(stream); }
 
+  // These return at once; on the CPU model they are done by then. Bytes of the host must stay where they are until the stream has come
+  // this far. On a GPU the copy overlaps with the host's work only if they are pinned (hipHostMalloc).
+  void start_copy_to_device(void* to, std::span<const std::byte> from, Stream stream = nullptr) const {
+    backend_->start_copy_to_device(to, from, stream);
+  }
+  void start_copy_to_host(std::span<std::byte> to, const void* from, Stream stream = nullptr) const {
+    backend_->start_copy_to_host(to, from, stream);
+  }
+  void start_copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream = nullptr) const {
+    backend_->start_copy_on_device(to, from, bytes, stream);
+  }
+  // The point that the stream has come to when all is done that it was given so far.
+  std::unique_ptr<StreamMark> mark(Stream stream = nullptr) const { return backend_->mark(stream); }
+
   DeviceBackend& backend() const { return *backend_; }
 
 private:

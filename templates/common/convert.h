@@ -38,9 +38,9 @@ template <class V> KILN_DEVICE auto splat_like(f32 value) {
 // Beyond the largest finite value becomes that value; NaN stays NaN, infinity becomes NaN (stays in e5m2).
 template <class T, class V> KILN_DEVICE V saturate(V x) {
   constexpr f32 max = Fp8<T>::max;
-  const V clamped = map([](f32 v) { return platform::median(v, -max, max); }, x); // NaN gives -max
+  const V clamped = map([](f32 v) KILN_OWN_LINES { return platform::median(v, -max, max); }, x); // NaN gives -max
   if constexpr (Fp8<T>::has_infinity) {
-    return map([](f32 v, f32 c) { return platform::abs(v) < platform::infinity ? c : v; }, x, clamped);
+    return map([](f32 v, f32 c) KILN_OWN_LINES { return platform::abs(v) < platform::infinity ? c : v; }, x, clamped);
   } else {
     return platform::fma(x, splat_like<V>(0.0f), clamped); // x * 0 is NaN for NaN and infinity, else 0
   }
@@ -126,7 +126,7 @@ template <class To, int N> KILN_DEVICE auto to(Vec<bf16, N> x) { return convert<
 template <class To, int N> KILN_DEVICE auto to(Vec<i32, N> x) { return convert<Vec<To, N>>(x); }
 template <class To, int N> KILN_DEVICE auto to(Mask<N> m) {
   if constexpr (__is_same(To, f32)) {
-    return map([](bool b) { return b ? 1.0f : 0.0f; }, m);
+    return map([](bool b) KILN_OWN_LINES { return b ? 1.0f : 0.0f; }, m);
   } else { // bool: a byte of 0 or 1 each
     Bytes<To, N> bytes{};
 #pragma unroll
@@ -146,9 +146,9 @@ template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x) {
   } else if constexpr (is_fp8<To>) {
     return detail::pack_fp8<To, N>(detail::saturate<To>(x));
   } else if constexpr (__is_same(To, i32)) {
-    return map([](f32 v) { return detail::to_integer<i32>(v); }, x);
+    return map([](f32 v) KILN_OWN_LINES { return detail::to_integer<i32>(v); }, x);
   } else if constexpr (__is_same(To, bool)) {
-    return to<bool>(map([](f32 v) { return !(v == 0.0f); }, x));
+    return to<bool>(map([](f32 v) KILN_OWN_LINES { return !(v == 0.0f); }, x));
   } else if constexpr (is_byte<To>) {
     Bytes<To, N> bytes{};
 #pragma unroll

@@ -6,27 +6,27 @@ namespace kiln {
 
 inline constexpr f32 log2_e = 1.44269504f, ln_2 = 0.693147181f;
 
-template <class A, class B> KILN_DEVICE auto lt(A a, B b) { return map([](f32 x, f32 y) { return x < y; }, a, b); }
-template <class A, class B> KILN_DEVICE auto le(A a, B b) { return map([](f32 x, f32 y) { return x <= y; }, a, b); }
-template <class A, class B> KILN_DEVICE auto gt(A a, B b) { return map([](f32 x, f32 y) { return x > y; }, a, b); }
-template <class A, class B> KILN_DEVICE auto ge(A a, B b) { return map([](f32 x, f32 y) { return x >= y; }, a, b); }
-template <class A, class B> KILN_DEVICE auto eq(A a, B b) { return map([](f32 x, f32 y) { return x == y; }, a, b); }
-template <class A, class B> KILN_DEVICE auto ne(A a, B b) { return map([](f32 x, f32 y) { return x != y; }, a, b); }
-template <class A, class B> KILN_DEVICE auto logical_and(A a, B b) { return map([](bool x, bool y) { return x && y; }, a, b); }
-template <class A, class B> KILN_DEVICE auto logical_or(A a, B b) { return map([](bool x, bool y) { return x || y; }, a, b); }
-template <class A> KILN_DEVICE auto logical_not(A a) { return map([](bool x) { return !x; }, a); }
+template <class A, class B> KILN_DEVICE auto lt(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x < y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto le(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x <= y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto gt(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x > y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto ge(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x >= y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto eq(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x == y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto ne(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x != y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto logical_and(A a, B b) { return map([](bool x, bool y) KILN_OWN_LINES { return x && y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto logical_or(A a, B b) { return map([](bool x, bool y) KILN_OWN_LINES { return x || y; }, a, b); }
+template <class A> KILN_DEVICE auto logical_not(A a) { return map([](bool x) KILN_OWN_LINES { return !x; }, a); }
 template <class C, class A, class B> KILN_DEVICE auto select(C c, A a, B b) {
-  return map([](bool which, f32 x, f32 y) { return which ? x : y; }, c, a, b);
+  return map([](bool which, f32 x, f32 y) KILN_OWN_LINES { return which ? x : y; }, c, a, b);
 }
 
 template <class A> KILN_DEVICE A neg(A a) { return -a; }
 template <class A> KILN_DEVICE A abs(A a) { return platform::abs(a); }
 // IEEE minNum and maxNum: a NaN loses against a number.
-template <class A, class B> KILN_DEVICE auto min(A a, B b) { return map([](f32 x, f32 y) { return platform::min(x, y); }, a, b); }
-template <class A, class B> KILN_DEVICE auto max(A a, B b) { return map([](f32 x, f32 y) { return platform::max(x, y); }, a, b); }
+template <class A, class B> KILN_DEVICE auto min(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return platform::min(x, y); }, a, b); }
+template <class A, class B> KILN_DEVICE auto max(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return platform::max(x, y); }, a, b); }
 // min(max(x, low), high); NaN becomes low.
 template <class A, class B, class C> KILN_DEVICE auto clamp(A x, B low, C high) {
-  return map([](f32 v, f32 l, f32 h) { return platform::min(platform::max(v, l), h); }, x, low, high);
+  return map([](f32 v, f32 l, f32 h) KILN_OWN_LINES { return platform::min(platform::max(v, l), h); }, x, low, high);
 }
 template <class A, class B, class C> KILN_DEVICE auto fma(A a, B b, C c) {
   constexpr int n = common_width<A, B, C>();
@@ -36,20 +36,20 @@ template <class A, class B, class C> KILN_DEVICE auto fma(A a, B b, C c) {
 // f16 * f16 or f16 * f32, exactly as the f32 product, in one instruction that converts for free.
 template <class A, class B> KILN_DEVICE auto mixed_product(A a, B b) {
   const f32 zero = platform::opaque_negative_zero();
-  return map([zero](auto x, auto y) { return platform::fma(static_cast<f32>(x), static_cast<f32>(y), zero); }, a, b);
+  return map([zero](auto x, auto y) KILN_OWN_LINES { return platform::fma(static_cast<f32>(x), static_cast<f32>(y), zero); }, a, b);
 }
 
 // One instruction each: 1 ulp; results below 2^-126 are flushed to 0.
-template <class A> KILN_DEVICE auto exp2(A a) { return map([](f32 x) { return platform::exp2(x); }, a); }
-template <class A> KILN_DEVICE auto log2(A a) { return map([](f32 x) { return platform::log2(x); }, a); }
-template <class A> KILN_DEVICE auto sqrt(A a) { return map([](f32 x) { return platform::sqrt(x); }, a); }
-template <class A> KILN_DEVICE auto rsqrt(A a) { return map([](f32 x) { return platform::rsqrt(x); }, a); }
-template <class A> KILN_DEVICE auto rcp(A a) { return map([](f32 x) { return platform::rcp(x); }, a); }
-template <class A> KILN_DEVICE auto floor(A a) { return map([](f32 x) { return platform::floor(x); }, a); }
-template <class A> KILN_DEVICE auto round(A a) { return map([](f32 x) { return platform::round_to_even(x); }, a); }
+template <class A> KILN_DEVICE auto exp2(A a) { return map([](f32 x) KILN_OWN_LINES { return platform::exp2(x); }, a); }
+template <class A> KILN_DEVICE auto log2(A a) { return map([](f32 x) KILN_OWN_LINES { return platform::log2(x); }, a); }
+template <class A> KILN_DEVICE auto sqrt(A a) { return map([](f32 x) KILN_OWN_LINES { return platform::sqrt(x); }, a); }
+template <class A> KILN_DEVICE auto rsqrt(A a) { return map([](f32 x) KILN_OWN_LINES { return platform::rsqrt(x); }, a); }
+template <class A> KILN_DEVICE auto rcp(A a) { return map([](f32 x) KILN_OWN_LINES { return platform::rcp(x); }, a); }
+template <class A> KILN_DEVICE auto floor(A a) { return map([](f32 x) KILN_OWN_LINES { return platform::floor(x); }, a); }
+template <class A> KILN_DEVICE auto round(A a) { return map([](f32 x) KILN_OWN_LINES { return platform::round_to_even(x); }, a); }
 
 template <class A, class B> KILN_DEVICE auto div(A a, B b) { return a * rcp(b); }
-template <class A, class B> KILN_DEVICE auto div_exact(A a, B b) { return map([](f32 x, f32 y) { return x / y; }, a, b); }
+template <class A, class B> KILN_DEVICE auto div_exact(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x / y; }, a, b); }
 
 // a times a constant. f16 vectors are taken as they lie in memory: the product converts them for free.
 template <class A> KILN_DEVICE auto scaled(A a, f32 factor) { return a * factor; }
@@ -71,7 +71,7 @@ template <class A> KILN_DEVICE auto erf(A a) {
   const auto tail = ((((t * 1.061405429f - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
   const auto magnitude = 1.0f - tail * exp2(x * x * -log2_e);
   // By bits: LLVM 21 cannot select a copysign whose result is rounded to bf16.
-  return map([](f32 m, f32 x) { return bit_cast<f32>(bit_cast<u32>(m) | (bit_cast<u32>(x) & 0x80000000u)); },
+  return map([](f32 m, f32 x) KILN_OWN_LINES { return bit_cast<f32>(bit_cast<u32>(m) | (bit_cast<u32>(x) & 0x80000000u)); },
              magnitude, a);
 }
 template <class A> KILN_DEVICE auto gelu(A a) { return a * 0.5f * (erf(a * 0.707106781f) + 1.0f); }
@@ -80,10 +80,10 @@ template <class A> KILN_DEVICE auto gelu_tanh(A a) { return a * sigmoid(a * (a *
 template <class A> KILN_DEVICE auto softplus(A a) { return max(a, 0.0f) + log(exp(-abs(a)) + 1.0f); }
 // Radians; v_sin and v_cos take turns.
 template <class A> KILN_DEVICE auto sin(A a) {
-  return map([](f32 turns) { return platform::sin_turns(platform::fract(turns)); }, a * 0.159154943f);
+  return map([](f32 turns) KILN_OWN_LINES { return platform::sin_turns(platform::fract(turns)); }, a * 0.159154943f);
 }
 template <class A> KILN_DEVICE auto cos(A a) {
-  return map([](f32 turns) { return platform::cos_turns(platform::fract(turns)); }, a * 0.159154943f);
+  return map([](f32 turns) KILN_OWN_LINES { return platform::cos_turns(platform::fract(turns)); }, a * 0.159154943f);
 }
 template <class A, class B> KILN_DEVICE auto pow(A a, B b) { return exp2(log2(a) * b); }
 

@@ -6,7 +6,7 @@ namespace kiln {
 
 template <class A, class S> KILN_DEVICE auto scale_up(A a, S s) { return a * s; }
 template <class A, class S> KILN_DEVICE auto scale_down(A a, S s) {
-  return a * map([](f32 each) { return detail::inverse_of_power(each); }, s);
+  return a * map([](f32 each) KILN_OWN_LINES { return detail::inverse_of_power(each); }, s);
 }
 
 namespace detail {
@@ -53,11 +53,11 @@ template <class T, int N, class S> KILN_DEVICE auto to_scaled(Vec<f32, N> x, S s
   } else if constexpr (is_fp8<T> && detail::converts_with_scale<T, S>) {
     // The instruction overflows instead: magnitudes are limited before. A scale that is NaN gives NaN whatever x is.
     const f32 most = Fp8<T>::max * s;
-    const auto limited = map([most](f32 v) { return platform::median(v, -most, most); }, x);
+    const auto limited = map([most](f32 v) KILN_OWN_LINES { return platform::median(v, -most, most); }, x);
     Bytes<T, N> bytes;
 #pragma unroll
     for (u32& word : bytes.word) word = platform::any_value();
-    if constexpr (Fp8<T>::has_infinity) detail::put_fp8<T, 0>(bytes, map([](f32 v, f32 c) { return platform::abs(v) < platform::infinity ? c : v; }, x, limited), s);
+    if constexpr (Fp8<T>::has_infinity) detail::put_fp8<T, 0>(bytes, map([](f32 v, f32 c) KILN_OWN_LINES { return platform::abs(v) < platform::infinity ? c : v; }, x, limited), s);
     else detail::put_fp8<T, 0>(bytes, platform::fma(x, Vec<f32, N>(0.0f), limited), s);
     return bytes;
   } else {

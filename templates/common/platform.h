@@ -12,9 +12,15 @@
 #ifndef __shared__
 #define __shared__ __attribute__((shared))
 #endif
-#define KILN_DEVICE static inline __attribute__((device, always_inline, unused))
-#define KILN_MEMBER inline __attribute__((device, always_inline))
-#define KILN_LAMBDA __attribute__((always_inline))
+// With KILN_LINES_OF_SPEC an instruction of a function of these headers has the line that calls it in line tables, not its own.
+#ifdef KILN_LINES_OF_SPEC
+#define KILN_OWN_LINES __attribute__((nodebug))
+#else
+#define KILN_OWN_LINES
+#endif
+#define KILN_DEVICE static inline __attribute__((device, always_inline, unused)) KILN_OWN_LINES
+#define KILN_MEMBER inline __attribute__((device, always_inline)) KILN_OWN_LINES
+#define KILN_LAMBDA __attribute__((always_inline)) KILN_OWN_LINES
 // bit_cast for a struct: as the result of a function, LLVM moves its parts in another order.
 #define KILN_BIT_CAST(To, x) __builtin_bit_cast(To, x)
 // A kernel of exactly `threads` work-items a workgroup.

@@ -10,7 +10,7 @@ namespace detail {
 // 2^e is a product of two numbers of f16: only the second product rounds, and any e beyond their range gives 0 or infinity as well.
 KILN_DEVICE Word16 unpack_mx_f16(u32 word, u8 scale) {
   using Halves = Vec<f16, 2>;
-  const auto clamped = [](i32 e) { return e < -14 ? -14 : e > 15 ? 15 : e; };
+  const auto clamped = [](i32 e) KILN_OWN_LINES { return e < -14 ? -14 : e > 15 ? 15 : e; };
   const i32 e = static_cast<i32>(scale) - 127, first = clamped(e), second = clamped(e - first);
   const u32 factor = scale == 0xff ? 0x7e00u : static_cast<u32>(first + 15) << 10;
   const auto one = Halves(bit_cast<f16>(static_cast<u16>(factor))), two = Halves(bit_cast<f16>(static_cast<u16>(static_cast<u32>(second + 15) << 10)));

@@ -1,11 +1,14 @@
 // Line tables: -gline-tables-only names the source's lines and changes no instruction, for kernels of every family.
 #include "gen/catalog/catalog.h"
+#include "isa_checks/analysis/kernel_analysis.h"
 #include "isa_checks/object/code_object.h"
 #include "runtime/build/build_kernel.h"
 #include "tests/compile/run_cli.h"
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 using namespace kiln;
 
@@ -47,6 +50,31 @@ TEST_CASE("line tables change no instruction") {
         CHECK_FALSE(has_line_table(plain));
         CHECK(has_line_table(lines));
       }
+}
+
+// The names of lines are those of to_text(spec): here "let t1 = ..." is line 5.
+TEST_CASE("line tables name the line of the spec that an instruction computes") {
+  const auto lines_of = [](const KernelSpec& spec, std::string_view arch, std::string_view mnemonic) {
+    const isa::CodeObject object = built_with_lines(spec, arch, true, CompilerKind::hiprtc);
+    const isa::KernelAnalysis analysis = isa::analyse(object, object.kernel(spec.name()));
+    std::set<std::string> found;
+    for (std::size_t i = 0; i < analysis.lines.size(); ++i)
+      if (const isa::SourceLine& line = analysis.lines[i]; analysis.mnemonic(i).starts_with(mnemonic))
+        found.insert(fmt::format("{}:{}", line.file.substr(line.file.rfind('/') + 1), line.line));
+    return found;
+  };
+  using Names = std::set<std::string>;
+  for (const std::string_view arch : known_archs()) {
+    const auto named = [&](std::string_view name, int line) { return fmt::format("{}.{}.kiln:{}", name, arch, line); };
+    const KernelSpec norm = parse_spec("kernel norm dim n input x: f16[n, 1024] input w: f16[1024] let r = rsqrt(row_mean(x * x) + 1e-6) "
+                                       "output y: f16[n, 1024] = x * r * w output inverse: f32[n, 1] = r");
+    REQUIRE(to_text(norm).find("input w: f16[1024]\nlet t1 = rsqrt") != std::string::npos);
+    CHECK(lines_of(norm, arch, "v_rsq_f32") == Names{named("norm", 5)});
+    CHECK(lines_of(norm, arch, "global_store_dwordx4").contains(named("norm", 6)));
+    const KernelSpec gemm =
+        parse_spec("kernel gemm dim m [1..16] input a: f16[m, 1024] input b: f16[256, 1024] output c: f16[m, 256] = matmul_nt(a, b)");
+    CHECK(lines_of(gemm, arch, "v_mfma") == Names{named("gemm", 5)});
+  }
 }
 
 TEST_CASE("kiln aot --line-tables fills entries that a Jit with KILN_LINE_TABLES finds, and one without does not") {

@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <ggml-alloc.h>
 #include <map>
+#include <numeric>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace kiln_ggml {
 namespace {
@@ -88,6 +91,45 @@ TEST_CASE("a buffer beyond the device's memory is ggml's own error path, and not
   CHECK(ggml_backend_buft_alloc_buffer(&buffers.type, std::size_t{2} << 20) == nullptr);
   ggml_backend_buffer_free(some);
   CHECK(engine.memory_free() == before);
+}
+
+// Through libggml's own functions, which choose the asynchronous ways where a backend has them.
+TEST_CASE("events, copies that only begin, and copies within the device") {
+  ggml_backend_reg_t const registration = ggml_backend_init();
+  REQUIRE(registration != nullptr);
+  ggml_backend_dev_t const device = ggml_backend_reg_dev_get(registration, 0);
+  ggml_backend_dev_props properties{};
+  ggml_backend_dev_get_props(device, &properties);
+  CHECK(properties.caps.async);
+  CHECK(properties.caps.events);
+  ggml_backend_t const backend = ggml_backend_dev_init(device, nullptr), other = ggml_backend_dev_init(device, nullptr);
+  ggml_context* const context = ggml_init({.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true});
+  ggml_tensor* const a = ggml_new_tensor_1d(context, GGML_TYPE_F32, 64);
+  ggml_tensor* const b = ggml_new_tensor_1d(context, GGML_TYPE_F32, 64);
+  ggml_backend_buffer_t const buffer = ggml_backend_alloc_ctx_tensors(context, backend);
+  REQUIRE(buffer != nullptr);
+  std::vector<float> values(64), got(64);
+  std::iota(values.begin(), values.end(), 1.0f);
+  ggml_backend_tensor_set_async(backend, a, values.data(), 0, sizeof(float) * 64);
+  ggml_backend_event_t const event = ggml_backend_event_new(device);
+  REQUIRE(event != nullptr);
+  ggml_backend_event_synchronize(event); // recorded nowhere yet
+  ggml_backend_event_record(event, backend);
+  ggml_backend_event_wait(other, event);
+  ggml_backend_tensor_copy_async(backend, other, a, b);
+  ggml_backend_tensor_get_async(other, b, got.data(), 0, sizeof(float) * 64);
+  ggml_backend_event_record(event, other);
+  ggml_backend_event_synchronize(event);
+  CHECK(got == values);
+  ggml_backend_tensor_memset(b, 0, 0, sizeof(float) * 64);
+  ggml_backend_tensor_copy(a, b);
+  ggml_backend_tensor_get(b, got.data(), 0, sizeof(float) * 64);
+  CHECK(got == values);
+  ggml_backend_event_free(event);
+  ggml_backend_buffer_free(buffer);
+  ggml_free(context);
+  ggml_backend_free(other);
+  ggml_backend_free(backend);
 }
 
 // In a child, for ggml never forgets a registration.

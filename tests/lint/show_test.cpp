@@ -1,6 +1,10 @@
 // isa_lint show: the listing has loops, waits, outstanding operations and findings in place.
+#include "isa_checks/decode/assembler.h"
 #include "tests/lint/cli_checks.h"
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fmt/format.h>
 
 using namespace kiln::isa::testing;
 
@@ -46,4 +50,23 @@ TEST_CASE("show: live registers at each instruction and at the peak, and the edg
   REQUIRE(at != std::string::npos);
   const std::string margin = r.out.substr(r.out.rfind('\n', at) + 1, 26);
   CHECK(margin.ends_with("     2")); // v0 and v3
+}
+
+TEST_CASE("show --sources: the lines that a line table names, from that folder and no other") {
+  const Folder folder;
+  const std::string mov = "  v_mov_b32_e32 v1, 0\n", text = plain_text("gfx942", "k", mov + "  v_mov_b32_e32 v2, 0\n");
+  const std::size_t at = text.find(mov);
+  REQUIRE(at != std::string::npos);
+  const std::string place = fmt::format("; /elsewhere/k.kiln:{}", 1 + std::ranges::count(text.substr(0, at), '\n'));
+  const std::string object = folder.write("k.o", assemble(text, target_facts("gfx942"), "/elsewhere/k.kiln", {.line_tables = true}));
+  const std::string spec = text.substr(0, at) + "  let t1 = x + y\r\n"; // ends before the second instruction's line
+  const std::string sources = std::filesystem::path(folder.write("k.kiln", spec)).parent_path().string();
+  const Result shown = isa_lint({"show", object, "--sources", sources});
+  CHECK(shown.exit_code == 0);
+  CHECK(has(shown.out, place + "  let t1 = x + y\n"));
+  CHECK_FALSE(has(shown.out, "v_mov_b32_e32 v2, 0\r"));
+  CHECK(has(isa_lint({"show", object}).out, place + "\n"));
+  const Result wrong = isa_lint({"show", object, "--sources", sources + "/nowhere"});
+  CHECK(wrong.exit_code != 0);
+  CHECK(has(wrong.err, "nowhere: it is no folder; name the folder"));
 }

@@ -1,4 +1,5 @@
 // Attention: the text of a kernel. Attention is a verb, the score expression and the epilogue are its arguments.
+#include "gen/emit/line_marks.h"
 #include "gen/emit/row_text.h"
 #include "gen/emit/values.h"
 #include "gen/families/attention/attention.h"
@@ -69,11 +70,11 @@ std::string kernel_text(const Plan& plan, const AttentionConfig& c, const Target
   std::string text = fmt::format("  const auto {} = [=]([[maybe_unused]] u32 {}) KILN_LAMBDA {{ return {}; }};\n", first_key, length,
                                  first_key_text(a, length));
   text += score_text(a, target, score) + epilogue_text(plan, target, epilogue);
-  return text + fmt::format("  Attention<config, {}, {}, decltype({})>({}, {}, {}, {}, {}, {}, {}, {}, {}, {}).run({}, {});\n",
+  return text + fmt::format("  Attention<config, {}, {}, decltype({})>({}, {}, {}, {}, {}, {}, {}, {}, {}, {}).run({}, {});{}\n",
                             device_type(a.q.dtype()), device_type(a.k.dtype()), first_key, a.q->name, a.k->name, a.v->name,
                             fmt::format("CacheScales{{{}, {}}}", pointer_to(a.k_scale), pointer_to(a.v_scale)), size_argument(a.keys()),
                             pages, a.lengths->name, size_argument(a.sequences()),
-                            c.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr", first_key, score, epilogue);
+                            c.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr", first_key, score, epilogue, line_mark(a.line));
 }
 
 } // namespace

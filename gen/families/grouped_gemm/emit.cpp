@@ -1,4 +1,5 @@
 // GroupedGemm: the text of a kernel. The product is a verb, the epilogue its argument.
+#include "gen/emit/line_marks.h"
 #include "gen/emit/row_text.h"
 #include "gen/emit/values.h"
 #include "gen/families/grouped_gemm/grouped_gemm.h"
@@ -25,8 +26,8 @@ std::string grouped_body(const Plan& plan, const Target& target) {
     products.push_back("auto kiln_" + p.placeholder);
     matrices.push_back(weights_text(p));
   }
-  return text + fmt::format("  {}.run([&](const auto& row, {}) KILN_LAMBDA {{\n{}  }}, {});\n", gemm, fmt::join(products, ", "),
-                            tile_epilogue(plan, values), fmt::join(matrices, ", "));
+  return text + fmt::format("  {}.run([&](const auto& row, {}) KILN_LAMBDA {{{}\n{}  }}, {});\n", gemm, fmt::join(products, ", "),
+                            line_mark(first.line), tile_epilogue(plan, values), fmt::join(matrices, ", "));
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 // SkinnyGemm: the text of a kernel. The product is a verb, the epilogue its argument.
+#include "gen/emit/line_marks.h"
 #include "gen/emit/row_text.h"
 #include "gen/emit/values.h"
 #include "gen/families/rowwise/rowwise.h"
@@ -123,8 +124,9 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
     products.push_back("auto kiln_" + p.placeholder);
     matrices.push_back(weights_text(p));
   }
-  text += fmt::format("  {}.run({}[&](const auto& row, {}) KILN_LAMBDA {{\n", gemm_name,
-                      config.rows_at_end || config.has_producers() ? "" : near_operands(plan), fmt::join(products, ", "));
+  text += fmt::format("  {}.run({}[&](const auto& row, {}) KILN_LAMBDA {{{}\n", gemm_name,
+                      config.rows_at_end || config.has_producers() ? "" : near_operands(plan), fmt::join(products, ", "),
+                      line_mark(first.line));
   text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, values);
   text += fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
   return config.rows_at_end ? text + rows_of_last(plan, config, target, gemm_name) : text;

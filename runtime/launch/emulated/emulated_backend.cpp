@@ -172,6 +172,13 @@ public:
     sandbox_->finish();
     std::ranges::fill(sandbox_->bytes("zero", to, bytes), std::byte{0});
   }
+  void start_copy_to_device(void* to, std::span<const std::byte> from, Stream stream) override { copy_to_device(to, from, stream); }
+  void start_copy_to_host(std::span<std::byte> to, const void* from, Stream stream) override { copy_to_host(to, from, stream); }
+  void start_copy_on_device(void* to, const void* from, std::size_t bytes, Stream) override {
+    const std::lock_guard lock(sandbox_->mutex);
+    sandbox_->finish();
+    std::ranges::copy(sandbox_->bytes("copy on the device", from, bytes), sandbox_->bytes("copy on the device", to, bytes).begin());
+  }
   void synchronize(Stream) override {
     const std::lock_guard lock(sandbox_->mutex);
     sandbox_->finish();

@@ -35,7 +35,7 @@ struct HipFunctions {
   const char* (*error_string)(int error);
 };
 
-inline constexpr int hip_to_device = 1, hip_to_host = 2; // hipMemcpyKind
+inline constexpr int hip_to_device = 1, hip_to_host = 2, hip_on_device = 3; // hipMemcpyKind
 
 struct HipDeviceFacts {
   std::string name; // "AMD Instinct MI300X"

@@ -128,10 +128,21 @@ public:
     if (address != nullptr) static_cast<void>(hip_->functions().free(address)); // finds the device by the address
   }
   void copy_to_device(void* to, std::span<const std::byte> from, Stream stream) override {
-    copy(to, from.data(), from.size(), hip_to_device, stream);
+    start_copy_to_device(to, from, stream);
+    synchronize(stream);
   }
   void copy_to_host(std::span<std::byte> to, const void* from, Stream stream) override {
-    copy(to.data(), from, to.size(), hip_to_host, stream);
+    start_copy_to_host(to, from, stream);
+    synchronize(stream);
+  }
+  void start_copy_to_device(void* to, std::span<const std::byte> from, Stream stream) override {
+    start_copy(to, from.data(), from.size(), hip_to_device, stream);
+  }
+  void start_copy_to_host(std::span<std::byte> to, const void* from, Stream stream) override {
+    start_copy(to.data(), from, to.size(), hip_to_host, stream);
+  }
+  void start_copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    start_copy(to, from, bytes, hip_on_device, stream);
   }
   void zero(void* to, std::size_t bytes, Stream stream) override {
     const HipDeviceScope scope(*hip_, ordinal_);
@@ -152,11 +163,9 @@ public:
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<HipClock>(hip_, ordinal_); }
 
 private:
-  void copy(void* to, const void* from, std::size_t bytes, int kind, Stream stream) {
+  void start_copy(void* to, const void* from, std::size_t bytes, int kind, Stream stream) {
     const HipDeviceScope scope(*hip_, ordinal_);
-    if (bytes == 0) return;
-    hip_->check(hip_->functions().memcpy_async(to, from, bytes, kind, stream), "hipMemcpyAsync");
-    hip_->check(hip_->functions().stream_synchronize(stream), "hipStreamSynchronize");
+    if (bytes != 0) hip_->check(hip_->functions().memcpy_async(to, from, bytes, kind, stream), "hipMemcpyAsync");
   }
 
   std::shared_ptr<const Hip> hip_;
