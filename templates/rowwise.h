@@ -116,6 +116,12 @@ public:
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), value);
   }
 
+  // To a [ceil(cols / group), rows] tensor.
+  template <int group, class T> KILN_MEMBER void store_of_group_transposed(At at, T* tensor, f32 value, u32 rows) const {
+    if (at.count > 0 && column(at) % group == 0)
+      store_one(tensor + (static_cast<u64>(group_index<group>(at)) * rows + row_), row_in_block_, value);
+  }
+
   // How many columns this lane's group has: fewer in the last group of a row.
   template <int group> KILN_MEMBER f32 group_size(At at) const {
     const u32 first = group_index<group>(at) * group, left = config.cols - first;

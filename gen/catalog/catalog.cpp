@@ -164,11 +164,13 @@ KernelSpec per_token_quant(const CatalogOptions& options) {
   return KernelSpec("per_token_quant").output("scale", f32, scale).output("q", options.fp8, x / scale);
 }
 
+Expr in_order(const Expr& scale, const CatalogOptions& options) { return options.transposed ? transpose(scale) : scale; }
+
 KernelSpec group_quant(const CatalogOptions& options) {
   const Expr x = activation("x", options);
   const Expr scale = scale_of(group_absmax(x, options.group), options.fp8);
   const Expr of_element = ungroup(scale, options.group, options.cols);
-  return KernelSpec("group_quant").output("scale", f32, scale).output("q", options.fp8, x / of_element);
+  return KernelSpec("group_quant").output("scale", f32, in_order(scale, options)).output("q", options.fp8, x / of_element);
 }
 
 KernelSpec dequant(const CatalogOptions& options) {
@@ -186,7 +188,7 @@ KernelSpec group_dequant(const CatalogOptions& options) {
 
 void add_mx_outputs(KernelSpec& spec, const Expr& y, const CatalogOptions& options) {
   const Expr scale = mx_scale(options.mx, y);
-  spec.output("scale", e8m0, scale).output("q", options.mx, mx_quantise(options.mx, y, scale));
+  spec.output("scale", e8m0, in_order(scale, options)).output("q", options.mx, mx_quantise(options.mx, y, scale));
 }
 
 KernelSpec mx_quant(const CatalogOptions& options) {

@@ -107,8 +107,9 @@ PassText ValueEmitter::pass_body(int p) {
     else {
       const std::string number = stored_number(output.value);
       const RowArguments to = row_arguments(body_, t);
-      text.inside += fmt::format("    {}row.store_of_group<{}>(at, {}, {}{});{}\n", condition(t), t.group, to.pointer, number, to.rest,
-                                 line_mark(output.value->line));
+      const std::string verb = t.transposed ? "store_of_group_transposed" : "store_of_group";
+      text.inside += fmt::format("    {}row.{}<{}>(at, {}, {}{});{}\n", condition(t), verb, t.group, to.pointer, number,
+                                 t.transposed ? ", " + size_text(body_.outer_dims) : to.rest, line_mark(output.value->line));
     }
   }
   for (const int index : pass.keeps) {

@@ -1,6 +1,7 @@
 // Attention: the split of a spec into operands, score expression and epilogue.
 #include "gen/plan/attention.h"
 #include "gen/error.h"
+#include "gen/plan/output_order.h"
 #include "gen/plan/validate.h"
 #include "gen/spec/attention.h"
 #include "gen/spec/names.h"
@@ -87,34 +88,6 @@ void require_score_by_score(const SpecGraph& scores) {
   }
 }
 
-// Outputs in the order of heads: their values before that, and their names in `heads_first`.
-Expr in_order_of_rows(const Output& output, std::set<std::string>& heads_first) {
-  Expr value = output.value;
-  const bool rounds = value.op() == Op::cast && value.operands()[0].op() == Op::heads_first;
-  const Expr& moved = rounds ? value.operands()[0] : value;
-  if (moved.op() != Op::heads_first) return value;
-  if (!output.in_place_of.empty())
-    throw UserError(fmt::format("output '{}' in place of '{}'", output.name, output.in_place_of), "it is in the order of heads",
-                    "give the output memory of its own");
-  if (output.layout != Layout::contiguous)
-    throw UserError(fmt::format("output '{}'", output.name), fmt::format("it is in the order of heads, and{}", suffix(output.layout)),
-                    "use Layout::contiguous");
-  heads_first.insert(output.name);
-  if (!rounds) return moved.operands()[0];
-  Node cast = value.node();
-  cast.operands = {moved.operands()[0]};
-  cast.shape = cast.operands[0].shape();
-  return Expr(std::move(cast));
-}
-
-// Behind it there are no operations but the output's rounding.
-void require_heads_first_last(const SpecGraph& graph) {
-  for (const Expr& node : graph.nodes)
-    if (node.op() == Op::heads_first)
-      throw UserError("operation 'heads_first'", "an operation, or two outputs, take its result in the order of heads",
-                      "let it be the last one before an output, and compute the rest in the order of rows");
-}
-
 void require_no_placeholder(const SpecGraph& part, const std::string& name, const std::string& fact, const std::string& remedy) {
   if (!name.empty() && part.names.contains(name)) throw UserError(kernel_subject_of(part), fact, remedy);
 }
@@ -122,13 +95,8 @@ void require_no_placeholder(const SpecGraph& part, const std::string& name, cons
 } // namespace
 
 SplitAttention split_attention(const SpecGraph& given) {
-  std::set<std::string> heads_first;
-  KernelSpec by_rows(given.spec.name());
-  for (const Output& output : given.spec.outputs())
-    by_rows.output(output.name, output.dtype, in_order_of_rows(output, heads_first),
-                   {.in_place_of = output.in_place_of, .layout = output.layout});
-  const SpecGraph graph = SpecGraph::as_spelled(std::move(by_rows));
-  require_heads_first_last(graph);
+  OrderedOutputs by_rows = in_order_of_rows(given.spec, Op::heads_first);
+  const SpecGraph graph = SpecGraph::as_spelled(std::move(by_rows.spec));
   const Found found = find_attention(graph);
   require_operands_alone(graph);
   const Expr& x = found.attention->operands()[0];
@@ -148,7 +116,7 @@ SplitAttention split_attention(const SpecGraph& given) {
                                  .product = unused_name("product0", graph.names),
                                  .result = unused_name("attention0", graph.names),
                                  .log_sum_exp = found.log_sum_exp ? unused_name("log_sum_exp0", graph.names) : "",
-                                 .heads_first = std::move(heads_first),
+                                 .heads_first = std::move(by_rows.moved),
                                  .line = (*found.attention)->line}};
   AttentionParts& parts = split.parts;
   if (node.operands().size() > 2) parts.pages = node.operands()[2];

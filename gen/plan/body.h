@@ -47,6 +47,7 @@ struct TensorPlan {
   bool checked = false;
   std::string in_place_of = {}; // outputs
   bool heads_first = false;     // outputs: the dimension before the columns comes first in memory
+  bool transposed = false;      // outputs of one a group: [groups, rows] in memory
   bool covers_rows() const;     // varies with all of them
 };
 

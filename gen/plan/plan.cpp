@@ -1,10 +1,25 @@
 // Plan: the analysis of a spec, each graph walked once.
 #include "gen/plan/plan.h"
+#include "gen/error.h"
+#include "gen/plan/output_order.h"
 #include "gen/plan/validate.h"
 #include "gen/plan/view.h"
+#include <fmt/format.h>
 
 namespace kiln {
 namespace {
+
+// Only scales of groups can be stored transposed: a lane has one of them, and a column of them is as good as a row.
+Body with_transposed(Body body, const std::set<std::string>& moved) {
+  for (TensorPlan& t : body.tensors) {
+    if (!t.output || !moved.contains(t.name)) continue;
+    if (t.extent != Extent::group || !t.row_index.empty())
+      throw UserError(fmt::format("output '{}'", t.name), fmt::format("it is transposed, and one value a {}", to_string(t.extent)),
+                      "transpose what is one a group of columns, [rows, groups]");
+    t.transposed = true;
+  }
+  return body;
+}
 
 // `graph` is of a spec with lines.
 AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
@@ -29,10 +44,12 @@ AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
     return result;
   }
   if (!graph.has_products) {
-    Shape space = require_sound_shapes(graph);
-    require_native_types(graph, target);
-    const SpecGraph lowered = SpecGraph::as_spelled(lower_partners(graph));
-    return {.spec = graph.spec, .products = {}, .body = make_body(lowered, std::move(space))};
+    OrderedOutputs ordered = in_order_of_rows(graph.spec, Op::transpose);
+    const SpecGraph rows = SpecGraph::as_spelled(std::move(ordered.spec));
+    Shape space = require_sound_shapes(rows);
+    require_native_types(rows, target);
+    const SpecGraph lowered = SpecGraph::as_spelled(lower_partners(rows));
+    return {.spec = graph.spec, .products = {}, .body = with_transposed(make_body(lowered, std::move(space)), ordered.moved)};
   }
   require_native_types(graph, target);
   SplitSpec split = split_products(graph);

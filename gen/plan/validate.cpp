@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/plan/attention.h"
 #include "gen/plan/expert_sort.h"
+#include "gen/plan/output_order.h"
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
 #include "gen/spec/attention.h"
@@ -169,6 +170,8 @@ Shape iteration_space(const SpecGraph& graph) {
   if (graph.has_sort) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
   if (graph.has_attention) return iteration_space(SpecGraph::as_spelled(split_attention(graph).epilogue));
   if (graph.has_products) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
+  if (std::ranges::any_of(graph.nodes, [](const Expr& node) { return node.op() == Op::transpose; }))
+    return iteration_space(SpecGraph::as_spelled(in_order_of_rows(graph.spec, Op::transpose).spec));
   const std::vector<Expr> nodes = nodes_of_space(graph);
   const Dim cols = columns(graph, nodes);
   Shape space;
@@ -194,6 +197,11 @@ void require_sound_names(const SpecGraph& graph) {
                     fmt::format("split it: at most {} fit", max_nodes));
   require_one_meaning_a_name(graph);
   require_sound_indices(graph);
+  const bool is_row_kernel = !graph.has_products && !graph.has_attention && !graph.has_sort;
+  for (const Expr& node : graph.nodes)
+    if (node.op() == Op::transpose && !is_row_kernel)
+      throw UserError("operation 'transpose'", "the kernel has a matrix product, attention or a sort",
+                      "transpose in the kernel of rows that reads the result");
   for (const Expr& node : graph.nodes)
     if (!graph.has_attention && (node.op() == Op::heads_first || (node.op() == Op::columns && find_cache_operand(node.operands()[0]))))
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "the kernel has no attention, which alone offers it here",
@@ -223,7 +231,8 @@ void validate(const KernelSpec& spec) {
     require_sound_shapes(SpecGraph::as_spelled(split_attention(graph).epilogue), true);
     return;
   }
-  require_sound_shapes(graph.has_products ? SpecGraph::as_spelled(split_products(graph).epilogue) : graph);
+  require_sound_shapes(
+      SpecGraph::as_spelled(graph.has_products ? split_products(graph).epilogue : in_order_of_rows(graph.spec, Op::transpose).spec));
 }
 
 // Elements of MX formats are OCP's fp8 on every target: where that is not native, integer code converts it.

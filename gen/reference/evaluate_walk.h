@@ -211,6 +211,13 @@ private:
   // [..., heads, n] to [heads, ..., n].
   void transpose(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    if (node.op() == Op::transpose) {
+      for (std::int64_t i = 0; i < element_count(grid.shape); ++i) {
+        const std::int64_t group = i / grid.shape[1], row = i % grid.shape[1];
+        grid.values.push_back(operand.values[static_cast<std::size_t>(row * grid.shape[0] + group)]);
+      }
+      return;
+    }
     const std::int64_t heads = grid.shape[0], cols = grid.shape.back(), rows = element_count(grid.shape) / std::max<std::int64_t>(1, cols);
     const std::int64_t before = rows / heads; // of one head
     for (std::int64_t row = 0; row < rows; ++row)

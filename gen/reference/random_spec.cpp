@@ -274,7 +274,9 @@ private:
       } else if (!one_a_row && space_.size() >= 2 && random_.chance(15)) {
         options.layout = Layout::strided;
       }
-      pending_.push_back({fmt::format("out{}", i), type, result, options.in_place_of, options.layout});
+      const bool one_a_group = one_a_row && result.shape().size() == 2 && !same_size(result.shape().back(), 1);
+      const bool moves = one_a_group && !same_size(result.shape().back(), space_.back()) && ranked_.chance(30);
+      pending_.push_back({fmt::format("out{}", i), type, moves ? transpose(result) : result, options.in_place_of, options.layout});
     }
     drop_unused_aliases();
     add_scatter(values_.back());

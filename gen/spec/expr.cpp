@@ -128,6 +128,16 @@ Expr ungroup(Expr x, std::int64_t group, const Dim& cols) {
   return Expr(Node{.op = Op::ungroup, .dtype = x.dtype(), .shape = std::move(shape), .operands = {x}, .group = group});
 }
 
+Expr transpose(Expr x) {
+  Shape shape = x.shape();
+  if (shape.size() != 2)
+    throw UserError("operation 'transpose'", fmt::format("its operand has the shape {}", to_text(shape)),
+                    "give it [rows, groups], as group reductions make them");
+  std::swap(shape[0], shape[1]);
+  const DType type = x.dtype();
+  return Expr(Node{.op = Op::transpose, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}});
+}
+
 std::string type_text(const Expr& value) { return fmt::format("{}{}", to_string(value.dtype()), to_text(value.shape())); }
 
 std::string_view suffix(Layout layout) {

@@ -97,6 +97,10 @@ Expr group_absmax(Expr x, std::int64_t group);
 Expr group_absmax_nan(Expr x, std::int64_t group);
 // Back from one value a group to one value an element: [rows, ceil(cols/group)] -> [rows, cols].
 Expr ungroup(Expr x, std::int64_t group, const Dim& cols);
+
+// What is one a group, with the groups in front: [rows, groups] -> [groups, rows], the order in which some products read scales. It
+// stands directly below an output.
+Expr transpose(Expr x);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
 // `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number.
 // Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.

@@ -25,7 +25,7 @@ enum class OpKind : std::uint8_t {
   scaled,    // by the power of two that an e8m0 is
   scores,    // of attention: products of queries and keys
   attention, // reductions of scores: attention, log_sum_exp
-  transpose, // another order of dimensions: heads_first
+  transpose, // another order of dimensions: heads_first, transpose
   rank,      // the columns of the largest elements of a row
   pick,      // the elements of those columns
   experts,   // of a product with the matrices of several experts: by_expert, sum_of_experts

@@ -347,6 +347,7 @@ private:
     case Op::attention: return attention(of[0], of[1], of[2]);
     case Op::log_sum_exp: return log_sum_exp(of[0], of[1]);
     case Op::heads_first: return heads_first(of[0]);
+    case Op::transpose: return transpose(of[0]);
     case Op::columns: return columns(of[0], first, second);
     case Op::by_expert: return by_expert(of[0], of[1], of[2]);
     case Op::sum_of_experts: return sum_of_experts(of[0], of[1], of[2], of[3]);

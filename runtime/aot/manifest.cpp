@@ -126,6 +126,7 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "k") options.k = integer(line, name, value);
     else if (name == "preshuffled") options.preshuffled = boolean(line, name, value);
     else if (name == "packed_zeros") options.packed_zeros = boolean(line, name, value);
+    else if (name == "transposed") options.transposed = boolean(line, name, value);
     else if (name == "dtype") options.dtype = dtype(line, name, value);
     else if (name == "fp8") options.fp8 = dtype(line, name, value);
     else if (name == "mx") options.mx = dtype(line, name, value);
@@ -147,10 +148,10 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     else if (name == "fp8_cache") options.fp8_cache = boolean(line, name, value);
     else if (name == "in_place") options.in_place = boolean(line, name, value);
     else
-      fail(line, fmt::format("the catalogue has no option \"{}\"", name),
-           "use cols, max_rows, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, packed_zeros, heads, top, sigmoid, "
-           "sorted, "
-           "experts, weights, index, interleaved, head_norm, fp8_cache, kv_heads, d, length, page, cache_dtype, set, arch");
+      fail(
+          line, fmt::format("the catalogue has no option \"{}\"", name),
+          "use cols, max_rows, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, packed_zeros, transposed, heads, top, "
+          "sigmoid, sorted, experts, weights, index, interleaved, head_norm, fp8_cache, kv_heads, d, length, page, cache_dtype, set, arch");
   }
   return catalog_spec(entry, options);
 }

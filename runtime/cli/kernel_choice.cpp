@@ -38,6 +38,7 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   options.in_place = choice.in_place;
   options.preshuffled = choice.preshuffled;
   options.packed_zeros = choice.packed_zeros;
+  options.transposed = choice.transposed;
   if (choice.heads) options.heads = *choice.heads;
   if (choice.top) options.top = *choice.top;
   options.sigmoid = choice.sigmoid;
@@ -58,9 +59,9 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
 
 KernelSpec spec_of_file(const KernelChoice& choice) {
   if (choice.cols || choice.max_rows || choice.group || choice.m || choice.n || choice.k || choice.dtype || choice.fp8 || choice.mx ||
-      choice.dynamic_scale || choice.in_place || choice.preshuffled || choice.packed_zeros || choice.heads || choice.kv_heads || choice.d ||
-      choice.length || choice.page || choice.cache_dtype || choice.top || choice.experts || choice.weights || choice.sigmoid ||
-      choice.sorted || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
+      choice.dynamic_scale || choice.in_place || choice.preshuffled || choice.packed_zeros || choice.transposed || choice.heads ||
+      choice.kv_heads || choice.d || choice.length || choice.page || choice.cache_dtype || choice.top || choice.experts || choice.weights ||
+      choice.sigmoid || choice.sorted || choice.index || choice.interleaved || choice.head_norm || choice.fp8_cache) {
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   }
@@ -91,6 +92,7 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
   app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");
   app.add_flag("--packed-zeros", choice.packed_zeros, "gemm_w4a16: zero points of 4 bits, eight in a word in the order of columns");
+  app.add_flag("--transposed", choice.transposed, "group_quant and MX quantisation: scales lie [groups, rows], groups in front");
   app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old; rope: y overwrites x");
   app.add_option("--heads", choice.heads, "Rope entries: heads, of --cols columns each; attention entries: heads of q (8)");
   app.add_option("--kv-heads", choice.kv_heads, "Attention entries: heads of keys and values (8)");

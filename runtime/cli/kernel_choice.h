@@ -15,7 +15,7 @@ struct KernelChoice {
   std::optional<std::int64_t> cols, max_rows, group, m, n, k, heads, kv_heads, d, length, page, top, experts;
   std::optional<std::string> dtype, fp8, mx, index, cache_dtype, weights;
   bool dynamic_scale = false, in_place = false, preshuffled = false, interleaved = false, head_norm = false, fp8_cache = false,
-       sigmoid = false, sorted = false, packed_zeros = false;
+       sigmoid = false, sorted = false, packed_zeros = false, transposed = false;
 };
 
 void add_kernel_options(CLI::App& app, KernelChoice& choice);

@@ -155,6 +155,23 @@ TEST_CASE("targets and native types") {
   CHECK_NOTHROW(require_native_types(ocp, target("gfx950")));
 }
 
+TEST_CASE("outputs with the groups in front") {
+  const Dim rows = dynamic("rows");
+  const Expr x = tensor("x", {rows, 512}), scale = group_absmax(x, 128);
+  const auto planned = [](const KernelSpec& spec) { return [spec] { validate(spec), analyse(spec, target("gfx942")); }; };
+  CHECK_NOTHROW(planned(KernelSpec("k").output("scale", f32, transpose(scale)))());
+  CHECK_NOTHROW(planned(KernelSpec("k").output("scale", bf16, transpose(scale)))());
+  expect_user_error([&] { transpose(tensor("x", {rows, 2, 512})); }, "operation 'transpose'", "its operand has the shape [rows, 2, 512]",
+                    "give it [rows, groups]");
+  expect_user_error(planned(KernelSpec("k").output("m", f32, transpose(row_max(x)))), "output 'm'", "it is transposed, and one value a row",
+                    "transpose what is one a group");
+  expect_user_error(planned(KernelSpec("k").output("scale", f32, transpose(scale) * 2)), "operation 'transpose'",
+                    "take its result transposed", "let it be the last one");
+  const Expr product = matmul_nt(tensor("a", {dynamic("m", 1, 16), 512}), tensor("b", {256, 512}));
+  expect_user_error(planned(KernelSpec("k").output("c", f32, transpose(product))), "operation 'transpose'", "has a matrix product",
+                    "transpose in the kernel of rows");
+}
+
 TEST_CASE("catalogue") {
   expect_user_error([] { catalog_spec("rmsnrom", {}); }, "catalogue entry 'rmsnrom'", "there is none", "did you mean 'rmsnorm'?");
   expect_user_error([] { catalog_spec("quicksort", {}); }, "catalogue entry 'quicksort'", "there is none",

@@ -61,6 +61,11 @@ TEST_CASE("rows by index, and pairs of a head in one wave and in one lane") {
   compare("rope.interleaved", catalog_spec("rope", options), gfx942);
 }
 
+TEST_CASE("scales with the groups in front") {
+  compare("group_quant.transposed", catalog_spec("group_quant", {.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8(), .transposed = true}),
+          gfx942);
+}
+
 TEST_CASE("rows that stay in LDS, or are read again") {
   const KernelSpec spec = catalog_spec("layernorm", {.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8()});
   compare("layernorm.lds", spec, gfx942, {"residency=lds"});

@@ -35,6 +35,26 @@ TEST_CASE("16384 columns") { check_catalog(16384, 1, f16); }
 TEST_CASE("40000 columns") { check_catalog(40000, 1, f32); }
 TEST_CASE("zero rows") { check_catalog(256, 0, f16); }
 
+// Ragged last groups, rows of part of a wave and of several waves, of several workgroups, and many rows.
+TEST_CASE("scales with the groups in front") {
+  struct Point {
+    const char* name;
+    std::int64_t cols, rows, max_rows;
+  };
+  for (const std::string_view arch : known_archs())
+    for (std::uint64_t number = 0;
+         const Point& point : {Point{"group_quant", 1000, 5, 0}, Point{"group_quant", 256, 33, 0}, Point{"group_quant", 7168, 3, 0},
+                               Point{"group_quant", 32768, 1, 1}, Point{"mx_quant", 96, 7, 0}, Point{"silu_mul_mx_quant", 2048, 4, 0},
+                               Point{"add_rmsnorm_mx_quant", 8192, 2, 0}, Point{"group_quant", 512, 0, 0}}) {
+      const Target to = target(arch);
+      if (!testing::runs_here(to, ++number)) continue;
+      const KernelSpec spec =
+          catalog_spec(point.name, {.cols = point.cols, .max_rows = point.max_rows, .dtype = bf16, .fp8 = to.fp8(), .transposed = true});
+      const auto wrong = testing::check_kernel(spec, to, 4, {.rows = point.rows});
+      CHECK_MESSAGE(!wrong, wrong.value_or(""));
+    }
+}
+
 TEST_CASE("matrix products of the catalogue") {
   for (const std::string_view arch : known_archs())
     for (std::uint64_t point = 0; const CatalogEntry& entry : catalog())

@@ -252,3 +252,14 @@ TEST_CASE("a random draw is the same on every platform") {
   CHECK(random.bits() == 13930160852258120406u); // mt19937_64, whose stream the C++ standard fixes
   CHECK(random.between(3, 3) == 3);
 }
+
+TEST_CASE("transpose: what is one a group, groups in front") {
+  const KernelSpec spec = parse_spec("kernel k dim rows input x: f32[rows, 6] output m: f32[3, rows] = transpose(group_max(x, 2))");
+  CHECK(parse_spec(to_text(spec)) == spec);
+  Tensor x(f32, {2, 6});
+  for (std::int64_t i = 0; i < 12; ++i) x.set(i, static_cast<float>(i));
+  const Tensor m = evaluate(spec, {{{"x", x}}, {}}).at("m");
+  REQUIRE(m.shape() == std::vector<std::int64_t>{3, 2});
+  const float expected[] = {1, 7, 3, 9, 5, 11};
+  for (std::int64_t i = 0; i < 6; ++i) CHECK(m.at(i) == expected[i]);
+}
