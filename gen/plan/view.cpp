@@ -34,6 +34,8 @@ public:
 
 private:
   Expr paired(const Expr& expr) {
+    if (expr.dtype() == boolean && (expr.op() == Op::input || expr.op() == Op::gather || widens(expr.op())))
+      refuse("it moves to what is read from memory, which is bool", "give that input as i8, and compare behind the partner");
     if (expr.op() == Op::input || expr.op() == Op::gather || widens(expr.op()) || is_position(expr)) return partner(expr, distance_);
     if (expr.op() == Op::partner && expr->step == distance_) return expr.operands()[0];
     if (expr.op() == Op::partner && (!pairs_in_lane(expr) || distance_ % (2 * expr->step) != 0))

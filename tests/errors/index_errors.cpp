@@ -61,6 +61,10 @@ TEST_CASE("pairs and columns") {
   expect_user_error([] { partner(input("x", f16, {tokens, dynamic("cols")}), 1); }, "operation 'partner'", "known only at launch",
                     "give it a number");
   expect_user_error([] { plan(partner(partner(x(), 16), 32)); }, "operation 'partner'", "the partner at 32 of partners at 16", "");
+  expect_user_error([] { plan(partner(cast(f32, input("flag", boolean, {tokens, 64})), 16)); }, "operation 'partner'",
+                    "read from memory, which is bool", "give that input as i8");
+  expect_user_error([] { plan(partner(x() * ungroup(group_max(x(), 2), 2, 64), 2)); }, "operation 'partner'",
+                    "columns 2 apart are of different groups of 2", "use groups of whole pairs");
   expect_user_error([] { plan(partner(ungroup(group_max(x(), 4), 4, 64) * x(), 16)); }, "operation 'partner'",
                     "columns 16 apart are of different groups of 4", "groups of whole pairs");
   expect_user_error([] { tile(x() + 1, 2); }, "operation 'tile'", "its operand is a 'add'", "to an input");

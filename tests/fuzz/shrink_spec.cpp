@@ -30,11 +30,12 @@ Expr rebuilt(const Expr& node, const std::vector<Expr>& operands) {
   case OpKind::rank: return row_top(operands[0], node->step);
   case OpKind::pick: return pick(operands[0], operands[1]);
   case OpKind::scan: return row_cumsum(operands[0]);
+  case OpKind::scaled: return node.op() == Op::scale_up ? scale_up(operands[0], operands[1]) : scale_down(operands[0], operands[1]);
+  case OpKind::transpose: return node.op() == Op::transpose ? transpose(operands[0]) : node;
   case OpKind::ungroup: return ungroup(operands[0], node->group, node.shape().back());
   case OpKind::product:
   case OpKind::experts:
   case OpKind::sort:
-  case OpKind::transpose:
   case OpKind::columns: return node;
   default: return pointwise(node.op(), operands);
   }

@@ -45,6 +45,11 @@ TEST_CASE("the largest elements of rows of every width, ties to the lower column
   }
 }
 
+TEST_CASE("ranks of numbers that share a byte: a lane has two of them at least") {
+  const Expr x = input("x", e2m1, {tokens, 64});
+  check(KernelSpec("k").output("top", i32, row_top(x, 4)).output("most", f32, row_max(pick(x, row_top(x, 4)))), {.rows = 3});
+}
+
 TEST_CASE("ranks of what reductions and groups gave, and reductions of ranks") {
   const Expr x = input("x", f16, {tokens, 4, 96});
   const Expr p = exp(x - row_max(x)), best = group_max(x, 32);

@@ -124,7 +124,7 @@ void Attention::require_valid(const Config& c, const Plan& plan, const Target& t
 
 Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
-  p.max_sgpr_spills = 24; // of score expressions with many scalars, set aside outside of the steady loop
+  p.max_sgpr_spills = 32; // of score expressions with many scalars, set aside outside of the steady loop
   // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
   const auto score_tensors = static_cast<int>(plan.attention->score_body.tensors.size());
   const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles +
@@ -139,9 +139,14 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   // The steady state waits for the keys of a step with its values in flight, and for these with the keys of the next.
   p.in_loops_with = "v_mfma_";
   // With one latent head the compiler moves what was loaded to other registers, and waits for all of it there.
-  p.max_loop_drains = c.value_d ? 2 : 0;
+  // The scale of a key in a small page lies behind the lookup of its page: the loop waits for everything at one place.
+  const bool scales_behind_pages = c.small_pages() && (c.scales_keys() || c.scales_values());
+  p.max_loop_drains = c.value_d ? 2 : scales_behind_pages ? 1 : 0;
   // With small pages the places of a step are known late in it: a load of keys is under way by then, at least.
-  const int least = c.value_d ? 0 : c.small_pages() ? 16 : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());
+  const int least = c.value_d             ? 0
+                    : scales_behind_pages ? 0
+                    : c.small_pages()     ? 16
+                                          : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());
   p.min_bytes_in_flight = static_cast<std::uint32_t>(least * wave_size);
   return p;
 }

@@ -241,8 +241,10 @@ RowwiseConfig in_waves(const Body& body, int rows) {
   for (const Value& v : body.values) group = std::max(group, static_cast<int>(v.expr->group));
   RowwiseConfig c{
       .cols = static_cast<int>(body.cols), .vec = choose_vec(body, group), .threads_per_row = wave_size, .rows_per_block = rows};
+  const bool has_packed = std::ranges::any_of(body.tensors, [](const TensorPlan& t) { return is_packed(t.dtype); });
   const auto fits = [&](int vec) {
-    return std::ranges::none_of(body.values, [&](const Value& v) { return why_no_vec(body, v, vec) != nullptr; });
+    return (vec > 1 || !has_packed) &&
+           std::ranges::none_of(body.values, [&](const Value& v) { return why_no_vec(body, v, vec) != nullptr; });
   };
   while (c.vec / 2 * wave_size >= c.cols && c.vec / 2 >= std::max(1, group / wave_size) && fits(c.vec / 2)) c.vec /= 2;
   c.ahead = std::min(c.chunks(), loop_ahead);
