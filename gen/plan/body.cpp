@@ -57,13 +57,11 @@ private:
   }
   void require_columns(const Value& value) const {
     const Expr& node = value.expr;
-    if (pairs_in_lane(node) && value.group % (2 * node->step) != 0)
-      throw UserError("operation 'partner'", fmt::format("columns {} apart are of different groups of {}", node->step, value.group),
-                      "use groups of whole pairs, or compute the partner before what is one a group");
+    // A lane holds a part of one group, so the smallest one has to hold whole pairs.
     if (pairs_in_lane(node) && body_.smallest_group() && body_.smallest_group() % (2 * node->step) != 0)
       throw UserError("operation 'partner'",
                       fmt::format("columns {} apart are of different groups of {}", node->step, body_.smallest_group()),
-                      "a lane holds a part of one group: use groups of whole pairs, or compute one of the two in another kernel");
+                      "use groups of whole pairs, or compute the partner in another kernel than what is one a group");
     if (info(node.op()).kind != OpKind::view || value.uses == 0 || is_one(node.shape().back()) || same_size(node.shape().back(), cols()))
       return;
     throw UserError(fmt::format("operation '{}'", info(node.op()).name),
