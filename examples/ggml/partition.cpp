@@ -40,6 +40,9 @@ public:
     }
     if (!uses_.empty())
       for (std::size_t i = 0; i < result_.nodes.size(); ++i) join_adjacent(i), merge_product(i);
+    // Joined products write to memory of their own, so that what ggml let write over the queries' product may no longer do so.
+    for (std::size_t i = 0; i < result_.nodes.size(); ++i)
+      if (result_.nodes[i].kind == Kind::attention) join_queries(i);
     return std::move(result_);
   }
 
@@ -117,16 +120,22 @@ private:
   }
 
   void visit_attention(std::size_t user) {
+    for (const ggml_tensor* source : result_.nodes[user].node->src)
+      if (source != nullptr) regions_[user].sources.push_back(source);
+    join_queries(user);
+  }
+
+  // What makes the queries of attention `user`, heads and tokens exchanged, may round them as attention reads them.
+  void join_queries(std::size_t user) {
     const ggml_tensor& node = *result_.nodes[user].node;
-    for (int s = 1; s < GGML_MAX_SRC; ++s)
-      if (node.src[s] != nullptr) regions_[user].sources.push_back(node.src[s]);
     const ggml_tensor &q = *node.src[0], &maker = *behind_views(&q);
     const bool permuted = type_of_queries(node) && maker.type == GGML_TYPE_F32 && ggml_is_contiguous(&maker) && q.data == maker.data &&
                           q.ne[3] == 1 && q.ne[0] == maker.ne[0] && q.ne[1] == maker.ne[2] && q.ne[2] == maker.ne[1] &&
                           q.nb[1] == maker.nb[2] && q.nb[2] == maker.nb[1];
     const std::size_t at = permuted ? only_source(&q, user) : result_.nodes.size();
-    if (at < user && (result_.nodes[at].kind == Kind::row || result_.nodes[at].kind == Kind::pointwise)) join(at, user);
-    else regions_[user].sources.push_back(&q);
+    if (at == result_.nodes.size() || (result_.nodes[at].kind != Kind::row && result_.nodes[at].kind != Kind::pointwise)) return;
+    std::erase(regions_[user].sources, &q);
+    join(at, user);
   }
 
   // Products of one node each whose weights are neighbours in memory become one, at the place of the first.
@@ -255,11 +264,18 @@ private:
     return true;
   }
 
+  // Whether a kernel writes the node where ggml placed it; products that became one write to memory of their own.
+  bool writes_its_place(const NodePlan& plan) const {
+    if (plan.kind == Kind::view || !plan.row_of_products.empty()) return false;
+    if (!plan.absorbed) return true;
+    return plan.stored || (plan.beside && result_.nodes[place(plan.user)].row_of_products.empty());
+  }
+
   // What is computed later reads its sources later: nothing may have written there.
   std::string hazard(std::size_t at, std::size_t user) const {
     for (std::size_t i = at + 1; i < user; ++i) {
       const NodePlan& between = result_.nodes[i];
-      if (between.kind == Kind::view || between.absorbed) continue;
+      if (!writes_its_place(between)) continue;
       const auto* const first = static_cast<const char*>(between.node->data);
       const auto* const last = first + ggml_nbytes(between.node);
       for (const ggml_tensor* source : regions_[at].sources) {

@@ -13,7 +13,7 @@ constexpr std::int64_t past = 100; // positions that the cache has
 
 // Every leaf of the graph, by its name: alike on both devices.
 void fill(const LayerGraph& layer) {
-  for (ggml_tensor* t = ggml_get_first_tensor(layer.context()); t != nullptr; t = ggml_get_next_tensor(layer.context(), t)) {
+  for (ggml_tensor* t = ggml_get_first_tensor(layer.leaves()); t != nullptr; t = ggml_get_next_tensor(layer.leaves(), t)) {
     if (t->op != GGML_OP_NONE || t->view_src != nullptr) continue;
     const auto count = static_cast<std::size_t>(ggml_nelements(t));
     std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(t->name)));
@@ -33,7 +33,7 @@ void fill(const LayerGraph& layer) {
 }
 
 std::vector<float> values(const LayerGraph& layer, const char* name) {
-  ggml_tensor* const t = ggml_get_tensor(layer.context(), name);
+  ggml_tensor* const t = layer.find(name);
   std::vector<std::byte> bytes(ggml_nbytes(t));
   ggml_backend_tensor_get(t, bytes.data(), 0, bytes.size());
   std::vector<float> result(static_cast<std::size_t>(ggml_nelements(t)));

@@ -1,6 +1,8 @@
-// LayerGraph: one layer of a Llama-class model as llama.cpp builds it for a token, or a few, in a buffer of any of ggml's backends.
+// LayerGraph: one layer of a Llama-class model as llama.cpp builds and allocates it for a token, or a few: nodes share memory, in a
+// buffer of any of ggml's backends.
 #pragma once
 #include <cstdint>
+#include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml.h>
 
@@ -17,12 +19,14 @@ public:
   LayerGraph(const LayerGraph&) = delete;
   LayerGraph& operator=(const LayerGraph&) = delete;
   ggml_cgraph* graph() const { return graph_; }
-  ggml_context* context() const { return context_; } // its tensors have names
+  ggml_context* leaves() const { return leaves_; } // what the graph reads: weights, caches, activations
+  ggml_tensor* find(const char* name) const;       // null: no such tensor
 
 private:
-  ggml_context* context_ = nullptr;
+  ggml_context *leaves_ = nullptr, *nodes_ = nullptr;
   ggml_cgraph* graph_ = nullptr;
-  ggml_backend_buffer_t buffer_ = nullptr;
+  ggml_backend_buffer_t buffer_ = nullptr; // of the leaves
+  ggml_gallocr_t allocator_ = nullptr;     // of the nodes, as ggml's scheduler has one
 };
 
 } // namespace kiln_ggml
