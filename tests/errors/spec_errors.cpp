@@ -1,6 +1,7 @@
 // A program that builds a wrong spec, or evaluates it with wrong inputs, is told subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
+#include "gen/plan/plan.h"
 #include "gen/plan/validate.h"
 #include "gen/reference/evaluate_bounds.h"
 #include "gen/spec/math.h"
@@ -156,7 +157,6 @@ TEST_CASE("targets and native types") {
 }
 
 TEST_CASE("outputs with the groups in front") {
-  const Dim rows = dynamic("rows");
   const Expr x = tensor("x", {rows, 512}), scale = group_absmax(x, 128);
   const auto planned = [](const KernelSpec& spec) { return [spec] { validate(spec), analyse(spec, target("gfx942")); }; };
   CHECK_NOTHROW(planned(KernelSpec("k").output("scale", f32, transpose(scale)))());
