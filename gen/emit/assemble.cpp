@@ -19,8 +19,7 @@ KernelArgument number(const std::string& name, ArgumentKind kind, DType type) {
   return {.name = name, .kind = kind, .dtype = type, .size = 4};
 }
 
-// What products and attention read, each once: a and the matrices b, queries, keys and values, 16 bytes at a time, and the rest by the
-// element.
+// What products and the family's part read, each once; a and b of products 16 bytes at a time.
 std::vector<KernelArgument> operands(const Plan& plan) {
   std::vector<KernelArgument> list;
   const auto add = [&](const Expr& e, int alignment) {
@@ -33,14 +32,8 @@ std::vector<KernelArgument> operands(const Plan& plan) {
     for (const Expr& scale : p.scales) add(scale, size_bytes(scale.dtype()));
     for (const Expr& each : p.sorted) add(each, size_bytes(each.dtype()));
   }
-  if (const auto& attention = plan.attention) {
-    for (const Expr& e : {attention->q, attention->k, attention->v}) add(e, 16);
-    add(attention->lengths, size_bytes(i32));
-    for (const std::optional<Expr>& each : {attention->k_scale, attention->v_scale, attention->pages})
-      if (each) add(*each, size_bytes(each->dtype()));
-    for (const Expr& e : attention->score_body.inputs)
-      if (e->name != attention->product) add(e, size_bytes(e.dtype()));
-  }
+  if (plan.part)
+    for (const PartRead& read : plan.part->reads()) add(read.input, read.alignment);
   return list;
 }
 
@@ -58,7 +51,7 @@ std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& acc
   std::vector<KernelArgument> list = operands(plan);
   const auto is_known = [&](const TensorPlan& t) {
     return find_product(plan.products, t.name) || std::ranges::find(list, t.name, &KernelArgument::name) != list.end() ||
-           (plan.attention && plan.attention->is_placeholder(t.name));
+           (plan.part && plan.part->stands_for(t.name));
   };
   for (const TensorPlan& t : plan.body.tensors)
     if (t.in_place_of.empty() && !is_known(t)) list.push_back(tensor_pointer(plan.body, t, access));

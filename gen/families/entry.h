@@ -45,11 +45,23 @@ template <typename F> void set(Schedule& schedule, std::span<const Setting> sett
   schedule.config = config;
 }
 
+template <typename F> consteval std::span<const std::string_view> words() {
+  if constexpr (requires { F::words; }) return F::words;
+  else return {};
+}
+
+template <typename F> consteval PartKind part() {
+  if constexpr (requires { F::part; }) return F::part;
+  else return {.mark = {}, .split = nullptr};
+}
+
 template <typename F> consteval Family make_entry() {
   static_assert(named_fields<typename F::Config>() == member_count<typename F::Config>(), "for_each_field names every member of a config");
   return {
       .name = F::name,
       .remedy = F::remedy,
+      .words = words<F>(),
+      .part = part<F>(),
       .takes = [](const AnalysedSpec& spec) { return F::takes(spec); },
       .lay_out = [](AnalysedSpec& spec) { F::lay_out(spec); },
       .candidates = candidates<F>,

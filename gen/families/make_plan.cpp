@@ -1,7 +1,8 @@
-// make_plan: the entries of all families, the choice of one, and the text of a plan.
+// make_plan: the entries of all families and what they bring, the choice of one, and the text of a plan.
 #include "gen/families/make_plan.h"
 #include "gen/error.h"
 #include "gen/families/entry.h"
+#include "gen/spec/names.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,12 +34,6 @@ std::string product_text(const Product& p) {
                      p.k(), p.group ? fmt::format(", scales of groups of {}", p.group) : "");
 }
 
-std::string attention_text(const AttentionParts& a) {
-  return fmt::format("  attention {}: {} heads and {} tokens of {} {}, d {}; {} heads of {} keys and values, {} of a sequence{}\n",
-                     a.result, a.heads(), a.tokens(), to_string(a.q.dtype()), a.q->name, a.d(), a.kv_heads(), to_string(a.k.dtype()),
-                     a.keys().text(), a.page() ? fmt::format(" in pages of {}", a.page()) : "");
-}
-
 std::string value_text(const Body& body, const Value& value) {
   std::vector<std::string> operands;
   for (const Expr& operand : value.expr.operands()) operands.push_back(fmt::format("%{}", body.index.at(&operand.node())));
@@ -52,6 +47,16 @@ std::string value_text(const Body& body, const Value& value) {
 } // namespace
 
 std::span<const Family> registered_families() { return entries(RegisteredFamilies()); }
+
+const PartKind* find_part(const SpecGraph& graph) {
+  for (const Family& family : registered_families())
+    if (family.part.split != nullptr && graph.has(family.part.mark)) return &family.part;
+  return nullptr;
+}
+
+bool is_word_of_a_family(std::string_view name) {
+  return std::ranges::any_of(registered_families(), [&](const Family& f) { return std::ranges::find(f.words, name) != f.words.end(); });
+}
 
 Plan make_plan(const KernelSpec& spec, const Target& target, std::span<const Family> families) {
   Plan plan{analyse(spec, target)};
@@ -76,9 +81,9 @@ std::string to_text(const Plan& plan) {
   std::string text = fmt::format("plan {}: {} over [{}], {} pass{}\n", plan.spec.name(), plan.family->name, fmt::join(space, ", "),
                                  body.passes, body.passes == 1 ? "" : "es");
   for (const Product& p : plan.products) text += fmt::format("  product {}\n", product_text(p));
-  if (plan.attention) text += attention_text(*plan.attention);
+  if (plan.part) text += fmt::format("  {}\n", plan.part->text());
   for (const TensorPlan& tensor : body.tensors)
-    if (!find_product(plan.products, tensor.name) && !(plan.attention && plan.attention->is_placeholder(tensor.name)))
+    if (!find_product(plan.products, tensor.name) && !(plan.part && plan.part->stands_for(tensor.name)))
       text += fmt::format("  {}\n", tensor_text(tensor));
   for (std::size_t i = 0; i < body.values.size(); ++i) text += fmt::format("  %{:<3} {}\n", i, value_text(body, body.values[i]));
   return text;

@@ -71,7 +71,7 @@ SplitSort split_sort(const SpecGraph& graph) {
   if (parts.experts.empty())
     throw UserError(subject_of_sort(graph), "it sorts a row_top that is no output",
                     "make the row_top an output of i32 too: the sort reads it there");
-  if (!graph.has_products)
+  if (!graph.has(OpKind::product))
     throw UserError(subject_of_sort(graph), "it sorts the ranks of rows that many workgroups have",
                     "sort in a kernel of its own: moe_sort. Behind a matrix product one workgroup has all rows");
   return split;

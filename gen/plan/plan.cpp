@@ -24,7 +24,7 @@ Body with_transposed(Body body, const std::set<std::string>& moved) {
 // `graph` is of a spec with lines.
 AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
   require_sound_names(graph);
-  if (graph.has_sort) {
+  if (graph.has(OpKind::sort)) {
     SplitSort split = split_sort(graph);
     AnalysedSpec result = analyse(SpecGraph(split.rest), target);
     result.spec = graph.spec;
@@ -32,18 +32,17 @@ AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
     result.sort = std::move(split.parts);
     return result;
   }
-  if (graph.has_attention) {
+  if (const PartKind* const kind = find_part(graph)) {
     require_native_types(graph, target);
-    SplitAttention split = split_attention(graph);
-    const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.epilogue));
-    Shape space = require_sound_shapes(epilogue, true);
-    AnalysedSpec result{
-        .spec = graph.spec, .products = {}, .body = make_body(epilogue, std::move(space)), .attention = std::move(split.parts)};
+    PartSplit split = kind->split(graph);
+    const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.rest));
+    Shape space = require_sound_shapes(epilogue, split.one_a_row);
+    AnalysedSpec result{.spec = graph.spec, .products = {}, .body = make_body(epilogue, std::move(space)), .part = std::move(split.part)};
     result.body.scalars = graph.scalars;
     result.body.dynamic_dims = graph.dynamic_dims;
     return result;
   }
-  if (!graph.has_products) {
+  if (!graph.has(OpKind::product)) {
     OrderedOutputs ordered = in_order_of_rows(graph.spec, Op::transpose);
     const SpecGraph rows = SpecGraph::as_spelled(std::move(ordered.spec));
     Shape space = require_sound_shapes(rows);

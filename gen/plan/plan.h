@@ -1,8 +1,8 @@
 // Plan: a spec, analysed once, and the family that computes it.
 #pragma once
-#include "gen/plan/attention.h"
 #include "gen/plan/body.h"
 #include "gen/plan/expert_sort.h"
+#include "gen/plan/part.h"
 #include "gen/plan/product.h"
 #include "gen/plan/target.h"
 
@@ -12,11 +12,11 @@ struct Family; // gen/families/common/family.h
 
 // What every stage reads, found once: the products of a spec, and the rest of it.
 struct AnalysedSpec {
-  KernelSpec spec;               // equal subexpressions merged
-  std::vector<Product> products; // empty without
-  Body body;                     // the whole spec; of a spec with products or attention their epilogue, which has them as inputs
-  std::optional<AttentionParts> attention = {};
-  std::optional<SortParts> sort = {}; // of pairs by expert, behind the rest
+  KernelSpec spec;                           // equal subexpressions merged
+  std::vector<Product> products;             // empty without
+  Body body;                                 // the whole spec; of a spec with products or a part their epilogue, which has them as inputs
+  std::shared_ptr<const SpecPart> part = {}; // that the family splits off; null for most
+  std::optional<SortParts> sort = {};        // of pairs by expert, behind the rest
 };
 
 struct Plan : AnalysedSpec {

@@ -1,9 +1,9 @@
 // Validation: whether a spec can be meant, and the iteration space that follows from it.
 #include "gen/plan/validate.h"
 #include "gen/error.h"
-#include "gen/plan/attention.h"
 #include "gen/plan/expert_sort.h"
 #include "gen/plan/output_order.h"
+#include "gen/plan/part.h"
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
 #include "gen/spec/attention.h"
@@ -167,9 +167,9 @@ Dim columns(const SpecGraph& graph, std::span<const Expr> nodes) {
 } // namespace
 
 Shape iteration_space(const SpecGraph& graph) {
-  if (graph.has_sort) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
-  if (graph.has_attention) return iteration_space(SpecGraph::as_spelled(split_attention(graph).epilogue));
-  if (graph.has_products) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
+  if (graph.has(OpKind::sort)) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
+  if (const PartKind* const kind = find_part(graph)) return iteration_space(SpecGraph::as_spelled(kind->split(graph).rest));
+  if (graph.has(OpKind::product)) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
   if (std::ranges::any_of(graph.nodes, [](const Expr& node) { return node.op() == Op::transpose; }))
     return iteration_space(SpecGraph::as_spelled(in_order_of_rows(graph.spec, Op::transpose).spec));
   const std::vector<Expr> nodes = nodes_of_space(graph);
@@ -197,13 +197,14 @@ void require_sound_names(const SpecGraph& graph) {
                     fmt::format("split it: at most {} fit", max_nodes));
   require_one_meaning_a_name(graph);
   require_sound_indices(graph);
-  const bool is_row_kernel = !graph.has_products && !graph.has_attention && !graph.has_sort;
+  const bool is_row_kernel = !graph.has(OpKind::product) && !graph.has(OpKind::scores) && !graph.has(OpKind::sort);
   for (const Expr& node : graph.nodes)
     if (node.op() == Op::transpose && !is_row_kernel)
       throw UserError("operation 'transpose'", "the kernel has a matrix product, attention or a sort",
                       "transpose in the kernel of rows that reads the result");
   for (const Expr& node : graph.nodes)
-    if (!graph.has_attention && (node.op() == Op::heads_first || (node.op() == Op::columns && find_cache_operand(node.operands()[0]))))
+    if (!graph.has(OpKind::scores) &&
+        (node.op() == Op::heads_first || (node.op() == Op::columns && find_cache_operand(node.operands()[0]))))
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "the kernel has no attention, which alone offers it here",
                       node.op() == Op::columns ? "take columns of a matrix product" : "give the output the order of its rows");
 }
@@ -226,13 +227,14 @@ Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row) {
 void validate(const KernelSpec& spec) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
-  if (graph.has_sort) return validate(split_sort(graph).rest);
-  if (graph.has_attention) {
-    require_sound_shapes(SpecGraph::as_spelled(split_attention(graph).epilogue), true);
+  if (graph.has(OpKind::sort)) return validate(split_sort(graph).rest);
+  if (const PartKind* const kind = find_part(graph)) {
+    PartSplit split = kind->split(graph);
+    require_sound_shapes(SpecGraph::as_spelled(std::move(split.rest)), split.one_a_row);
     return;
   }
-  require_sound_shapes(
-      SpecGraph::as_spelled(graph.has_products ? split_products(graph).epilogue : in_order_of_rows(graph.spec, Op::transpose).spec));
+  require_sound_shapes(SpecGraph::as_spelled(graph.has(OpKind::product) ? split_products(graph).epilogue
+                                                                        : in_order_of_rows(graph.spec, Op::transpose).spec));
 }
 
 // Elements of MX formats are OCP's fp8 on every target: where that is not native, integer code converts it.

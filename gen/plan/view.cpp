@@ -172,7 +172,7 @@ void require_sound_indices(const SpecGraph& graph) {
     const OpKind kind = info(node.op()).kind;
     require_i64_for_indices(node);
     if (kind != OpKind::view && kind != OpKind::scatter && kind != OpKind::position) continue;
-    if (graph.has_products)
+    if (graph.has(OpKind::product))
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands beside a matrix product",
                       "index in a kernel of its own: an epilogue reads what lies where its product does");
     if (node.op() == Op::gather) require_table_alone(graph, node.operands()[0]);

@@ -105,10 +105,8 @@ SpecGraph::SpecGraph(KernelSpec given, AsSpelled) : spec(std::move(given)), node
     if (node.op() == Op::scalar) add_once(scalars, node, same_leaf);
     if (node->group) add_once(group_sizes, node->group, std::equal_to());
     if (!node->name.empty()) names.insert(node->name);
-    has_products |= info(node.op()).kind == OpKind::product;
-    has_attention |= info(node.op()).kind == OpKind::scores;
-    has_sort |= info(node.op()).kind == OpKind::sort;
     const OpKind kind = info(node.op()).kind;
+    kinds.insert(kind);
     has_reductions |= is_reduction(node.op()) || kind == OpKind::rank || kind == OpKind::scan;
     const bool by_element = kind <= OpKind::cast && kind != OpKind::leaf;
     const auto is_ranked = [&](const Expr& operand) { return ranked.contains(&operand.node()); };

@@ -28,11 +28,11 @@ struct SpecGraph {
   std::vector<Dim> dynamic_dims;         // of the inputs, in order of first use
   std::vector<std::int64_t> group_sizes; // of group operations, each once
   std::set<std::string> names;           // of inputs, scalars, run-time sizes and outputs
-  bool has_products = false;
-  bool has_attention = false;
-  bool has_sort = false;        // of pairs by expert
-  bool has_reductions = false;  // of rows or groups, ranks and running sums
-  std::set<const Node*> ranked; // values of one a rank: row_top, pick, and what is computed from them
+  std::set<OpKind> kinds;                // of the nodes
+  bool has_reductions = false;           // of rows or groups, ranks and running sums
+  std::set<const Node*> ranked;          // values of one a rank: row_top, pick, and what is computed from them
+
+  bool has(OpKind kind) const { return kinds.contains(kind); }
 
 private:
   struct AsSpelled {};

@@ -27,17 +27,15 @@ constexpr std::string_view reserved[] = {
     "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
     "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
     "xor_eq", "main", "linux", "unix",
-    // words of the emitted kernels (templates/)
+    // words of all emitted kernels (templates/); those of a family stand with it
     "row", "flat", "at", "to", "config", "kiln", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating", "mixed_product",
     "reduce_group", "swap_partners", "Row", "Flat", "At", "Vec", "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency",
-    "RowwiseConfig", "ElementwiseConfig", "ArgAccumulator", "ColumnMap", "NamedRow", "RunningSum", "Attention", "AttentionConfig",
-    "CacheScales", "KeyScale", "GroupedGemm", "GroupedGemmConfig", "ExpertSort", "ExpertSortConfig", "sort_by_expert", "ScoreRow",
-    "OfThisRow", "scored", "first_key_from", "later_key", "i16", "u16", "u32", "u64"};
+    "ArgAccumulator", "ColumnMap", "NamedRow", "RunningSum", "i16", "u16", "u32", "u64"};
 
 } // namespace
 
 bool is_reserved_word(std::string_view name) {
-  return std::ranges::find(reserved, name) != std::end(reserved) || parse_dtype(name) || parse_op(name);
+  return std::ranges::find(reserved, name) != std::end(reserved) || parse_dtype(name) || parse_op(name) || is_word_of_a_family(name);
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates) {

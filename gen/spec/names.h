@@ -11,6 +11,8 @@ namespace kiln {
 // word of the spec text or of C++. Throws UserError with subject "<what> '<name>'".
 void require_name(std::string_view what, std::string_view name);
 bool is_reserved_word(std::string_view name);
+// Whether it is a word of one family's kernels. Defined with the registry (gen/families/make_plan.cpp).
+bool is_word_of_a_family(std::string_view name);
 
 // `name`, with "kiln_" before it as often as needed to differ from all that are taken.
 std::string unused_name(std::string name, const std::set<std::string>& taken);

@@ -1,5 +1,6 @@
 // Caches and outputs of attention, executed: one latent head, scales of heads and keys, pages smaller than a tile, outputs by heads.
 #include "gen/catalog/catalog.h"
+#include "gen/families/attention/parts.h"
 #include "gen/families/schedule.h"
 #include "tests/attention/attention_cases.h"
 #include <doctest/doctest.h>
@@ -87,7 +88,7 @@ TEST_CASE("the catalogue's attention of one latent head") {
     for (const DType cache : {bf16, e4m3fnuz}) {
       const KernelSpec spec = catalog_spec(name, {.dtype = bf16, .heads = 16, .kv_heads = 1, .d = 576, .length = 64, .cache = cache});
       const Plan plan = make_plan(spec, target("gfx942"));
-      CHECK(plan.attention->value_d == 512);
+      CHECK(attention_of(plan).value_d == 512);
       CHECK(spec.outputs().front().value.shape().back() == Dim(512));
     }
 }

@@ -58,7 +58,8 @@ TEST_CASE("show --sources: the lines that a line table names, from that folder a
   const std::size_t at = text.find(mov);
   REQUIRE(at != std::string::npos);
   const std::string place = fmt::format("; /elsewhere/k.kiln:{}", 1 + std::ranges::count(text.substr(0, at), '\n'));
-  const std::string object = folder.write("k.o", assemble(text, target_facts("gfx942"), "/elsewhere/k.kiln", {.line_tables = true}));
+  const std::string object =
+      folder.write("k.o", assemble(text, kiln::isa::target_facts("gfx942"), "/elsewhere/k.kiln", {.line_tables = true}));
   const std::string spec = text.substr(0, at) + "  let t1 = x + y\r\n"; // ends before the second instruction's line
   const std::string sources = std::filesystem::path(folder.write("k.kiln", spec)).parent_path().string();
   const Result shown = isa_lint({"show", object, "--sources", sources});

@@ -22,7 +22,7 @@ KeyScale::Of scale_of(const std::optional<Expr>& scale) {
 }
 
 AttentionConfig planned_attention(const Plan& plan) {
-  const AttentionParts& a = *plan.attention;
+  const AttentionParts& a = attention_of(plan);
   return {.heads = static_cast<int>(a.heads()),
           .kv_heads = static_cast<int>(a.kv_heads()),
           .tokens = static_cast<int>(a.tokens()),
@@ -38,7 +38,7 @@ AttentionConfig planned_attention(const Plan& plan) {
 std::string subject_of(const AnalysedSpec& spec) { return fmt::format("attention of kernel '{}'", spec.spec.name()); }
 
 void require_offered(const AnalysedSpec& spec) {
-  const AttentionParts& a = *spec.attention;
+  const AttentionParts& a = attention_of(spec);
   const auto subject = subject_of(spec);
   const bool latent = a.d() == latent_d && a.value_d == latent_values;
   if (!latent && a.value_d != a.d())
@@ -78,27 +78,26 @@ std::string why(const AttentionConfig& c, const Target& target) {
 
 } // namespace
 
-bool Attention::takes(const AnalysedSpec& spec) { return spec.attention.has_value(); }
+bool Attention::takes(const AnalysedSpec& spec) { return has_attention(spec); }
 
 void Attention::lay_out(AnalysedSpec& spec) {
   require_offered(spec);
   require_pointwise(spec);
-  Shape wanted = spec.attention->q.shape();
-  wanted.back() = spec.attention->value_d;
+  Shape wanted = attention_of(spec).q.shape();
+  wanted.back() = attention_of(spec).value_d;
   if (spec.body.space != wanted)
     throw UserError(subject_of(spec), fmt::format("its epilogue works on {}, the result is {}", to_text(spec.body.space), to_text(wanted)),
                     "give every operand of the epilogue the shape of the result, or one that broadcasts to it");
   lay_out_rows(spec.body);
-  for (TensorPlan& tensor : spec.body.tensors) tensor.heads_first = tensor.output && spec.attention->heads_first.contains(tensor.name);
-  lay_out_open_rows(spec.attention->score_body);
+  for (TensorPlan& tensor : spec.body.tensors) tensor.heads_first = tensor.output && attention_of(spec).heads_first.contains(tensor.name);
 }
 
 std::vector<Candidate<AttentionConfig>> Attention::candidates(const Plan& plan, const Target& target) {
   // Two workgroups fit a CU if a wave needs no more than half of the registers: few rows of q, short heads, and a score expression that
   // loads nothing for each key.
   Config c = planned_attention(plan);
-  const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != plan.attention->product; };
-  const bool loads = std::ranges::any_of(plan.attention->score_body.tensors, of_key);
+  const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != attention_of(plan).product; };
+  const bool loads = std::ranges::any_of(attention_of(plan).score_body.tensors, of_key);
   c.tiles = c.row_tiles() > 1 && c.d <= 128 ? 2 : 1;
   c.per_cu = c.tiles == 1 && c.d <= 128 && !loads ? 2 : 1;
   c.workgroups = c.per_cu * target.compute_units();
@@ -126,7 +125,7 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
   p.max_sgpr_spills = 32; // of score expressions with many scalars, set aside outside of the steady loop
   // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
-  const auto score_tensors = static_cast<int>(plan.attention->score_body.tensors.size());
+  const auto score_tensors = static_cast<int>(attention_of(plan).score_body.tensors.size());
   const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles +
                     (c.small_pages() ? 3 * c.key_tiles() * (1 + c.value_lookups()) : 0) + (c.scales_keys() + c.scales_values()) * 4 * 8 + 2;
   p.global_loads = {.min_bytes = c.cache_bits == 16 ? 16 : 8,

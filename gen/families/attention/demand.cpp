@@ -8,7 +8,7 @@ namespace kiln {
 Demand Attention::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const ChipTerms& chip = chip_terms(target);
   const auto size = [&](const Dim& dim) { return static_cast<double>(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size()); };
-  const double sequences = size(plan.attention->sequences()), keys = size(plan.attention->keys());
+  const double sequences = size(attention_of(plan).sequences()), keys = size(attention_of(plan).keys());
   const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys())), shares = steps / c.workgroups;
   const double of_values = c.values() * c.cache_bits / 8.0;
   const double step_bytes = c.step_keys() * (c.head_bytes() + of_values); // of keys and values

@@ -38,7 +38,7 @@ std::string score_text(const AttentionParts& a, const Target& target, const std:
 }
 
 std::string epilogue_text(const Plan& plan, const Target& target, const std::string& name) {
-  const AttentionParts& a = *plan.attention;
+  const AttentionParts& a = attention_of(plan);
   const Body& body = plan.body;
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
@@ -62,7 +62,7 @@ std::string epilogue_text(const Plan& plan, const Target& target, const std::str
 }
 
 std::string kernel_text(const Plan& plan, const AttentionConfig& c, const Target& target) {
-  const AttentionParts& a = *plan.attention;
+  const AttentionParts& a = attention_of(plan);
   const std::string pages = a.pages ? fmt::format("{}, {}u", (*a.pages)->name, (*a.pages).shape()[1].size()) : "nullptr, 0u";
   const std::set<std::string> names = SpecGraph::as_spelled(plan.spec).names;
   const std::string length = unused_name("length", a.score_body.names), first_key = unused_name("first_key", names);

@@ -19,6 +19,7 @@ struct Elementwise {
   using Config = ElementwiseConfig;
   static constexpr std::string_view name = "elementwise";
   static constexpr std::string_view remedy = "split the kernel, or lower vec with --set vec=...";
+  static constexpr std::string_view words[] = {"ElementwiseConfig"};
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);

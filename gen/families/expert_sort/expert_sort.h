@@ -14,6 +14,7 @@ struct ExpertSort {
   using Config = ExpertSortConfig;
   static constexpr std::string_view name = "expert_sort";
   static constexpr std::string_view remedy = "use fewer experts";
+  static constexpr std::string_view words[] = {"ExpertSort", "ExpertSortConfig", "sort_by_expert"};
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);

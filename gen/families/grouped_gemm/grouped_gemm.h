@@ -34,6 +34,7 @@ struct GroupedGemm {
   using Config = GroupedGemmConfig;
   static constexpr std::string_view name = "grouped_gemm";
   static constexpr std::string_view remedy = "split the epilogue off, or try a narrower tile: --set tile_n=16";
+  static constexpr std::string_view words[] = {"GroupedGemm", "GroupedGemmConfig"};
   static constexpr std::string_view falls_back_by = "ring";
 
   static bool takes(const AnalysedSpec& spec);

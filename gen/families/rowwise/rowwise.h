@@ -28,6 +28,7 @@ struct Rowwise {
   using Config = RowwiseConfig;
   static constexpr std::string_view name = "rowwise";
   static constexpr std::string_view remedy = "split the kernel, or lower vec with --set vec=...";
+  static constexpr std::string_view words[] = {"RowwiseConfig"};
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);

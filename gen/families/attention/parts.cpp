@@ -1,5 +1,5 @@
-// Attention: the split of a spec into operands, score expression and epilogue.
-#include "gen/plan/attention.h"
+// Parts of attention: the split of a spec into operands, score expression and epilogue.
+#include "gen/families/attention/parts.h"
 #include "gen/error.h"
 #include "gen/plan/output_order.h"
 #include "gen/plan/validate.h"
@@ -92,9 +92,33 @@ void require_no_placeholder(const SpecGraph& part, const std::string& name, cons
   if (!name.empty() && part.names.contains(name)) throw UserError(kernel_subject_of(part), fact, remedy);
 }
 
+class AttentionPart : public SpecPart {
+public:
+  explicit AttentionPart(AttentionParts parts) : a_(std::move(parts)) {}
+  const AttentionParts& parts() const { return a_; }
+
+  std::vector<PartRead> reads() const override {
+    std::vector<PartRead> list = {{a_.q, 16}, {a_.k, 16}, {a_.v, 16}, {a_.lengths, size_bytes(i32)}};
+    for (const std::optional<Expr>& each : {a_.k_scale, a_.v_scale, a_.pages})
+      if (each) list.push_back({*each, size_bytes(each->dtype())});
+    for (const Expr& e : a_.score_body.inputs)
+      if (e->name != a_.product) list.push_back({e, size_bytes(e.dtype())});
+    return list;
+  }
+  bool stands_for(std::string_view name) const override { return a_.is_placeholder(name); }
+  std::string text() const override {
+    return fmt::format("attention {}: {} heads and {} tokens of {} {}, d {}; {} heads of {} keys and values, {} of a sequence{}", a_.result,
+                       a_.heads(), a_.tokens(), to_string(a_.q.dtype()), a_.q->name, a_.d(), a_.kv_heads(), to_string(a_.k.dtype()),
+                       a_.keys().text(), a_.page() ? fmt::format(" in pages of {}", a_.page()) : "");
+  }
+
+private:
+  AttentionParts a_;
+};
+
 } // namespace
 
-SplitAttention split_attention(const SpecGraph& given) {
+PartSplit split_attention(const SpecGraph& given) {
   OrderedOutputs by_rows = in_order_of_rows(given.spec, Op::heads_first);
   const SpecGraph graph = SpecGraph::as_spelled(std::move(by_rows.spec));
   const Found found = find_attention(graph);
@@ -102,23 +126,22 @@ SplitAttention split_attention(const SpecGraph& given) {
   const Expr& x = found.attention->operands()[0];
   const Expr node = scores_node(x);
   const CacheOperand k = cache_operand(node.operands()[1]), v = cache_operand(found.attention->operands()[1]);
-  SplitAttention split{.epilogue = KernelSpec(graph.spec.name()),
-                       .parts = {.q = node.operands()[0],
-                                 .k = k.cache,
-                                 .v = v.cache,
-                                 .lengths = found.attention->operands()[2],
-                                 .k_scale = k.scale,
-                                 .v_scale = v.scale,
-                                 .value_d = found.attention->shape().back().size(),
-                                 .pages = {},
-                                 .scores = KernelSpec(graph.spec.name()),
-                                 .score_body = {},
-                                 .product = unused_name("product0", graph.names),
-                                 .result = unused_name("attention0", graph.names),
-                                 .log_sum_exp = found.log_sum_exp ? unused_name("log_sum_exp0", graph.names) : "",
-                                 .heads_first = std::move(by_rows.moved),
-                                 .line = (*found.attention)->line}};
-  AttentionParts& parts = split.parts;
+  KernelSpec rest(graph.spec.name());
+  AttentionParts parts{.q = node.operands()[0],
+                       .k = k.cache,
+                       .v = v.cache,
+                       .lengths = found.attention->operands()[2],
+                       .k_scale = k.scale,
+                       .v_scale = v.scale,
+                       .value_d = found.attention->shape().back().size(),
+                       .pages = {},
+                       .scores = KernelSpec(graph.spec.name()),
+                       .score_body = {},
+                       .product = unused_name("product0", graph.names),
+                       .result = unused_name("attention0", graph.names),
+                       .log_sum_exp = found.log_sum_exp ? unused_name("log_sum_exp0", graph.names) : "",
+                       .heads_first = std::move(by_rows.moved),
+                       .line = (*found.attention)->line};
   if (node.operands().size() > 2) parts.pages = node.operands()[2];
   std::unordered_map<const Node*, Expr> rewritten;
   for (const Expr& each : graph.nodes) {
@@ -132,10 +155,10 @@ SplitAttention split_attention(const SpecGraph& given) {
     rewritten.emplace(&each.node(), Expr(std::move(copy)));
   }
   for (const Output& output : graph.spec.outputs())
-    split.epilogue.output(output.name, output.dtype, rewritten.at(&output.value.node()),
-                          {.in_place_of = output.in_place_of, .layout = output.layout});
+    rest.output(output.name, output.dtype, rewritten.at(&output.value.node()),
+                {.in_place_of = output.in_place_of, .layout = output.layout});
   parts.scores.output(unused_name("score", graph.names), f32, rewritten.at(&x.node()));
-  const SpecGraph scores = SpecGraph::as_spelled(parts.scores), epilogue = SpecGraph::as_spelled(split.epilogue);
+  const SpecGraph scores = SpecGraph::as_spelled(parts.scores), epilogue = SpecGraph::as_spelled(rest);
   require_score_by_score(scores);
   require_no_placeholder(epilogue, parts.product, "it uses scores outside of attention", "use them in attention and log_sum_exp only");
   require_no_placeholder(scores, parts.result, "its scores are computed from an attention", "use two kernels");
@@ -145,7 +168,12 @@ SplitAttention split_attention(const SpecGraph& given) {
       throw UserError(fmt::format("output '{}' in place of '{}'", output.name, output.in_place_of), "the score expression reads that input",
                       "give the output memory of its own");
   parts.score_body = make_body(scores, require_sound_shapes(scores));
-  return split;
+  lay_out_open_rows(parts.score_body);
+  return {.rest = std::move(rest), .one_a_row = true, .part = std::make_shared<AttentionPart>(std::move(parts))};
 }
+
+bool has_attention(const AnalysedSpec& spec) { return dynamic_cast<const AttentionPart*>(spec.part.get()) != nullptr; }
+
+const AttentionParts& attention_of(const AnalysedSpec& spec) { return dynamic_cast<const AttentionPart&>(*spec.part).parts(); }
 
 } // namespace kiln

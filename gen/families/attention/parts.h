@@ -1,7 +1,6 @@
-// Attention: what a spec with attention is made of: operands, the score expression, and an epilogue.
+// Parts of attention: what a spec with it is made of beside the epilogue, operands and the score expression.
 #pragma once
-#include "gen/plan/body.h"
-#include "gen/spec/graph.h"
+#include "gen/plan/plan.h"
 #include <optional>
 #include <set>
 
@@ -30,13 +29,11 @@ struct AttentionParts {
   bool is_placeholder(std::string_view name) const { return name == product || name == result || (name == log_sum_exp && !name.empty()); }
 };
 
-struct SplitAttention {
-  KernelSpec epilogue; // the spec with inputs in the place of attention
-  AttentionParts parts;
-};
-
 // Throws UserError when the spec has two attentions, uses their operands for anything else, or has scores that cannot be computed key by
 // key.
-SplitAttention split_attention(const SpecGraph& graph);
+PartSplit split_attention(const SpecGraph& graph);
+
+bool has_attention(const AnalysedSpec& spec);
+const AttentionParts& attention_of(const AnalysedSpec& spec); // of one that has it
 
 } // namespace kiln
