@@ -19,13 +19,14 @@ struct Model {
 
 const Model models[] = {
     {"llama-3-70b-decode-tp8.jsonl",
-     98,
+     108,
      {"add_rmsnorm_quant m=8 cols=8192 epsilon=1e-05 fp8=e4m3fnuz", "projection m=8 n=1280 k=8192 fp8=e4m3fnuz",
       "gemm_swiglu_quant m=16 n=3584 k=8192 dtype=e4m3fnuz"}},
     {"deepseek-v3-decode-tp8.jsonl",
-     156,
+     214,
      {"add_rmsnorm_group_quant cols=7168 groups=56 epsilon=1e-06 fp8=e4m3fn fp8_max=448",
-      "block_scaled_swiglu m=8 n=256 n2=512 k=7168 n2_groups=4 k_groups=56 fp8=e4m3fn", "router m=1 experts=256 k=7168"}},
+      "block_scaled_swiglu m=8 n=256 n2=512 k=7168 n2_groups=4 k_groups=56 fp8=e4m3fn",
+      "router m=1 n=256 k=7168 top=8 sigmoid=true sorted=true dtype=bf16", "by_head m=16 heads=16 ends=17 n=576 k=192"}},
 };
 
 std::vector<AotKernel> kernels_of(const Model& model, const std::vector<std::string>& archs) {

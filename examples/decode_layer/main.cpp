@@ -1,0 +1,23 @@
+// Decode layer: whole layers of three models while they decode, each launch a fused kernel, executed on the CPU at a reduced size.
+//
+//   Llama-3 class, dense                          gpt-oss class, a mixture of experts
+//   y        = rmsnorm(x)                         the same
+//   qkv      = y x w_qkv                          the same, with a bias
+//   q        = rope(q)                            the same
+//   cache   <- rope(k), v                         the same
+//   o        = attention(q, cache)                over a window, with a sink a head
+//   h        = o x w_o + x                        the same, with a bias
+//   y        = rmsnorm(h)                         the same
+//   act      = swiglu(y x w_gate_up)              experts = router(y), sorted; act = swiglu(y x their MXFP4 weights)
+//   x        = act x w_down + h                   x = weighted sum of act x their w_down, + h
+//
+// DeepSeek class, latent attention and experts in fp8: examples/decode_layer/latent.cpp lists its launches.
+// Each kernel's output is compared with its bounds on the same inputs, and the end of the chain with a chain of references.
+#include "examples/decode_layer/models.h"
+
+int main() {
+  bool good = true;
+  for (const char* arch : {"gfx942", "gfx950"})
+    for (const auto run : {run_llama_class, run_gpt_oss_class, run_deepseek_class}) good = run(kiln::target(arch)) && good;
+  return good ? 0 : 1;
+}

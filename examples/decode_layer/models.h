@@ -1,0 +1,8 @@
+// Models: a layer of each class, its launches executed and compared.
+#pragma once
+#include "gen/plan/target.h"
+
+// Whether every value was within its bounds and the chains stay close.
+bool run_llama_class(const kiln::Target& to);
+bool run_gpt_oss_class(const kiln::Target& to);
+bool run_deepseek_class(const kiln::Target& to);
