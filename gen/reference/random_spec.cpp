@@ -243,12 +243,16 @@ private:
     values_.push_back(ungroup(of_group, group, space_.back()));
   }
 
-  // A running sum, or the largest elements: as outputs, and as a value of the first output.
+  // The column of the largest element; a running sum, or the largest elements: as outputs, and as a value of the first output.
   void add_ranks() {
     if (space_.size() < 2 || space_.back().is_dynamic()) return;
     const std::int64_t cols = space_.back().size();
     const bool sums = cols > most_ranked_columns || ranked_.chance(30);
     const Expr x = everywhere(values_.back()), other = everywhere(ranked_.pick(values_));
+    if (ranked_.chance(30)) {
+      const Op op = ranked_.pick({Op::row_argmax, Op::row_argmin});
+      pending_.push_back({.name = "column", .dtype = i32, .value = reduction(op, other), .in_place_of = {}});
+    }
     if (sums) return values_.push_back(row_cumsum(x));
     const Expr top = row_top(x, ranked_.between(1, std::min(most_ranks, cols))), chosen = pick(other, top);
     const Op op = ranked_.pick({Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::row_argmax, Op::row_argmin});

@@ -28,6 +28,11 @@ Range with_error(double lo, double hi, double magnitudes, double error, bool may
   return {lo - error, hi + error, maybe_nan};
 }
 
+// A sum with infinities of one sign and other terms, whose partial sums may overflow to the other sign.
+Range with_infinity(bool positive, double magnitudes) {
+  return magnitudes > largest_f32 ? Range::anything() : Range::exactly(positive ? infinity : -infinity);
+}
+
 // A sum of elements added so far.
 struct Sum {
   double lo_ = 0, hi_ = 0, magnitudes = 0;
@@ -184,7 +189,7 @@ Range product_range(std::span<const float> a, std::span<const float> b, std::int
     integers &= product == std::nearbyint(product);
   }
   if (nan || (infinite && negative_infinite)) return Range::nan();
-  if (infinite || negative_infinite) return Range::exactly(infinite ? infinity : -infinity);
+  if (infinite || negative_infinite) return with_infinity(infinite, magnitudes);
   if (integers && magnitudes <= 0x1p24) return Range::exactly(sum); // as every partial sum is a number of f32
   const auto n = static_cast<double>(a.size());
   const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
@@ -212,7 +217,7 @@ Range mx_product_range(std::span<const double> a, std::span<const double> b, std
     integers &= product == std::nearbyint(product);
   }
   if (nan || (infinite && negative_infinite)) return Range::nan();
-  if (infinite || negative_infinite) return Range::exactly(infinite ? infinity : -infinity);
+  if (infinite || negative_infinite) return with_infinity(infinite, magnitudes);
   if (integers && vanishing == 0 && magnitudes <= 0x1p24) return Range::exactly(sum);
   const auto n = static_cast<double>(a.size());
   const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;

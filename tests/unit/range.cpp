@@ -199,3 +199,14 @@ TEST_CASE("reductions of infinities, NaN and uncertain elements") {
   CHECK(reduce(Op::group_absmax, {{-7, -6}, {0, 5}}) == Range{6, 7});
   CHECK(reduce(Op::row_absmax, {Range::nan()}) == Range::exactly(0));
 }
+
+TEST_CASE("a product with an infinity: partial sums of the other terms may overflow to the other sign") {
+  const float large = 3e38F, infinite = std::numeric_limits<float>::infinity();
+  const std::vector<float> a = {infinite, -large, -large}, b = {1, 2, 2}, small = {1, 0.25F, 0.25F};
+  const Range any = product_range(a, b, 3);
+  CHECK((any.maybe_nan && any.lo == -inf));
+  const Range only = product_range(a, small, 3);
+  CHECK((!only.maybe_nan && only.lo == inf));
+  const std::vector<double> wide(a.begin(), a.end()), factors(b.begin(), b.end());
+  CHECK(mx_product_range(wide, factors, 3).maybe_nan);
+}
