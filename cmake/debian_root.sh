@@ -4,13 +4,14 @@
 
 recipe=1 # counts up when roots have to be built anew for another reason than their packages
 packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libssl-dev)
-# Taken if the suite has them: the preset gcc13, and real programs that tests run against.
-optional_packages=(g++-13 nginx-light slurmd slurmctld slurm-client munge python3-jsonschema)
 # What a command adds to the root when it first needs it (add_packages); LLVM's tools have its version in their names.
+gcc13_packages=(g++-13) # the preset
 docs_packages=(doxygen)
 format_packages=(clang-format-LLVM)
 tidy_packages=(clang-tidy-LLVM)
 test_packages=(python3-numpy python3-setuptools libggml0 libggml-dev llama.cpp-tests llama.cpp-tools)
+# Real programs that tests run against, which skip without them: taken if the suite has them.
+optional_test_packages=(nginx-light slurmd slurmctld slurm-client munge python3-jsonschema)
 # What --with NAME adds for the tests: NAME_packages. Big ones, which nobody gets without asking.
 torch_packages=(python3-torch)
 
@@ -36,9 +37,6 @@ install_packages() {
     [[ $(newest "${package//+/\\+}") ]] || missing+=("$package")
   done
   [[ ${#missing[@]} == 0 ]] || { echo "E: the suite $2 of this mirror has no package ${missing[*]}" && return 1; }
-  for package in "${optional_packages[@]}"; do
-    [[ ! $(newest "${package//+/\\+}") ]] || wanted+=("$package")
-  done
   # apt runs outside (it has the host's network set-up) and dpkg inside, the way mmdebstrap itself does it.
   apt-get install --yes --no-install-recommends -o APT::Status-Fd=1 -o DPkg::Chroot-Directory="$1" -o Dir::Bin::dpkg=env \
     -o DPkg::Options::=--unset=TMPDIR -o DPkg::Options::=dpkg "${wanted[@]}"
@@ -107,7 +105,7 @@ bootstrap() {
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*'
     --customize-hook="bash -c \"\$KILN_HOOK\" hook \"\$1\" $suite >&2")
   export KILN_HOOK
-  KILN_HOOK=$(declare -p packages optional_packages && declare -f install_packages && echo 'set -euo pipefail; install_packages "$@"')
+  KILN_HOOK=$(declare -p packages && declare -f install_packages && echo 'set -euo pipefail; install_packages "$@"')
   if [[ ${namespace[*]} != *--user* ]]; then
     "${namespace[@]}" mmdebstrap --mode=root --format=directory "${options[@]}" "$base" "$1" "${lines[@]}" </dev/null
   else
@@ -192,7 +190,7 @@ ensure_root() {
   find_namespace
   (umask 022 && mkdir -p "$cache/stage")
   require_private "$cache"
-  root=$cache/debian-$suite-$(sha256sum <<<"$recipe ${packages[*]} ${optional_packages[*]}" | cut -c 1-8)
+  root=$cache/debian-$suite-$(sha256sum <<<"$recipe ${packages[*]}" | cut -c 1-8)
   exec {lock}>>"$root.lock"
   flock --shared --nonblock "$lock" || { say 'another ./dev is building the environment; waiting for it' && flock --shared "$lock"; }
   if [[ ! -d $root ]]; then
@@ -204,24 +202,54 @@ ensure_root() {
   touch "$root.lock"
 }
 
-# Adds packages to the root unless they are there: apt resolves and fetches outside, which has the network, and dpkg installs inside.
+# Whether the root has a package, or its suite is known to lack it. Libraries that several architectures may have side by side are noted
+# as NAME:ARCHITECTURE.
+was_added() {
+  [[ -e $root/var/lib/dpkg/info/$1.list || -e $root/etc/kiln-lacks-$1 ]] || compgen -G "$root/var/lib/dpkg/info/$1:*.list" >/dev/null
+}
+
+# Installs packages with apt's `options`: it resolves, fetches and checks signatures outside, which has the network and the keys.
+install_added() {
+  apt-get "${options[@]}" install --yes --no-install-recommends --download-only "$@" </dev/null 2>&1 |
+    condense "$log" || die "the packages $* could not be fetched; the whole log is $log" "$(grep -E '^E: ' "$log" | tail -n 5)"
+  (last='' as_root=1 && inside_root DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c 'dpkg --configure -a || :
+      apt-get install --yes --no-install-recommends --no-download -o APT::Get::AllowUnauthenticated=true "$@" && apt-get clean' apt "$@") </dev/null 2>&1 |
+    condense "$log" || die "the packages $* could not be installed; the whole log is $log" "$(tail -n 5 "$log")"
+}
+
+# Adds packages to the root unless they are there. Of those behind "--", the ones that the suite has.
 add_packages() {
-  local package wanted=() log=$root.log options lock
+  local package wanted=() optional=() is_optional='' log=$root.log options lock unfinished=$root/etc/kiln-unfinished
   for package in "${@//LLVM/$(<"$root/etc/kiln-llvm")}"; do
-    # Libraries that several architectures may have side by side are noted as NAME:ARCHITECTURE.
-    [[ -e $root/var/lib/dpkg/info/$package.list ]] || compgen -G "$root/var/lib/dpkg/info/$package:*.list" >/dev/null || wanted+=("$package")
+    if [[ $package == -- ]]; then
+      is_optional=1
+    elif [[ -e $unfinished ]] || ! was_added "$package"; then
+      [[ $is_optional ]] && optional+=("$package") || wanted+=("$package")
+    fi
   done
-  [[ ${#wanted[@]} != 0 ]] || return 0
+  [[ ${#wanted[@]} != 0 || ${#optional[@]} != 0 ]] || return 0
   exec {lock}>>"$root.add.lock"
   flock "$lock"
   find_mirror
-  say "adding to the environment: ${wanted[*]}"
+  say "adding to the environment: ${wanted[*]} ${optional[*]}"
   options=(-o Dir="$root" -o Dir::State::status="$root/var/lib/dpkg/status" -o Dir::Etc::Trusted="$keyring" -o Dir::Etc::TrustedParts=/dev/null
     -o APT::Architecture="$(dpkg --print-architecture)" -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root)
-  { apt-get "${options[@]}" update && apt-get "${options[@]}" install --yes --no-install-recommends --download-only "${wanted[@]}"; } </dev/null 2>&1 |
-    condense "$log" || die "the packages ${wanted[*]} could not be fetched; the whole log is $log" "$(grep -E '^E: ' "$log" | tail -n 5)"
-  (last='' as_root=1 && inside_root DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c 'dpkg -i /var/cache/apt/archives/*.deb && rm -f /var/cache/apt/archives/*.deb') </dev/null 2>&1 |
-    condense "$log" || die "the packages ${wanted[*]} could not be installed; the whole log is $log" "$(tail -n 5 "$log")"
+  apt-get "${options[@]}" update </dev/null 2>&1 | condense "$log" || die "no package lists could be fetched; the whole log is $log" "$(grep -E '^E: ' "$log" | tail -n 5)"
+  for package in "${optional[@]}"; do
+    if [[ $(apt-cache "${options[@]}" show --no-all-versions "$package" 2>/dev/null) ]]; then
+      wanted+=("$package")
+    else
+      say "the suite has no package $package; the tests that need it are skipped"
+      : >"$root/etc/kiln-lacks-$package"
+    fi
+  done
+  [[ ${#wanted[@]} != 0 ]] || return 0
+  # Nothing that is added starts a service: the root has this machine's network.
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" && chmod 755 "$root/usr/sbin/policy-rc.d"
+  [[ ! -e $unfinished ]] || install_added --fix-broken # what an interrupted one left
+  : >"$unfinished"
+  install_added "${wanted[@]}"
+  rm -f "$unfinished"
   exec {lock}>&-
 }
 
