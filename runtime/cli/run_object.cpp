@@ -4,10 +4,9 @@
 #include "isa_checks/object/code_object.h"
 #include "runtime/cli/output.h"
 #include <algorithm>
-#include <bit>
 #include <charconv>
-#include <cstring>
 #include <fmt/format.h>
+#include <ranges>
 #include <span>
 
 namespace kiln::cli {
@@ -15,34 +14,53 @@ namespace {
 
 constexpr std::uint64_t largest_buffer = 1ULL << 34; // of out:, so that a slip of the finger does not take all memory
 
-// One explicit argument: its value, and the file that its buffer goes to at the end (empty: none).
+constexpr const char* kinds = "write NAME=FILE, zeros:BYTES, i32:5, i64:5, f32:1.5, words:1,0,5 or out:BYTES:FILE";
+
+// One explicit argument: its value, and the file that its buffer at `address` goes to at the end (empty: none).
 struct Argument {
-  std::uint64_t bits = 0;
-  std::uint32_t size = 8;
-  std::string file;
+  std::vector<std::byte> value;
+  std::uint64_t address = 0;
+  std::string file = {};
 };
+
+template <typename Number> Argument argument_of(Number number) {
+  const auto bytes = std::as_bytes(std::span(&number, 1));
+  return {.value = {bytes.begin(), bytes.end()}};
+}
 
 template <typename Number> Number parse(const std::string& argument, std::string_view text) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UserError("--arg " + argument, fmt::format("\"{}\" is not a number that fits", text),
-                    "write i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
+    throw UserError("--arg " + argument, fmt::format("\"{}\" is not a number that fits", text), kinds);
   return number;
 }
 
 Argument buffer(exec::Memory& memory, const std::string& name, std::string_view contents, std::uint64_t bytes, std::string file) {
-  Argument a{.file = std::move(file)};
-  a.bits = memory.allocate(name, bytes);
-  std::ranges::copy(std::as_bytes(std::span(contents)), memory.bytes(a.bits).begin());
+  const std::uint64_t address = memory.allocate(name, bytes);
+  std::ranges::copy(std::as_bytes(std::span(contents)), memory.bytes(address).begin());
+  Argument a = argument_of(address);
+  a.address = address;
+  a.file = std::move(file);
+  return a;
+}
+
+// A struct passed by value.
+Argument struct_of_words(const std::string& text, std::string_view list) {
+  Argument a;
+  for (const auto part : std::views::split(list, ',')) {
+    const Argument word = argument_of(parse<std::uint32_t>(text, std::string_view(part.begin(), part.end())));
+    a.value.insert(a.value.end(), word.value.begin(), word.value.end());
+  }
   return a;
 }
 
 Argument parse_argument(const std::string& text, exec::Memory& memory) {
   const auto value = [&](std::string_view prefix) { return std::string_view(text).substr(prefix.size()); };
-  if (text.starts_with("i32:")) return {static_cast<std::uint32_t>(parse<std::int32_t>(text, value("i32:"))), 4, {}};
-  if (text.starts_with("i64:")) return {static_cast<std::uint64_t>(parse<std::int64_t>(text, value("i64:"))), 8, {}};
-  if (text.starts_with("f32:")) return {std::bit_cast<std::uint32_t>(parse<float>(text, value("f32:"))), 4, {}};
+  if (text.starts_with("i32:")) return argument_of(parse<std::int32_t>(text, value("i32:")));
+  if (text.starts_with("i64:")) return argument_of(parse<std::int64_t>(text, value("i64:")));
+  if (text.starts_with("f32:")) return argument_of(parse<float>(text, value("f32:")));
+  if (text.starts_with("words:")) return struct_of_words(text, value("words:"));
   if (text.starts_with("out:")) {
     const std::size_t colon = text.find(':', 4);
     if (colon == std::string::npos || colon + 1 == text.size())
@@ -61,21 +79,23 @@ Argument parse_argument(const std::string& text, exec::Memory& memory) {
   }
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-    throw UserError("--arg " + text, "it is none of the kinds of arguments",
-                    "write NAME=FILE, zeros:BYTES, i32:5, i64:5, f32:1.5 or out:BYTES:FILE");
+    throw UserError("--arg " + text, "it is none of the kinds of arguments", kinds);
   const std::string file = text.substr(equals + 1), contents = read_file(file);
   return buffer(memory, text.substr(0, equals), contents, contents.size(), file);
 }
 
-// Says where each explicit argument lies: as the metadata says, or each at the next multiple of its size.
+// Says where each explicit argument lies: as the metadata says, or each at the next multiple of its size, a struct's of 4.
 std::vector<std::byte> argument_block(const isa::Kernel& kernel, const std::vector<Argument>& arguments) {
   std::vector<std::byte> block;
   const auto place = [&](const Argument& a, std::size_t offset) {
-    block.resize(std::max(block.size(), offset + a.size));
-    std::memcpy(&block[offset], &a.bits, a.size);
+    block.resize(std::max(block.size(), offset + a.value.size()));
+    std::ranges::copy(a.value, block.begin() + static_cast<std::ptrdiff_t>(offset));
   };
   if (!kernel.metadata) {
-    for (const Argument& a : arguments) place(a, (block.size() + a.size - 1) / a.size * a.size);
+    for (const Argument& a : arguments) {
+      const std::size_t alignment = a.value.size() == 8 ? 8 : 4;
+      place(a, (block.size() + alignment - 1) / alignment * alignment);
+    }
     return block;
   }
   std::vector<isa::KernelArgument> wanted = kernel.metadata->arguments;
@@ -84,10 +104,10 @@ std::vector<std::byte> argument_block(const isa::Kernel& kernel, const std::vect
     throw UserError("kernel " + kernel.name, fmt::format("it takes {} arguments, {} were given", wanted.size(), arguments.size()),
                     "give one --arg for each, in order");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].size != arguments[i].size)
+    if (wanted[i].size != arguments[i].value.size())
       throw UserError(fmt::format("argument {} of kernel {}", i, kernel.name),
-                      fmt::format("it has {} bytes, {} were given", wanted[i].size, arguments[i].size),
-                      "buffers and i64 have 8 bytes, i32 and f32 have 4");
+                      fmt::format("it has {} bytes, {} were given", wanted[i].size, arguments[i].value.size()),
+                      "buffers and i64 have 8 bytes, i32 and f32 have 4, and a struct 4 for each of words:N,N,...");
     place(arguments[i], wanted[i].offset);
   }
   return block;
@@ -97,10 +117,12 @@ exec::Grid grid_of(const ObjectRun& request) {
   if (request.grid.empty() || request.grid.size() > 3 || std::ranges::find(request.grid, 0U) != request.grid.end())
     throw UserError("--grid", fmt::format("{} numbers were given, or one of them is 0", request.grid.size()),
                     "give workgroups as X, X,Y or X,Y,Z");
-  if (request.block == 0) throw UserError("--block", "a workgroup of 0 work items", "give the work items of a workgroup");
+  if (request.block.empty() || request.block.size() > 3 || std::ranges::find(request.block, 0U) != request.block.end())
+    throw UserError("--block", fmt::format("{} numbers were given, or one of them is 0", request.block.size()),
+                    "give work items of a workgroup as X, X,Y or X,Y,Z");
   exec::Grid grid;
   std::ranges::copy(request.grid, grid.workgroups.begin());
-  grid.workgroup_size = {request.block, 1, 1};
+  std::ranges::copy(request.block, grid.workgroup_size.begin());
   grid.dynamic_lds = request.dynamic_lds;
   return grid;
 }
@@ -117,7 +139,7 @@ ObjectLaunch prepare_object(const ObjectRun& request) {
   for (const std::string& text : request.arguments) arguments.push_back(parse_argument(text, launch.memory));
   launch.arguments = argument_block(kernel, arguments);
   for (const Argument& a : arguments)
-    if (!a.file.empty()) launch.files.emplace_back(a.bits, a.file);
+    if (!a.file.empty()) launch.files.emplace_back(a.address, a.file);
   return launch;
 }
 

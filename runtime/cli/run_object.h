@@ -11,9 +11,9 @@ namespace kiln::cli {
 struct ObjectRun {
   std::string object, kernel;
   std::vector<std::uint32_t> grid;    // workgroups, 1 to 3 numbers
-  std::uint32_t block = 0;            // work items of a workgroup
+  std::vector<std::uint32_t> block;   // work items of a workgroup, 1 to 3 numbers
   std::uint32_t dynamic_lds = 0;      // bytes
-  std::vector<std::string> arguments; // in order: NAME=FILE, i32:N, i64:N, f32:X, out:BYTES:FILE
+  std::vector<std::string> arguments; // in order: NAME=FILE, i32:N, i64:N, f32:X, words:N,N,..., zeros:BYTES, out:BYTES:FILE
 };
 
 // A launch that is ready to be executed.

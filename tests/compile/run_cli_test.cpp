@@ -1,8 +1,10 @@
 // kiln run: kernels executed without a GPU, from the outside.
+#include "runtime/compile/compile.h"
 #include "tests/compile/run_cli.h"
 #include <cstdint>
 #include <cstring>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -88,6 +90,38 @@ TEST_CASE("run --object executes any code object on raw files; a buffer that is 
   check_run_refused(start.substr(4) + "--arg i32:1", "arguments, 1 were given");
   check_run_refused(start.substr(4) + "--arg five", "none of the kinds");
   check_run_refused(start.substr(4) + "--arg i32:five", "\"five\" is not a number");
+}
+
+TEST_CASE("run --object: a struct by value, workgroups of two dimensions") {
+  const kiln::test::Scratch scratch;
+  const std::string folder = scratch.path.string();
+  kiln::KernelSource source;
+  source.name = "k";
+  source.arch = "gfx942";
+  source.text = R"(struct S { int a, b, c; };
+extern "C" __attribute__((global)) void k(int* out, S s) {
+  const int x = __builtin_amdgcn_workitem_id_x(), y = __builtin_amdgcn_workitem_id_y();
+  out[y * 3 + x] = s.a * 100 + s.b * 10 + s.c + y * 1000;
+}
+)";
+  kiln::CompileOptions options;
+  options.environment = kiln::process_environment();
+  const kiln::CodeObject object = kiln::compile(source, kiln::target("gfx942"), options);
+  std::ofstream(folder + "/k.co", std::ios::binary)
+      .write(reinterpret_cast<const char*>(object.bytes.data()), static_cast<std::streamsize>(object.bytes.size()));
+  const std::string start = "run --object " + folder + "/k.co --kernel k --grid 1 --block 3,2 --arg out:24:" + folder + "/out.bin ";
+  const CliResult good = kiln::test::kiln(start + "--arg words:1,2,3");
+  INFO(good.out, good.err);
+  REQUIRE(good.exit_code == 0);
+  const std::string out = kiln::test::contents(folder + "/out.bin");
+  for (std::size_t i = 0; i < 6; ++i) {
+    std::int32_t value = 0;
+    std::memcpy(&value, &out[4 * i], 4);
+    CHECK(value == 123 + (i >= 3 ? 1000 : 0));
+  }
+  check_run_refused(start.substr(4) + "--arg words:1,2", "it has 12 bytes, 8 were given");
+  check_run_refused(start.substr(4) + "--arg words:1,,2", "\"\" is not a number");
+  check_run_refused(start.substr(4) + "--block 3,0 --arg words:1,2,3", "one of them is 0");
 }
 
 TEST_CASE("run refuses what cannot be meant") {

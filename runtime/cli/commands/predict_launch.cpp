@@ -47,9 +47,9 @@ void add_launch_options(CLI::App& app, PredictLaunch& launch) {
   app.add_option("--object", launch.object.object, "Predict a kernel of this code object in place of a spec");
   app.add_option("--kernel", launch.object.kernel, "With --object: the kernel");
   app.add_option("--grid", launch.object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
-  app.add_option("--block", launch.object.block, "With --object: work items of a workgroup");
+  app.add_option("--block", launch.object.block, "With --object: work items of a workgroup, X[,Y,Z]")->delimiter(',');
   app.add_option("--lds", launch.object.dynamic_lds, "With --object: bytes of LDS beyond the static ones");
-  app.add_option("--arg", launch.object.arguments, "With --object, in order: NAME=FILE, zeros:BYTES, i32:N, i64:N, f32:X");
+  app.add_option("--arg", launch.object.arguments, "With --object, in order: NAME=FILE, zeros:BYTES, i32:N, i64:N, f32:X, words:N,N,...");
 }
 
 timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip) {
@@ -58,7 +58,7 @@ timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& ch
     if (launch.kernel.kernel.empty())
       throw UserError("kiln predict", "neither a kernel nor --object was given",
                       "name a kernel of the catalogue (kiln list), or --object FILE");
-    if (!object.kernel.empty() || !object.grid.empty() || object.block != 0 || !object.arguments.empty())
+    if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
       throw UserError("kiln predict", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
     return record_spec(launch, chip);
   }

@@ -127,7 +127,7 @@ int run(const RunRequest& request) {
     if (request.kernel.kernel.empty())
       throw UserError("kiln run", "neither a kernel nor --object was given",
                       "name a kernel of the catalogue (kiln list), or --object FILE");
-    if (!object.kernel.empty() || !object.grid.empty() || object.block != 0 || !object.arguments.empty())
+    if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
       throw UserError("kiln run", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
     return run_spec(request);
   }
@@ -160,10 +160,10 @@ Command make_run(CLI::App& root) {
   app->add_option("--object", request->object.object, "Run a kernel of this code object in place of a spec");
   app->add_option("--kernel", request->object.kernel, "With --object: the kernel");
   app->add_option("--grid", request->object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
-  app->add_option("--block", request->object.block, "With --object: work items of a workgroup");
+  app->add_option("--block", request->object.block, "With --object: work items of a workgroup, X[,Y,Z]")->delimiter(',');
   app->add_option("--lds", request->object.dynamic_lds, "With --object: bytes of LDS beyond the static ones");
   app->add_option("--arg", request->object.arguments,
-                  "With --object, in order: NAME=FILE (read and written back), i32:N, i64:N, f32:X, out:BYTES:FILE");
+                  "With --object, in order: NAME=FILE (read and written back), i32:N, i64:N, f32:X, words:N,N,..., out:BYTES:FILE");
   app->add_flag("--json", request->json, "Print one JSON document");
   return {app, [request] { return run(*request); }};
 }
