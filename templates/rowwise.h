@@ -215,7 +215,9 @@ public:
   // Finds the columns of the largest elements, one after the other.
   template <int k> KILN_MEMBER void rank(Ranking<k, vec, chunks>& ranking) const {
     u32 found = 0;
-    if constexpr (k * chunks * vec <= 64) {
+    if constexpr (k > 1 && chunks == 1 && vec <= 8) {
+      found = detail::ranks_of_lists<k>(ranking.left[0], lane_column());
+    } else if constexpr (k * chunks * vec <= 64) {
 #pragma unroll
       for (u32 j = 0; j < k; ++j) found = with_rank<k>(found, j, take_largest(ranking.left));
     } else {

@@ -278,6 +278,9 @@ enum class Shift : int { by_1 = 0x111, by_2 = 0x112, by_4 = 0x114, by_8 = 0x118,
 template <Shift control, int rows = 0xf> KILN_DEVICE f32 shifted(f32 value) {
   return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(0, __builtin_bit_cast(int, value), static_cast<int>(control), rows, 0xf, false));
 }
+template <Shift control, int rows = 0xf> KILN_DEVICE u32 shifted(u32 value) {
+  return static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), static_cast<int>(control), rows, 0xf, false));
+}
 // The lowest of the lanes that `condition` holds in, if there is one; and the number of one lane, the same in all.
 KILN_DEVICE int first_lane(bool condition) { return __builtin_ctzll(__builtin_amdgcn_ballot_w64(condition)); }
 template <class Lane> KILN_DEVICE u32 read_lane(u32 value, Lane lane) {
