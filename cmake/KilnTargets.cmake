@@ -1,6 +1,9 @@
 # kiln_warnings(target): the warnings that every target of Kiln is clean of.
 function(kiln_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+  if(KILN_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # local names of files that are compiled together meet
+    target_compile_options(${target} PRIVATE -Wno-shadow)
+  endif()
   if(KILN_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

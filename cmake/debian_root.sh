@@ -302,6 +302,7 @@ enter() {
 add_places() {
   local word place
   for word in "$PWD" "$@"; do
+    [[ $word && ${word#-*=} ]] || continue
     place=$(realpath -ms -- "${word#-*=}")
     [[ $word == */* || -e $word ]] || continue
     [[ -e $place ]] || place=${place%/*}
