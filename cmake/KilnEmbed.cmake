@@ -11,16 +11,17 @@ function(kiln_embed_headers var folder)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
 
-# kiln_embed_pages(var folder): rule_pages.inc, the pages of `folder` as entries of isa_lint's table of rules.
+# kiln_embed_pages(var folder): rule_pages.inc, the pages of `folder` as entries of isa_lint's table of rules, and rule_names.inc.
 function(kiln_embed_pages var folder)
   file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.md)
-  set(output ${CMAKE_CURRENT_BINARY_DIR}/rule_pages.inc)
+  set(table ${CMAKE_CURRENT_BINARY_DIR}/rule_pages.inc)
+  set(names ${CMAKE_CURRENT_BINARY_DIR}/rule_names.inc)
   add_custom_command(
-    OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPAGES=${pages}" -P ${PROJECT_SOURCE_DIR}/cmake/embed_pages.cmake
+    OUTPUT ${table} ${names}
+    COMMAND ${CMAKE_COMMAND} -DTABLE=${table} -DNAMES=${names} "-DPAGES=${pages}" -P ${PROJECT_SOURCE_DIR}/cmake/embed_pages.cmake
     DEPENDS ${pages} ${PROJECT_SOURCE_DIR}/cmake/embed_pages.cmake
     COMMENT "Embedding ${folder}/" VERBATIM)
-  set(${var} ${output} PARENT_SCOPE)
+  set(${var} ${table} ${names} PARENT_SCOPE)
 endfunction()
 
 # kiln_embed_page_parts(var folder): a generated source that holds each file of `folder` as text, by name. See

@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-template <typename... Families> std::span<const Family> entries(FamilyList<Families...>) {
+template <typename... Families> std::span<const Family> entries(FamilyList<void, Families...>) {
   static constexpr Family list[] = {family_entry<Families>...};
   return list;
 }

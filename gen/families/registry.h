@@ -1,22 +1,27 @@
-// Registry: every family that Kiln has. A new one is its own files, an include and a name in the list.
+// Registry: every family of families.def, with its header, as a list of types.
 #pragma once
-#include "gen/families/attention/attention.h"
-#include "gen/families/elementwise/elementwise.h"
-#include "gen/families/expert_sort/expert_sort.h"
-#include "gen/families/grouped_gemm/grouped_gemm.h"
-#include "gen/families/rowwise/rowwise.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <span>
 #include <variant>
 
+// Once outside of all namespaces, for the headers.
+#define KILN_FAMILY(name)
+#include "gen/families/families.def"
+#undef KILN_FAMILY
+
 namespace kiln {
 
-template <typename... Families> struct FamilyList {
+// `None` stands before the first comma of the list below.
+template <typename None, typename... Families> struct FamilyList {
   using Config = std::variant<typename Families::Config...>;
 };
 
-using RegisteredFamilies =
-    FamilyList<Attention, GroupedGemm, SkinnyGemm, ExpertSort, Elementwise, Rowwise>; // the first that takes a spec has it
+// clang-format off
+using RegisteredFamilies = FamilyList<void
+#define KILN_FAMILY(name) , name
+#include "gen/families/families.def"
+#undef KILN_FAMILY
+>;
+// clang-format on
 
 std::span<const Family> registered_families();
 

@@ -24,7 +24,7 @@ struct Rule {
   void (*check)(const KernelAnalysis& kernel, FindingSink& sink) = nullptr;
 };
 
-std::span<const Rule> all_rules();          // by id within its family, in the order of rules.def
+std::span<const Rule> all_rules();          // by id within its family; the families' order is in cmake/embed_pages.cmake
 const Rule* find_rule(std::string_view id); // null for an id that is none
 
 // A word that a person writes names a rule, in any case: by its id or the beginning of it ("MEM001", "mem"), its name

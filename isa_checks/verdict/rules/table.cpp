@@ -1,4 +1,4 @@
-// The table of rules: each line of rules.def joined with its page. The pages are embedded at build time (cmake/embed_pages.cmake).
+// The table of rules: the pages of docs/rules with their checks, embedded at build time (cmake/embed_pages.cmake).
 #include "isa_checks/error.h"
 #include "isa_checks/verdict/expectations_file.h"
 #include "isa_checks/verdict/rule.h"
@@ -13,28 +13,9 @@ namespace {
 
 using enum Severity;
 
-constexpr Rule pages[] = {
+constexpr Rule table[] = {
 #include "rule_pages.inc"
 };
-
-constexpr char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
-
-// The page of the rule that rules.def calls `name`. Does not compile when docs/rules has none.
-consteval Rule rule_of(std::string_view name, decltype(Rule::check) check) {
-  for (Rule rule : pages)
-    if (std::ranges::equal(rule.id, name, {}, {}, upper)) {
-      rule.check = check;
-      return rule;
-    }
-  throw "a rule of rules.def has no page in docs/rules";
-}
-
-constexpr Rule table[] = {
-#define KILN_RULE(name) rule_of(#name, rules::name),
-#include "isa_checks/verdict/rules/rules.def"
-#undef KILN_RULE
-};
-static_assert(std::size(table) == std::size(pages), "a page in docs/rules has no rule in rules.def");
 
 } // namespace
 

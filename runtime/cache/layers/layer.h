@@ -1,4 +1,4 @@
-// CacheLayer: one place in which kernels are looked for, and may be kept. A new kind is a file here and a line in layers.cpp.
+// CacheLayer: one place in which kernels are looked for, and may be kept. A new kind is a file here and a line in layers.def.
 #pragma once
 #include "runtime/cache/entry.h"
 #include "runtime/cache/options.h"

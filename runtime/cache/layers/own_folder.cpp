@@ -1,6 +1,7 @@
 // OwnFolder: finding, keeping, claiming.
 #include "runtime/cache/layers/own_folder.h"
 #include "gen/error.h"
+#include "runtime/cache/layers/kinds.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -45,6 +46,11 @@ std::unique_ptr<const Claim> OwnFolder::claim(const CacheKey& key, const std::st
     events_->note("wait_expired", fmt::format("process {} has been compiling {} for more than {} ms; compiling it here too",
                                               claim->holder(), kernel, claim_wait_.count()));
   return claim;
+}
+
+void layer_kinds::own_folder(LayerList& list) {
+  if (list.options.folder.empty()) return;
+  list.add("cache_unusable", [&] { return std::make_unique<OwnFolder>(list.options, list.signers, list.events); });
 }
 
 } // namespace kiln

@@ -41,9 +41,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<CacheLayer> make_remote_layer(const CacheOptions& options, std::shared_ptr<const PublicKeys> signers,
-                                              std::shared_ptr<EventLog> events) {
-  return std::make_unique<RemoteLayer>(options, std::move(signers), std::move(events));
+void layer_kinds::remote(LayerList& list) {
+  if (list.options.remote.url.empty()) return;
+  list.add("remote_unusable", [&] { return std::make_unique<RemoteLayer>(list.options, list.signers, list.events); });
 }
 
 } // namespace kiln

@@ -38,10 +38,13 @@ private:
 
 } // namespace
 
-std::unique_ptr<CacheLayer> make_shipped_folder(const std::filesystem::path& path, const CacheOptions& options,
-                                                std::shared_ptr<const PublicKeys> signers, std::shared_ptr<EventLog> events) {
-  CacheFolder folder(path, {.writable = false, .trust = options.trust_shared ? Trust::anyone : Trust::self, .signers = std::move(signers)});
-  return std::make_unique<ShippedFolder>(std::move(folder), std::move(events));
+void layer_kinds::shipped_folders(LayerList& list) {
+  for (const std::filesystem::path& path : list.options.layers)
+    list.add("layer_unusable", [&] {
+      CacheFolder folder(path,
+                         {.writable = false, .trust = list.options.trust_shared ? Trust::anyone : Trust::self, .signers = list.signers});
+      return std::make_unique<ShippedFolder>(std::move(folder), list.events);
+    });
 }
 
 } // namespace kiln
