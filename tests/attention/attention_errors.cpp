@@ -7,6 +7,7 @@
 #include "gen/spec/math.h"
 #include <doctest/doctest.h>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -100,6 +101,25 @@ TEST_CASE("score expressions that read what they may not") {
   expect(
       [&] { make_plan(KernelSpec("k").output("o", f16, o).output("p", f16, attention(scores * 2.0, x.v, x.lengths)), target("gfx942")); },
       {"two of 'attention'"});
+}
+
+TEST_CASE("conditions that never hold leave no key a weight") {
+  const Operands x = operands(8, 2, 128);
+  const Expr scores = attention_scores(x.q, x.k), key = iota({64}), none = constant(-std::numeric_limits<float>::infinity());
+  const Expr slope = input("slope", f32, {8, 1});
+  const auto under = [&](const Expr& condition) { return plan_of(attention(select(condition, scores, none) * 0.5, x.v, x.lengths)); };
+  const auto never = [&](const Expr& condition, const std::string& name) {
+    expect([&] { under(condition); },
+           {"attention of kernel", "gives no key a weight", "'" + name + "' never holds", "leave the condition out"});
+  };
+  never(slope < slope, "lt");
+  never(logical_and(key <= x.lengths, slope > slope), "gt");
+  never(key >= key + 1.0, "ge");
+  never(x.lengths - 2.0 > x.lengths - 2.0, "gt");
+  CHECK_NOTHROW(under(slope <= slope)); // not of a NaN
+  CHECK_NOTHROW(under(key + 1.0 > key));
+  CHECK_NOTHROW(under(logical_or(slope < slope, key <= x.lengths)));
+  CHECK_NOTHROW(under(key * 1.0 < x.lengths));
 }
 
 TEST_CASE("scales of caches") {

@@ -83,6 +83,7 @@ bool Attention::takes(const AnalysedSpec& spec) { return has_attention(spec); }
 void Attention::lay_out(AnalysedSpec& spec) {
   require_offered(spec);
   require_pointwise(spec);
+  require_some_weight(attention_of(spec));
   Shape wanted = attention_of(spec).q.shape();
   wanted.back() = attention_of(spec).value_d;
   if (spec.body.space != wanted)
@@ -140,14 +141,12 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   // With one latent head the compiler moves what was loaded to other registers, and waits for all of it there.
   // The scale of a key in a small page lies behind the lookup of its page: the loop waits for everything at one place.
   const bool scales_behind_pages = c.small_pages() && (c.scales_keys() || c.scales_values());
-  // The compiler now and then waits for the youngest load of a score expression beside a cache of 8 bits.
-  const bool loads_scores = c.cache_bits == 8 && std::ranges::any_of(attention_of(plan).score_body.tensors, [&](const TensorPlan& t) {
-                              return !t.output && t.extent != Extent::scalar && t.name != attention_of(plan).product;
-                            });
-  p.max_loop_drains = c.value_d ? 2 : scales_behind_pages || loads_scores ? 1 : 0;
+  p.max_loop_drains = c.value_d ? 2 : scales_behind_pages ? 1 : 0;
   // With small pages the places of a step are known late in it: a load of keys is under way by then, at least.
-  const bool may_drain = c.value_d || scales_behind_pages || loads_scores;
-  const int least = may_drain ? 0 : c.small_pages() ? 16 : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());
+  const int least = c.value_d             ? 0
+                    : scales_behind_pages ? 0
+                    : c.small_pages()     ? 16
+                                          : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());
   p.min_bytes_in_flight = static_cast<std::uint32_t>(least * wave_size);
   return p;
 }

@@ -44,6 +44,9 @@ struct Attention {
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
 
+// Throws UserError when a condition of the score expression never holds, so that no key has a weight.
+void require_some_weight(const AttentionParts& attention);
+
 // Device text for the first key of a sequence that may have a weight, from the variable `length` with its length: what comparisons of the
 // key's position in the score expression say. "0u" when they say nothing.
 std::string first_key_text(const AttentionParts& attention, const std::string& length);

@@ -1,6 +1,8 @@
 // Region: the keys that a score expression gives no weight, by what it compares the key's position with.
+#include "gen/error.h"
 #include "gen/families/attention/attention.h"
 #include "gen/spec/attention.h"
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -26,7 +28,7 @@ public:
   Region(const AttentionParts& attention, const std::string& length)
       : a_(attention), length_(fmt::format("static_cast<f32>({})", length)) {}
 
-  // Lower bounds of the keys with a weight, as device text of an f32 each.
+  // Lower bounds of the keys with a weight, as device text of an f32 each. Throws UserError when no key can have one.
   std::vector<std::string> bounds() {
     collect(a_.score_body.outputs.front().value);
     return bounds_;
@@ -63,19 +65,24 @@ private:
     const auto operand = [&](std::size_t i) -> const Expr& { return condition.operands()[i]; };
     switch (condition.op()) {
     case Op::logical_and: holds(operand(0)), holds(operand(1)); break;
-    case Op::ge: at_least_zero(operand(0), operand(1), false); break;
-    case Op::gt: at_least_zero(operand(0), operand(1), true); break;
-    case Op::le: at_least_zero(operand(1), operand(0), false); break;
-    case Op::lt: at_least_zero(operand(1), operand(0), true); break;
+    case Op::ge: at_least_zero(operand(0), operand(1), false, condition); break;
+    case Op::gt: at_least_zero(operand(0), operand(1), true, condition); break;
+    case Op::le: at_least_zero(operand(1), operand(0), false, condition); break;
+    case Op::lt: at_least_zero(operand(1), operand(0), true, condition); break;
     default: break;
     }
   }
 
-  // a >= b, or a > b.
-  void at_least_zero(const Expr& a, const Expr& b, bool strict) {
+  // a >= b, or a > b, which `condition` spells.
+  void at_least_zero(const Expr& a, const Expr& b, bool strict, const Expr& condition) {
+    if (strict && a.same_node(b)) refuse(condition);
     const std::optional<Linear> left = linear(a), right = linear(b);
     if (!left || !right) return;
     const Linear difference = plus(*left, *right, -1);
+    const auto varies = [](const auto& leaf) { return leaf.second != 0; };
+    if (difference.key == 0 && std::ranges::none_of(difference.factors, varies) &&
+        (strict ? difference.constant <= 0 : difference.constant < 0))
+      refuse(condition);
     if (difference.key != 1) return; // key + rest >= 0: key >= -rest
     std::string text = fmt::format("{:.1f}f", strict ? 1 - difference.constant : -difference.constant);
     for (const auto& [leaf, factor] : difference.factors) {
@@ -85,6 +92,13 @@ private:
       text += fmt::format(" + {:.1f}f * {}", -factor, value);
     }
     bounds_.push_back(text);
+  }
+
+  // The compiler would leave out the keys of such a kernel, and its loop would keep too little in flight.
+  [[noreturn]] void refuse(const Expr& condition) const {
+    throw UserError(fmt::format("attention of kernel '{}'", a_.scores.name()),
+                    fmt::format("its score expression gives no key a weight: a condition with '{}' never holds", info(condition.op()).name),
+                    "compare values that can differ, or leave the condition out");
   }
 
   static bool is_whole(double number) { return number == std::floor(number) && std::fabs(number) < 0x1p24; }
@@ -130,6 +144,8 @@ private:
 };
 
 } // namespace
+
+void require_some_weight(const AttentionParts& attention) { Region(attention, "length").bounds(); }
 
 std::string first_key_text(const AttentionParts& attention, const std::string& length) {
   std::string text;
