@@ -26,6 +26,7 @@ struct SkinnyGemmConfig {
   int zero_bytes = 0;   // of a group's zero points of all rows of B, if those have 4 bits; 0: zero points of 8 bits, row after row
   bool quantises = false; // rows of 16-bit A are quantised to 8-bit B's type by their largest magnitudes before they are multiplied
   bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
+  bool a_scales_by_group = false; // A's scales of a group lie side by side, [group][row]; else those of a row do
   GemmMethod method = GemmMethod::matrix;
   bool open = false;        // how many tiles there are is known at launch only: workgroups take parts of any
   bool rows_at_end = false; // the last workgroup goes on with the rows of C, once all of it is in the workspace
@@ -130,6 +131,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.b_bits == 4 && ((c.a_bits != 16 && !c.mx) || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
   if (c.mx && (c.group != 32 || c.a_bits < c.b_bits || (c.b_bits != 4 && c.b_bits != c.a_bits) || c.b_bits > 8))
     return "mx is for B of 4 bits, or of 8 as A, with a scale for 32 elements of k";
+  if (c.a_scales_by_group && !c.block_scaled() && !c.mx_pair()) return "A has no scales that could lie group after group";
   if (c.mx_pair() && c.method != GemmMethod::matrix) return "A and B of MX formats take method matrix";
   if (c.mx_pair() && c.b_bits == 8 && c.loads == 1) return "A and B of MX formats of 8 bits take loads of 2 or 4: an instruction has 128 bytes of a row";
   if (c.zero_bytes && (!c.packed() || c.mx || c.zero_bytes % 4)) return "zero points of 4 bits are for 4-bit integers, eight in a word";

@@ -16,7 +16,7 @@ struct CatalogOptions {
   bool dynamic_scale = false;         // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
   bool in_place = false;              // add_rmsnorm_quant: the new residual overwrites the old
   std::int64_t group = 128;           // group_quant, group_dequant, gemm_w4a16: elements a scale
-  bool transposed = false;            // group_quant, mx_quant, *_mx_quant: scales lie [groups, rows], groups in front
+  bool transposed = false;            // group_quant, mx_quant, *_mx_quant, gemm_block_scaled, gemm_mx (a's): scales lie [groups, rows]
   std::int64_t top = 8;               // router, topk_softmax: ranks, 1 to 16
   bool sigmoid = false;               // router, topk_softmax: scores by sigmoid, with a bias for the choice; else softmax of the chosen
   std::int64_t m = 16;                // gemm entries: the most rows of a, 1 to 128

@@ -16,6 +16,12 @@ bool quantised(const CatalogOptions& options) { return is_fp8(options.dtype) || 
 // What a product of quantised numbers is stored as: f16. Others keep their type.
 DType result_type(const CatalogOptions& options) { return quantised(options) ? f16 : options.dtype; }
 
+// Scales of `groups` parts of each row of a.
+Expr scale_of_a(DType type, std::int64_t groups, const CatalogOptions& options) {
+  if (options.transposed) return transpose(input("a_scale", type, {groups, rows_of(options)}));
+  return input("a_scale", type, {rows_of(options), groups});
+}
+
 // Quantised operands have one scale a row of a and one a row of b; others none.
 Expr scaled_product(const CatalogOptions& options) {
   const Expr product = matmul_nt(matrix_a(options), matrix_b(options, options.n));
@@ -96,7 +102,7 @@ KernelSpec gemm_mx(const CatalogOptions& options) {
                     "use f16, bf16 or f32, the type of c; mx is that of a, and weights that of b");
   const DType weights = options.weights == f32 ? options.mx : options.weights;
   const std::int64_t blocks = group_count(options.k, mx_block);
-  const Expr a = input("a", options.mx, {rows_of(options), options.k}), a_scale = input("a_scale", e8m0, {rows_of(options), blocks});
+  const Expr a = input("a", options.mx, {rows_of(options), options.k}), a_scale = scale_of_a(e8m0, blocks, options);
   const Expr b = input("b", weights, {options.n, options.k}, layout_of(options)), b_scale = input("b_scale", e8m0, {options.n, blocks});
   return KernelSpec("gemm_mx").output("c", options.dtype, matmul_nt_mx_mx(a, b, a_scale, b_scale));
 }
@@ -113,7 +119,7 @@ KernelSpec gemm_block_scaled(const CatalogOptions& options) {
   const DType type = quantised(options) ? options.dtype : options.fp8;
   const std::int64_t groups = group_count(options.k, scale_block);
   const Expr a = input("a", type, {rows_of(options), options.k}), b = input("b", type, {options.n, options.k}, layout_of(options));
-  const Expr a_scale = input("a_scale", f32, {rows_of(options), groups});
+  const Expr a_scale = scale_of_a(f32, groups, options);
   const Expr b_scale = input("b_scale", f32, {group_count(options.n, scale_block), groups});
   return KernelSpec("gemm_block_scaled").output("c", result_type(options), matmul_nt_scaled(a, b, a_scale, b_scale));
 }

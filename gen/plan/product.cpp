@@ -14,6 +14,9 @@ bool is_product(const Expr& e) { return info(e.op()).kind == OpKind::product; }
 bool is_by_expert(const Expr& e) { return info(e.op()).kind == OpKind::experts; }
 bool is_columns(const Expr& e) { return info(e.op()).kind == OpKind::columns; }
 
+// a_scale of a product as transpose(input): the input has the groups in front.
+bool is_by_group(const Expr& scale) { return scale.op() == Op::transpose; }
+
 // A product with the matrices of all experts is only what by_expert and sum_of_experts take from it.
 void require_by_expert(const Expr& product, const std::set<const Node*>& elsewhere) {
   if (elsewhere.contains(&product.node()))
@@ -21,6 +24,30 @@ void require_by_expert(const Expr& product, const std::set<const Node*>& elsewhe
         fmt::format("operation '{}'", info(product.op()).name),
         fmt::format("its b '{}' is {}, a matrix for each expert", product.operands()[1]->name, to_text(product.operands()[1].shape())),
         "take the products of each token's experts: by_expert(product, order, offsets), or sum_of_experts");
+}
+
+// From a product, what experts take of it, or columns of either.
+Product product_of(const Expr& node, const std::string& placeholder) {
+  const Expr& whole = is_columns(node) ? node.operands()[0] : node;
+  const Expr& product = is_by_expert(whole) ? whole.operands()[0] : whole;
+  const bool is_mx = product.op() == Op::matmul_nt_mx || product.op() == Op::matmul_nt_mx_mx;
+  Product result{.op = product.op(),
+                 .a = product.operands()[0],
+                 .b = product.operands()[1],
+                 .scales = {product.operands().begin() + 2, product.operands().end()},
+                 .group = product.op() == Op::matmul_nt_scaled ? scale_block
+                          : is_mx                              ? mx_block
+                                                               : product->group,
+                 .first = is_columns(node) ? node->first : 0,
+                 .n = node.shape().back().size(),
+                 .placeholder = placeholder,
+                 .line = node->line};
+  if (!result.scales.empty() && is_by_group(result.scales[0])) {
+    result.scales[0] = result.scales[0].operands()[0];
+    result.a_scales_by_group = true;
+  }
+  if (is_by_expert(whole)) result.sorted.assign(whole.operands().begin() + 1, whole.operands().end());
+  return result;
 }
 
 } // namespace
@@ -35,7 +62,7 @@ SplitSpec split_products(const SpecGraph& graph) {
   std::set<const Node*> operands, elsewhere, whole; // operands of products; of anything else; of all but columns
   for (const Expr& node : graph.nodes) {
     for (const Expr& operand : node.operands()) {
-      (is_product(node) || is_by_expert(node) ? operands : elsewhere).insert(&operand.node());
+      (is_product(node) || is_by_expert(node) || is_by_group(node) ? operands : elsewhere).insert(&operand.node());
       if (!is_columns(node)) whole.insert(&operand.node());
     }
   }
@@ -52,28 +79,15 @@ SplitSpec split_products(const SpecGraph& graph) {
                         "give the other one an input of its own name; both may point to the same memory");
       continue;
     }
+    if (is_by_group(node)) continue;
     if ((is_product(node) || is_by_expert(node)) && !whole.contains(&node.node())) continue; // only ranges of its columns are used
     if (is_product(node) && node.operands()[1].shape().size() == 3) {
       require_by_expert(node, elsewhere);
       continue;
     }
     if (is_product(node) || is_columns(node) || is_by_expert(node)) {
-      const Expr& whole_product = is_columns(node) ? node.operands()[0] : node;
-      const bool by_expert = is_by_expert(whole_product);
-      const Expr& product = by_expert ? whole_product.operands()[0] : whole_product;
       const std::string placeholder = unused_name(fmt::format("product{}", split.products.size()), graph.names);
-      split.products.push_back({.op = product.op(),
-                                .a = product.operands()[0],
-                                .b = product.operands()[1],
-                                .scales = {product.operands().begin() + 2, product.operands().end()},
-                                .group = product.op() == Op::matmul_nt_scaled                                      ? scale_block
-                                         : product.op() == Op::matmul_nt_mx || product.op() == Op::matmul_nt_mx_mx ? mx_block
-                                                                                                                   : product->group,
-                                .first = is_columns(node) ? node->first : 0,
-                                .n = node.shape().back().size(),
-                                .placeholder = placeholder,
-                                .line = node->line});
-      if (by_expert) split.products.back().sorted.assign(whole_product.operands().begin() + 1, whole_product.operands().end());
+      split.products.push_back(product_of(node, placeholder));
       Node stand_in = input(placeholder, f32, node.shape()).node();
       stand_in.line = node->line;
       rewritten.emplace(&node.node(), Expr(std::move(stand_in)));

@@ -9,9 +9,10 @@ namespace kiln {
 // Columns [first, first + n) of a x b^T, as the epilogue's input `placeholder`.
 struct Product {
   Op op = Op::matmul_nt;
-  Expr a, b;                     // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit integers
-  std::vector<Expr> scales = {}; // inputs: a_scale and b_scale, scale and zero of 4-bit integers, or scale of MX weights
-  std::int64_t group = 0;        // elements of k with one scale; 0 without
+  Expr a, b;                      // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit integers
+  std::vector<Expr> scales = {};  // inputs: a_scale and b_scale, scale and zero of 4-bit integers, or scale of MX weights
+  std::int64_t group = 0;         // elements of k with one scale; 0 without
+  bool a_scales_by_group = false; // a_scale lies as [groups, m]
   std::int64_t first = 0, n = 0;
   std::string placeholder; // f32 [m, n], a name that the spec does not use
   // With a matrix for each expert: inputs order and offsets, and of a sum the weights of the pairs; else empty.

@@ -166,6 +166,16 @@ Dim columns(const SpecGraph& graph, std::span<const Expr> nodes) {
 
 } // namespace
 
+// Whether products alone use the node, as an operand.
+static bool is_scale_of_product(const SpecGraph& graph, const Expr& expr) {
+  const auto uses = [&](const Expr& node) {
+    return info(node.op()).kind != OpKind::product &&
+           std::ranges::any_of(node.operands(), [&](const Expr& o) { return o.same_node(expr); });
+  };
+  return std::ranges::none_of(graph.nodes, uses) &&
+         std::ranges::none_of(graph.spec.outputs(), [&](const Output& o) { return o.value.same_node(expr); });
+}
+
 Shape iteration_space(const SpecGraph& graph) {
   if (graph.has(OpKind::sort)) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
   if (const PartKind* const kind = find_part(graph)) return iteration_space(SpecGraph::as_spelled(kind->split(graph).rest));
@@ -199,9 +209,9 @@ void require_sound_names(const SpecGraph& graph) {
   require_sound_indices(graph);
   const bool is_row_kernel = !graph.has(OpKind::product) && !graph.has(OpKind::scores) && !graph.has(OpKind::sort);
   for (const Expr& node : graph.nodes)
-    if (node.op() == Op::transpose && !is_row_kernel)
+    if (node.op() == Op::transpose && !is_row_kernel && !is_scale_of_product(graph, node))
       throw UserError("operation 'transpose'", "the kernel has a matrix product, attention or a sort",
-                      "transpose in the kernel of rows that reads the result");
+                      "transpose in the kernel of rows that reads the result, or the a_scale of a product");
   for (const Expr& node : graph.nodes)
     if (!graph.has(OpKind::scores) &&
         (node.op() == Op::heads_first || (node.op() == Op::columns && find_cache_operand(node.operands()[0]))))

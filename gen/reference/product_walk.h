@@ -28,10 +28,10 @@ public:
   }
   // MX operands: row `row` of operand 0 or 1, each number times its block's scale.
   std::vector<double> mx_row(std::size_t operand, std::int64_t row) const {
-    const Tensor &values = of(operand), &scale = of(operand + 2);
+    const Tensor& values = of(operand);
     std::vector<double> numbers;
     for (std::int64_t i = 0; i < k_; ++i)
-      numbers.push_back(static_cast<double>(values.at(row * k_ + i)) * static_cast<double>(scale.at((row * k_ + i) / mx_block)));
+      numbers.push_back(static_cast<double>(values.at(row * k_ + i)) * static_cast<double>(scale(operand + 2, row, i / mx_block)));
     return numbers;
   }
   void row_of_b(std::int64_t row, std::vector<float>& to) const {
@@ -50,11 +50,17 @@ public:
     if (node_.op() == Op::matmul_nt_quantised) return to.assign(static_cast<std::size_t>(groups), absmax_of(row) / most());
     const std::int64_t block = row_of_b / n_ * group_count(n_, scale_block) + row_of_b % n_ / scale_block;
     to.clear();
-    for (std::int64_t g = 0; g < groups; ++g) to.push_back(of(2).at(row * groups + g) * of(3).at(block * groups + g));
+    for (std::int64_t g = 0; g < groups; ++g) to.push_back(scale(2, row, g) * scale(3, block, g));
   }
 
 private:
   const Tensor& of(std::size_t operand) const { return inputs_.tensors.at(node_.operands()[operand]->name); }
+  // The tensor is [rows, groups], or an input with the groups in front that is transposed.
+  float scale(std::size_t operand, std::int64_t row, std::int64_t group) const {
+    const Expr& e = node_.operands()[operand];
+    const Tensor& tensor = inputs_.tensors.at(e.op() == Op::transpose ? e.operands()[0]->name : e->name);
+    return tensor.at(e.op() == Op::transpose ? group * tensor.shape().back() + row : row * tensor.shape().back() + group);
+  }
   float most() const { return static_cast<float>(max_finite(b_.dtype())); }
   float absmax_of(std::int64_t row) const { // NaN is passed over
     float absmax = 0x1p-100F;

@@ -99,7 +99,7 @@ Expr group_absmax_nan(Expr x, std::int64_t group);
 Expr ungroup(Expr x, std::int64_t group, const Dim& cols);
 
 // What is one a group, with the groups in front: [rows, groups] -> [groups, rows], the order in which some products read scales. It
-// stands directly below an output.
+// stands directly below an output. An input [groups, rows] so transposed is an a_scale: of matmul_nt_scaled and matmul_nt_mx_mx.
 Expr transpose(Expr x);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
 // `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number.

@@ -92,7 +92,8 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_flag("--dynamic-scale", choice.dynamic_scale, "add_rmsnorm_quant: compute one scale a token");
   app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");
   app.add_flag("--packed-zeros", choice.packed_zeros, "gemm_w4a16: zero points of 4 bits, eight in a word in the order of columns");
-  app.add_flag("--transposed", choice.transposed, "group_quant and MX quantisation: scales lie [groups, rows], groups in front");
+  app.add_flag("--transposed", choice.transposed,
+               "group_quant, MX quantisation, a of gemm_block_scaled and gemm_mx: scales lie [groups, rows]");
   app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old; rope: y overwrites x");
   app.add_option("--heads", choice.heads, "Rope entries: heads, of --cols columns each; attention entries: heads of q (8)");
   app.add_option("--kv-heads", choice.kv_heads, "Attention entries: heads of keys and values (8)");

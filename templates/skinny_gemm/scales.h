@@ -72,19 +72,45 @@ template <class T, u32 distance = sizeof(T)> KILN_DEVICE T load_of_group(const c
   return *reinterpret_cast<const T*>(uniform + offset);
 }
 
+// The same with groups `distance` bytes apart, which only the launch says. All groups of all rows have less than 4 GiB.
+template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index, u32 distance) {
+  platform::stay_here(row);
+  return *reinterpret_cast<const T*>(base + static_cast<u32>(index.uniform) * distance + (row + index.lane * distance));
+}
+
+// A's scales in memory: row after row, or group after group.
+template <SkinnyGemmConfig config, class T> struct ScalesOfA {
+  const char* first;
+  u32 distance; // bytes from a group to the next one, if group follows group
+
+  template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* scales) {
+    first = static_cast<const char*>(scales);
+    if constexpr (config.a_scales_by_group) distance = row_of.count * static_cast<u32>(sizeof(T));
+  }
+  // The lane's group of a row, in bytes from the first scale.
+  KILN_MEMBER u32 place(u32 row, u32 group) const {
+    if constexpr (config.a_scales_by_group) return row * sizeof(T) + group * distance;
+    else return (row * config.groups() + group) * sizeof(T);
+  }
+  KILN_MEMBER T load(u32& place, GroupIndex index) const {
+    if constexpr (config.a_scales_by_group) return load_of_group<T>(first, place, index, distance);
+    else return load_of_group<T>(first, place, index);
+  }
+};
+
 // ---- scales of blocks
 // A lane loads the scales of the rows of A that its sums belong to, and the tile's scale of B.
 template <SkinnyGemmConfig config> struct BlockScaleOperands {
   static constexpr int words = config.method == GemmMethod::dot ? config.loads : 1; // dot: a lane's loads lie in several groups
   static constexpr int rows = config.is_matrix() ? config.row_tiles() : config.method == GemmMethod::sparse ? 2 : config.rows;
-  const char* a;
+  ScalesOfA<config, f32> a;
   const char* b[config.products];
   GroupPosition<config> position;
   u32 a_row[rows], b_row = 0;
 
   template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* a_scale, u32 lane_k) {
     const u32 lane = platform::thread_id() % wave_size;
-    a = reinterpret_cast<const char*>(a_scale);
+    a.start(row_of, a_scale);
     position.lane_k = lane_k;
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
@@ -92,7 +118,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
       if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
       if constexpr (config.method == GemmMethod::sparse) row = lane / 16 * 2 + i;
       row = row_of(row);
-      a_row[i] = (row * config.groups() + (position.lane_fixed ? position.lane_part() : 0)) * 4;
+      a_row[i] = a.place(row, position.lane_fixed ? position.lane_part() : 0);
     }
   }
   template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, Bs... matrices) {
@@ -115,7 +141,7 @@ template <SkinnyGemmConfig config> struct BlockScales {
 #pragma unroll
       for (int p = 0; p < config.products; ++p) b[p][u] = load_of_group<f32>(from.b[p], from.b_row, index);
 #pragma unroll
-      for (int i = 0; i < Operands::rows; ++i) a[i][u] = load_of_group<f32>(from.a, from.a_row[i], index);
+      for (int i = 0; i < Operands::rows; ++i) a[i][u] = from.a.load(from.a_row[i], index);
     }
   }
   KILN_MEMBER void cut(bool, int) {}
@@ -194,16 +220,17 @@ template <SkinnyGemmConfig config> struct MxScaleOperands {
   static constexpr bool in_instruction = has_scaled_mfma;
   static constexpr int rows = config.tile_n / config.rows_per_load(), a_rows = config.row_tiles();
   static constexpr int loads_each = in_instruction && config.b_bits == 8 ? 2 : 1, words = config.loads / loads_each; // loads with one scale
-  const char *a, *scale[config.products];
+  ScalesOfA<config, u8> a;
+  const char* scale[config.products];
   GroupPosition<config> position;
   u32 scale_row[rows], a_row[a_rows];
 
   template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* a_scale, u32 lane_k) {
     const u32 lane = platform::thread_id() % wave_size;
-    a = static_cast<const char*>(a_scale);
+    a.start(row_of, a_scale);
     position.lane_k = in_instruction ? lane / 16 * config.group : lane_k;
 #pragma unroll
-    for (int i = 0; i < a_rows; ++i) a_row[i] = row_of(i * 16 + lane % 16) * config.groups() + fixed_part();
+    for (int i = 0; i < a_rows; ++i) a_row[i] = a.place(row_of(i * 16 + lane % 16), fixed_part());
   }
   template <class RowOf, class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, RowOf row_of, Bs... matrices) {
     int p = 0;
@@ -230,7 +257,7 @@ template <SkinnyGemmConfig config> struct MxScales {
 #pragma unroll
         for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = load_of_group<u8>(from.scale[p], from.scale_row[i], index);
 #pragma unroll
-      for (int i = 0; i < Operands::a_rows; ++i) a[i][u] = load_of_group<u8>(from.a, from.a_row[i], index);
+      for (int i = 0; i < Operands::a_rows; ++i) a[i][u] = from.a.load(from.a_row[i], index);
     }
   }
   KILN_MEMBER void cut(bool, int) {} // beyond the end of k stands the scale of the row's last block: a NaN there is one of the row

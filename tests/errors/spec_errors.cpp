@@ -172,6 +172,27 @@ TEST_CASE("outputs with the groups in front") {
                     "transpose in the kernel of rows");
 }
 
+TEST_CASE("scales of a product with the groups in front") {
+  const Dim m = dynamic("m", 1, 16);
+  const Expr a = input("a", e4m3fnuz, {m, 512}), b = input("b", e4m3fnuz, {256, 512}), other = input("other", e4m3fnuz, {256, 512});
+  const Expr a_scale = input("a_scale", f32, {4, m}), b_scale = input("b_scale", f32, {2, 4});
+  const auto planned = [](const Expr& c) { return [c] { make_plan(KernelSpec("k").output("c", f32, c), target("gfx942")); }; };
+  const Expr product = matmul_nt_scaled(a, b, transpose(a_scale), b_scale);
+  CHECK_NOTHROW(planned(product)());
+  expect_user_error([&] { matmul_nt_scaled(a, b, a_scale, b_scale); }, "operation 'matmul_nt_scaled', operand a_scale",
+                    "known only at launch", "give k a number");
+  expect_user_error([&] { matmul_nt_scaled(a, b, transpose(input("s", f32, {3, m})), b_scale); },
+                    "operation 'matmul_nt_scaled', operand a_scale", "it is f32[m[1..16], 3]", "give it f32[m[1..16], 4]");
+  expect_user_error([&] { matmul_nt_scaled(a, b, transpose(a_scale * 2.0), b_scale); }, "operation 'matmul_nt_scaled', operand a_scale",
+                    "it is a 'mul'", "a kernel of its own");
+  expect_user_error([&] { matmul_nt_scaled(a, b, transpose(a_scale), transpose(input("s", f32, {4, 2}))); },
+                    "operation 'matmul_nt_scaled', operand b_scale", "it is a 'transpose'", "a kernel of its own");
+  expect_user_error(planned(product * matmul_nt_scaled(a, other, input("s", f32, {m, 4}), b_scale)), "kernel 'k'", "its products scale 'a'",
+                    "in one order");
+  expect_user_error(planned(product + transpose(input("t", f32, {256, m}))), "operation 'transpose'", "has a matrix product",
+                    "or the a_scale of a product");
+}
+
 TEST_CASE("catalogue") {
   expect_user_error([] { catalog_spec("rmsnrom", {}); }, "catalogue entry 'rmsnrom'", "there is none", "did you mean 'rmsnorm'?");
   expect_user_error([] { catalog_spec("quicksort", {}); }, "catalogue entry 'quicksort'", "there is none",

@@ -55,6 +55,34 @@ TEST_CASE("scales with the groups in front") {
     }
 }
 
+// Products read a's scales so: every method that has them, tails of k, one row and many.
+TEST_CASE("products of scales with the groups in front") {
+  struct Point {
+    const char* name;
+    std::int64_t m, n, k, rows;
+    std::vector<std::string> settings = {};
+    DType mx = e2m1;
+  };
+  const std::vector<Point> points = {{"gemm_block_scaled", 8, 256, 1024, 5},
+                                     {"gemm_block_scaled", 1, 128, 640, 1, {"method=dot"}},
+                                     {"gemm_block_scaled", 8, 128, 1104, 7, {"method=sparse"}},
+                                     {"gemm_block_scaled", 40, 256, 400, 33, {"method=matrix32", "tile_n=32"}},
+                                     {"gemm_block_scaled", 32, 128, 512, 17, {"loads=2"}},
+                                     {"gemm_mx", 8, 128, 1024, 6},
+                                     {"gemm_mx", 33, 64, 416, 20},
+                                     {"gemm_mx", 16, 64, 512, 16, {}, e4m3fn}};
+  for (const std::string_view arch : known_archs())
+    for (std::uint64_t number = 0; const Point& p : points) {
+      const Target to = target(arch);
+      if (!testing::runs_here(to, ++number)) continue;
+      CAPTURE(number);
+      const KernelSpec spec =
+          catalog_spec(p.name, {.dtype = bf16, .fp8 = to.fp8(), .mx = p.mx, .transposed = true, .m = p.m, .n = p.n, .k = p.k});
+      const auto wrong = testing::check_kernel(spec, to, 5, {.rows = p.rows, .settings = p.settings});
+      CHECK_MESSAGE(!wrong, wrong.value_or(""));
+    }
+}
+
 TEST_CASE("matrix products of the catalogue") {
   for (const std::string_view arch : known_archs())
     for (std::uint64_t point = 0; const CatalogEntry& entry : catalog())

@@ -81,14 +81,16 @@ std::vector<Point> all_points() {
   return points;
 }
 
-KernelSpec spec_of(const Types& types, const Dim& m, std::int64_t n, std::int64_t k, Layout layout) {
+// `by_group`: scales of a lie with the groups in front.
+KernelSpec spec_of(const Types& types, const Dim& m, std::int64_t n, std::int64_t k, Layout layout, bool by_group) {
   const Expr a = input("a", types.a, {m, k});
   if (types.weights == Weights::plain) return KernelSpec("gemm").output("c", f32, matmul_nt(a, input("b", types.b, {n, k}, layout)));
   if (types.weights == Weights::block_scaled) {
     const std::int64_t groups = group_count(k, scale_block);
     return KernelSpec("gemm_block_scaled")
         .output("c", f32,
-                matmul_nt_scaled(a, input("b", types.b, {n, k}, layout), input("a_scale", f32, {m, groups}),
+                matmul_nt_scaled(a, input("b", types.b, {n, k}, layout),
+                                 by_group ? transpose(input("a_scale", f32, {groups, m})) : input("a_scale", f32, {m, groups}),
                                  input("b_scale", f32, {group_count(n, scale_block), groups})));
   }
   const std::int64_t group = 64, groups = group_count(k, group);
@@ -116,7 +118,7 @@ Case case_of(const Point& p, std::uint64_t number) {
                                                                         : p.method == GemmMethod::sparse ? 8
                                                                                                          : 64,
                                                                         p.m + random.between(1, 7));
-  Case result{spec_of(p.types, dynamic("m", 1, bound), n, k, shuffle ? Layout::preshuffled : Layout::contiguous),
+  Case result{spec_of(p.types, dynamic("m", 1, bound), n, k, shuffle ? Layout::preshuffled : Layout::contiguous, number % 3 == 0),
               {fmt::format("method={}", to_string(p.method))},
               p.m};
   if (!p.columns && random.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps

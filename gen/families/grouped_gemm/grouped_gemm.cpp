@@ -67,6 +67,9 @@ void GroupedGemm::lay_out(AnalysedSpec& spec) {
   if (reduces_rows(spec.body))
     throw UserError(subject, "it reduces rows behind a product by expert, or has one value a row there", "reduce in a kernel of its own");
   const Product& first = spec.products.front();
+  if (first.a_scales_by_group)
+    throw UserError("operation 'transpose'", "it is the a_scale of a product by expert, whose tokens are read in the experts' order",
+                    "give that product [tokens, groups]");
   const Shape space = first.sums_experts() ? Shape{first.a.shape()[0], first.n} : Shape{first.a.shape()[0], first.top(), first.n};
   if (spec.body.space != space)
     throw UserError(subject, fmt::format("its epilogue works on {}, the product is {}", to_text(spec.body.space), to_text(space)),

@@ -47,10 +47,10 @@ void require_alike(const AnalysedSpec& spec) {
       throw UserError(subject,
                       fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
                       "give both matrices one kind of weights");
-    if (p.has_a_scale() && !p.scales[0].same_node(first.scales[0]))
+    if (p.has_a_scale() && (!p.scales[0].same_node(first.scales[0]) || p.a_scales_by_group != first.a_scales_by_group))
       throw UserError(subject,
                       fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
-                      "use one a_scale for both");
+                      "use one a_scale for both, in one order");
     if (p.packed_zeros() != first.packed_zeros() || (p.packed_zeros() && p.rows_of_b() != first.rows_of_b()))
       throw UserError(subject, "the zero points of its products lie in different ways",
                       "give both u8[n, groups], or i32[groups, n / 8] of the same n");
@@ -136,6 +136,7 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
                      .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
                      .quantises = first.op == Op::matmul_nt_quantised,
                      .preshuffled = first.preshuffled(),
+                     .a_scales_by_group = first.a_scales_by_group,
                      .rows_at_end = reduces_rows(plan.body),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.

@@ -30,6 +30,7 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "zero_bytes", .settable = false, .shown = c.zero_bytes != 0}, c.zero_bytes);
   visit(Field{.name = "quantises", .settable = false, .shown = c.quantises}, c.quantises);
   visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
+  visit(Field{.name = "a_scales_by_group", .settable = false, .shown = c.a_scales_by_group}, c.a_scales_by_group);
   visit(Field{"method"}, c.method);
   visit(Field{.name = "open", .settable = false, .shown = c.open}, c.open);
   visit(Field{.name = "rows_at_end", .settable = false, .shown = c.rows_at_end}, c.rows_at_end);

@@ -11,7 +11,8 @@ namespace {
 
 std::string subject_of(Op op) { return fmt::format("operation '{}'", info(op).name); }
 
-void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_preshuffled = false) {
+// Operands in memory. `by_group`: scales with the groups in front, so that the last dimension is that of the rows.
+void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_preshuffled = false, bool by_group = false) {
   const auto subject = fmt::format("{}, operand {}", subject_of(op), which);
   if (e.op() != Op::input)
     throw UserError(subject, fmt::format("it is a '{}', not an input", info(e.op()).name),
@@ -21,7 +22,7 @@ void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_pr
                     "give it two: [m, k] or [n, k]; with experts [tokens, top, k] or [experts, n, k]");
   if (e->layout == Layout::strided || (e->layout == Layout::preshuffled && !may_be_preshuffled))
     throw UserError(subject, fmt::format("it is {}", e->layout == Layout::strided ? "strided" : "preshuffled"), "use Layout::contiguous");
-  if (e.shape().back().is_dynamic())
+  if (e.shape().back().is_dynamic() && !by_group)
     throw UserError(subject, fmt::format("its last dimension '{}' is known only at launch", e.shape().back().name()),
                     "give k a number: kernels are specialised for it");
 }
@@ -48,7 +49,8 @@ void require_same_k(Op op, const Expr& a, const Expr& b) {
 
 // A scale or zero point of type `type`: one for every group of `what`, in `rows` rows.
 void require_scale(Op op, std::string_view which, const Expr& e, DType type, const Shape& shape, const std::string& what) {
-  require_matrix(op, which, e);
+  const bool by_group = which == "a_scale" && e.op() == Op::transpose; // of an input with the groups in front
+  require_matrix(op, which, by_group ? e.operands()[0] : e, false, by_group);
   if (e.dtype() != type || !std::ranges::equal(e.shape(), shape, same_size))
     throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", type_text(e), what),
                     fmt::format("give it {}{}", to_string(type), to_text(shape)));
