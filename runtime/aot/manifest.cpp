@@ -1,6 +1,6 @@
 // Manifest: lines of JSON to kernels.
 #include "runtime/aot/manifest.h"
-#include "gen/catalog/catalog.h"
+#include "gen/catalog/options.h"
 #include "gen/error.h"
 #include <algorithm>
 #include <cctype>
@@ -93,65 +93,20 @@ std::string title_of(const std::string& kernel, const Combination& combination) 
   return title;
 }
 
-std::int64_t integer(const Line& line, const std::string& name, const std::string& value) {
-  try {
-    std::size_t used = 0;
-    const std::int64_t number = std::stoll(value, &used);
-    if (used == value.size()) return number;
-  } catch (const std::logic_error&) { // std::stoll throws two kinds of it
-  }
-  fail(line, fmt::format("{} is \"{}\"", name, value), "give a whole number");
-}
-
-DType dtype(const Line& line, const std::string& name, const std::string& value) {
-  if (const std::optional<DType> type = parse_dtype(value)) return *type;
-  fail(line, fmt::format("{} is \"{}\", which is no type", name, value),
-       "use a type such as f16, bf16, f32, e4m3fn, e4m3fnuz, or fp8 for the architecture's own");
-}
-
-bool boolean(const Line& line, const std::string& name, const std::string& value) {
-  if (value == "true" || value == "false") return value == "true";
-  fail(line, fmt::format("{} is \"{}\"", name, value), "give true or false");
-}
-
 KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Combination& combination, const Target& target) {
   CatalogOptions options;
   options.fp8 = target.fp8();
   for (const auto& [name, value] : combination) {
-    if (name == "cols") options.cols = integer(line, name, value);
-    else if (name == "max_rows") options.max_rows = integer(line, name, value);
-    else if (name == "group") options.group = integer(line, name, value);
-    else if (name == "m") options.m = integer(line, name, value);
-    else if (name == "n") options.n = integer(line, name, value);
-    else if (name == "k") options.k = integer(line, name, value);
-    else if (name == "preshuffled") options.preshuffled = boolean(line, name, value);
-    else if (name == "packed_zeros") options.packed_zeros = boolean(line, name, value);
-    else if (name == "transposed") options.transposed = boolean(line, name, value);
-    else if (name == "dtype") options.dtype = dtype(line, name, value);
-    else if (name == "fp8") options.fp8 = dtype(line, name, value);
-    else if (name == "mx") options.mx = dtype(line, name, value);
-    else if (name == "dynamic_scale") options.dynamic_scale = boolean(line, name, value);
-    else if (name == "heads") options.heads = integer(line, name, value);
-    else if (name == "kv_heads") options.kv_heads = integer(line, name, value);
-    else if (name == "d") options.d = integer(line, name, value);
-    else if (name == "length") options.length = integer(line, name, value);
-    else if (name == "page") options.page = integer(line, name, value);
-    else if (name == "cache_dtype") options.cache = dtype(line, name, value);
-    else if (name == "top") options.top = integer(line, name, value);
-    else if (name == "sigmoid") options.sigmoid = boolean(line, name, value);
-    else if (name == "sorted") options.sorted = boolean(line, name, value);
-    else if (name == "experts") options.experts = integer(line, name, value);
-    else if (name == "weights") options.weights = dtype(line, name, value);
-    else if (name == "index") options.index = dtype(line, name, value);
-    else if (name == "interleaved") options.interleaved = boolean(line, name, value);
-    else if (name == "head_norm") options.head_norm = boolean(line, name, value);
-    else if (name == "fp8_cache") options.fp8_cache = boolean(line, name, value);
-    else if (name == "in_place") options.in_place = boolean(line, name, value);
-    else
-      fail(
-          line, fmt::format("the catalogue has no option \"{}\"", name),
-          "use cols, max_rows, m, n, k, dtype, fp8, mx, group, dynamic_scale, in_place, preshuffled, packed_zeros, transposed, heads, top, "
-          "sigmoid, sorted, experts, weights, index, interleaved, head_norm, fp8_cache, kv_heads, d, length, page, cache_dtype, set, arch");
+    const CatalogOption* const option = find_catalog_option(name);
+    if (option == nullptr) {
+      std::vector<std::string_view> names;
+      for (const CatalogOption& each : all_catalog_options()) names.push_back(each.name);
+      fail(line, fmt::format("the catalogue has no option \"{}\"", name), fmt::format("use {}, set, arch", fmt::join(names, ", ")));
+    }
+    require_option_of(entry, *option);
+    set_catalog_option(options, *option, value, target, [&](const std::string& fact, const std::string& remedy) {
+      fail(line, fmt::format("{} is {}", name, fact), remedy);
+    });
   }
   return catalog_spec(entry, options);
 }

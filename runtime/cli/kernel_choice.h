@@ -1,5 +1,6 @@
 // KernelChoice: NAME|FILE and the options of the catalogue, as the command line gives them.
 #pragma once
+#include "gen/catalog/options.h"
 #include "gen/plan/target.h"
 #include "gen/spec/spec.h"
 #include <CLI/CLI.hpp>
@@ -11,17 +12,15 @@
 namespace kiln::cli {
 
 struct KernelChoice {
-  std::string kernel; // a name of the catalogue, or a file with the text of a spec
-  std::optional<std::int64_t> cols, max_rows, group, m, n, k, heads, kv_heads, d, length, page, top, experts;
-  std::optional<std::string> dtype, fp8, mx, index, cache_dtype, weights;
-  bool dynamic_scale = false, in_place = false, preshuffled = false, interleaved = false, head_norm = false, fp8_cache = false,
-       sigmoid = false, sorted = false, packed_zeros = false, transposed = false;
+  std::string kernel;                                  // a name of the catalogue, or a file with the text of a spec
+  std::map<const CatalogOption*, std::string> options; // those that were given
 };
 
 void add_kernel_options(CLI::App& app, KernelChoice& choice);
 
 // The spec; fp8 of a catalogue entry is the native one of `target` unless asked otherwise.
-// Throws UserError: no such entry or file, options beside a file (which says everything itself), malformed text.
+// Throws UserError: no such entry or file, options that the entry does not have, options beside a file (which says everything itself),
+// malformed text.
 KernelSpec chosen_spec(const KernelChoice& choice, const Target& target);
 
 // NAME=SIZE settings of run-time sizes of the spec. Throws UserError for malformed ones and for names that it does not have.

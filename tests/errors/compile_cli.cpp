@@ -36,7 +36,7 @@ TEST_CASE("wrong kernels, types and architectures") {
   check_refused("compile nowhere.kiln --arch gfx942", "nowhere.kiln");
   check_refused("compile softmax --arch gfx1100", "gfx942");
   check_refused("compile softmax --arch gfx942 --cols 0", "cols is 0");
-  check_refused("compile softmax --arch gfx942 --dtype f17", "\"f17\" is no type");
+  check_refused("compile softmax --arch gfx942 --dtype f17", "\"f17\", which is no type");
   check_refused("compile swiglu_quant --arch gfx942 --fp8 e4m3fn", "e4m3fnuz");
   check_refused("compile swiglu_quant --arch gfx950 --fp8 e4m3fnuz", "e4m3fn");
   check_refused("compile softmax --arch gfx942 --set threads_per_row=7", "threads_per_row");

@@ -1,5 +1,5 @@
 // kiln list: the catalogue.
-#include "gen/catalog/catalog.h"
+#include "gen/catalog/options.h"
 #include "gen/plan/target.h"
 #include "runtime/cli/command.h"
 #include "runtime/table.h"
@@ -14,7 +14,11 @@ namespace {
 int run(bool json) {
   if (json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const CatalogEntry& entry : catalog()) list.push_back({{"name", entry.name}, {"doc", entry.doc}});
+    for (const CatalogEntry& entry : catalog()) {
+      nlohmann::ordered_json options = nlohmann::ordered_json::array();
+      for (const CatalogOption* option : options_of(entry)) options.push_back(option->name);
+      list.push_back({{"name", entry.name}, {"doc", entry.doc}, {"options", options}});
+    }
     fmt::print("{}\n", list.dump(2));
     return ok;
   }
