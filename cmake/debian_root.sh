@@ -243,7 +243,10 @@ add_packages() {
       : >"$root/etc/kiln-lacks-$package"
     fi
   done
-  [[ ${#wanted[@]} != 0 ]] || return 0
+  if [[ ${#wanted[@]} == 0 ]]; then
+    exec {lock}>&-
+    return 0
+  fi
   # Nothing that is added starts a service: the root has this machine's network.
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" && chmod 755 "$root/usr/sbin/policy-rc.d"
   [[ ! -e $unfinished ]] || install_added --fix-broken # what an interrupted one left
