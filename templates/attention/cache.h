@@ -94,6 +94,19 @@ public:
     return place;
   }
 
+  // Keeps the lookups of a place in front of what is loaded behind this. Without it those of the loop's first step sink into the loop's
+  // guard, and a wait of the loop that means the oldest loads of every other step waits for all.
+  KILN_MEMBER void stay_here(Place& place) const {
+    if constexpr (scattered) {
+#pragma unroll
+      for (int t = 0; t < tiles; ++t) {
+        platform::stay_here(place.k[t]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) platform::stay_here(place.v[t][i]);
+      }
+    }
+  }
+
   // Piece `p` of the lane's key of tile `t`: 16 bytes.
   KILN_MEMBER Word16 load_k(const Place& place, int t, int p) const {
     const bool tail = config.piece_tail() && p == config.pieces() - 1;

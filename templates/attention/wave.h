@@ -77,6 +77,7 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
     const auto after = [=](u32 k) KILN_LAMBDA { return k == last_key ? k : k + config.step_keys(); };
     const Place place = cache.place(key, cache.pages(key));
     Place next = cache.place(after(key), cache.pages(after(key)));
+    cache.stay_here(next);
     platform::schedule_barrier();
     scale_of_k_ = cache.k_scale();
     load_k(cache, place);
@@ -84,8 +85,7 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
     platform::schedule_barrier();
     load_v(cache, place);
     platform::schedule_barrier();
-#pragma nounroll
-    while (key != last_key) {
+    const auto finish_step = [&]() KILN_LAMBDA {
       Four s[row_tiles][key_tiles];
       multiply_keys(s);
       platform::schedule_barrier();
@@ -104,6 +104,16 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
       platform::schedule_barrier();
       key += config.step_keys();
       next = cache.place(after(key), pages);
+    };
+    // The same loop twice. Tested at its head it may give each value a second register, for what follows the loop, and copies that wait
+    // for all loads (one latent head). With pages of 16 keys and more it is 3 % fewer instructions, and has no such copies.
+    if constexpr (config.page != 0 && !config.small_pages() && config.value_d == 0) {
+#pragma nounroll
+      while (key != last_key) finish_step();
+    } else if (key != last_key) {
+#pragma nounroll
+      do finish_step();
+      while (key != last_key);
     }
     Four s[row_tiles][key_tiles];
     multiply_keys(s);
@@ -226,7 +236,8 @@ private:
       most = platform::max(most, platform::of_lane(most, lane ^ 16));
       most = platform::max(most, platform::of_lane(most, lane ^ 32));
     }
-    const f32 moved = platform::max(reference[r], most * log2_e), factor = platform::exp2(reference[r] - moved);
+    const f32 moved = platform::max(reference[r], most * log2_e);
+    const Four factor = all_of<Four>(platform::exp2(reference[r] - moved));
     reference[r] = moved;
     platform::settle_sums<16>();
     weights[r] *= factor;

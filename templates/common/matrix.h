@@ -134,4 +134,15 @@ template <class A, class B, class S> KILN_DEVICE S multiply_sparse(Vec<i32, 2> a
   else return platform::smfmac(bit_cast<Vec<A, 8 / size>>(a), bit_cast<Vec<A, 16 / size>>(b), sums, pairs);
 }
 
+// `x` in both registers of a pair. Packed f32 arithmetic can take one register for both halves, but its operand is a pair: it would
+// wait for a load into the other register.
+KILN_DEVICE Vec<f32, 2> pair_of(f32 x) { return platform::opaque_registers(Vec<f32, 2>(x)); }
+template <class V> KILN_DEVICE V all_of(f32 x) {
+  const Vec<f32, 2> pair = pair_of(x);
+  V all;
+#pragma unroll
+  for (int i = 0; i < width<V>; ++i) all[i] = pair[i % 2];
+  return all;
+}
+
 } // namespace kiln

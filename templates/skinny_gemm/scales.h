@@ -271,17 +271,6 @@ template <SkinnyGemmConfig config>
 using GemmScales = Either<config.mx_pair(), MxScales<config>,
                           Either<config.packed(), PackedScales<config>, Either<config.block_scaled(), BlockScales<config>, NoScales>>>;
 
-// `x` in both registers of a pair. Packed f32 arithmetic can take one register for both halves, but its operand is a pair: it would
-// wait for a load into the other register.
-KILN_DEVICE Vec<f32, 2> pair_of(f32 x) { return platform::opaque_registers(Vec<f32, 2>(x)); }
-template <class V> KILN_DEVICE V all_of(f32 x) {
-  const Vec<f32, 2> pair = pair_of(x);
-  V all;
-#pragma unroll
-  for (int i = 0; i < width<V>; ++i) all[i] = pair[i % 2];
-  return all;
-}
-
 // ---- 4-bit numbers
 // The weights of `word` as A's type, two a register: rounded (q - zero) * scale. In f16 they come in the order 0 4, 1 5, 2 6,
 // 3 7 unless they are put `in_order`, in bf16 as they lie.

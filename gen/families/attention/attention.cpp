@@ -138,16 +138,8 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   p.no_findings = {"HAZ002:info"};
   // The steady state waits for the keys of a step with its values in flight, and for these with the keys of the next.
   p.in_loops_with = "v_mfma_";
-  // With one latent head the compiler moves what was loaded to other registers, and waits for all of it there.
-  // The scale of a key in a small page lies behind the lookup of its page: the loop waits for everything at one place.
-  const bool scales_behind_pages = c.small_pages() && (c.scales_keys() || c.scales_values());
-  p.max_loop_drains = c.value_d ? 2 : scales_behind_pages ? 1 : 0;
-  // With small pages the places of a step are known late in it: a load of keys is under way by then, at least.
-  const int least = c.value_d             ? 0
-                    : scales_behind_pages ? 0
-                    : c.small_pages()     ? 16
-                                          : std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes());
-  p.min_bytes_in_flight = static_cast<std::uint32_t>(least * wave_size);
+  p.max_loop_drains = 0;
+  p.min_bytes_in_flight = static_cast<std::uint32_t>(std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes()) * wave_size);
   return p;
 }
 
