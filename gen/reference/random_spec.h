@@ -13,9 +13,10 @@ namespace kiln {
 struct RandomSpecOptions {
   DType fp8_e4m3 = e4m3fn, fp8_e5m2 = e5m2; // the flavours to use: target.fp8_e4m3(), target.fp8_e5m2()
   std::int64_t max_cols = 16384;
-  int indexed_percent = 35; // specs with gathers, scatters, partners, widened columns or positions
-  int mx_percent = 15;      // of those with rows of whole blocks: specs that quantise to MX formats or read them
-  int ranked_percent = 20;  // specs with ranks or running sums
+  int indexed_percent = 35;  // specs with gathers, scatters, partners, widened columns or positions
+  int mx_percent = 15;       // of those with rows of whole blocks: specs that quantise to MX formats or read them
+  int ranked_percent = 20;   // specs with ranks or running sums
+  int together_percent = 10; // specs of two problems, with inputs and sizes of their own
 };
 
 // A spec of the rowwise family (row or group reductions, or row and column broadcasts over [rows, cols]) or of the

@@ -93,9 +93,10 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_flag("--preshuffled", choice.preshuffled, "Gemm entries: b is preshuffled (docs/gemm.md)");
   app.add_flag("--packed-zeros", choice.packed_zeros, "gemm_w4a16: zero points of 4 bits, eight in a word in the order of columns");
   app.add_flag("--transposed", choice.transposed, "group_quant and MX quantisation: scales lie [groups, rows], groups in front");
-  app.add_flag("--in-place", choice.in_place, "add_rmsnorm_quant: the new residual overwrites the old; rope: y overwrites x");
+  app.add_flag("--in-place", choice.in_place,
+               "add_rmsnorm_quant: the new residual overwrites the old; rope, qk_norm: outputs overwrite inputs");
   app.add_option("--heads", choice.heads, "Rope entries: heads, of --cols columns each; attention entries: heads of q (8)");
-  app.add_option("--kv-heads", choice.kv_heads, "Attention entries: heads of keys and values (8)");
+  app.add_option("--kv-heads", choice.kv_heads, "Attention entries and qk_norm: heads of keys and values (8)");
   app.add_option("--d", choice.d, "Attention entries: elements of a head; 576: one of MLA, whose values are its first 512 (128)");
   app.add_option("--length", choice.length, "Attention entries: keys that a sequence has room for (8192)");
   app.add_option("--page", choice.page, "attention_paged: keys of a page (16)");
