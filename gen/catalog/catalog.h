@@ -9,40 +9,38 @@ namespace kiln {
 
 struct CatalogOptions {
   std::int64_t cols = 4096;
-  std::int64_t max_rows = 0;       // row entries: the most rows of a launch; 0: any number
-  DType dtype = f16;               // of activations and weights: f16, bf16 or f32
-  DType fp8 = e4m3fn;              // of quantised values; target.fp8() is the native one
-  DType mx = e2m1;                 // mx entries: the elements, e2m1 (MXFP4), e4m3fn or e5m2 (MXFP8)
-  bool dynamic_scale = false;      // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
-  bool in_place = false;           // add_rmsnorm_quant: the new residual overwrites the old; rope, qk_norm: so do the outputs their inputs
-  std::int64_t group = 128;        // group_quant, group_dequant, gemm_w4a16: elements a scale
-  bool transposed = false;         // group_quant, mx_quant, *_mx_quant: scales lie [groups, rows], groups in front
-  std::int64_t top = 8;            // router, topk_softmax: ranks, 1 to 16
-  bool sigmoid = false;            // router, topk_softmax: scores by sigmoid, with a bias for the choice; else softmax of the chosen
-  std::int64_t m = 16;             // gemm entries: the most rows of a, 1 to 128
-  std::int64_t n = 4096, k = 4096; // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
-  std::int64_t heads = 8;          // rope entries: heads of q, or of k and v; `cols` are those of a head
-  bool interleaved = false;        // rope entries: pairs are neighbours, as in GPT-J; else halves of a head, as in GPT-NeoX and Llama
-  bool head_norm = false;          // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
-  bool fp8_cache = false;          // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
-  DType index = i64;               // of ids, positions and slots: i64 or i32
-  std::int64_t
-      kv_heads = 8,
-      d = 128; // attention entries: heads of keys and values (of qk_norm too), elements of a head; `heads` are those of q. 576: MLA
-  std::int64_t length = 8192; // attention entries: keys that a sequence has room for
-  std::int64_t page = 16;     // attention_paged: keys of a page
-  DType cache = f32;          // attention entries: type of keys and values; f32: `dtype`
-  std::int64_t experts = 64;  // expert entries: how many there are, 1 to 1024; a token has `top` of them
-  DType weights = f32;        // expert products: type of b, e2m1 for MXFP4; f32: `dtype`. gemm_mx: type of b; f32: `mx`, that of a
-  bool sorted = false;        // router: the pairs of tokens and experts sorted by expert too, as moe_sort does it
-  bool packed_zeros = false;  // gemm_w4a16: zero points of 4 bits, eight a word in the order of columns, [groups, n / 8]
-  bool preshuffled = false;   // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
+  std::int64_t max_rows = 0;          // row entries: the most rows of a launch; 0: any number
+  DType dtype = f16;                  // of activations and weights: f16, bf16 or f32
+  DType fp8 = e4m3fn;                 // of quantised values; target.fp8() is the native one
+  DType mx = e2m1;                    // mx entries: the elements, e2m1 (MXFP4), e4m3fn or e5m2 (MXFP8)
+  bool dynamic_scale = false;         // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
+  bool in_place = false;              // add_rmsnorm_quant, rope, qk_norm: outputs overwrite inputs of their shape
+  std::int64_t group = 128;           // group_quant, group_dequant, gemm_w4a16: elements a scale
+  bool transposed = false;            // group_quant, mx_quant, *_mx_quant: scales lie [groups, rows], groups in front
+  std::int64_t top = 8;               // router, topk_softmax: ranks, 1 to 16
+  bool sigmoid = false;               // router, topk_softmax: scores by sigmoid, with a bias for the choice; else softmax of the chosen
+  std::int64_t m = 16;                // gemm entries: the most rows of a, 1 to 128
+  std::int64_t n = 4096, k = 4096;    // gemm entries; `dtype` is the type of a and b, an fp8 or i8 too
+  std::int64_t heads = 8;             // rope entries: heads of q, or of k and v; `cols` are those of a head
+  bool interleaved = false;           // rope entries: pairs are neighbours, as in GPT-J; else halves of a head, as in GPT-NeoX and Llama
+  bool head_norm = false;             // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
+  bool fp8_cache = false;             // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
+  DType index = i64;                  // of ids, positions and slots: i64 or i32
+  std::int64_t kv_heads = 8, d = 128; // attention entries, qk_norm: heads of k; attention: elements of a head, 576: MLA. `heads`: of q
+  std::int64_t length = 8192;         // attention entries: keys that a sequence has room for
+  std::int64_t page = 16;             // attention_paged: keys of a page
+  DType cache = f32;                  // attention entries: type of keys and values; f32: `dtype`
+  std::int64_t experts = 64;          // expert entries: how many there are, 1 to 1024; a token has `top` of them
+  DType weights = f32;                // expert products: type of b, e2m1 for MXFP4; f32: `dtype`. gemm_mx: type of b; f32: `mx`, that of a
+  bool sorted = false;                // router: the pairs of tokens and experts sorted by expert too, as moe_sort does it
+  bool packed_zeros = false;          // gemm_w4a16: zero points of 4 bits, eight a word in the order of columns, [groups, n / 8]
+  bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
 // Which options an entry takes.
 struct CatalogKind {
   bool gemm = false;      // m, n and k in place of cols
-  bool rope = false;      // `heads`, for qk_norm `kv_heads` too; cols are even
+  bool rope = false;      // `heads` too, of qk_norm `kv_heads`; cols are even
   bool mx = false;        // `mx` too; cols, or k, are whole blocks of 32
   bool attention = false; // heads, kv_heads, d, length and the type of the cache in place of cols
   bool ranked = false;    // `top` and `sigmoid` too; cols, or n, are 1024 at most

@@ -18,7 +18,7 @@ struct AnalysedSpec {
   Body body;                                 // the whole spec; of a spec with products or a part their epilogue, which has them as inputs
   std::shared_ptr<const SpecPart> part = {}; // that the family splits off; null for most
   std::optional<SortParts> sort = {};        // of pairs by expert, behind the rest
-  // Of a spec with several: those that problems_of gives. Then the body has their tensors together, and no values.
+  // Those that problems_of gives, for a spec with several. Then the body has their tensors together, and no values.
   std::vector<std::shared_ptr<Plan>> problems = {};
 };
 

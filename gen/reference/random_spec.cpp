@@ -335,7 +335,7 @@ KernelSpec with_problem(KernelSpec spec, const KernelSpec& other) {
 
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) {
   KernelSpec spec = SpecGenerator(seed, options).generate();
-  if (Random(seed ^ 0x7f4a7c15).chance(options.together_percent))
+  if (Random(seed ^ 0x7f4a7c15).chance(options.several_percent))
     spec = with_problem(std::move(spec), SpecGenerator(seed ^ 0x2545f491, options).generate());
   return spec;
 }

@@ -95,7 +95,7 @@ std::vector<ProblemConfig> configs_alone(const Plan& problem, const Target& targ
   return result;
 }
 
-// Of the kernel: the most that a problem asks for.
+// The most that a problem asks for, which the kernel has.
 int waves_per_eu(const TogetherConfig& config) {
   int most = 0;
   for (const ProblemConfig& problem : config.problems)
