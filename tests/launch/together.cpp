@@ -1,7 +1,6 @@
 // Several problems in one launch, bound and run on emulated devices: the grid that JSON and cache entries describe, and none of some.
+#include "runtime/jit/jit.h"
 #include "runtime/launch/arguments/interface.h"
-#include "runtime/launch/arguments/layout.h"
-#include "tests/errors/expect.h"
 #include "tests/launch/loaded.h"
 #include <nlohmann/json.hpp>
 
@@ -58,6 +57,18 @@ TEST_CASE("together: a launch computes both problems, or the one that there is s
   CHECK(doubles.doubled == both.doubled);
   CHECK(sums.blocks + doubles.blocks == both.blocks);
   CHECK(none.blocks == 0);
+}
+
+TEST_CASE("together: Jit compiles it, with fields of one problem set by hand") {
+  JitOptions options;
+  options.compile.environment = process_environment();
+  options.log = {};
+  Jit jit(Device::emulated("gfx942"), options);
+  const Kernel kernel = jit.compile(sums_and_doubles(), {"doubled.chunks=3"});
+  CHECK(kernel.launch().behind[0].units_per_block % 3 == 0);
+  const Ran ran = run(kernel, 2, 1000);
+  CHECK(ran.total == std::vector<float>{0, 256});
+  CHECK(ran.doubled[999] == 1998);
 }
 
 TEST_CASE("together: the JSON of an interface has the grids of all problems") {
