@@ -159,6 +159,10 @@ std::string waves_per_eu_attribute(int waves, const std::string& otherwise) {
   return waves > 0 ? fmt::format("KILN_WAVES_PER_EU({}) ", waves) : otherwise;
 }
 
+// Arguments that are loaded before the branch between problems: half of the scalar registers. Behind it they would cost every problem
+// another latency of a scalar load.
+constexpr int most_early_bytes = 192;
+
 std::string block_name(const Plan& plan) { return unused_name("block", SpecGraph::as_spelled(plan.spec).names); }
 
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts) {
@@ -177,7 +181,10 @@ KernelSource assemble_together(const Plan& plan, const Target& target, std::span
   KernelSource source{
       .name = plan.spec.name(), .arch = target.arch(), .text = {}, .arguments = arguments_together(plan, problems), .launch = {}};
   const std::string block = block_name(plan), blocks = unused_name("blocks", SpecGraph::as_spelled(plan.spec).names);
-  std::string text = fmt::format("  u32 {} = platform::block_x();\n", block);
+  std::vector<std::string> names;
+  for (const KernelArgument& argument : source.arguments)
+    if (argument.offset + argument.size <= most_early_bytes) names.push_back(argument.name);
+  std::string text = fmt::format("  u32 {} = platform::block_x();\n  platform::arguments_here({});\n", block, fmt::join(names, ", "));
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const Launch launch = launch_of(plan.problems[i]->body, problems[i]);
     const bool last = i + 1 == problems.size();

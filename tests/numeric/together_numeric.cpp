@@ -5,6 +5,7 @@
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 namespace together_numeric {
 using namespace kiln;
@@ -75,6 +76,19 @@ TEST_CASE("three problems: of several waves a row, of part of a wave, and flat w
   spec.output("halved", f32, z * 0.5).output("largest", f32, row_max(y));
   for (const auto& [of_rows, of_others] : {std::pair{2, 7}, {0, 5}, {3, 0}}) check(spec, {{"rows", of_rows}, {"others", of_others}});
   check(spec, {{"rows", 2}, {"others", 7}}, {"halved.chunks=3"});
+}
+
+TEST_CASE("eight problems, with more arguments than are loaded before the branches") {
+  KernelSpec spec("eight");
+  std::map<std::string, std::int64_t> sizes;
+  for (std::int64_t i = 1; i <= 8; ++i) {
+    const Dim own = dynamic(fmt::format("rows{}", i));
+    sizes[own.name()] = i % 4;
+    const auto tensor = [&](const char* name) { return input(fmt::format("{}{}", name, i), f16, {own, 96 * i}, Layout::strided); };
+    const Expr a = tensor("a"), b = tensor("b");
+    spec.output(fmt::format("y{}", i), f16, i % 2 ? a * row_max(b) : a * b, {.layout = Layout::strided});
+  }
+  check(spec, sizes);
 }
 
 TEST_CASE("rows in LDS of two problems, and groups, indices and ranks beside each other") {
