@@ -13,8 +13,9 @@ template <ElementwiseConfig config> class Flat {
   static constexpr int stride = wave_size * vec; // a wave covers a contiguous piece, chunk behind chunk
 
 public:
-  KILN_MEMBER explicit Flat(u64 elements)
-      : first_(platform::block_x() * static_cast<u64>(config.tile()) +
+  // The tile of workgroup `block`.
+  KILN_MEMBER explicit Flat(u64 elements, u32 block = platform::block_x())
+      : first_(block * static_cast<u64>(config.tile()) +
                platform::uniform(platform::thread_id() / wave_size) * (chunks * stride)),
         left_(elements - first_), lane_(platform::thread_id() % wave_size) {}
 

@@ -114,6 +114,21 @@ KernelSpec rope(const CatalogOptions& options) {
                                    {.in_place_of = options.in_place ? "x" : "", .layout = Layout::strided});
 }
 
+// Two problems where q and k have unlike numbers of heads.
+KernelSpec qk_norm(const CatalogOptions& options) {
+  CatalogOptions of_k = options;
+  of_k.heads = options.kv_heads;
+  KernelSpec spec("qk_norm");
+  const auto norm = [&](const std::string& name, const Expr& x) {
+    OutputOptions place;
+    if (options.in_place) place = {.in_place_of = name, .layout = Layout::strided};
+    spec.output(name + "_out", options.dtype, rms_normalised(x, column_vector((name + "_weight").c_str(), options)), place);
+  };
+  norm("q", heads("q", options));
+  norm("k", heads("k", of_k));
+  return spec;
+}
+
 // k is turned, v as it is; both go to the rows of a paged cache that the slots name, [slots, heads, cols].
 KernelSpec rope_kv_write(const CatalogOptions& options) {
   const DType type = options.fp8_cache ? options.fp8 : options.dtype;
@@ -240,6 +255,7 @@ constexpr CatalogEntry entries[] = {
      {.experts = true}},
     {"embedding", "rows of a table by id; zeros for a negative id", embedding},
     {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, {.rope = true}},
+    {"qk_norm", "RMS norm of each head of q and of k, with a weight for each of the two, in one launch", qk_norm, {.rope = true}},
     {"rope_kv_write",
      "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option",
      rope_kv_write,
@@ -341,8 +357,9 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
   if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
     refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f32, f16 or bf16");
   if (options.index != i32 && options.index != i64) refuse(fmt::format("index is {}", to_string(options.index)), "use i32 or i64");
-  if (entry.is.rope && (options.heads < 1 || options.heads > max_dim_size))
-    refuse(fmt::format("heads is {}", options.heads), fmt::format("use 1 to {}", max_dim_size));
+  for (const auto& [what, count] : {std::pair{"heads", options.heads}, std::pair{"kv_heads", options.kv_heads}})
+    if (entry.is.rope && (count < 1 || count > max_dim_size))
+      refuse(fmt::format("{} is {}", what, count), fmt::format("use 1 to {}", max_dim_size));
   if (entry.is.rope && options.cols % 2)
     refuse(fmt::format("cols is {}", options.cols), "use an even number: rotary embedding turns pairs of columns");
   if (!is_fp8(options.fp8)) refuse(fmt::format("fp8 is {}", to_string(options.fp8)), "use e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz");

@@ -14,7 +14,7 @@ struct CatalogOptions {
   DType fp8 = e4m3fn;                 // of quantised values; target.fp8() is the native one
   DType mx = e2m1;                    // mx entries: the elements, e2m1 (MXFP4), e4m3fn or e5m2 (MXFP8)
   bool dynamic_scale = false;         // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
-  bool in_place = false;              // add_rmsnorm_quant: the new residual overwrites the old
+  bool in_place = false;              // add_rmsnorm_quant, rope, qk_norm: outputs overwrite inputs of their shape
   std::int64_t group = 128;           // group_quant, group_dequant, gemm_w4a16: elements a scale
   bool transposed = false;            // group_quant, mx_quant, *_mx_quant, gemm_block_scaled, gemm_mx (a's): scales lie [groups, rows]
   std::int64_t top = 8;               // router, topk_softmax: ranks, 1 to 16
@@ -26,7 +26,7 @@ struct CatalogOptions {
   bool head_norm = false;             // rope entries: an RMS norm of each head of q or k comes first, as in Qwen3
   bool fp8_cache = false;             // rope_kv_write: the cache is of type `fp8`, with a scale for k and one for v
   DType index = i64;                  // of ids, positions and slots: i64 or i32
-  std::int64_t kv_heads = 8, d = 128; // attention entries: heads of keys and values, elements of a head; `heads` are those of q. 576: MLA
+  std::int64_t kv_heads = 8, d = 128; // attention entries, qk_norm: heads of k; attention: elements of a head, 576: MLA. `heads`: of q
   std::int64_t length = 8192;         // attention entries: keys that a sequence has room for
   std::int64_t page = 16;             // attention_paged: keys of a page
   DType cache = f32;                  // attention entries: type of keys and values; f32: `dtype`
@@ -40,7 +40,7 @@ struct CatalogOptions {
 // Which options an entry takes.
 struct CatalogKind {
   bool gemm = false;      // m, n and k in place of cols
-  bool rope = false;      // `heads` too; cols are even
+  bool rope = false;      // `heads` too, of qk_norm `kv_heads`; cols are even
   bool mx = false;        // `mx` too; cols, or k, are whole blocks of 32
   bool attention = false; // heads, kv_heads, d, length and the type of the cache in place of cols
   bool ranked = false;    // `top` and `sigmoid` too; cols, or n, are 1024 at most

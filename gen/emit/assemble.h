@@ -2,7 +2,9 @@
 #pragma once
 #include "gen/emit/kernel_source.h"
 #include "gen/plan/plan.h"
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace kiln {
 
@@ -34,5 +36,12 @@ std::string workspace_name(const Plan& plan);
 std::string waves_per_eu_attribute(int waves, const std::string& otherwise = {});
 
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts);
+
+// The workgroup of a problem, counted from its first one: a variable of the kernels below.
+std::string block_name(const Plan& plan);
+// A kernel of several problems, with what the family of each emits for it: in the order of plan.problems, of equal threads. The first
+// workgroups have the first problem, and so on.
+KernelSource assemble_together(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view door,
+                               const std::string& attributes);
 
 } // namespace kiln

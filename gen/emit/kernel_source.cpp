@@ -43,7 +43,9 @@ std::uint64_t Launch::blocks(const std::function<std::int64_t(const std::string&
   auto count = static_cast<std::uint64_t>(units);
   for (const Dim& dim : dims) count *= static_cast<std::uint64_t>(dim.is_dynamic() ? size_of(dim.name()) : dim.size());
   const auto each = static_cast<std::uint64_t>(units_per_block);
-  return (count + each - 1) / each * static_cast<std::uint64_t>(blocks_per_unit);
+  std::uint64_t blocks = (count + each - 1) / each * static_cast<std::uint64_t>(blocks_per_unit);
+  for (const Launch& launch : behind) blocks += launch.blocks(size_of);
+  return blocks;
 }
 
 std::string self_contained(const KernelSource& source) {

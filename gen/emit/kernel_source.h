@@ -31,7 +31,8 @@ struct Launch {
   int threads = 0;
   std::vector<Dim> dims = {};
   std::int64_t units = 1, units_per_block = 1, blocks_per_unit = 1;
-  // Workgroups in x for these run-time sizes; 0 when one of them is 0 (nothing is to be launched then).
+  std::vector<Launch> behind = {}; // of several problems: the workgroups of the others, which follow the first one's; none behind them
+  // Workgroups in x for these run-time sizes; 0 when there are no units (nothing is to be launched then).
   std::uint64_t blocks(const std::function<std::int64_t(const std::string& dim)>& size_of) const;
   bool operator==(const Launch&) const = default;
 };

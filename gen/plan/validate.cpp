@@ -4,6 +4,7 @@
 #include "gen/plan/expert_sort.h"
 #include "gen/plan/output_order.h"
 #include "gen/plan/part.h"
+#include "gen/plan/problems.h"
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
 #include "gen/spec/attention.h"
@@ -234,9 +235,7 @@ Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row) {
   return space;
 }
 
-void validate(const KernelSpec& spec) {
-  const SpecGraph graph(spec);
-  require_sound_names(graph);
+void require_one_space(const SpecGraph& graph) {
   if (graph.has(OpKind::sort)) return validate(split_sort(graph).rest);
   if (const PartKind* const kind = find_part(graph)) {
     PartSplit split = kind->split(graph);
@@ -245,6 +244,12 @@ void validate(const KernelSpec& spec) {
   }
   require_sound_shapes(SpecGraph::as_spelled(graph.has(OpKind::product) ? split_products(graph).epilogue
                                                                         : in_order_of_rows(graph.spec, Op::transpose).spec));
+}
+
+void validate(const KernelSpec& spec) {
+  const SpecGraph graph(spec);
+  require_sound_names(graph);
+  if (problems_of(graph).empty()) require_one_space(graph);
 }
 
 // Elements of MX formats are OCP's fp8 on every target: where that is not native, integer code converts it.

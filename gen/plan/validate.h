@@ -11,6 +11,9 @@ void require_sound_names(const SpecGraph& graph);
 // `one_a_row`: outputs with one number a row are taken without reductions too.
 Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row = false);
 
+// Throws UserError when the outputs of a spec of sound names do not belong to one iteration space, or shapes are wrong in it.
+void require_one_space(const SpecGraph& graph);
+
 // The shape that a kernel for the spec walks: of every value at its full extent. [rows, cols] for a spec with reductions,
 // any rank without; of a spec with products that of its epilogue. Every value of the spec has this shape, or one that
 // broadcasts to it, or, in a spec with group operations, one whose last dimension counts the groups of a row. Throws UserError

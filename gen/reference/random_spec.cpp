@@ -1,10 +1,12 @@
 // Random specs, valid by construction.
 #include "gen/reference/random_spec.h"
 #include "gen/reference/random.h"
+#include "gen/spec/graph.h"
 #include "gen/spec/math.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
 namespace kiln {
 namespace {
@@ -310,8 +312,32 @@ private:
   std::size_t scatters_ = 0;  // dimensions of the rows that are scattered; 0: none
 };
 
+Expr renamed(const Expr& expr, std::map<const Node*, Expr>& known) {
+  Node node = expr.node();
+  if (!node.name.empty()) node.name += "_2";
+  for (Dim& dim : node.shape)
+    if (dim.is_dynamic()) dim = dynamic(dim.name() + "_2", dim.min(), dim.max());
+  for (Expr& operand : node.operands) operand = known.at(&operand.node());
+  return known.emplace(&expr.node(), Expr(std::move(node))).first->second;
+}
+
+// With the outputs of another spec, under other names.
+KernelSpec with_problem(KernelSpec spec, const KernelSpec& other) {
+  std::map<const Node*, Expr> known;
+  for (const Expr& node : nodes_in_order(other)) renamed(node, known);
+  for (const Output& output : other.outputs())
+    spec.output(output.name + "_2", output.dtype, known.at(&output.value.node()),
+                {.in_place_of = output.in_place_of.empty() ? "" : output.in_place_of + "_2", .layout = output.layout});
+  return spec;
+}
+
 } // namespace
 
-KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) { return SpecGenerator(seed, options).generate(); }
+KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) {
+  KernelSpec spec = SpecGenerator(seed, options).generate();
+  if (Random(seed ^ 0x7f4a7c15).chance(options.several_percent))
+    spec = with_problem(std::move(spec), SpecGenerator(seed ^ 0x2545f491, options).generate());
+  return spec;
+}
 
 } // namespace kiln

@@ -16,11 +16,13 @@ struct RandomSpecOptions {
   int indexed_percent = 35; // specs with gathers, scatters, partners, widened columns or positions
   int mx_percent = 15;      // of those with rows of whole blocks: specs that quantise to MX formats or read them
   int ranked_percent = 20;  // specs with ranks or running sums
+  int several_percent = 10; // specs of two problems, with inputs and sizes of their own
 };
 
 // A spec of the rowwise family (row or group reductions, or row and column broadcasts over [rows, cols]) or of the
 // elementwise family (rank 1 to 4), with 1 to 4 tensors of mixed types and broadcasts, scalars, up to 12 pointwise
-// operations, up to 3 reductions, casts, 1 to 3 outputs, some of them in place or strided. Some gather, scatter, pair, count or rank.
+// operations, up to 3 reductions, casts, 1 to 3 outputs, some of them in place or strided. Some gather, scatter, pair, count or rank; some
+// have the outputs of another such spec too.
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options = {});
 
 struct RandomInputsOptions {

@@ -40,7 +40,7 @@ private:
 };
 
 // Throws UserError when the spec cannot be meant: no outputs, two names alike, one name with two types or shapes,
-// an in-place pair of different type or shape, outputs whose shapes do not belong to one iteration space.
+// an in-place pair of different type or shape, values whose shapes do not belong to one iteration space.
 void validate(const KernelSpec& spec);
 
 // One canonical text for equal specs; parse_spec(to_text(s)) equals s. Errors carry line and column.

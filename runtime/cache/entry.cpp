@@ -69,17 +69,19 @@ void read(MetaReader& in, std::string_view name, std::string& value) {
 
 // Structures are taken apart by bindings, so that a new member does not compile until it is written here.
 Json launch_json(const Launch& launch) {
-  const auto& [threads, dims, units, units_per_block, blocks_per_unit] = launch;
+  const auto& [threads, dims, units, units_per_block, blocks_per_unit, behind] = launch;
   Json dims_json = Json::array();
   for (const Dim& dim : dims) dims_json.push_back(dim_json(dim));
-  return {{"threads", threads},
-          {"dims", std::move(dims_json)},
-          {"units", units},
-          {"units_per_block", units_per_block},
-          {"blocks_per_unit", blocks_per_unit}};
+  Json json{{"threads", threads},
+            {"dims", std::move(dims_json)},
+            {"units", units},
+            {"units_per_block", units_per_block},
+            {"blocks_per_unit", blocks_per_unit}};
+  for (const Launch& other : behind) json["behind"].push_back(launch_json(other)); // of several problems only
+  return json;
 }
 
-Launch launch_of(MetaReader& in) {
+Launch launch_of(MetaReader& in, bool is_behind = false) {
   Launch launch;
   in.open('{');
   read(in, "threads", launch.threads);
@@ -89,6 +91,11 @@ Launch launch_of(MetaReader& in) {
   read(in, "units", launch.units);
   read(in, "units_per_block", launch.units_per_block);
   read(in, "blocks_per_unit", launch.blocks_per_unit);
+  if (in.close('}')) return launch;
+  in.name("behind");
+  in.open('[');
+  if (is_behind) throw CorruptEntry("it has problems behind a problem that is behind another one");
+  while (!in.close(']')) launch.behind.push_back(launch_of(in, true));
   in.end('}');
   return launch;
 }

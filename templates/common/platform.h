@@ -256,6 +256,9 @@ KILN_DEVICE u32 known_here(u32 value) {
   asm volatile("" : "+s"(value));
   return value;
 }
+// Arguments that are loaded here, together, and not where a branch behind needs them.
+template <class T> KILN_DEVICE void argument_here(T argument) { asm volatile("" : : "s"(argument)); }
+template <class... T> KILN_DEVICE void arguments_here(T... arguments) { (argument_here(arguments), ...); }
 // -0.0 that the compiler cannot see through. fma(f32(h), f32(w), opaque_negative_zero()) is exactly h * w and selects
 // v_fma_mix_f32, which converts its f16 operands for free; with a visible -0.0 LLVM folds it to conversions and a product.
 KILN_DEVICE f32 opaque_negative_zero() {

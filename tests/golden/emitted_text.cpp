@@ -85,6 +85,12 @@ TEST_CASE("broadcasts over some outer dimensions only") {
   compare("outer_broadcast", KernelSpec("scale_heads").output("y", f16, x * per_head + input("bias", f16, {batch, 1, 128})), gfx942);
 }
 
+TEST_CASE("several problems in one launch") {
+  compare("qk_norm.128", catalog_spec("qk_norm", {.cols = 128, .dtype = bf16, .heads = 32, .kv_heads = 8}), gfx942);
+  const Expr x = input("block", f16, {rows, 16384}), y = input("blocks", f32, {dynamic("elements")});
+  compare("together", KernelSpec("unlike").output("own", f32, row_sum(x)).output("z", f32, y * scalar("alpha")), gfx942);
+}
+
 TEST_CASE("groups, booleans, scalars, integers") {
   const Expr x = input("x", f32, {rows, 256}), limit = scalar("limit"), count = input("count", i32, {rows, 1});
   const Expr mask = logical_and(x > limit, input("keep", boolean, {rows, 256}));

@@ -6,13 +6,13 @@
 namespace kiln {
 namespace {
 
-std::string kernel_body(const Body& body, const Target& target) {
+std::string kernel_body(const Body& body, const Target& target, const std::string& block) {
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "flat");
   std::string elements = "static_cast<u64>(1u)";
   for (const Shape& dims : body.outer_dims)
     for (const Dim& dim : dims) elements += dim.is_dynamic() ? " * " + dim.name() : fmt::format(" * {}u", dim.size());
-  std::string text = fmt::format("  const Flat<config> flat({});\n", elements);
+  std::string text = fmt::format("  const Flat<config> flat({}{});\n", elements, block.empty() ? "" : ", " + block);
   text += values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output)
@@ -33,16 +33,19 @@ std::string kernel_body(const Body& body, const Target& target) {
 
 } // namespace
 
+KernelParts Elementwise::parts(const Plan& plan, const Config& c, const Target& target, const std::string& block) {
+  return {.door = std::string(name),
+          .config = config_text(c, "ElementwiseConfig"),
+          .threads = "config.threads",
+          .attributes = waves_per_eu_attribute(c.waves_per_eu),
+          .body = kernel_body(plan.body, target, block),
+          .access = {.vec = c.vec},
+          .threads_per_block = c.threads,
+          .units_per_block = c.tile()};
+}
+
 KernelSource Elementwise::emit(const Plan& plan, const Config& c, const Target& target) {
-  return assemble(plan, target,
-                  {.door = std::string(name),
-                   .config = config_text(c, "ElementwiseConfig"),
-                   .threads = "config.threads",
-                   .attributes = waves_per_eu_attribute(c.waves_per_eu),
-                   .body = kernel_body(plan.body, target),
-                   .access = {.vec = c.vec},
-                   .threads_per_block = c.threads,
-                   .units_per_block = c.tile()});
+  return assemble(plan, target, parts(plan, c, target));
 }
 
 } // namespace kiln

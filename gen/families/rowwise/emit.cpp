@@ -105,18 +105,22 @@ std::string rows_text(const Body& body, const RowwiseConfig& config, const Targe
   return RowEmitter(body, config, target).kernel_body(row, leave, "");
 }
 
+KernelParts Rowwise::parts(const Plan& plan, const Config& c, const Target& target, const std::string& block) {
+  const std::string rows = size_text(plan.body.outer_dims) + (block.empty() ? "" : ", " + block);
+  return {.door = std::string(name),
+          .config = config_text(c, "RowwiseConfig"),
+          .threads = "config.threads()",
+          .attributes = waves_per_eu_attribute(c.waves_per_eu),
+          .body = RowEmitter(plan.body, c, target).kernel_body(rows, "return", workspace_name(plan)),
+          .access = {.vec = c.vec, .ragged = c.ragged()},
+          .threads_per_block = c.threads(),
+          .units_per_block = c.rows_per_block,
+          .blocks_per_unit = c.tiles,
+          .workspace_bytes = is_cluster(plan.body, c) ? cluster_workspace_bytes(plan.body, c) : 0};
+}
+
 KernelSource Rowwise::emit(const Plan& plan, const Config& c, const Target& target) {
-  return assemble(plan, target,
-                  {.door = std::string(name),
-                   .config = config_text(c, "RowwiseConfig"),
-                   .threads = "config.threads()",
-                   .attributes = waves_per_eu_attribute(c.waves_per_eu),
-                   .body = RowEmitter(plan.body, c, target).kernel_body(size_text(plan.body.outer_dims), "return", workspace_name(plan)),
-                   .access = {.vec = c.vec, .ragged = c.ragged()},
-                   .threads_per_block = c.threads(),
-                   .units_per_block = c.rows_per_block,
-                   .blocks_per_unit = c.tiles,
-                   .workspace_bytes = is_cluster(plan.body, c) ? cluster_workspace_bytes(plan.body, c) : 0});
+  return assemble(plan, target, parts(plan, c, target));
 }
 
 } // namespace kiln

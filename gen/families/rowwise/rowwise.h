@@ -36,6 +36,8 @@ struct Rowwise {
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
+  // What emit puts together; with `block` for that workgroup, of a kernel that has other workgroups too and no workspace.
+  static KernelParts parts(const Plan& plan, const Config& config, const Target& target, const std::string& block = {});
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };

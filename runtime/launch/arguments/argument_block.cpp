@@ -40,11 +40,17 @@ std::uint64_t scalar_bits(const std::string& kernel, const KernelArgument& argum
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(number));
 }
 
+static double units_of(const Launch& launch, const std::function<std::int64_t(const std::string& dim)>& size_of) {
+  double units = static_cast<double>(launch.units) * static_cast<double>(launch.blocks_per_unit);
+  for (const Dim& dim : launch.dims) units *= static_cast<double>(dim.is_dynamic() ? size_of(dim.name()) : dim.size());
+  return units;
+}
+
 std::uint32_t workgroups(const std::string& kernel, const Launch& launch,
                          const std::function<std::int64_t(const std::string& dim)>& size_of) {
   // In floating point too, since the product of many sizes may not fit 64 bits.
-  double units = static_cast<double>(launch.units) * static_cast<double>(launch.blocks_per_unit);
-  for (const Dim& dim : launch.dims) units *= static_cast<double>(dim.is_dynamic() ? size_of(dim.name()) : dim.size());
+  double units = units_of(launch, size_of);
+  for (const Launch& other : launch.behind) units += units_of(other, size_of);
   const auto most = std::numeric_limits<std::uint32_t>::max() / static_cast<std::uint32_t>(launch.threads); // of HIP
   const std::uint64_t blocks = units < 0x1p62 ? launch.blocks(size_of) : std::numeric_limits<std::uint64_t>::max();
   if (blocks <= most) return static_cast<std::uint32_t>(blocks);

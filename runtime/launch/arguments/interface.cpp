@@ -16,14 +16,20 @@ Json argument_json(const KernelArgument& a) {
   return json;
 }
 
-Json grid_json(const Launch& launch) {
+void put_units(Json& json, const Launch& launch) {
   Json units = Json::array({launch.units});
   for (const Dim& dim : launch.dims) units.push_back(dim.is_dynamic() ? Json(dim.name()) : Json(dim.size()));
-  return {{"threads", launch.threads},
-          {"units", std::move(units)},
-          {"units_per_workgroup", launch.units_per_block},
-          {"workgroups_per_unit", launch.blocks_per_unit},
-          {"dynamic_lds_bytes", 0}};
+  json["units"] = std::move(units);
+  json["units_per_workgroup"] = launch.units_per_block;
+  json["workgroups_per_unit"] = launch.blocks_per_unit;
+}
+
+Json grid_json(const Launch& launch) {
+  Json json{{"threads", launch.threads}};
+  put_units(json, launch);
+  json["dynamic_lds_bytes"] = 0;
+  for (const Launch& other : launch.behind) put_units(json["behind"].emplace_back(Json::object()), other);
+  return json;
 }
 
 } // namespace

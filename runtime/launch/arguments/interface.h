@@ -27,7 +27,8 @@ KernelInterface interface_of(const Kernel& kernel);
 //    "grid": {"threads": 256, "units": [1, "rows"], "units_per_workgroup": 4, "workgroups_per_unit": 1, "dynamic_lds_bytes": 0},
 //    "workspace": {"bytes": 0, "alignment": 256, "zeroed": "before the first launch"}}
 // `tensor` stands in arguments of kind in_place (the output that shares its memory) and stride. Workgroups, all in x, are
-// ceil(product of units / units_per_workgroup) * workgroups_per_unit; nothing is launched when that product is 0.
+// ceil(product of units / units_per_workgroup) * workgroups_per_unit. A grid of several problems has a list `behind` with units,
+// units_per_workgroup and workgroups_per_unit of the others, whose workgroups are added. Nothing is launched when there are none.
 std::string to_json(const KernelInterface& interface);
 
 } // namespace kiln

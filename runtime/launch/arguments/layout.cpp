@@ -90,8 +90,7 @@ void check_block(const Kernel& kernel, const KernelSpec& spec, std::uint32_t seg
     disagree(kernel, fmt::format("it has a workspace of {} bytes and {} arguments for it", bytes, workspaces));
 }
 
-void check_launch(const Kernel& kernel, const KernelSpec& spec, const isa::TargetFacts& target) {
-  const Launch& launch = kernel.launch();
+void check_launch(const Kernel& kernel, const Launch& launch, const KernelSpec& spec, const isa::TargetFacts& target) {
   const auto within = [](std::int64_t value) { return value >= 1 && value <= max_dim_size; };
   if (launch.threads < 1 || launch.threads > target.max_workgroup_size)
     disagree(kernel, fmt::format("it launches workgroups of {} threads, and {} takes 1 to {}", launch.threads, target.arch,
@@ -102,6 +101,11 @@ void check_launch(const Kernel& kernel, const KernelSpec& spec, const isa::Targe
   for (const Dim& dim : launch.dims)
     if (dim.is_dynamic() && !is_size(spec, dim.name()))
       disagree(kernel, fmt::format("its grid is over {}, which its spec does not have", dim.name()));
+  for (const Launch& other : launch.behind) {
+    if (other.threads != launch.threads)
+      disagree(kernel, fmt::format("it launches workgroups of {} and of {} threads", launch.threads, other.threads));
+    check_launch(kernel, other, spec, target);
+  }
 }
 
 void check_argument(const Kernel& kernel, std::size_t index, const KernelArgument& ours, const isa::KernelArgument& theirs) {
@@ -141,7 +145,7 @@ KernelSpec check_layout(const Kernel& kernel) {
   check_code(kernel, *code);
   const std::uint32_t segment = code->descriptor.kernarg_bytes;
   check_block(kernel, spec, std::min(segment, code->metadata->kernarg_bytes.value_or(segment)));
-  check_launch(kernel, spec, object.target());
+  check_launch(kernel, kernel.launch(), spec, object.target());
   return spec;
 }
 

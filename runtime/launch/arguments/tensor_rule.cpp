@@ -28,13 +28,23 @@ TensorRule rule_of(const KernelSpec& spec, const std::vector<Expr>& inputs, cons
   return rule;
 }
 
+// The most rows of a workgroup whose waves have several; 0: there is none. More units than threads are the elements of a flat problem,
+// whose tensors have no strides.
+std::int64_t rows_that_share_waves(const Launch& launch) {
+  const bool share = launch.units_per_block > 1 && launch.threads < isa::TargetFacts::wave_size * launch.units_per_block;
+  std::int64_t most = share ? launch.units_per_block : 0;
+  if (!launch.behind.empty() && most > launch.threads) most = 0;
+  for (const Launch& other : launch.behind)
+    if (const std::int64_t rows = rows_that_share_waves(other); rows <= other.threads) most = std::max(most, rows);
+  return most;
+}
+
 } // namespace
 
 std::vector<TensorRule> tensor_rules(const Kernel& kernel, const KernelSpec& spec) {
   const std::vector<Expr> inputs = spec.inputs();
   const auto arguments = kernel.arguments();
-  const Launch& launch = kernel.launch();
-  const bool rows_share_waves = launch.units_per_block > 1 && launch.threads < isa::TargetFacts::wave_size * launch.units_per_block;
+  const std::int64_t rows_in_waves = rows_that_share_waves(kernel.launch());
   std::vector<TensorRule> rules;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     using enum ArgumentKind;
@@ -46,8 +56,8 @@ std::vector<TensorRule> tensor_rules(const Kernel& kernel, const KernelSpec& spe
       rule.stride_argument = static_cast<int>(s);
       rule.stride_multiple = std::max(arguments[s].alignment, 1);
     }
-    if (!rows_share_waves || rule.stride_argument < 0) continue;
-    rule.rows_reached = launch.units_per_block;
+    if (rows_in_waves == 0 || rule.stride_argument < 0) continue;
+    rule.rows_reached = rows_in_waves;
     rule.reach = (reach_of_offsets + rule.rows_reached - 1) / rule.rows_reached;
   }
   return rules;

@@ -1,0 +1,53 @@
+// Together: several problems of unlike shapes in one launch. Each has workgroups of its own, as the family has them that computes it.
+#pragma once
+#include "gen/families/elementwise/elementwise.h"
+#include "gen/families/rowwise/rowwise.h"
+#include <fmt/format.h>
+#include <variant>
+
+namespace kiln {
+
+// How one problem is computed, by the name of its first output.
+struct ProblemConfig {
+  std::string name = {};
+  std::variant<ElementwiseConfig, RowwiseConfig> config = {};
+  int threads() const;
+  bool operator==(const ProblemConfig&) const = default;
+};
+
+struct TogetherConfig {
+  std::vector<ProblemConfig> problems = {};
+  bool operator==(const TogetherConfig&) const = default;
+};
+
+// The fields of every problem, with its name before them: "y.vec".
+template <MaybeConst<TogetherConfig> C, typename Visit> void for_each_field(C& c, const Visit& visit) {
+  for (auto& problem : c.problems)
+    std::visit(
+        [&](auto& config) {
+          for_each_field(config, [&](Field field, auto& member) {
+            const std::string name = fmt::format("{}.{}", problem.name, field.name);
+            field.name = name;
+            visit(field, member);
+          });
+        },
+        problem.config);
+}
+
+struct Together {
+  using Config = TogetherConfig;
+  static constexpr std::string_view name = "together";
+  static constexpr std::string_view remedy = "compute its outputs in several kernels";
+
+  static bool takes(const AnalysedSpec& spec);
+  static void lay_out(AnalysedSpec& spec);
+  static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
+  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
+  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
+  static Promises promises(const Plan& plan, const Config& config, const Target& target);
+  static std::optional<std::int64_t> addition_depth(const Config& config);
+};
+
+} // namespace kiln

@@ -1,0 +1,82 @@
+// Problems: which outputs belong together, and what two problems of one kernel must not do to each other.
+#include "gen/plan/problems.h"
+#include "gen/error.h"
+#include "gen/plan/part.h"
+#include "gen/plan/validate.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+using Numbers = std::vector<std::size_t>; // of outputs, ascending
+
+KernelSpec with_outputs(const KernelSpec& spec, const Numbers& numbers) {
+  KernelSpec result(spec.name());
+  for (const std::size_t number : numbers) {
+    const Output& output = spec.outputs()[number];
+    result.output(output.name, output.dtype, output.value, {.in_place_of = output.in_place_of, .layout = output.layout});
+  }
+  return result;
+}
+
+bool has_one_space(const SpecGraph& graph) {
+  try {
+    require_one_space(graph);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// Outputs over one space are one problem, as they are in a kernel of their own. Throws UserError for one that has no space by itself.
+std::vector<Numbers> outputs_by_space(const KernelSpec& spec) {
+  std::vector<Numbers> result;
+  std::vector<Shape> spaces;
+  for (std::size_t i = 0; i < spec.outputs().size(); ++i) {
+    const Shape space = iteration_space(SpecGraph::as_spelled(with_outputs(spec, {i})));
+    if (const auto same = std::ranges::find(spaces, space); same != spaces.end()) {
+      result[static_cast<std::size_t>(same - spaces.begin())].push_back(i);
+    } else {
+      result.push_back({i});
+      spaces.push_back(space);
+    }
+  }
+  return result;
+}
+
+// Workgroups of two problems run in any order.
+void require_own_memory(const std::vector<KernelSpec>& problems) {
+  for (const KernelSpec& writer : problems)
+    for (const Output& output : writer.outputs())
+      for (const KernelSpec& reader : problems) {
+        if (output.in_place_of.empty() || &reader == &writer) continue;
+        if (std::ranges::any_of(reader.inputs(), [&](const Expr& input) { return input->name == output.in_place_of; }))
+          throw UserError(fmt::format("output '{}' in place of '{}'", output.name, output.in_place_of),
+                          fmt::format("output '{}' has another shape and reads '{}' too, in workgroups that run at unknown times",
+                                      reader.outputs().front().name, output.in_place_of),
+                          "give the output memory of its own, or compute the two in two kernels");
+      }
+}
+
+} // namespace
+
+std::vector<KernelSpec> problems_of(const SpecGraph& graph) {
+  const bool of_rows = !graph.has(OpKind::product) && !graph.has(OpKind::sort) && find_part(graph) == nullptr;
+  if (graph.spec.outputs().size() < 2 || !of_rows || has_one_space(graph)) return {};
+  std::vector<KernelSpec> problems;
+  for (const Numbers& outputs : outputs_by_space(graph.spec)) problems.push_back(with_outputs(graph.spec, outputs));
+  if (problems.size() < 2) return {};
+  if (problems.size() > most_problems)
+    throw UserError(fmt::format("kernel '{}'", graph.spec.name()), fmt::format("its outputs have {} unlike shapes", problems.size()),
+                    fmt::format("compute at most {} in one kernel", most_problems));
+  require_own_memory(problems);
+  for (const KernelSpec& problem : problems) {
+    const SpecGraph own = SpecGraph::as_spelled(problem);
+    require_sound_names(own);
+    require_one_space(own);
+  }
+  return problems;
+}
+
+} // namespace kiln

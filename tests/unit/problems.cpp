@@ -1,0 +1,112 @@
+// Problems: which outputs become one, what the plan, the schedule and the launch of several say, and the order of their arguments.
+#include "gen/plan/problems.h"
+#include "gen/catalog/catalog.h"
+#include "gen/families/schedule.h"
+#include "gen/spec/math.h"
+#include <doctest/doctest.h>
+
+using namespace kiln;
+
+namespace problems_tests {
+namespace {
+
+const Target gfx942 = target("gfx942");
+const Dim tokens = dynamic("tokens"), others = dynamic("others");
+const Expr wide = input("wide", f16, {tokens, 4096}), narrow = input("narrow", f32, {others, 128}), weight = input("weight", f32, {128});
+
+KernelSpec three_outputs() {
+  KernelSpec spec("three");
+  spec.output("total", f32, row_sum(wide)).output("scaled", f32, narrow * weight);
+  return spec.output("doubled", f16, wide * 2);
+}
+
+std::vector<std::string> names(const KernelSource& source) {
+  std::vector<std::string> result;
+  for (const KernelArgument& argument : source.arguments) result.push_back(argument.name);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("problems: outputs over one iteration space are one, in the order of their first outputs") {
+  const std::vector<KernelSpec> problems = problems_of(three_outputs());
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0] == KernelSpec("three").output("total", f32, row_sum(wide)).output("doubled", f16, wide * 2));
+  CHECK(problems[1] == KernelSpec("three").output("scaled", f32, narrow * weight));
+  CHECK(problems_of(KernelSpec("one").output("total", f32, row_sum(wide)).output("doubled", f16, wide * 2)).empty());
+  CHECK(problems_of(KernelSpec("one").output("y", f16, wide).output("z", f16, input("z_in", f16, {tokens, 4096}))).empty());
+}
+
+TEST_CASE("problems: a value of a shared input is each one's own") {
+  const Expr gain = weight + 1;
+  const KernelSpec spec = KernelSpec("k").output("y", f32, narrow * gain).output("z", f32, input("x", f32, {tokens, 7, 128}) * gain);
+  CHECK(problems_of(spec).size() == 2);
+}
+
+TEST_CASE("problems: a plan says the family and the values of each") {
+  const std::string text = to_text(make_plan(three_outputs(), gfx942));
+  CHECK(text.starts_with("plan three: together, 2 problems\nproblem total: rowwise over [tokens, 4096], 1 pass\n"));
+  CHECK(text.find("problem scaled: rowwise over [others, 128], 1 pass\n") != std::string::npos);
+  const KernelSpec flat = KernelSpec("k").output("y", f32, narrow * 2).output("z", f16, wide * 2);
+  CHECK(to_text(make_plan(flat, gfx942)).find("problem z: elementwise over [tokens * 4096], 1 pass\n") != std::string::npos);
+}
+
+TEST_CASE("problems: their workgroups follow each other, of equal threads") {
+  const Plan plan = make_plan(three_outputs(), gfx942);
+  for (const Schedule& schedule : candidates(plan, gfx942)) {
+    CAPTURE(to_text(schedule));
+    const KernelSource source = emit_source(plan, schedule, gfx942);
+    REQUIRE(source.launch.behind.size() == 1);
+    const Launch& first = source.launch;
+    const Launch& second = first.behind[0];
+    CHECK(first.threads == second.threads);
+    const auto blocks = [&](std::int64_t of_tokens, std::int64_t of_others) {
+      return source.launch.blocks([&](const std::string& dim) { return dim == "tokens" ? of_tokens : of_others; });
+    };
+    const auto up = [](std::int64_t a, std::int64_t b) { return static_cast<std::uint64_t>((a + b - 1) / b); };
+    const std::uint64_t a = up(5, first.units_per_block) * static_cast<std::uint64_t>(first.blocks_per_unit),
+                        b = up(9, second.units_per_block) * static_cast<std::uint64_t>(second.blocks_per_unit);
+    CHECK(blocks(5, 9) == a + b);
+    CHECK(blocks(0, 9) == b);
+    CHECK(blocks(5, 0) == a);
+    CHECK(blocks(0, 0) == 0);
+    CHECK(cost_of(plan, schedule, gfx942, {{"tokens", 4096}, {"others", 4096}}).total() >
+          cost_of(plan, schedule, gfx942, {{"tokens", 4096}, {"others", 1}}).total());
+  }
+}
+
+TEST_CASE("problems: arguments are in the order of the spec, each once") {
+  const Plan plan = make_plan(three_outputs(), gfx942);
+  const KernelSource source = emit_source(plan, choose_schedule(plan, gfx942), gfx942);
+  CHECK(names(source) == std::vector<std::string>{"wide", "narrow", "weight", "total", "scaled", "doubled", "tokens", "others"});
+  CHECK(source.workspace_bytes == 0);
+}
+
+TEST_CASE("problems: a shared input is as aligned as the widest access to it") {
+  const Expr a = input("a", f32, {tokens, 6, 128}), b = input("b", f16, {others, 128});
+  KernelSpec spec("k");
+  spec.output("y", f32, a * weight * row_max(a)).output("z", f16, b * weight * row_max(b));
+  const Plan plan = make_plan(spec, gfx942);
+  const auto alignment = [&](const std::vector<std::string>& settings) {
+    const KernelSource source = emit_source(plan, with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942), gfx942);
+    return std::ranges::find(source.arguments, "weight", &KernelArgument::name)->alignment;
+  };
+  CHECK(alignment({"y.vec=2", "z.vec=2"}) == 8);
+  CHECK(alignment({"y.vec=2", "z.vec=4"}) == 16);
+  CHECK(alignment({"y.vec=4", "z.vec=2"}) == 16);
+}
+
+TEST_CASE("problems: settings give a schedule back") {
+  const Plan plan = make_plan(three_outputs(), gfx942);
+  for (const Schedule& schedule : candidates(plan, gfx942))
+    CHECK(with_overrides(choose_schedule(plan, gfx942), settings_of(schedule), plan, gfx942).config == schedule.config);
+}
+
+TEST_CASE("problems: the norm of q and k is one problem for equal heads, else two") {
+  CHECK(make_plan(catalog_spec("qk_norm", {.cols = 128, .heads = 8, .kv_heads = 8}), gfx942).problems.empty());
+  const Plan plan = make_plan(catalog_spec("qk_norm", {.cols = 128, .heads = 32, .kv_heads = 8}), gfx942);
+  CHECK(plan.problems.size() == 2);
+  CHECK(promises(plan, choose_schedule(plan, gfx942), gfx942).global_loads.min_bytes == 16);
+}
+
+} // namespace problems_tests
