@@ -98,8 +98,14 @@ private:
     if constexpr (row_tiles == 1) {
       const OfRow scores[1] = {of_tile(0)};
       wave.accumulate(cache_, key, steps, item.length, scores);
-    } else {
+    } else if constexpr (row_tiles == 2) {
       const OfRow scores[2] = {of_tile(0), of_tile(1)};
+      wave.accumulate(cache_, key, steps, item.length, scores);
+    } else if constexpr (row_tiles == 3) {
+      const OfRow scores[3] = {of_tile(0), of_tile(1), of_tile(2)};
+      wave.accumulate(cache_, key, steps, item.length, scores);
+    } else {
+      const OfRow scores[4] = {of_tile(0), of_tile(1), of_tile(2), of_tile(3)};
       wave.accumulate(cache_, key, steps, item.length, scores);
     }
   }

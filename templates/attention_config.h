@@ -1,6 +1,6 @@
 // AttentionConfig: how workgroups share the keys of all sequences of a batch. Shared by the host and the device.
 //
-// The work is cut into steps: 32 keys (16 of rows of over 256 elements, and of over 192 with small pages) of one KV head of one sequence, for up to 32 rows of q. Steps are numbered along the keys first, then the heads, then the
+// The work is cut into steps: 32 keys (16 of rows of over 256 elements, and of over 192 with small pages) of one KV head of one sequence, for up to 64 rows of q (32 with heads of over 128 elements). Steps are numbered along the keys first, then the heads, then the
 // sequences, and every workgroup takes a contiguous run of them, equal but for one step, whatever the lengths are. A run is cut into
 // segments where heads end. The four waves of a workgroup share the steps of a segment.
 #pragma once
@@ -88,7 +88,7 @@ constexpr const char* why_invalid(const AttentionConfig& c) {
     return "page must be 1, 2, 4, 8 or a multiple of 16 up to 65536, or 0 for a contiguous cache";
   if (c.workgroups < 1 || c.workgroups > 1 << 16) return "workgroups must be from 1 to 65536";
   if (c.per_cu < 1 || c.per_cu > 2) return "per_cu must be 1 or 2";
-  if (c.tiles < 1 || c.tiles > 2) return "tiles must be 1 or 2";
+  if (c.tiles < 1 || c.tiles > (c.d <= 128 ? 4 : 2)) return "tiles must be from 1 to 4, and at most 2 with heads of more than 128 elements";
   if (c.vec != 4) return "vec must be 4";
   return nullptr;
 }

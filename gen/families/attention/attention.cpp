@@ -99,7 +99,7 @@ std::vector<Candidate<AttentionConfig>> Attention::candidates(const Plan& plan, 
   Config c = planned_attention(plan);
   const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != attention_of(plan).product; };
   const bool loads = std::ranges::any_of(attention_of(plan).score_body.tensors, of_key);
-  c.tiles = c.row_tiles() > 1 && c.d <= 128 ? 2 : 1;
+  c.tiles = std::min(c.row_tiles(), c.d <= 128 ? 4 : 2);
   c.per_cu = c.tiles == 1 && c.d <= 128 && !loads ? 2 : 1;
   c.workgroups = c.per_cu * target.compute_units();
   return {{c, why(c, target)}};
@@ -109,7 +109,10 @@ std::vector<Candidate<AttentionConfig>> Attention::fallbacks(const Config& first
   std::vector<Candidate<Config>> result;
   Config c = first;
   if (std::exchange(c.per_cu, 1) != 1) result.push_back({c, "one workgroup a CU"});
-  if (std::exchange(c.tiles, 1) != 1) result.push_back({c, "fewer rows at a time"});
+  while (c.tiles > 1) {
+    c.tiles = ceil_div(c.tiles, 2);
+    result.push_back({c, "fewer rows at a time"});
+  }
   return result;
 }
 
