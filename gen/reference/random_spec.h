@@ -16,6 +16,7 @@ struct RandomSpecOptions {
   int indexed_percent = 35; // specs with gathers, scatters, partners, widened columns or positions
   int mx_percent = 15;      // of those with rows of whole blocks: specs that quantise to MX formats or read them
   int ranked_percent = 20;  // specs with ranks or running sums
+  int paired_percent = 15;  // of those whose columns have them: specs with partners at two or three distances, powers of two
 };
 
 // A spec of the rowwise family (row or group reductions, or row and column broadcasts over [rows, cols]) or of the
