@@ -78,6 +78,14 @@ TEST_CASE("one distance is read from memory; several, and what memory does not h
   CHECK(count_in_wave(partner(cast(f32, input("flag", boolean, {rows, 512})), 8)) == 1);
 }
 
+TEST_CASE("a long chain of partners takes as many nodes as it has steps, in memory too") {
+  Expr y = input("x", f16, {rows, 128});
+  for (int i = 0; i < 60; ++i) y = y * 0.5 + partner(y, 64);
+  const KernelSpec lowered = lower_partners(SpecGraph(KernelSpec("k").output("y", f32, y)));
+  CHECK(count_in_wave(lowered) == 0);
+  CHECK(nodes_in_order(lowered).size() < 300);
+}
+
 TEST_CASE("partners in registers mean the same as before they were put there") {
   const Expr x = input("x", f16, {rows, 192}), sums = ungroup(group_sum(x, 8), 8, 192);
   const KernelSpec spec = KernelSpec("k")
