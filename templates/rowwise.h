@@ -1,6 +1,7 @@
 // Row<config>: the rows of a [rows, cols] iteration space, and what a kernel does with them: start, pass, keep, reduce.
 #pragma once
 #include "common/math.h"
+#include "common/partners.h"
 #include "common/reduce.h"
 #include "common/stream.h"
 #include "rowwise/cluster.h"

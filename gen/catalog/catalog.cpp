@@ -2,6 +2,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/catalog/attention.h"
 #include "gen/catalog/experts.h"
+#include "gen/catalog/matrices.h"
 #include "gen/catalog/products.h"
 #include "gen/catalog/routing.h"
 #include "gen/error.h"
@@ -246,6 +247,11 @@ constexpr CatalogEntry entries[] = {
     {"softmax", "softmax of each row", softmax},
     {"softmax_temperature", "softmax of each row over its temperature, f32", softmax_temperature},
     {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", argmax_rows},
+    {"hadamard", "Hadamard transform of every `group` columns of a row, over the root of their number", hadamard_blocks, {.blocks = true}},
+    {"sinkhorn",
+     "each `side` x `side` matrix of a row: exp, then rows and columns divided by their sums, `times` times",
+     sinkhorn_matrices,
+     {.matrices = true}},
     {"layernorm_modulate", "layer norm, times 1 + scale and plus shift of the row's batch", layernorm_modulate},
     {"lse_merge", "two partial attention results by their log-sum-exp", lse_merge},
     {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", topk_softmax, {.ranked = true}},
@@ -362,6 +368,8 @@ void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
       refuse(fmt::format("{} is {}", what, count), fmt::format("use 1 to {}", max_dim_size));
   if (entry.is.rope && options.cols % 2)
     refuse(fmt::format("cols is {}", options.cols), "use an even number: rotary embedding turns pairs of columns");
+  if (entry.is.blocks) require_blocks_of_hadamard(fmt::format("catalogue entry '{}'", entry.name), options);
+  if (entry.is.matrices) require_matrices_of_sinkhorn(fmt::format("catalogue entry '{}'", entry.name), options);
   if (!is_fp8(options.fp8)) refuse(fmt::format("fp8 is {}", to_string(options.fp8)), "use e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz");
 }
 

@@ -14,8 +14,9 @@ struct CatalogOptions {
   DType fp8 = e4m3fn;                 // of quantised values; target.fp8() is the native one
   DType mx = e2m1;                    // mx entries: the elements, e2m1 (MXFP4), e4m3fn or e5m2 (MXFP8)
   bool dynamic_scale = false;         // add_rmsnorm_quant: one scale a token, computed and written, in place of a given one
-  bool in_place = false;              // add_rmsnorm_quant, rope, qk_norm: outputs overwrite inputs of their shape
-  std::int64_t group = 128;           // group_quant, group_dequant, gemm_w4a16: elements a scale
+  bool in_place = false;              // add_rmsnorm_quant, rope, qk_norm, hadamard: outputs overwrite inputs of their shape
+  std::int64_t group = 128;           // group_quant, group_dequant, gemm_w4a16: elements a scale; hadamard: columns of a block, 2 to 512
+  std::int64_t side = 4, times = 20;  // sinkhorn: rows and columns of a matrix (2, 4, 8 or 16), and how often both are normalised
   bool transposed = false;            // group_quant, mx_quant, *_mx_quant, gemm_block_scaled, gemm_mx (a's): scales lie [groups, rows]
   std::int64_t top = 8;               // router, topk_softmax: ranks, 1 to 16
   bool sigmoid = false;               // router, topk_softmax: scores by sigmoid, with a bias for the choice; else softmax of the chosen
@@ -45,6 +46,8 @@ struct CatalogKind {
   bool attention = false; // heads, kv_heads, d, length and the type of the cache in place of cols
   bool ranked = false;    // `top` and `sigmoid` too; cols, or n, are 1024 at most
   bool experts = false;   // `experts` and `top` in place of cols, or beside m, n and k
+  bool blocks = false;    // cols are whole blocks of `group`
+  bool matrices = false;  // cols are whole matrices of `side` rows and columns, which are normalised `times` times
 };
 
 // Rows are a run-time size, `dynamic("rows")`, up to options.max_rows if that is given, and columns are options.cols; of gemm entries, rows

@@ -162,7 +162,7 @@ std::string ValueEmitter::line(std::string_view type, const Expr& expr, const st
 
 bool ValueEmitter::has_memory_type(const Expr& expr) const {
   if (is_lane(expr) || expr.dtype() == boolean) return false;
-  if (pairs_in_lane(expr)) return has_memory_type(expr.operands()[0]);
+  if (pairs_in_lane(expr) || pairs_in_wave(expr)) return has_memory_type(expr.operands()[0]);
   return expr.op() == Op::input || expr.op() == Op::cast || view_of(expr);
 }
 bool ValueEmitter::is_f16_chunk(const Expr& expr) const { return has_memory_type(expr) && expr.dtype() == f16; }
@@ -232,7 +232,9 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
     if (expr.dtype() == f32) return line("f32", expr, number);
     return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
-  case OpKind::view: // a partner of the same group
+  case OpKind::view: // a partner, of the same group or another one
+    if (value(expr).group % (2 * expr->step) == 0) return lane(expr.operands()[0]);
+    return line("f32", expr, fmt::format("partners_of_group<{}, config.vec>({})", expr->step, numbers(expr.operands()[0])));
   case OpKind::ungroup: return lane(expr.operands()[0]);
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::scaled: return line("f32", expr, scaled(expr));
@@ -256,6 +258,7 @@ std::string ValueEmitter::compute_chunk(const Expr& expr) {
   case OpKind::scan: return scan(expr);
   case OpKind::view: // a stream of this pass, unless it is a partner
     if (pairs_in_lane(expr)) return line("auto", expr, fmt::format("swap_partners<{}>({})", expr->step, chunk(expr.operands()[0])));
+    if (pairs_in_wave(expr)) return line("auto", expr, fmt::format("partners<{}>({})", expr->step, chunk(expr.operands()[0])));
     if (pairs_positions(expr)) return line("auto", expr, position(expr.operands()[0], expr->step));
     return variable(expr);
   default: return line("auto", expr, expr.op() == Op::mul ? product(expr) : operation(expr));

@@ -57,11 +57,6 @@ private:
   }
   void require_columns(const Value& value) const {
     const Expr& node = value.expr;
-    // A lane holds a part of one group, so the smallest one has to hold whole pairs.
-    if (pairs_in_lane(node) && body_.smallest_group() && body_.smallest_group() % (2 * node->step) != 0)
-      throw UserError("operation 'partner'",
-                      fmt::format("columns {} apart are of different groups of {}", node->step, body_.smallest_group()),
-                      "use groups of whole pairs, or compute the partner in another kernel than what is one a group");
     if (info(node.op()).kind != OpKind::view || value.uses == 0 || is_one(node.shape().back()) || same_size(node.shape().back(), cols()))
       return;
     throw UserError(fmt::format("operation '{}'", info(node.op()).name),
@@ -133,9 +128,9 @@ private:
     const bool is_view = view_of(node).has_value();
     for (const Expr& operand : node.operands()) {
       Value& from = body_.values[static_cast<std::size_t>(body_.index.at(&operand.node()))];
-      if (is_view && is_packed(from.expr.dtype()) && from.expr.op() != Op::input)
+      if (info(node.op()).kind == OpKind::view && is_packed(from.expr.dtype()) && (!is_view || from.expr.op() != Op::input))
         throw UserError("operation 'partner'", fmt::format("its operand is {}", to_string(from.expr.dtype())),
-                        "take the partner before the cast");
+                        "take the partner of its numbers in f32");
       if (is_view) continue;
       ++from.uses;
       value.extent = std::max(value.extent, from.extent);

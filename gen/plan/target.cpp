@@ -23,7 +23,8 @@ Target target(std::string_view arch) {
                                              .scaled_mfma = false,
                                              .scaled_convert = false,
                                              .wide_lds_dma = false,
-                                             .dot2_bf16 = false},
+                                             .dot2_bf16 = false,
+                                             .permlane_swap = false},
                                             // MI350X: 8 dies of 32 compute units
                                             {.compute_units = 256,
                                              .lds_bytes = 160 * 1024,
@@ -31,7 +32,8 @@ Target target(std::string_view arch) {
                                              .scaled_mfma = true,
                                              .scaled_convert = true,
                                              .wide_lds_dma = true,
-                                             .dot2_bf16 = true}};
+                                             .dot2_bf16 = true,
+                                             .permlane_swap = true}};
   const auto known = std::ranges::find(archs, arch);
   if (known == std::end(archs))
     throw UserError(fmt::format("target '{}'", arch),

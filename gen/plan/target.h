@@ -23,13 +23,14 @@ public:
   bool has_wide_lds_dma() const { return facts_.wide_lds_dma; }     // global_load_lds_dwordx4
   bool has_scaled_convert() const { return facts_.scaled_convert; } // v_cvt_scalef32_*
   bool has_dot2_bf16() const { return facts_.dot2_bf16; }           // v_dot2_f32_bf16
+  bool has_permlane_swap() const { return facts_.permlane_swap; }   // v_permlane16_swap_b32, v_permlane32_swap_b32
   bool operator==(const Target&) const = default;
 
 private:
   friend Target target(std::string_view arch);
   struct Facts {
     int compute_units, lds_bytes;
-    bool fnuz_fp8, scaled_mfma, scaled_convert, wide_lds_dma, dot2_bf16;
+    bool fnuz_fp8, scaled_mfma, scaled_convert, wide_lds_dma, dot2_bf16, permlane_swap;
     bool operator==(const Facts&) const = default;
   };
   std::string arch_;

@@ -1,7 +1,8 @@
-// Views: partners brought down to memory, and the rules of indices.
+// Views: partners brought down to memory or kept in registers, and the rules of indices.
 #include "gen/plan/view.h"
 #include "gen/error.h"
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <map>
 #include <unordered_map>
@@ -21,41 +22,112 @@ Expr with_operands(const Expr& expr, std::vector<Expr> operands) {
   return Expr(std::move(copy));
 }
 
+// What the memory cannot give of a partner.
+struct Refusal {
+  std::string fact, remedy;
+};
+
 // The value of every column's partner at one distance. Recursion ends: a valid spec has at most 4096 nodes.
 class Pairing {
 public:
   explicit Pairing(std::int64_t distance) : distance_(distance) {}
 
+  // Meaningless once something is refused.
   Expr of(const Expr& expr) {
     const auto [known, is_new] = done_.try_emplace(&expr.node(), expr);
-    if (is_new && !one_a_row(expr)) done_.insert_or_assign(&expr.node(), paired(expr));
-    return done_.at(&expr.node());
+    if (!is_new || one_a_row(expr)) return known->second;
+    const Expr result = paired(expr);
+    done_.insert_or_assign(&expr.node(), result);
+    done_.insert_or_assign(&result.node(), expr); // the way back, or chains of partners would double with every step
+    kept_.push_back(result);
+    return result;
   }
+  const std::optional<Refusal>& refusal() const { return refusal_; }
 
 private:
   Expr paired(const Expr& expr) {
-    if (expr.dtype() == boolean && (expr.op() == Op::input || expr.op() == Op::gather || widens(expr.op())))
-      refuse("it moves to what is read from memory, which is bool", "give that input as i8, and compare behind the partner");
-    if (expr.op() == Op::input || expr.op() == Op::gather || widens(expr.op()) || is_position(expr)) return partner(expr, distance_);
+    const bool in_memory = expr.op() == Op::input || expr.op() == Op::gather || widens(expr.op());
+    if (in_memory && (expr.dtype() == boolean || is_packed(expr.dtype())))
+      return refused(expr, fmt::format("it moves to what is read from memory, which is {}", to_string(expr.dtype())),
+                     expr.dtype() == boolean ? "give that input as i8, and compare behind the partner"
+                                             : "read its numbers in order: two share a byte");
+    if (in_memory || is_position(expr)) return partner(expr, distance_);
     if (expr.op() == Op::partner && expr->step == distance_) return expr.operands()[0];
-    if (expr.op() == Op::partner && (!pairs_in_lane(expr) || distance_ % (2 * expr->step) != 0))
-      refuse(fmt::format("it takes the partner at {} of partners at {}", distance_, expr->step), "use one distance for both");
+    const bool turns_with = expr.op() == Op::partner && (pairs_in_lane(expr) || pairs_in_wave(expr)) && distance_ % (2 * expr->step) == 0;
+    if (expr.op() == Op::partner && !turns_with)
+      return refused(expr, fmt::format("it takes the partner at {} of partners at {}", distance_, expr->step), "use one distance for both");
     if (expr.op() == Op::ungroup) {
       if (expr->group % (2 * distance_) == 0) return expr; // both are of one group
-      refuse(fmt::format("columns {} apart are of different groups of {}", distance_, expr->group),
-             "use groups of whole pairs, or compute the partner before what is one a group");
+      return refused(expr, fmt::format("columns {} apart are of different groups of {}", distance_, expr->group),
+                     "use groups of whole pairs, or compute the partner before what is one a group");
     }
+    if (const OpKind kind = info(expr.op()).kind; kind == OpKind::scan || kind == OpKind::group_reduce)
+      return refused(expr,
+                     fmt::format("it takes the partner at {} of what '{}' computes from other columns", distance_, info(expr.op()).name),
+                     "compute the partner in a kernel of its own");
     std::vector<Expr> operands;
     for (const Expr& operand : expr.operands()) operands.push_back(of(operand));
     return with_operands(expr, std::move(operands));
   }
-  [[noreturn]] static void refuse(std::string fact, std::string remedy) {
-    throw UserError("operation 'partner'", std::move(fact), std::move(remedy));
+  Expr refused(const Expr& expr, std::string fact, std::string remedy) {
+    if (!refusal_) refusal_ = {std::move(fact), std::move(remedy)};
+    return expr;
   }
 
   std::int64_t distance_;
   std::unordered_map<const Node*, Expr> done_;
+  std::vector<Expr> kept_; // whose nodes done_ points to
+  std::optional<Refusal> refusal_;
 };
+
+bool fits_wave(const Expr& partner) {
+  return std::has_single_bit(static_cast<std::uint64_t>(partner->step)) && 2 * partner->step <= most_paired_columns;
+}
+
+// A lane holds a part of one group, so the smallest one has to hold whole pairs.
+std::optional<Refusal> why_not_in_lane(const SpecGraph& graph, const Expr& partner) {
+  for (const std::int64_t group : graph.group_sizes)
+    if (group % (2 * partner->step) != 0)
+      return Refusal{fmt::format("columns {} apart are of different groups of {}", partner->step, group),
+                     "use groups of whole pairs, or compute the partner in another kernel than what is one a group"};
+  return {};
+}
+
+struct LoweredPartners {
+  KernelSpec spec;
+  std::optional<Refusal> refusal = {}; // the first; then `spec` has no meaning
+};
+
+// `in_wave`: partners that fit a wave stay where they are, in registers.
+LoweredPartners with_lowered_partners(const SpecGraph& graph, bool in_wave) {
+  std::map<std::int64_t, Pairing> pairings; // by distance
+  std::unordered_map<const Node*, Expr> lowered;
+  std::optional<Refusal> refusal;
+  for (const Expr& node : graph.nodes) {
+    if (refusal) return {graph.spec, std::move(refusal)};
+    std::vector<Expr> operands;
+    for (const Expr& operand : node.operands()) operands.push_back(lowered.at(&operand.node()));
+    const bool is_same = std::ranges::equal(operands, node.operands(), [](const Expr& a, const Expr& b) { return a.same_node(b); });
+    if (node.op() == Op::partner && in_wave && fits_wave(node)) {
+      Node copy = node.node();
+      copy.in_registers = true;
+      copy.operands = std::move(operands);
+      lowered.emplace(&node.node(), Expr(std::move(copy)));
+    } else if (node.op() == Op::partner && !pairs_in_lane(node)) {
+      Pairing& pairing = pairings.try_emplace(node->step, node->step).first->second;
+      lowered.emplace(&node.node(), pairing.of(operands[0]));
+      refusal = pairing.refusal();
+    } else {
+      if (node.op() == Op::partner) refusal = why_not_in_lane(graph, node);
+      lowered.emplace(&node.node(), is_same ? node : with_operands(node, std::move(operands)));
+    }
+  }
+  if (refusal) return {graph.spec, std::move(refusal)};
+  KernelSpec spec(graph.spec.name());
+  for (const Output& o : graph.spec.outputs())
+    spec.output(o.name, o.dtype, lowered.at(&o.value.node()), {.in_place_of = o.in_place_of, .layout = o.layout});
+  return {merge_equal_nodes(spec)};
+}
 
 // What uses each node, outputs not among it.
 std::vector<Expr> users_of(const SpecGraph& graph, const Expr& expr) {
@@ -110,11 +182,12 @@ void require_known_size(const SpecGraph& graph, const Expr& iota) {
 
 } // namespace
 
-bool pairs_in_lane(const Expr& expr) { return expr.op() == Op::partner && expr->step <= distance_in_lane; }
-bool pairs_positions(const Expr& expr) { return expr.op() == Op::partner && is_position(expr.operands()[0]); }
+bool pairs_in_lane(const Expr& expr) { return expr.op() == Op::partner && !expr->in_registers && expr->step <= distance_in_lane; }
+bool pairs_in_wave(const Expr& expr) { return expr.op() == Op::partner && expr->in_registers; }
+bool pairs_positions(const Expr& expr) { return expr.op() == Op::partner && !expr->in_registers && is_position(expr.operands()[0]); }
 
 std::optional<View> view_of(const Expr& expr) {
-  if (!is_view(expr) || pairs_in_lane(expr) || pairs_positions(expr)) return {};
+  if (!is_view(expr) || pairs_in_lane(expr) || pairs_in_wave(expr) || pairs_positions(expr)) return {};
   View view;
   Expr at = expr;
   for (; at.op() != Op::input; at = at.operands()[0]) {
@@ -130,21 +203,12 @@ std::optional<View> view_of(const Expr& expr) {
 
 KernelSpec lower_partners(const SpecGraph& graph) {
   if (std::ranges::none_of(graph.nodes, [](const Expr& n) { return n.op() == Op::partner; })) return graph.spec;
-  std::map<std::int64_t, Pairing> pairings; // by distance
-  std::unordered_map<const Node*, Expr> lowered;
-  for (const Expr& node : graph.nodes) {
-    std::vector<Expr> operands;
-    for (const Expr& operand : node.operands()) operands.push_back(lowered.at(&operand.node()));
-    if (node.op() == Op::partner && !pairs_in_lane(node))
-      lowered.emplace(&node.node(), pairings.try_emplace(node->step, node->step).first->second.of(operands[0]));
-    else if (std::ranges::equal(operands, node.operands(), [](const Expr& a, const Expr& b) { return a.same_node(b); }))
-      lowered.emplace(&node.node(), node);
-    else lowered.emplace(&node.node(), with_operands(node, std::move(operands)));
-  }
-  KernelSpec spec(graph.spec.name());
-  for (const Output& o : graph.spec.outputs())
-    spec.output(o.name, o.dtype, lowered.at(&o.value.node()), {.in_place_of = o.in_place_of, .layout = o.layout});
-  return merge_equal_nodes(spec);
+  LoweredPartners lowered = with_lowered_partners(graph, false);
+  if (lowered.refusal) lowered = with_lowered_partners(graph, true);
+  if (!lowered.refusal) return std::move(lowered.spec);
+  throw UserError(
+      "operation 'partner'", lowered.refusal->fact,
+      fmt::format("{}; partners at powers of two up to {} may be of anything", lowered.refusal->remedy, most_paired_columns / 2));
 }
 
 bool is_table(const SpecGraph& graph, const Expr& input) {

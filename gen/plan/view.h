@@ -18,16 +18,20 @@ struct View {
   std::int64_t repeat = 1;  // columns that read the same one
 };
 
-// Nothing for what is no view, and for partners that a lane has itself.
+// Nothing for what is no view, and for partners that a lane or its wave has itself.
 std::optional<View> view_of(const Expr& expr);
 
 // Pairs at most this far apart lie in one lane's elements, so that both are at hand once one is.
 inline constexpr std::int64_t distance_in_lane = 2;
 bool pairs_in_lane(const Expr& expr);   // a partner of such a distance
 bool pairs_positions(const Expr& expr); // partner(iota) and partner(pair_sign): of the other one
+// A partner that is taken in registers, from the lane's own elements or from another lane of its wave. Such pairs lie in
+// most_paired_columns at most, as groups do.
+bool pairs_in_wave(const Expr& expr);
 
 // The spec with every other partner at inputs, gathers and positions: partner(f(x, w)) is f(partner(x), partner(w)). What is one
-// a row is its own partner. Throws UserError for partners of groups, and of other partners at another distance.
+// a row is its own partner. If memory cannot give some partner (of groups, of running sums, of partners at another distance), those of
+// all distances that are powers of two stay where they are, in registers. Throws UserError if one of the rest cannot be had either.
 KernelSpec lower_partners(const SpecGraph& graph);
 
 // Inputs that the kernel reads or writes at rows that an index names.

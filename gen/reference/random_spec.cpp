@@ -14,18 +14,20 @@ namespace {
 class SpecGenerator {
 public:
   SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
-      : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), ranked_(seed ^ 0x5bd1e995), options_(options),
-        spec_(fmt::format("random_{}", seed)) {}
+      : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), ranked_(seed ^ 0x5bd1e995), paired_(seed ^ 0x2545f491),
+        options_(options), spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
     const bool reduces = random_.chance(60);
     choose_space(reduces);
     declare_inputs();
     if (indexed_.chance(options_.indexed_percent)) add_indexed();
+    if (paired_.chance(options_.paired_percent)) choose_distances();
     auto reductions = reduces ? random_.between(1, 3) : 0;
     for (auto operations = random_.between(1, 12); operations > 0; --operations) {
       values_.push_back(operation());
       if (distance_ && indexed_.chance(25)) values_.push_back(partner_of(values_.back()));
+      if (!distances_.empty() && paired_.chance(40)) values_.push_back(partners_of(values_.back()));
       if (reductions > 0 && random_.chance(40)) {
         reduce();
         --reductions;
@@ -158,6 +160,25 @@ private:
   }
 
   Expr partner_of(const Expr& x) { return partner(everywhere(x), distance_); }
+
+  // Two or three that a wave has in registers. A distance that it does not have goes: memory has no partners of theirs.
+  void choose_distances() {
+    std::vector<std::int64_t> possible;
+    for (std::int64_t distance = 1; 2 * distance <= most_paired_columns && space_.back().size() % (2 * distance) == 0; distance *= 2)
+      possible.push_back(distance);
+    if (possible.size() < 2) return;
+    for (std::int64_t count = paired_.between(2, 3); count > 0; --count) distances_.push_back(paired_.pick(possible));
+    if (distance_ > 0 && (distance_ & (distance_ - 1)) != 0) distance_ = 0;
+  }
+
+  // The last value at its partners, one after the other, or a transform of all of them.
+  Expr partners_of(const Expr& x) {
+    Expr y = everywhere(x);
+    if (paired_.chance(30)) return hadamard(y, 2 * std::ranges::max(distances_));
+    for (const std::int64_t distance : distances_)
+      if (paired_.chance(70)) y = paired_.chance(50) ? partner(y, distance) : y + rotate(y, distance);
+    return y;
+  }
 
   // Rows that lie elsewhere take the value of the whole space.
   void add_scatter(const Expr& value) {
@@ -299,8 +320,8 @@ private:
       if (std::ranges::none_of(used, [&](const Expr& tensor) { return tensor->name == output.in_place_of; })) output.in_place_of.clear();
   }
 
-  Random random_, indexed_, mx_,
-      ranked_; // the others for indices and views, MX formats, ranks, so that specs without them stay as they were
+  // The others for indices and views, MX formats, ranks, pairs, so that specs without them stay as they were.
+  Random random_, indexed_, mx_, ranked_, paired_;
   RandomSpecOptions options_;
   KernelSpec spec_;
   Shape space_;
@@ -308,8 +329,9 @@ private:
   std::vector<Expr> values_;     // that broadcast to the space
   std::vector<Expr> row_values_; // one a row or a group, from reductions
   std::vector<Output> pending_;
-  std::int64_t distance_ = 0; // of partners; 0: none
-  std::size_t scatters_ = 0;  // dimensions of the rows that are scattered; 0: none
+  std::int64_t distance_ = 0;           // of partners; 0: none
+  std::vector<std::int64_t> distances_; // of several partners in a row; empty: none
+  std::size_t scatters_ = 0;            // dimensions of the rows that are scattered; 0: none
 };
 
 Expr renamed(const Expr& expr, std::map<const Node*, Expr>& known) {

@@ -17,6 +17,7 @@ struct RandomSpecOptions {
   int mx_percent = 15;      // of those with rows of whole blocks: specs that quantise to MX formats or read them
   int ranked_percent = 20;  // specs with ranks or running sums
   int several_percent = 10; // specs of two problems, with inputs and sizes of their own
+  int paired_percent = 15;  // of those whose columns have them: specs with partners at two or three distances, powers of two
 };
 
 // A spec of the rowwise family (row or group reductions, or row and column broadcasts over [rows, cols]) or of the

@@ -51,6 +51,7 @@ struct Node {
                                       // Op::expert_order, Op::expert_offsets: experts
   bool checked = false;               // Op::gather, Op::scatter: see IndexOptions
   bool duplicates = false;            // Op::scatter
+  bool in_registers = false;          // Op::partner, once lower_partners of gen/plan/view.h chose so
   int line = 0;                       // of the spec's text that says it, once with_lines gave it; no part of what the node is
 };
 
@@ -170,6 +171,13 @@ Expr partner(Expr x, std::int64_t distance);
 // turned by an angle as x * cos + rotate(x, distance) * sin.
 Expr pair_sign(Dim cols, std::int64_t distance);
 Expr rotate(const Expr& x, std::int64_t distance); // partner(x, distance) * pair_sign(cols, distance)
+// The Walsh-Hadamard transform of every n consecutive columns, without a factor: element i is the sum of the elements j of its n
+// columns, negated if i and j have an odd number of bits in common. n is a power of two from 2 to 512. log2(n) steps of partners.
+Expr hadamard(const Expr& x, std::int64_t n);
+// Every n * n consecutive columns are a matrix of positive numbers, row after row. `times` times its rows are divided by their sums, then
+// its columns by theirs (Sinkhorn and Knopp). n is 2, 4, 8 or 16.
+Expr sinkhorn(const Expr& x, std::int64_t n, std::int64_t times);
+inline constexpr std::int64_t most_paired_columns = 512; // in one transform, or matrix
 // Columns `times` as many, as NumPy names them: tile takes them in turn (a b a b), repeat each several times (a a b b; `times` is a
 // power of two up to 512). For inputs and what gather takes from one.
 Expr tile(Expr x, std::int64_t times);

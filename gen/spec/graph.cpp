@@ -24,7 +24,7 @@ void append(std::string& key, const std::string& text) {
 std::string structure_key(const Node& node, const std::unordered_map<const Node*, std::size_t>& numbers) {
   std::string key;
   append(key, node.op), append(key, node.dtype), append(key, node.layout), append(key, node.saturate);
-  append(key, node.checked), append(key, node.duplicates);
+  append(key, node.checked), append(key, node.duplicates), append(key, node.in_registers);
   append(key, std::isnan(node.value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(node.value));
   append(key, node.group), append(key, node.first), append(key, node.step);
   append(key, node.name);

@@ -5,6 +5,7 @@
 #include "gen/spec/lexer.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
+#include "gen/spec/operations/helpers.h"
 #include "gen/spec/spec.h"
 #include <charconv>
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ std::vector<std::string_view> operation_names() {
   for (const Op op : all_ops())
     if (info(op).arity > 0 || info(op).kind == OpKind::position) names.push_back(info(op).name);
   names.push_back("cast_nonsaturating");
+  for (const Helper& helper : helpers()) names.push_back(helper.name);
   return names;
 }
 
@@ -279,6 +281,7 @@ private:
       expect(")");
       return at(token, [&] { return saturating ? cast(type, operand) : cast_nonsaturating(type, operand); });
     }
+    if (const Helper* const helper = find_helper(token.text)) return written_out(token, *helper);
     const auto op = parse_op(token.text);
     if (op == Op::iota) {
       const Shape extents = shape();
@@ -309,6 +312,17 @@ private:
     const IndexOptions options = *op == Op::gather || *op == Op::scatter ? index_options(*op) : IndexOptions{};
     expect(")");
     return at(token, [&] { return build(*op, of, numbers[0], numbers[1], options); });
+  }
+
+  Expr written_out(const Token& token, const Helper& helper) {
+    const Expr operand = sum();
+    std::int64_t numbers[2] = {};
+    for (int i = 0; i < helper.numbers; ++i) {
+      expect(",");
+      numbers[i] = expect_integer();
+    }
+    expect(")");
+    return at(token, [&] { return helper.build(operand, numbers[0], numbers[1]); });
   }
 
   // The words behind the operands of gather and scatter.

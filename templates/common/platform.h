@@ -269,7 +269,7 @@ KILN_DEVICE f32 opaque_negative_zero() {
 
 // Lane exchanges inside 16 lanes; every lane gets a value. Control words: LLVM's SIDefines.h, enum DppCtrl.
 enum class Dpp : int { quad_swap1 = 0xB1 /* quad_perm:[1,0,3,2] */, quad_swap2 = 0x4E /* quad_perm:[2,3,0,1] */,
-                       half_mirror = 0x141, mirror = 0x140 };
+                       quad_mirror = 0x1B /* quad_perm:[3,2,1,0] */, half_mirror = 0x141, mirror = 0x140, rotate8 = 0x128 /* row_ror:8 */ };
 template <Dpp control> KILN_DEVICE f32 dpp(f32 value) {
   const int bits = __builtin_bit_cast(int, value);
   return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(bits, bits, static_cast<int>(control), 0xf, 0xf, true));
@@ -311,21 +311,36 @@ struct Halves {
   f32 even, odd;
 };
 #if defined(__gfx950__)
-template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
-  const u32 bits = __builtin_bit_cast(u32, value);
-  const auto both = distance == 16 ? __builtin_amdgcn_permlane16_swap(bits, bits, false, false)
-                                   : __builtin_amdgcn_permlane32_swap(bits, bits, false, false);
+// The odd row (half) of `a` and the even one of `b` change places.
+template <int distance> KILN_DEVICE void swap_rows(u32& a, u32& b) {
+  const auto both = distance == 16 ? __builtin_amdgcn_permlane16_swap(a, b, false, false) : __builtin_amdgcn_permlane32_swap(a, b, false, false);
   // Through variables: clang 21 takes element 0 for any element that __builtin_bit_cast is given of a vector.
-  const u32 even = both[0], odd = both[1];
+  a = both[0], b = both[1];
+}
+template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
+  u32 even = __builtin_bit_cast(u32, value), odd = even;
+  swap_rows<distance>(even, odd);
   return {__builtin_bit_cast(f32, even), __builtin_bit_cast(f32, odd)};
 }
 #else
+template <int distance> void swap_rows(u32& a, u32& b) = delete;
 template <int distance> Halves swap_halves(f32 value) = delete;
 #endif
 
 // What another lane has; all lanes take part. Through the paths of LDS, so that it takes as long as a read of LDS.
 KILN_DEVICE f32 of_lane(f32 value, u32 lane) {
   return __builtin_bit_cast(f32, __builtin_amdgcn_ds_bpermute(static_cast<int>(lane * 4), __builtin_bit_cast(int, value)));
+}
+// What the lane whose number differs in the bit `distance` has; lanes that take part do so with that one. 1 to 8 by DPP; 16 and 32
+// through the paths of LDS, where permlane swaps are not there.
+template <int distance> KILN_DEVICE u32 of_partner_lane(u32 value) {
+  const f32 bits = __builtin_bit_cast(f32, value);
+  if constexpr (distance == 1) return __builtin_bit_cast(u32, dpp<Dpp::quad_swap1>(bits));
+  else if constexpr (distance == 2) return __builtin_bit_cast(u32, dpp<Dpp::quad_swap2>(bits));
+  else if constexpr (distance == 4) return __builtin_bit_cast(u32, dpp<Dpp::quad_mirror>(dpp<Dpp::half_mirror>(bits))); // 7 ^ 3
+  else if constexpr (distance == 8) return __builtin_bit_cast(u32, dpp<Dpp::rotate8>(bits));
+  else if constexpr (distance == 16) return static_cast<u32>(__builtin_amdgcn_ds_swizzle(static_cast<int>(value), 0x401f)); // lane ^ 16
+  else return __builtin_bit_cast(u32, of_lane(bits, lane_id() ^ 32));
 }
 // The sum of the values of this lane and of all before it.
 KILN_DEVICE u32 sum_up_to_lane(u32 value) {

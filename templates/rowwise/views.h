@@ -88,20 +88,4 @@ template <class S> struct ScatteredRow {
   }
 };
 
-// Each element and the one `distance` beside it change places.
-template <int distance, class T, int N> KILN_DEVICE Vec<T, N> swap_partners(Vec<T, N> x) {
-  static_assert(N % (2 * distance) == 0, "pairs lie in one lane");
-  Vec<T, N> result;
-#pragma unroll
-  for (int i = 0; i < N; ++i) result[i] = x[i ^ distance];
-  return result;
-}
-template <int distance, class T, int N> KILN_DEVICE Bytes<T, N> swap_partners(Bytes<T, N> x) {
-  static_assert(N % (2 * distance) == 0 && (distance == 1 || distance == 2), "pairs lie in one lane");
-  constexpr u32 neighbours = 0x02030001, pairs = 0x01000302; // the bytes that come first to last, from the right
-#pragma unroll
-  for (int w = 0; w < Bytes<T, N>::words; ++w) x.word[w] = platform::permute_bytes(0, x.word[w], distance == 1 ? neighbours : pairs);
-  return x;
-}
-
 } // namespace kiln

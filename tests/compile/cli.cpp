@@ -42,6 +42,18 @@ TEST_CASE("env shows what is in force and the compiler it makes") {
   CHECK(kiln::test::kiln("env", "KILN_HIPRTC_PATH=/nowhere/lib.so").exit_code == 1);
 }
 
+TEST_CASE("blocks and matrices of catalogue entries are options of compile") {
+  const auto spec = [](const std::string& arguments) {
+    const CliResult result = kiln::test::kiln("compile " + arguments + " --arch gfx942 --emit spec");
+    CHECK(result.exit_code == 0);
+    return result.out;
+  };
+  const auto expected = [](const char* name, const kiln::CatalogOptions& options) { return to_text(kiln::catalog_spec(name, options)); };
+  CHECK(spec("hadamard --cols 1024 --group 64") == expected("hadamard", {.cols = 1024, .group = 64}));
+  CHECK(spec("sinkhorn --cols 64 --side 8 --times 2") == expected("sinkhorn", {.cols = 64, .side = 8, .times = 2}));
+  CHECK(kiln::test::kiln("compile sinkhorn --cols 64 --side 3 --arch gfx942").err.find("use 2, 4, 8 or 16") != std::string::npos);
+}
+
 TEST_CASE("compile emits every value on the way, for both architectures") {
   const std::string all = "--emit spec,plan,schedule,source,object,asm,facts,report";
   const nlohmann::json json = json_of(kiln::test::kiln("compile rmsnorm --cols 4096 --dtype bf16 --arch gfx942,gfx950 --json " + all));

@@ -70,6 +70,7 @@ TEST_CASE("gen's Target has the capabilities and sizes of isa_checks' table") {
     CHECK(to.has_scaled_convert() == facts.scaled_mfma);
     CHECK(to.has_wide_lds_dma() == facts.wide_lds_dma);
     CHECK(to.has_dot2_bf16() == facts.dot2_bf16);
+    CHECK(to.has_permlane_swap() == facts.permlane_swap);
     // What templates/common/config.h says of all of them.
     CHECK(wave_size == facts.wave_size);
     CHECK(max_workgroup_size == facts.max_workgroup_size);

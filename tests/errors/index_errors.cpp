@@ -1,4 +1,5 @@
 // Indices, views and partners: what cannot be meant is refused with subject, fact and remedy.
+#include "gen/catalog/catalog.h"
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"
 #include "gen/reference/index_check.h"
@@ -60,19 +61,61 @@ TEST_CASE("pairs and columns") {
   expect_user_error([] { partner(x(), 0); }, "operation 'partner'", "pairs 0 apart", "double divides");
   expect_user_error([] { partner(input("x", f16, {tokens, dynamic("cols")}), 1); }, "operation 'partner'", "known only at launch",
                     "give it a number");
-  expect_user_error([] { plan(partner(partner(x(), 16), 32)); }, "operation 'partner'", "the partner at 32 of partners at 16", "");
-  expect_user_error([] { plan(partner(cast(f32, input("flag", boolean, {tokens, 64})), 16)); }, "operation 'partner'",
-                    "read from memory, which is bool", "give that input as i8");
-  expect_user_error([] { plan(partner(x() * ungroup(group_max(x(), 2), 2, 64), 2)); }, "operation 'partner'",
-                    "columns 2 apart are of different groups of 2", "use groups of whole pairs");
-  expect_user_error([] { plan(partner(ungroup(group_max(x(), 4), 4, 64) * x(), 16)); }, "operation 'partner'",
-                    "columns 16 apart are of different groups of 4", "groups of whole pairs");
   expect_user_error([] { tile(x() + 1, 2); }, "operation 'tile'", "its operand is a 'add'", "to an input");
   expect_user_error([] { tile(x(), 1); }, "operation 'tile'", "1 times 64 columns", "2 or more");
   expect_user_error([] { repeat(x(), 3); }, "operation 'repeat'", "repeats each column 3 times", "power of two");
   expect_user_error([] { iota({tokens, 64}); }, "operation 'iota'", "2 dimensions of [tokens, 64] are not 1", "count along");
   expect_user_error([] { check(input("w", f16, {64}) + iota({dynamic("others"), 1})); }, "operation 'iota'",
                     "no input has the dimension 'others'", "dimension of an input");
+}
+
+TEST_CASE("partners that neither memory nor registers have") {
+  const Expr wide = input("x", f16, {tokens, 96}), flag = cast(f32, input("flag", boolean, {tokens, 96}));
+  const auto refuse = [](const Expr& value, std::string_view fact, std::string_view remedy) {
+    expect_user_error([&] { plan(value); }, "operation 'partner'", fact, remedy);
+  };
+  refuse(partner(partner(wide, 12), 24), "the partner at 24 of partners at 12", "one distance for both");
+  refuse(partner(partner(wide, 16), 24), "the partner at 24 of partners at 16", "powers of two up to 256 may be of anything");
+  refuse(partner(flag, 48), "read from memory, which is bool", "give that input as i8");
+  refuse(partner(wide * ungroup(group_max(wide, 2), 2, 96), 3), "columns 3 apart are of different groups of 2",
+         "use groups of whole pairs");
+  refuse(partner(ungroup(group_max(wide, 4), 4, 96) * wide, 24), "columns 24 apart are of different groups of 4", "groups of whole pairs");
+  refuse(partner(row_cumsum(wide), 48), "the partner at 48 of what 'row_cumsum' computes from other columns", "kernel of its own");
+  const Expr longer = input("x", f16, {tokens, 2048});
+  refuse(partner(partner(longer, 512), 1024), "the partner at 1024 of partners at 512", "powers of two up to 256");
+  refuse(longer + ungroup(partner(group_sum(longer, 32), 4), 32, 2048), "its last dimension is 64, the kernel's columns are 2048", "");
+}
+
+TEST_CASE("transforms and normalisations of blocks that are not there") {
+  const auto columns = [](std::int64_t count) { return input("x", f16, {tokens, count}); };
+  expect_user_error([&] { hadamard(columns(96), 64); }, "function 'hadamard'", "96 columns are not made of blocks of 64", "divides");
+  expect_user_error([&] { hadamard(columns(96), 48); }, "function 'hadamard'", "block is 48 columns", "power of two from 2 to 512");
+  expect_user_error([&] { hadamard(columns(4096), 1024); }, "function 'hadamard'", "block is 1024 columns", "from 2 to 512");
+  expect_user_error([&] { hadamard(input("x", f16, {tokens, dynamic("cols")}), 64); }, "function 'hadamard'", "are no number",
+                    "known width");
+  expect_user_error([&] { sinkhorn(columns(24), 4, 20); }, "function 'sinkhorn'", "24 columns are not made of blocks of 16", "divides");
+  expect_user_error([&] { sinkhorn(columns(9), 3, 20); }, "function 'sinkhorn'", "3 rows and columns", "2, 4, 8 or 16");
+  expect_user_error([&] { sinkhorn(columns(1024), 32, 20); }, "function 'sinkhorn'", "32 rows and columns", "2, 4, 8 or 16");
+  expect_user_error([&] { sinkhorn(columns(16), 4, 0); }, "function 'sinkhorn'", "normalises 0 times", "1 to 64");
+  expect_user_error([&] { catalog_spec("hadamard", {.cols = 1000}); }, "catalogue entry 'hadamard'", "cols is 1000", "multiple of group");
+  expect_user_error([&] { catalog_spec("hadamard", {.group = 96}); }, "catalogue entry 'hadamard'", "group is 96", "power of two");
+  expect_user_error([&] { catalog_spec("sinkhorn", {.cols = 24}); }, "catalogue entry 'sinkhorn'", "cols is 24", "multiple");
+  expect_user_error([&] { catalog_spec("sinkhorn", {.side = 3}); }, "catalogue entry 'sinkhorn'", "side is 3", "2, 4, 8 or 16");
+  expect_user_error([&] { catalog_spec("sinkhorn", {.times = 65}); }, "catalogue entry 'sinkhorn'", "times is 65", "1 to 64");
+}
+
+TEST_CASE("schedules that part the pairs of a wave") {
+  const Target to = target("gfx942");
+  const Plan pairs = make_plan(KernelSpec("k").output("y", f32, hadamard(input("x", f16, {tokens, 512}), 512)), to);
+  const auto refuse = [&](const std::vector<std::string>& settings, std::string_view fact) {
+    expect_user_error([&] { with_overrides(choose_schedule(pairs, to), settings, pairs, to); }, "schedule of 'k'", fact, "so that they do");
+  };
+  refuse({"vec=4", "threads_per_row=64", "rows_per_block=1"}, "partners 256 apart do not lie in 64 lanes of 4 elements");
+  refuse({"threads_per_row=32", "rows_per_block=2"}, "partners 256 apart do not lie in 32 lanes of 8 elements");
+  const Expr x = input("x", f16, {tokens, 512});
+  expect_user_error([&] { plan(hadamard(x * ungroup(group_max(x, 2), 2, 512), 512)); }, "kernel 'k'",
+                    "groups of 512 columns, or pairs within as many, and a smaller group, or what it reads gives a lane 2 of 512",
+                    "up to 128");
 }
 
 TEST_CASE("an output in place of what other lanes still read") {

@@ -65,7 +65,10 @@ TEST_CASE("OCP's fp8 on a target without it: MX elements only") {
 TEST_CASE("two numbers in a byte") {
   const Expr q = rows_of("q", e2m1, 128), s = rows_of("s", e8m0, 4);
   expect_user_error([] { rows_of("q", e2m1, 128, Layout::strided); }, "input 'q'", "it is e2m1 and strided", "Layout::contiguous");
-  expect_user_error([&] { plan_of(f16, partner(mx_dequantise(q, s), 8)); }, "operation 'partner'", "'q' is e2m1", "in order");
+  expect_user_error([&] { plan_of(f16, partner(mx_dequantise(rows_of("q", e2m1, 96), rows_of("s", e8m0, 3)), 48)); }, "operation 'partner'",
+                    "which is e2m1", "in order");
+  expect_user_error([&] { plan_of(e2m1, partner(mx_quantise(e2m1, rows_of("x", f16, 128), s), 1)); }, "operation 'partner'",
+                    "its operand is e2m1", "its numbers in f32");
   expect_user_error([&] { plan_of(f16, gather(input("t", e2m1, {dynamic("n", 1), 128}), input("i", i32, {dynamic("rows"), 1})) * 2.0); },
                     "input 't'", "it is e2m1, and an index, tile or repeat takes parts of it", "in order");
   expect_user_error([&] { plan_of(f16, rows_of("x", f16, 1024) * ungroup(rows_of("g", e2m1, 32), 32, 1024)); }, "input 'g'",

@@ -66,6 +66,11 @@ TEST_CASE("scales with the groups in front") {
           gfx942);
 }
 
+TEST_CASE("pairs of a wave: one block a row, and many matrices a wave") {
+  compare("hadamard.512", catalog_spec("hadamard", {.cols = 512, .dtype = bf16, .group = 512}), gfx942);
+  compare("sinkhorn.16", catalog_spec("sinkhorn", {.cols = 16, .dtype = f32, .times = 2}), gfx942);
+}
+
 TEST_CASE("rows that stay in LDS, or are read again") {
   const KernelSpec spec = catalog_spec("layernorm", {.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8()});
   compare("layernorm.lds", spec, gfx942, {"residency=lds"});

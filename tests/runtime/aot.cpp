@@ -84,6 +84,18 @@ TEST_CASE("a line of a manifest stands for every combination of its values, and 
   CHECK(spec.request.spec.find("f16[3, 64]") != std::string::npos);
 }
 
+TEST_CASE("blocks and matrices of catalogue entries are options of a line") {
+  const auto kernels = parsed(R"({"catalog": "hadamard", "cols": 1024, "group": [64, 512]}
+{"catalog": "sinkhorn", "cols": 64, "side": [2, 8], "times": 3})",
+                              {"gfx950"});
+  REQUIRE(kernels.size() == 4);
+  const auto spec = [](const char* name, const CatalogOptions& options) { return to_text(catalog_spec(name, options)); };
+  CHECK(kernels[0].request.spec == spec("hadamard", {.cols = 1024, .group = 64}));
+  CHECK(kernels[1].request.spec == spec("hadamard", {.cols = 1024, .group = 512}));
+  CHECK(kernels[2].request.spec == spec("sinkhorn", {.cols = 64, .side = 2, .times = 3}));
+  CHECK(kernels[3].request.spec == spec("sinkhorn", {.cols = 64, .side = 8, .times = 3}));
+}
+
 TEST_CASE("what is wrong with a manifest is said with the line") {
   CHECK(message("\n\n{]").starts_with("m.jsonl line 3: it is no JSON object"));
   CHECK(message("[1]").starts_with("m.jsonl line 1: it is no JSON object"));

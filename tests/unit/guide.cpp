@@ -1,6 +1,7 @@
 // The guide is true: its spec texts parse, and its grammar has the words that the parser takes and no others.
 #include "gen/spec/names.h"
 #include "gen/spec/op.h"
+#include "gen/spec/operations/helpers.h"
 #include "gen/spec/spec.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -49,7 +50,8 @@ TEST_CASE("the guide's grammar has every word of the spec text, and no other") {
   for (std::sregex_iterator at(grammars[0].begin(), grammars[0].end(), quoted), end; at != end; ++at) words.insert(at->str(1));
   for (const std::string& word : words)
     if (word != "e" && word != "E")
-      CHECK_MESSAGE((is_reserved_word(word) || word == "input" || word == "scalar" || word == "preshuffled"), word);
+      CHECK_MESSAGE((is_reserved_word(word) || find_helper(word) || word == "input" || word == "scalar" || word == "preshuffled"), word);
+  for (const Helper& helper : helpers()) CHECK_MESSAGE(words.contains(std::string(helper.name)), helper.name);
   CHECK(std::ranges::count_if(words, [](const std::string& word) { return parse_dtype(word).has_value(); }) == std::ssize(all_dtypes()));
   for (int i = 0; i < static_cast<int>(pointwise_ops().front()); ++i) { // the structural operations come first
     const auto op = static_cast<Op>(i);

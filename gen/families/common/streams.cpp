@@ -9,6 +9,7 @@ namespace {
 constexpr int max_vec = 16;                            // of RowwiseConfig and ElementwiseConfig
 constexpr double convert_slots = 0.5;                  // of an element: packed conversions, and those that a mixed fma does
 constexpr double round_to_bf16_slots = 4;              // of an element without an instruction for it: gfx942
+constexpr double exchange_slots = 1;                   // of an element that another lane has; a stage in two steps is rare
 constexpr double loop_slots = 4;                       // of a pass and chunk: waits, addresses, a branch
 constexpr int vgpr_granule = 8, most_waves_a_simd = 8; // LLVM's AMDGPUBaseInfo.cpp, gfx90a and later
 
@@ -90,7 +91,7 @@ ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec,
       if (t.dtype == bf16 && !target.has_dot2_bf16()) an_element += round_to_bf16_slots;
     }
   for (const Value& v : body.values)
-    if (v.extent == Extent::element) an_element += info(v.expr.op()).cost;
+    if (v.extent == Extent::element) an_element += pairs_in_wave(v.expr) && v.expr->step >= vec ? exchange_slots : info(v.expr.op()).cost;
   w.instructions += vec * an_element + w.loads + w.stores;
   return w;
 }

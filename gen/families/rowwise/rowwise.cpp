@@ -19,6 +19,13 @@ constexpr int loop_ahead = 4;             // chunks in flight in a loop over chu
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
 int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
 
+// Columns that have to lie within a wave: those of the largest group, and of pairs in registers; 1 without.
+int columns_in_wave(const Body& body) {
+  std::int64_t columns = 1;
+  for (const Value& v : body.values) columns = std::max({columns, v.expr->group, pairs_in_wave(v.expr) ? 2 * v.expr->step : 0});
+  return static_cast<int>(columns);
+}
+
 // The largest vector that divides the columns, so that rows start aligned. If that is less than half of what one access
 // moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
 int widest_vec(const Body& body, int largest_group) {
@@ -37,6 +44,7 @@ bool has_views(const Body& body) {
 const char* why_no_vec(const Body& body, const Value& v, int vec) {
   if (v.uses == 0 || v.extent != Extent::element || info(v.expr.op()).kind != OpKind::view) return nullptr;
   if (body.cols % vec) return "divides the columns";
+  if (pairs_in_wave(v.expr)) return nullptr;
   if (pairs_in_lane(v.expr)) return vec % (2 * v.expr->step) ? "is a multiple of two partners' distance" : nullptr;
   const auto view = view_of(v.expr);
   if (!view) return nullptr;
@@ -124,8 +132,7 @@ std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base) {
 
 std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   const int cols = static_cast<int>(body.cols);
-  int group = 1; // the largest, which must lie within a row's lanes and within a wave
-  for (const Value& v : body.values) group = std::max(group, static_cast<int>(v.expr->group));
+  const int group = columns_in_wave(body); // and within a row's lanes
   // Ranks: all lanes take part, so that no access is wider than a lane's share of the row.
   const int vec = uses_ranks(body) ? in_waves(body, 1).vec : choose_vec(body, group);
   const int group_lanes = std::max(1, group / vec), lanes = ceil_div(cols, vec);
@@ -237,8 +244,7 @@ int lds_bytes(const Body& body, const RowwiseConfig& c) {
 }
 
 RowwiseConfig in_waves(const Body& body, int rows) {
-  int group = 1;
-  for (const Value& v : body.values) group = std::max(group, static_cast<int>(v.expr->group));
+  const int group = columns_in_wave(body);
   RowwiseConfig c{
       .cols = static_cast<int>(body.cols), .vec = choose_vec(body, group), .threads_per_row = wave_size, .rows_per_block = rows};
   const bool has_packed = std::ranges::any_of(body.tensors, [](const TensorPlan& t) { return is_packed(t.dtype); });
@@ -251,15 +257,18 @@ RowwiseConfig in_waves(const Body& body, int rows) {
   return c;
 }
 
-// Views take whole vectors, whose width the columns and distances of what they read limit. A group lies in the lanes of a wave.
+// Views take whole vectors, whose width the columns and distances of what they read limit. A group, and pairs in registers, lie in the
+// lanes of a wave.
 static void require_groups_in_waves(const AnalysedSpec& spec) {
-  if (spec.body.group_sizes.empty() || !has_views(spec.body)) return;
-  const std::int64_t group = std::ranges::max(spec.body.group_sizes);
-  const int vec = choose_vec(spec.body, static_cast<int>(group));
-  if (group > std::int64_t{wave_size} * vec)
+  const Body& body = spec.body;
+  const bool pairs = std::ranges::any_of(body.values, [](const Value& v) { return pairs_in_wave(v.expr); });
+  if (!pairs && (body.group_sizes.empty() || !has_views(body))) return;
+  const int columns = columns_in_wave(body), vec = choose_vec(body, columns);
+  if (columns > wave_size * vec)
     throw UserError(fmt::format("kernel '{}'", spec.spec.name()),
-                    fmt::format("it has groups of {}, and what it reads by index or in pairs gives a lane {} of {} columns at a time",
-                                group, vec, spec.body.cols),
+                    fmt::format("it has groups of {}{}, and {} gives a lane {} of {} columns at a time", columns,
+                                pairs ? " columns, or pairs within as many" : "",
+                                pairs ? "a smaller group, or what it reads" : "what it reads by index or in pairs", vec, body.cols),
                     fmt::format("use groups of up to {}, a number of columns that more lanes divide, or two kernels", wave_size * vec));
 }
 
@@ -308,6 +317,9 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
       reject_schedule(
           plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row), c.vec),
           "choose vec and threads_per_row so that it does");
+    if (const int lanes = std::min(wave_size, c.threads_per_row); pairs_in_wave(v.expr) && 2 * v.expr->step > lanes * c.vec)
+      reject_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),
+                      "choose vec and threads_per_row so that they do");
   }
   const int lds = lds_bytes(body, c);
   if (lds > target.lds_bytes())
@@ -351,6 +363,8 @@ Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& targ
       stream_promises(plan.body, rowwise_passes(plan.body, c.residency), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
   if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body);
+  const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
+  if (!target.has_permlane_swap() && std::ranges::any_of(plan.body.values, in_other_half)) std::erase(p.forbidden, "ds_bpermute");
   p.limit_to_waves_per_eu(c.waves_per_eu);
   return p;
 }

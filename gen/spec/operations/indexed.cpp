@@ -142,11 +142,6 @@ Expr pair_sign(Dim cols, std::int64_t distance) {
   return Expr(Node{.op = Op::pair_sign, .dtype = f32, .shape = {cols}, .step = distance});
 }
 
-Expr rotate(const Expr& x, std::int64_t distance) {
-  const Expr other = partner(x, distance);
-  return other * pair_sign(x.shape().back(), distance);
-}
-
 Expr tile(Expr x, std::int64_t times) { return with_columns(Op::tile, std::move(x), times); }
 
 Expr repeat(Expr x, std::int64_t times) {

@@ -1,0 +1,54 @@
+// Blocks of a row: their Hadamard transforms, and Sinkhorn normalisations of small matrices.
+#include "gen/catalog/matrices.h"
+#include "gen/error.h"
+#include "gen/spec/math.h"
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace kiln {
+namespace {
+
+constexpr double least_entry = 1e-6; // keeps sums of columns above zero; of DeepSeek's hyper-connections, hc_eps
+
+Expr rows_of(const char* name, const CatalogOptions& options) {
+  const Dim rows = options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
+  return input(name, options.dtype, {rows, options.cols});
+}
+
+bool is_edge_up_to(std::int64_t n, std::int64_t most) { return n > 1 && n <= most && std::has_single_bit(static_cast<std::uint64_t>(n)); }
+
+} // namespace
+
+// Orthogonal, and its own inverse.
+KernelSpec hadamard_blocks(const CatalogOptions& options) {
+  const Expr y = hadamard(rows_of("x", options), options.group) * (1 / std::sqrt(static_cast<double>(options.group)));
+  return KernelSpec("hadamard").output("y", options.dtype, y, {.in_place_of = options.in_place ? "x" : ""});
+}
+
+// Positive matrices of logits. The largest of a matrix row becomes 1 first, which its first normalisation takes back.
+KernelSpec sinkhorn_matrices(const CatalogOptions& options) {
+  const Expr x = rows_of("x", options);
+  Expr most = x;
+  for (std::int64_t distance = 1; distance < options.side; distance *= 2) most = max(most, partner(most, distance));
+  const Expr y = sinkhorn(exp(x - most) + least_entry, options.side, options.times);
+  return KernelSpec("sinkhorn").output("y", options.dtype, y);
+}
+
+void require_blocks_of_hadamard(const std::string& subject, const CatalogOptions& options) {
+  if (!is_edge_up_to(options.group, most_paired_columns))
+    throw UserError(subject, fmt::format("group is {}", options.group),
+                    fmt::format("use a power of two from 2 to {}", most_paired_columns));
+  if (options.cols % options.group)
+    throw UserError(subject, fmt::format("cols is {}, and blocks have {}", options.cols, options.group), "use a multiple of group");
+}
+
+void require_matrices_of_sinkhorn(const std::string& subject, const CatalogOptions& options) {
+  if (!is_edge_up_to(options.side, 16)) throw UserError(subject, fmt::format("side is {}", options.side), "use 2, 4, 8 or 16");
+  if (options.times < 1 || options.times > 64) throw UserError(subject, fmt::format("times is {}", options.times), "use 1 to 64");
+  if (options.cols % (options.side * options.side))
+    throw UserError(subject, fmt::format("cols is {}, and matrices have {} elements", options.cols, options.side * options.side),
+                    "use a multiple of them: one matrix after the other");
+}
+
+} // namespace kiln
