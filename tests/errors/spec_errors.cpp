@@ -1,6 +1,7 @@
 // A program that builds a wrong spec, or evaluates it with wrong inputs, is told subject, fact and remedy.
 #include "expect.h"
 #include "gen/catalog/catalog.h"
+#include "gen/families/make_plan.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/validate.h"
 #include "gen/reference/evaluate_bounds.h"
