@@ -17,7 +17,7 @@ template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
 
 public:
   // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), zero before the first launch; every
-  // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group].
+  // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group], or [group][row] with a_scales_by_group.
   KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const void* a_scale = nullptr)
       : a_(a), a_scale_(a_scale), rows_(rows), workspace_(static_cast<char*>(workspace)) {
     group_ = workgroup_in_order<config.workgroups>();
