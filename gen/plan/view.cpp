@@ -84,12 +84,23 @@ bool fits_wave(const Expr& partner) {
   return std::has_single_bit(static_cast<std::uint64_t>(partner->step)) && 2 * partner->step <= most_paired_columns;
 }
 
-// A lane holds a part of one group, so the smallest one has to hold whole pairs.
+// Columns of a chunk that a view reads at a time divide this.
+std::int64_t chunks_of_view(const Expr& view) {
+  if (view.op() == Op::tile) return view.operands()[0].shape().back().size();
+  return view.op() == Op::partner && !pairs_in_lane(view) && !fits_wave(view) ? view->step : 0;
+}
+
+// A lane holds a part of one group, so the smallest one has to hold whole pairs; a chunk of each view, too.
 std::optional<Refusal> why_not_in_lane(const SpecGraph& graph, const Expr& partner) {
   for (const std::int64_t group : graph.group_sizes)
     if (group % (2 * partner->step) != 0)
       return Refusal{fmt::format("columns {} apart are of different groups of {}", partner->step, group),
                      "use groups of whole pairs, or compute the partner in another kernel than what is one a group"};
+  for (const Expr& node : graph.nodes)
+    if (const std::int64_t columns = chunks_of_view(node); columns % (2 * partner->step) != 0)
+      return Refusal{fmt::format("columns {} apart do not lie in a lane beside {} columns that '{}' repeats or moves", partner->step, columns,
+                                 info(node.op()).name),
+                     "use a multiple of two partners' distance there, or compute the partner in another kernel"};
   return {};
 }
 

@@ -15,6 +15,7 @@ constexpr int elements_a_lane = 64;       // with 16-bit values half of 64 VGPRs
 constexpr int unrolled_chunks = 32;       // code stays far below the 64 KiB instruction cache
 constexpr double slots_of_lds_access = 4; // of a wave: 1 KiB at 64 bytes a clock, shared by four SIMDs
 constexpr int loop_ahead = 4;             // chunks in flight in a loop over chunks
+constexpr int waves_of_last_resort = 2;   // a SIMD: 256 VGPRs each
 
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
 int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
@@ -102,6 +103,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0);
   for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
   const bool fits = fixed + stream * c.ahead <= limit;
+  if (uses_ranks(body)) return {c}; // ranked where it is
   if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
   if (!result.empty() && 2 * (fixed + stream * c.ahead) <= limit) return result;
   c.ahead = std::min(loop_ahead, c.chunks());
@@ -290,6 +292,14 @@ std::vector<Candidate<RowwiseConfig>> Rowwise::candidates(const Plan& plan, cons
   return result;
 }
 
+// LLVM may need more registers than were estimated.
+std::vector<Candidate<RowwiseConfig>> Rowwise::fallbacks(const Config& first) {
+  Config c = first;
+  c.waves_per_eu = waves_of_last_resort;
+  if (first.waves_per_eu > 0 || c.threads() > waves_of_last_resort * simds_per_cu * wave_size) return {};
+  return {{c, fmt::format("registers for {} waves a SIMD", c.waves_per_eu)}};
+}
+
 void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& target) {
   const Body& body = plan.body;
   if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
@@ -365,7 +375,7 @@ Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& targ
   if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body);
   const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
   if (!target.has_permlane_swap() && std::ranges::any_of(plan.body.values, in_other_half)) std::erase(p.forbidden, "ds_bpermute");
-  p.limit_to_waves_per_eu(c.waves_per_eu);
+  if (c.waves_per_eu > 0) p.max_vgprs = vgprs_of_waves_per_eu(c.waves_per_eu);
   return p;
 }
 

@@ -29,10 +29,12 @@ struct Rowwise {
   static constexpr std::string_view name = "rowwise";
   static constexpr std::string_view remedy = "split the kernel, or lower vec with --set vec=...";
   static constexpr std::string_view words[] = {"RowwiseConfig"};
+  static constexpr std::string_view falls_back_by = "waves_per_eu"; // not behind settings that name it
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static std::vector<Candidate<Config>> fallbacks(const Config& first); // fewer waves a SIMD, which have more registers
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
