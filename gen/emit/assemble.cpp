@@ -125,6 +125,11 @@ std::string blocks_text(const Launch& launch) {
   return fmt::format("static_cast<u32>({})", units);
 }
 
+// Ends the waves that a workgroup of `threads` has beyond those of the problem.
+std::string surplus_exit(const KernelParts& problem, int threads) {
+  return problem.threads_per_block == threads ? "" : fmt::format("  if (is_surplus({})) return;\n", problem.threads);
+}
+
 std::string indented(std::string_view lines) {
   std::string text;
   while (!lines.empty()) {
@@ -184,11 +189,12 @@ KernelSource assemble_together(const Plan& plan, const Target& target, std::span
   std::vector<std::string> names;
   for (const KernelArgument& argument : source.arguments)
     if (argument.offset + argument.size <= most_early_bytes) names.push_back(argument.name);
+  const int threads = std::ranges::max(problems, {}, &KernelParts::threads_per_block).threads_per_block;
   std::string text = fmt::format("  u32 {} = platform::block_x();\n  platform::arguments_here({});\n", block, fmt::join(names, ", "));
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const Launch launch = launch_of(plan.problems[i]->body, problems[i]);
     const bool last = i + 1 == problems.size();
-    const std::string own = indented("  " + problems[i].config + problems[i].body);
+    const std::string own = indented("  " + problems[i].config + surplus_exit(problems[i], threads) + problems[i].body);
     if (last) text += fmt::format("  {{\n{}  }}\n", own);
     else
       text += fmt::format("  if (const u32 {0} = {1}; {2} < {0}) {{\n{3}    return;\n  }} else {{\n    {2} -= {0};\n  }}\n", blocks,
@@ -199,7 +205,7 @@ KernelSource assemble_together(const Plan& plan, const Target& target, std::span
   put_text(source, plan,
            {.door = std::string(door),
             .config = {},
-            .threads = fmt::format("{}", source.launch.threads),
+            .threads = fmt::format("{}", threads),
             .attributes = attributes,
             .body = text,
             .access = {}});

@@ -39,8 +39,8 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
 
 // The workgroup of a problem, counted from its first one: a variable of the kernels below.
 std::string block_name(const Plan& plan);
-// A kernel of several problems, with what the family of each emits for it: in the order of plan.problems, of equal threads. The first
-// workgroups have the first problem, and so on.
+// A kernel of several problems, with what the family of each emits for it, in the order of plan.problems. The first workgroups have the
+// first problem, and so on.
 KernelSource assemble_together(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view door,
                                const std::string& attributes);
 

@@ -48,6 +48,12 @@ std::uint64_t Launch::blocks(const std::function<std::int64_t(const std::string&
   return blocks;
 }
 
+int Launch::workgroup_threads() const {
+  int most = threads;
+  for (const Launch& launch : behind) most = std::max(most, launch.threads);
+  return most;
+}
+
 std::string self_contained(const KernelSource& source) {
   std::string out = fmt::format("// One file. As Kiln compiles it: clang++ -x hip --offload-device-only -nogpuinc -nogpulib "
                                 "--offload-arch={} -std=c++20 -O3\n"

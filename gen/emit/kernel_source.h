@@ -28,10 +28,12 @@ struct KernelArgument {
 // How many workgroups, of how many threads. Units (rows, or elements of a flat kernel) are the product of `dims` and
 // `units`; a workgroup handles `units_per_block` of them, or `blocks_per_unit` workgroups share one.
 struct Launch {
-  int threads = 0;
+  int threads = 0; // that compute; of several problems each has its own number
   std::vector<Dim> dims = {};
   std::int64_t units = 1, units_per_block = 1, blocks_per_unit = 1;
   std::vector<Launch> behind = {}; // of several problems: the workgroups of the others, which follow the first one's; none behind them
+  // What every workgroup has: the most that a problem computes with. Waves beyond a problem's own end at once.
+  int workgroup_threads() const;
   // Workgroups in x for these run-time sizes; 0 when there are no units (nothing is to be launched then).
   std::uint64_t blocks(const std::function<std::int64_t(const std::string& dim)>& size_of) const;
   bool operator==(const Launch&) const = default;

@@ -47,10 +47,7 @@ void check_launch(const Launch& launch, const isa::TargetFacts& target) {
   for (const Dim& dim : launch.dims)
     if (!dim.is_dynamic() && (dim.size() < 1 || dim.size() > max_dim_size || __builtin_mul_overflow(units, dim.size(), &units)))
       refuse(fmt::format("its grid covers {} units of {}", launch.units, dim.text()));
-  for (const Launch& other : launch.behind) {
-    if (other.threads != launch.threads) refuse(fmt::format("its workgroups have {} and {} threads", launch.threads, other.threads));
-    check_launch(other, target);
-  }
+  for (const Launch& other : launch.behind) check_launch(other, target);
 }
 
 } // namespace

@@ -32,7 +32,7 @@ public:
     for (const KernelArgument& argument : kernel_.arguments())
       launch->parameters.push_back(&launch->block[static_cast<std::size_t>(argument.offset)]);
     launch->packet = {.blocks = blocks,
-                      .threads = static_cast<std::uint32_t>(kernel_.launch().threads),
+                      .threads = static_cast<std::uint32_t>(kernel_.launch().workgroup_threads()),
                       .block = launch->block,
                       .parameters = launch->parameters.data()};
     return BoundKernel(std::move(launch));

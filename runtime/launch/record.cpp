@@ -88,7 +88,7 @@ timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source,
                     "give sizes of 1 or more, and fewer than 2^32 workgroups");
   Arguments arguments(spec, source, sizes);
   const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1},
-                        .workgroup_size = {static_cast<std::uint32_t>(source.launch.threads), 1, 1}};
+                        .workgroup_size = {static_cast<std::uint32_t>(source.launch.workgroup_threads()), 1, 1}};
   return timing::record(isa::load_code_object(object.bytes, object.name), object.name, grid, arguments.block, arguments.memory);
 }
 

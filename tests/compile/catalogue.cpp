@@ -24,7 +24,7 @@ void compile_one(const CatalogEntry& entry, std::string_view arch, DType dtype, 
     CHECK(built.facts.resources.scratch_bytes == 0);
     CHECK(built.facts.resources.vgpr_spills == 0);
     CHECK(built.facts.undecodable == 0);
-    CHECK(built.facts.resources.workgroup_size == built.source.launch.threads);
+    CHECK(built.facts.resources.workgroup_size == built.source.launch.workgroup_threads());
   } catch (const Error& error) {
     FAIL_CHECK(error.what()); // and on to the next one
   }

@@ -68,7 +68,7 @@ TEST_CASE("bind: the argument block holds addresses, scalars, sizes and strides 
     CHECK(bits == expected.at(a.name));
   }
   CHECK(bound.blocks() > 0);
-  CHECK(bound.threads() == static_cast<std::uint32_t>(s.kernel.kernel().launch().threads));
+  CHECK(bound.threads() == static_cast<std::uint32_t>(s.kernel.kernel().launch().workgroup_threads()));
 }
 
 TEST_CASE("bind: names") {

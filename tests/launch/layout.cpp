@@ -88,7 +88,8 @@ TEST_CASE("layout: a launch that no kernel of Kiln has is refused") {
   refuses_to_load(launch([](Launch& l) { l.blocks_per_unit = -1; }), "-1 workgroups a unit");
   refuses_to_load(launch([](Launch& l) { l.units = -5; }), "-5 units");
   refuses_to_load(launch([](Launch& l) { l.dims = {dynamic("other")}; }), "grid is over other");
-  refuses_to_load(launch([](Launch& l) { l.behind = {Launch{.threads = l.threads + 64}}; }), "workgroups of 64 and of 128 threads");
+  refuses_to_load(launch([](Launch& l) { l.behind = {Launch{.threads = l.threads + 64}}; }),
+                  "takes workgroups of at most 64 threads, the launch has 128");
   refuses_to_load(launch([](Launch& l) { l.behind = {Launch{.threads = l.threads, .units = 0}}; }), "0 units");
   refuses_to_load(changed([](CachedKernel& k) { k.workspace_bytes = -1; }), "a workspace of -1 bytes");
   refuses_to_load(changed([](CachedKernel& k) { k.workspace_bytes = 4096; }), "a workspace of 4096 bytes");

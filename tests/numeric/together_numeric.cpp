@@ -78,6 +78,16 @@ TEST_CASE("three problems: of several waves a row, of part of a wave, and flat w
   check(spec, {{"rows", 2}, {"others", 7}}, {"halved.chunks=3"});
 }
 
+TEST_CASE("problems of unlike numbers of threads: the waves that one does not need end before the barriers of the others") {
+  const Expr x = input("x", f32, {rows, 4096}), y = input("y", f16, {others, 64}), z = input("z", f32, {others, 3});
+  KernelSpec spec("unlike_threads");
+  spec.output("a", f32, x - row_mean(x)).output("b", f16, y * row_max(y)).output("c", f32, z * 2);
+  for (const auto& [a, b, c] : {std::tuple{1024, 64, 128}, {64, 1024, 64}, {256, 128, 512}, {128, 64, 1024}})
+    check(spec, {{"rows", 3}, {"others", 77}},
+          {fmt::format("a.threads_per_row={}", a), "a.rows_per_block=1", "a.ahead=1", fmt::format("b.rows_per_block={}", b / 16),
+           "b.threads_per_row=16", fmt::format("c.threads={}", c)});
+}
+
 TEST_CASE("eight problems, with more arguments than are loaded before the branches") {
   KernelSpec spec("eight");
   std::map<std::string, std::int64_t> sizes;

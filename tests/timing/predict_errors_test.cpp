@@ -54,7 +54,7 @@ TEST_CASE("an object for another chip, and launches that do not fit, are refused
   };
   exec::Grid fits;
   fits.workgroups = {1, 1, 1};
-  fits.workgroup_size = {static_cast<std::uint32_t>(built.source.launch.threads), 1, 1};
+  fits.workgroup_size = {static_cast<std::uint32_t>(built.source.launch.workgroup_threads()), 1, 1};
   exec::Grid none = fits;
   none.workgroups[0] = 0;
   expect_error([&] { launch(none, 4096); }, {"no workgroups", "sizes of 1 or more"});

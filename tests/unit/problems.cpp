@@ -4,6 +4,7 @@
 #include "gen/families/schedule.h"
 #include "gen/spec/math.h"
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using namespace kiln;
 
@@ -51,7 +52,7 @@ TEST_CASE("problems: a plan says the family and the values of each") {
   CHECK(to_text(make_plan(flat, gfx942)).find("problem z: elementwise over [tokens * 4096], 1 pass\n") != std::string::npos);
 }
 
-TEST_CASE("problems: their workgroups follow each other, of equal threads") {
+TEST_CASE("problems: their workgroups follow each other, of as many threads as one of them computes with") {
   const Plan plan = make_plan(three_outputs(), gfx942);
   for (const Schedule& schedule : candidates(plan, gfx942)) {
     CAPTURE(to_text(schedule));
@@ -59,7 +60,7 @@ TEST_CASE("problems: their workgroups follow each other, of equal threads") {
     REQUIRE(source.launch.behind.size() == 1);
     const Launch& first = source.launch;
     const Launch& second = first.behind[0];
-    CHECK(first.threads == second.threads);
+    CHECK(source.launch.workgroup_threads() == std::max(first.threads, second.threads));
     const auto blocks = [&](std::int64_t of_tokens, std::int64_t of_others) {
       return source.launch.blocks([&](const std::string& dim) { return dim == "tokens" ? of_tokens : of_others; });
     };
@@ -94,6 +95,36 @@ TEST_CASE("problems: a shared input is as aligned as the widest access to it") {
   CHECK(alignment({"y.vec=2", "z.vec=2"}) == 8);
   CHECK(alignment({"y.vec=2", "z.vec=4"}) == 16);
   CHECK(alignment({"y.vec=4", "z.vec=2"}) == 16);
+}
+
+TEST_CASE("problems: waves that a problem does not need end at once") {
+  const Plan plan = make_plan(three_outputs(), gfx942);
+  const auto text = [&](int of_total, int of_scaled) {
+    const std::vector<std::string> settings = {fmt::format("total.threads_per_row={}", of_total), "total.rows_per_block=1", "total.ahead=1",
+                                               fmt::format("scaled.threads_per_row={}", of_scaled), "scaled.rows_per_block=1"};
+    const KernelSource source = emit_source(plan, with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942), gfx942);
+    CHECK(source.launch.threads == of_total);
+    CHECK(source.launch.behind[0].threads == of_scaled);
+    CHECK(source.text.find("KILN_KERNEL(256)") != source.text.npos);
+    return source.text;
+  };
+  const std::string leaves = "    if (is_surplus(config.threads())) return;\n", other = "  } else {\n";
+  const std::string first_small = text(64, 256), second_small = text(256, 64);
+  CHECK(first_small.find(leaves) < first_small.find(other));
+  CHECK(first_small.find(leaves) == first_small.rfind(leaves));
+  CHECK(second_small.rfind(leaves) > second_small.find(other));
+  CHECK(second_small.find(leaves) == second_small.rfind(leaves));
+  CHECK(text(256, 256).find(leaves) == std::string::npos);
+}
+
+TEST_CASE("problems: threads that have nothing to do cost room and time") {
+  const Plan plan = make_plan(three_outputs(), gfx942);
+  const auto cost = [&](int of_scaled) {
+    const std::vector<std::string> settings = {"total.threads_per_row=256", "total.rows_per_block=1", "total.ahead=1",
+                                               "scaled.threads_per_row=64", fmt::format("scaled.rows_per_block={}", of_scaled)};
+    return cost_of(plan, with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942), gfx942, {{"tokens", 1}, {"others", 65536}});
+  };
+  CHECK(cost(4).total() < cost(1).total());
 }
 
 TEST_CASE("problems: settings give a schedule back") {

@@ -27,6 +27,7 @@ const ChipTerms& chip_terms(const Target& target);
 struct Demand {
   double workgroups = 1;
   double waves = 1;         // of a workgroup
+  double idle_waves = 0;    // that it has beside those, and that end at once
   double per_cu = 1;        // workgroups that a CU has room for at once
   double far_bytes = 0;     // that come from HBM
   double fill_bytes = 0;    // that take the path from L2 to the CU: those, what other workgroups have loaded too, and what L1 lost

@@ -1,15 +1,19 @@
-// Together: the problems' families, schedules of equal threads, and what they come to.
+// Together: the problems' families, schedules of each, and what they come to.
 #include "gen/families/together/together.h"
 #include "gen/error.h"
 #include "gen/families/rowwise/cluster.h"
 #include "gen/families/schedule.h"
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 namespace kiln {
 namespace {
 
 constexpr std::size_t most_of_a_size = 3; // schedules for one number of threads: the compiler may break what the first ones promise
+
+using Configs = std::vector<ProblemConfig>;
 
 const Family& family_alone(const AnalysedSpec& problem) {
   const std::string_view wanted = Elementwise::takes(problem) ? Elementwise::name : Rowwise::name;
@@ -70,23 +74,42 @@ ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, co
   return c;
 }
 
-// Schedules of a problem, the least cost first.
-std::vector<ProblemConfig> ranked(const Plan& problem, const std::vector<ProblemConfig>& known, int threads, const Target& target) {
+// `own` in workgroups of `waves`: those that have nothing to do take room all the same.
+Demand in_workgroups_of(double waves, Demand own) {
+  own.per_cu = std::max(1.0, std::floor(own.per_cu * own.waves / waves));
+  own.idle_waves = waves - own.waves;
+  return own;
+}
+
+double nominal_cost(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
+  double sum = 0;
+  for (const RunTimeSizes& sizes : nominal_sizes(problem)) {
+    const Demand own = problem.family->demand(problem, schedule_of(problem, c), target, sizes);
+    sum += std::log(cost_of(in_workgroups_of(threads / wave_size, own), chip_terms(target)).total());
+  }
+  return sum;
+}
+
+// Schedules of a problem in workgroups of `threads`, the least cost first: those that use all of them, or also those that use fewer.
+Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, const Target& target) {
   std::vector<std::pair<double, ProblemConfig>> by_cost;
-  for (const ProblemConfig& each : known) {
-    const ProblemConfig c = with_threads(problem, each, threads, target);
+  const auto add = [&](const ProblemConfig& c) {
     const auto same = [&](const auto& other) { return other.second == c; };
-    if (std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c) || !is_valid(problem, c, target)) continue;
-    by_cost.emplace_back(nominal_cost(problem, schedule_of(problem, c), target), c);
+    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c) || !is_valid(problem, c, target)) return;
+    by_cost.emplace_back(nominal_cost(problem, c, threads, target), c);
+  };
+  for (const ProblemConfig& each : known) {
+    add(with_threads(problem, each, threads, target));
+    if (fewer) add(each);
   }
   std::ranges::stable_sort(by_cost, {}, &std::pair<double, ProblemConfig>::first);
-  std::vector<ProblemConfig> result;
+  Configs result;
   for (auto& [cost, c] : by_cost) result.push_back(std::move(c));
   return result;
 }
 
-std::vector<ProblemConfig> configs_alone(const Plan& problem, const Target& target) {
-  std::vector<ProblemConfig> result;
+Configs configs_alone(const Plan& problem, const Target& target) {
+  Configs result;
   const auto add = [&]<typename F>() {
     for (const auto& c : F::candidates(problem, target)) result.push_back({.name = name_of(problem), .config = c.config});
   };
@@ -116,11 +139,30 @@ bool fits_lds(const TogetherConfig& config, const Plan& plan, const Target& targ
   return lds_of(config, plan, target) <= target.lds_bytes();
 }
 
-std::string why(const TogetherConfig& config, const Plan& plan, int threads) {
+std::string why(const TogetherConfig& config, const Plan& plan) {
+  const int threads = config.threads();
   std::string text = fmt::format("{} problems in workgroups of {} threads", config.problems.size(), threads);
-  for (std::size_t i = 0; i < config.problems.size(); ++i)
-    text += fmt::format("{} {} by {}", i == 0 ? ":" : ",", config.problems[i].name, plan.problems[i]->family->name);
+  for (std::size_t i = 0; i < config.problems.size(); ++i) {
+    const ProblemConfig& own = config.problems[i];
+    text += fmt::format("{} {} by {}", i == 0 ? ":" : ",", own.name, plan.problems[i]->family->name);
+    if (own.threads() != threads) text += fmt::format(" with {} of them", own.threads());
+  }
   return text;
+}
+
+// Adds what takes the first of all choices, then the second, and so on. Choices are of one number of threads, the most of them.
+void add_ranks(std::vector<Candidate<TogetherConfig>>& result, const std::vector<Configs>& choices, const Plan& plan, int threads,
+               const Target& target) {
+  if (std::ranges::any_of(choices, &Configs::empty)) return;
+  const std::size_t ranks = std::ranges::max(choices, {}, &Configs::size).size();
+  for (std::size_t rank = 0, fitting = 0; rank < ranks && fitting < most_of_a_size; ++rank) {
+    TogetherConfig config;
+    for (const Configs& c : choices) config.problems.push_back(c[std::min(rank, c.size() - 1)]);
+    if (config.threads() != threads || std::ranges::find(result, config, &Candidate<TogetherConfig>::config) != result.end()) continue;
+    if (rank + 1 < ranks && !fits_lds(config, plan, target)) continue; // the last one says why
+    result.push_back({config, why(config, plan)});
+    ++fitting;
+  }
 }
 
 } // namespace
@@ -129,6 +171,8 @@ int ProblemConfig::threads() const {
   if (const auto* const flat = std::get_if<ElementwiseConfig>(&config)) return flat->threads;
   return std::get<RowwiseConfig>(config).threads();
 }
+
+int TogetherConfig::threads() const { return std::ranges::max(problems, {}, &ProblemConfig::threads).threads(); }
 
 bool Together::takes(const AnalysedSpec& spec) { return !spec.problems.empty(); }
 
@@ -140,31 +184,25 @@ void Together::lay_out(AnalysedSpec& spec) {
   spec.body.tensors = tensors_of(spec);
 }
 
+// First the schedules in which all problems use all threads, which are tried first where they cost as much as others.
 std::vector<Candidate<TogetherConfig>> Together::candidates(const Plan& plan, const Target& target) {
-  std::vector<std::vector<ProblemConfig>> alone;
+  std::vector<Configs> alone;
   std::set<int> sizes;
   for (const auto& problem : plan.problems) {
     alone.push_back(configs_alone(*problem, target));
     for (const ProblemConfig& c : alone.back()) sizes.insert(c.threads());
   }
   std::vector<Candidate<Config>> result;
-  for (const int threads : sizes) {
-    std::vector<std::vector<ProblemConfig>> choices;
-    for (std::size_t i = 0; i < alone.size(); ++i) choices.push_back(ranked(*plan.problems[i], alone[i], threads, target));
-    if (std::ranges::any_of(choices, [](const auto& c) { return c.empty(); })) continue;
-    const std::size_t ranks = std::ranges::max(choices, {}, [](const auto& c) { return c.size(); }).size();
-    for (std::size_t rank = 0, fitting = 0; rank < ranks && fitting < most_of_a_size; ++rank) {
-      Config config;
-      for (const auto& c : choices) config.problems.push_back(c[std::min(rank, c.size() - 1)]);
-      if (rank + 1 < ranks && !fits_lds(config, plan, target)) continue; // the last one says why
-      result.push_back({config, why(config, plan, threads)});
-      ++fitting;
+  for (const bool fewer : {false, true})
+    for (const int threads : sizes) {
+      std::vector<Configs> choices;
+      for (std::size_t i = 0; i < alone.size(); ++i) choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, target));
+      add_ranks(result, choices, plan, threads, target);
     }
-  }
-  if (result.empty())
-    reject_schedule(plan, "its outputs have no number of threads in common with which one workgroup computes either",
-                    "compute them in several kernels");
-  return result;
+  if (!result.empty()) return result;
+  Config last; // says what is wrong with a problem
+  for (const Configs& c : alone) last.problems.push_back(c.back());
+  return {{last, why(last, plan)}};
 }
 
 // Fields that follow from others.
@@ -195,11 +233,6 @@ void Together::require_valid(const Config& c, const Plan& plan, const Target& ta
                       fmt::format("{0}.tiles is {1}: workgroups that share a reduced row wait for each other, beside others", own.name,
                                   std::get<RowwiseConfig>(own.config).tiles),
                       fmt::format("use {}.tiles=1", own.name));
-    if (own.threads() != c.problems.front().threads())
-      reject_schedule(plan,
-                      fmt::format("the workgroups of '{}' have {} threads, those of '{}' {}", c.problems.front().name,
-                                  c.problems.front().threads(), own.name, own.threads()),
-                      "give all problems as many threads");
   }
   if (!fits_lds(c, plan, target))
     reject_schedule(plan,
@@ -207,23 +240,30 @@ void Together::require_valid(const Config& c, const Plan& plan, const Target& ta
                     "use residency=reload for one of them, or compute them in several kernels");
 }
 
-// Bytes and instructions are the mean over all workgroups; what follows each other, and registers, are those of the most.
+// Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each other, and registers, are those
+// of the most.
 Demand Together::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   std::vector<Demand> all;
-  Demand total{.workgroups = 0};
+  Demand total{.workgroups = 0, .waves = 0};
+  double waves = 0, waves_a_cu = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
     const Demand& own = all.emplace_back(problem.family->demand(problem, schedule_of(problem, c.problems[i]), target, sizes));
     total.workgroups += own.workgroups;
-    total.waves = own.waves;
-    total.per_cu = i == 0 ? own.per_cu : std::min(total.per_cu, own.per_cu);
+    waves += own.workgroups * own.waves;
+    waves_a_cu = std::min(waves_a_cu, own.per_cu * own.waves);
     total.chain_ns = std::max(total.chain_ns, own.chain_ns);
     total.exit_ns = std::max(total.exit_ns, own.exit_ns);
   }
-  for (const Demand& own : all)
-    for (double Demand::* const part : {&Demand::far_bytes, &Demand::fill_bytes, &Demand::loaded, &Demand::written, &Demand::in_flight,
-                                        &Demand::instructions, &Demand::lead, &Demand::tail, &Demand::matrix_cycles})
+  for (const Demand& own : all) {
+    for (double Demand::* const part : {&Demand::far_bytes, &Demand::fill_bytes, &Demand::loaded, &Demand::written, &Demand::in_flight})
       total.*part += own.*part * own.workgroups / total.workgroups;
+    for (double Demand::* const part : {&Demand::instructions, &Demand::lead, &Demand::tail, &Demand::matrix_cycles})
+      total.*part += own.*part * own.workgroups * own.waves / waves;
+  }
+  total.waves = waves / total.workgroups;
+  total.idle_waves = c.threads() / wave_size - total.waves;
+  total.per_cu = std::max(1.0, std::floor(waves_a_cu / (c.threads() / wave_size)));
   for (const Demand& own : all)
     if (total.loaded > 0) total.busiest = std::max(total.busiest, own.busiest * own.loaded / total.loaded);
   return total;

@@ -17,6 +17,7 @@ struct ProblemConfig {
 
 struct TogetherConfig {
   std::vector<ProblemConfig> problems = {};
+  int threads() const; // of a workgroup: those of the problem that uses most
   bool operator==(const TogetherConfig&) const = default;
 };
 
@@ -38,6 +39,7 @@ struct Together {
   using Config = TogetherConfig;
   static constexpr std::string_view name = "together";
   static constexpr std::string_view remedy = "compute its outputs in several kernels";
+  static constexpr std::string_view words[] = {"is_surplus"};
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);

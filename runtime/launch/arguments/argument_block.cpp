@@ -51,11 +51,11 @@ std::uint32_t workgroups(const std::string& kernel, const Launch& launch,
   // In floating point too, since the product of many sizes may not fit 64 bits.
   double units = units_of(launch, size_of);
   for (const Launch& other : launch.behind) units += units_of(other, size_of);
-  const auto most = std::numeric_limits<std::uint32_t>::max() / static_cast<std::uint32_t>(launch.threads); // of HIP
+  const auto most = std::numeric_limits<std::uint32_t>::max() / static_cast<std::uint32_t>(launch.workgroup_threads()); // of HIP
   const std::uint64_t blocks = units < 0x1p62 ? launch.blocks(size_of) : std::numeric_limits<std::uint64_t>::max();
   if (blocks <= most) return static_cast<std::uint32_t>(blocks);
   throw UserError("kernel " + kernel,
-                  fmt::format("these sizes need {} workgroups of {} threads, and HIP takes {}", blocks, launch.threads, most),
+                  fmt::format("these sizes need {} workgroups of {} threads, and HIP takes {}", blocks, launch.workgroup_threads(), most),
                   "split the tensors over several launches");
 }
 

@@ -25,7 +25,7 @@ void put_units(Json& json, const Launch& launch) {
 }
 
 Json grid_json(const Launch& launch) {
-  Json json{{"threads", launch.threads}};
+  Json json{{"threads", launch.workgroup_threads()}};
   put_units(json, launch);
   json["dynamic_lds_bytes"] = 0;
   for (const Launch& other : launch.behind) put_units(json["behind"].emplace_back(Json::object()), other);

@@ -101,11 +101,7 @@ void check_launch(const Kernel& kernel, const Launch& launch, const KernelSpec& 
   for (const Dim& dim : launch.dims)
     if (dim.is_dynamic() && !is_size(spec, dim.name()))
       disagree(kernel, fmt::format("its grid is over {}, which its spec does not have", dim.name()));
-  for (const Launch& other : launch.behind) {
-    if (other.threads != launch.threads)
-      disagree(kernel, fmt::format("it launches workgroups of {} and of {} threads", launch.threads, other.threads));
-    check_launch(kernel, other, spec, target);
-  }
+  for (const Launch& other : launch.behind) check_launch(kernel, other, spec, target);
 }
 
 void check_argument(const Kernel& kernel, std::size_t index, const KernelArgument& ours, const isa::KernelArgument& theirs) {
@@ -127,9 +123,9 @@ void check_code(const Kernel& kernel, const isa::Kernel& code) {
     disagree(kernel, fmt::format("it has {} arguments in the spec and {} in the code object", ours.size(), declared.size()));
   for (std::size_t i = 0; i < ours.size(); ++i) check_argument(kernel, i, ours[i], *declared[i]);
   const auto most = code.metadata->max_flat_workgroup_size;
-  if (most && static_cast<std::int64_t>(*most) < kernel.launch().threads)
-    disagree(kernel,
-             fmt::format("its code object takes workgroups of at most {} threads, the launch has {}", *most, kernel.launch().threads));
+  if (most && static_cast<std::int64_t>(*most) < kernel.launch().workgroup_threads())
+    disagree(kernel, fmt::format("its code object takes workgroups of at most {} threads, the launch has {}", *most,
+                                 kernel.launch().workgroup_threads()));
 }
 
 } // namespace

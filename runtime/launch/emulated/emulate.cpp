@@ -37,7 +37,8 @@ public:
     const std::uint32_t blocks = workgroups(source_.name, source_.launch, [&](const std::string& dim) { return sizes_.at(dim); });
     if (blocks > 0) {
       const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
-      const exec::Grid grid{.workgroups = {blocks, 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(source_.launch.threads), 1, 1}};
+      const exec::Grid grid{.workgroups = {blocks, 1, 1},
+                            .workgroup_size = {static_cast<std::uint32_t>(source_.launch.workgroup_threads()), 1, 1}};
       for (int i = 0; i < launches && done.result.defects.empty(); ++i)
         done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
     } else {
