@@ -37,7 +37,9 @@ std::optional<double> Xcd::told_at(const Awaited& awaited) const {
   const WaveState& writer = waves_[groups_[found->second].waves[awaited.wave]];
   const auto told = std::ranges::find(writer.told, awaited.step, &std::pair<uint32_t, double>::first);
   if (told != writer.told.end()) return told->second;
-  return writer.next > awaited.step ? std::optional(writer.time) : std::nullopt; // that one took another path
+  // That one may take another path, and a shorter one.
+  const bool is_past = writer.next > awaited.step || writer.next == groups_[found->second].like->waves[awaited.wave].size();
+  return is_past ? std::optional(writer.time) : std::nullopt;
 }
 
 // A read of what other workgroups tell comes after the writes that it saw.
