@@ -177,9 +177,9 @@ bool Xcd::step(uint32_t w) {
     }
   }
   if (!g.blocked.empty()) wake_blocked(w);
-  if (code.for_device && code.action == Action::store)
-    for (const uint32_t b : std::exchange(blocked_on_others_, {})) ready_.emplace(waves_[b].time, b);
   const bool ended = wave->next == steps.size();
+  if (ended || (code.for_device && code.action == Action::store))
+    for (const uint32_t b : std::exchange(blocked_on_others_, {})) ready_.emplace(waves_[b].time, b);
   if (code.action == Action::barrier && !ended) arrive(w);
   if (ended) end(w);
   return !release_barrier(waves_[w].group) && !ended && !waves_[w].at_barrier;

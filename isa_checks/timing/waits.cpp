@@ -28,16 +28,20 @@ bool Xcd::await_flag(uint32_t w, const Step& step) {
 }
 
 // When others see what a step wrote. A workgroup of another XCD is as far as the one here that was launched at the same time.
-std::optional<double> Xcd::told_at(const Awaited& awaited) const {
+std::optional<double> Xcd::told_at(const Awaited& awaited, uint32_t w) const {
   const auto xcds = static_cast<uint32_t>(xcds_);
   uint32_t number = awaited.workgroup / xcds * xcds + xcd_;
   if (number >= record_.workgroups) number = number < xcds ? awaited.workgroup : number - xcds;
   const auto found = launched_.find(number);
   if (found == launched_.end()) return std::nullopt;
-  const WaveState& writer = waves_[groups_[found->second].waves[awaited.wave]];
+  const uint32_t writing = groups_[found->second].waves[awaited.wave];
+  const WaveState& writer = waves_[writing];
+  if (writing == w) return writer.time; // launched with the one that stands here for it: it does not wait for itself
   const auto told = std::ranges::find(writer.told, awaited.step, &std::pair<uint32_t, double>::first);
   if (told != writer.told.end()) return told->second;
-  return writer.next > awaited.step ? std::optional(writer.time) : std::nullopt; // that one took another path
+  // That one may take another path, and a shorter one.
+  const bool is_past = writer.next > awaited.step || writer.next == groups_[found->second].like->waves[awaited.wave].size();
+  return is_past ? std::optional(writer.time) : std::nullopt;
 }
 
 // A read of what other workgroups tell comes after the writes that it saw.
@@ -46,7 +50,7 @@ bool Xcd::await_others(uint32_t w, const Access& access) {
   const Workgroup& like = *groups_[wave.group].like;
   double seen = wave.time;
   for (uint32_t i = 0; i < access.awaited; ++i) {
-    const std::optional<double> told = told_at(like.awaited[access.first_awaited + i]);
+    const std::optional<double> told = told_at(like.awaited[access.first_awaited + i], w);
     if (!told) {
       blocked_on_others_.push_back(w);
       return false;

@@ -62,7 +62,7 @@ private:
   bool step(std::uint32_t w); // false: the wave has ended or is blocked
   double issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted);
   bool await_flag(std::uint32_t w, const Step& step);
-  std::optional<double> told_at(const Awaited& awaited) const;
+  std::optional<double> told_at(const Awaited& awaited, std::uint32_t w) const;
   bool await_others(std::uint32_t w, const Access& access);
   void wait(WaveState& wave, const Code& code);
   void wake_blocked(std::uint32_t w);
