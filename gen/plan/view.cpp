@@ -98,8 +98,8 @@ std::optional<Refusal> why_not_in_lane(const SpecGraph& graph, const Expr& partn
                      "use groups of whole pairs, or compute the partner in another kernel than what is one a group"};
   for (const Expr& node : graph.nodes)
     if (const std::int64_t columns = chunks_of_view(node); columns % (2 * partner->step) != 0)
-      return Refusal{fmt::format("columns {} apart do not lie in a lane beside {} columns that '{}' repeats or moves", partner->step, columns,
-                                 info(node.op()).name),
+      return Refusal{fmt::format("columns {} apart do not lie in a lane beside {} columns that '{}' repeats or moves", partner->step,
+                                 columns, info(node.op()).name),
                      "use a multiple of two partners' distance there, or compute the partner in another kernel"};
   return {};
 }

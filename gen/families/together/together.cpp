@@ -205,6 +205,20 @@ std::vector<Candidate<TogetherConfig>> Together::candidates(const Plan& plan, co
   return {{last, why(last, plan)}};
 }
 
+std::vector<Candidate<TogetherConfig>> Together::fallbacks(const Config& first) {
+  Candidate<Config> result{first, {}};
+  for (ProblemConfig& problem : result.config.problems) {
+    const auto* const rows = std::get_if<RowwiseConfig>(&problem.config);
+    if (rows == nullptr) continue;
+    for (const auto& own : Rowwise::fallbacks(*rows)) {
+      if (vgprs_of_wave(first.threads() / wave_size) < vgprs_of_waves_per_eu(own.config.waves_per_eu)) continue; // waves that end at once
+      problem.config = own.config, result.why = own.why;
+    }
+  }
+  if (result.why.empty()) return {};
+  return {result};
+}
+
 // Fields that follow from others.
 void Together::after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target) {
   for (std::size_t i = 0; i < config.problems.size(); ++i)

@@ -44,6 +44,8 @@ struct Together {
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  static constexpr std::string_view falls_back_by = "waves_per_eu";
+  static std::vector<Candidate<Config>> fallbacks(const Config& first); // those of its problems of rows
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
