@@ -14,7 +14,7 @@ namespace {
 constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
 constexpr double l2_slack = 1.5;                  // not all waves are between the parts of a line at a time
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
-constexpr double lead_of_row_tile = 12;            // slots: rows that do not exist have the address of the last one
+constexpr double lead_of_row_tile = 12;           // slots: rows that do not exist have the address of the last one
 constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
 
 // Cycles of a wave and step in the matrix pipe: 16 rows of A by 16 columns by 64 bytes of k take 16 or 32 cycles.
@@ -39,7 +39,8 @@ double unpack_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
 double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
   const double loads = c.b_loads() + gemm_a_loads(c);
   const bool in_instruction = c.mx_pair() && target.has_scaled_mfma();
-  const double converted = c.mx_pair() ? c.b_loads() * 128.0 / c.b_bits + gemm_a_loads(c) * 128.0 / c.a_bits : c.b_loads() * 128.0 / c.b_bits;
+  const double converted =
+      c.mx_pair() ? c.b_loads() * 128.0 / c.b_bits + gemm_a_loads(c) * 128.0 / c.a_bits : c.b_loads() * 128.0 / c.b_bits;
   const double quantise = c.quantises ? 12.0 * gemm_a_loads(c) : 0; // eight numbers: products, and two instructions for four
   const double reorder = c.packed() && !c.mx && a == f16 && !c.unpacks_in_order() ? 4.0 * gemm_a_loads(c) : 0;
   const double unpack = in_instruction || c.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
@@ -68,7 +69,8 @@ LostByL1 lost_by_l1(const SkinnyGemmConfig& c, int rows) {
   for (int wave = 0; wave < c.waves; ++wave) {
     const long long first = std::min(turns * wave / c.waves * c.ring, count - 1) * c.step_bytes();
     for (int row = 0; row < c.products * c.tile_n; ++row) add(of_b, first + static_cast<long long>(row) * c.row_bytes(), c.step_bytes());
-    for (int row = 0; row < (ratio > 1 ? std::min(rows, 16) : rows); ++row) add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
+    for (int row = 0; row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
+      add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
   }
   std::array<int, l1_sets> filled{};
   const auto fill = [&](const std::set<long long>& lines) {
@@ -179,7 +181,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.instructions = of_wave * step_slots(c, target, plan.products.front().a.dtype());
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
   w.lead = lead_of_row_tile * c.row_tiles() * (c.group > 0 ? 2 : 1); // addresses, of scales too
-  if (c.quantises) { // all of A comes from L2 once more, in front
+  if (c.quantises) {                                                 // all of A comes from L2 once more, in front
     const double loads = std::ceil(rows / c.waves) * std::ceil(c.a_row_bytes() / access_bytes);
     w.lead += 20 * loads;
     w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
