@@ -93,7 +93,11 @@ Cost cost_of(const Demand& w, const ChipTerms& chip) {
   const double trips = in_flight > 0 ? std::max(1.0, w.trips > 0 ? w.trips : w.busiest * w.loaded / in_flight) : 0;
   // Waves that share a SIMD hide what instructions of one wave wait for each other.
   const double a_slot = std::max(issue_cycles * waves_a_simd, issue_cycles + dependent_share * (chip.dependent_cycles - issue_cycles));
-  const double own = latency * trips + w.chain_ns + ns(w.busiest * std::max(a_slot * w.instructions, waves_a_simd * w.matrix_cycles));
+  const double work = ns(w.busiest * std::max(a_slot * w.instructions, waves_a_simd * w.matrix_cycles));
+  // A ring reloads what it has used, so that a turn takes its loads' latency or its work; others are taken to wait for both.
+  const double serial = latency * trips + work;
+  const double ring = latency + (trips - 1) * std::max(latency, work / std::max(1.0, trips)) + work / std::max(1.0, trips);
+  const double own = (w.trips > 0 ? ring : serial) + w.chain_ns;
   const double by_latency = ns(launch) + rounds * own + (rounds - 1) * chip.slot_turnover_ns - chip.hbm_latency_ns - w.chain_ns;
   // What is nearly as busy as the busiest makes that wait.
   double together = std::pow(std::max(0.0, by_latency), busy_together);

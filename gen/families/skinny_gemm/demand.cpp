@@ -2,8 +2,10 @@
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -12,22 +14,8 @@ namespace {
 constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
 constexpr double l2_slack = 1.5;                  // not all waves are between the parts of a line at a time
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
+constexpr double lead_of_row_tile = 12;           // slots: rows that do not exist have the address of the last one
 constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
-
-// Issue slots of a wave and step beside its matrix instructions.
-double step_slots(const SkinnyGemmConfig& c, const Target& target) {
-  const double loads = c.b_loads() + gemm_a_loads(c);
-  // Instructions for eight weights of a lane.
-  const double of_eight = !c.mx ? 13 : target.has_scaled_convert() ? 4 : 21;
-  const bool in_instruction = c.mx_pair() && target.has_scaled_mfma();
-  const double converted = c.mx_pair() ? c.b_loads() * 128.0 / c.b_bits + gemm_a_loads(c) * 128.0 / c.a_bits : 32.0 * c.b_loads();
-  const double quantise = c.quantises ? 12.0 * gemm_a_loads(c) : 0; // eight numbers: products, and two instructions for four
-  const double unpack = (c.scales_of_lanes() && !in_instruction ? of_eight / 8 * converted : 0) + quantise;
-  const int tiles = c.products * c.tile_n / 16;
-  const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
-  const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
-  return 2 * loads + 4 + unpack + scales;
-}
 
 // Cycles of a wave and step in the matrix pipe: 16 rows of A by 16 columns by 64 bytes of k take 16 or 32 cycles.
 double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
@@ -40,14 +28,63 @@ double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
   return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
 }
 
-// How often a line of 128 bytes is asked for: loads cover a part of it each.
-int loads_a_line(const SkinnyGemmConfig& c) { return c.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
+// Instructions for eight weights of a lane, as LLVM 21 makes them: they become what is multiplied.
+double unpack_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
+  if (c.mx) return target.has_scaled_convert() ? 4 : 21;
+  if (!c.packed()) return c.a_bits > c.b_bits ? 8 : 0;
+  return a == f16 ? 14 : target.has_dot2_bf16() ? 34 : 50; // bf16 is rounded to by hand on gfx942
+}
 
-// Whether a line is still in the L1 that a load of its first part put there: rows whose distance shares a factor with the number of sets
-// share a few of them.
-bool stays_in_l1(const SkinnyGemmConfig& c) {
-  const int rows = c.products * c.tile_n, sets = l1_sets / std::gcd(std::max(1, c.row_bytes() / line_bytes), l1_sets);
-  return rows <= l1_ways * sets / 2 && rows * c.waves <= l1_ways * l1_sets / 2;
+// Issue slots of a wave and step: loads and their addresses, a wait for each row tile, matrix instructions, and what happens to numbers.
+double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
+  const double loads = c.b_loads() + gemm_a_loads(c);
+  const bool in_instruction = c.mx_pair() && target.has_scaled_mfma();
+  const double converted =
+      c.mx_pair() ? c.b_loads() * 128.0 / c.b_bits + gemm_a_loads(c) * 128.0 / c.a_bits : c.b_loads() * 128.0 / c.b_bits;
+  const double quantise = c.quantises ? 12.0 * gemm_a_loads(c) : 0; // eight numbers: products, and two instructions for four
+  const double reorder = c.packed() && !c.mx && a == f16 && !c.unpacks_in_order() ? 4.0 * gemm_a_loads(c) : 0;
+  const double unpack = in_instruction || c.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
+  const int tiles = c.products * c.tile_n / 16;
+  const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
+  const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
+  return 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
+}
+
+// How often a line of 128 bytes is asked for: loads cover a part of it each. Words of A beside a word of B lie in turn.
+int loads_a_line(const SkinnyGemmConfig& c) { return c.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
+int a_loads_a_line(const SkinnyGemmConfig& c) { return std::max(c.a_bits / c.b_bits, std::max(1, line_bytes / (c.lanes_per_row() * 16))); }
+
+// The shares of lines of B and of A that L1 has lost when another part of them is asked for: those in sets that the waves of a workgroup
+// fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
+struct LostByL1 {
+  double b = 0, a = 0;
+};
+LostByL1 lost_by_l1(const SkinnyGemmConfig& c, int rows) {
+  const int ratio = c.a_bits / c.b_bits;
+  const long long count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()), turns = (count + c.ring - 1) / c.ring;
+  std::set<long long> of_b, of_a;
+  const auto add = [](std::set<long long>& lines, long long first, int bytes) {
+    for (long long line = first / line_bytes; line <= (first + bytes - 1) / line_bytes; ++line) lines.insert(line);
+  };
+  for (int wave = 0; wave < c.waves; ++wave) {
+    const long long first = std::min(turns * wave / c.waves * c.ring, count - 1) * c.step_bytes();
+    for (int row = 0; row < c.products * c.tile_n; ++row) add(of_b, first + static_cast<long long>(row) * c.row_bytes(), c.step_bytes());
+    for (int row = 0; row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
+      add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
+  }
+  std::array<int, l1_sets> filled{};
+  const auto fill = [&](const std::set<long long>& lines) {
+    for (const long long line : lines) ++filled[line % l1_sets];
+  };
+  const auto lost = [&](const std::set<long long>& lines) {
+    const auto n = std::ranges::count_if(lines, [&](long long line) { return filled[line % l1_sets] > l1_ways; });
+    return static_cast<double>(n) / static_cast<double>(lines.size());
+  };
+  fill(of_a);
+  const double a_alone = lost(of_a);
+  fill(of_b);
+  if (ratio > 1) return {.b = lost(of_b), .a = a_alone};
+  return {.b = lost(of_b), .a = lost(of_a)};
 }
 
 // Whether every workgroup has whole tiles, or every tile whole workgroups.
@@ -110,10 +147,17 @@ double operands_ns(const Plan& plan, const SkinnyGemmConfig& c, const ChipTerms&
   return operands([](const TensorPlan&) { return true; }) ? chip.l2_latency_cycles / chip.clock_ghz : 0;
 }
 
+// Rows of A that a tile has; loads of others read the last one again, from L1.
+double rows_of_a(const Plan& plan, const SkinnyGemmConfig& c, const RunTimeSizes& sizes) {
+  const Dim& m = plan.products.front().a.shape()[0];
+  return std::min<double>(c.rows, static_cast<double>(m.is_dynamic() ? sizes.at(m.name()) : m.size()));
+}
+
 } // namespace
 
-Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes&) {
+Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const ChipTerms& chip = chip_terms(target);
+  const double rows = rows_of_a(plan, c, sizes);
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
   const double most = std::ceil(steps);
   const double loaders = c.has_producers() ? c.b_producers : c.waves;
@@ -124,18 +168,21 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.per_cu = std::max(1, std::min(8 * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
   w.far_bytes = steps * c.b_loads() * access_bytes;
   w.loaded = turns.loaded * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
-  const int parts = loads_a_line(c), again = parts > 1 && !stays_in_l1(c) ? parts : 1;
-  w.far_bytes *= 1 + (again - 1) * lost_by_l2(c, chip);
-  w.fill_bytes = again * (steps * c.b_loads() * access_bytes + steps * c.rows * c.step_bytes() * c.a_bits / c.b_bits);
+  const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));
+  const double asked = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
+  const double again = 1 + lost.b * (loads_a_line(c) * asked - 1), a_again = 1 + lost.a * (a_loads_a_line(c) * asked - 1);
+  w.far_bytes *= 1 + (loads_a_line(c) - 1) * lost.b * lost_by_l2(c, chip);
+  const double a_bytes = steps * rows * c.step_bytes() * c.a_bits / c.b_bits;
+  w.fill_bytes = again * steps * c.b_loads() * access_bytes + a_again * a_bytes;
   w.busiest = most / steps;
   w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   if (!c.has_producers()) w.trips = of_wave / std::min<double>(c.ring, of_wave); // a turn of the ring each
-  w.written = static_cast<double>(c.rows) * c.n * c.products * 2 / c.workgroups;
-  w.instructions = of_wave * step_slots(c, target);
+  w.written = rows * c.n * c.products * 2 / c.workgroups;
+  w.instructions = of_wave * step_slots(c, target, plan.products.front().a.dtype());
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
-  w.lead = 60 + 2.0 * c.ring * (c.b_loads() + gemm_a_loads(c));
-  if (c.quantises) { // all of A comes from L2 once more, in front
-    const double loads = std::ceil(static_cast<double>(c.rows) / c.waves) * std::ceil(c.a_row_bytes() / access_bytes);
+  w.lead = lead_of_row_tile * c.row_tiles() * (c.group > 0 ? 2 : 1); // addresses, of scales too
+  if (c.quantises) {                                                 // all of A comes from L2 once more, in front
+    const double loads = std::ceil(rows / c.waves) * std::ceil(c.a_row_bytes() / access_bytes);
     w.lead += 20 * loads;
     w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
   }
@@ -149,11 +196,12 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.tail = 40 + 4 * c.planes() * values;
   w.chain_ns += in_lds / chip.clock_ghz;
   if (c.splits()) {
+    w.chain_ns += chip.scalar_load_cycles / chip.clock_ghz; // the generation
     const double sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
     // Numbers are told beside their generation, 8 bytes each. The way of a store and a load there and back that sees it; the count was
     // under way before. The workgroup that began last reads a few parts at a time.
     const double told = 2 * sum_bytes;
-    const double meet = 1.5 * chip.atomic_ns + chip.lds_latency_cycles / chip.clock_ghz;
+    const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
     const double write = told / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * told / chip.write_tbs / 1e3;
     const double read =
         (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * told / chip.fill_bytes_per_cycle / chip.clock_ghz;
