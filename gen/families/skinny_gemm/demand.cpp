@@ -12,7 +12,7 @@ namespace {
 
 // As isa_checks/timing has them: 32 KiB of L1, of which four ways are an assumption, and 4 MiB of L2 an XCD.
 constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
-constexpr double l2_slack = 1.5;                  // not all waves are between the parts of a line at a time
+constexpr double l2_slack = 2;                    // not all waves are between the parts of a line at a time
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
 constexpr double lead_of_row_tile = 12;           // slots: rows that do not exist have the address of the last one
 constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
