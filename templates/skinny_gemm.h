@@ -18,9 +18,10 @@ template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
 public:
   // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), zero before the first launch; every
   // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group], or [group][row] with a_scales_by_group.
-  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const void* a_scale = nullptr)
+  // `block`: of config.workgroups, whoever works on them.
+  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const void* a_scale = nullptr, u32 block = platform::block_x())
       : a_(a), a_scale_(a_scale), rows_(rows), workspace_(static_cast<char*>(workspace)) {
-    group_ = workgroup_in_order<config.workgroups>();
+    group_ = workgroup_in_order<config.workgroups>(block);
   }
 
   // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of skinny_gemm/scales.h), and calls

@@ -12,6 +12,8 @@
 namespace kiln {
 namespace {
 
+constexpr int workspace_alignment = 256; // bytes
+
 KernelArgument pointer(const std::string& name, ArgumentKind kind, DType type, int alignment) {
   return {.name = name, .kind = kind, .dtype = type, .size = 8, .alignment = alignment};
 }
@@ -19,9 +21,12 @@ KernelArgument number(const std::string& name, ArgumentKind kind, DType type) {
   return {.name = name, .kind = kind, .dtype = type, .size = 4};
 }
 
-// What products and the family's part read, each once; a and b of products 16 bytes at a time.
+// What products and the family's part read, of all problems, each once; a and b of products 16 bytes at a time.
 std::vector<KernelArgument> operands(const Plan& plan) {
   std::vector<KernelArgument> list;
+  for (const auto& problem : plan.problems)
+    for (const KernelArgument& a : operands(*problem))
+      if (std::ranges::find(list, a.name, &KernelArgument::name) == list.end()) list.push_back(a);
   const auto add = [&](const Expr& e, int alignment) {
     if (std::ranges::find(list, e->name, &KernelArgument::name) == list.end())
       list.push_back(pointer(e->name, ArgumentKind::input, e.dtype(), alignment));
@@ -59,7 +64,7 @@ std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& acc
     for (const std::string& name : {plan.sort->order, plan.sort->offsets})
       if (std::ranges::find(list, name, &KernelArgument::name) == list.end())
         list.push_back(pointer(name, ArgumentKind::output, i32, size_bytes(i32)));
-  if (workspace_bytes > 0) list.push_back(pointer(workspace_name(plan), ArgumentKind::workspace, u8, 256));
+  if (workspace_bytes > 0) list.push_back(pointer(workspace_name(plan), ArgumentKind::workspace, u8, workspace_alignment));
   for (const Expr& s : plan.body.scalars) list.push_back(number(s->name, ArgumentKind::scalar, s.dtype()));
   for (const Dim& dim : plan.body.dynamic_dims) list.push_back(number(dim.name(), ArgumentKind::size, i32));
   for (const TensorPlan& t : plan.body.tensors) {
@@ -95,8 +100,8 @@ std::string parameter(const Plan& plan, const KernelArgument& a) {
 }
 
 // Those of all problems, a pointer or stride that several read as aligned as one of them wants it.
-std::vector<KernelArgument> arguments_together(const Plan& plan, std::span<const KernelParts> problems) {
-  std::vector<KernelArgument> list = kernel_arguments(plan, {}, 0);
+std::vector<KernelArgument> arguments_together(const Plan& plan, std::span<const KernelParts> problems, std::int64_t workspace_bytes) {
+  std::vector<KernelArgument> list = kernel_arguments(plan, {}, workspace_bytes);
   for (std::size_t i = 0; i < problems.size(); ++i)
     for (const KernelArgument& own : kernel_arguments(*plan.problems[i], problems[i].access, 0)) {
       KernelArgument& a = *std::ranges::find(list, own.name, &KernelArgument::name);
@@ -170,6 +175,8 @@ constexpr int most_early_bytes = 192;
 
 std::string block_name(const Plan& plan) { return unused_name("block", SpecGraph::as_spelled(plan.spec).names); }
 
+std::int64_t workspace_part(std::int64_t bytes) { return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment; }
+
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts) {
   KernelSource source{.name = plan.spec.name(),
                       .arch = target.arch(),
@@ -183,8 +190,14 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
 
 KernelSource assemble_together(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view door,
                                const std::string& attributes) {
-  KernelSource source{
-      .name = plan.spec.name(), .arch = target.arch(), .text = {}, .arguments = arguments_together(plan, problems), .launch = {}};
+  std::int64_t workspace_bytes = 0;
+  for (const KernelParts& problem : problems) workspace_bytes += workspace_part(problem.workspace_bytes);
+  KernelSource source{.name = plan.spec.name(),
+                      .arch = target.arch(),
+                      .text = {},
+                      .arguments = arguments_together(plan, problems, workspace_bytes),
+                      .launch = {},
+                      .workspace_bytes = workspace_bytes};
   const std::string block = block_name(plan), blocks = unused_name("blocks", SpecGraph::as_spelled(plan.spec).names);
   std::vector<std::string> names;
   for (const KernelArgument& argument : source.arguments)

@@ -29,6 +29,12 @@ struct KernelParts {
   std::int64_t workspace_bytes = 0;
 };
 
+// The place of a problem of several, as device text: its workgroup, counted from its first one, and its part of the workspace. The
+// workgroup of a kernel of one problem is empty.
+struct ProblemPlace {
+  std::string block = {}, workspace = {};
+};
+
 // "workspace", or a longer name when the spec uses that one itself.
 std::string workspace_name(const Plan& plan);
 
@@ -39,8 +45,10 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
 
 // The workgroup of a problem, counted from its first one: a variable of the kernels below.
 std::string block_name(const Plan& plan);
+// Bytes from the part of a problem in the workspace, of `bytes`, to that of the next one.
+std::int64_t workspace_part(std::int64_t bytes);
 // A kernel of several problems, with what the family of each emits for it, in the order of plan.problems. The first workgroups have the
-// first problem, and so on.
+// first problem, and so on. The workspace has the parts of all problems, in that order.
 KernelSource assemble_together(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view door,
                                const std::string& attributes);
 

@@ -20,14 +20,26 @@ template <typename F> std::vector<Schedule> candidates(const Plan& plan, const T
   return result;
 }
 
+// Whether a field that was set by name has another value in `other`.
+template <typename C> bool changes_any(const C& first, const C& other, std::span<const Setting> settings) {
+  const std::vector<std::string> before = settings_of(first);
+  return std::ranges::any_of(settings_of(other), [&](const std::string& now) {
+    const bool is_set = std::ranges::find(settings, now.substr(0, now.find('=')), &Setting::field) != settings.end();
+    return is_set && std::ranges::find(before, now) == before.end();
+  });
+}
+
 template <typename F> std::vector<Schedule> fallbacks(const Schedule& first, std::span<const Setting> settings) {
   std::vector<Schedule> result;
   if constexpr (requires { F::fallbacks(config_of<F>(first)); }) {
-    if (std::ranges::find(settings, F::falls_back_by, &Setting::field) != settings.end()) return result;
-    for (Candidate<typename F::Config>& c : F::fallbacks(config_of<F>(first)))
+    if constexpr (requires { F::falls_back_by; })
+      if (std::ranges::find(settings, F::falls_back_by, &Setting::field) != settings.end()) return result;
+    for (Candidate<typename F::Config>& c : F::fallbacks(config_of<F>(first))) {
+      if (changes_any(config_of<F>(first), c.config, settings)) continue;
       result.push_back({.family = first.family,
                         .config = std::move(c.config),
                         .why = fmt::format("{}; {}, as what was better broke the ISA contract", first.why, c.why)});
+    }
   }
   return result;
 }
@@ -36,7 +48,7 @@ template <typename F> void set(Schedule& schedule, std::span<const Setting> sett
   auto config = config_of<F>(schedule);
   std::vector<Setting> in_order(settings.begin(), settings.end());
   if constexpr (requires { F::sets_others; })
-    std::ranges::stable_partition(in_order, [](const Setting& s) { return s.field == F::sets_others; });
+    std::ranges::stable_partition(in_order, [](const Setting& s) { return s.field.ends_with(F::sets_others); });
   for (const Setting& setting : in_order) {
     set_field(config, F::name, setting);
     if constexpr (requires { F::after_setting(config, setting.field, plan, target); })

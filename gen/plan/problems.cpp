@@ -2,6 +2,7 @@
 #include "gen/plan/problems.h"
 #include "gen/error.h"
 #include "gen/plan/part.h"
+#include "gen/plan/product.h"
 #include "gen/plan/validate.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -29,18 +30,36 @@ bool has_one_space(const SpecGraph& graph) {
   }
 }
 
-// Outputs over one space are one problem, as they are in a kernel of their own. Throws UserError for one that has no space by itself.
+// Whether one kernel has the products of all outputs.
+bool has_alike_products(const SpecGraph& graph) {
+  if (!graph.has(OpKind::product)) return true;
+  try {
+    require_alike(graph.spec.name(), split_products(graph).products);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// Outputs over one space are one problem, as they are in a kernel of their own, unless their products are unlike. Throws UserError for one
+// that has no space by itself.
 std::vector<Numbers> outputs_by_space(const KernelSpec& spec) {
   std::vector<Numbers> result;
   std::vector<Shape> spaces;
   for (std::size_t i = 0; i < spec.outputs().size(); ++i) {
     const Shape space = iteration_space(SpecGraph::as_spelled(with_outputs(spec, {i})));
-    if (const auto same = std::ranges::find(spaces, space); same != spaces.end()) {
-      result[static_cast<std::size_t>(same - spaces.begin())].push_back(i);
-    } else {
-      result.push_back({i});
+    std::size_t problem = 0;
+    for (; problem < result.size(); ++problem) {
+      if (spaces[problem] != space) continue;
+      Numbers joined = result[problem];
+      joined.push_back(i);
+      if (has_alike_products(SpecGraph::as_spelled(with_outputs(spec, joined)))) break;
+    }
+    if (problem == result.size()) {
+      result.emplace_back();
       spaces.push_back(space);
     }
+    result[problem].push_back(i);
   }
   return result;
 }
@@ -53,7 +72,7 @@ void require_own_memory(const std::vector<KernelSpec>& problems) {
         if (output.in_place_of.empty() || &reader == &writer) continue;
         if (std::ranges::any_of(reader.inputs(), [&](const Expr& input) { return input->name == output.in_place_of; }))
           throw UserError(fmt::format("output '{}' in place of '{}'", output.name, output.in_place_of),
-                          fmt::format("output '{}' has another shape and reads '{}' too, in workgroups that run at unknown times",
+                          fmt::format("output '{}' is of another problem and reads '{}' too, in workgroups that run at unknown times",
                                       reader.outputs().front().name, output.in_place_of),
                           "give the output memory of its own, or compute the two in two kernels");
       }
@@ -62,8 +81,8 @@ void require_own_memory(const std::vector<KernelSpec>& problems) {
 } // namespace
 
 std::vector<KernelSpec> problems_of(const SpecGraph& graph) {
-  const bool of_rows = !graph.has(OpKind::product) && !graph.has(OpKind::sort) && find_part(graph) == nullptr;
-  if (graph.spec.outputs().size() < 2 || !of_rows || has_one_space(graph)) return {};
+  const bool alone = graph.has(OpKind::experts) || graph.has(OpKind::sort) || find_part(graph) != nullptr;
+  if (graph.spec.outputs().size() < 2 || alone || (has_one_space(graph) && has_alike_products(graph))) return {};
   std::vector<KernelSpec> problems;
   for (const Numbers& outputs : outputs_by_space(graph.spec)) problems.push_back(with_outputs(graph.spec, outputs));
   if (problems.size() < 2) return {};

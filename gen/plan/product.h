@@ -2,6 +2,7 @@
 #pragma once
 #include "gen/spec/graph.h"
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace kiln {
@@ -38,6 +39,9 @@ struct SplitSpec {
 
 // The product that the epilogue's input `placeholder` stands for, or nullptr.
 const Product* find_product(std::span<const Product> products, std::string_view placeholder);
+
+// Throws UserError unless the products share A, and their matrices are of one kind.
+void require_alike(const std::string& kernel, std::span<const Product> products);
 
 // Equal products are merged. Throws UserError when the spec uses the inputs of a product for anything else.
 SplitSpec split_products(const SpecGraph& graph);

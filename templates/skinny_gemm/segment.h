@@ -16,10 +16,10 @@ struct RowsInOrder {
   KILN_MEMBER u32 operator()(u32 row) const { return row < count ? row : count - 1; }
 };
 
-// Workgroups go to the XCDs in turn. The number of this one when those of an XCD are neighbours, so that its L2 shares their A.
-template <int workgroups> KILN_DEVICE u32 workgroup_in_order() {
+// Workgroups go to the XCDs in turn. The number of `block` when those of an XCD are neighbours, so that its L2 shares their A.
+template <int workgroups> KILN_DEVICE u32 workgroup_in_order(u32 block = platform::block_x()) {
   constexpr u32 each = workgroups / xcds, extra = workgroups % xcds;
-  const u32 xcd = platform::block_x() % xcds, nth = platform::block_x() / xcds;
+  const u32 xcd = block % xcds, nth = block / xcds;
   return xcd * each + smaller(xcd, extra) + nth;
 }
 

@@ -2,6 +2,7 @@
 #include "expect.h"
 #include "gen/families/schedule.h"
 #include "gen/plan/validate.h"
+#include "gen/spec/attention.h"
 #include "gen/spec/math.h"
 
 using namespace kiln;
@@ -31,21 +32,75 @@ TEST_CASE("problems: as many as a kernel takes") {
   expect_user_error([&] { validate(spec); }, "kernel 'k'", "its outputs have 9 unlike shapes", "at most 8");
 }
 
-TEST_CASE("problems: a product and attention have kernels of their own") {
+TEST_CASE("problems: attention, experts and a sort have kernels of their own") {
+  const Expr x = of_others("x") * 2;
+  const Dim sequences = dynamic("sequences"), keys = dynamic("keys");
+  const Expr q = input("q", f16, {sequences, 8, 128}), k = input("k", f16, {sequences, keys, 1, 128}),
+             v = input("v", f16, {sequences, keys, 1, 128});
+  const Expr decoded = attention(attention_scores(q, k), v, input("lengths", i32, {sequences, 1, 1}));
+  expect_user_error([&] { make_plan(KernelSpec("k").output("o", f16, decoded).output("y", f16, x), to); }, "kernel 'k'",
+                    "8 against others in dimension 2", "two kernels");
+  const Expr experts = input("experts", i32, {some_rows, 4});
+  KernelSpec sorts("k");
+  sorts.output("order", i32, expert_order(experts, 16)).output("offsets", i32, expert_offsets(experts, 16)).output("y", f16, x);
+  expect_user_error([&] { make_plan(sorts, to); }, "kernel 'k'", "sorts its input 'experts', and computes other things",
+                    "a kernel of its own");
+}
+
+TEST_CASE("problems: products of one output share A") {
   const Dim m = dynamic("m", 1, 16);
-  const Expr c = matmul_nt(input("a", f16, {m, 64}), input("b", f16, {32, 64}));
-  const Expr d = matmul_nt(input("e", f16, {m, 64}), input("f", f16, {48, 64}));
-  expect_user_error([&] { make_plan(KernelSpec("k").output("c", f16, c).output("y", f16, of_others("x") * 2), to); }, "kernel 'k'",
-                    "do not belong to one iteration space", "two kernels");
-  expect_user_error([&] { make_plan(KernelSpec("k").output("c", f16, c).output("d", f16, d), to); }, "kernel 'k'", "and of 48 columns",
-                    "two kernels");
+  const auto product = [&](const char* a, const char* b, std::int64_t n, DType type = f16) {
+    return matmul_nt(input(a, type, {m, 64}), input(b, type, {n, 64}));
+  };
+  const Expr sum = product("a", "b", 32) + product("e", "f", 32);
+  expect_user_error([&] { make_plan(KernelSpec("k").output("c", f32, sum).output("y", f16, of_others("x") * 2), to); }, "kernel 'k'",
+                    "its products read 'a' and 'e'", "two kernels");
+  const KernelSpec apart = KernelSpec("k").output("c", f32, product("a", "b", 32)).output("d", f32, product("e", "f", 32, bf16));
+  CHECK(make_plan(apart, to).problems.size() == 2);
+}
+
+TEST_CASE("problems: a product beside others is refused for what it is refused for alone") {
+  const auto beside = [&](const Dim& m, std::int64_t k, std::int64_t n = 32) {
+    const Expr c = matmul_nt(input("a", f16, {m, k}), input("b", f16, {n, k}));
+    return KernelSpec("k").output("c", f16, c * rsqrt(row_sum(c))).output("y", f16, of_others("x") * 2);
+  };
+  expect_user_error([&] { make_plan(beside(dynamic("m"), 64), to); }, "rows of 'a'", "no upper bound", "dynamic(\"m\", 1, 16)");
+  expect_user_error([&] { make_plan(beside(dynamic("m", 1, 16), 12), to); }, "operand 'a' of matmul_nt", "k is 12", "pad k to 16");
+  expect_user_error([&] { make_plan(beside(dynamic("m", 1, 16), 64, 2048), to); }, "operation 'row_sum'", "2048 columns",
+                    "kernel of their own");
+}
+
+TEST_CASE("problems: a matrix that one product reads is nobody's output") {
+  const Dim m = dynamic("m", 1, 16);
+  const Expr a = input("a", f16, {m, 64}), c = matmul_nt(a, input("b", f16, {32, 64}));
+  expect_user_error([&] { validate(KernelSpec("k").output("c", f32, c).output("y", f16, a * 2, {.in_place_of = "a"})); },
+                    "output 'y' in place of 'a'", "output 'c' is of another problem and reads 'a' too", "memory of its own");
+}
+
+TEST_CASE("problems: schedules of products suit the registers and the LDS that the launch has") {
+  const Dim m = dynamic("m", 1, 16);
+  const auto product = [&](const char* a, const char* b, std::int64_t n) {
+    return matmul_nt(input(a, f16, {m, 4096}), input(b, f16, {n, 4096}));
+  };
+  KernelSpec spec("k");
+  spec.output("c", f32, product("a", "b", 4096)).output("d", f32, product("e", "f", 2048)).output("y", f16, of_others("x") * 2);
+  const Plan plan = make_plan(spec, to);
+  const Schedule schedule = choose_schedule(plan, to);
+  const auto with = [&](std::vector<std::string> settings) { return [&, settings] { with_overrides(schedule, settings, plan, to); }; };
+  expect_user_error(with({"y.threads=1024"}), "schedule of 'k'",
+                    "a wave of 'c' takes up to 512 registers, and workgroups of 1024 threads leave it 128",
+                    "c.waves_per_eu=4, or fewer threads for the other problems");
+  expect_user_error(with({"c.method=producers", "d.method=producers"}), "schedule of 'k'",
+                    "its problems take 75424 bytes of LDS, gfx942 has 65536", "a smaller tile_n for products");
+  expect_user_error(with({"c.tile_n=17"}), "schedule of 'k'", "'c': ", "");
+  CHECK_NOTHROW(with({"c.waves_per_eu=4", "d.waves_per_eu=4", "y.threads=1024"})());
 }
 
 TEST_CASE("problems: what one overwrites, no other reads") {
   const Expr x = of_rows("x"), weight = input("weight", f16, {128});
   KernelSpec spec("k");
   spec.output("y", f16, x * 2, {.in_place_of = "x"}).output("z", f16, input("z_in", f16, {3, some_rows, 4096}) + x);
-  expect_user_error([&] { validate(spec); }, "output 'y' in place of 'x'", "output 'z' has another shape and reads 'x' too",
+  expect_user_error([&] { validate(spec); }, "output 'y' in place of 'x'", "output 'z' is of another problem and reads 'x' too",
                     "memory of its own");
   CHECK_NOTHROW(validate(KernelSpec("k").output("y", f16, x * 2, {.in_place_of = "x"}).output("z", f16, of_others("w") * weight)));
 }

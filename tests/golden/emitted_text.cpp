@@ -94,6 +94,10 @@ TEST_CASE("several problems in one launch") {
   compare("qk_norm.128", catalog_spec("qk_norm", {.cols = 128, .dtype = bf16, .heads = 32, .kv_heads = 8}), gfx942);
   const Expr x = input("block", f16, {rows, 16384}), y = input("blocks", f32, {dynamic("elements")});
   compare("together", KernelSpec("unlike").output("own", f32, row_sum(x)).output("z", f32, y * scalar("alpha")), gfx942);
+  const Dim m = dynamic("m", 1, 16);
+  const Expr c = matmul_nt(input("a", f16, {m, 4096}), input("b", f16, {256, 4096}));
+  const Expr d = matmul_nt(input("e", gfx942.fp8(), {m, 2048}), input("f", gfx942.fp8(), {4096, 2048})) * input("f_scale", f32, {4096});
+  compare("together_gemm", KernelSpec("products").output("c", f32, c).output("own", f32, row_sum(x)).output("d", f16, d), gfx942);
 }
 
 TEST_CASE("groups, booleans, scalars, integers") {

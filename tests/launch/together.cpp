@@ -71,6 +71,39 @@ TEST_CASE("together: Jit compiles it, with fields of one problem set by hand") {
   CHECK(ran.doubled[999] == 1998);
 }
 
+TEST_CASE("together: two products, whose sums meet in parts of one workspace, launch after launch") {
+  const Dim m = dynamic("m", 1, 16);
+  const auto product = [&](const char* a, const char* b, std::int64_t k) {
+    return matmul_nt(input(a, f32, {m, k}), input(b, f32, {16, k}));
+  };
+  const KernelSpec spec = KernelSpec("both").output("c", f32, product("a", "b", 1024)).output("d", f32, product("e", "f", 512));
+  const Kernel kernel = compiled(spec, "gfx942", {"c.workgroups=3", "d.workgroups=2"});
+  CHECK(kernel.workspace_bytes() > compiled(spec, "gfx942", {"c.workgroups=3", "d.workgroups=1"}).workspace_bytes());
+  const Device device = Device::emulated("gfx942");
+  const LoadedKernel loaded = device.load(kernel);
+  const auto uploaded = [&](std::int64_t rows, std::int64_t k, bool counts) {
+    Tensor t(f32, {rows, k});
+    for (std::int64_t i = 0; i < t.size(); ++i) t.set(i, counts ? static_cast<float>(i / k) : 1);
+    return device.upload(t);
+  };
+  const DeviceMemory a = uploaded(5, 1024, true), b = uploaded(16, 1024, false), e = uploaded(5, 512, false), f = uploaded(16, 512, true);
+  const DeviceMemory of_c = uploaded(5, 16, false), of_d = uploaded(5, 16, false);
+  const DeviceTensor c = of_c.tensor(f32, {5, 16}), d = of_d.tensor(f32, {5, 16});
+  const BoundKernel bound = loaded.bind({{"a", a.tensor(f32, {5, 1024})},
+                                         {"b", b.tensor(f32, {16, 1024})},
+                                         {"e", e.tensor(f32, {5, 512})},
+                                         {"f", f.tensor(f32, {16, 512})},
+                                         {"c", c},
+                                         {"d", d}});
+  CHECK(bound.blocks() == 5);
+  for (int replay = 0; replay < 3; ++replay) bound.launch();
+  const Tensor rows_of_a = device.download(c), rows_of_f = device.download(d);
+  for (std::int64_t i = 0; i < rows_of_a.size(); ++i) {
+    CHECK(rows_of_a.at(i) == static_cast<float>(i / 16 * 1024));
+    CHECK(rows_of_f.at(i) == static_cast<float>(i % 16 * 512));
+  }
+}
+
 TEST_CASE("together: the JSON of an interface has the grids of all problems") {
   const Kernel kernel = compiled(sums_and_doubles());
   const nlohmann::json grid = nlohmann::json::parse(to_json(interface_of(kernel)))["grid"];

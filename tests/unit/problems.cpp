@@ -133,6 +133,44 @@ TEST_CASE("problems: settings give a schedule back") {
     CHECK(with_overrides(choose_schedule(plan, gfx942), settings_of(schedule), plan, gfx942).config == schedule.config);
 }
 
+TEST_CASE("problems: products that one kernel could have are one, others have a part of the workspace each") {
+  const Dim m = dynamic("m", 1, 16);
+  const auto product = [&](const char* a, const char* b, DType type, std::int64_t n = 64) {
+    return matmul_nt(input(a, type, {m, 2048}), input(b, type, {n, 2048}));
+  };
+  const Expr c = product("a", "b", f16);
+  CHECK(problems_of(KernelSpec("k").output("c", f32, c).output("d", f32, product("a", "f", f16))).empty());
+  CHECK(problems_of(KernelSpec("k").output("c", f32, c).output("d", f32, product("a", "f", f16, 96))).size() == 2);
+  CHECK(problems_of(KernelSpec("k").output("c", f32, c).output("d", f32, product("e", "f", f16))).size() == 2);
+  const KernelSpec spec = KernelSpec("k").output("c", f32, c).output("d", f32, product("e", "f", bf16)).output("twice", f32, c * 2);
+  const Plan plan = make_plan(spec, gfx942);
+  REQUIRE(plan.problems.size() == 2);
+  CHECK(plan.problems[0]->body.outputs.size() == 2);
+  const auto bytes = [&](int of_c, int of_d) {
+    const std::vector<std::string> settings = {fmt::format("c.workgroups={}", of_c), fmt::format("d.workgroups={}", of_d), "c.tile_n=16",
+                                               "d.tile_n=16"};
+    return emit_source(plan, with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942), gfx942).workspace_bytes;
+  };
+  CHECK(bytes(4, 4) == 0);
+  CHECK(bytes(7, 4) % 256 == 0);
+  CHECK(bytes(7, 4) > 0);
+  CHECK(bytes(7, 5) == bytes(7, 4) + bytes(4, 5));
+}
+
+TEST_CASE("problems: products fall back to shorter rings, but not from one that was set") {
+  const Dim m = dynamic("m", 1, 16);
+  const KernelSpec spec = KernelSpec("k")
+                              .output("c", f32, matmul_nt(input("a", f16, {m, 4096}), input("b", f16, {512, 4096})))
+                              .output("total", f32, row_sum(wide));
+  const Plan plan = make_plan(spec, gfx942);
+  const auto last = [&](const std::vector<std::string>& settings) { return to_text(candidates(plan, gfx942, settings).back()); };
+  CHECK(last({}).find("c.ring=1 ") != std::string::npos);
+  CHECK(last({"total.vec=8"}).find("c.ring=1 ") != std::string::npos);
+  CHECK(last({"c.ring=4"}).find("c.ring=4 ") != std::string::npos);
+  const auto set = candidates(plan, gfx942, {"c.ring=4", "total.waves_per_eu=1"});
+  CHECK(set.size() == 1);
+}
+
 TEST_CASE("problems: the norm of q and k is one problem for equal heads, else two") {
   CHECK(make_plan(catalog_spec("qk_norm", {.cols = 128, .heads = 8, .kv_heads = 8}), gfx942).problems.empty());
   const Plan plan = make_plan(catalog_spec("qk_norm", {.cols = 128, .heads = 32, .kv_heads = 8}), gfx942);

@@ -36,11 +36,11 @@ struct Family {
   // In any order: the caller puts the least cost first. What does not fit the plan is dropped by the caller, who says why when
   // nothing is left. Never empty.
   std::vector<Schedule> (*candidates)(const Plan&, const Target&);
-  // What to try when the compiler breaks what the candidates promise. In F optional, with the first config as its only parameter:
-  // they differ from it in the field F::falls_back_by, and are not tried when that is set by name.
+  // What to try when the compiler breaks what the candidates promise. In F optional, with the first config as its only parameter.
+  // None is tried when the field F::falls_back_by, in F optional, is set by name, and none that changes a field that is.
   std::vector<Schedule> (*fallbacks)(const Schedule& first, std::span<const Setting> settings);
   // Sets fields by name. F may have after_setting(Config&, std::string_view field, const Plan&, const Target&), which sets what follows
-  // from a field; the one that others follow from comes first if it is F::sets_others.
+  // from a field; the one that others follow from comes first if it ends with F::sets_others.
   void (*set)(Schedule&, std::span<const Setting> settings, const Plan&, const Target&);
   // Throws UserError that says why the config cannot run the plan.
   void (*require_valid)(const Schedule&, const Plan&, const Target&);

@@ -83,7 +83,7 @@ std::vector<Candidate<GroupedGemmConfig>> GroupedGemm::candidates(const Plan& pl
     Config c = planned_groups(plan, target);
     c.rows = rows_of_block(c);
     c.tile_n = std::max(16, columns / c.products);
-    const SkinnyGemmConfig one = with_ring(with_workgroups(in_one(c), target));
+    const SkinnyGemmConfig one = with_ring(with_workgroups(in_one(c), target.compute_units()));
     c.workgroups = one.workgroups;
     c.ring = one.ring;
     c.vec = with_vec(c.tile()).vec;

@@ -7,6 +7,7 @@
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include "gen/spec/names.h"
 #include <fmt/ranges.h>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -92,10 +93,13 @@ std::string store_sums(const Plan& plan, const std::string& gemm_name) {
 }
 
 // The rest of a spec that reduces rows, by the workgroup that is last.
-std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const Target& target, const std::string& gemm_name) {
+std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const Target& target, const std::string& gemm_name,
+                         const ProblemPlace& place) {
   const RowwiseConfig rows = rows_at_end(plan.body, config);
   const std::string count = size_text(plan.body.outer_dims);
-  const std::string block = unused_name("block", plan.body.names);
+  std::set<std::string> names = plan.body.names;
+  names.insert(place.block);
+  const std::string block = unused_name("block", names);
   std::string text = fmt::format("  if (!{}.is_last()) return;\n", gemm_name);
   for (std::size_t p = 0; p < plan.products.size(); ++p)
     text += fmt::format("  const f32* const {} = {}.sums({});\n", plan.products[p].placeholder, gemm_name, p);
@@ -108,17 +112,18 @@ std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const
   return text;
 }
 
-std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const Target& target) {
+std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const Target& target, const ProblemPlace& place) {
   const Body& body = plan.body;
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
   const std::string gemm_name = values.fresh("gemm");
   const Product& first = plan.products.front();
   const Dim& m = first.a.shape()[0];
+  const std::string scale = first.has_a_scale() ? ", " + first.scales[0]->name : place.block.empty() ? "" : ", nullptr";
   std::string text =
-      fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{});\n", device_type(first.a.dtype()), weights_type(first), gemm_name,
+      fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{}{});\n", device_type(first.a.dtype()), weights_type(first), gemm_name,
                   first.a->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
-                  config.workspace_bytes() > 0 ? workspace_name(plan) : "nullptr", first.has_a_scale() ? ", " + first.scales[0]->name : "");
+                  config.workspace_bytes() > 0 ? place.workspace : "nullptr", scale, place.block.empty() ? "" : ", " + place.block);
   std::vector<std::string> products, matrices;
   for (const Product& p : plan.products) {
     products.push_back("auto kiln_" + p.placeholder);
@@ -129,23 +134,26 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
                       line_mark(first.line));
   text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, values);
   text += fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
-  return config.rows_at_end ? text + rows_of_last(plan, config, target, gemm_name) : text;
+  return config.rows_at_end ? text + rows_of_last(plan, config, target, gemm_name, place) : text;
 }
 
 } // namespace
 
+KernelParts SkinnyGemm::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
+  return {.door = c.rows_at_end ? "skinny_gemm_rows" : std::string(name),
+          .config = config_text(c, "SkinnyGemmConfig"),
+          .threads = "config.threads()",
+          .attributes = waves_per_eu_attribute(c.waves_per_eu, gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : ""),
+          .body = kernel_body(plan, c, target, place),
+          .access = {.vec = c.vec, .ragged = c.ragged()},
+          .threads_per_block = c.threads(),
+          .units_per_block = c.rows,
+          .blocks_per_unit = c.workgroups,
+          .workspace_bytes = c.workspace_bytes()};
+}
+
 KernelSource SkinnyGemm::emit(const Plan& plan, const Config& c, const Target& target) {
-  return assemble(plan, target,
-                  {.door = c.rows_at_end ? "skinny_gemm_rows" : std::string(name),
-                   .config = config_text(c, "SkinnyGemmConfig"),
-                   .threads = "config.threads()",
-                   .attributes = waves_per_eu_attribute(c.waves_per_eu, gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : ""),
-                   .body = kernel_body(plan, c, target),
-                   .access = {.vec = c.vec, .ragged = c.ragged()},
-                   .threads_per_block = c.threads(),
-                   .units_per_block = c.rows,
-                   .blocks_per_unit = c.workgroups,
-                   .workspace_bytes = c.workspace_bytes()});
+  return assemble(plan, target, parts(plan, c, target, {.block = {}, .workspace = workspace_name(plan)}));
 }
 
 } // namespace kiln

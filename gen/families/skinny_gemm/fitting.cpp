@@ -81,8 +81,8 @@ SkinnyGemmConfig with_vec(SkinnyGemmConfig c) {
   return c;
 }
 
-SkinnyGemmConfig with_workgroups(SkinnyGemmConfig c, const Target& target) {
-  c.workgroups = static_cast<int>(std::clamp<long long>(c.steps() / c.waves, 1, target.compute_units()));
+SkinnyGemmConfig with_workgroups(SkinnyGemmConfig c, int cus) {
+  c.workgroups = static_cast<int>(std::clamp<long long>(c.steps() / c.waves, 1, cus));
   return c;
 }
 
@@ -93,12 +93,12 @@ SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target
   if (method == GemmMethod::dot) c.loads = 1; // four rows of B by four lanes each: more registers go into the ring
   const int widest = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
   for (c.tile_n = widest;; c.tile_n /= 2) {
-    SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target)));
+    SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target.compute_units())));
     const bool narrowest = c.tile_n <= c.rows_per_load() || c.tile_n <= 16;
     if (!narrowest && (!fits_registers(fitted) || fitted.lds_bytes() > target.lds_bytes())) continue;
     while (fitted.lds_bytes() > target.lds_bytes() && fitted.waves > 1) { // holds the sums of each wave
       fitted.waves /= 2;
-      fitted = with_vec(with_ring(with_workgroups(fitted, target)));
+      fitted = with_vec(with_ring(with_workgroups(fitted, target.compute_units())));
     }
     return fitted;
   }

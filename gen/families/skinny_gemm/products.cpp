@@ -8,9 +8,8 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t max_rows = 128;     // as why_invalid of SkinnyGemmConfig
-constexpr std::int64_t max_size = 1 << 24; // the same
-constexpr std::size_t max_products = 2;
+constexpr std::int64_t max_rows = 128;         // as why_invalid of SkinnyGemmConfig
+constexpr std::int64_t max_size = 1 << 24;     // the same
 constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
 
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
@@ -24,40 +23,6 @@ void require_first_column(const Product& p) {
                                 : multiple == 8 ? "a word of 8 zero points"
                                                 : "a block of 128 rows with one scale"),
                     fmt::format("begin at a multiple of {}", multiple));
-}
-
-// The products share A, and their matrices are of one kind.
-void require_alike(const AnalysedSpec& spec) {
-  const auto subject = fmt::format("kernel '{}'", spec.spec.name());
-  if (spec.products.size() > max_products)
-    throw UserError(subject, fmt::format("it has {} matrix products", spec.products.size()),
-                    fmt::format("use at most {}, which share their rows of a", max_products));
-  const Product& first = spec.products.front();
-  const auto same = [](const Expr& a, const Expr& b) { return a.same_node(b); };
-  for (const Product& p : spec.products) {
-    if (!std::ranges::equal(p.sorted, first.sorted, same))
-      throw UserError(subject, "its products take the matrices of other experts, or of none",
-                      "give both the same order and offsets, or use two kernels");
-    if (!p.a.same_node(first.a))
-      throw UserError(subject, fmt::format("its products read '{}' and '{}'", first.a->name, p.a->name),
-                      "multiply one a by both, or use two kernels");
-    if (p.n != first.n)
-      throw UserError(subject, fmt::format("its products have {} and {} columns", first.n, p.n), "give them the same, or use two kernels");
-    if (p.op != first.op || p.group != first.group || p.b->layout != first.b->layout)
-      throw UserError(subject,
-                      fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
-                      "give both matrices one kind of weights");
-    if (p.has_a_scale() && (!p.scales[0].same_node(first.scales[0]) || p.a_scales_by_group != first.a_scales_by_group))
-      throw UserError(subject,
-                      fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
-                      "use one a_scale for both, in one order");
-    if (p.packed_zeros() != first.packed_zeros() || (p.packed_zeros() && p.rows_of_b() != first.rows_of_b()))
-      throw UserError(subject, "the zero points of its products lie in different ways",
-                      "give both u8[n, groups], or i32[groups, n / 8] of the same n");
-    if (p.b.dtype() != first.b.dtype())
-      throw UserError(subject, fmt::format("its products multiply by {} and by {}", type_text(first.b), type_text(p.b)),
-                      "give both matrices one type");
-  }
 }
 
 void require_sizes(const AnalysedSpec& spec) {
@@ -108,7 +73,7 @@ bool reduces_rows(const Body& epilogue) {
 RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config) { return in_waves(epilogue, config.waves); }
 
 void require_products(const AnalysedSpec& spec) {
-  require_alike(spec);
+  require_alike(spec.spec.name(), spec.products);
   require_sizes(spec);
 }
 

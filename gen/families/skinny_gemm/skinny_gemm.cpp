@@ -10,9 +10,9 @@ namespace {
 
 // Workgroups that take whole tiles, or whole parts of tiles, each: none crosses from a tile to another, and if a workgroup has whole
 // tiles, no sums meet. Beside them the one workgroup a CU that balances best.
-std::vector<int> workgroup_counts(const SkinnyGemmConfig& c, const Target& target) {
-  std::vector<int> counts{with_workgroups(c, target).workgroups};
-  const int cus = target.compute_units(), most = static_cast<int>(std::min<long long>(c.steps(), cus));
+std::vector<int> workgroup_counts(const SkinnyGemmConfig& c, int cus) {
+  std::vector<int> counts{with_workgroups(c, cus).workgroups};
+  const int most = static_cast<int>(std::min<long long>(c.steps(), cus));
   const auto add = [&](int count) {
     if (count >= 1 && count <= most && std::ranges::find(counts, count) == counts.end()) counts.push_back(count);
   };
@@ -52,6 +52,10 @@ double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
 }
 
 std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates(const Plan& plan, const Target& target) {
+  return candidates_on(plan, target, target.compute_units());
+}
+
+std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& plan, const Target& target, int cus) {
   const Config planned = planned_config(plan, target);
   std::vector<Config> configs;
   const auto add = [&](Config c, bool narrowest) {
@@ -62,12 +66,12 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates(const Plan& plan
   for (const int columns : {64, 32, 16}) {
     Config c = planned;
     c.tile_n = std::max(16, columns / c.products);
-    for (const int workgroups : workgroup_counts(c, target)) {
+    for (const int workgroups : workgroup_counts(c, cus)) {
       c.workgroups = workgroups;
       add(c, columns == 16);
     }
   }
-  if (configs.empty()) configs.push_back(with_vec(with_ring(with_workgroups(planned, target)))); // invalid: the caller says why
+  if (configs.empty()) configs.push_back(with_vec(with_ring(with_workgroups(planned, cus)))); // invalid: the caller says why
   std::vector<Candidate<Config>> result;
   for (const Config& c : configs) result.push_back({c, why(c, target)});
   return result;

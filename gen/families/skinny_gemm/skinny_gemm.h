@@ -60,11 +60,15 @@ struct SkinnyGemm {
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
+  // For a part of the chip.
+  static std::vector<Candidate<Config>> candidates_on(const Plan& plan, const Target& target, int cus);
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
+  // What emit puts together.
+  static KernelParts parts(const Plan& plan, const Config& config, const Target& target, const ProblemPlace& place);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
@@ -102,7 +106,7 @@ SkinnyGemmConfig with_ring(SkinnyGemmConfig config);
 // The widest vector of the epilogue that divides n and gives every lane some of a tile.
 SkinnyGemmConfig with_vec(SkinnyGemmConfig config);
 // As many workgroups as CUs, but each with a step for every wave at least.
-SkinnyGemmConfig with_workgroups(SkinnyGemmConfig config, const Target& target);
+SkinnyGemmConfig with_workgroups(SkinnyGemmConfig config, int cus);
 
 // What is still in flight after a wait for the oldest step that hides the latency of HBM, with one workgroup a CU.
 inline constexpr int kib_enough_behind_a_wait = 48;

@@ -1,38 +1,19 @@
 // Together: the problems' families, schedules of each, and what they come to.
-#include "gen/families/together/together.h"
 #include "gen/error.h"
-#include "gen/families/rowwise/cluster.h"
-#include "gen/families/schedule.h"
+#include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/together/problem.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 namespace kiln {
 namespace {
 
-constexpr std::size_t most_of_a_size = 3; // schedules for one number of threads: the compiler may break what the first ones promise
-
-using Configs = std::vector<ProblemConfig>;
-
 const Family& family_alone(const AnalysedSpec& problem) {
-  const std::string_view wanted = Elementwise::takes(problem) ? Elementwise::name : Rowwise::name;
+  const std::string_view wanted = SkinnyGemm::takes(problem)    ? SkinnyGemm::name
+                                  : Elementwise::takes(problem) ? Elementwise::name
+                                                                : Rowwise::name;
   return *std::ranges::find(registered_families(), wanted, &Family::name);
-}
-
-const std::string& name_of(const Plan& problem) { return problem.body.outputs.front().name; }
-
-Schedule schedule_of(const Plan& problem, const ProblemConfig& c) {
-  return std::visit([&](const auto& config) { return Schedule{.family = problem.family, .config = config, .why = {}}; }, c.config);
-}
-
-bool is_valid(const Plan& problem, const ProblemConfig& c, const Target& target) {
-  try {
-    require_valid(schedule_of(problem, c), problem, target);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
 }
 
 // Its tensors in the order of the spec, each once.
@@ -50,72 +31,9 @@ std::vector<TensorPlan> tensors_of(const AnalysedSpec& spec) {
   return result;
 }
 
-bool is_cluster_of(const Plan& problem, const ProblemConfig& c) {
-  const auto* const rows = std::get_if<RowwiseConfig>(&c.config);
-  return rows != nullptr && is_cluster(problem.body, *rows);
-}
-
-// The same config for workgroups of `threads`, as near as it comes.
-ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, const Target& target) {
-  if (auto* const flat = std::get_if<ElementwiseConfig>(&c.config)) {
-    flat->threads = threads;
-    Elementwise::after_setting(*flat, "threads", problem, target);
-    return c;
-  }
-  auto& rows = std::get<RowwiseConfig>(c.config);
-  if (rows.threads() == threads) return c;
-  if (rows.threads_per_row <= wave_size) {
-    rows.rows_per_block = threads / rows.threads_per_row;
-  } else {
-    rows.threads_per_row = threads;
-    rows.tiles = 1;
-    rows.ahead = std::min(rows.ahead, rows.chunks());
-  }
-  return c;
-}
-
-// `own` in workgroups of `waves`: those that have nothing to do take room all the same.
-Demand in_workgroups_of(double waves, Demand own) {
-  own.per_cu = std::max(1.0, std::floor(own.per_cu * own.waves / waves));
-  own.idle_waves = waves - own.waves;
-  return own;
-}
-
-double nominal_cost(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
-  double sum = 0;
-  for (const RunTimeSizes& sizes : nominal_sizes(problem)) {
-    const Demand own = problem.family->demand(problem, schedule_of(problem, c), target, sizes);
-    sum += std::log(cost_of(in_workgroups_of(threads / wave_size, own), chip_terms(target)).total());
-  }
-  return sum;
-}
-
-// Schedules of a problem in workgroups of `threads`, the least cost first: those that use all of them, or also those that use fewer.
-Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, const Target& target) {
-  std::vector<std::pair<double, ProblemConfig>> by_cost;
-  const auto add = [&](const ProblemConfig& c) {
-    const auto same = [&](const auto& other) { return other.second == c; };
-    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c) || !is_valid(problem, c, target)) return;
-    by_cost.emplace_back(nominal_cost(problem, c, threads, target), c);
-  };
-  for (const ProblemConfig& each : known) {
-    add(with_threads(problem, each, threads, target));
-    if (fewer) add(each);
-  }
-  std::ranges::stable_sort(by_cost, {}, &std::pair<double, ProblemConfig>::first);
-  Configs result;
-  for (auto& [cost, c] : by_cost) result.push_back(std::move(c));
-  return result;
-}
-
-Configs configs_alone(const Plan& problem, const Target& target) {
-  Configs result;
-  const auto add = [&]<typename F>() {
-    for (const auto& c : F::candidates(problem, target)) result.push_back({.name = name_of(problem), .config = c.config});
-  };
-  if (problem.family->name == Elementwise::name) add.template operator()<Elementwise>();
-  else add.template operator()<Rowwise>();
-  return result;
+std::string_view family_of(const ProblemConfig& problem) {
+  if (std::holds_alternative<SkinnyGemmConfig>(problem.config)) return SkinnyGemm::name;
+  return std::holds_alternative<ElementwiseConfig>(problem.config) ? Elementwise::name : Rowwise::name;
 }
 
 // The most that a problem asks for, which the kernel has.
@@ -126,49 +44,38 @@ int waves_per_eu(const TogetherConfig& config) {
   return most;
 }
 
-// Every problem has LDS of its own, whichever a workgroup computes.
-int lds_of(const TogetherConfig& config, const Plan& plan, const Target& target) {
-  int bytes = 0;
-  for (std::size_t i = 0; i < config.problems.size(); ++i) {
-    const Plan& problem = *plan.problems[i];
-    bytes += problem.family->promises(problem, schedule_of(problem, config.problems[i]), target).max_lds_bytes;
-  }
-  return bytes;
-}
-bool fits_lds(const TogetherConfig& config, const Plan& plan, const Target& target) {
-  return lds_of(config, plan, target) <= target.lds_bytes();
+// Whether the kernel is compiled for VGPRs alone: a product asks for it, and no other one has accumulators in AGPRs for want of room.
+bool without_agprs(const TogetherConfig& config) {
+  bool asked = false;
+  for (const ProblemConfig& problem : config.problems)
+    if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&problem.config)) {
+      if (gemm_without_agprs(*gemm)) asked = true;
+      else if (gemm->unpacks_in_order() || gemm->block_scaled()) return false;
+    }
+  return asked;
 }
 
-std::string why(const TogetherConfig& config, const Plan& plan) {
-  const int threads = config.threads();
-  std::string text = fmt::format("{} problems in workgroups of {} threads", config.problems.size(), threads);
-  for (std::size_t i = 0; i < config.problems.size(); ++i) {
-    const ProblemConfig& own = config.problems[i];
-    text += fmt::format("{} {} by {}", i == 0 ? ":" : ",", own.name, plan.problems[i]->family->name);
-    if (own.threads() != threads) text += fmt::format(" with {} of them", own.threads());
+// What loops promise holds for those of all products, if the same instruction tells them.
+void merge_loops(Promises& total, const Promises& own) {
+  if (own.in_loops_with.empty()) return;
+  if (total.in_loops_with.empty()) {
+    total.in_loops_with = own.in_loops_with;
+    total.max_loop_drains = own.max_loop_drains;
+    total.min_bytes_in_flight = own.min_bytes_in_flight;
+    return;
   }
-  return text;
-}
-
-// Adds what takes the first of all choices, then the second, and so on. Choices are of one number of threads, the most of them.
-void add_ranks(std::vector<Candidate<TogetherConfig>>& result, const std::vector<Configs>& choices, const Plan& plan, int threads,
-               const Target& target) {
-  if (std::ranges::any_of(choices, &Configs::empty)) return;
-  const std::size_t ranks = std::ranges::max(choices, {}, &Configs::size).size();
-  for (std::size_t rank = 0, fitting = 0; rank < ranks && fitting < most_of_a_size; ++rank) {
-    TogetherConfig config;
-    for (const Configs& c : choices) config.problems.push_back(c[std::min(rank, c.size() - 1)]);
-    if (config.threads() != threads || std::ranges::find(result, config, &Candidate<TogetherConfig>::config) != result.end()) continue;
-    if (rank + 1 < ranks && !fits_lds(config, plan, target)) continue; // the last one says why
-    result.push_back({config, why(config, plan)});
-    ++fitting;
-  }
+  const bool alike = total.in_loops_with == own.in_loops_with;
+  if (!alike || !own.max_loop_drains) total.max_loop_drains.reset();
+  else if (total.max_loop_drains) total.max_loop_drains = std::max(*total.max_loop_drains, *own.max_loop_drains);
+  if (!alike || !own.min_bytes_in_flight) total.min_bytes_in_flight.reset();
+  else if (total.min_bytes_in_flight) total.min_bytes_in_flight = std::min(*total.min_bytes_in_flight, *own.min_bytes_in_flight);
 }
 
 } // namespace
 
 int ProblemConfig::threads() const {
   if (const auto* const flat = std::get_if<ElementwiseConfig>(&config)) return flat->threads;
+  if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&config)) return gemm->threads();
   return std::get<RowwiseConfig>(config).threads();
 }
 
@@ -184,46 +91,16 @@ void Together::lay_out(AnalysedSpec& spec) {
   spec.body.tensors = tensors_of(spec);
 }
 
-// First the schedules in which all problems use all threads, which are tried first where they cost as much as others.
-std::vector<Candidate<TogetherConfig>> Together::candidates(const Plan& plan, const Target& target) {
-  std::vector<Configs> alone;
-  std::set<int> sizes;
-  for (const auto& problem : plan.problems) {
-    alone.push_back(configs_alone(*problem, target));
-    for (const ProblemConfig& c : alone.back()) sizes.insert(c.threads());
-  }
-  std::vector<Candidate<Config>> result;
-  for (const bool fewer : {false, true})
-    for (const int threads : sizes) {
-      std::vector<Configs> choices;
-      for (std::size_t i = 0; i < alone.size(); ++i) choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, target));
-      add_ranks(result, choices, plan, threads, target);
-    }
-  if (!result.empty()) return result;
-  Config last; // says what is wrong with a problem
-  for (const Configs& c : alone) last.problems.push_back(c.back());
-  return {{last, why(last, plan)}};
-}
-
-std::vector<Candidate<TogetherConfig>> Together::fallbacks(const Config& first) {
-  Candidate<Config> result{first, {}};
-  for (ProblemConfig& problem : result.config.problems) {
-    const auto* const rows = std::get_if<RowwiseConfig>(&problem.config);
-    if (rows == nullptr) continue;
-    for (const auto& own : Rowwise::fallbacks(*rows)) {
-      if (vgprs_of_wave(first.threads() / wave_size) < vgprs_of_waves_per_eu(own.config.waves_per_eu)) continue; // waves that end at once
-      problem.config = own.config, result.why = own.why;
-    }
-  }
-  if (result.why.empty()) return {};
-  return {result};
-}
-
 // Fields that follow from others.
 void Together::after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target) {
-  for (std::size_t i = 0; i < config.problems.size(); ++i)
-    if (auto* const flat = std::get_if<ElementwiseConfig>(&config.problems[i].config))
-      Elementwise::after_setting(*flat, field, *plan.problems[i], target);
+  for (std::size_t i = 0; i < config.problems.size(); ++i) {
+    ProblemConfig& own = config.problems[i];
+    if (!field.starts_with(own.name + ".")) continue;
+    const std::string_view of_own = field.substr(own.name.size() + 1);
+    if (auto* const flat = std::get_if<ElementwiseConfig>(&own.config))
+      Elementwise::after_setting(*flat, of_own, *plan.problems[i], target);
+    if (auto* const gemm = std::get_if<SkinnyGemmConfig>(&own.config)) SkinnyGemm::after_setting(*gemm, of_own, *plan.problems[i], target);
+  }
 }
 
 void Together::require_valid(const Config& c, const Plan& plan, const Target& target) {
@@ -233,8 +110,7 @@ void Together::require_valid(const Config& c, const Plan& plan, const Target& ta
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
     const ProblemConfig& own = c.problems[i];
-    const bool flat = std::holds_alternative<ElementwiseConfig>(own.config);
-    if (flat != (problem.family->name == Elementwise::name) || own.name != name_of(problem))
+    if (family_of(own) != problem.family->name || own.name != name_of(problem))
       reject_schedule(plan, fmt::format("its problem {} is not '{}', {}", i, name_of(problem), problem.family->name),
                       "make the schedule for this plan");
     try {
@@ -247,11 +123,11 @@ void Together::require_valid(const Config& c, const Plan& plan, const Target& ta
                       fmt::format("{0}.tiles is {1}: workgroups that share a reduced row wait for each other, beside others", own.name,
                                   std::get<RowwiseConfig>(own.config).tiles),
                       fmt::format("use {}.tiles=1", own.name));
+    require_registers(problem, own, c.threads(), target);
   }
-  if (!fits_lds(c, plan, target))
-    reject_schedule(plan,
-                    fmt::format("its problems take {} bytes of LDS, {} has {}", lds_of(c, plan, target), target.arch(), target.lds_bytes()),
-                    "use residency=reload for one of them, or compute them in several kernels");
+  if (const int lds = lds_of(c, plan, target); lds > target.lds_bytes())
+    reject_schedule(plan, fmt::format("its problems take {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
+                    "use residency=reload for rows, a smaller tile_n for products, or compute them in several kernels");
 }
 
 // Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each other, and registers, are those
@@ -269,7 +145,10 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
     total.chain_ns = std::max(total.chain_ns, own.chain_ns);
     total.exit_ns = std::max(total.exit_ns, own.exit_ns);
   }
+  const bool has_trips = std::ranges::any_of(all, [](const Demand& own) { return own.trips > 0; });
   for (const Demand& own : all) {
+    const double trips = own.trips > 0 ? own.trips : own.in_flight > 0 ? own.busiest * own.loaded / own.in_flight : 0;
+    if (has_trips) total.trips = std::max(total.trips, trips);
     for (double Demand::* const part : {&Demand::far_bytes, &Demand::fill_bytes, &Demand::loaded, &Demand::written, &Demand::in_flight})
       total.*part += own.*part * own.workgroups / total.workgroups;
     for (double Demand::* const part : {&Demand::instructions, &Demand::lead, &Demand::tail, &Demand::matrix_cycles})
@@ -278,6 +157,7 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
   total.waves = waves / total.workgroups;
   total.idle_waves = c.threads() / wave_size - total.waves;
   total.per_cu = std::max(1.0, std::floor(waves_a_cu / (c.threads() / wave_size)));
+  if (const int lds = lds_of(c, plan, target); lds > 0) total.per_cu = std::clamp<double>(target.lds_bytes() / lds, 1, total.per_cu);
   for (const Demand& own : all)
     if (total.loaded > 0) total.busiest = std::max(total.busiest, own.busiest * own.loaded / total.loaded);
   return total;
@@ -286,6 +166,7 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
 std::optional<std::int64_t> Together::addition_depth(const Config& c) {
   std::int64_t most = 0;
   for (const ProblemConfig& problem : c.problems) {
+    if (std::holds_alternative<SkinnyGemmConfig>(problem.config)) return {}; // not known of products
     const auto* const rows = std::get_if<RowwiseConfig>(&problem.config);
     most = std::max(most, rows != nullptr ? *Rowwise::addition_depth(*rows) : 0);
   }
@@ -295,13 +176,23 @@ std::optional<std::int64_t> Together::addition_depth(const Config& c) {
 KernelSource Together::emit(const Plan& plan, const Config& c, const Target& target) {
   std::vector<KernelParts> parts;
   const std::string block = block_name(plan);
+  std::int64_t workspace = 0;
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    if (const auto* const flat = std::get_if<ElementwiseConfig>(&c.problems[i].config))
+    if (const auto* const flat = std::get_if<ElementwiseConfig>(&c.problems[i].config)) {
       parts.push_back(Elementwise::parts(problem, *flat, target, block));
-    else parts.push_back(Rowwise::parts(problem, std::get<RowwiseConfig>(c.problems[i].config), target, block));
+    } else if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&c.problems[i].config)) {
+      const std::string name = workspace_name(plan);
+      const std::string own = workspace == 0 ? name : fmt::format("static_cast<char*>({}) + {}ull", name, workspace);
+      parts.push_back(SkinnyGemm::parts(problem, *gemm, target, {.block = block, .workspace = own}));
+      workspace += workspace_part(gemm->workspace_bytes());
+    } else {
+      parts.push_back(Rowwise::parts(problem, std::get<RowwiseConfig>(c.problems[i].config), target, block));
+    }
   }
-  return assemble_together(plan, target, parts, name, waves_per_eu_attribute(waves_per_eu(c)));
+  const std::string door =
+      std::ranges::any_of(plan.problems, [](const auto& p) { return is_product(*p); }) ? "together_gemm" : std::string(name);
+  return assemble_together(plan, target, parts, door, waves_per_eu_attribute(waves_per_eu(c), without_agprs(c) ? "KILN_VGPRS_ONLY " : ""));
 }
 
 // The code of all problems keeps what each one says of its own: limits are the largest, what one forbids another may need.
@@ -317,6 +208,7 @@ Promises Together::promises(const Plan& plan, const Config& c, const Target& tar
     total.max_vgprs = std::max(total.max_vgprs, own.max_vgprs);
     total.max_lds_bytes += own.max_lds_bytes;
     total.max_sgpr_spills += own.max_sgpr_spills;
+    merge_loops(total, own);
     for (PromisedWidths Promises::* const widths : {&Promises::global_loads, &Promises::lds}) {
       PromisedWidths& sum = total.*widths;
       sum = {.min_bytes = std::min(sum.min_bytes, (own.*widths).min_bytes),

@@ -2,6 +2,7 @@
 #pragma once
 #include "gen/families/elementwise/elementwise.h"
 #include "gen/families/rowwise/rowwise.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <fmt/format.h>
 #include <variant>
 
@@ -10,7 +11,7 @@ namespace kiln {
 // How one problem is computed, by the name of its first output.
 struct ProblemConfig {
   std::string name = {};
-  std::variant<ElementwiseConfig, RowwiseConfig> config = {};
+  std::variant<ElementwiseConfig, RowwiseConfig, SkinnyGemmConfig> config = {};
   int threads() const;
   bool operator==(const ProblemConfig&) const = default;
 };
@@ -40,12 +41,12 @@ struct Together {
   static constexpr std::string_view name = "together";
   static constexpr std::string_view remedy = "compute its outputs in several kernels";
   static constexpr std::string_view words[] = {"is_surplus"};
+  static constexpr std::string_view sets_others = ".method"; // of any product
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
-  static constexpr std::string_view falls_back_by = "waves_per_eu";
-  static std::vector<Candidate<Config>> fallbacks(const Config& first); // those of its problems of rows
+  static std::vector<Candidate<Config>> fallbacks(const Config& first); // those of its rows, of its products, of both
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static void require_valid(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);

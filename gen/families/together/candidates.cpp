@@ -1,0 +1,192 @@
+// Together: the schedules of several problems that one launch may have.
+#include "gen/families/together/problem.h"
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace kiln {
+namespace {
+
+constexpr std::size_t most_of_a_size = 3; // schedules for one number of threads: the compiler may break what the first ones promise
+
+using Configs = std::vector<ProblemConfig>;
+
+bool is_valid(const Plan& problem, const ProblemConfig& c, const Target& target) {
+  try {
+    require_valid(schedule_of(problem, c), problem, target);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// The same config for workgroups of `threads`, as near as it comes; that of a product stays.
+ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, const Target& target) {
+  if (auto* const flat = std::get_if<ElementwiseConfig>(&c.config)) {
+    flat->threads = threads;
+    Elementwise::after_setting(*flat, "threads", problem, target);
+    return c;
+  }
+  if (is_product(problem)) return c;
+  auto& rows = std::get<RowwiseConfig>(c.config);
+  if (rows.threads() == threads) return c;
+  if (rows.threads_per_row <= wave_size) {
+    rows.rows_per_block = threads / rows.threads_per_row;
+  } else {
+    rows.threads_per_row = threads;
+    rows.tiles = 1;
+    rows.ahead = std::min(rows.ahead, rows.chunks());
+  }
+  return c;
+}
+
+double nominal_cost(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
+  double sum = 0;
+  for (const RunTimeSizes& sizes : nominal_sizes(problem)) {
+    sum += std::log(cost_of(demand_in(threads / wave_size, problem, c, target, sizes), chip_terms(target)).total());
+  }
+  return sum;
+}
+
+// Schedules of a problem in workgroups of `threads`, the least cost first: those that use all of them, or also those that use fewer.
+Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, const Target& target) {
+  std::vector<std::pair<double, ProblemConfig>> by_cost;
+  const auto add = [&](const ProblemConfig& c) {
+    const auto same = [&](const auto& other) { return other.second == c; };
+    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c) || !is_valid(problem, c, target)) return;
+    by_cost.emplace_back(nominal_cost(problem, c, threads, target), c);
+  };
+  for (const ProblemConfig& each : known) {
+    add(with_threads(problem, each, threads, target));
+    if (fewer) add(each);
+  }
+  std::ranges::stable_sort(by_cost, {}, &std::pair<double, ProblemConfig>::first);
+  Configs result;
+  for (auto& [cost, c] : by_cost) result.push_back(std::move(c));
+  return result;
+}
+
+double matrix_bytes(const Plan& problem) {
+  double bytes = 0;
+  for (const Product& p : problem.products) bytes += static_cast<double>(p.n) * static_cast<double>(p.k()) * p.b_bits() / 8;
+  return bytes;
+}
+
+// The CUs of a product that shares the chip with others: as many as it has of their bytes.
+int share_of_cus(const Plan& problem, const Plan& plan, const Target& target) {
+  double all = 0;
+  for (const auto& other : plan.problems) all += matrix_bytes(*other);
+  return std::max(1, static_cast<int>(target.compute_units() * matrix_bytes(problem) / all));
+}
+
+// As for a kernel of its own, of products on so many CUs.
+Configs configs_alone(const Plan& problem, int cus, const Target& target) {
+  Configs result;
+  const auto add = [&](const auto& candidates) {
+    for (const auto& c : candidates) result.push_back({.name = name_of(problem), .config = c.config});
+  };
+  if (is_product(problem)) add(SkinnyGemm::candidates_on(problem, target, cus));
+  else if (problem.family->name == Elementwise::name) add(Elementwise::candidates(problem, target));
+  else add(Rowwise::candidates(problem, target));
+  return result;
+}
+
+std::string why(const TogetherConfig& config, const Plan& plan) {
+  const int threads = config.threads();
+  std::string text = fmt::format("{} problems in workgroups of {} threads", config.problems.size(), threads);
+  for (std::size_t i = 0; i < config.problems.size(); ++i) {
+    const ProblemConfig& own = config.problems[i];
+    text += fmt::format("{} {} by {}", i == 0 ? ":" : ",", own.name, plan.problems[i]->family->name);
+    if (own.threads() != threads) text += fmt::format(" with {} of them", own.threads());
+  }
+  return text;
+}
+
+// Adds what takes the first of all choices, then the second, and so on. Choices are of one number of threads, the most of them.
+void add_ranks(std::vector<Candidate<TogetherConfig>>& result, const std::vector<Configs>& choices, const Plan& plan, int threads,
+               const Target& target) {
+  if (std::ranges::any_of(choices, &Configs::empty)) return;
+  const std::size_t ranks = std::ranges::max(choices, {}, &Configs::size).size();
+  for (std::size_t rank = 0, fitting = 0; rank < ranks && fitting < most_of_a_size; ++rank) {
+    TogetherConfig config;
+    for (const Configs& c : choices) config.problems.push_back(c[std::min(rank, c.size() - 1)]);
+    if (config.threads() != threads || std::ranges::find(result, config, &Candidate<TogetherConfig>::config) != result.end()) continue;
+    if (rank + 1 < ranks && lds_of(config, plan, target) > target.lds_bytes()) continue; // the last one says why
+    result.push_back({config, why(config, plan)});
+    ++fitting;
+  }
+}
+
+// Each problem of rows as it falls back, if the registers that it then has are there: waves that end at once have some too.
+Candidate<TogetherConfig> with_rows_fallen_back(const TogetherConfig& first) {
+  Candidate<TogetherConfig> result{first, {}};
+  for (ProblemConfig& problem : result.config.problems) {
+    const auto* const rows = std::get_if<RowwiseConfig>(&problem.config);
+    if (rows == nullptr) continue;
+    for (const auto& own : Rowwise::fallbacks(*rows)) {
+      if (vgprs_of_wave(first.threads() / wave_size) < vgprs_of_waves_per_eu(own.config.waves_per_eu)) continue;
+      problem.config = own.config, result.why = own.why;
+    }
+  }
+  return result;
+}
+
+// All products with the first of their fallbacks, then with the second, and so on; one that has no more keeps its last.
+std::vector<Candidate<TogetherConfig>> with_products_fallen_back(const TogetherConfig& first, const std::string& why) {
+  std::vector<Candidate<TogetherConfig>> result;
+  for (std::size_t i = 0, more = 1; more > 0; ++i) {
+    more = 0;
+    Candidate<TogetherConfig> next{result.empty() ? first : result.back().config, {}};
+    for (std::size_t p = 0; p < first.problems.size(); ++p) {
+      const auto* const gemm = std::get_if<SkinnyGemmConfig>(&first.problems[p].config);
+      if (gemm == nullptr) continue;
+      const auto own = SkinnyGemm::fallbacks(*gemm);
+      if (i >= own.size()) continue;
+      next.config.problems[p].config = own[i].config;
+      next.why = why.empty() ? own[i].why : fmt::format("{}, {}", why, own[i].why);
+      ++more;
+    }
+    if (more > 0) result.push_back(std::move(next));
+  }
+  return result;
+}
+
+} // namespace
+
+std::vector<Candidate<TogetherConfig>> Together::fallbacks(const Config& first) {
+  std::vector<Candidate<Config>> result;
+  const Candidate<Config> rows = with_rows_fallen_back(first);
+  if (!rows.why.empty()) result.push_back(rows);
+  for (auto& each : with_products_fallen_back(first, {})) result.push_back(std::move(each));
+  if (rows.why.empty()) return result;
+  for (auto& each : with_products_fallen_back(rows.config, rows.why)) result.push_back(std::move(each));
+  return result;
+}
+
+// First the schedules in which all problems use all threads, which are tried first where they cost as much as others. Products take all
+// CUs each, or share them.
+std::vector<Candidate<TogetherConfig>> Together::candidates(const Plan& plan, const Target& target) {
+  std::vector<Candidate<Config>> result;
+  std::vector<Configs> alone;
+  for (const bool shared : {false, true}) {
+    if (shared && std::ranges::none_of(plan.problems, [](const auto& problem) { return is_product(*problem); })) break;
+    alone.clear();
+    std::set<int> sizes;
+    for (const auto& problem : plan.problems) {
+      alone.push_back(configs_alone(*problem, shared ? share_of_cus(*problem, plan, target) : target.compute_units(), target));
+      for (const ProblemConfig& c : alone.back()) sizes.insert(c.threads());
+    }
+    for (const bool fewer : {false, true})
+      for (const int threads : sizes) {
+        std::vector<Configs> choices;
+        for (std::size_t i = 0; i < alone.size(); ++i) choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, target));
+        add_ranks(result, choices, plan, threads, target);
+      }
+  }
+  if (!result.empty()) return result;
+  Config last; // says what is wrong with a problem
+  for (const Configs& c : alone) last.problems.push_back(c.back());
+  return {{last, why(last, plan)}};
+}
+
+} // namespace kiln
