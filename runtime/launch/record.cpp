@@ -1,6 +1,8 @@
-// Device memory and arguments for a record: all buffers hold zeros, but for what decides how much attention reads.
+// Device memory and arguments for a record: all buffers hold zeros, but for what decides which rows and how many a kernel reads.
 #include "runtime/launch/record.h"
 #include "gen/error.h"
+#include "gen/reference/expert_check.h"
+#include "gen/reference/index_check.h"
 #include "gen/reference/length_check.h"
 #include "isa_checks/object/code_object.h"
 #include <algorithm>
@@ -27,6 +29,10 @@ public:
       addresses_[a.name] = bits;
     }
     for (const LengthUse& use : length_uses(spec)) fill_caches(use);
+    for (const ExpertUse& use : expert_uses(spec)) fill_experts(use);
+    for (const IndexUse& use : index_uses(spec))
+      if (const std::int64_t rows = size_of(use.rows.shape().front()); rows > 0)
+        fill(use.index, [&](std::int64_t i) { return i % rows; }); // one after the other
   }
 
   exec::Memory memory;
@@ -57,19 +63,32 @@ private:
                            a.kind != ArgumentKind::input);
   }
 
+  std::int64_t size_of(const Dim& dim) const { return dim.is_dynamic() ? sizes_.at(dim.name()) : dim.size(); }
+
   // Every sequence as long as there is room, in pages one after the other.
   void fill_caches(const LengthUse& use) {
-    const CacheSizes cache = cache_sizes(use, [&](const Dim& dim) { return dim.is_dynamic() ? sizes_.at(dim.name()) : dim.size(); });
+    const CacheSizes cache = cache_sizes(use, [&](const Dim& dim) { return size_of(dim); });
     const bool has_pages = use.pages.has_value();
     if (has_pages && cache.pages == 0) return;
-    fill(use.lengths->name, [&](std::int64_t) { return cache.keys; });
-    if (has_pages) fill((*use.pages)->name, [&](std::int64_t i) { return i % cache.pages; });
+    fill(use.lengths, [&](std::int64_t) { return cache.keys; });
+    if (has_pages) fill(*use.pages, [&](std::int64_t i) { return i % cache.pages; });
   }
-  template <typename Number> void fill(const std::string& input, Number number) {
-    const std::span<std::byte> bytes = memory.bytes(addresses_.at(input));
-    for (std::size_t i = 0; i + sizeof(std::int32_t) <= bytes.size(); i += sizeof(std::int32_t)) {
-      const auto value = static_cast<std::int32_t>(number(static_cast<std::int64_t>(i / sizeof(std::int32_t))));
-      std::memcpy(&bytes[i], &value, sizeof value);
+  // Pairs of a token and an expert go to the experts in turn.
+  void fill_experts(const ExpertUse& use) {
+    const std::int64_t count = size_of(use.offsets.shape().front()) - 1;
+    const std::vector<std::int64_t> pairs = shape_of(use.order->name);
+    std::vector<std::int64_t> experts(static_cast<std::size_t>(pairs[0] * pairs[1]));
+    for (std::size_t i = 0; i < experts.size(); ++i) experts[i] = static_cast<std::int64_t>(i) % count;
+    const SortedPairs sorted = sort_pairs(experts, count);
+    fill(use.order, [&](std::int64_t i) { return sorted.order[static_cast<std::size_t>(i)]; });
+    fill(use.offsets, [&](std::int64_t i) { return sorted.offsets[static_cast<std::size_t>(i)]; });
+  }
+  template <typename Number> void fill(const Expr& input, Number number) {
+    const std::span<std::byte> bytes = memory.bytes(addresses_.at(input->name));
+    const auto size = static_cast<std::size_t>(storage_bytes(input.dtype(), 1));
+    for (std::size_t i = 0; (i + 1) * size <= bytes.size(); ++i) {
+      const auto value = static_cast<std::int64_t>(number(static_cast<std::int64_t>(i))); // the lower half comes first
+      std::memcpy(&bytes[i * size], &value, size);
     }
   }
 

@@ -57,7 +57,7 @@ constexpr ChipTerms mi355x{.chip = "mi355x",
 
 constexpr double issue_cycles = 4;      // of an instruction of a wave
 constexpr double dependent_share = 0.4; // of vector instructions, those that read the result of the one before
-constexpr double busy_together = 4;     // the power of the norm that joins the times of what may bound a stream
+constexpr double busy_together = 6;     // the power of the norm that joins the times of what may bound a stream
 constexpr double simds = 4;             // of a CU
 constexpr double kept_dirty = 32 << 20; // bytes that the L2s hold at the end of a kernel and write then
 
@@ -91,13 +91,10 @@ Cost cost_of(const Demand& w, const ChipTerms& chip) {
   const double launch = std::min(w.workgroups, cus * w.per_cu) * (w.waves + w.idle_waves) / chip.xcds;
   cost.start = chip.floor_ns + ns(2 * chip.scalar_load_cycles + issue_cycles * w.lead * waves_a_simd) + chip.hbm_latency_ns;
   const double trips = in_flight > 0 ? std::max(1.0, w.trips > 0 ? w.trips : w.busiest * w.loaded / in_flight) : 0;
-  // Waves that share a SIMD hide what instructions of one wave wait for each other.
-  const double a_slot = std::max(issue_cycles * waves_a_simd, issue_cycles + dependent_share * (chip.dependent_cycles - issue_cycles));
-  const double work = ns(w.busiest * std::max(a_slot * w.instructions, waves_a_simd * w.matrix_cycles));
-  // A ring reloads what it has used, so that a turn takes its loads' latency or its work; others are taken to wait for both.
-  const double serial = latency * trips + work;
-  const double ring = latency + (trips - 1) * std::max(latency, work / std::max(1.0, trips)) + work / std::max(1.0, trips);
-  const double own = (w.trips > 0 ? ring : serial) + w.chain_ns;
+  // One wave's work: that of all waves is among the bounds.
+  const double a_slot = issue_cycles + dependent_share * (chip.dependent_cycles - issue_cycles);
+  const double work = ns(w.busiest * std::max(a_slot * w.instructions, w.matrix_cycles)), of_trip = work / std::max(1.0, trips);
+  const double own = w.chain_ns + (w.reloads ? latency + (trips - 1) * std::max(latency, of_trip) + of_trip : latency * trips + work);
   const double by_latency = ns(launch) + rounds * own + (rounds - 1) * chip.slot_turnover_ns - chip.hbm_latency_ns - w.chain_ns;
   // What is nearly as busy as the busiest makes that wait.
   double together = std::pow(std::max(0.0, by_latency), busy_together);

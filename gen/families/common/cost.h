@@ -35,6 +35,7 @@ struct Demand {
   double written = 0;       // bytes
   double in_flight = 0;     // loaded bytes that are in flight at a time
   double trips = 0;         // latencies that follow each other, of the slowest wave; 0: loaded / in_flight
+  bool reloads = false;     // what has been used, at once: a trip takes its latency or its work, not both
   double busiest = 1;       // what the workgroup with most work has, over the mean
   double instructions = 0;  // of a wave, in issue slots of four cycles; between the first data and the last
   double lead = 0;          // the same, before the first load

@@ -76,7 +76,9 @@ ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec,
       const int size = loaded_bytes(value, vec);
       const bool own_rows = by_index || (!view && body.tensor(value.expr->name).covers_rows());
       bytes += size;
-      (loaded.insert(index).second && own_rows ? w.far_bytes : w.near_bytes) += size;
+      const bool first = loaded.insert(index).second;
+      (first && own_rows ? w.far_bytes : w.near_bytes) += size;
+      if (!first && own_rows) w.again_bytes += size;
       w.loads += ceil_div(size, 16);
       if (value.expr.dtype() != f32) an_element += convert_slots;
     }

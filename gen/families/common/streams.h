@@ -31,6 +31,7 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
 // What the passes over one chunk of a lane ask of the chip.
 struct ChunkWork {
   double far_bytes = 0, near_bytes = 0, written = 0; // near: what other rows read too, or an earlier pass did
+  double again_bytes = 0;                            // of the near ones, a row's own
   double loads = 0, stores = 0;                      // instructions
   double instructions = 0;                           // all of them, in slots of four cycles
   double in_flight = 0;                              // bytes of the pass that loads most

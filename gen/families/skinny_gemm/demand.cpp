@@ -176,7 +176,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.fill_bytes = again * steps * c.b_loads() * access_bytes + a_again * a_bytes;
   w.busiest = most / steps;
   w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
-  if (!c.has_producers()) w.trips = of_wave / std::min<double>(c.ring, of_wave); // a turn of the ring each
+  if (!c.has_producers()) w.trips = of_wave / std::min<double>(c.ring, of_wave), w.reloads = true; // a turn of the ring each
   w.written = rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = of_wave * step_slots(c, target, plan.products.front().a.dtype());
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
