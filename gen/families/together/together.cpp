@@ -148,7 +148,7 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
   const bool has_trips = std::ranges::any_of(all, [](const Demand& own) { return own.trips > 0; });
   for (const Demand& own : all) {
     const double trips = own.trips > 0 ? own.trips : own.in_flight > 0 ? own.busiest * own.loaded / own.in_flight : 0;
-    if (has_trips) total.trips = std::max(total.trips, trips);
+    if (has_trips && trips > total.trips) total.trips = trips, total.reloads = own.reloads;
     for (double Demand::* const part : {&Demand::far_bytes, &Demand::fill_bytes, &Demand::loaded, &Demand::written, &Demand::in_flight})
       total.*part += own.*part * own.workgroups / total.workgroups;
     for (double Demand::* const part : {&Demand::instructions, &Demand::lead, &Demand::tail, &Demand::matrix_cycles})
