@@ -12,7 +12,7 @@ namespace {
 
 // As isa_checks/timing has them: 32 KiB of L1, of which four ways are an assumption, and 4 MiB of L2 an XCD.
 constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
-constexpr double l2_slack = 2;                    // not all waves are between the parts of a line at a time
+constexpr double l2_slack = 1.3, l2_spread = 4;   // lines under way over those with room: none is lost up to the first, all so much later
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
 constexpr double lead_of_row_tile = 12;           // slots: rows that do not exist have the address of the last one
 constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
@@ -95,8 +95,8 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
 }
 
 // The share of lines that L2 has lost when their second part is asked for. In between, every other wave of the XCD loads a step. Waves
-// that begin at places with a common distance move through the sets side by side, and lose all when those are full; others meet at
-// random, and lose the more the fuller the L2 is.
+// that begin at places with a common distance move through the sets side by side, the less so the longer they run, and lose more than
+// others, which meet at random.
 double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
   if (c.step_bytes() >= line_bytes) return 0; // both parts are asked for in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
@@ -104,7 +104,7 @@ double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
   const int row = std::max(1, c.row_bytes() / line_bytes),
             part = static_cast<int>(row * std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()) / c.steps_per_tile());
   const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, part / c.waves)), l2_sets) : 1;
-  return lines > l2_slack * room / side_by_side ? 1 : lines / (2 * room);
+  return std::clamp((lines * side_by_side / room - l2_slack) / l2_spread, std::min(1.0, lines / (2 * room)), 1.0);
 }
 
 // Steps of a workgroup as its waves take them: whole turns of the ring in every segment, at whose end all wait for the slowest. A turn
