@@ -12,7 +12,7 @@ namespace {
 
 // As isa_checks/timing has them: 32 KiB of L1, of which four ways are an assumption, and 4 MiB of L2 an XCD.
 constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
-constexpr double l2_slack = 1.3, l2_spread = 4;   // lines under way over those with room: none is lost up to the first, all so much later
+constexpr double l2_slack = 1.2, l2_spread = 4;   // lines under way over those with room: none is lost up to the first, all so much later
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
 constexpr double lead_of_row_tile = 12;           // slots: rows that do not exist have the address of the last one
 constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
