@@ -86,3 +86,9 @@ TEST_CASE("the schedule that the closed form puts first is about as quick as the
   MESSAGE(fmt::format("{} points: {:.2f} % over the best candidate on average", count, 100 * mean));
   CHECK(mean <= 0.05);
 }
+
+// 20: split sums, whose workgroups take paths of unlike lengths. 563: ragged rows of several workgroups, the last of which takes other
+// steps.
+TEST_CASE("workgroups that tell each other something are simulated to the end, whatever path the one takes that stands for another") {
+  for (const std::uint64_t seed : {20, 563}) CHECK(standing_of(schedule_point(seed), Table()).best > 0);
+}
