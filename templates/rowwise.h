@@ -106,15 +106,23 @@ public:
     for (int i = 0; i < vec; ++i) signs[i] = sign(map.of(vec % (2 * distance) == 0 && !map.partner ? i : column_of(at.chunk) + i));
     return signs;
   }
-  // The element of this lane's group at `at` in a [rows, ceil(cols / group)] tensor.
+  // The element of this lane's group at `at` in a dense [rows, ceil(cols / group)] tensor, and in one with another stride.
+  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor) const {
+    return load_one(tensor + groups_before<group>(), group_in_part<group>(at));
+  }
+  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value) const {
+    const auto element = to<T>(Vec<f32, 1>(value)); // in front of the branch: behind it, LLVM gives the other lanes a branch of their own
+    if (at.count > 0 && column(at) % group == 0) store_one(tensor + groups_before<group>(), group_in_part<group>(at), element);
+  }
   template <int group, class T>
-  KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride = ceil_div(config.cols, group)) const {
+  KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride) const {
     return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at));
   }
   template <int group, class T>
-  KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride = ceil_div(config.cols, group)) const {
+  KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride) const {
+    const auto element = to<T>(Vec<f32, 1>(value));
     if (at.count > 0 && column(at) % group == 0)
-      store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), value);
+      store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), element);
   }
 
   // To a [ceil(cols / group), rows] tensor.
@@ -265,36 +273,51 @@ public:
   KILN_MEMBER u32 column(At at) const { return column_of(at.chunk); }
 
 private:
-  KILN_MEMBER u32 lane_column() const {
-    u32 column = lane_ * vec;
-    if constexpr (config.exact() && config.threads_per_row > wave_size) column += wave_ * (chunks * stride);
-    if constexpr (config.tiles > 1) column += tile_ * config.tile_cols();
-    return column;
+  // The first column of this wave, which is the same in all lanes, and that of this lane's first chunk.
+  KILN_MEMBER u32 uniform_columns() const {
+    u32 columns = 0;
+    if constexpr (config.exact() && config.threads_per_row > wave_size) columns += wave_ * (chunks * stride);
+    if constexpr (config.tiles > 1) columns += tile_ * config.tile_cols();
+    return columns;
   }
+  KILN_MEMBER u32 lane_column() const { return lane_ * vec + uniform_columns(); }
   KILN_MEMBER u32 column_of(int chunk) const { return lane_column() + static_cast<u32>(chunk * stride); }
   template <int group> KILN_MEMBER u32 group_index(At at) const {
     const u32 column = column_of(at.chunk);
     return (at.count > 0 ? column : static_cast<u32>(config.cols - 1)) / group;
   }
 
+  // Groups of a dense tensor: those in front of this wave's part, a scalar for the base of an address, and the one inside that part.
+  template <int group> KILN_DEVICE constexpr bool has_whole_groups() {
+    return config.exact() && config.cols % group == 0 && stride % group == 0; // waves and tiles take several strides
+  }
+  template <int group> KILN_MEMBER u64 groups_before() const {
+    if constexpr (has_whole_groups<group>()) return (row_ * static_cast<u64>(config.cols) + uniform_columns()) / group;
+    else return row_ * static_cast<u64>(ceil_div(config.cols, group));
+  }
+  template <int group> KILN_MEMBER u32 group_in_part(At at) const {
+    const u32 of_row = row_in_block_ * ceil_div(config.cols, group);
+    if constexpr (has_whole_groups<group>()) return of_row + (lane_ * vec + static_cast<u32>(at.chunk * stride)) / group;
+    else return of_row + group_index<group>(at);
+  }
+
   template <class T> KILN_MEMBER auto stream(T* tensor, u64 uniform_elements, u32 lane_row_elements) const {
     using Element = __remove_cv(T);
-    u32 uniform_columns = 0;
-    if constexpr (config.exact() && config.threads_per_row > wave_size) uniform_columns += wave_ * (chunks * stride);
-    if constexpr (config.tiles > 1) uniform_columns += tile_ * config.tile_cols();
+    const u32 of_wave = uniform_columns();
     Stream<T, vec, stride, bytes_of<Element>(centre<T>()), config.ragged()> result;
     // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.
-    const u32 centred = uniform_columns + (centre<T>() ? platform::opaque(centre<T>()) : 0u);
+    const u32 centred = of_wave + (centre<T>() ? platform::opaque(centre<T>()) : 0u);
     result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + bytes_of<Element>(uniform_elements + centred));
     result.lane_bytes = bytes_of<Element>(lane_row_elements + lane_ * vec);
-    result.columns_left = static_cast<int>(config.cols) - static_cast<int>(uniform_columns + lane_ * vec);
+    result.columns_left = static_cast<int>(config.cols) - static_cast<int>(of_wave + lane_ * vec);
     return result;
   }
   template <class T> KILN_MEMBER f32 load_one(const T* base, u32 offset) const {
     return to<f32>(load_chunk<__remove_cv(T), 1>(base, offset * static_cast<u32>(sizeof(T)), 0))[0];
   }
-  template <class T> KILN_MEMBER void store_one(T* base, u32 offset, f32 value) const {
-    store_chunk<T, 1>(base, offset * static_cast<u32>(sizeof(T)), 0, to<T>(Vec<f32, 1>(value)));
+  template <class T> KILN_MEMBER void store_one(T* base, u32 offset, f32 value) const { store_one(base, offset, to<T>(Vec<f32, 1>(value))); }
+  template <class T> KILN_MEMBER void store_one(T* base, u32 offset, Chunk<T, 1> element) const {
+    store_chunk<T, 1>(base, offset * static_cast<u32>(sizeof(T)), 0, element);
   }
   KILN_DEVICE constexpr int lanes_of(int ranks) {
     int lanes = 1;

@@ -228,6 +228,7 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::cast: {
     const Expr& from = expr.operands()[0];
     if (expr.dtype() == boolean) return line(lane_truth_, expr, fmt::format("!({} == 0.0f)", numbers(from)));
+    if (const auto rule = scale_rule(expr)) return line("f32", expr, fmt::format("power_over<{}>({})", rule->exponent, numbers(rule->magnitude)));
     const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
     if (expr.dtype() == f32) return line("f32", expr, number);
     return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
@@ -286,7 +287,8 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
   if (expr.dtype() == f32) return line("auto", expr, numbers(from));
   if (from.op() == Op::scale_down && is_mx_element(expr.dtype()) && expr->saturate) {
     const std::string x = vector(from.operands()[0]), scale = numbers(from.operands()[1]);
-    return line("auto", expr, fmt::format("to_scaled<{}>({}, {})", device_type(expr.dtype()), x, scale));
+    const char* const rule = is_scale_of_blocks(from.operands()[1], from.operands()[0]) ? ", by_rule" : "";
+    return line("auto", expr, fmt::format("to_scaled<{}{}>({}, {})", device_type(expr.dtype()), rule, x, scale));
   }
   return line("auto", expr, fmt::format("to{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), numbers(from)));
 }

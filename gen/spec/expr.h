@@ -5,6 +5,7 @@
 #include "gen/spec/op.h"
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -197,6 +198,14 @@ Expr mx_dequantise(Expr q, Expr scale);
 inline constexpr std::int64_t mx_block = 32;
 // What MX elements may be: e2m1, e4m3fn, e5m2.
 bool is_mx_element(DType type);
+// What the rule that mx_scale writes is made of: the magnitude whose power of two is taken, and the exponent of 2 that it is divided by.
+struct ScaleRule {
+  Expr magnitude;
+  int exponent; // 1 to 126
+};
+std::optional<ScaleRule> scale_rule(const Expr& scale); // nothing of an expression that is not written so
+// Whether `scale` is that of x's own blocks by the rule: NaN where a block has NaN or an infinity, and at most 2^(127 - emax).
+bool is_scale_of_blocks(const Expr& scale, const Expr& x);
 
 // Pointwise operations are declared in gen/spec/math.h.
 

@@ -15,6 +15,8 @@ KILN_DEVICE f32 sqrt(f32 x) { return __builtin_amdgcn_sqrtf(x); }
 KILN_DEVICE f32 sin_turns(f32 x) { return __builtin_amdgcn_sinf(x); }
 KILN_DEVICE f32 cos_turns(f32 x) { return __builtin_amdgcn_cosf(x); }
 KILN_DEVICE f32 fract(f32 x) { return __builtin_amdgcn_fractf(x); }
+// A comparison and a choice of what are f32 elsewhere become those of f32 again, two instructions; the builtin stays one.
+KILN_DEVICE u32 max(u32 a, u32 b) { return __builtin_elementwise_max(a, b); }
 KILN_DEVICE f32 median(f32 a, f32 b, f32 c) { return __builtin_amdgcn_fmed3f(a, b, c); }
 
 // a.x * b.x + a.y * b.y + c in f32; dot4 of four bytes, in i32.
@@ -72,7 +74,7 @@ template <bool e4m3, int part> KILN_DEVICE Vec<f32, 2> unpack_scaled_fp8(u32 wor
 }
 #else
 KILN_DEVICE f32 maximum(f32 a, f32 b) { // of numbers without a sign, whose bits are in order
-  return __builtin_bit_cast(u32, a) > __builtin_bit_cast(u32, b) ? a : b;
+  return __builtin_bit_cast(f32, max(__builtin_bit_cast(u32, a), __builtin_bit_cast(u32, b)));
 }
 template <int part> u32 pack_scaled_e2m1(f32 a, f32 b, f32 scale, u32 old) = delete;
 template <int part> Vec<f32, 2> unpack_scaled_e2m1(u32 word, f32 scale) = delete;

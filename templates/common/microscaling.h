@@ -9,6 +9,12 @@ template <class A, class S> KILN_DEVICE auto scale_down(A a, S s) {
   return a * map([](f32 each) KILN_OWN_LINES { return detail::inverse_of_power(each); }, s);
 }
 
+// The power of two at or below |x|, over 2^n, at least 2^-127; NaN for NaN and infinity. 0 < n < 127.
+template <int n> KILN_DEVICE f32 power_over(f32 x) {
+  const f32 power = bit_cast<f32>(platform::max(bit_cast<u32>(x) & detail::exponent_bits, static_cast<u32>(n) << 23)); // at least 2^(n - 127)
+  return platform::fma(x, 0.0f, power * bit_cast<f32>(static_cast<u32>(127 - n) << 23));
+}
+
 namespace detail {
 
 // Whether an instruction converts T with a scale of S.
@@ -46,20 +52,28 @@ template <class T, int N, class S> KILN_DEVICE Vec<f32, N> scale_up(Bytes<T, N> 
   }
 }
 
-// x / s rounded to T; beyond the largest number: that one.
-template <class T, int N, class S> KILN_DEVICE auto to_scaled(Vec<f32, N> x, S s) {
+// x / s rounded to T; beyond the largest number: that one. By rule: s is NaN where x is NaN or an infinity, and at most 2^126.
+inline constexpr bool by_rule = true;
+template <class T, bool rule = false, int N, class S> KILN_DEVICE auto to_scaled(Vec<f32, N> x, S s) {
   if constexpr (is_packed<T> && detail::converts_with_scale<T, S>) {
     return detail::pack_scaled_e2m1(x, s);
-  } else if constexpr (is_fp8<T> && detail::converts_with_scale<T, S>) {
+  } else if constexpr (is_packed<T>) {
+    return to<T>(scale_down(x, s));
+  } else if constexpr (detail::converts_with_scale<T, S>) {
     // The instruction overflows instead: magnitudes are limited before. A scale that is NaN gives NaN whatever x is.
     const f32 most = Fp8<T>::max * s;
     const auto limited = map([most](f32 v) KILN_OWN_LINES { return platform::median(v, -most, most); }, x);
     Bytes<T, N> bytes;
 #pragma unroll
     for (u32& word : bytes.word) word = platform::any_value();
-    if constexpr (Fp8<T>::has_infinity) detail::put_fp8<T, 0>(bytes, map([](f32 v, f32 c) KILN_OWN_LINES { return platform::abs(v) < platform::infinity ? c : v; }, x, limited), s);
+    if constexpr (rule) detail::put_fp8<T, 0>(bytes, limited, s);
+    else if constexpr (Fp8<T>::has_infinity) detail::put_fp8<T, 0>(bytes, map([](f32 v, f32 c) KILN_OWN_LINES { return platform::abs(v) < platform::infinity ? c : v; }, x, limited), s);
     else detail::put_fp8<T, 0>(bytes, platform::fma(x, Vec<f32, N>(0.0f), limited), s);
     return bytes;
+  } else if constexpr (!Fp8<T>::native && rule) {
+    return detail::pack_ocp_fp8<T, Fp8<T>::e4m3>(x * map([](f32 each) KILN_OWN_LINES { return detail::inverse_of_double(each); }, s));
+  } else if constexpr (!Fp8<T>::native) {
+    return detail::pack_halves<T>(x * map([](f32 each) KILN_OWN_LINES { return 0.5f * detail::inverse_of_power(each); }, s));
   } else {
     return to<T>(scale_down(x, s));
   }

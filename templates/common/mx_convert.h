@@ -9,7 +9,7 @@ namespace detail {
 inline constexpr u32 exponent_bits = 0x7f800000u, least_power = 0x00400000u; // 2^-127 is denormal
 KILN_DEVICE f32 power_below(f32 x) {
   const u32 bits = bit_cast<u32>(x) & exponent_bits;
-  return platform::fma(x, 0.0f, bit_cast<f32>(bits > least_power ? bits : least_power)); // x * 0 is NaN for NaN and infinity
+  return platform::fma(x, 0.0f, bit_cast<f32>(platform::max(bits, least_power))); // x * 0 is NaN for NaN and infinity
 }
 template <int N> KILN_DEVICE Bytes<e8m0, N> pack_powers(Vec<f32, N> x) {
   Bytes<e8m0, N> bytes{};
@@ -32,8 +32,10 @@ template <int N> KILN_DEVICE Vec<f32, N> unpack_powers(Bytes<e8m0, N> bytes) {
 // 1 / s of a power of two, exactly.
 KILN_DEVICE f32 inverse_of_power(f32 s) {
   const u32 bits = 0x7f000000u - (bit_cast<u32>(s) & exponent_bits);
-  return platform::fma(s, 0.0f, bit_cast<f32>(bits > least_power ? bits : least_power));
+  return platform::fma(s, 0.0f, bit_cast<f32>(platform::max(bits, least_power)));
 }
+// 1 / (2 s) of a power of two up to 2^126, exactly.
+KILN_DEVICE f32 inverse_of_double(f32 s) { return platform::fma(s, 0.0f, bit_cast<f32>(0x7e800000u - (bit_cast<u32>(s) & exponent_bits))); }
 
 // ---- e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign.
 // The code of a number. Adding 2^22 times the power of two at or below it, or 2^22, rounds to the unit of its binade, as those of f32 do;
@@ -93,26 +95,27 @@ template <int N> KILN_DEVICE Vec<f32, N> unpack_e2m1(Bytes<e2m1, N> bytes) {
 }
 
 // ---- OCP's fp8 on a target whose own has a bias one higher: the same bits are half of the number there, but for zeros and the top codes.
-template <class T, bool e4m3, int N> KILN_DEVICE Bytes<T, N> pack_ocp_fp8(Vec<f32, N> x) {
-  constexpr f32 nan = e4m3 ? 240.0f : 49152.0f, beyond = e4m3 ? 240.0f : 32768.0f; // codes of NaN and of infinity, read as numbers
-  constexpr f32 overflows = e4m3 ? 464.0f : 61440.0f;                              // halfway to the number that does not exist, which is even
+// Numbers to codes, given half of each. Beyond the largest finite number: that one; NaN stays NaN. e5m2 keeps infinity, as 2^15.
+template <class T, bool e4m3, int N> KILN_DEVICE Bytes<T, N> pack_ocp_fp8(Vec<f32, N> half) {
+  // A median of three that has NaN is the least of the others: all bits of e4m3fnuz, whose lower 7 are OCP's NaN; and one such of e5m2fnuz.
+  constexpr f32 nan = e4m3 ? -240.0f : -49152.0f, most = e4m3 ? 224.0f : 28672.0f;
   Bytes<T, N> bytes;
 #pragma unroll
   for (int w = 0; w < Bytes<T, N>::words; ++w) {
-    f32 half[4];
+    f32 limited[4];
     u32 sign[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const f32 each = x[4 * w + i < N ? 4 * w + i : 0], magnitude = platform::abs(each);
-      const bool fits = e4m3 ? magnitude <= overflows : magnitude < overflows;
-      half[i] = each != each ? nan : fits ? platform::min(magnitude * 0.5f, e4m3 ? 224.0f : 28672.0f) : beyond;
+      const f32 each = half[4 * w + i < N ? 4 * w + i : 0], magnitude = platform::abs(each);
+      limited[i] = platform::median(magnitude, nan, most);
+      if constexpr (!e4m3) limited[i] = magnitude == platform::infinity ? 32768.0f : limited[i];
       sign[i] = bit_cast<u32>(each);
     }
     u32 word = platform::any_value();
-    if constexpr (e4m3) word = platform::pack_e4m3<true>(half[2], half[3], platform::pack_e4m3<false>(half[0], half[1], word));
-    else word = platform::pack_e5m2<true>(half[2], half[3], platform::pack_e5m2<false>(half[0], half[1], word));
-    const u32 low = platform::permute_bytes(sign[1], sign[0], 0x0c0c0703u), high = platform::permute_bytes(sign[3], sign[2], 0x07030c0cu);
-    bytes.word[w] = word | ((low | high) & 0x80808080u);
+    if constexpr (e4m3) word = platform::pack_e4m3<true>(limited[2], limited[3], platform::pack_e4m3<false>(limited[0], limited[1], word));
+    else word = platform::pack_e5m2<true>(limited[2], limited[3], platform::pack_e5m2<false>(limited[0], limited[1], word));
+    const u32 low = platform::permute_bytes(sign[1], sign[0], 0x0c0c0703u), high = platform::permute_bytes(sign[3], sign[2], 0x0c0c0703u);
+    bytes.word[w] = (word & 0x7f7f7f7fu) | ((high << 16 | low) & 0x80808080u);
   }
   return bytes;
 }

@@ -70,6 +70,21 @@ Expr mx_scale(DType type, Expr x) {
   return cast(e8m0, scale_down(cast(e8m0, group_absmax_nan(std::move(x), mx_block)), cast(e8m0, of_type)));
 }
 
+std::optional<ScaleRule> scale_rule(const Expr& scale) {
+  const auto is_power = [](const Expr& e) { return e.op() == Op::cast && e.dtype() == e8m0; };
+  if (!is_power(scale) || scale.operands()[0].op() != Op::scale_down) return {};
+  const Expr &power = scale.operands()[0].operands()[0], &over = scale.operands()[0].operands()[1];
+  if (!is_power(power) || !is_power(over) || over.operands()[0].op() != Op::constant) return {};
+  const float divisor = over.operands()[0]->value;
+  if (!(divisor >= 2 && divisor < 0x1p127F)) return {};
+  return ScaleRule{power.operands()[0], std::ilogb(divisor)};
+}
+
+bool is_scale_of_blocks(const Expr& scale, const Expr& x) {
+  const auto rule = scale_rule(scale.op() == Op::ungroup ? scale.operands()[0] : scale);
+  return rule && rule->magnitude.op() == Op::group_absmax_nan && rule->magnitude.operands()[0].same_node(x);
+}
+
 Expr mx_quantise(DType type, Expr x, Expr scale) {
   require_element("mx_quantise", type);
   require_scale_of("mx_quantise", x, scale);
