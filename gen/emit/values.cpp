@@ -228,7 +228,8 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::cast: {
     const Expr& from = expr.operands()[0];
     if (expr.dtype() == boolean) return line(lane_truth_, expr, fmt::format("!({} == 0.0f)", numbers(from)));
-    if (const auto rule = scale_rule(expr)) return line("f32", expr, fmt::format("power_over<{}>({})", rule->exponent, numbers(rule->magnitude)));
+    if (const auto rule = scale_rule(expr))
+      return line("f32", expr, fmt::format("power_over<{}>({})", rule->exponent, numbers(rule->magnitude)));
     const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
     if (expr.dtype() == f32) return line("f32", expr, number);
     return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));

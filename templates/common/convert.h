@@ -67,12 +67,6 @@ template <class T, int N> KILN_DEVICE Bytes<T, N> pack_fp8(Vec<f32, N> x) {
   return bytes;
 }
 
-// OCP's fp8 on a target that has another: half of x is the number of its own whose bits these are.
-template <class T, int N> KILN_DEVICE Bytes<T, N> pack_halves(Vec<f32, N> half) {
-  static_assert(Fp8<T>::ocp, "this fp8 type is not native on this target");
-  return pack_ocp_fp8<T, Fp8<T>::e4m3>(Fp8<T>::has_infinity ? half : platform::fma(half, Vec<f32, N>(0.0f), half)); // infinity to NaN
-}
-
 template <class T, int N> KILN_DEVICE Vec<f32, N> unpack_fp8(Bytes<T, N> bytes) {
   static_assert(Fp8<T>::native || Fp8<T>::ocp, "this fp8 type is not native on this target");
   if constexpr (!Fp8<T>::native) return unpack_ocp_fp8<Fp8<T>::e4m3>(bytes);
@@ -150,7 +144,7 @@ template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x) {
     return detail::pack_powers(x);
   } else if constexpr (is_fp8<To>) {
     if constexpr (Fp8<To>::native) return detail::pack_fp8<To, N>(detail::saturate<To>(x));
-    else return detail::pack_halves<To>(x * 0.5f);
+    else return detail::pack_ocp_fp8<To, Fp8<To>::e4m3, true>(x * 0.5f);
   } else if constexpr (__is_same(To, i32)) {
     return map([](f32 v) KILN_OWN_LINES { return detail::to_integer<i32>(v); }, x);
   } else if constexpr (__is_same(To, bool)) {

@@ -70,10 +70,9 @@ template <class T, bool rule = false, int N, class S> KILN_DEVICE auto to_scaled
     else if constexpr (Fp8<T>::has_infinity) detail::put_fp8<T, 0>(bytes, map([](f32 v, f32 c) KILN_OWN_LINES { return platform::abs(v) < platform::infinity ? c : v; }, x, limited), s);
     else detail::put_fp8<T, 0>(bytes, platform::fma(x, Vec<f32, N>(0.0f), limited), s);
     return bytes;
-  } else if constexpr (!Fp8<T>::native && rule) {
-    return detail::pack_ocp_fp8<T, Fp8<T>::e4m3>(x * map([](f32 each) KILN_OWN_LINES { return detail::inverse_of_double(each); }, s));
   } else if constexpr (!Fp8<T>::native) {
-    return detail::pack_halves<T>(x * map([](f32 each) KILN_OWN_LINES { return 0.5f * detail::inverse_of_power(each); }, s));
+    const auto factor = map([](f32 each) KILN_OWN_LINES { return rule ? detail::inverse_of_double(each) : 0.5f * detail::inverse_of_power(each); }, s);
+    return detail::pack_ocp_fp8<T, Fp8<T>::e4m3, !rule>(x * factor);
   } else {
     return to<T>(scale_down(x, s));
   }

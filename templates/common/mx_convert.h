@@ -95,10 +95,12 @@ template <int N> KILN_DEVICE Vec<f32, N> unpack_e2m1(Bytes<e2m1, N> bytes) {
 }
 
 // ---- OCP's fp8 on a target whose own has a bias one higher: the same bits are half of the number there, but for zeros and the top codes.
-// Numbers to codes, given half of each. Beyond the largest finite number: that one; NaN stays NaN. e5m2 keeps infinity, as 2^15.
-template <class T, bool e4m3, int N> KILN_DEVICE Bytes<T, N> pack_ocp_fp8(Vec<f32, N> half) {
+// Numbers to codes, given half of each. Beyond the largest finite number: that one; NaN stays NaN. An infinity, unless there is none,
+// becomes NaN of e4m3, and that of e5m2.
+template <class T, bool e4m3, bool infinities, int N> KILN_DEVICE Bytes<T, N> pack_ocp_fp8(Vec<f32, N> half) {
   // A median of three that has NaN is the least of the others: all bits of e4m3fnuz, whose lower 7 are OCP's NaN; and one such of e5m2fnuz.
-  constexpr f32 nan = e4m3 ? -240.0f : -49152.0f, most = e4m3 ? 224.0f : 28672.0f;
+  constexpr f32 nan = e4m3 ? -240.0f : -49152.0f, most = e4m3 ? 224.0f : 28672.0f, infinity_of_e5m2 = 32768.0f;
+  if constexpr (infinities && e4m3) half = platform::fma(half, Vec<f32, N>(0.0f), half);
   Bytes<T, N> bytes;
 #pragma unroll
   for (int w = 0; w < Bytes<T, N>::words; ++w) {
@@ -108,7 +110,7 @@ template <class T, bool e4m3, int N> KILN_DEVICE Bytes<T, N> pack_ocp_fp8(Vec<f3
     for (int i = 0; i < 4; ++i) {
       const f32 each = half[4 * w + i < N ? 4 * w + i : 0], magnitude = platform::abs(each);
       limited[i] = platform::median(magnitude, nan, most);
-      if constexpr (!e4m3) limited[i] = magnitude == platform::infinity ? 32768.0f : limited[i];
+      if constexpr (infinities && !e4m3) limited[i] = magnitude == platform::infinity ? infinity_of_e5m2 : limited[i];
       sign[i] = bit_cast<u32>(each);
     }
     u32 word = platform::any_value();

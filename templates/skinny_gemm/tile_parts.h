@@ -73,9 +73,12 @@ template <SkinnyGemmConfig config> struct TileParts {
     });
   }
   // Becomes the sum of the parts of workgroups `first` to `last`, in that order; this one's is `own`. Waits for what is on its way.
+  // Nobody wrote to this one's own place, which is as far as HBM: another one is read twice in its stead.
   template <class PlaceOf> KILN_MEMBER void hear(u32 first, u32 last, u32 own, u32 generation, PlaceOf place_of) {
     constexpr int together = config.parts_at_a_time();
     const TileParts mine = *this;
+    const u32 other = own == first ? last : first;
+    const auto read = [&](u32 group) KILN_LAMBDA { return group >= last ? (own == last ? other : last) : group == own ? other : group; };
     clear();
 #pragma nounroll
     for (u32 group = first; group <= last; group += together) {
@@ -88,14 +91,14 @@ template <SkinnyGemmConfig config> struct TileParts {
           for (int g = 0; g < together; ++g)
 #pragma unroll
             for (int i = 0; i < config.vec; ++i)
-              heard[c][p][g][i] = KILN_BIT_CAST(ToldNumber, platform::load_for_device(place_of(smaller(group + g, last)) + word(c, p, i)));
+              heard[c][p][g][i] = KILN_BIT_CAST(ToldNumber, platform::load_for_device(place_of(read(group + g)) + word(c, p, i)));
         });
         each([&](int c, int p) KILN_LAMBDA {
 #pragma unroll
           for (int g = 0; g < together; ++g)
 #pragma unroll
             for (int i = 0; i < config.vec; ++i)
-              late |= (smaller(group + g, last) != own) & (heard[c][p][g][i].generation != generation);
+              late |= heard[c][p][g][i].generation != generation;
         });
       } while (platform::any_lane(late));
 #pragma unroll

@@ -6,10 +6,12 @@
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <tuple>
 
@@ -149,6 +151,36 @@ TEST_CASE("quantising every f16 and bf16 number to every MX format") {
   for (const std::string_view arch : known_archs())
     for (const DType from : {f16, bf16})
       for (const Element& e : elements) check_quantiser(from, e.type, target(arch));
+}
+
+// Not by the rule: numbers stay beyond the largest one, infinities and NaN have a scale that is a number.
+TEST_CASE("quantising every f16 number with scales that are given") {
+  constexpr std::int64_t cols = 1024, inputs = 65536;
+  constexpr std::array<std::uint64_t, 9> scales{1, 90, 119, 126, 127, 128, 200, 254, 255};
+  Tensor x(f16, {scales.size() * inputs / cols, cols}), scale(e8m0, {x.size() / cols, cols / 32});
+  for (std::int64_t i = 0; i < x.size(); ++i) x.set_bits(i, static_cast<std::uint64_t>(i % inputs));
+  for (std::int64_t i = 0; i < scale.size(); ++i) scale.set_bits(i, scales[static_cast<std::size_t>(i * 32 / inputs)]);
+  for (const std::string_view arch : known_archs())
+    for (const Element& e : elements) {
+      KernelSpec spec("given");
+      const Expr in = input("x", f16, {dynamic("rows"), cols}), given = input("scale", e8m0, {dynamic("rows"), cols / 32});
+      spec.output("q", e.type, mx_quantise(e.type, in, given));
+      const EmulatedRun done = run(spec, target(arch), {.tensors = {{"x", x}, {"scale", scale}}, .scalars = {}});
+      int wrong = 0;
+      std::string first;
+      for (std::int64_t i = 0; i < x.size(); ++i) {
+        const double v = number(f16, static_cast<std::uint32_t>(x.bits(i))), s = power(static_cast<std::int64_t>(scale.bits(i / 32)));
+        if (std::isfinite(v) && std::fabs(v / s) > double(std::numeric_limits<float>::max())) continue; // docs/mx.md: the ends of f32
+        const auto code = static_cast<std::uint32_t>(done.outputs.at("q").bits(i));
+        const double want = e.type == e4m3fn && std::isinf(v) ? std::nan("") : v / s;
+        const bool right = e.type == e2m1 && !std::isfinite(want) ? std::fabs(element(e, code)) == 6
+                           : std::isnan(want)                     ? std::isnan(element(e, code))
+                           : std::isinf(want)                     ? element(e, code) == want
+                                                                  : code == table_of(e.type).nearest_saturating(want);
+        if (!right && wrong++ == 0) first = fmt::format("{} with scale {}: code {:#x}", v, s, code);
+      }
+      CHECK_MESSAGE(wrong == 0, fmt::format("{} of {} on {}: {}", wrong, to_string(e.type), arch, first));
+    }
 }
 
 TEST_CASE("dequantising every code with every scale") {

@@ -42,6 +42,17 @@ TEST_CASE("MX: evaluation of a block") {
   CHECK(std::isnan(outputs.at("y").at(40)));
 }
 
+TEST_CASE("MX: scales by the rule are known as such") {
+  const Expr x = input("x", f32, {2, 64}), y = input("y", f32, {2, 64}), by_rule = mx_scale(e4m3fn, x);
+  CHECK(scale_rule(by_rule)->exponent == 8);
+  CHECK(scale_rule(by_rule)->magnitude.op() == Op::group_absmax_nan);
+  CHECK(is_scale_of_blocks(ungroup(by_rule, 32, 64), x));
+  CHECK(!is_scale_of_blocks(ungroup(by_rule, 32, 64), y));                                                 // NaN of y would be lost
+  CHECK(!is_scale_of_blocks(cast(e8m0, scale_down(cast(e8m0, group_absmax(x, 32)), cast(e8m0, 256))), x)); // as would NaN of x
+  CHECK(!scale_rule(cast(e8m0, scale_down(cast(e8m0, x), cast(e8m0, 0.5)))));
+  CHECK(!scale_rule(cast(e8m0, group_absmax_nan(x, 32))));
+}
+
 TEST_CASE("MX: ranges of scales and of marked magnitudes") {
   CHECK(cast_range(e8m0, true, {3, 3}) == Range{2, 2});
   CHECK(cast_range(e8m0, true, {-9, 3}) == Range{0x1p-127, 8});
