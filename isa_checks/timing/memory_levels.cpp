@@ -96,14 +96,20 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
 }
 
 // The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has its share of the buffers that
-// workgroups do not share, further on than the one that it is like.
+// workgroups do not share, further on than the one that it is like. If that one's lines have those of others between them, they stay as far
+// apart as they are, at a place that nobody else has.
 std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const {
-  for (const Buffer& b : record_.buffers)
-    if (line >= b.first_line && line < b.end_line) {
-      const bool own = number != like.number && b.sharing() < 1.5;
-      const double share = own ? b.touched / record_.workgroups : 0; // lines of a workgroup
-      return {line + static_cast<std::uint64_t>(share * (number - like.number)), std::min<double>(xcds_, b.sharing())};
-    }
+  constexpr std::uint64_t nobodys = 1ULL << 40; // beyond all lines, and of the same set as 0
+  for (std::size_t i = 0; i < record_.buffers.size(); ++i) {
+    const Buffer& b = record_.buffers[i];
+    if (line < b.first_line || line >= b.end_line) continue;
+    const double sharers = std::min<double>(xcds_, b.sharing());
+    if (number == like.number || b.sharing() >= 1.5) return {line, sharers};
+    const double share = b.touched / record_.workgroups; // lines of a workgroup
+    const std::uint64_t span = like.spans[i], after = number - like.number;
+    if (static_cast<double>(span) > 1.5 * share + 2) return {line + after * span + nobodys * (like.number + 1), sharers};
+    return {line + static_cast<std::uint64_t>(share * static_cast<double>(after)), sharers};
+  }
   return {line, 1};
 }
 

@@ -165,6 +165,15 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
   return buffers;
 }
 
+void measure_spans(Workgroup& w, const std::vector<Buffer>& buffers) {
+  for (const Buffer& b : buffers) {
+    uint64_t first = b.end_line, end = b.first_line;
+    for (const uint64_t line : w.lines)
+      if (line >= b.first_line && line < b.end_line) first = std::min(first, line), end = std::max(end, line + 1);
+    w.spans.push_back(end > first ? end - first : 0);
+  }
+}
+
 double matrix_flops(const Record& r, const std::vector<isa::Instruction>& instructions, const isa::TargetFacts& target) {
   std::vector<double> of(r.code.size(), 0);
   for (std::size_t i = 0; i < instructions.size(); ++i)
@@ -223,6 +232,7 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
                  : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
   }
   r.buffers = count_buffers(r, memory);
+  for (Workgroup& w : r.recorded) measure_spans(w, r.buffers);
   for (const Buffer& b : r.buffers) r.footprint += 128 * b.touched;
   r.flops = matrix_flops(r, instructions, target);
   return r;

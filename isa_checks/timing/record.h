@@ -76,7 +76,8 @@ struct Workgroup {
   std::vector<Access> accesses;
   std::vector<std::uint64_t> lines; // address / 128
   std::vector<Awaited> awaited;
-  std::uint64_t signature = 0; // equal for workgroups that do the same on other addresses
+  std::vector<std::uint64_t> spans; // from its first line to its last in each of Record::buffers, both counted
+  std::uint64_t signature = 0;      // equal for workgroups that do the same on other addresses
   std::size_t steps() const;
 };
 

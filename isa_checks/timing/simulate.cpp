@@ -3,6 +3,7 @@
 #include "isa_checks/timing/xcd.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 
 namespace kiln::timing {
@@ -221,16 +222,24 @@ std::string_view to_string(Doing doing) {
   return names[static_cast<std::size_t>(doing)];
 }
 
-// A last workgroup that is unlike the first may do less and take longer: at the end of a tensor elements are moved one by one.
+// The slowest of the XCDs that may be: with the most instructions, with the most lines of memory, and with a last workgroup that is unlike the
+// first. At the end of a tensor elements are moved one by one, so that what has fewer lines may have more instructions.
 Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) {
-  std::vector<std::size_t> steps(std::min<std::size_t>(static_cast<std::size_t>(chip.xcds), record.workgroups), 0);
-  for (uint32_t n = 0; n < record.workgroups; ++n) steps[n % steps.size()] += record.like(n).steps();
-  const auto busiest = static_cast<uint32_t>(std::ranges::max_element(steps) - steps.begin());
-  const auto last = static_cast<uint32_t>((record.workgroups - 1) % steps.size());
-  Simulation result = Xcd(record, chip, options).run(busiest);
-  if (last == busiest || record.like(record.workgroups - 1).signature == record.like(0).signature) return result;
-  Simulation of_last = Xcd(record, chip, options).run(last);
-  return of_last.nanoseconds > result.nanoseconds ? of_last : result;
+  const std::size_t xcds = std::min<std::size_t>(static_cast<std::size_t>(chip.xcds), record.workgroups);
+  std::vector<std::size_t> steps(xcds, 0), lines(xcds, 0);
+  for (uint32_t n = 0; n < record.workgroups; ++n) {
+    steps[n % xcds] += record.like(n).steps();
+    lines[n % xcds] += record.like(n).lines.size();
+  }
+  const auto most = [](const std::vector<std::size_t>& of) { return static_cast<uint32_t>(std::ranges::max_element(of) - of.begin()); };
+  std::set<uint32_t> numbers{most(steps), most(lines)};
+  if (record.like(record.workgroups - 1).signature != record.like(0).signature) numbers.insert((record.workgroups - 1) % xcds);
+  Simulation slowest;
+  for (const uint32_t xcd : numbers) {
+    Simulation one = Xcd(record, chip, options).run(xcd);
+    if (one.nanoseconds > slowest.nanoseconds) slowest = std::move(one);
+  }
+  return slowest;
 }
 
 } // namespace kiln::timing

@@ -1,4 +1,5 @@
-// Proves that predictions read the data that an index, experts or lengths ask for: each row once, every expert's weights, all keys.
+// Proves that predictions read the data that a launch asks for: by index each row once, every expert's weights, all keys, and what
+// workgroups that were not executed have.
 #include "gen/catalog/catalog.h"
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"
@@ -6,15 +7,17 @@
 #include "runtime/tune/try_schedule.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <string>
+#include <vector>
 
 using namespace kiln;
 
 namespace {
 
-double hbm_bytes(const KernelSpec& spec, const Target& to, const RunTimeSizes& sizes) {
+double hbm_bytes(const KernelSpec& spec, const Target& to, const RunTimeSizes& sizes, const std::vector<std::string>& settings = {}) {
   const Plan plan = make_plan(spec, to);
-  const TriedSchedule tried =
-      try_schedule(plan, choose_schedule(plan, to), to, usual_chip(to), {.changes = false}, std::span(&sizes, 1), {});
+  const TriedSchedule tried = try_schedule(plan, with_overrides(choose_schedule(plan, to), settings, plan, to), to, usual_chip(to),
+                                           {.changes = false}, std::span(&sizes, 1), {});
   REQUIRE(tried.report.met());
   const auto& simulation = tried.predictions.front().simulation;
   return (simulation.traffic.hbm + simulation.traffic.mall) * 8; // of one XCD
@@ -44,4 +47,14 @@ output y: f16[rows, 4096] = gather(table, ids)
   const double rows = 512.0 * 4096 * 2, read = hbm_bytes(spec, to, {{"rows", 512}});
   CHECK_MESSAGE(read > 0.9 * rows, fmt::format("{} of {} bytes", read, rows));
   CHECK_MESSAGE(read < 1.3 * rows, fmt::format("{} of {} bytes", read, rows));
+}
+
+// A workgroup has 1024 columns of four rows, so that its lines lie between those of fifteen others. Few are executed.
+TEST_CASE("workgroups with a part of several rows each read their own") {
+  const Target to = target("gfx942");
+  const std::vector<std::string> parts = {"vec=16", "threads_per_row=64", "rows_per_block=4", "tiles=16", "ahead=1"};
+  const KernelSpec spec = catalog_spec("dequant", {.cols = 16384, .dtype = f16, .fp8 = to.fp8()});
+  const double rows = 1024.0 * 16384, read = hbm_bytes(spec, to, {{"rows", 1024}}, parts);
+  CHECK_MESSAGE(read > 0.95 * rows, fmt::format("{} of {} bytes", read, rows));
+  CHECK_MESSAGE(read < 1.1 * rows, fmt::format("{} of {} bytes", read, rows));
 }

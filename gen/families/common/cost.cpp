@@ -79,10 +79,10 @@ Cost cost_of(const Demand& w, const ChipTerms& chip) {
 
   const double written = w.workgroups * w.written, at_the_end = std::min(written, kept_dirty);
   const std::array<std::pair<double, std::string_view>, 5> bounds{
-      {{(w.workgroups * w.far_bytes) / chip.hbm_tbs / 1e3 + (written - at_the_end) / chip.write_tbs / 1e3, "HBM"},
+      {{w.busiest_xcd * ((w.workgroups * w.far_bytes) / chip.hbm_tbs + (written - at_the_end) / chip.write_tbs) / 1e3, "HBM"},
        {ns(on_a_cu * w.busiest * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
        {ns(on_a_cu * w.busiest * w.loaded / chip.l1_bytes_per_cycle), "L1"},
-       {w.workgroups * w.fill_bytes / chip.l2_tbs / 1e3, "L2"},
+       {w.busiest_xcd * w.workgroups * w.fill_bytes / chip.l2_tbs / 1e3, "L2"},
        {ns(std::ceil(on_a_cu * w.waves / simds) * w.busiest * std::max(issue_cycles * w.instructions, w.matrix_cycles)), "instructions"}}};
   const auto most = *std::ranges::max_element(bounds);
 
@@ -101,7 +101,8 @@ Cost cost_of(const Demand& w, const ChipTerms& chip) {
   for (const auto& [time, name] : bounds) together += std::pow(time, busy_together);
   cost.stream = std::pow(together, 1 / busy_together) + w.chain_ns;
   cost.bound_by = by_latency > most.first ? "latency" : most.second;
-  cost.exit = ns(issue_cycles * w.tail * waves_a_simd + chip.store_ack_cycles) + w.exit_ns + at_the_end / chip.write_tbs / 1e3;
+  cost.exit =
+      ns(issue_cycles * w.tail * waves_a_simd + chip.store_ack_cycles) + w.exit_ns + w.busiest_xcd * at_the_end / chip.write_tbs / 1e3;
   return cost;
 }
 

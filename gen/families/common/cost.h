@@ -37,6 +37,7 @@ struct Demand {
   double trips = 0;         // latencies that follow each other, of the slowest wave; 0: loaded / in_flight
   bool reloads = false;     // what has been used, at once: a trip takes its latency or its work, not both
   double busiest = 1;       // what the workgroup with most work has, over the mean
+  double busiest_xcd = 1;   // what the XCD with most work has, over the mean
   double instructions = 0;  // of a wave, in issue slots of four cycles; between the first data and the last
   double lead = 0;          // the same, before the first load
   double tail = 0;          // the same, after the last data

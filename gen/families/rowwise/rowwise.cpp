@@ -7,16 +7,28 @@
 #include <bit>
 
 namespace kiln {
+
+static constexpr int vgprs_for_ragged = 16; // masks and element addresses of the last chunk
+
+int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
+  int registers = 0;
+  for (const Pass& pass : passes)
+    for (const int index : pass.keeps) registers += chunk_registers(body.value(index), vec);
+  return registers;
+}
+
+int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& c) {
+  const int kept = c.residency == Residency::registers ? kept_registers(body, passes, c.vec) * c.chunks() : 0;
+  return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.ahead;
+}
+
 namespace {
 
-constexpr int vgprs_for_ragged = 16;      // masks and element addresses of the last chunk
-constexpr int vgprs_in_flight = 64;       // for loads in flight: 16 KiB a wave
-constexpr int elements_a_lane = 64;       // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
-constexpr int unrolled_chunks = 32;       // code stays far below the 64 KiB instruction cache
-constexpr double slots_of_lds_access = 4; // of a wave: 1 KiB at 64 bytes a clock, shared by four SIMDs
-constexpr double l2_bytes = 4 << 20;      // of an XCD
-constexpr int loop_ahead = 4;             // chunks in flight in a loop over chunks
-constexpr int waves_of_last_resort = 2;   // a SIMD: 256 VGPRs each
+constexpr int vgprs_in_flight = 64;     // for loads in flight: 16 KiB a wave
+constexpr int elements_a_lane = 64;     // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
+constexpr int unrolled_chunks = 32;     // code stays far below the 64 KiB instruction cache
+constexpr int loop_ahead = 4;           // chunks in flight in a loop over chunks
+constexpr int waves_of_last_resort = 2; // a SIMD: 256 VGPRs each
 
 int largest_power_of_two_in(std::int64_t value) { return static_cast<int>(value & -value); }
 int next_power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
@@ -61,13 +73,6 @@ int choose_vec(const Body& body, int largest_group) {
   return vec;
 }
 
-int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
-  int registers = 0;
-  for (const Pass& pass : passes)
-    for (const int index : pass.keeps) registers += chunk_registers(body.value(index), vec);
-  return registers;
-}
-
 bool in_one_wave(const Body& body) {
   return std::ranges::any_of(body.values, [](const Value& v) { return needs_one_wave(info(v.expr.op()).kind); });
 }
@@ -84,12 +89,6 @@ int lds_of_picks(const Body& body, const RowwiseConfig& c) {
 int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
   const int kept = c.residency == Residency::lds ? c.chunks() * c.threads() * kept_dwords_a_chunk * 4 : 0;
   return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
-}
-
-// VGPRs of a lane, estimated.
-int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& c) {
-  const int kept = c.residency == Residency::registers ? kept_registers(body, passes, c.vec) * c.chunks() : 0;
-  return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.ahead;
 }
 
 // The residencies that fit, first that which moves least. A row that needs half of the registers or less stays there; else the cost
@@ -337,48 +336,6 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
     reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
                     "use residency=reload");
   require_in_place_reads(plan, c);
-}
-
-// The share of a row that L2 has lost when the next pass reads it again: the rows that are under way on an XCD drive each other out.
-static double lost_between_passes(const Demand& w, double workgroup_bytes, const ChipTerms& chip) {
-  const double on_a_cu = std::min(w.per_cu, std::ceil(w.workgroups / chip.cus)),
-               rows = on_a_cu * std::min<double>(chip.cus, w.workgroups) / chip.xcds;
-  return std::clamp(rows * workgroup_bytes / l2_bytes - 0.5, 0.0, 1.0);
-}
-
-// Loads that follow each other: the turns of all passes. The next pass's first loads are issued before a reduction is waited for, unless
-// some lanes have nothing to load.
-static double trips_of(const std::vector<Pass>& passes, const RowwiseConfig& c) {
-  const auto loading = static_cast<int>(std::ranges::count_if(passes, [](const Pass& pass) { return !pass.streams.empty(); }));
-  return std::max(1, loading * ceil_div(c.chunks(), c.ahead) - (c.exact() ? loading - 1 : 0));
-}
-
-Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
-  const Body& body = plan.body;
-  const std::vector<Pass> passes = rowwise_passes(body, c.residency);
-  const ChunkWork chunk = chunk_work(body, passes, c.vec, target);
-  const double rows = outer_size(body, sizes), cols = static_cast<double>(body.cols), lanes = c.threads();
-  Demand w{.workgroups = std::max(1.0, std::ceil(rows / c.rows_per_block)) * c.tiles, .waves = lanes / wave_size};
-  const double used = rows * cols / (w.workgroups * lanes * c.vec * c.chunks()); // the rest lies beyond rows and columns
-  const double elements = lanes * c.chunks() * used;                             // vectors of a workgroup
-  const ChipTerms& chip = chip_terms(target);
-  w.per_cu =
-      workgroups_per_cu(c.threads() / wave_size, wave_vgprs(registers_of(body, passes, c), c.waves_per_eu), lds_bytes(body, c), target);
-  w.far_bytes =
-      (chunk.far_bytes + chunk.again_bytes * lost_between_passes(w, (chunk.far_bytes + chunk.written) * elements, chip)) * elements;
-  w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * elements;
-  w.written = chunk.written * elements;
-  w.in_flight = chunk.in_flight * c.ahead * lanes;
-  w.instructions = chunk.instructions * c.chunks();
-  if (c.residency == Residency::lds) w.instructions += c.chunks() * kept_registers(body, passes, c.vec) / 4.0 * 2 * slots_of_lds_access;
-  w.lead = lead_slots + chunk.loads * c.ahead;
-  w.trips = trips_of(passes, c);
-  const double lanes_a_row = std::min(c.threads_per_row, wave_size);
-  double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise
-  if (c.waves_per_row() > 1) cycles = 2 * cycles + 2 * chip.lds_latency_cycles + chip.barrier_cycles;
-  w.chain_ns = (body.passes - 1) * cycles / chip.clock_ghz;
-  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, chip);
-  return w;
 }
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {

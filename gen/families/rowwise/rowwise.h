@@ -54,6 +54,10 @@ RowwiseConfig in_waves(const Body& body, int rows);
 // The passes over a row that stays where `residency` says.
 std::vector<Pass> rowwise_passes(const Body& body, Residency residency);
 
+// VGPRs of a lane, estimated: all, and those of what stays between passes, for each chunk.
+int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& config);
+int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec);
+
 // LDS bytes of a workgroup: kept values and reductions. An upper bound, at most 4 KiB above what the kernel takes.
 int lds_bytes(const Body& body, const RowwiseConfig& config);
 
