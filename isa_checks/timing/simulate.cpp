@@ -222,8 +222,8 @@ std::string_view to_string(Doing doing) {
   return names[static_cast<std::size_t>(doing)];
 }
 
-// The slowest of the XCDs that may be: with the most instructions, with the most lines of memory, and with a last workgroup that is unlike the
-// first. At the end of a tensor elements are moved one by one, so that what has fewer lines may have more instructions.
+// The slowest of the XCDs that may be: with the most instructions, with the most lines of memory, and with a last workgroup that is unlike
+// the first. At the end of a tensor elements are moved one by one, so that what has fewer lines may have more instructions.
 Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) {
   const std::size_t xcds = std::min<std::size_t>(static_cast<std::size_t>(chip.xcds), record.workgroups);
   std::vector<std::size_t> steps(xcds, 0), lines(xcds, 0);

@@ -55,6 +55,7 @@ TEST_CASE("each term grows with what it stands for") {
   CHECK(total([](Demand& d) { d.chain_ns = 500; }) > least + 400);
   CHECK(total([](Demand& d) { d.exit_ns = 500; }) == doctest::Approx(least + 500));
   CHECK(total([](Demand& d) { d.busiest = 2; }) > least);
+  CHECK(total([](Demand& d) { d.busiest_xcd = 2; }) > least);
   CHECK(total([](Demand& d) { d.trips = 8; }) > least + 2 * chip.hbm_latency_ns);
   // The same bytes on a quarter of the CUs, and on all of them.
   Demand idle = few;
