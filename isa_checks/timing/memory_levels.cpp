@@ -106,7 +106,7 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
     const double sharers = std::min<double>(xcds_, b.sharing());
     if (number == like.number || b.sharing() >= 1.5) return {line, sharers};
     const double share = b.touched / record_.workgroups; // lines of a workgroup
-    const std::uint64_t span = like.spans[i], after = number - like.number;
+    const std::uint64_t span = like.spans.empty() ? 0 : like.spans[i], after = number - like.number;
     if (static_cast<double>(span) > 1.5 * share + 2) return {line + after * span + nobodys * (like.number + 1), sharers};
     return {line + static_cast<std::uint64_t>(share * static_cast<double>(after)), sharers};
   }

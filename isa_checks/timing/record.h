@@ -76,7 +76,7 @@ struct Workgroup {
   std::vector<Access> accesses;
   std::vector<std::uint64_t> lines; // address / 128
   std::vector<Awaited> awaited;
-  std::vector<std::uint64_t> spans; // from its first line to its last in each of Record::buffers, both counted
+  std::vector<std::uint64_t> spans; // from its first line to its last in each of Record::buffers; empty: they lie side by side
   std::uint64_t signature = 0;      // equal for workgroups that do the same on other addresses
   std::size_t steps() const;
 };
