@@ -29,6 +29,10 @@ inline std::vector<PublicKernel> public_kernels(std::string_view entry) {
   if (entry == "gemm_w_mxfp4, m = 1") return {{"ggml", 2211840, 2220032}};
   if (entry == "gemm_w_mxfp4, m = 8") return {{"ggml", 3600384, 3594240}};
   if (entry == "grouped_gemm") return {{"ggml", 13500416, 13467648}};
+  // vLLM a590bc5's product for these tokens, and aiter's choice for each of them.
+  if (entry == "router, m = 1") return {{"vLLM's wvSplitK, then aiter", 364191, 324447}};
+  if (entry == "router, m = 4") return {{"vLLM's wvSplitK, then aiter", 771132, 683388}};
+  if (entry == "router, m = 16") return {{"vLLM's wvSplitKrc, then aiter", 0, 148240}};
   return {};
 }
 

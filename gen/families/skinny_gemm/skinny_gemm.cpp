@@ -8,6 +8,8 @@
 namespace kiln {
 namespace {
 
+constexpr int narrowest_tile = 16, many_parts = 8;
+
 // Workgroups that take whole tiles, or whole parts of tiles, each: none crosses from a tile to another, and if a workgroup has whole
 // tiles, no sums meet. Beside them the one workgroup a CU that balances best.
 std::vector<int> workgroup_counts(const SkinnyGemmConfig& c, int cus) {
@@ -19,6 +21,9 @@ std::vector<int> workgroup_counts(const SkinnyGemmConfig& c, int cus) {
   if (c.tiles() <= cus) {
     add(c.tiles());
     add(cus / c.tiles() * c.tiles());
+    // With few columns a workgroup on every CU takes so little that it mostly starts and ends.
+    if (c.n / narrowest_tile * many_parts <= cus)
+      for (int parts = 2; parts * c.tiles() < cus; parts *= 2) add(parts * c.tiles());
   } else {
     int count = cus;
     while (c.tiles() % count) --count;
