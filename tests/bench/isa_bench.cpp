@@ -47,7 +47,7 @@ std::vector<Case> cases() {
           {"topk_softmax, sigmoid", {.cols = 256, .sigmoid = true}, 16, Unit::token, {0.6 * 604, 0.6 * 604}},
           {"router, m = 1", router, 1, Unit::launch, {0.6 * 364191, 0.6 * 324447}},
           {"router, m = 4", router, 4, Unit::launch, {0.6 * 771132, 0.6 * 683388}},
-          {"router, m = 16", router, 16, Unit::launch, {120000, 120000}},
+          {"router, m = 16", router, 16, Unit::launch, {80000, 0.6 * 148240}},
           {"gemm_w_mxfp4, m = 1", {.m = 1, .n = 4096, .k = 4096}, 1, Unit::launch, {0.6 * 2211840, 0.6 * 2220032}},
           {"gemm_w_mxfp4, m = 8", w_mxfp4, 8, Unit::launch, {0.6 * 3600384, 0.6 * 3594240}},
           {"grouped_gemm", grouped, 8, Unit::launch, {0.6 * 13500416, 0.6 * 13467648}}};

@@ -23,7 +23,7 @@ std::vector<int> workgroup_counts(const SkinnyGemmConfig& c, int cus) {
     add(cus / c.tiles() * c.tiles());
     // With few columns a workgroup on every CU takes so little that it mostly starts and ends.
     if (c.n / narrowest_tile * many_parts <= cus)
-      for (int parts = 2; parts * c.tiles() < cus; parts *= 2) add(parts * c.tiles());
+      for (const int parts : {2, 4}) add(parts * c.tiles());
   } else {
     int count = cus;
     while (c.tiles() % count) --count;
