@@ -182,8 +182,8 @@ KernelSource Together::emit(const Plan& plan, const Config& c, const Target& tar
     if (const auto* const flat = std::get_if<ElementwiseConfig>(&c.problems[i].config)) {
       parts.push_back(Elementwise::parts(problem, *flat, target, block));
     } else if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&c.problems[i].config)) {
-      const std::string name = workspace_name(plan);
-      const std::string own = workspace == 0 ? name : fmt::format("static_cast<char*>({}) + {}ull", name, workspace);
+      const std::string all = workspace_name(plan);
+      const std::string own = workspace == 0 ? all : fmt::format("static_cast<char*>({}) + {}ull", all, workspace);
       parts.push_back(SkinnyGemm::parts(problem, *gemm, target, {.block = block, .workspace = own}));
       workspace += workspace_part(gemm->workspace_bytes());
     } else {
