@@ -204,7 +204,7 @@ struct ScaleRule {
   int exponent; // 1 to 126
 };
 std::optional<ScaleRule> scale_rule(const Expr& scale); // nothing of an expression that is not written so
-// Whether `scale` is that of x's own blocks by the rule: NaN where a block has NaN or an infinity, and at most 2^(127 - emax).
+// Whether `scale` is that of x's own blocks by the rule: NaN where a block has NaN or an infinity, and at most 2^125.
 bool is_scale_of_blocks(const Expr& scale, const Expr& x);
 
 // Pointwise operations are declared in gen/spec/math.h.

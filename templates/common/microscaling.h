@@ -52,7 +52,7 @@ template <class T, int N, class S> KILN_DEVICE Vec<f32, N> scale_up(Bytes<T, N> 
   }
 }
 
-// x / s rounded to T; beyond the largest number: that one. By rule: s is NaN where x is NaN or an infinity, and at most 2^126.
+// x / s rounded to T; beyond the largest number: that one. By rule: s is NaN where x is NaN or an infinity, and at most 2^125.
 inline constexpr bool by_rule = true;
 template <class T, bool rule = false, int N, class S> KILN_DEVICE auto to_scaled(Vec<f32, N> x, S s) {
   if constexpr (is_packed<T> && detail::converts_with_scale<T, S>) {

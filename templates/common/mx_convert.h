@@ -34,7 +34,7 @@ KILN_DEVICE f32 inverse_of_power(f32 s) {
   const u32 bits = 0x7f000000u - (bit_cast<u32>(s) & exponent_bits);
   return platform::fma(s, 0.0f, bit_cast<f32>(platform::max(bits, least_power)));
 }
-// 1 / (2 s) of a power of two up to 2^126, exactly.
+// 1 / (2 s) of a power of two up to 2^125, exactly.
 KILN_DEVICE f32 inverse_of_double(f32 s) { return platform::fma(s, 0.0f, bit_cast<f32>(0x7e800000u - (bit_cast<u32>(s) & exponent_bits))); }
 
 // ---- e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign.

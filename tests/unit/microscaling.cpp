@@ -47,7 +47,10 @@ TEST_CASE("MX: scales by the rule are known as such") {
   CHECK(scale_rule(by_rule)->exponent == 8);
   CHECK(scale_rule(by_rule)->magnitude.op() == Op::group_absmax_nan);
   CHECK(is_scale_of_blocks(ungroup(by_rule, 32, 64), x));
-  CHECK(!is_scale_of_blocks(ungroup(by_rule, 32, 64), y));                                                 // NaN of y would be lost
+  const Expr halved = cast(e8m0, scale_down(cast(e8m0, group_absmax_nan(x, 32)), cast(e8m0, 2)));
+  CHECK(scale_rule(halved)->exponent == 1);
+  CHECK(!is_scale_of_blocks(halved, x));                   // up to 2^126, and half of its inverse is no normal number
+  CHECK(!is_scale_of_blocks(ungroup(by_rule, 32, 64), y)); // NaN of y would be lost
   CHECK(!is_scale_of_blocks(cast(e8m0, scale_down(cast(e8m0, group_absmax(x, 32)), cast(e8m0, 256))), x)); // as would NaN of x
   CHECK(!scale_rule(cast(e8m0, scale_down(cast(e8m0, x), cast(e8m0, 0.5)))));
   CHECK(!scale_rule(cast(e8m0, group_absmax_nan(x, 32))));

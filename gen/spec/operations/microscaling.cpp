@@ -82,7 +82,7 @@ std::optional<ScaleRule> scale_rule(const Expr& scale) {
 
 bool is_scale_of_blocks(const Expr& scale, const Expr& x) {
   const auto rule = scale_rule(scale.op() == Op::ungroup ? scale.operands()[0] : scale);
-  return rule && rule->magnitude.op() == Op::group_absmax_nan && rule->magnitude.operands()[0].same_node(x);
+  return rule && rule->exponent >= 2 && rule->magnitude.op() == Op::group_absmax_nan && rule->magnitude.operands()[0].same_node(x);
 }
 
 Expr mx_quantise(DType type, Expr x, Expr scale) {
