@@ -26,8 +26,9 @@ CompilerKind parse_compiler(const std::string& value) {
                   "set it to hiprtc or comgr, or unset it");
 }
 
-bool parse_switch(std::string_view variable, const std::string& value) {
-  if (value.empty() || value == "0") return false;
+bool parse_switch(std::string_view variable, const std::string& value, bool fallback = false) {
+  if (value.empty()) return fallback;
+  if (value == "0") return false;
   if (value == "1") return true;
   throw UserError(std::string(variable), fmt::format("\"{}\" is neither 0 nor 1", value), "set it to 0 or 1");
 }
@@ -146,6 +147,7 @@ Environment parse_environment(const VariableLookup& lookup) {
   if (environment.dump_dir.empty() && temporary.starts_with('/')) environment.dump_dir = private_folder(temporary);
   environment.save_temps = parse_switch("KILN_SAVE_TEMPS", value_of(lookup, "KILN_SAVE_TEMPS"));
   environment.line_tables = parse_switch("KILN_LINE_TABLES", value_of(lookup, "KILN_LINE_TABLES"));
+  environment.preload_arguments = parse_switch("KILN_PRELOAD_ARGUMENTS", value_of(lookup, "KILN_PRELOAD_ARGUMENTS"), true);
   parse_run_time(environment, lookup);
   return environment;
 }
@@ -191,6 +193,8 @@ std::vector<VariableInfo> describe(const Environment& environment) {
        "1: leave source, options and code object of every compile in KILN_DUMP_DIR"},
       {"KILN_LINE_TABLES", "0 | 1", "0", environment.line_tables ? "1" : "0",
        "1: code objects say which line of the spec an instruction computes"},
+      {"KILN_PRELOAD_ARGUMENTS", "0 | 1", "1", environment.preload_arguments ? "1" : "0",
+       "0: kernels load their arguments; other entries of the cache"},
       {"KILN_CACHE_DIR", "folder", "kiln/kernels in XDG_CACHE_HOME or ~/.cache", environment.cache_dir.string(), "the kernel cache"},
       {"KILN_CACHE_LAYERS", "folder:folder:...", "none", joined(environment.cache_layers),
        "caches that are only read, as kiln aot makes them"},

@@ -23,6 +23,8 @@ struct Environment {
   bool save_temps = false;                      // KILN_SAVE_TEMPS
   bool line_tables = false;                     // KILN_LINE_TABLES: -gline-tables-only, by #line. A part of cache keys
 
+  bool preload_arguments = true; // KILN_PRELOAD_ARGUMENTS, as own_process_options and jit_options take it
+
   // What of other programs' variables changes the code that comes out, or which library is found: parts of cache keys.
   std::vector<std::string> compiler_variables; // sorted "NAME=value" of may_change_code
   std::string library_path, preload;           // LD_LIBRARY_PATH and LD_PRELOAD: which libraries the loader takes

@@ -1,5 +1,6 @@
 // Computing KernelFacts.
 #include "isa_checks/analysis/facts.h"
+#include "isa_checks/decode/program.h"
 #include <algorithm>
 #include <charconv>
 
@@ -71,9 +72,11 @@ KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, std::sp
   const Resources& r = facts.resources;
   facts.occupancy =
       occupancy(object.target(), {.vgprs = r.vgprs, .sgprs = r.sgprs, .lds_bytes = r.lds_bytes, .workgroup_size = r.workgroup_size});
-  facts.instructions = static_cast<std::uint32_t>(code.size());
-  facts.code_bytes = static_cast<std::uint32_t>(kernel.code.size());
+  const std::uint64_t begin = execution_offset(kernel);
+  facts.code_bytes = static_cast<std::uint32_t>(kernel.code.size() - begin);
   for (const Instruction& instruction : code) {
+    if (instruction.address - code.front().address < begin) continue;
+    ++facts.instructions;
     facts.undecodable += !instruction.valid;
     ++facts.classes[static_cast<std::size_t>(classify(instruction))];
     if (const auto op = memory_op(instruction)) ++facts.memory[*op];

@@ -35,8 +35,8 @@ struct KernelFacts {
   std::string kernel, arch, target_id;
   Resources resources;
   Occupancy occupancy;
-  std::uint32_t instructions = 0, code_bytes = 0;
-  std::uint32_t undecodable = 0; // words that LLVM cannot decode, counted in `instructions` too
+  std::uint32_t instructions = 0, code_bytes = 0; // from where execution begins (execution_offset), as the counts below
+  std::uint32_t undecodable = 0;                  // words that LLVM cannot decode, counted in `instructions` too
   ClassCounts classes{};
   MemoryMix memory;
   WaitHistogram vmcnt, expcnt, lgkmcnt;

@@ -144,8 +144,7 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
 }
 
 int run_aot_command(const AotCommand& command, std::vector<std::string> invocation, const SpecList& specs) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   compile.environment.line_tables |= command.line_tables;
   std::vector<AotKernel> kernels = kernels_of(command, specs, compile);
   TunedSchedules tuned(tuning_options(compile.environment), std::make_shared<EventLog>(log_to_stderr()),
@@ -158,6 +157,7 @@ int run_aot_command(const AotCommand& command, std::vector<std::string> invocati
 
   ProgressLine line(kernels.size(), command.quiet || command.dry_run);
   AotOptions options{.output = command.output, .workers = worker_options(compile.environment), .progress = {}, .dry_run = command.dry_run};
+  options.workers.own_process = true;
   options.trust_shared = compile.environment.cache_trust_shared;
   if (!compile.environment.cache_dir.empty()) options.notes = compile.environment.cache_dir / "hosts";
   if (command.jobs != 0) options.workers.count = command.jobs;

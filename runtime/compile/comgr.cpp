@@ -159,11 +159,14 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
 }
 
 // The options that the optimiser and the code generator take: -O3, -fno-slp-vectorize, -ffp-contract=fast
-// (which decides about fused operations down in instruction selection). Language and warnings are the front end's.
+// (which decides about fused operations down in instruction selection), and what follows -mllvm. Language and warnings are the
+// front end's.
 std::vector<std::string> back_end_options(const std::vector<std::string>& options) {
   std::vector<std::string> taken;
-  for (const std::string& option : options)
-    if (option.starts_with("-O") || option.starts_with("-f") || option.starts_with("-m")) taken.push_back(option);
+  for (const std::string& option : options) {
+    const bool of_llvm = !taken.empty() && taken.back() == "-mllvm";
+    if (of_llvm || option.starts_with("-O") || option.starts_with("-f") || option.starts_with("-m")) taken.push_back(option);
+  }
   return taken;
 }
 

@@ -44,13 +44,20 @@ CompilerParts parts_of(const Hiprtc& hiprtc) {
 
 CompilerParts parts_of(const Comgr& comgr) { return parts_of("comgr", comgr.path()); }
 
-Compiled run_compiler(const Environment& environment, const CompilerInput& input) {
-  if (environment.compiler == CompilerKind::comgr) {
-    const Comgr comgr(environment.comgr_path);
-    return {parts_of(comgr).identity, comgr.compile(input)};
-  }
-  const Hiprtc hiprtc(environment.hiprtc_path);
-  return {parts_of(hiprtc).identity, hiprtc.compile(input)};
+// LLVM ends the process at an option that it does not know, so the option goes where no library holds its name.
+void drop_unknown_options(CompilerInput& input, const CompilerParts& parts) {
+  const auto option = std::ranges::find(input.options, preload_option);
+  if (option != input.options.end() && !any_holds(parts.files, preload_option_name)) input.options.erase(option - 1, option + 1);
+}
+
+Compiled run_compiler(const Environment& environment, CompilerInput& input) {
+  const auto run = [&input](const auto& compiler) -> Compiled {
+    const CompilerParts parts = parts_of(compiler);
+    drop_unknown_options(input, parts);
+    return {parts.identity, compiler.compile(input)};
+  };
+  if (environment.compiler == CompilerKind::comgr) return run(Comgr(environment.comgr_path));
+  return run(Hiprtc(environment.hiprtc_path));
 }
 
 // A plain clang that stands in the dump's folder repeats the compile with this.
@@ -105,6 +112,13 @@ double total(const std::vector<CompilerStage>& stages) {
 
 } // namespace
 
+CompileOptions own_process_options(const Environment& environment) {
+  CompileOptions options;
+  options.environment = environment;
+  options.preload_arguments = environment.preload_arguments;
+  return options;
+}
+
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options) {
   CompilerInput input{.file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
   for (const TemplateHeader& header : template_headers()) input.headers.push_back({header.name, header.text});
@@ -115,6 +129,7 @@ CompilerInput compiler_input(const KernelSource& source, const Target& target, c
     input.text = with_line_directives(source);
     input.options.emplace_back(line_tables_option);
   }
+  if (options.preload_arguments) input.options.insert(input.options.end(), {"-mllvm", std::string(preload_option)});
   if (options.warnings_as_errors) input.options.insert(input.options.end(), {"-Wall", "-Wextra", "-Werror"});
   return input;
 }
@@ -122,7 +137,7 @@ CompilerInput compiler_input(const KernelSource& source, const Target& target, c
 CodeObject compile(const KernelSource& source, const Target& target, const CompileOptions& options) {
   if (source.arch != target.arch())
     throw InternalError(fmt::format("the source of {} is for {}, not for {}", source.name, source.arch, target.arch()));
-  const CompilerInput input = compiler_input(source, target, options);
+  CompilerInput input = compiler_input(source, target, options);
   const Compiled compiled = run_compiler(options.environment, input);
   const CompilerOutput& output = compiled.output;
   if (!output.ok) fail(source, options, input, compiled);

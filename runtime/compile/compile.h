@@ -18,6 +18,11 @@ namespace kiln {
 inline constexpr std::array<std::string_view, 5> device_options{"-O3", "-std=c++20", "-ffp-contract=fast", "-fno-slp-vectorize",
                                                                 "-nogpulib"};
 
+// Loads kernel arguments into scalar registers before the first instruction (docs/hardware.md, "Preloaded arguments"), as many as fit:
+// LLVM preloads arguments in order until one has no room. LLVM knows it as an option of the whole process alone.
+inline constexpr std::string_view preload_option_name = "amdgpu-kernarg-preload-count";
+inline constexpr std::string_view preload_option = "-amdgpu-kernarg-preload-count=16"; // after -mllvm
+
 // What Environment::line_tables adds, for profilers and disassemblers. The instructions are the same (tests/compile/line_tables.cpp).
 inline constexpr std::string_view line_tables_option = "-gline-tables-only";
 
@@ -25,7 +30,13 @@ struct CompileOptions {
   Environment environment;            // which library, where from, where dumps go
   bool warnings_as_errors = false;    // -Wall -Wextra -Werror
   bool replace_builtin_header = true; // hipRTC only; false costs a parse of 1 MB, for comparison
+  // Give preload_option to an LLVM that has it. While a compile with it runs, every other user of the same LLVM in the process gets
+  // other code too, so it is for processes in which only Kiln compiles: workers and Kiln's own programs. A part of cache keys.
+  bool preload_arguments = false;
 };
+
+// For a process in which only Kiln compiles.
+CompileOptions own_process_options(const Environment& environment);
 
 struct CodeObject {
   std::string name; // of the kernel

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <cstring>
 #include <elf.h>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <link.h>
 #include <sstream>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace kiln {
 namespace {
@@ -146,6 +150,23 @@ std::vector<LoadedLibrary> loaded_closure(const std::vector<std::string>& roots)
   }
   std::ranges::sort(libraries, {}, &LoadedLibrary::name);
   return libraries;
+}
+
+// LLVM's file has 140 MB, of which a mapping reads as much as lies before the text: 2.5 ms.
+bool any_holds(const std::vector<std::string>& files, std::string_view text) {
+  for (const std::string& path : files) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat facts{};
+    const bool known = file >= 0 && fstat(file, &facts) == 0 && facts.st_size > 0;
+    const auto size = static_cast<std::size_t>(facts.st_size);
+    void* bytes = known ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    if (file >= 0) close(file);
+    if (bytes == MAP_FAILED) continue;
+    const bool held = memmem(bytes, size, text.data(), text.size()) != nullptr;
+    munmap(bytes, size);
+    if (held) return true;
+  }
+  return false;
 }
 
 std::string path_of_loaded(std::string_view name) {

@@ -20,4 +20,7 @@ std::vector<LoadedLibrary> loaded_closure(const std::vector<std::string>& roots)
 // The file of a loaded library whose file name starts with `name`, links resolved; empty when there is none.
 std::string path_of_loaded(std::string_view name);
 
+// Whether one of the files holds the text. One that cannot be read holds nothing.
+bool any_holds(const std::vector<std::string>& files, std::string_view text);
+
 } // namespace kiln

@@ -38,7 +38,7 @@ JitOptions jit_options(const Environment& environment) {
                                                       : JitPolicy::jit;
   options.cache = cache_options(environment);
   options.workers = worker_options(environment);
-  options.compile.environment = environment;
+  options.compile = own_process_options(environment); // that of the workers
   options.manifest = environment.manifest;
   options.tuning = tuning_options(environment);
   return options;
@@ -151,7 +151,7 @@ struct Jit::State {
   Kernel look_up(const KernelRequest& request) {
     std::optional<Found> found;
     if (options.policy == JitPolicy::cache_only) found = cache.find(request);
-    else found = cache.find_or_make(request, [&] { return compile(request); });
+    else found = find_or_make(request);
     if (!found) {
       if (!options.manifest.empty()) record(request);
       throw CacheMiss(request, cache.key(request).hex);
@@ -160,11 +160,23 @@ struct Jit::State {
     return Kernel(std::move(found->kernel), found->origin);
   }
 
-  EntryFiles compile(const KernelRequest& request) {
+  // What this process must not compile is found in caches, or compiled another way under a key of its own.
+  Found find_or_make(const KernelRequest& request) {
+    try {
+      return cache.find_or_make(request, [&] { return compile(request, &WorkerPool::compile); });
+    } catch (const WorkerNeeded& error) {
+      events->note("arguments_not_preloaded", error.what());
+      KernelRequest other = request;
+      other.options.preload_arguments = false;
+      return cache.find_or_make(other, [&] { return compile(other, &WorkerPool::compile_here); });
+    }
+  }
+
+  EntryFiles compile(const KernelRequest& request, EntryFiles (WorkerPool::*how)(const KernelRequest&)) {
     if (options.policy == JitPolicy::record) record(request);
     const Markers::Range range = markers.range("compile", kernel_name(request));
     const Stopwatch watch;
-    EntryFiles files = workers.compile(request);
+    EntryFiles files = (workers.*how)(request);
     counters.compile_ms += watch.milliseconds();
     return files;
   }

@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::size_t fixed_parts = 13;
+constexpr std::size_t fixed_parts = 14;
 
 void require_parts(const Message& message, std::size_t at_least) {
   if (message.size() < at_least)
@@ -73,7 +73,8 @@ Message request_message(const KernelRequest& request) {
                   std::to_string(e.compiler_variables.size()),
                   e.library_path,
                   e.preload,
-                  flag(e.line_tables)};
+                  flag(e.line_tables),
+                  flag(request.options.preload_arguments)};
   message.insert(message.end(), e.compiler_variables.begin(), e.compiler_variables.end());
   message.insert(message.end(), request.overrides.begin(), request.overrides.end());
   return message;
@@ -94,6 +95,7 @@ KernelRequest request_of(const Message& message) {
   e.library_path = message[10];
   e.preload = message[11];
   e.line_tables = !message[12].empty();
+  request.options.preload_arguments = !message[13].empty();
   require_parts(message, variables);
   e.compiler_variables.assign(message.begin() + fixed_parts, message.begin() + static_cast<std::ptrdiff_t>(variables));
   request.overrides.assign(message.begin() + static_cast<std::ptrdiff_t>(variables), message.end());

@@ -22,6 +22,15 @@ int usable_processors() {
 
 bool runnable(const fs::path& program) { return access(program.c_str(), X_OK) == 0 && !fs::is_directory(program); }
 
+EntryFiles compile_in_process(const KernelRequest& request, const WorkerOptions& options) {
+  if (request.options.preload_arguments && !options.own_process)
+    throw WorkerNeeded("kernel " + kernel_name(request),
+                       "there is no worker process, and to preload arguments is an option that would change what others in this "
+                       "process compile meanwhile",
+                       "set KILN_WORKER to kiln-worker, or KILN_PRELOAD_ARGUMENTS=0");
+  return compile_entry(request);
+}
+
 } // namespace
 
 WorkerOptions worker_options(const Environment& environment) {
@@ -113,11 +122,17 @@ std::unique_ptr<WorkerProcess> WorkerPool::start() {
   }
 }
 
+EntryFiles WorkerPool::compile_here(const KernelRequest& request) {
+  owner_.require("WorkerPool");
+  const Place place(*this);
+  return compile_in_process(request, options_);
+}
+
 EntryFiles WorkerPool::compile(const KernelRequest& request) {
   owner_.require("WorkerPool");
   const Place place(*this);
   std::unique_ptr<WorkerProcess> worker = take();
-  if (!worker) return compile_entry(request);
+  if (!worker) return compile_in_process(request, options_);
   const std::variant<Message, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
   if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
     events_->note("worker_failed", fmt::format("the worker that compiled {} {}", kernel_name(request), failure->fact));

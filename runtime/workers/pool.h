@@ -1,5 +1,6 @@
 // WorkerPool: compiles in worker processes, several at once, each under a limit of time and memory.
 #pragma once
+#include "gen/error.h"
 #include "runtime/cache/entry.h"
 #include "runtime/events.h"
 #include "runtime/owner_process.h"
@@ -21,6 +22,7 @@ struct WorkerOptions {
   std::chrono::milliseconds time_limit{120000}; // of one compile
   std::uint64_t memory_limit = 4ull << 30;      // bytes of address space of one worker; 0: none
   bool in_process = false;                      // use no workers: hipRTC then compiles one kernel at a time
+  bool own_process = false;                     // only Kiln compiles in this process: CompileOptions::preload_arguments may be done here
 };
 // Program and count as `environment` says. Variables: a copy of this process's, with what keys hold of them as `environment` has it,
 // so that a variable that is set later reaches no worker.
@@ -31,6 +33,11 @@ std::filesystem::path find_worker(const std::filesystem::path& given, const std:
 
 class WorkerProcess;
 
+// The request preloads arguments, no worker can be had, and this process is not Kiln's own.
+struct WorkerNeeded : EnvironmentError {
+  using EnvironmentError::EnvironmentError;
+};
+
 // hipRTC and comgr compile one kernel of a process at a time, whatever the thread; processes do not wait for each other.
 // Workers start when they are needed, stay for the next kernel, and end with this process. Thread-safe.
 class WorkerPool {
@@ -40,8 +47,12 @@ public:
 
   // Throws what the compile throws, and EnvironmentError when the worker crashed, ran out of memory or took too long: with its
   // last words, and the path of a folder with the spec and the source. If no worker can be started, the compile runs in this
-  // process, without limits, and the event "worker_unavailable" says why. Throws UserError in a child of fork().
+  // process, without limits, and the event "worker_unavailable" says why; throws WorkerNeeded for what must not be compiled in it.
+  // Throws UserError in a child of fork().
   EntryFiles compile(const KernelRequest& request);
+
+  // In this process and without limits, one at a time with the others of the pool. Throws as above.
+  EntryFiles compile_here(const KernelRequest& request);
 
   int count() const { return options_.count; }
   std::vector<pid_t> pids() const; // of the workers that wait for work

@@ -92,8 +92,7 @@ Inputs attention_inputs(const KernelSpec& spec, const AttentionCase& c, const st
 }
 
 BuiltKernel build_attention(const KernelSpec& spec, const Target& to, const std::vector<std::string>& settings) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   compile.warnings_as_errors = true;
   return build_kernel(spec, to, compile, settings);
 }

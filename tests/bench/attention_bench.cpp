@@ -134,8 +134,7 @@ void print_predicted(const CompileOptions& options) {
 } // namespace
 
 int main() try {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   bool good = true;
   for (const std::string_view arch : known_archs()) {
     good &= print_shares(target(arch));

@@ -81,8 +81,7 @@ void sample(std::vector<Variant>& variants, int samples) {
 
 // The ratio that must hold: the same source and options, with and without the replacement of the header.
 bool compare_with_stock(const KernelSource& source, const Target& target, int samples) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.environment.compiler = CompilerKind::hiprtc;
   const CompilerInput kiln = compiler_input(source, target, options);
   options.replace_builtin_header = false;
@@ -110,8 +109,7 @@ bool compare_with_stock(const KernelSource& source, const Target& target, int sa
 
 // Says where the time from spec to facts goes; Kiln's own share is all that is not spent inside the compiler library.
 bool split_stages(const std::function<KernelSpec()>& make_spec, const Target& target, int samples) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.environment.compiler = CompilerKind::comgr; // shows its stages one by one
   std::vector<std::pair<std::string, Samples>> rows;
   const auto note = [&](const std::string& title, double value) {

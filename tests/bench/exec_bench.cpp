@@ -129,8 +129,7 @@ double mix_scaling() {
 }
 
 double norm_time(const Target& to) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const KernelSpec spec = catalog_spec("add_rmsnorm_quant", {.cols = 16384, .dtype = f16, .fp8 = to.fp8()});
   const BuiltKernel built = build_kernel(spec, to, compile);
   const Inputs inputs = random_inputs(spec, 1, {.dynamic_size = 16});

@@ -202,8 +202,7 @@ int main(int argc, char** argv) try {
   if (argc > 2 || (argc > 1 && !check && !only_methods && !only_scales))
     throw Error("arguments: write --check, --methods, --scales, or nothing");
   bool all_met = true;
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   if (only_methods) return compare_methods(options), 0;
   if (only_scales) return print_scaled(options), 0;
   for (const Shape2& shape : shapes)

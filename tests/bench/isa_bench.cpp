@@ -79,8 +79,7 @@ std::uint64_t sum(const exec::ExecResult& r, std::initializer_list<exec::InstCla
 }
 
 Counted count(const Case& one, const Target& to) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   const std::string_view name = one.name;
   CatalogOptions of_target = one.options;
   of_target.fp8 = to.fp8();

@@ -92,8 +92,7 @@ double with_workers(const Target& gpu, const std::vector<KernelSpec>& specs, con
 int run(int count) {
   const Target gpu = target(known_archs().front());
   const std::vector<KernelSpec> specs = subjects(gpu, count);
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.environment.compiler = CompilerKind::hiprtc;
   CompileOptions stock_options = options;
   stock_options.replace_builtin_header = false;

@@ -46,7 +46,7 @@ timing::Prediction predicted(const Launch& launch, int m, const timing::Chip& ch
                                           KILN_SOURCE_DIR "/examples/manifests", {arch}, {})
                                .front();
   const KernelSpec spec = parse_spec(kernel.request.spec);
-  const BuiltKernel built = build_kernel(spec, target(arch), {}, kernel.request.overrides);
+  const BuiltKernel built = build_kernel(spec, target(arch), own_process_options(process_environment()), kernel.request.overrides);
   std::map<std::string, std::int64_t> sizes;
   for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = m;
   return timing::predict(record_kernel(spec, built.source, built.object, sizes), chip,

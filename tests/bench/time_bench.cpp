@@ -90,7 +90,8 @@ timing::Prediction predict_work(const Work& w, const timing::Chip& chip, std::ma
   const Target chosen = target(std::string(chip.arch));
   const KernelSpec spec = spec_of(w, chosen);
   auto found = built.find(to_text(spec));
-  if (found == built.end()) found = built.emplace(to_text(spec), build_kernel(spec, chosen, {})).first;
+  if (found == built.end())
+    found = built.emplace(to_text(spec), build_kernel(spec, chosen, own_process_options(process_environment()))).first;
   std::map<std::string, std::int64_t> sizes;
   for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = w.m;
   return timing::predict(record_kernel(spec, found->second.source, found->second.object, sizes), chip,

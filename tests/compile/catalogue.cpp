@@ -13,8 +13,7 @@ void compile_one(const CatalogEntry& entry, std::string_view arch, DType dtype, 
   CAPTURE(entry.name);
   CAPTURE(arch);
   CAPTURE(to_string(dtype));
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.warnings_as_errors = true;
   const Target one = target(arch);
   try {

@@ -15,8 +15,7 @@ KernelSource only_includes(std::string_view header, std::string_view arch) {
 
 // Each header on one architecture, in turn from `turn` on; with KILN_LINT_ALL on all.
 void compile_each(CompilerKind kind, bool replace_builtin_header, unsigned turn) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.environment.compiler = kind;
   options.replace_builtin_header = replace_builtin_header;
   options.warnings_as_errors = true;

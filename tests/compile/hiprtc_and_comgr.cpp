@@ -12,8 +12,7 @@ using namespace kiln;
 namespace {
 
 CompileOptions with(CompilerKind kind) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.environment.compiler = kind;
   return options;
 }

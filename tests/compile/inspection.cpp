@@ -9,8 +9,7 @@ using namespace kiln;
 namespace {
 
 CodeObject compiled(const std::string& name, std::string_view arch, const std::string& text) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   return compile(test::with_text(test::scale_kernel(name, std::string(arch)), text), target(arch), options);
 }
 

@@ -15,8 +15,7 @@ using namespace kiln;
 namespace {
 
 isa::CodeObject built_with_lines(const KernelSpec& spec, std::string_view arch, bool line_tables, CompilerKind compiler) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.environment.compiler = compiler;
   options.environment.line_tables = line_tables;
   const BuiltKernel kernel = build_kernel(spec, target(arch), options); // its contract holds with both

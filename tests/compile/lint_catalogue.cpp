@@ -22,8 +22,7 @@ std::string text_of(const std::vector<isa::Finding>& findings) {
 
 void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gemm,
                      const std::function<Expected(std::string_view entry)>& expected) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   for (const CatalogEntry& entry : catalog()) {
     if (entry.is.gemm != gemm || entry.is.attention || !fits(entry, base)) continue; // tests/attention/attention_code.cpp
     const Target to = target(arch);

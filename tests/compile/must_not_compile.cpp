@@ -14,8 +14,7 @@ void refuse(const std::string& header, const std::string& before, const std::str
   const std::string text = "#include \"" + header + "\"\nnamespace kiln {\n" + before + "\nKILN_KERNEL(256) void alone(f32* p) {\n  " +
                            body + "\n  (void)p;\n}\n}\n";
   CAPTURE(text);
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   try {
     compile(test::with_text(test::scale_kernel("alone", std::string(arch)), text), target(arch), options);
   } catch (const EnvironmentError& error) {

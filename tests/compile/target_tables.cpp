@@ -42,8 +42,7 @@ std::string demands(const isa::TargetFacts& facts) {
 }
 
 void compile_text(std::string_view arch, const std::string& text) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   compile(test::with_text(test::scale_kernel("tables", std::string(arch)), text + "KILN_KERNEL(64) void tables() {}\n"), target(arch),
           options);
 }

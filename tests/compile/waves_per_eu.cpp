@@ -9,8 +9,7 @@ using namespace kiln;
 namespace {
 
 BuiltKernel build(const KernelSpec& spec, const std::vector<std::string>& settings) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   return build_kernel(spec, target("gfx942"), options, settings);
 }
 

@@ -16,8 +16,7 @@ using namespace kiln;
 namespace {
 
 BuiltKernel built_for(const KernelSpec& spec, std::string_view arch, const std::vector<std::string>& settings = {}) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   compile.warnings_as_errors = true;
   return build_kernel(spec, target(arch), compile, settings);
 }

@@ -47,8 +47,7 @@ KernelSpec quantising(DType type, DType fp8, std::int64_t most, std::int64_t n, 
 
 // The same bits in every interleaving, within bounds, where workgroups and waves meet.
 void check_orders(const KernelSpec& spec, std::string_view arch, std::int64_t m, int count, const Settings& settings) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, target(arch), compile, settings);
   const Inputs inputs = random_inputs(spec, 5, {.dynamic_size = m});
   const auto wrong = testing::check_orders(spec, built, inputs, {.count = static_cast<std::uint64_t>(count)});
@@ -107,8 +106,7 @@ TEST_CASE("operands of MX formats: every code with scales of all sizes, NaN and 
     for (const auto& [a, b] : {std::pair(e4m3fn, e4m3fn), std::pair(e5m2, e5m2), std::pair(e4m3fn, e2m1), std::pair(e2m1, e2m1)}) {
       CAPTURE(fmt::format("{} {} {}", arch, to_string(a), to_string(b)));
       const KernelSpec spec = mx_product(a, b, 16, 64, 256);
-      CompileOptions compile;
-      compile.environment = process_environment();
+      CompileOptions compile = own_process_options(process_environment());
       const BuiltKernel built = build_kernel(spec, target(arch), compile);
       Inputs inputs = random_inputs(spec, 1, {.dynamic_size = 16});
       for (const auto& [name, type] : {std::pair("a", a), std::pair("b", b)}) {
@@ -141,8 +139,7 @@ TEST_CASE("rows quantised inside the product: types, tails, many rows, rows of z
     check_product(quantising(bf16, e4, 64, 48, 768, Layout::preshuffled), to, 5, 50);
     check_product(quantising(f16, e4, 8, 96, 2048), to, 6, 8, {"workgroups=11", "ring=3", "tile_n=32", "waves=2"});
     const KernelSpec spec = quantising(bf16, e4, 8, 32, 256);
-    CompileOptions compile;
-    compile.environment = process_environment();
+    CompileOptions compile = own_process_options(process_environment());
     const BuiltKernel built = build_kernel(spec, to, compile);
     Inputs inputs = random_inputs(spec, 1, {.dynamic_size = 8});
     Tensor& a = inputs.tensors.at("a");

@@ -32,8 +32,7 @@ struct Scratch {
 };
 
 CompileOptions options_for(CompilerKind kind, const std::filesystem::path& dumps) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.environment.compiler = kind;
   options.environment.dump_dir = dumps;
   return options;

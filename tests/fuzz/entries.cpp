@@ -42,8 +42,7 @@ struct Subject {
   EntryFiles files;
   CacheKey key;
   explicit Subject(const KernelSpec& spec) {
-    CompileOptions options;
-    options.environment = process_environment();
+    CompileOptions options = own_process_options(process_environment());
     const Target gpu = target("gfx942");
     request = kernel_request(spec, gpu, {}, options);
     files = make_entry(request, build_kernel(spec, gpu, options, {}));

@@ -237,6 +237,16 @@ k:
   CHECK(bare.resources.workgroup_size == 1024);
 }
 
+TEST_CASE("the entry for firmware that cannot preload arguments does not count") {
+  const KernelFacts facts = facts_of("  s_load_dwordx2 s[8:9], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\n  s_branch body\n.p2align 8\nbody:\n"
+                                     "  v_mov_b32_e32 v0, s8\n",
+                                     "gfx942", {.descriptor = ".amdhsa_user_sgpr_kernarg_preload_length 2"});
+  CHECK(facts.instructions == 2); // with s_endpgm
+  CHECK(facts.code_bytes == 8);
+  CHECK(facts.memory.empty());
+  CHECK(facts.lgkmcnt.empty());
+}
+
 TEST_CASE("text and JSON") {
   const KernelFacts facts =
       facts_of("global_load_dwordx4 v[0:3], v4, s[2:3]\n global_load_dword v5, v4, s[2:3]\n s_waitcnt vmcnt(0) lgkmcnt(0)", "gfx950",

@@ -20,8 +20,7 @@ namespace {
 // Three launches on one workspace in each interleaving. The last one's outputs are compared with the bounds, and with each other.
 void check(const KernelSpec& spec, const Target& to, std::int64_t rows, const std::vector<std::string>& settings,
            std::uint64_t interleavings) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   compile.warnings_as_errors = true;
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
   INFO(to_text(built.schedule), to_text(spec));

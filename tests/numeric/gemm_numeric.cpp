@@ -64,8 +64,7 @@ TEST_CASE("infinities of one operand") {
             if (!testing::runs_here(target(arch), ++point)) continue;
             CAPTURE(fmt::format("{} {} {} m {} in {}", arch, to_string(type), method, m, name));
             const KernelSpec spec = plain({type, type}, most, 32, 400);
-            CompileOptions compile;
-            compile.environment = process_environment();
+            CompileOptions compile = own_process_options(process_environment());
             const BuiltKernel built = build_kernel(spec, target(arch), compile, {method, "loads=1"});
             Inputs inputs = random_inputs(spec, 3, {.dynamic_size = m});
             inputs.tensors.at(name).set(400 + 5, INFINITY);
@@ -138,8 +137,7 @@ TEST_CASE("the same bits whatever the interleaving") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const KernelSpec spec = plain({f16, f16}, 16, 160, 1536);
-    CompileOptions compile;
-    compile.environment = process_environment();
+    CompileOptions compile = own_process_options(process_environment());
     const BuiltKernel built = build_kernel(spec, to, compile, {"workgroups=11", "tile_n=32"});
     const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
     const auto wrong = testing::check_orders(spec, built, inputs, {.launches = 2, .side_by_side = true}); // workgroups wait then
@@ -152,8 +150,7 @@ TEST_CASE("weights of more than 4 GiB") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const std::int64_t n = 400'000, k = 16384, m = 2, there = 4000; // 6.1 GiB of weights, and the rows that are there
-    CompileOptions compile;
-    compile.environment = process_environment();
+    CompileOptions compile = own_process_options(process_environment());
     // A multiple of the XCDs, so that the last workgroup has the last steps.
     const BuiltKernel built = build_kernel(plain({to.fp8(), to.fp8()}, m, n, k), to, compile, {"workgroups=256"});
     const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);

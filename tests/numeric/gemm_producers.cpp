@@ -32,8 +32,7 @@ void check(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::in
 }
 
 BuiltKernel built(const KernelSpec& spec, const Target& to, const Settings& settings) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   return build_kernel(spec, to, compile, settings);
 }
 
@@ -46,8 +45,7 @@ std::vector<exec::Defect> findings_after(const KernelSpec& spec, const Target& t
   REQUIRE((from.empty() || at != std::string::npos));
   for (; !from.empty() && at != std::string::npos; at = source.text.find(from, at + to_text.size()))
     source.text.replace(at, from.size(), to_text);
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const CodeObject object = kiln::compile(source, to, compile);
   const Inputs inputs = random_inputs(spec, 3, {.dynamic_size = 8});
   std::vector<exec::Defect> found;

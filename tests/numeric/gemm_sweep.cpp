@@ -132,8 +132,7 @@ Case case_of(const Point& p, std::uint64_t number) {
 
 std::string run(const Point& point, std::uint64_t number) {
   const Case c = case_of(point, number);
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(c.spec, point.to, compile, c.settings);
   const Inputs inputs = random_inputs(c.spec, number, {.dynamic_size = c.rows});
   const auto where = fmt::format("point {} {}\n{}{}", number, point.to.arch(), to_text(built.schedule), to_text(c.spec));

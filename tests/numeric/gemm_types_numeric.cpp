@@ -207,8 +207,7 @@ bool has_generation(std::span<const std::byte> workspace, const SkinnyGemmConfig
 // Three launches on one workspace, for several interleavings. Returns the bits of the outputs of each seed.
 std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Settings& settings) {
   const KernelSpec spec = plain(to.fp8(), to.fp8(), 16, 160, 1536);
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
   REQUIRE(std::get<SkinnyGemmConfig>(built.schedule.config).splits());
   const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});

@@ -103,8 +103,7 @@ TEST_CASE("what is checked stays within its tensors") {
                               .output("y", f16, gather(table, ids, {.checked = true}))
                               .output("out", f16, scatter(target_, ids, x, {.checked = true}), {.in_place_of = "cache"});
   for (const std::string_view arch : known_archs()) {
-    CompileOptions compile;
-    compile.environment = process_environment();
+    CompileOptions compile = own_process_options(process_environment());
     const BuiltKernel built = build_kernel(spec, target(arch), compile);
     Inputs inputs = random_inputs(spec, 3, {.dynamic_size = 6});
     const std::int64_t given[] = {4, 5, 7, std::int64_t{1} << 40, -(std::int64_t{1} << 40), 0};

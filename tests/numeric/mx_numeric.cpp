@@ -92,8 +92,7 @@ double number(DType type, std::uint32_t bits) { // of f16 or bf16, by definition
 }
 
 EmulatedRun run(const KernelSpec& spec, const Target& to, const Inputs& inputs) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   compile.warnings_as_errors = true;
   const BuiltKernel built = build_kernel(spec, to, compile);
   EmulatedRun done = emulate(spec, built.source, built.object, inputs, {});
@@ -267,8 +266,7 @@ TEST_CASE("MX: twenty interleavings give the same bits") {
     for (const bool product : {false, true}) {
       const KernelSpec spec = product ? catalog_spec("gemm_w_mxfp4", {.dtype = bf16, .m = 16, .n = 96, .k = 1536})
                                       : catalog_spec("add_rmsnorm_mx_quant", {.cols = 4096, .dtype = bf16, .in_place = true});
-      CompileOptions compile;
-      compile.environment = process_environment();
+      CompileOptions compile = own_process_options(process_environment());
       const BuiltKernel built =
           build_kernel(spec, target(arch), compile,
                        product ? std::vector<std::string>{"workgroups=7", "tile_n=32"} : std::vector<std::string>{"threads_per_row=256"});

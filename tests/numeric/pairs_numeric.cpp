@@ -24,8 +24,7 @@ void check(const KernelSpec& spec, std::int64_t rows, const std::vector<std::str
 
 // Every element of `y` as a number of f64.
 std::vector<double> run(const KernelSpec& spec, const Target& to, const Inputs& inputs) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, to, compile);
   const EmulatedRun done = emulate(spec, built.source, built.object, inputs);
   CHECK(done.result.defects.empty());

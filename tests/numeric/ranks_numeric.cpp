@@ -83,8 +83,7 @@ TEST_CASE("log-sum-exp: of minus infinities, of infinities, of large numbers") {
     inputs.tensors.at("x").set(300 + i, i == 5 ? NAN : 1.0f);
   }
   for (const std::string_view arch : known_archs()) {
-    CompileOptions compile;
-    compile.environment = process_environment();
+    CompileOptions compile = own_process_options(process_environment());
     const BuiltKernel built = build_kernel(spec, target(arch), compile, {});
     const EmulatedRun done = emulate(spec, built.source, built.object, inputs);
     for (const Outputs& outputs : {done.outputs, evaluate(spec, inputs)}) {
@@ -105,8 +104,7 @@ TEST_CASE("the router: one launch, every number of experts, 20 interleavings giv
       CAPTURE(fmt::format("{} m {} n {} k {}", arch, m, n, k));
       CatalogOptions options{.dtype = bf16, .top = 6, .sigmoid = sigmoid, .m = m, .n = n, .k = k};
       const KernelSpec spec = catalog_spec("router", options);
-      CompileOptions compile;
-      compile.environment = process_environment();
+      CompileOptions compile = own_process_options(process_environment());
       compile.warnings_as_errors = true;
       const BuiltKernel built = build_kernel(spec, target(arch), compile, {});
       Inputs inputs = random_inputs(spec, 2, {.dynamic_size = m});

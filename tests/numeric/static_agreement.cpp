@@ -38,8 +38,7 @@ void compare_waits(const isa::KernelAnalysis& k, const exec::InstructionProfile&
 // `full`: all lanes are on wherever the kernel loads.
 void compare(const KernelSpec& spec, const Target& to, std::int64_t rows, bool full, Compared& compared,
              const std::vector<std::string>& settings = {}) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
   const EmulatedRun run = emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = rows}));
   REQUIRE(run.result.completed);

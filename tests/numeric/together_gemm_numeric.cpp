@@ -15,8 +15,7 @@ using Settings = std::vector<std::string>;
 using Sizes = std::map<std::string, std::int64_t>;
 
 void check(const KernelSpec& spec, const Target& to, const Sizes& sizes, const Settings& settings = {}, testing::OrderOptions orders = {}) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   compile.warnings_as_errors = true;
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
   INFO(to.arch(), "\n", to_text(built.schedule), to_text(spec));

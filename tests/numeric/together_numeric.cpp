@@ -14,8 +14,7 @@ namespace {
 
 void check_on(const Target& to, const KernelSpec& spec, const std::map<std::string, std::int64_t>& sizes,
               const std::vector<std::string>& settings = {}) {
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   compile.warnings_as_errors = true;
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
   INFO(to_text(built.schedule), to_text(spec));

@@ -27,8 +27,7 @@ std::vector<std::uint8_t> compiled() {
   const Target gpu = target("gfx942");
   const KernelSpec spec = catalog().front().build({.cols = 512, .fp8 = gpu.fp8()});
   const Plan plan = make_plan(spec, gpu);
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   return compile(emit_source(plan, choose_schedule(plan, gpu), gpu), gpu, options).bytes;
 }
 

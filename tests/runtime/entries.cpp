@@ -34,7 +34,7 @@ TEST_CASE("SHA-256 of known texts") { // FIPS 180-2, appendix B
 }
 
 TEST_CASE("every part of a request changes the key, and no path or time is in it") {
-  std::vector<KernelRequest> requests(10, fake_request("k"));
+  std::vector<KernelRequest> requests(11, fake_request("k"));
   requests[1].spec += " ";
   requests[2].arch = "gfx950";
   requests[3].overrides = {"vec=4"};
@@ -44,6 +44,7 @@ TEST_CASE("every part of a request changes the key, and no path or time is in it
   requests[7].options.replace_builtin_header = false;
   requests[8].options.environment.compiler_variables = {"AMD_COMGR_X=1"};
   requests[9].options.environment.line_tables = true;
+  requests[10].options.preload_arguments = true;
   std::set<std::string> keys;
   for (const KernelRequest& request : requests) keys.insert(cache_key(request, fake_compiler).hex);
   keys.insert(cache_key(requests[0], "another compiler").hex);

@@ -249,9 +249,27 @@ TEST_CASE("a worker that cannot start is counted, named and logged once") {
   jit.compile(norm(512));
   jit.compile(norm(1024));
   CHECK(jit.stats().events.at("worker_unavailable") == 2);
-  REQUIRE(log.size() == 1);
+  CHECK(jit.stats().events.at("arguments_not_preloaded") == 2);
+  REQUIRE(log.size() == 2);
   CHECK(log[0].starts_with("worker_unavailable: "));
+  CHECK(log[1].starts_with("arguments_not_preloaded: "));
   CHECK(to_text(jit.stats()).find("worker_unavailable x2") != std::string::npos);
+}
+
+TEST_CASE("a host without workers finds what was compiled with preloaded arguments, and compiles without") {
+  const Scratch scratch;
+  const std::string preloaded = Jit(gpu, options_in(scratch.path)).compile(norm(512)).key();
+  JitOptions here = options_in(scratch.path);
+  here.workers.in_process = true;
+  Jit jit(gpu, here);
+  CHECK(jit.compile(norm(512)).key() == preloaded);
+  CHECK(jit.stats().events.count("arguments_not_preloaded") == 0);
+  const Kernel own = jit.compile(norm(1024));
+  CHECK(own.origin() == Origin::compiled);
+  CHECK(jit.stats().events.at("arguments_not_preloaded") == 1);
+  Jit next(gpu, here);
+  CHECK(next.compile(norm(1024)).origin() == Origin::folder);
+  CHECK(Jit(gpu, options_in(scratch.path)).compile(norm(1024)).key() != own.key());
 }
 
 } // namespace jit_tests

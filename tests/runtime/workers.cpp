@@ -32,14 +32,14 @@ namespace fs = std::filesystem;
 namespace {
 
 KernelRequest request_for(std::int64_t cols, const fs::path& dumps = {}) {
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   if (!dumps.empty()) options.environment.dump_dir = dumps;
   return kernel_request(catalog_spec("rmsnorm", {.cols = cols}), target("gfx942"), {}, options);
 }
 
 WorkerOptions one_worker() {
   WorkerOptions options = worker_options(process_environment());
+  options.own_process = true;
   options.count = 1;
   return options;
 }
@@ -184,6 +184,14 @@ TEST_CASE("without a worker program the kernel is compiled here, and that is sai
     CHECK_FALSE(pool.workers.compile(request_for(512)).object.empty());
     CHECK(pool.events->count("worker_unavailable") == 1);
   }
+  WorkerOptions options = one_worker();
+  options.in_process = true;
+  options.own_process = false;
+  Pool others(options);
+  CHECK_THROWS_AS(others.workers.compile(request_for(512)), WorkerNeeded); // preloaded arguments change what others compile meanwhile
+  KernelRequest plain = request_for(512);
+  plain.options.preload_arguments = false;
+  CHECK_NOTHROW(others.workers.compile(plain));
   CHECK(find_worker({}, "").filename() == "kiln-worker"); // the one beside this program
 }
 

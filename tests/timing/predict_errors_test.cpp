@@ -38,8 +38,7 @@ TEST_CASE("a chip that there is not is refused with those that there are") {
 
 TEST_CASE("an object for another chip, and launches that do not fit, are refused") {
   const Target to = target("gfx942");
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const KernelSpec spec = catalog_spec("rmsnorm", {.cols = 1024});
   const BuiltKernel built = build_kernel(spec, to, compile);
   const isa::CodeObject object = isa::load_code_object(built.object.bytes, built.object.name);

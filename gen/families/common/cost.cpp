@@ -89,7 +89,7 @@ Cost cost_of(const Demand& w, const ChipTerms& chip) {
   Cost cost;
   const double waves_a_simd = std::ceil(resident * w.waves / simds);
   const double launch = std::min(w.workgroups, cus * w.per_cu) * (w.waves + w.idle_waves) / chip.xcds;
-  cost.start = chip.floor_ns + ns(2 * chip.scalar_load_cycles + issue_cycles * w.lead * waves_a_simd) + chip.hbm_latency_ns;
+  cost.start = chip.floor_ns + ns(chip.scalar_load_cycles + issue_cycles * w.lead * waves_a_simd) + chip.hbm_latency_ns;
   const double trips = in_flight > 0 ? std::max(1.0, w.trips > 0 ? w.trips : w.busiest * w.loaded / in_flight) : 0;
   // One wave's work: that of all waves is among the bounds.
   const double a_slot = issue_cycles + dependent_share * (chip.dependent_cycles - issue_cycles);

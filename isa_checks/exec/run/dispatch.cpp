@@ -173,7 +173,7 @@ u32 initial_mode(const isa::KernelDescriptor& d) {
 } // namespace
 
 Dispatch prepare_dispatch(const isa::CodeObject& object, const isa::Kernel& kernel, const ExecProgram& program, const Grid& grid,
-                          std::span<const std::byte> arguments, Memory& memory, int slots) {
+                          std::span<const std::byte> arguments, Memory& memory, int slots, bool preload) {
   const isa::KernelDescriptor& d = kernel.descriptor;
   Dispatch dispatch;
   dispatch.kernel = &kernel;
@@ -197,12 +197,12 @@ Dispatch prepare_dispatch(const isa::CodeObject& object, const isa::Kernel& kern
   dispatch.scratch = memory.allocate("private memory", u64{dispatch.scratch_bytes} * lane_count * static_cast<u64>(dispatch.scratch_slots));
 
   // A kernel with preloaded arguments starts with a 256-byte block that loads them on firmware that does not preload.
-  const bool preloads = d.preload_dwords > 0;
+  const bool preloads = preload && d.preload_dwords > 0;
   dispatch.entry = program.index_of(kernel.entry + (preloads ? 256 : 0));
   if (dispatch.entry == ~0U)
     throw isa::Error("kernel " + kernel.name, "has preloaded arguments but no instruction 256 bytes after its entry",
                      "assemble it with the preload prologue, or without preloaded arguments");
-  for (u32 i = 0; i < d.preload_dwords; ++i) {
+  for (u32 i = 0; preloads && i < d.preload_dwords; ++i) {
     u32 word = 0;
     const std::size_t at = (u32{d.preload_offset_dwords} + i) * 4;
     if (at + 4 <= segment.size()) std::memcpy(&word, segment.data() + at, 4);

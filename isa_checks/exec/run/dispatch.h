@@ -19,9 +19,10 @@ struct Dispatch {
   int scratch_slots = 0;                                             // waves that have private memory of their own
 };
 
-// Allocates and fills the kernel argument segment, the dispatch packet, the code image and scratch for `slots` workgroups.
+// `preload`: as ExecOptions has it. Allocates and fills the kernel argument segment, the dispatch packet, the code image and scratch for
+// `slots` workgroups.
 Dispatch prepare_dispatch(const isa::CodeObject& object, const isa::Kernel& kernel, const ExecProgram& program, const Grid& grid,
-                          std::span<const std::byte> arguments, Memory& memory, int slots);
+                          std::span<const std::byte> arguments, Memory& memory, int slots, bool preload);
 
 // Registers, EXEC and MODE of a wave; `slot` chooses its private memory. Returns how many scalar registers it set, from s0.
 int start_wave(const Dispatch& dispatch, Wave& wave, int slot, std::uint64_t seed);

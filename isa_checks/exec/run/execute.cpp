@@ -183,7 +183,7 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   Progress progress(static_cast<std::size_t>(threads));
   progress.groups = groups;
   progress.resident = resident_workgroups(object, kernel, grid, threads);
-  const Dispatch dispatch = prepare_dispatch(object, kernel, program, grid, arguments, memory, progress.resident);
+  const Dispatch dispatch = prepare_dispatch(object, kernel, program, grid, arguments, memory, progress.resident, options.preload);
 
   std::atomic<bool> stop = false;
   RunContext context{program, dispatch, options, memory, {}, {}, has_direct_loads(program), stop};

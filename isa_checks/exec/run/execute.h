@@ -36,6 +36,7 @@ struct ExecOptions {
   bool measure = true;                          // count per instruction; class counts are always there
   Observer* observer = nullptr;                 // with one thread: is told every instruction and access
   bool skip_products = false;                   // matrix instructions leave their result registers as they are
+  bool preload = true;                          // false: begin where firmware begins that cannot preload arguments
   bool in_turns = false;                        // workgroups that the device holds at once advance side by side, not one after the other
 };
 

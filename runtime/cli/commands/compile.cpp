@@ -71,8 +71,7 @@ int run(const CompileRequest& request) {
   for (const std::string& word : request.emit) wanted.push_back(parse_artifact(word));
   if (request.folder.empty() && !request.json && std::ranges::find(wanted, Artifact::object) != wanted.end())
     throw UserError("--emit object", "a code object is no text to print", "name a folder for it with -o");
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.warnings_as_errors = request.werror;
 
   std::vector<Target> targets; // all of them before the first compile: a wrong one should not cost a compile

@@ -95,8 +95,7 @@ int run(const std::string& folder) {
   // comgr keeps compiled code between runs; the table's times are those of compiling. To be set before comgr loads.
   setenv("AMD_COMGR_CACHE", "0", 1);
   make_folder(folder);
-  CompileOptions options;
-  options.environment = process_environment();
+  CompileOptions options = own_process_options(process_environment());
   options.warnings_as_errors = true;
   Table table{.header = {"kernel", "arch", "compile ms", "VGPR", "scratch B", "waves/SIMD", "global loads", "global stores", "result"},
               .rows = {},

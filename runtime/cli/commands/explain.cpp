@@ -33,8 +33,7 @@ int run(const ExplainRequest& request) {
     for (const Dim& dim : spec.dynamic_dims())
       sizes.back()[dim.name()] = std::clamp(*request.rows, dim.min().value_or(1), dim.max().value_or(max_dim_size));
   }
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const Explanation explanation = explain(spec, gpu, *chip, parse_cache_state(request.cache), sizes, compile);
   if (!request.html.empty()) write_file(request.html, to_html(explanation));
   fmt::print("{}{}", request.json ? to_json(explanation) : to_text(explanation), request.json ? "\n" : "");

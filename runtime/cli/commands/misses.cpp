@@ -51,8 +51,7 @@ std::string manifest_text(const std::string& file) {
 std::vector<AotKernel> manifest_kernels(const std::string& text, const std::string& file, const Environment& environment,
                                         const LogFunction& log) {
   const std::vector<std::string> archs(known_archs().begin(), known_archs().end());
-  CompileOptions options;
-  options.environment = environment;
+  CompileOptions options = own_process_options(environment);
   return parse_manifest(text, file, std::filesystem::path(file).parent_path(), archs, options, log);
 }
 

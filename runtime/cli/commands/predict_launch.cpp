@@ -23,8 +23,7 @@ timing::Record record_spec(const PredictLaunch& launch, const timing::Chip& chip
   const Target chosen = target(std::string(chip.arch));
   const KernelSpec spec = chosen_spec(launch.kernel, chosen);
   const std::map<std::string, std::int64_t> sizes = sizes_of(launch, spec);
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, chosen, compile, launch.overrides);
   return record_kernel(spec, built.source, built.object, sizes);
 }

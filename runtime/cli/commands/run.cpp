@@ -93,8 +93,7 @@ int run_spec(const RunRequest& request) {
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");
   const Target chosen = target(request.arch);
   const KernelSpec spec = chosen_spec(request.kernel, chosen);
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
   const Inputs inputs = random_inputs(
       spec, request.seed, {.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special});

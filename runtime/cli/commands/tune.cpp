@@ -127,8 +127,7 @@ int run(const TuneRequest& request) {
   if (chip == nullptr) chip = &usual_chip(gpu);
   if (chip->arch != gpu.arch())
     throw UserError("--chip " + request.chip, fmt::format("it is {}, --arch is {}", chip->arch, gpu.arch()), "leave --arch out");
-  CompileOptions compile;
-  compile.environment = process_environment();
+  CompileOptions compile = own_process_options(process_environment());
   const std::vector<AotKernel> kernels = kernels_of(request, gpu, compile);
   std::vector<TuningEntry> known;
   if (std::filesystem::exists(request.output)) known = read_tuning_table(request.output, log_to_stderr());
