@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   AotOptions aot;
   aot.output = folder;
   aot.workers = worker_options(environment);
-  const AotReport report = run_aot(parse_manifest(manifest, "manifest", ".", {arch}, {.environment = environment}), aot);
+  aot.workers.own_process = true; // only Kiln compiles in this program: arguments may be preloaded
+  const AotReport report = run_aot(parse_manifest(manifest, "manifest", ".", {arch}, own_process_options(environment)), aot);
   fmt::print("{} kernels compiled, {} were there\n", report.count(AotStatus::compiled), report.count(AotStatus::cached));
   if (!report.complete()) return 1;
 

@@ -44,17 +44,22 @@ CompilerParts parts_of(const Hiprtc& hiprtc) {
 
 CompilerParts parts_of(const Comgr& comgr) { return parts_of("comgr", comgr.path()); }
 
-// LLVM ends the process at an option that it does not know, so the option goes where no library holds its name.
-void drop_unknown_options(CompilerInput& input, const CompilerParts& parts) {
+// LLVM ends the process at an option that it does not know, so the option goes where no library holds its name. Returns what the log
+// says of it.
+std::string drop_unknown_options(CompilerInput& input, const CompilerParts& parts) {
   const auto option = std::ranges::find(input.options, preload_option);
-  if (option != input.options.end() && !any_holds(parts.files, preload_option_name)) input.options.erase(option - 1, option + 1);
+  if (option == input.options.end() || any_holds(parts.files, preload_option_name)) return {};
+  input.options.erase(option - 1, option + 1);
+  return fmt::format("kiln: note: {} has no option {}, so the kernel loads its arguments\n", parts.identity, preload_option);
 }
 
 Compiled run_compiler(const Environment& environment, CompilerInput& input) {
   const auto run = [&input](const auto& compiler) -> Compiled {
     const CompilerParts parts = parts_of(compiler);
-    drop_unknown_options(input, parts);
-    return {parts.identity, compiler.compile(input)};
+    const std::string note = drop_unknown_options(input, parts);
+    Compiled compiled{parts.identity, compiler.compile(input)};
+    compiled.output.log += note;
+    return compiled;
   };
   if (environment.compiler == CompilerKind::comgr) return run(Comgr(environment.comgr_path));
   return run(Hiprtc(environment.hiprtc_path));

@@ -50,6 +50,13 @@ CacheMiss::CacheMiss(const KernelRequest& request, std::string key_)
                         kernel_name(request), request.arch, key_, request.spec)),
       kernel(kernel_name(request)), arch(request.arch), key(std::move(key_)), spec(request.spec) {}
 
+namespace {
+KernelRequest without_preload(KernelRequest request) {
+  request.options.preload_arguments = false;
+  return request;
+}
+} // namespace
+
 // A request takes these steps, in this order, whoever asks: remembered, ask, make (look_up, compile).
 struct Jit::State {
   OwnerProcess owner;
@@ -150,7 +157,7 @@ struct Jit::State {
 
   Kernel look_up(const KernelRequest& request) {
     std::optional<Found> found;
-    if (options.policy == JitPolicy::cache_only) found = cache.find(request);
+    if (options.policy == JitPolicy::cache_only) found = find(request);
     else found = find_or_make(request);
     if (!found) {
       if (!options.manifest.empty()) record(request);
@@ -160,14 +167,22 @@ struct Jit::State {
     return Kernel(std::move(found->kernel), found->origin);
   }
 
+  // As asked for, else as a process may have made it that must not preload (CompileOptions::preload_arguments).
+  std::optional<Found> find(const KernelRequest& request) {
+    std::optional<Found> found = cache.find(request);
+    if (found || !request.options.preload_arguments) return found;
+    if (found = cache.find(without_preload(request)); found)
+      events->note("arguments_not_preloaded", kernel_name(request) + " is in a cache only as compiled without");
+    return found;
+  }
+
   // What this process must not compile is found in caches, or compiled another way under a key of its own.
   Found find_or_make(const KernelRequest& request) {
     try {
       return cache.find_or_make(request, [&] { return compile(request, &WorkerPool::compile); });
     } catch (const WorkerNeeded& error) {
       events->note("arguments_not_preloaded", error.what());
-      KernelRequest other = request;
-      other.options.preload_arguments = false;
+      const KernelRequest other = without_preload(request);
       return cache.find_or_make(other, [&] { return compile(other, &WorkerPool::compile_here); });
     }
   }

@@ -44,6 +44,8 @@ TEST_CASE("every variable reaches its field") {
   CHECK(environment.comgr_path == "/b/libamd_comgr.so");
   CHECK(environment.dump_dir == "/c");
   CHECK(environment.save_temps);
+  CHECK(environment.preload_arguments);
+  CHECK_FALSE(parsed({{"KILN_PRELOAD_ARGUMENTS", "0"}}).preload_arguments);
   CHECK(dump_folder(parsed({{"TMPDIR", "/d"}})).string().starts_with("/d/kiln-"));
 
   const Environment run_time = parsed({{"KILN_CACHE_DIR", "/e"},
@@ -96,5 +98,5 @@ TEST_CASE("the table shows what is in force") {
     if (row.name == "KILN_COMPILER") CHECK(row.current == "comgr");
     if (row.name == "KILN_DUMP_DIR") CHECK(row.current == "/c");
   }
-  CHECK(table.size() == 24);
+  CHECK(table.size() == 25);
 }

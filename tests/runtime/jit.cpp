@@ -269,6 +269,9 @@ TEST_CASE("a host without workers finds what was compiled with preloaded argumen
   CHECK(jit.stats().events.at("arguments_not_preloaded") == 1);
   Jit next(gpu, here);
   CHECK(next.compile(norm(1024)).origin() == Origin::folder);
+  Jit cached(gpu, options_in(scratch.path, JitPolicy::cache_only));
+  CHECK(cached.compile(norm(1024)).key() == own.key());
+  CHECK(cached.stats().events.at("arguments_not_preloaded") == 1);
   CHECK(Jit(gpu, options_in(scratch.path)).compile(norm(1024)).key() != own.key());
 }
 
