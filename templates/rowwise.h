@@ -11,12 +11,6 @@
 
 namespace kiln {
 
-namespace detail {
-template <class T> struct ByteOf { using type = char; };
-template <class T> struct ByteOf<const T> { using type = const char; };
-} // namespace detail
-template <class T> using Bytes1 = typename detail::ByteOf<T>::type;
-
 template <RowwiseConfig config> class Row {
   static_assert(why_invalid(config) == nullptr, "invalid RowwiseConfig");
   static constexpr int vec = config.vec;

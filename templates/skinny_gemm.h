@@ -1,9 +1,9 @@
 // SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
 #pragma once
-#include "skinny_gemm/largest_of_rows.h"
 #include "skinny_gemm/near.h"
 #include "skinny_gemm/producers.h"
 #include "skinny_gemm/ring.h"
+#include "skinny_gemm/staging.h"
 #include "skinny_gemm/tile_parts.h"
 
 namespace kiln {
@@ -17,11 +17,17 @@ template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
 
 public:
   // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), zero before the first launch; every
-  // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group], or [group][row] with a_scales_by_group.
+  // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group], or [group][row] with a_scales_by_group; with
+  // norm_parts the weight of each column, of A's type.
   // `block`: of config.workgroups, whoever works on them.
   KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const void* a_scale = nullptr, u32 block = platform::block_x())
       : a_(a), a_scale_(a_scale), rows_(rows), workspace_(static_cast<char*>(workspace)) {
     group_ = workgroup_in_order<config.workgroups>(block);
+  }
+
+  // With norm_parts, before run.
+  KILN_MEMBER void norm_by(RowNorm norm) {
+    if constexpr (config.norm_parts > 0) norm_ = norm;
   }
 
   // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of skinny_gemm/scales.h), and calls
@@ -60,7 +66,7 @@ private:
       else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, near, epilogue, b...);
       else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, near, epilogue, b...);
     } else {
-      run_as<GemmRing<config, A, B>>(platform::uniform(platform::thread_id() / wave_size), near, epilogue, b...);
+      run_as<GemmRing<config, Either<config.staged, B, A>, B>>(platform::uniform(platform::thread_id() / wave_size), near, epilogue, b...);
     }
   }
 
@@ -69,13 +75,20 @@ private:
   KILN_MEMBER void run_as(u32 index, const NearBy& near, Epilogue& epilogue, Bs... b) {
     Steps steps;
     steps.start(rows_, index, a_scale_);
-    if constexpr (config.quantises) steps.take_largest(LargestOfRows<config>::find(a_, rows_));
+    if constexpr (config.quantises_steps()) {
+      if constexpr (config.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::ask(norm_, rows_), norm_, rows_));
+      else steps.take_largest(LargestOfRows<config>::find(a_, rows_));
+    }
+    const typename Steps::RowsOfA* const a = rows_for<Steps>();
     if constexpr (config.tells()) generation_ = generations()[group_] + 1;
     u32 left = first_step(group_ + 1) - first_step(group_);
     const u32 tile = first_step(group_) / tile_steps, at = first_step(group_) - tile * tile_steps;
     GemmSegment segment{tile, at, smaller(tile_steps - at, left)};
     u32 before = begins(segment); // workgroups that began with this tile before this one
-    steps.begin(segment, a_, b...);
+    Either<config.staged, Staging<config, A, B>, NoStaging> staging(RowsToStage<config, A>{a_, rows_, a_scale_, norm_});
+    staging.begin(segment);
+    steps.begin(segment, a, b...);
+    staging.finish(segment);
     for (bool again = false;; again = true) {
       typename NearBy::Words words;
       steps.accumulate([&] KILN_LAMBDA { words = near.ask(segment.tile); });
@@ -86,7 +99,8 @@ private:
       u32 before_next = 0;
       if (config.crosses() && left) {
         before_next = begins(next);
-        steps.begin(next, a_, b...); // in flight while this tile is finished
+        staging.begin_next(segment, next);
+        steps.begin(next, a, b...); // in flight while this tile is finished
       }
       if (config.crosses() && again) platform::barrier(); // LDS is read no more
       if constexpr (Steps::sums) {
@@ -103,10 +117,16 @@ private:
       finish(segment, epilogue);
       before = before_next;
       if (!config.crosses() || !left) return;
+      staging.finish_next(segment, next);
       segment = next;
     }
   }
 
+  // What the steps load A from: nothing, if it is staged.
+  template <class Steps> KILN_MEMBER const typename Steps::RowsOfA* rows_for() const {
+    if constexpr (config.staged) return nullptr;
+    else return a_;
+  }
   // Steps of workgroup g: floor(g * steps / workgroups) up to the next one's; and back. 32 bits where they do.
   using Wide = Either<(config.steps() + 1) * (config.workgroups + 1) < 1ll << 32, u32, u64>;
   KILN_DEVICE u32 first_step(u32 group) { return static_cast<u32>(Wide(group) * Wide(config.steps()) / Wide(config.workgroups)); }
@@ -118,7 +138,10 @@ private:
   template <class Epilogue> KILN_MEMBER void finish(const GemmSegment& segment, Epilogue& epilogue) {
     Parts parts;
     parts.sum_waves();
-    if constexpr (config.quantises) {
+    if constexpr (config.norm_parts > 0) {
+      const f32 scale = *norm_.scale;
+      Parts::each([&](int c, int p) KILN_LAMBDA { parts.of[c][p] *= Part(scale); });
+    } else if constexpr (config.quantises) {
       const f32* const largest = LargestOfRows<config>::in_lds();
       Parts::each([&](int c, int p) KILN_LAMBDA { parts.of[c][p] *= Part(largest[Parts::row(c)] / Fp8<B>::max); });
     }
@@ -180,6 +203,7 @@ private:
 
   const A* a_;
   const void* a_scale_;
+  [[no_unique_address]] Either<(config.norm_parts > 0), RowNorm, NoNorm> norm_;
   u32 rows_, group_, finished_ = 0; // tiles
   u32 generation_ = 0;              // of this launch
   char* workspace_;

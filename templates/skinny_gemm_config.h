@@ -25,11 +25,14 @@ struct SkinnyGemmConfig {
   bool mx = false;      // scales are powers of two, of B and, unless it has 16 bits, of A; else 4-bit B is integers with zero points
   int zero_bytes = 0;   // of a group's zero points of all rows of B, if those have 4 bits; 0: zero points of 8 bits, row after row
   bool quantises = false; // rows of 16-bit A are quantised to 8-bit B's type by their largest magnitudes before they are multiplied
+  int norm_parts = 0;       // if those rows are normed first, with a weight for each column: how many numbers make the sum of a row's squares
+  bool staged = false;      // those rows lie in LDS, quantised once, while a workgroup multiplies them; else every step quantises anew
   bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
   bool a_scales_by_group = false; // A's scales of a group lie side by side, [group][row]; else those of a row do
   GemmMethod method = GemmMethod::matrix;
   bool open = false;        // how many tiles there are is known at launch only: workgroups take parts of any
   bool rows_at_end = false; // the last workgroup goes on with the rows of C, once all of it is in the workspace
+  int epilogue_group = 0;   // columns of C that the epilogue reduces together, or that share bytes: whole groups in a tile; 0: none
   int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
   int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product
   int waves = 4;        // of a workgroup
@@ -45,6 +48,8 @@ struct SkinnyGemmConfig {
 
   constexpr int threads() const { return waves * wave_size; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
+  constexpr int step_a_bits() const { return staged ? b_bits : a_bits; } // as a step loads or takes an element of A
+  constexpr bool quantises_steps() const { return quantises && !staged; }
   constexpr int summing_waves() const { return waves - b_producers - a_producers; }
   constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers(); }
   constexpr int edge() const { return method == GemmMethod::matrix32 ? 32 : 16; } // of the tiles of an MFMA
@@ -79,6 +84,15 @@ struct SkinnyGemmConfig {
   constexpr int k_stride() const { return preshuffled ? 16 : 1; }
   constexpr int a_row_bytes() const { return static_cast<int>(static_cast<long long>(k) * a_bits / 8); }
   constexpr int steps_per_tile() const { return ceil_div(row_bytes(), step_bytes()); }
+  // Steps of a segment at most; bytes of a row of A in LDS, which lies 16 bytes further in the banks than the row before.
+  constexpr int most_steps() const {
+    const long long of_workgroup = (steps() + workgroups - 1) / workgroups;
+    return of_workgroup < steps_per_tile() ? static_cast<int>(of_workgroup) : steps_per_tile();
+  }
+  // Pieces of 16 elements a lane that a row of A in LDS has; and whether a wave can hold all that it takes in registers while they come.
+  constexpr int staged_pieces() const { return ceil_div(most_steps() * step_bytes() / 16, wave_size); }
+  constexpr bool asks_for_rows() const { return staged && ceil_div(staged_pieces() * rows, waves) <= (norm_parts > 0 ? 8 : 16); }
+  constexpr int staged_row() const { return most_steps() * step_bytes() + 16; }
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
   constexpr int tiles() const { return ceil_div(n, tile_n); }
   constexpr bool n_tail() const { return n % tile_n != 0; }
@@ -114,7 +128,8 @@ struct SkinnyGemmConfig {
   constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }
   constexpr int lds_bytes() const {
-    return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (quantises ? ceil_div(rows, 4) * 16 : 0);
+    return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (quantises ? ceil_div(rows, 4) * 16 : 0) +
+           (staged ? rows * staged_row() : 0);
   }
 
   bool operator==(const SkinnyGemmConfig&) const = default;
@@ -137,6 +152,8 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.zero_bytes && (!c.packed() || c.mx || c.zero_bytes % 4)) return "zero points of 4 bits are for 4-bit integers, eight in a word";
   if (c.quantises && (c.a_bits != 16 || c.b_bits != 8 || c.group || c.method != GemmMethod::matrix))
     return "rows of A are quantised from 16 bits to B's 8 bits, by method matrix, without scales of groups";
+  if (c.staged && !c.quantises) return "rows of A that lie in LDS are quantised ones";
+  if (c.norm_parts < 0 || (c.norm_parts && !c.quantises)) return "rows of A are normed before they are quantised, by one number or more a row";
   if (!c.scales_of_lanes() && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))
     return "scales of blocks are for 8-bit A and B, one for 128 elements of k";
   if (static_cast<long long>(c.k) * c.b_bits % 128 || static_cast<long long>(c.k) * c.a_bits % 128)
@@ -159,6 +176,9 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.steps() >= 1ll << 31) return "n * k has too many steps: use a larger tile_n or loads";
   if (const char* const invalid = why_invalid_waves_per_eu(c.waves_per_eu)) return invalid;
   if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";
+  if (c.epilogue_group && (c.tile_n % c.epilogue_group || c.n % c.epilogue_group || c.vec > c.epilogue_group || c.vec * wave_size < c.epilogue_group))
+    return "tile_n must be a multiple of the columns that the epilogue reduces together, and a wave must have them";
+  if (c.epilogue_group && c.rows_at_end) return "the epilogue reduces columns of a tile or whole rows at the end, not both";
   if (c.method == GemmMethod::sparse && c.rows > 8) return "method sparse takes at most 8 rows";
   if (c.method == GemmMethod::dot && c.rows > 4) return "method dot takes at most 4 rows";
   if (!c.has_producers())

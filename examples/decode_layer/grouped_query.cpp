@@ -112,10 +112,8 @@ KernelSpec expert_down() {
   return KernelSpec("expert_down").output("x_out", bf16, sum + input("h", bf16, {m, hidden}));
 }
 
-// From x to h: attention and its projections.
+// From qkv to the rows of o.
 void run_attention(Layer& layer, bool like_gpt_oss) {
-  layer.run(norm("x", "n_attention"));
-  layer.run(qkv_projection(like_gpt_oss));
   layer.view("qkv", "q", [](const Tensor& qkv) { return columns_in(qkv, 0, {tokens, heads, d}); });
   layer.view("qkv", "k", [](const Tensor& qkv) { return columns_in(qkv, heads * d, {tokens, kv_heads, d}); });
   layer.view("qkv", "v", [](const Tensor& qkv) { return columns_in(qkv, (heads + kv_heads) * d, {tokens, kv_heads, d}); });
@@ -126,8 +124,6 @@ void run_attention(Layer& layer, bool like_gpt_oss) {
                [](const Tensor& cache) { return reshaped(cache, {pages_of_all, page, kv_heads, d}); });
   layer.run(attention_of_cache(like_gpt_oss));
   layer.view("o", "o_rows", [](const Tensor& o) { return reshaped(o, {tokens, heads * d}); });
-  layer.run(output_projection(like_gpt_oss));
-  layer.run(norm("h", "n_mlp"));
 }
 
 bool run_layer(const Target& to, bool mixture) {
@@ -141,12 +137,73 @@ bool run_layer(const Target& to, bool mixture) {
       mixture ? std::vector{router(), expert_gate_up(), expert_down()} : std::vector{gate_up_projection(), down_projection()};
   specs.insert(specs.end(), rest.begin(), rest.end());
   for (const KernelSpec& spec : specs) layer.fill(spec);
+  layer.run(norm("x", "n_attention"));
+  layer.run(qkv_projection(mixture));
   run_attention(layer, mixture);
+  layer.run(output_projection(mixture));
+  layer.run(norm("h", "n_mlp"));
   for (const KernelSpec& spec : rest) layer.run(spec);
   return layer.close("h", 0.01) && layer.close("x_out", 0.02);
 }
 
+// ---- norms folded into the products around them: fp8 weights
+
+constexpr std::int64_t group = 32;
+
+// What a product with a residual leaves: the stream, and the sums of squares from which the next product norms it.
+KernelSpec with_squares(KernelSpec spec, const std::string& stream, const std::string& squares, const Expr& sum) {
+  const Expr h = cast(bf16, sum);
+  return std::move(spec.output(stream, bf16, h).output(squares, f32, group_sum(h * h, group)));
+}
+
+KernelSpec embedding_squares() { // of the first layer alone
+  const Expr x = input("x", bf16, {m, hidden});
+  return KernelSpec("embedding_squares").output("x_squares", f32, group_sum(x * x, group));
+}
+
+Expr normed(const Target& to, const char* stream, const char* squares, const char* weight, const std::string& weights, std::int64_t n) {
+  const Expr product =
+      matmul_nt_normed(input(stream, bf16, {m, hidden}), input(weights, to.fp8_e4m3(), {n, hidden}), input(weight, bf16, {hidden}),
+                       input(squares, f32, {m, hidden / group}), input("q_scale", f32, {}), 1e-6F);
+  return product * input(weights + "_scale", f32, {n});
+}
+
+KernelSpec norm_qkv(const Target& to) {
+  return KernelSpec("norm_qkv").output("qkv", bf16, normed(to, "x", "x_squares", "n_attention", "f_qkv", qkv_columns));
+}
+KernelSpec norm_gate_up(const Target& to) {
+  const auto half = [&](const char* weights) { return normed(to, "h", "h_squares", "n_mlp", weights, mlp); };
+  return KernelSpec("norm_gate_up").output("act", bf16, silu(half("f_gate")) * half("f_up"));
+}
+KernelSpec output_with_squares() {
+  return with_squares(KernelSpec("output_with_squares"), "h", "h_squares",
+                      projected("o_rows", "w_o", hidden, heads * d) + input("x", bf16, {m, hidden}));
+}
+KernelSpec down_with_squares() {
+  return with_squares(KernelSpec("down_with_squares"), "x_out", "x_out_squares",
+                      projected("act", "w_down", hidden, mlp) + input("h", bf16, {m, hidden}));
+}
+
 } // namespace
+
+bool run_folded_llama_class(const Target& to) {
+  fmt::print("{}, dense, norms folded into products of fp8: {} tokens, hidden {}\n", to.arch(), tokens, hidden);
+  Layer layer(to, {{"m", tokens}, {"positions", positions}, {"slots", slots}, {"pages_of_all", pages_of_all}});
+  set_places(layer, d / 2);
+  Tensor scale(f32, {});
+  scale.set(0, 0.25F);
+  layer.set("q_scale", scale);
+  const std::vector<KernelSpec> specs = {embedding_squares(),   norm_qkv(to),     rope_kv_write(),    attention_of_cache(false),
+                                         output_with_squares(), norm_gate_up(to), down_with_squares()};
+  for (const KernelSpec& spec : specs) layer.fill(spec);
+  layer.run(embedding_squares());
+  layer.run(norm_qkv(to));
+  run_attention(layer, false);
+  layer.run(output_with_squares());
+  layer.run(norm_gate_up(to));
+  layer.run(down_with_squares());
+  return layer.close("h", 0.02) && layer.close("x_out", 0.04);
+}
 
 bool run_llama_class(const Target& to) { return run_layer(to, false); }
 bool run_gpt_oss_class(const Target& to) { return run_layer(to, true); }

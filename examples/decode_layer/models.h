@@ -4,5 +4,6 @@
 
 // Whether every value was within its bounds and the chains stay close.
 bool run_llama_class(const kiln::Target& to);
+bool run_folded_llama_class(const kiln::Target& to); // without a kernel for its norms
 bool run_gpt_oss_class(const kiln::Target& to);
 bool run_deepseek_class(const kiln::Target& to);

@@ -44,6 +44,10 @@ Product product_of(const Expr& node, const std::string& placeholder) {
                  .n = node.shape().back().size(),
                  .placeholder = placeholder,
                  .line = node->line};
+  if (result.is_normed()) {
+    result.epsilon = result.scales.back()->value;
+    result.scales.pop_back();
+  }
   if (!result.scales.empty() && is_by_group(result.scales[0])) {
     result.scales[0] = result.scales[0].operands()[0];
     result.a_scales_by_group = true;
@@ -83,6 +87,8 @@ void require_alike(const std::string& kernel, std::span<const Product> products)
       throw UserError(subject,
                       fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
                       "use one a_scale for both, in one order");
+    if (p.is_normed() && (!std::ranges::equal(p.scales, first.scales, same) || p.epsilon != first.epsilon))
+      throw UserError(subject, "its products norm their rows of a by other weights, squares or scales", "norm a once, or use two kernels");
     if (p.packed_zeros() != first.packed_zeros() || (p.packed_zeros() && p.rows_of_b() != first.rows_of_b()))
       throw UserError(subject, "the zero points of its products lie in different ways",
                       "give both u8[n, groups], or i32[groups, n / 8] of the same n");

@@ -10,9 +10,11 @@ namespace kiln {
 // Columns [first, first + n) of a x b^T, as the epilogue's input `placeholder`.
 struct Product {
   Op op = Op::matmul_nt;
-  Expr a, b;                      // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit integers
-  std::vector<Expr> scales = {};  // inputs: a_scale and b_scale, scale and zero of 4-bit integers, or scale of MX weights
+  Expr a, b; // inputs: [m, k] and [n of b, k], or [n of b, k/2] of 4-bit integers
+  std::vector<Expr> scales =
+      {}; // inputs: a_scale and b_scale, scale and zero of 4-bit integers, scale of MX weights, or weight, squares and scale of a norm
   std::int64_t group = 0;         // elements of k with one scale; 0 without
+  float epsilon = 0;              // of a norm
   bool a_scales_by_group = false; // a_scale lies as [groups, m]
   std::int64_t first = 0, n = 0;
   std::string placeholder; // f32 [m, n], a name that the spec does not use
@@ -27,7 +29,9 @@ struct Product {
   std::int64_t top() const { return sorted.front().shape()[1].size(); }                        // experts of a token
   int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); }             // of an element of b
   bool has_a_scale() const { return op == Op::matmul_nt_scaled || op == Op::matmul_nt_mx_mx; } // scales[0]; that of b is scales[1]
-  bool packed_zeros() const { return op == Op::matmul_nt_w4 && scales[1].dtype() == i32; }     // 8 a word, [groups, rows of b / 8]
+  bool is_normed() const { return op == Op::matmul_nt_normed; }
+  std::int64_t norm_parts() const { return is_normed() ? scales[1].shape().back().size() : 0; }
+  bool packed_zeros() const { return op == Op::matmul_nt_w4 && scales[1].dtype() == i32; } // 8 a word, [groups, rows of b / 8]
   bool preshuffled() const { return b->layout == Layout::preshuffled; }
 };
 

@@ -78,6 +78,7 @@ struct F32Arithmetic {
     return static_cast<float>(sum);
   }
 
+  float widened(float value, double) const { return value; }
   float mx_product(std::span<const double> a, std::span<const double> b) const {
     double sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];

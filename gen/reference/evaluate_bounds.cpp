@@ -31,6 +31,10 @@ struct RangeArithmetic {
   Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
     return scaled_product_range(a, b, scales, scale_block);
   }
+  Range widened(Range value, double spread) const {
+    if (spread > 0 && value.has_numbers()) value.lo -= spread, value.hi += spread;
+    return value;
+  }
   Range mx_product(std::span<const double> a, std::span<const double> b) const { return mx_product_range(a, b, addition_depth); }
   using Weights = AttentionWeights;
   Weights weights(std::span<const Range> scores, DType rounded_to) const { return attention_weights(scores, rounded_to); }

@@ -15,16 +15,28 @@ public:
       : node_(node), inputs_(inputs), a_(of(0)), b_(of(1)), k_(a_.shape().back()), n_(*(b_.shape().end() - 2)) {}
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; } // of an expert
-  bool is_scaled() const { return node_.op() == Op::matmul_nt_scaled || node_.op() == Op::matmul_nt_quantised; }
+  bool is_scaled() const { return node_.op() == Op::matmul_nt_scaled || node_.op() == Op::matmul_nt_quantised || is_normed(); }
+  bool is_normed() const { return node_.op() == Op::matmul_nt_normed; }
   bool is_of_mx() const { return node_.op() == Op::matmul_nt_mx_mx; }
 
   std::vector<float> row_of_a(std::int64_t row) const {
     std::vector<float> numbers;
     for (std::int64_t i = 0; i < k_; ++i) numbers.push_back(a_.at(row * k_ + i));
+    if (is_normed()) return normed(row, numbers, 0);
     if (node_.op() != Op::matmul_nt_quantised) return numbers;
     const float factor = most() / absmax_of(row);
     for (float& number : numbers) number = round_to(b_.dtype(), number * factor);
     return numbers;
+  }
+  // How far numbers of a normed row may lie from row_of_a: those near the middle of two numbers of b's type are rounded to either.
+  std::vector<float> spread_of_a(std::int64_t row) const {
+    std::vector<float> numbers;
+    for (std::int64_t i = 0; i < k_; ++i) numbers.push_back(a_.at(row * k_ + i));
+    const double error = norm_error(row);
+    std::vector<float> low = normed(row, numbers, -error);
+    const std::vector<float> high = normed(row, std::move(numbers), error);
+    for (std::size_t i = 0; i < low.size(); ++i) low[i] = std::fabs(high[i] - low[i]);
+    return low;
   }
   // MX operands: row `row` of operand 0 or 1, each number times its block's scale.
   std::vector<double> mx_row(std::size_t operand, std::int64_t row) const {
@@ -47,6 +59,7 @@ public:
   // The f32 products of the scales of row `row` of a and of row `row_of_b` of b.
   void block_scales(std::int64_t row, std::int64_t row_of_b, std::vector<float>& to) const {
     const std::int64_t groups = group_count(k_, scale_block);
+    if (is_normed()) return to.assign(static_cast<std::size_t>(groups), of(4).at(0));
     if (node_.op() == Op::matmul_nt_quantised) return to.assign(static_cast<std::size_t>(groups), absmax_of(row) / most());
     const std::int64_t block = row_of_b / n_ * group_count(n_, scale_block) + row_of_b % n_ / scale_block;
     to.clear();
@@ -66,6 +79,33 @@ private:
     float absmax = 0x1p-100F;
     for (std::int64_t i = 0; i < k_; ++i) absmax = std::fmax(absmax, std::fabs(a_.at(row * k_ + i)));
     return absmax;
+  }
+  // The numbers of a row times what norms it, times 1 + error, rounded to b's type.
+  std::vector<float> normed(std::int64_t row, std::vector<float> numbers, double error) const {
+    const Tensor& squares = of(3);
+    const std::int64_t parts = squares.shape().back();
+    double sum = 0;
+    for (std::int64_t i = 0; i < parts; ++i) sum += static_cast<double>(squares.at(row * parts + i));
+    const double mean = sum / static_cast<double>(k_) + static_cast<double>(node_.operands()[5]->value);
+    const auto factor = static_cast<float>(1 / std::sqrt(mean) / static_cast<double>(of(4).at(0)));
+    for (std::int64_t i = 0; i < k_; ++i) {
+      float& number = numbers[static_cast<std::size_t>(i)];
+      number = round_to(b_.dtype(), static_cast<float>(static_cast<double>(number * factor * of(2).at(i)) * (1 + error)));
+    }
+    return numbers;
+  }
+  // How far off the device's f32 numbers of a row are at most, relatively: sums in any order, of which the root takes half, two ulps of
+  // the root, a quotient and two products.
+  double norm_error(std::int64_t row) const {
+    const Tensor& squares = of(3);
+    const std::int64_t parts = squares.shape().back();
+    double sum = 0, magnitudes = 0;
+    for (std::int64_t i = 0; i < parts; ++i) {
+      sum += static_cast<double>(squares.at(row * parts + i));
+      magnitudes += std::fabs(static_cast<double>(squares.at(row * parts + i)));
+    }
+    const double mean = std::fabs(sum / static_cast<double>(k_) + static_cast<double>(node_.operands()[5]->value));
+    return 0x1p-24 * (static_cast<double>(parts + 2) * (magnitudes / static_cast<double>(k_) + mean) / mean + 8);
   }
   float zero_point(std::int64_t row, std::int64_t group) const {
     const Tensor& zero = of(3);
@@ -103,13 +143,24 @@ void multiply_rows(const ProductOperands& operands, const std::vector<std::int64
     }
     return;
   }
-  std::vector<std::vector<float>> rows;
-  for (const std::int64_t row : rows_of_a) rows.push_back(operands.row_of_a(row));
+  std::vector<std::vector<float>> rows, spreads;
+  for (const std::int64_t row : rows_of_a) {
+    rows.push_back(operands.row_of_a(row));
+    if (operands.is_normed()) spreads.push_back(operands.spread_of_a(row));
+  }
   std::vector<float> column, scales;
   for (std::int64_t c = 0; c < operands.n() && !rows.empty(); ++c) {
     operands.row_of_b(first_of_b + c, column);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (operands.is_scaled()) operands.block_scales(rows_of_a[r], first_of_b + c, scales);
+      if (operands.is_normed()) {
+        double spread = 0;
+        for (std::size_t i = 0; i < column.size(); ++i)
+          if (spreads[r][i] > 0) spread += static_cast<double>(spreads[r][i]) * std::fabs(static_cast<double>(column[i]));
+        put(r, c,
+            arithmetic.widened(arithmetic.scaled_product(rows[r], column, scales), spread * std::fabs(static_cast<double>(scales[0]))));
+        continue;
+      }
       put(r, c, operands.is_scaled() ? arithmetic.scaled_product(rows[r], column, scales) : arithmetic.product(rows[r], column));
     }
   }

@@ -80,6 +80,17 @@ void fill_pairs(const ExpertUse& use, Inputs& inputs, const std::set<std::string
   for (std::int64_t i = 0; i <= count; ++i) offsets.set_bits(i, static_cast<std::uint64_t>(sorted.offsets[static_cast<std::size_t>(i)]));
 }
 
+// Sums of squares are not negative, nor all near 0; a scale is positive.
+void fill_norms(const KernelSpec& spec, Inputs& inputs) {
+  for (const Expr& node : nodes_in_order(spec)) {
+    if (node.op() != Op::matmul_nt_normed) continue;
+    Tensor& squares = inputs.tensors.at(node.operands()[3]->name);
+    for (std::int64_t i = 0; i < squares.size(); ++i) squares.set(i, std::fabs(squares.at(i)) + 0.25F);
+    Tensor& scale = inputs.tensors.at(node.operands()[4]->name);
+    scale.set(0, std::fabs(scale.at(0)) + 0x1p-6F);
+  }
+}
+
 // Words of eight zero points have all their bits.
 void fill_packed_zeros(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed) {
   Random random(seed);
@@ -115,6 +126,7 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
     }
     inputs.tensors.emplace(input->name, std::move(tensor));
   }
+  fill_norms(spec, inputs);
   fill_packed_zeros(spec, inputs, seed ^ 0x2f0c55);
   fill_indices(spec, inputs, seed ^ 0x6b2e71); // draws of its own: other inputs do not depend on it
   for (const Expr& scalar : spec.scalars())

@@ -127,6 +127,13 @@ Expr matmul_nt_mx_mx(Expr a, Expr b, Expr a_scale, Expr b_scale);
 // where that is larger, and `most` the largest number of b's type: the row counts as cast(type of b, a * (most / r)), and its sums are
 // multiplied by r / most. Both quotients are IEEE ones. An infinity makes its row NaN.
 Expr matmul_nt_quantised(Expr a, Expr b);
+// The product of rows that are normed and quantised to b's type first: a is f16 or bf16 [m, k], b an fp8 [n, k], weight of a's type [k],
+// squares f32 [m, parts], the numbers whose sum is that of the squares of a's row, as a kernel before leaves them with group_sum; scale f32
+// [], and epsilon a positive number. With f = rsqrt(row_sum(squares) / k + epsilon) / scale, a row counts as cast(type of b, a * f *
+// weight) and its sums are multiplied by scale.
+Expr matmul_nt_normed(Expr a, Expr b, Expr weight, Expr squares, Expr scale, float epsilon);
+float number_of(const Expr& operand); // of a constant; throws UserError for anything else
+inline constexpr std::int64_t most_norm_parts = 4096;
 inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
 
 // ---- experts: a pair is a token and one of the `top` experts that it goes to; pair token * top + rank

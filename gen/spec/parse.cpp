@@ -354,6 +354,7 @@ private:
     case Op::matmul_nt_mx: return matmul_nt_mx(of[0], of[1], of[2]);
     case Op::matmul_nt_mx_mx: return matmul_nt_mx_mx(of[0], of[1], of[2], of[3]);
     case Op::matmul_nt_quantised: return matmul_nt_quantised(of[0], of[1]);
+    case Op::matmul_nt_normed: return matmul_nt_normed(of[0], of[1], of[2], of[3], of[4], number_of(of[5]));
     case Op::scale_up: return scale_up(of[0], of[1]);
     case Op::scale_down: return scale_down(of[0], of[1]);
     case Op::attention_scores: return attention_scores(of[0], of[1]);

@@ -66,6 +66,11 @@ def matmul_nt_quantised(a, b):
     return trace.product("matmul_nt_quantised", [a, b])
 
 
+def matmul_nt_normed(a, b, weight, squares, scale, epsilon):
+    """The product of f16 or bf16 rows, normed, weighed and quantised to fp8 inside, with fp8; squares are parts of their sums."""
+    return trace.product("matmul_nt_normed", [a, b, weight, squares, scale, epsilon])
+
+
 def scale_up(value, scale):
     """value * scale, exactly, with a scale of e8m0."""
     return trace.scaled("scale_up", value, scale)
@@ -106,6 +111,7 @@ FUNCTIONS = {
     "matmul_nt_mx": matmul_nt_mx,
     "matmul_nt_mx_mx": matmul_nt_mx_mx,
     "matmul_nt_quantised": matmul_nt_quantised,
+    "matmul_nt_normed": matmul_nt_normed,
     "scale_up": scale_up,
     "scale_down": scale_down,
     "mx_scale": mx_scale,

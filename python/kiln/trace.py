@@ -31,7 +31,15 @@ _UFUNCS = {
 }
 OPERATIONS = {entry["name"]: entry for entry in json.loads(_library.get("kiln_operations"))}
 REDUCTIONS = ("sum", "mean", "max", "min", "absmax", "absmax_nan")
-PRODUCTS = ("matmul_nt", "matmul_nt_scaled", "matmul_nt_w4", "matmul_nt_mx", "matmul_nt_mx_mx", "matmul_nt_quantised")
+PRODUCTS = (
+    "matmul_nt",
+    "matmul_nt_scaled",
+    "matmul_nt_w4",
+    "matmul_nt_mx",
+    "matmul_nt_mx_mx",
+    "matmul_nt_quantised",
+    "matmul_nt_normed",
+)
 
 
 class Expr:

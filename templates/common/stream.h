@@ -4,6 +4,12 @@
 
 namespace kiln {
 
+namespace detail {
+template <class T> struct ByteOf { using type = char; };
+template <class T> struct ByteOf<const T> { using type = const char; };
+} // namespace detail
+template <class T> using Bytes1 = typename detail::ByteOf<T>::type;
+
 // A chunk of a lane, and how many of its elements exist. `partial` is whether lanes may differ in that: it is a constant
 // where code is unrolled, so that whole chunks cost nothing.
 struct At {

@@ -18,15 +18,13 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
   OfGroup groups[pending];
   S scales[products][a_rows];
 
-  f32 factor[config.quantises ? a_rows : 1]; // what a lane's rows of A are multiplied by before they are rounded
+  f32 factor[config.quantises_steps() ? a_rows : 1]; // what a lane's rows of A are multiplied by before they are rounded
 
   KILN_MEMBER void take_largest(const f32* largest) {
-    const u32 lane = platform::thread_id() % wave_size, last = config.rows - 1;
-#pragma unroll
-    for (int r = 0; r < a_rows; ++r) {
-      const u32 row = r * edge + lane % edge;
-      factor[r] = Fp8<B>::max / largest[row < last ? row : last];
-    }
+    each_row([&](int r, u32 row) KILN_LAMBDA { factor[r] = Fp8<B>::max / largest[row]; });
+  }
+  KILN_MEMBER void take_factors(const f32* factors) {
+    each_row([&](int r, u32 row) KILN_LAMBDA { factor[r] = factors[row]; });
   }
   KILN_MEMBER void clear() {
     for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA { sums[p][i][r] = S(0); });
@@ -36,7 +34,7 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
       add_groups(slot);
     } else if constexpr (config.mx_pair()) {
       add_of_mx(slot);
-    } else if constexpr (config.quantises) {
+    } else if constexpr (config.quantises_steps()) {
       add_quantised(slot);
     } else if constexpr (Operands::ratio == 1) {
       multiply_in_order(slot);
@@ -87,6 +85,15 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
   }
 
 private:
+  // f(r, row) of a lane's rows of A; the last one's for those beyond.
+  template <class F> KILN_DEVICE void each_row(F f) {
+    const u32 lane = platform::thread_id() % wave_size, last = config.rows - 1;
+#pragma unroll
+    for (int r = 0; r < a_rows; ++r) {
+      const u32 row = r * edge + lane % edge;
+      f(r, row < last ? row : last);
+    }
+  }
   static constexpr int quads = edge * edge / wave_size / 4; // of consecutive rows of B that a lane has sums of
   using Numbers = Vec<f32, 4 * quads>;
   // The result of a matrix instruction is there up to 12 wait states later. The instructions of the next tiles fill them; behind the
@@ -168,7 +175,10 @@ private:
       for (int r = 0; r < a_rows; ++r)
 #pragma unroll
         for (int w = 0; w < words; ++w) {
-          a[r][w] = quantised<B, A>(slot.a[r][2 * (u + w)], slot.a[r][2 * (u + w) + 1], factor[r]);
+          const int at = 2 * (u + w);
+          if constexpr (config.norm_parts > 0)
+            a[r][w] = quantised<B, A>(slot.a[r][at], slot.a[r][at + 1], factor[r], slot.weights.of[at], slot.weights.of[at + 1]);
+          else a[r][w] = quantised<B, A>(slot.a[r][at], slot.a[r][at + 1], factor[r]);
           platform::stay_here(a[r][w]);
         }
       for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA {

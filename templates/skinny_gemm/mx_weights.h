@@ -76,11 +76,16 @@ template <class X, class Y> KILN_DEVICE Vec<f32, 4> multiply_mx(Vec<i32, 8> x, V
 }
 
 // Sixteen numbers of A times `factor`, rounded to an fp8.
-template <class B, class A> KILN_DEVICE Word16 quantised(Word16 low, Word16 high, f32 factor) {
+// Numbers times a factor, and the same times their weights, as bytes of B.
+template <class B, class A, class... Weights> KILN_DEVICE Word16 quantised(Word16 low, Word16 high, f32 factor, Weights... weights) {
   Word16 result;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const Vec<f32, 8> numbers = convert<Vec<f32, 8>>(bit_cast<Vec<A, 8>>(half ? high : low)) * Vec<f32, 8>(factor);
+    Vec<f32, 8> numbers = convert<Vec<f32, 8>>(bit_cast<Vec<A, 8>>(half ? high : low)) * Vec<f32, 8>(factor);
+    if constexpr (sizeof...(Weights) > 0) {
+      const Word16 words[] = {weights...};
+      numbers *= convert<Vec<f32, 8>>(bit_cast<Vec<A, 8>>(words[half]));
+    }
     const Bytes<B, 8> bytes = to<B>(numbers);
     result[2 * half] = bytes.word[0];
     result[2 * half + 1] = bytes.word[1];

@@ -93,6 +93,7 @@ template <SkinnyGemmConfig config, class A, class B, bool of_b> class GemmLoader
   using Cursor = typename Slots::template Cursor<waves>;
 
 public:
+  using RowsOfA = A;
   static constexpr bool sums = false;
 
   KILN_MEMBER void start(u32 rows, u32 index, const void*) {
@@ -207,6 +208,7 @@ template <SkinnyGemmConfig config, class A, class B> class GemmReader {
   static constexpr u32 waves = config.summing_waves();
 
 public:
+  using RowsOfA = A;
   static constexpr bool sums = true;
 
   KILN_MEMBER void start(u32 rows, u32 index, const void*) {

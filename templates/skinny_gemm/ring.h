@@ -15,6 +15,7 @@ template <SkinnyGemmConfig config, class A, class B> class GemmRing {
   static constexpr bool partial_turns = config.crosses() || config.steps() / config.workgroups % (config.waves * config.ring) != 0;
 
 public:
+  using RowsOfA = A;
   static constexpr bool sums = true;
 
   KILN_MEMBER void start(u32 rows, u32 wave, const void* a_scale) {
@@ -31,6 +32,7 @@ public:
     const u32 first = smaller(turns * wave_ / config.waves * config.ring, segment.count);
     count_ = smaller(turns * (wave_ + 1) / config.waves * config.ring, segment.count) - first;
     // A wave without steps reads the segment's last one, and multiplies nothing.
+    if constexpr (config.staged) operands_.staged = (partial_turns ? smaller(first, segment.count - 1) : first) * config.step_bytes();
     operands_.move_to(segment.tile, segment.first + (partial_turns ? smaller(first, segment.count - 1) : first), a, b...);
     left_in_tile_ = config.steps_per_tile() - segment.first - first;
     platform::schedule_barrier();
@@ -99,6 +101,8 @@ public:
   KILN_MEMBER void to_lds(f32* tile) const { sums_.to_lds(tile); }
   // With config.quantises: the largest magnitude of each row of A.
   KILN_MEMBER void take_largest(const f32* largest) { sums_.take_largest(largest); }
+  // With config.norm_parts: what each row of A is multiplied by.
+  KILN_MEMBER void take_factors(const f32* factors) { sums_.take_factors(factors); }
 
 private:
   KILN_MEMBER void load_turn(int first) {
@@ -131,6 +135,7 @@ private:
   }
   KILN_MEMBER void add(int slot) {
     if constexpr (config.wide_scales()) scales_.give(ring_[slot].scales, slot);
+    if constexpr (config.staged) ring_[slot].take_a(operands_, slot);
     sums_.add(ring_[slot]);
   }
   // Adds a step of the last turn. Only the last step may reach beyond the end of k: zeroing in the turns before would need copies that

@@ -5,6 +5,7 @@
 #include "common/reduce.h"
 #include "skinny_gemm/mx_weights.h"
 #include "skinny_gemm/scales.h"
+#include "skinny_gemm/staged_rows.h"
 
 namespace kiln {
 
@@ -12,7 +13,7 @@ namespace kiln {
 template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int lanes = config.lanes_per_row();
   using Multiplied = Either<sizeof(A) == sizeof(B), B, A>; // what B's elements are when they are multiplied
-  static constexpr int ratio = config.a_bits / config.b_bits; // words of A that go with a word of B
+  static constexpr int ratio = config.step_a_bits() / config.b_bits; // words of A that go with a word of B
   static constexpr int b_rows = config.tile_n / config.rows_per_load(); // loads that cover the rows of a tile
   static constexpr int a_rows = config.method == GemmMethod::dot ? config.rows : config.method == GemmMethod::sparse ? 1 : config.row_tiles();
   static constexpr bool tail = config.k_tail();
@@ -21,7 +22,12 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr u32 a_word_bytes = a_in_halves ? 64 : 16; // from a word of A to the next one of the load
   using Scales = typename GemmScales<config>::Operands;
 
+  static constexpr bool normed = config.norm_parts > 0 && !config.staged;
+
   const char* a;
+  const char *weights, *weight; // of A's columns, if its rows are normed: the first one, and that of the step
+  u32 weight_offset;
+  u32 staged = 0; // bytes of A's rows in LDS before the step that the addresses are at
   const char* b[config.products];
   u32 lane_k = 0; // with a tail of k: this lane's first byte of B's rows in the step that the addresses are at
   u32 b_offset[b_rows], a_offset[a_rows];
@@ -36,7 +42,12 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
       if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
       if constexpr (config.method == GemmMethod::sparse) row = lane % 16 / 2;
       row = row_of(row);
-      a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * (a_in_halves ? 1 : ratio));
+      if constexpr (config.staged) a_offset[i] = row * config.staged_row() + lane_bytes();
+      else a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * (a_in_halves ? 1 : ratio));
+    }
+    if constexpr (normed) {
+      weights = static_cast<const char*>(a_scale);
+      weight_offset = tail ? 0 : lane_bytes() * ratio;
     }
     if constexpr (config.group > 0) scales.start(row_of, a_scale, lane_bytes() * 8 / config.b_bits);
   }
@@ -44,7 +55,8 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, const A* a_matrix, Bs... matrices) {
     const u32 k = step * config.step_bytes();
     const u64 first = static_cast<u64>(tile) * config.tile_n * config.row_bytes() + (tail ? 0 : static_cast<u64>(k) * config.k_stride());
-    a = reinterpret_cast<const char*>(a_matrix) + (tail ? 0 : k * ratio);
+    if constexpr (!config.staged) a = reinterpret_cast<const char*>(a_matrix) + (tail ? 0 : k * ratio);
+    if constexpr (normed) weight = weights + (tail ? 0 : k * ratio);
     int p = 0;
     ((b[p++] = detail::values_of(matrices) + first), ...);
     if constexpr (tail) lane_k = k + lane_bytes();
@@ -67,10 +79,12 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   }
   KILN_MEMBER void advance(int steps) {
     if constexpr (config.group > 0) scales.position.at += steps;
+    if constexpr (config.staged) staged += steps * config.step_bytes();
     if constexpr (tail) {
       lane_k += steps * config.step_bytes();
     } else {
-      a += steps * config.step_bytes() * ratio;
+      if constexpr (!config.staged) a += steps * config.step_bytes() * ratio;
+      if constexpr (normed) weight += steps * config.step_bytes() * ratio;
 #pragma unroll
       for (int p = 0; p < config.products; ++p) b[p] += steps * config.step_bytes() * config.k_stride();
     }
@@ -84,6 +98,12 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   KILN_MEMBER Word16 load_a(int row, u32 step, int u, int word) {
     const Place at = place_of_a(row, step, u, word);
     return platform::load_word(at.base, at.offset);
+  }
+  KILN_MEMBER Word16 take_a(int row, u32 step, int u) const { return StagedRows<config>::take(a_offset[row] + staged + bytes_to(step, u)); }
+  KILN_MEMBER Word16 load_weight(u32 step, int u, int word) {
+    platform::stay_here(weight_offset);
+    if constexpr (tail) return platform::load_word(weight + word * 16, clamped_k(step, u) * ratio);
+    else return platform::load_word(weight + bytes_to(step, u) * ratio + word * 16, weight_offset);
   }
   struct Place {
     const char* base; // uniform
@@ -128,11 +148,18 @@ private:
   }
 };
 
+// The weights that go with a lane's words of a row of A.
+template <int words> struct ColumnWeights {
+  Word16 of[words];
+};
+struct NoWeights {};
+
 // What one lane holds of a step.
 template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
   using Operands = GemmOperands<config, A, B>;
   Word16 b[config.products][Operands::b_rows][config.loads];
   Word16 a[Operands::a_rows][config.loads * Operands::ratio];
+  [[no_unique_address]] Either<Operands::normed, ColumnWeights<config.loads * Operands::ratio>, NoWeights> weights;
   [[no_unique_address]] GemmScales<config> scales;
 
   // `step` counts from where the addresses are.
@@ -143,12 +170,23 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
       for (int p = 0; p < config.products; ++p)
 #pragma unroll
         for (int i = 0; i < Operands::b_rows; ++i) b[p][i][u] = from.load_b(p, i, step, u);
+      if constexpr (!config.staged)
 #pragma unroll
-      for (int i = 0; i < Operands::a_rows; ++i)
+        for (int i = 0; i < Operands::a_rows; ++i)
 #pragma unroll
-        for (int w = 0; w < Operands::ratio; ++w) a[i][u * Operands::ratio + w] = from.load_a(i, step, u, w);
+          for (int w = 0; w < Operands::ratio; ++w) a[i][u * Operands::ratio + w] = from.load_a(i, step, u, w);
+      if constexpr (Operands::normed)
+#pragma unroll
+        for (int w = 0; w < Operands::ratio; ++w) weights.of[u * Operands::ratio + w] = from.load_weight(step, u, w);
     }
     if constexpr (config.group > 0) scales.load(from.scales, step);
+  }
+  // The rows of A of a step, from LDS.
+  KILN_MEMBER void take_a(const Operands& from, u32 step) {
+#pragma unroll
+    for (int u = 0; u < config.loads; ++u)
+#pragma unroll
+      for (int i = 0; i < Operands::a_rows; ++i) a[i][u] = from.take_a(i, step, u);
   }
   // Word `w` of what is multiplied for load `u`: of the lane's row of B, and of its row of A, in the same order of k.
   KILN_MEMBER Word16 b_word(int product, int row, int u, int w) const {
@@ -176,10 +214,14 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
       for (int p = 0; p < config.products; ++p)
 #pragma unroll
         for (int i = 0; i < Operands::b_rows; ++i) zero(b[p][i][u], beyond);
+      if constexpr (!config.staged)
 #pragma unroll
-      for (int i = 0; i < Operands::a_rows; ++i)
+        for (int i = 0; i < Operands::a_rows; ++i)
 #pragma unroll
-        for (int w = 0; w < Operands::ratio; ++w) zero(a[i][u * Operands::ratio + w], from.a_beyond(step, u, w));
+          for (int w = 0; w < Operands::ratio; ++w) zero(a[i][u * Operands::ratio + w], from.a_beyond(step, u, w));
+      if constexpr (Operands::normed)
+#pragma unroll
+        for (int w = 0; w < Operands::ratio; ++w) zero(weights.of[u * Operands::ratio + w], from.a_beyond(step, u, w));
     }
   }
 };

@@ -30,7 +30,24 @@ constexpr Launch separate[] = {{"gate, up", R"({{"spec_file": "projection.kiln",
                                {"SwiGLU, quantisation", R"({{"catalog": "swiglu_quant", "cols": 3584, "dtype": "bf16"}})"}};
 constexpr Launch down = {"down projection", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 8192, "k": 3584, "fp8": "fp8"}})", true};
 
-std::vector<Launch> layer(bool is_fused) {
+// Without a kernel for norms: the products of the residual stream leave sums of its squares, and the next ones norm it.
+constexpr Launch folded[] = {
+    {"norm, queries, keys, values",
+     R"({{"spec_file": "norm_projection.kiln", "m": {m}, "n": 1280, "k": 8192, "parts": 256, "epsilon": "1e-05", "fp8": "fp8"}})", true},
+    attention[1],
+    {"output projection, residual",
+     R"({{"spec_file": "projection_residual.kiln", "m": {m}, "n": 8192, "k": 1024, "parts": 256, "fp8": "fp8"}})", true},
+    {"norm, gate, up, SwiGLU, quantisation",
+     R"({{"spec_file": "norm_swiglu_quant.kiln", "m": {m}, "n": 3584, "both": 7168, "k": 8192, "parts": 256, "epsilon": "1e-05", "fp8": "fp8"}})",
+     true},
+    {"down projection, residual",
+     R"({{"spec_file": "projection_residual.kiln", "m": {m}, "n": 8192, "k": 3584, "parts": 256, "fp8": "fp8"}})", true}};
+
+enum class Chain { separate, fused, folded };
+
+std::vector<Launch> layer(Chain chain) {
+  if (chain == Chain::folded) return {std::begin(folded), std::end(folded)};
+  const bool is_fused = chain == Chain::fused;
   std::vector<Launch> all{{"residual, norm, quantisation", is_fused ? norm : one_workgroup_norm}};
   all.insert(all.end(), std::begin(attention), std::end(attention));
   all.push_back(all.front());
@@ -54,22 +71,25 @@ timing::Prediction predicted(const Launch& launch, int m, const timing::Chip& ch
 }
 
 void print_layer(const timing::Chip& chip, int m) {
-  double sums[2] = {};
+  constexpr const char* names[] = {"separate kernels, a workgroup a row", "fused, rows of several workgroups",
+                                   "fused, norms folded into products"};
+  double sums[3] = {};
   std::map<std::string, timing::Prediction> known; // by line
-  for (const bool is_fused : {false, true}) {
-    fmt::print("{}, m = {}, {}\n", chip.name, m, is_fused ? "fused, rows of several workgroups" : "separate kernels, a workgroup a row");
+  for (const Chain chain : {Chain::separate, Chain::fused, Chain::folded}) {
+    double& sum = sums[static_cast<int>(chain)];
+    fmt::print("{}, m = {}, {}\n", chip.name, m, names[static_cast<int>(chain)]);
     double megabytes = 0;
-    for (const Launch& launch : layer(is_fused)) {
+    for (const Launch& launch : layer(chain)) {
       if (!known.contains(launch.line)) known.emplace(launch.line, predicted(launch, m, chip));
       const timing::Prediction& p = known.at(launch.line);
-      fmt::print("  {:<32}{:>8.2f} us {:>8.2f} MB {:>5} workgroups\n", launch.what, p.microseconds, p.bytes / 1e6, p.workgroups);
+      fmt::print("  {:<38}{:>8.2f} us {:>8.2f} MB {:>5} workgroups\n", launch.what, p.microseconds, p.bytes / 1e6, p.workgroups);
       std::fflush(stdout);
-      sums[is_fused] += p.microseconds;
+      sum += p.microseconds;
       megabytes += p.bytes / 1e6;
     }
-    fmt::print("  {:<32}{:>8.2f} us {:>8.2f} MB\n", "in all, predicted", sums[is_fused], megabytes);
+    fmt::print("  {:<38}{:>8.2f} us {:>8.2f} MB\n", "in all, predicted", sum, megabytes);
   }
-  fmt::print("  {:.2f} of the separate chain\n\n", sums[1] / sums[0]);
+  fmt::print("  fused {:.2f} of the separate chain, with folded norms {:.2f}\n\n", sums[1] / sums[0], sums[2] / sums[0]);
 }
 
 } // namespace

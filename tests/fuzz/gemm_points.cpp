@@ -43,6 +43,18 @@ KernelSpec scaled_point(Random& random, const Target& to, std::int64_t m, std::i
                                                       input("b_scale", f32, {group_count(n, group), groups})));
 }
 
+// Epilogues that reduce groups of columns, of products whose rows are quantised or normed inside.
+KernelSpec grouped_point(Random& random, const Target& to, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const Dim rows = dynamic("m", 1, m);
+  const Expr a = input("a", bf16, {rows, k}), b = input("b", to.fp8(), {n, k});
+  const Expr product = random.chance(50) ? matmul_nt_quantised(a, b)
+                                         : matmul_nt_normed(a, b, input("weight", bf16, {k}), input("squares", f32, {rows, 128}),
+                                                            input("scale", f32, {}), 1e-5F);
+  if (random.chance(40)) return KernelSpec("normed").output("c", bf16, product);
+  const Expr h = cast(bf16, product + input("residual", bf16, {rows, n}));
+  return KernelSpec("squares").output("h", bf16, h).output("sums", f32, group_sum(h * h, random.pick({16, 32, 64, 128})));
+}
+
 Point random_point(std::uint64_t seed) {
   Random random(seed);
   const Target to = target(random.chance(50) ? "gfx942" : "gfx950");
@@ -54,6 +66,7 @@ Point random_point(std::uint64_t seed) {
   const std::int64_t m = pick({1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 48, 64});
   const std::int64_t n = random.chance(50) ? 64 * pick({1, 8, 18, 36, 64, 104, 208, 256}) : random.between(1, 20000);
   const std::int64_t k = 16 * (random.chance(50) ? pick({16, 64, 256, 416, 512, 1024}) : random.between(1, 1200));
+  if (random.chance(12)) return {grouped_point(random, to, m, (n + 127) / 128 * 128, k), to};
   if (random.chance(30)) return {scaled_point(random, to, m, n, (k + 31) / 32 * 32), to};
   const Expr a = input("a", a_type, {dynamic("m", 1, m), k});
   KernelSpec spec("gemm");
@@ -75,6 +88,7 @@ Point random_point(std::uint64_t seed) {
 
 // Methods other than the chosen one that take the point.
 std::vector<std::string> other_methods(const SkinnyGemmConfig& c) {
+  if (c.quantises) return {};
   std::vector<std::string> result{"method=matrix32"};
   if (c.rows <= 8) result.emplace_back("method=sparse");
   if (c.rows <= 4) result.emplace_back("method=dot");

@@ -19,9 +19,11 @@ struct Model {
 
 const Model models[] = {
     {"llama-3-70b-decode-tp8.jsonl",
-     108,
+     116,
      {"add_rmsnorm_quant m=8 cols=8192 epsilon=1e-05 fp8=e4m3fnuz", "projection m=8 n=1280 k=8192 fp8=e4m3fnuz",
-      "gemm_swiglu_quant m=16 n=3584 k=8192 dtype=e4m3fnuz"}},
+      "gemm_swiglu_quant m=16 n=3584 k=8192 dtype=e4m3fnuz",
+      "norm_swiglu_quant m=1 n=3584 both=7168 k=8192 parts=256 epsilon=1e-05 fp8=e4m3fn",
+      "projection_residual m=1 n=8192 k=3584 parts=256 fp8=e4m3fn"}},
     {"deepseek-v3-decode-tp8.jsonl",
      214,
      {"add_rmsnorm_group_quant cols=7168 groups=56 epsilon=1e-06 fp8=e4m3fn fp8_max=448",

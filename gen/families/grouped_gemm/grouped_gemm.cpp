@@ -64,7 +64,8 @@ void GroupedGemm::lay_out(AnalysedSpec& spec) {
   const auto subject = fmt::format("kernel '{}'", spec.spec.name());
   if (spec.products.front().sums_experts() && spec.products.size() > 1)
     throw UserError(subject, "it has two sums over experts", "use by_expert for a gate and its partner, and two kernels for two sums");
-  if (reduces_rows(spec.body))
+  lay_out_rows(spec.body);
+  if (reduces_rows(spec.body) || !spec.body.group_sizes.empty())
     throw UserError(subject, "it reduces rows behind a product by expert, or has one value a row there", "reduce in a kernel of its own");
   const Product& first = spec.products.front();
   if (first.a_scales_by_group)
@@ -74,7 +75,6 @@ void GroupedGemm::lay_out(AnalysedSpec& spec) {
   if (spec.body.space != space)
     throw UserError(subject, fmt::format("its epilogue works on {}, the product is {}", to_text(spec.body.space), to_text(space)),
                     "give every operand the shape of the product, or one that broadcasts to it");
-  lay_out_rows(spec.body);
 }
 
 std::vector<Candidate<GroupedGemmConfig>> GroupedGemm::candidates(const Plan& plan, const Target& target) {

@@ -13,6 +13,7 @@ namespace {
 // As isa_checks/timing has them: 32 KiB of L1, of which four ways are an assumption, and 4 MiB of L2 an XCD.
 constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
 constexpr double l2_slack = 1.2, l2_spread = 4;   // lines under way over those with room: none is lost up to the first, all so much later
+constexpr double l2_spread_behind_barrier = 0.5;  // waves that begin together, when factors of rows are there, hardly drift apart
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
 constexpr double lead_of_row_tile = 12;           // slots: rows that do not exist have the address of the last one
 constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
@@ -28,6 +29,9 @@ double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
   return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
 }
 
+// Instructions for 16 elements of a row a lane: f32, a product or two, clamped bytes, as LLVM 21 makes them.
+double quantise_slots(const SkinnyGemmConfig& c) { return c.norm_parts > 0 ? 85 : 53; }
+
 // Instructions for eight weights of a lane, as LLVM 21 makes them: they become what is multiplied.
 double unpack_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
   if (c.mx) return target.has_scaled_convert() ? 4 : 21;
@@ -41,7 +45,7 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
   const bool in_instruction = c.mx_pair() && target.has_scaled_mfma();
   const double converted =
       c.mx_pair() ? c.b_loads() * 128.0 / c.b_bits + gemm_a_loads(c) * 128.0 / c.a_bits : c.b_loads() * 128.0 / c.b_bits;
-  const double quantise = c.quantises ? 12.0 * gemm_a_loads(c) : 0; // eight numbers: products, and two instructions for four
+  const double quantise = c.quantises_steps() ? quantise_slots(c) * c.row_tiles() * c.loads : 0;
   const double reorder = c.packed() && !c.mx && a == f16 && !c.unpacks_in_order() ? 4.0 * gemm_a_loads(c) : 0;
   const double unpack = in_instruction || c.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
   const int tiles = c.products * c.tile_n / 16;
@@ -69,7 +73,7 @@ LostByL1 lost_by_l1(const SkinnyGemmConfig& c, int rows) {
   for (int wave = 0; wave < c.waves; ++wave) {
     const long long first = std::min(turns * wave / c.waves * c.ring, count - 1) * c.step_bytes();
     for (int row = 0; row < c.products * c.tile_n; ++row) add(of_b, first + static_cast<long long>(row) * c.row_bytes(), c.step_bytes());
-    for (int row = 0; row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
+    for (int row = 0; !c.staged && row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
       add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
   }
   std::array<int, l1_sets> filled{};
@@ -78,7 +82,7 @@ LostByL1 lost_by_l1(const SkinnyGemmConfig& c, int rows) {
   };
   const auto lost = [&](const std::set<long long>& lines) {
     const auto n = std::ranges::count_if(lines, [&](long long line) { return filled[line % l1_sets] > l1_ways; });
-    return static_cast<double>(n) / static_cast<double>(lines.size());
+    return static_cast<double>(n) / static_cast<double>(std::max<std::size_t>(1, lines.size()));
   };
   fill(of_a);
   const double a_alone = lost(of_a);
@@ -98,13 +102,14 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
 // that begin at places with a common distance move through the sets side by side, the less so the longer they run, and lose more than
 // others, which meet at random.
 double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
-  if (c.step_bytes() >= line_bytes) return 0; // both parts are asked for in one step, before the line has come
+  if (c.step_bytes() >= line_bytes && !c.quantises) return 0; // both parts are asked for in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
   // The waves of a workgroup share its part of a row.
   const int row = std::max(1, c.row_bytes() / line_bytes),
             part = static_cast<int>(row * std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()) / c.steps_per_tile());
   const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, part / c.waves)), l2_sets) : 1;
-  return std::clamp((lines * side_by_side / room - l2_slack) / l2_spread, std::min(1.0, lines / (2 * room)), 1.0);
+  const double spread = c.quantises ? l2_spread_behind_barrier : l2_spread;
+  return std::clamp((lines * side_by_side / room - l2_slack) / spread, std::min(1.0, lines / (2 * room)), 1.0);
 }
 
 // Steps of a workgroup as its waves take them: whole turns of the ring in every segment, at whose end all wait for the slowest. A turn
@@ -153,6 +158,22 @@ double rows_of_a(const Plan& plan, const SkinnyGemmConfig& c, const RunTimeSizes
   return std::min<double>(c.rows, static_cast<double>(m.is_dynamic() ? sizes.at(m.name()) : m.size()));
 }
 
+// In front all of A comes from L2 once more, or the sums of the squares of its rows do; then rows are quantised into LDS, if they are
+// staged.
+// For every further segment, behind its first loads of B.
+void add_quantising(Demand& w, const SkinnyGemmConfig& c, double rows, double segments, const ChipTerms& chip) {
+  const double of_row = c.norm_parts > 0 ? c.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
+  const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
+  const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
+  w.lead += 20 * loads + quantise_slots(c) * pieces;
+  const double barrier = chip.barrier_cycles + chip.lds_latency_cycles;
+  w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
+  if (!c.staged) return;
+  const double put = 4 * quantise_slots(c) * pieces + barrier;                              // an instruction every 4 cycles
+  const double waits = c.asks_for_rows() ? 0 : std::ceil(pieces / 4) * chip.hbm_latency_ns; // four pieces at a time
+  w.chain_ns += waits + (segments - 1) * (put / chip.clock_ghz + waits);
+}
+
 } // namespace
 
 Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
@@ -172,20 +193,19 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   const double asked = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
   const double again = 1 + lost.b * (loads_a_line(c) * asked - 1), a_again = 1 + lost.a * (a_loads_a_line(c) * asked - 1);
   w.far_bytes *= 1 + (loads_a_line(c) - 1) * lost.b * lost_by_l2(c, chip);
-  const double a_bytes = steps * rows * c.step_bytes() * c.a_bits / c.b_bits;
+  // Rows that are staged are read once for a segment, or for all tiles of a workgroup that has them whole.
+  const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.most_steps();
+  const double a_bytes = read_steps * (rows + (c.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a_bits / c.b_bits;
   w.fill_bytes = again * steps * c.b_loads() * access_bytes + a_again * a_bytes;
   w.busiest = most / steps;
   w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
-  if (!c.has_producers()) w.trips = of_wave / std::min<double>(c.ring, of_wave), w.reloads = true; // a turn of the ring each
+  if (!c.has_producers())
+    w.trips = of_wave / std::min<double>(c.ring, of_wave), w.reloads = !c.quantises_steps(); // a turn of the ring each
   w.written = rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = of_wave * step_slots(c, target, plan.products.front().a.dtype());
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
   w.lead = lead_of_row_tile * c.row_tiles() * (c.group > 0 ? 2 : 1); // addresses, of scales too
-  if (c.quantises) {                                                 // all of A comes from L2 once more, in front
-    const double loads = std::ceil(rows / c.waves) * std::ceil(c.a_row_bytes() / access_bytes);
-    w.lead += 20 * loads;
-    w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
-  }
+  if (c.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
   // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
   // each tells its part, and the one that began last hears all parts.
   const double values = c.chunks() * c.products;

@@ -1,4 +1,5 @@
 // SkinnyGemm: the text of a kernel. The product is a verb, the epilogue its argument.
+#include "gen/emit/device_text.h"
 #include "gen/emit/line_marks.h"
 #include "gen/emit/row_text.h"
 #include "gen/emit/values.h"
@@ -57,7 +58,8 @@ std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
   std::vector<std::string> parameters, sources;
   std::string text = outer_indices(body) + values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
-    if (t.output) text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
+    if (t.output && t.extent == Extent::element)
+      text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
   for (const int index : pass.streams) {
     const std::string& input = body.value(index).expr->name;
     parameters.push_back("auto " + input);
@@ -119,18 +121,23 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
   const std::string gemm_name = values.fresh("gemm");
   const Product& first = plan.products.front();
   const Dim& m = first.a.shape()[0];
-  const std::string scale = first.has_a_scale() ? ", " + first.scales[0]->name : place.block.empty() ? "" : ", nullptr";
+  const std::string scale = first.has_a_scale() || first.is_normed() ? ", " + first.scales[0]->name
+                            : place.block.empty()                    ? ""
+                                                                     : ", nullptr";
   std::string text =
       fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{}{});\n", device_type(first.a.dtype()), weights_type(first), gemm_name,
                   first.a->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
                   config.workspace_bytes() > 0 ? place.workspace : "nullptr", scale, place.block.empty() ? "" : ", " + place.block);
+  if (first.is_normed())
+    text += fmt::format("  {}.norm_by({{{}, {}, {}}});\n", gemm_name, first.scales[1]->name, first.scales[2]->name, literal(first.epsilon));
   std::vector<std::string> products, matrices;
   for (const Product& p : plan.products) {
     products.push_back("auto kiln_" + p.placeholder);
     matrices.push_back(weights_text(p));
   }
-  text += fmt::format("  {}.run({}[&](const auto& row, {}) KILN_LAMBDA {{{}\n", gemm_name,
-                      config.rows_at_end || config.has_producers() ? "" : near_operands(plan), fmt::join(products, ", "),
+  const char* const row_type = config.epilogue_group ? "TileChunk<config.n, config.vec>" : "auto"; // members that are templates need it
+  text += fmt::format("  {}.run({}[&](const {}& row, {}) KILN_LAMBDA {{{}\n", gemm_name,
+                      config.rows_at_end || config.has_producers() ? "" : near_operands(plan), row_type, fmt::join(products, ", "),
                       line_mark(first.line));
   text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, values);
   text += fmt::format("  }}, {});\n", fmt::join(matrices, ", "));

@@ -77,6 +77,8 @@ SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
 SkinnyGemmConfig with_vec(SkinnyGemmConfig c) {
   const auto each = static_cast<unsigned>(std::max(1, c.rows * c.tile_n / c.threads()));
   c.vec = std::min(8, static_cast<int>(std::bit_floor(each)));
+  // A wave has all of a group of columns, and a lane all that share a byte.
+  if (c.epilogue_group) c.vec = std::max({c.vec, 2, c.epilogue_group / wave_size});
   while (c.n % c.vec) c.vec /= 2;
   return c;
 }
@@ -91,10 +93,11 @@ SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target
   c.method = method;
   if (method == GemmMethod::matrix) return c;
   if (method == GemmMethod::dot) c.loads = 1; // four rows of B by four lanes each: more registers go into the ring
-  const int widest = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
+  const int wanted = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
+  const int widest = std::max(wanted, c.epilogue_group);
   for (c.tile_n = widest;; c.tile_n /= 2) {
     SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target.compute_units())));
-    const bool narrowest = c.tile_n <= c.rows_per_load() || c.tile_n <= 16;
+    const bool narrowest = c.tile_n <= std::max({c.rows_per_load(), 16, c.epilogue_group});
     if (!narrowest && (!fits_registers(fitted) || fitted.lds_bytes() > target.lds_bytes())) continue;
     while (fitted.lds_bytes() > target.lds_bytes() && fitted.waves > 1) { // holds the sums of each wave
       fitted.waves /= 2;

@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t max_rows = 128;         // as why_invalid of SkinnyGemmConfig
 constexpr std::int64_t max_size = 1 << 24;     // the same
 constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
+// Groups of columns that tiles have whole: as wide as the widest vector of a lane at least, and two columns a lane of a wave at most.
+constexpr std::int64_t least_group = 8, most_group = 128;
 
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
@@ -55,6 +57,7 @@ bool is_of_rows(Op op) { return is_reduction(op) || op == Op::ungroup || needs_o
 
 // One workgroup goes on with all rows, so that rows are few and short.
 void require_short_rows(const AnalysedSpec& spec) {
+  if (!reduces_rows(spec.body)) return;
   for (const Value& value : spec.body.values)
     if (const Op op = value.expr.op(); is_of_rows(op) && spec.body.cols > max_cols_at_end)
       throw UserError(
@@ -65,7 +68,22 @@ void require_short_rows(const AnalysedSpec& spec) {
 
 } // namespace
 
+int group_in_tile(const Body& epilogue) {
+  const auto is_of_tile = [](const Value& v) {
+    const OpKind kind = info(v.expr.op()).kind;
+    return !is_of_rows(v.expr.op()) || kind == OpKind::group_reduce || kind == OpKind::ungroup;
+  };
+  const auto is_whole = [&](std::int64_t group) { return group >= least_group && group <= most_group && epilogue.cols % group == 0; };
+  const auto is_stored = [](const TensorPlan& t) { return !t.output || t.extent == Extent::element || t.extent == Extent::group; };
+  if (!std::ranges::all_of(epilogue.group_sizes, is_whole)) return 0;
+  if (!std::ranges::all_of(epilogue.values, is_of_tile) || !std::ranges::all_of(epilogue.tensors, is_stored)) return 0;
+  if (!epilogue.group_sizes.empty()) return static_cast<int>(std::ranges::max(epilogue.group_sizes));
+  const bool shares_bytes = std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return is_packed(t.dtype); });
+  return shares_bytes ? static_cast<int>(least_group) : 0;
+}
+
 bool reduces_rows(const Body& epilogue) {
+  if (group_in_tile(epilogue) > 0) return false;
   return std::ranges::any_of(epilogue.values, [](const Value& v) { return is_of_rows(v.expr.op()); }) ||
          std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return t.output && t.extent != Extent::element; });
 }
@@ -99,10 +117,12 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
                      .group = static_cast<int>(first.group),
                      .mx = first.op == Op::matmul_nt_mx || first.op == Op::matmul_nt_mx_mx,
                      .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
-                     .quantises = first.op == Op::matmul_nt_quantised,
+                     .quantises = first.op == Op::matmul_nt_quantised || first.is_normed(),
+                     .norm_parts = static_cast<int>(first.norm_parts()),
                      .preshuffled = first.preshuffled(),
                      .a_scales_by_group = first.a_scales_by_group,
                      .rows_at_end = reduces_rows(plan.body),
+                     .epilogue_group = group_in_tile(plan.body),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
   const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.dtype()) || c.quantises) && is_fp8(first.b.dtype());

@@ -16,7 +16,10 @@ constexpr int most_beside_accumulators = 228; // ring alone, if accumulators lie
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
 int scale_vgprs(const SkinnyGemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
 
-int ring_vgprs(const SkinnyGemmConfig& c) { return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c); }
+int ring_vgprs(const SkinnyGemmConfig& c) {
+  const int staged = c.staged ? 2 * c.row_tiles() * c.loads * vgprs_a_load : 0; // A of a step and of the next one, out of LDS
+  return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged;
+}
 
 int accumulator_vgprs(const SkinnyGemmConfig& c) {
   const int each = c.is_matrix() ? c.edge() * c.edge() / 64 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
@@ -39,7 +42,9 @@ bool spills_masks(const SkinnyGemmConfig& c) {
 
 int gemm_a_loads(const SkinnyGemmConfig& c) {
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
-  return rows * c.loads * (c.a_bits / c.b_bits);
+  if (c.staged) return 0;
+  const int weights = c.norm_parts > 0 ? 1 : 0; // as many as those of a row tile
+  return (rows + weights) * c.loads * (c.a_bits / c.b_bits);
 }
 
 int gemm_scale_loads(const SkinnyGemmConfig& c) {

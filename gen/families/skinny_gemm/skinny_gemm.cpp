@@ -63,14 +63,21 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates(const Plan& plan
 std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& plan, const Target& target, int cus) {
   const Config planned = planned_config(plan, target);
   std::vector<Config> configs;
-  const auto add = [&](Config c, bool narrowest) {
+  const auto add_one = [&](Config c, bool narrowest) {
+    // Tiles of wide groups cannot be narrower: fewer waves then have sums in LDS.
+    while (c.epilogue_group && !c.staged && c.lds_bytes() > target.lds_bytes() && c.waves > 1) c.waves /= 2;
     c = with_vec(with_ring(c));
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && !narrowest)) return;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   };
+  const auto add = [&](Config c, bool narrowest) {
+    add_one(c, narrowest);
+    c.staged = c.quantises; // in LDS, if that has room
+    if (c.staged) add_one(c, false);
+  };
   for (const int columns : {64, 32, 16}) {
     Config c = planned;
-    c.tile_n = std::max(16, columns / c.products);
+    c.tile_n = std::max({narrowest_tile, columns / c.products, c.epilogue_group});
     for (const int workgroups : workgroup_counts(c, cus)) {
       c.workgroups = workgroups;
       add(c, columns == 16);

@@ -29,11 +29,14 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
   visit(Field{.name = "zero_bytes", .settable = false, .shown = c.zero_bytes != 0}, c.zero_bytes);
   visit(Field{.name = "quantises", .settable = false, .shown = c.quantises}, c.quantises);
+  visit(Field{.name = "norm_parts", .settable = false, .shown = c.norm_parts != 0}, c.norm_parts);
+  visit(Field{.name = "staged", .shown = c.quantises}, c.staged);
   visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
   visit(Field{.name = "a_scales_by_group", .settable = false, .shown = c.a_scales_by_group}, c.a_scales_by_group);
   visit(Field{"method"}, c.method);
   visit(Field{.name = "open", .settable = false, .shown = c.open}, c.open);
   visit(Field{.name = "rows_at_end", .settable = false, .shown = c.rows_at_end}, c.rows_at_end);
+  visit(Field{.name = "epilogue_group", .settable = false, .shown = c.epilogue_group != 0}, c.epilogue_group);
   visit(Field{.name = "products", .settable = false}, c.products);
   visit(Field{.name = "tile_n", .begins_line = true}, c.tile_n);
   visit(Field{"waves"}, c.waves);
@@ -73,8 +76,11 @@ struct SkinnyGemm {
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
 
-// Whether the epilogue reduces rows or has one value a row, and so has to wait for all of C; how the workgroup that has it then deals out
-// rows.
+// The most columns that the epilogue reduces together, if all that it reduces are groups of columns that tiles have whole; else 0. Columns
+// that share bytes count as a group.
+int group_in_tile(const Body& epilogue);
+// Whether the epilogue reduces rows otherwise or has one value a row, and so has to wait for all of C; how the workgroup that has it then
+// deals out rows.
 bool reduces_rows(const Body& epilogue);
 RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config);
 

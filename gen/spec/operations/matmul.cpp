@@ -3,6 +3,7 @@
 #include "gen/spec/attention.h"
 #include "gen/spec/expr.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
@@ -73,6 +74,18 @@ void require_packed_zeros(const Expr& zero, const Expr& b, std::int64_t groups) 
                     fmt::format("give it i32{}: 8 zero points of 4 bits a word", to_text(shape)));
 }
 
+// An operand in memory that is no matrix.
+void require_beside(Op op, std::string_view which, const Expr& e, DType type, const Shape& shape, const std::string& what) {
+  const auto subject = fmt::format("{}, operand {}", subject_of(op), which);
+  if (e.op() != Op::input)
+    throw UserError(subject, fmt::format("it is a '{}', not an input", info(e.op()).name),
+                    "compute it in a kernel of its own: a product reads its operands from memory");
+  if (e.dtype() != type || e.shape().size() != shape.size() || !std::ranges::equal(e.shape(), shape, same_size))
+    throw UserError(subject, fmt::format("it is {}, but {}", type_text(e), what),
+                    fmt::format("give it {}{}", to_string(type), to_text(shape)));
+  if (e->layout != Layout::contiguous) throw UserError(subject, "it is strided", "use Layout::contiguous");
+}
+
 bool is_16_bit(DType type) { return type == f16 || type == bf16; }
 bool multiply_as_8_bit(DType a, DType b) { return (is_fp8(a) && is_fp8(b) && is_fnuz(a) == is_fnuz(b)) || (a == i8 && b == i8); }
 bool can_multiply(DType a, DType b) {
@@ -87,6 +100,18 @@ Shape in_blocks(const Expr& tensor, std::int64_t k, std::int64_t block, bool of_
   shape.back() = group_count(k, block);
   if (of_rows) shape[shape.size() - 2] = group_count(shape[shape.size() - 2].size(), block);
   return shape;
+}
+
+// Rows of 16-bit a that become b's fp8 inside the product.
+void require_quantised(Op op, const Expr& a, const Expr& b, std::string_view what) {
+  require_matrices(op, a, b);
+  require_same_k(op, a, b);
+  if (!is_16_bit(a.dtype()) || !is_fp8(b.dtype()))
+    throw UserError(subject_of(op), fmt::format("there is no product of {}, {}, and {}", to_string(a.dtype()), what, to_string(b.dtype())),
+                    "use f16 or bf16 for a, and an fp8 for b");
+  if (b.shape().size() == 3)
+    throw UserError(subject_of(op), fmt::format("b is {}, a matrix for each expert", to_text(b.shape())),
+                    "quantise a in a kernel of its own: each of its rows is multiplied by several experts");
 }
 
 // With experts: one for each row of a, from which by_expert and sum_of_experts take what their experts' matrices give.
@@ -187,15 +212,34 @@ Expr matmul_nt_mx_mx(Expr a, Expr b, Expr a_scale, Expr b_scale) {
 
 Expr matmul_nt_quantised(Expr a, Expr b) {
   constexpr Op op = Op::matmul_nt_quantised;
-  require_matrices(op, a, b);
-  require_same_k(op, a, b);
-  if (!is_16_bit(a.dtype()) || !is_fp8(b.dtype()))
-    throw UserError(subject_of(op), fmt::format("there is no product of {}, quantised, and {}", to_string(a.dtype()), to_string(b.dtype())),
-                    "use f16 or bf16 for a, and an fp8 for b");
-  if (b.shape().size() == 3)
-    throw UserError(subject_of(op), fmt::format("b is {}, a matrix for each expert", to_text(b.shape())),
-                    "quantise a in a kernel of its own: each of its rows is multiplied by several experts");
+  require_quantised(op, a, b, "quantised");
   return make_product(op, {std::move(a), std::move(b)}, 0);
+}
+
+Expr matmul_nt_normed(Expr a, Expr b, Expr weight, Expr squares, Expr scale, float epsilon) {
+  constexpr Op op = Op::matmul_nt_normed;
+  require_quantised(op, a, b, "normed and quantised");
+  const std::int64_t k = a.shape().back().size();
+  require_beside(op, "weight", weight, a.dtype(), {k}, fmt::format("a {} has {} columns", to_text(a.shape()), k));
+  const auto of_squares = fmt::format("{}, operand squares", subject_of(op));
+  if (squares.op() == Op::input && squares.shape().size() == 2 && squares.shape()[1].is_dynamic())
+    throw UserError(of_squares, fmt::format("how many parts '{}' a row has is known only at launch", squares.shape()[1].name()),
+                    "give the last dimension a number");
+  const std::int64_t parts = squares.shape().empty() || squares.shape().back().is_dynamic() ? 1 : squares.shape().back().size();
+  if (parts > most_norm_parts)
+    throw UserError(of_squares, fmt::format("a row has {} parts", parts), fmt::format("sum larger groups: at most {}", most_norm_parts));
+  require_beside(op, "squares", squares, f32, {a.shape()[0], parts}, fmt::format("each row of a {} has parts", to_text(a.shape())));
+  require_beside(op, "scale", scale, f32, {}, "all numbers of a have one");
+  if (!(epsilon > 0) || !std::isfinite(epsilon))
+    throw UserError(subject_of(op), fmt::format("epsilon is {}", epsilon), "use a positive number: rows of zeros have no norm");
+  return make_product(op, {std::move(a), std::move(b), std::move(weight), std::move(squares), std::move(scale), constant(epsilon)}, 0);
+}
+
+float number_of(const Expr& operand) {
+  if (operand.op() == Op::constant) return operand->value;
+  throw UserError(
+      fmt::format("operand '{}'", operand.op() == Op::input || operand.op() == Op::scalar ? operand->name : info(operand.op()).name),
+      "it stands where a number has to", "write a number, as 1e-5: the kernel is specialised for it");
 }
 
 Expr columns(Expr product, std::int64_t first, std::int64_t count) {
