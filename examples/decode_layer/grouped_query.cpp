@@ -165,15 +165,15 @@ Expr normed(const Target& to, const char* stream, const char* squares, const cha
   const Expr product =
       matmul_nt_normed(input(stream, bf16, {m, hidden}), input(weights, to.fp8_e4m3(), {n, hidden}), input(weight, bf16, {hidden}),
                        input(squares, f32, {m, hidden / group}), input("q_scale", f32, {}), 1e-6F);
-  return product * input(weights + "_scale", f32, {n});
+  return product * input("weights_scale", f32, {});
 }
 
 KernelSpec norm_qkv(const Target& to) {
-  return KernelSpec("norm_qkv").output("qkv", bf16, normed(to, "x", "x_squares", "n_attention", "f_qkv", qkv_columns));
+  return KernelSpec("norm_qkv").output("qkv", bf16, normed(to, "x", "x_squares", "n_attention", "w_qkv_fp8", qkv_columns));
 }
 KernelSpec norm_gate_up(const Target& to) {
   const auto half = [&](const char* weights) { return normed(to, "h", "h_squares", "n_mlp", weights, mlp); };
-  return KernelSpec("norm_gate_up").output("act", bf16, silu(half("f_gate")) * half("f_up"));
+  return KernelSpec("norm_gate_up").output("act", bf16, silu(half("w_gate_fp8")) * half("w_up_fp8"));
 }
 KernelSpec output_with_squares() {
   return with_squares(KernelSpec("output_with_squares"), "h", "h_squares",
@@ -192,7 +192,7 @@ bool run_folded_llama_class(const Target& to) {
   set_places(layer, d / 2);
   Tensor scale(f32, {});
   scale.set(0, 0.25F);
-  layer.set("q_scale", scale);
+  layer.set("q_scale", scale), layer.set("weights_scale", scale);
   const std::vector<KernelSpec> specs = {embedding_squares(),   norm_qkv(to),     rope_kv_write(),    attention_of_cache(false),
                                          output_with_squares(), norm_gate_up(to), down_with_squares()};
   for (const KernelSpec& spec : specs) layer.fill(spec);
