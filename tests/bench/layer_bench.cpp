@@ -24,14 +24,15 @@ constexpr Launch attention[] = {
     {"queries, keys, values", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 1280, "k": 8192, "fp8": "fp8"}})", true},
     {"quantisation", R"({{"spec_file": "quant.kiln", "cols": 1024, "fp8": "fp8"}})"},
     {"output projection", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 8192, "k": 1024, "fp8": "fp8"}})", true}};
-constexpr Launch fused[] = {
+constexpr Launch fused_mlp[] = {
     {"gate, up, SwiGLU, quantisation", R"({{"catalog": "gemm_swiglu_quant", "m": {m}, "n": 3584, "k": 8192, "dtype": "fp8"}})", true}};
-constexpr Launch separate[] = {{"gate, up", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 7168, "k": 8192, "fp8": "fp8"}})", true},
-                               {"SwiGLU, quantisation", R"({{"catalog": "swiglu_quant", "cols": 3584, "dtype": "bf16"}})"}};
+constexpr Launch separate_mlp[] = {
+    {"gate, up", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 7168, "k": 8192, "fp8": "fp8"}})", true},
+    {"SwiGLU, quantisation", R"({{"catalog": "swiglu_quant", "cols": 3584, "dtype": "bf16"}})"}};
 constexpr Launch down = {"down projection", R"({{"spec_file": "projection.kiln", "m": {m}, "n": 8192, "k": 3584, "fp8": "fp8"}})", true};
 
 // Without a kernel for norms: the products of the residual stream leave sums of its squares, and the next ones norm it.
-constexpr Launch folded[] = {
+constexpr Launch folded_layer[] = {
     {"norm, queries, keys, values",
      R"({{"spec_file": "norm_projection.kiln", "m": {m}, "n": 1280, "k": 8192, "parts": 256, "epsilon": "1e-05", "fp8": "fp8"}})", true},
     attention[1],
@@ -46,13 +47,13 @@ constexpr Launch folded[] = {
 enum class Chain { separate, fused, folded };
 
 std::vector<Launch> layer(Chain chain) {
-  if (chain == Chain::folded) return {std::begin(folded), std::end(folded)};
+  if (chain == Chain::folded) return {std::begin(folded_layer), std::end(folded_layer)};
   const bool is_fused = chain == Chain::fused;
   std::vector<Launch> all{{"residual, norm, quantisation", is_fused ? norm : one_workgroup_norm}};
   all.insert(all.end(), std::begin(attention), std::end(attention));
   all.push_back(all.front());
-  if (is_fused) all.insert(all.end(), std::begin(fused), std::end(fused));
-  else all.insert(all.end(), std::begin(separate), std::end(separate));
+  if (is_fused) all.insert(all.end(), std::begin(fused_mlp), std::end(fused_mlp));
+  else all.insert(all.end(), std::begin(separate_mlp), std::end(separate_mlp));
   all.push_back(down);
   return all;
 }

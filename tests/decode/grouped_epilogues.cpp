@@ -4,24 +4,16 @@
 #include "gen/families/schedule.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
+#include "tests/decode/check_product.h"
 #include "tests/errors/expect.h"
-#include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 namespace grouped_epilogues_tests {
 using namespace kiln;
+using testing::check_product, testing::check_product_orders, testing::up_to;
 
 namespace {
-
-using Settings = std::vector<std::string>;
-
-Dim up_to(std::int64_t most) { return dynamic("m", 1, most); }
-
-void check_product(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::int64_t m, const Settings& settings = {}) {
-  const auto wrong = testing::check_kernel(spec, to, seed, {.rows = m, .settings = settings});
-  CHECK_MESSAGE(!wrong, wrong.value_or(""));
-}
 
 Expr product(std::int64_t most, std::int64_t n, std::int64_t k, DType type = bf16, Layout layout = {}) {
   return matmul_nt(input("a", type, {up_to(most), k}), input("b", type, {n, k}, layout));
@@ -52,12 +44,6 @@ Expr normed(DType type, DType fp8, std::int64_t most, std::int64_t n, std::int64
 }
 KernelSpec norming(DType type, DType fp8, std::int64_t most, std::int64_t n, std::int64_t k, std::int64_t parts, Layout layout = {}) {
   return KernelSpec("norming").output("c", f32, normed(type, fp8, most, n, k, parts, layout));
-}
-
-void check_interleavings(const KernelSpec& spec, std::string_view arch, std::int64_t m, const Settings& settings) {
-  const BuiltKernel built = build_kernel(spec, target(arch), own_process_options(process_environment()), settings);
-  const auto wrong = testing::check_orders(spec, built, random_inputs(spec, 5, {.dynamic_size = m}), {.count = 20});
-  CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
 } // namespace
@@ -116,9 +102,9 @@ TEST_CASE("rows normed inside the product: types, parts, tails, many rows, stage
 }
 
 TEST_CASE("groups behind split sums and staged rows: the same bits in 20 interleavings") {
-  check_interleavings(with_squares(8, 64, 1024, 32), "gfx942", 7, {"workgroups=5", "tile_n=32", "ring=2"});
-  check_interleavings(norming(bf16, e4m3fnuz, 8, 48, 1024, 32), "gfx942", 7, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
-  check_interleavings(norming(bf16, e4m3fn, 8, 48, 1024, 32), "gfx950", 7, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
+  check_product_orders(with_squares(8, 64, 1024, 32), "gfx942", 7, 20, {"workgroups=5", "tile_n=32", "ring=2"});
+  check_product_orders(norming(bf16, e4m3fnuz, 8, 48, 1024, 32), "gfx942", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
+  check_product_orders(norming(bf16, e4m3fn, 8, 48, 1024, 32), "gfx950", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
 }
 
 TEST_CASE("what normed products and groups of columns take") {

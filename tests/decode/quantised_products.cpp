@@ -5,25 +5,17 @@
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
+#include "tests/decode/check_product.h"
 #include "tests/errors/expect.h"
-#include "tests/numeric/check_kernel.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 namespace quantised_products_tests {
 using namespace kiln;
+using testing::check_product, testing::check_product_orders, testing::up_to;
 
 namespace {
-
-using Settings = std::vector<std::string>;
-
-Dim up_to(std::int64_t most) { return dynamic("m", 1, most); }
-
-void check_product(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::int64_t m, const Settings& settings = {}) {
-  const auto wrong = testing::check_kernel(spec, to, seed, {.rows = m, .settings = settings});
-  CHECK_MESSAGE(!wrong, wrong.value_or(""));
-}
 
 KernelSpec with_packed_zeros(DType type, std::int64_t most, std::int64_t n, std::int64_t k, std::int64_t group, Layout layout = {}) {
   const std::int64_t groups = group_count(k, group);
@@ -43,15 +35,6 @@ KernelSpec mx_product(DType a, DType b, std::int64_t most, std::int64_t n, std::
 KernelSpec quantising(DType type, DType fp8, std::int64_t most, std::int64_t n, std::int64_t k, Layout layout = {}) {
   const Expr product = matmul_nt_quantised(input("a", type, {up_to(most), k}), input("b", fp8, {n, k}, layout));
   return KernelSpec("quantising").output("c", f32, product);
-}
-
-// The same bits in every interleaving, within bounds, where workgroups and waves meet.
-void check_orders(const KernelSpec& spec, std::string_view arch, std::int64_t m, int count, const Settings& settings) {
-  CompileOptions compile = own_process_options(process_environment());
-  const BuiltKernel built = build_kernel(spec, target(arch), compile, settings);
-  const Inputs inputs = random_inputs(spec, 5, {.dynamic_size = m});
-  const auto wrong = testing::check_orders(spec, built, inputs, {.count = static_cast<std::uint64_t>(count)});
-  CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
 } // namespace
@@ -159,8 +142,8 @@ TEST_CASE("rows quantised inside the product: types, tails, many rows, rows of z
 }
 
 TEST_CASE("quantised products: the same bits in 20 interleavings") {
-  check_orders(mx_product(e4m3fn, e2m1, 8, 48, 1024), "gfx950", 7, 20, {"workgroups=5", "tile_n=16", "ring=2"});
-  check_orders(quantising(bf16, e4m3fnuz, 8, 48, 1024), "gfx942", 7, 20, {"workgroups=5", "tile_n=16", "ring=2"});
+  check_product_orders(mx_product(e4m3fn, e2m1, 8, 48, 1024), "gfx950", 7, 20, {"workgroups=5", "tile_n=16", "ring=2"});
+  check_product_orders(quantising(bf16, e4m3fnuz, 8, 48, 1024), "gfx942", 7, 20, {"workgroups=5", "tile_n=16", "ring=2"});
 }
 
 TEST_CASE("what quantised products take") {

@@ -24,6 +24,8 @@ TEST_CASE("settings by name") {
   const KernelSpec spec = softmax(4096);
   expect_user_error([&] { with(spec, {"vec"}); }, "setting 'vec'", "no '='", "name=value");
   expect_user_error([&] { with(spec, {"vec=wide"}); }, "setting 'vec=wide'", "no whole number", "number");
+  expect_user_error([&] { with(catalog_spec("gemm", {.dtype = f16, .fp8 = e4m3fnuz}), {"atomics=2"}); }, "setting 'atomics=2'",
+                    "'2' is no atomics", "use 0 or 1");
   expect_user_error([&] { with(spec, {"vec=8x"}); }, "setting 'vec=8x'", "no whole number", "number");
   expect_user_error([&] { with(spec, {"chunks=2"}); }, "setting 'chunks=2'", "a rowwise schedule has no 'chunks'", "threads_per_row");
   expect_user_error([&] { with(spec, {"residency=disk"}); }, "setting 'residency=disk'", "'disk' is no residency",

@@ -119,7 +119,8 @@ template <typename C> void set_field(C& config, std::string_view family, const S
       }
       reject_word(setting, words);
     } else if constexpr (std::same_as<M, bool>) {
-      member = whole_number(setting) != 0;
+      if (setting.value != "0" && setting.value != "1") reject_word(setting, {"0", "1"});
+      member = setting.value == "1";
     } else {
       member = whole_number(setting);
     }
