@@ -2,6 +2,7 @@
 // level's rate, barriers, LDS, issue, flags between waves, workgroups in turn, and the launch itself.
 #include "isa_checks/error.h"
 #include "isa_checks/timing/predict.h"
+#include <algorithm>
 #include <doctest/doctest.h>
 
 using namespace kiln::timing;
@@ -203,6 +204,34 @@ TEST_CASE("workgroups that find no room wait for their turn") {
     for (int i = 0; i < 5000; ++i) launch.step(w, valu);
   end(launch, 4);
   CHECK(launch.cycles(CacheState::cold) == doctest::Approx(3 * 4 * 5000 + 2 * mi300x.slot_turnover_ns * mi300x.clock_ghz).epsilon(0.02));
+}
+
+// Workgroups go to XCDs in turn: of eight, 3 has most lines and 4 most instructions.
+TEST_CASE("the slowest of unlike XCDs decides, whether it has the most instructions or the most lines") {
+  for (const int vector_instructions : {1000, 30000}) {
+    Launch launch(8);
+    const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0), valu = launch.code(Action::valu);
+    end(launch);
+    Record& record = launch.record();
+    const Workgroup idle = record.recorded.front();
+    for (std::uint32_t number = 1; number < 8; ++number) {
+      record.recorded.push_back(idle);
+      record.recorded.back().number = record.recorded.back().signature = number;
+    }
+    const Step last = idle.waves[0].back();
+    Workgroup &reads = record.recorded[3], &computes = record.recorded[4];
+    reads.waves[0].clear(), computes.waves[0].clear();
+    for (std::uint32_t i = 0; i < 50; ++i) {
+      reads.lines.push_back((1 << 20) + i);
+      reads.accesses.push_back({.first = i, .lines = 1, .halves = 2, .bytes = 128});
+      reads.waves[0].insert(reads.waves[0].end(), {{.code = load, .access = i}, {.code = wait, .access = none}});
+    }
+    computes.waves[0].assign(static_cast<std::size_t>(vector_instructions), {.code = valu, .access = none});
+    for (Workgroup* group : {&reads, &computes}) group->waves[0].push_back(last);
+    record.buffers = {{.name = "all", .first_line = 1 << 20, .end_line = (1 << 20) + 50, .touched = 50, .asked = 50}};
+    const double of_reads = 50 * mi300x.hbm_latency_ns * mi300x.clock_ghz, of_computing = 4.0 * vector_instructions;
+    CHECK(launch.cycles(CacheState::cold) == doctest::Approx(std::max(of_reads, of_computing)).epsilon(0.06));
+  }
 }
 
 TEST_CASE("what is written leaves L2 at the rate of writing, and is part of the time") {
