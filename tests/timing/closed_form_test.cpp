@@ -216,7 +216,8 @@ TEST_CASE("the slowest of unlike XCDs decides, whether it has the most instructi
     const Workgroup idle = record.recorded.front();
     for (std::uint32_t number = 1; number < 8; ++number) {
       record.recorded.push_back(idle);
-      record.recorded.back().number = record.recorded.back().signature = number;
+      record.recorded.back().number = number;
+      record.recorded.back().signature = number;
     }
     const Step last = idle.waves[0].back();
     Workgroup &reads = record.recorded[3], &computes = record.recorded[4];
