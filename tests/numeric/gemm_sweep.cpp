@@ -20,7 +20,7 @@ using namespace kiln;
 
 namespace {
 
-enum class Weights { plain, block_scaled, four_bits, quantised_rows, normed_rows }; // the last two: what happens to a inside the product
+enum class Weights { plain, block_scaled, four_bits };
 
 // What is multiplied: a's and b's types, and how b is scaled.
 struct Types {
@@ -46,11 +46,7 @@ std::vector<Types> types_of(const Target& to) {
           {e4, e5, Weights::block_scaled},
           {i8, i8, Weights::block_scaled},
           {f16, u8, Weights::four_bits},
-          {bf16, u8, Weights::four_bits},
-          {bf16, e4, Weights::quantised_rows},
-          {f16, e5, Weights::quantised_rows},
-          {f16, e4, Weights::normed_rows},
-          {bf16, e5, Weights::normed_rows}};
+          {bf16, u8, Weights::four_bits}};
 }
 
 struct Point {
@@ -61,10 +57,7 @@ struct Point {
   std::int64_t columns; // n of a shape that public kernels are measured at; 0: an odd one
 };
 
-bool quantises(const Types& types) { return types.weights == Weights::quantised_rows || types.weights == Weights::normed_rows; }
-
 bool takes(GemmMethod method, const Types& types, std::int64_t m) {
-  if (quantises(types)) return method == GemmMethod::matrix;
   if (method == GemmMethod::sparse) return m <= 8;
   if (method == GemmMethod::dot) return m <= 4;
   return method != GemmMethod::producers || types.weights == Weights::plain;
@@ -92,13 +85,6 @@ std::vector<Point> all_points() {
 KernelSpec spec_of(const Types& types, const Dim& m, std::int64_t n, std::int64_t k, Layout layout, bool by_group) {
   const Expr a = input("a", types.a, {m, k});
   if (types.weights == Weights::plain) return KernelSpec("gemm").output("c", f32, matmul_nt(a, input("b", types.b, {n, k}, layout)));
-  if (types.weights == Weights::quantised_rows)
-    return KernelSpec("gemm_quantised").output("c", f32, matmul_nt_quantised(a, input("b", types.b, {n, k}, layout)));
-  if (types.weights == Weights::normed_rows)
-    return KernelSpec("gemm_normed")
-        .output("c", f32,
-                matmul_nt_normed(a, input("b", types.b, {n, k}, layout), input("weight", types.a, {k}), input("squares", f32, {m, 48}),
-                                 input("scale", f32, {}), 1e-5F));
   if (types.weights == Weights::block_scaled) {
     const std::int64_t groups = group_count(k, scale_block);
     return KernelSpec("gemm_block_scaled")
@@ -135,9 +121,6 @@ Case case_of(const Point& p, std::uint64_t number) {
   Case result{spec_of(p.types, dynamic("m", 1, bound), n, k, shuffle ? Layout::preshuffled : Layout::contiguous, number % 3 == 0),
               {fmt::format("method={}", to_string(p.method))},
               p.m};
-  // Many rows do not fit LDS. Masks of a tail of k spill SGPRs in some schedules that quantise in every step: their contract refuses them.
-  if (quantises(p.types) && (bound > 16 || k % 128 == 0))
-    result.settings.push_back(bound <= 16 && number % 2 == 0 ? "staged=1" : "staged=0");
   if (!p.columns && random.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps
     const Plan plan = make_plan(result.spec, p.to);
     const Schedule chosen = with_overrides(candidates(plan, p.to).front(), result.settings, plan, p.to);
