@@ -59,7 +59,8 @@ public:
         ++uses[&operand.node()];
         if (reads_itself(node, operand)) read.push_back(operand);
       }
-    for (const Expr& node : nodes_in_order(read)) matrices.insert(&node.node());
+    for (const Expr& node : nodes_in_order(read))
+      if (node.op() != Op::constant) matrices.insert(&node.node()); // others may use an equal number
     for (const Output& output : graph_.spec.outputs()) ++uses[&output.value.node()];
     for (const Expr& node : graph_.nodes) {
       if (matrices.contains(&node.node()) || (node.op() == Op::input && node.dtype() == i64)) continue;

@@ -39,11 +39,9 @@ template <class V> KILN_DEVICE auto splat_like(f32 value) {
 template <class T, class V> KILN_DEVICE V saturate(V x) {
   constexpr f32 max = Fp8<T>::max;
   const V clamped = map([](f32 v) KILN_OWN_LINES { return platform::median(v, -max, max); }, x); // NaN gives -max
-  if constexpr (Fp8<T>::has_infinity) {
-    return map([](f32 v, f32 c) KILN_OWN_LINES { return platform::abs(v) < platform::infinity ? c : v; }, x, clamped);
-  } else {
-    return platform::fma(x, splat_like<V>(0.0f), clamped); // x * 0 is NaN for NaN and infinity, else 0
-  }
+  // Adds NaN to NaN. Adds an infinity to the largest number of e5m2, NaN to that of other types. Adds 0 to all else; in e5m2 too little to
+  // change what it is rounded to, less than 4 to 57344. Comparisons would need a mask a number, and many numbers are converted at a time.
+  return platform::fma(x, splat_like<V>(Fp8<T>::has_infinity ? 0x1p-126f : 0.0f), clamped);
 }
 
 template <class T, int N> KILN_DEVICE Bytes<T, N> pack_fp8(Vec<f32, N> x) {

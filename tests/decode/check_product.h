@@ -19,11 +19,11 @@ inline void check_product(const KernelSpec& spec, const Target& to, std::uint64_
   CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
-// The same bits in every interleaving, within bounds, where workgroups and waves meet.
+// The same bits in every interleaving, within bounds, where workgroups and waves meet; each launches twice on one workspace, as a graph does.
 inline void check_product_orders(const KernelSpec& spec, std::string_view arch, std::int64_t m, int count, const Settings& settings) {
   const BuiltKernel built = build_kernel(spec, target(arch), own_process_options(process_environment()), settings);
   const Inputs inputs = random_inputs(spec, 5, {.dynamic_size = m});
-  const auto wrong = check_orders(spec, built, inputs, {.count = static_cast<std::uint64_t>(count)});
+  const auto wrong = check_orders(spec, built, inputs, {.count = static_cast<std::uint64_t>(count), .launches = 2, .side_by_side = true});
   CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 

@@ -101,8 +101,9 @@ TEST_CASE("rows normed inside the product: types, parts, tails, many rows, stage
   }
 }
 
-TEST_CASE("groups behind split sums and staged rows: the same bits in 20 interleavings") {
-  check_product_orders(with_squares(8, 64, 1024, 32), "gfx942", 7, 20, {"workgroups=5", "tile_n=32", "ring=2"});
+TEST_CASE("groups behind split sums and staged rows: the same bits in 20 interleavings of two launches on one workspace") {
+  check_product_orders(quantised_by_group(target("gfx942"), 8, 64, 1024, 32), "gfx942", 7, 20, {"workgroups=5", "tile_n=32", "ring=2"});
+  check_product_orders(swiglu_mx(e2m1, 8, 64, 1024), "gfx950", 7, 20, {"workgroups=5", "tile_n=32", "ring=2"});
   check_product_orders(norming(bf16, e4m3fnuz, 8, 48, 1024, 32), "gfx942", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
   check_product_orders(norming(bf16, e4m3fn, 8, 48, 1024, 32), "gfx950", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
 }

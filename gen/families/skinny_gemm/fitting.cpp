@@ -40,10 +40,11 @@ SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
     c.slots = wanted_slots(c);
     return why_invalid(c) == nullptr && c.lds_bytes() <= target.lds_bytes() && producers_fit_registers(c);
   };
-  const int workgroups = c.workgroups, widest = std::max(16, std::min(c.tile_n, 64 / c.products));
+  const int narrowest = std::max(16, c.epilogue_group), workgroups = c.workgroups;
+  const int widest = std::max(narrowest, std::min(c.tile_n, 64 / c.products));
   for (c.waves = 8; c.waves >= 4; c.waves /= 2)
     for (c.loads = 2; c.loads >= 1; c.loads /= 2) // 2: 128 bytes of a row of B, a cache line, by one wave
-      for (c.tile_n = widest; c.tile_n >= 16; c.tile_n /= 2) {
+      for (c.tile_n = widest; c.tile_n >= narrowest; c.tile_n /= 2) {
         c.b_producers = c.waves / 2;
         c.workgroups = static_cast<int>(std::min<long long>(workgroups, c.steps()));
         for (c.a_producers = 1; c.a_producers < c.waves - c.b_producers; ++c.a_producers)
@@ -52,7 +53,7 @@ SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
       }
   c.waves = 4;
   c.b_producers = c.loads = c.ring = c.a_producers = 1;
-  c.tile_n = 16;
+  c.tile_n = narrowest;
   c.slots = wanted_slots(c);
   return c; // fits or not: require_valid says why
 }

@@ -67,6 +67,10 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
     // Tiles of wide groups cannot be narrower: fewer waves then have sums in LDS.
     while (c.epilogue_group && !c.staged && c.lds_bytes() > target.lds_bytes() && c.waves > 1) c.waves /= 2;
     c = with_vec(with_ring(c));
+    while (narrowest && c.loads > 1 && !fits_registers(c)) { // groups of columns may ask for tiles that shorter steps fit
+      c.loads /= 2;
+      c = with_vec(with_ring(c));
+    }
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && !narrowest)) return;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   };
