@@ -28,9 +28,9 @@ public:
     }
     if (e.no_spills)
       add({"no_spills",
-           e.max_sgpr_spills ? fmt::format("0 VGPR, at most {} SGPR", e.max_sgpr_spills) : "0 registers",
+           grants_spills(e) ? fmt::format("at most {} VGPR, {} SGPR", e.max_vgpr_spills, e.max_sgpr_spills) : "0 registers",
            fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
-           r.vgpr_spills == 0 && r.sgpr_spills <= e.max_sgpr_spills,
+           r.vgpr_spills <= e.max_vgpr_spills && r.sgpr_spills <= e.max_sgpr_spills,
            {}});
     if (e.max_vgprs) add({"max_vgprs", fmt::format("<= {}", *e.max_vgprs), std::to_string(r.vgprs), r.vgprs <= *e.max_vgprs, {}});
     if (e.max_lds_bytes)
@@ -79,15 +79,18 @@ public:
   }
 
   void loops(const Expectations& e) {
-    if (!e.max_loop_drains && !e.min_bytes_in_flight) return;
+    const bool has_granted = e.no_spills && grants_spills(e) && facts_.resources.vgpr_spills + facts_.resources.sgpr_spills > 0;
+    if (!e.max_loop_drains && !e.min_bytes_in_flight && !has_granted) return;
     in_loops_with_ = e.in_loops_with;
     const WaitAnalysis waits = analyse_waits(p_);
     if (!waits.complete) {
       const std::string found = "not analysed: the flow graph exceeds the work budget";
       if (e.max_loop_drains) add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), found, false, {}});
       if (e.min_bytes_in_flight) add({"min_bytes_in_flight", fmt::format(">= {}", *e.min_bytes_in_flight), found, false, {}});
+      if (has_granted) add({"spills_in_loops", "none", found, false, {}});
       return;
     }
+    if (has_granted) spills_in_loops(waits);
     if (e.max_loop_drains) {
       std::vector<std::string> evidence;
       std::uint32_t drains = 0;
@@ -111,6 +114,26 @@ public:
   }
 
 private:
+  static bool grants_spills(const Expectations& e) { return e.max_vgpr_spills + e.max_sgpr_spills > 0; }
+
+  // Moves to and from AGPRs, and to and from lanes of VGPRs, where registers of that kind are spilled.
+  void spills_in_loops(const WaitAnalysis& waits) {
+    const Resources& r = facts_.resources;
+    const auto moves = [&](const std::string& mnemonic) {
+      return (r.vgpr_spills > 0 && mnemonic.starts_with("v_accvgpr_")) ||
+             (r.sgpr_spills > 0 && (mnemonic.starts_with("v_readlane_") || mnemonic.starts_with("v_writelane_")));
+    };
+    std::vector<std::string> evidence;
+    std::size_t found = 0;
+    for (const LoopFlight& flight : waits.loops) {
+      if (flight.loads == 0 || !is_innermost(flight.loop, waits) || !is_meant(flight.loop, waits)) continue;
+      for (const std::size_t b : p_.loops[flight.loop].blocks)
+        for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
+          if (moves(p_.instructions[i].mnemonic) && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
+    }
+    add({"spills_in_loops", "none", plural(found, "move"), found == 0, std::move(evidence)});
+  }
+
   bool in_loading_loop(std::size_t loop, const WaitAnalysis& waits) const {
     for (; loop != nothing; loop = p_.loops[loop].parent)
       if (waits.loops[loop].loads > 0) return true;

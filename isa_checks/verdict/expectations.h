@@ -23,7 +23,8 @@ struct WidthExpectation {
 struct Expectations {
   bool no_scratch = false; // no scratch memory, and no scratch instruction
   bool no_spills = false;
-  int max_sgpr_spills = 0;               // that no_spills grants
+  // That no_spills grants, to lanes of VGPRs and, as no_scratch says, to AGPRs. Loops that load move none of them.
+  int max_sgpr_spills = 0, max_vgpr_spills = 0;
   std::optional<int> max_vgprs = {};     // architectural + accumulation
   std::optional<int> max_lds_bytes = {}; // static, per workgroup
   std::optional<double> min_waves_per_simd = {};
@@ -36,7 +37,8 @@ struct Expectations {
   std::optional<std::uint32_t> max_loop_drains = {};
   // Bytes of loads that a wave keeps in flight at the least, in each innermost loop that loads from device memory.
   std::optional<std::uint32_t> min_bytes_in_flight = {};
-  // Both of these only in innermost loops (polls of a flag may lie within) with an instruction that begins so; empty: in all that load.
+  // Both of these, and moves of granted spills, only in innermost loops (polls of a flag may lie within) with an instruction that begins
+  // so; empty: in all that load.
   std::string in_loops_with = {};
   // Rules by id that have nothing to say about the kernel, infos excepted: "HAZ002". "HAZ002:info": no info either, so that the
   // compiler left all wait states that LLVM's table asks for.

@@ -8,7 +8,8 @@ namespace kiln::isa {
 namespace {
 
 constexpr std::string_view known_keys =
-    "kernel, arch, no_scratch, no_spills, max_vgprs, max_lds_bytes, min_waves_per_simd, global_loads, global_stores, lds, "
+    "kernel, arch, no_scratch, no_spills, max_sgpr_spills, max_vgpr_spills, max_vgprs, max_lds_bytes, min_waves_per_simd, global_loads, "
+    "global_stores, lds, "
     "required, forbidden, max_instructions, max_loop_drains, min_bytes_in_flight, in_loops_with or no_findings";
 
 class Reader {
@@ -51,6 +52,8 @@ private:
       else if (key == "arch") result.arch = read_.text(value, key);
       else if (key == "no_scratch") e.no_scratch = read_.boolean(value, key);
       else if (key == "no_spills") e.no_spills = read_.boolean(value, key);
+      else if (key == "max_sgpr_spills") e.max_sgpr_spills = static_cast<int>(read_.count(value, key));
+      else if (key == "max_vgpr_spills") e.max_vgpr_spills = static_cast<int>(read_.count(value, key));
       else if (key == "max_vgprs") e.max_vgprs = static_cast<int>(read_.count(value, key));
       else if (key == "max_lds_bytes") e.max_lds_bytes = static_cast<int>(read_.count(value, key));
       else if (key == "min_waves_per_simd") e.min_waves_per_simd = read_.number(value, key);

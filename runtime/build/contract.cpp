@@ -15,6 +15,7 @@ isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Tar
   return {.no_scratch = true,
           .no_spills = true,
           .max_sgpr_spills = p.max_sgpr_spills,
+          .max_vgpr_spills = p.max_vgpr_spills,
           .max_vgprs = p.max_vgprs,
           .max_lds_bytes = p.max_lds_bytes,
           .global_loads = widths(p.global_loads),

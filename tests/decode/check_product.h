@@ -19,7 +19,7 @@ inline void check_product(const KernelSpec& spec, const Target& to, std::uint64_
   CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
-// The same bits in every interleaving, within bounds, where workgroups and waves meet; each launches twice on one workspace, as a graph does.
+// The same bits in every interleaving of two launches on one workspace, within bounds, where workgroups and waves meet.
 inline void check_product_orders(const KernelSpec& spec, std::string_view arch, std::int64_t m, int count, const Settings& settings) {
   const BuiltKernel built = build_kernel(spec, target(arch), own_process_options(process_environment()), settings);
   const Inputs inputs = random_inputs(spec, 5, {.dynamic_size = m});

@@ -48,17 +48,16 @@ public:
   std::vector<std::string> settings() {
     std::vector<std::string> result;
     const Plan plan = make_plan(spec_, to_);
-    const auto config = [&] {
-      return std::get<SkinnyGemmConfig>(with_overrides(candidates(plan, to_).front(), result, plan, to_).config);
-    };
+    const auto config = [&] { return std::get<SkinnyGemmConfig>(with_overrides(candidates(plan, to_).front(), result, plan, to_).config); };
     const SkinnyGemmConfig chosen = config();
-    if (chosen.quantises) { // many rows do not fit LDS; masks of a tail of k spill SGPRs in some that quantise in every step
-      if (most_ > 16) result.emplace_back("staged=0");
-      else if (k_ % 128 == 0) result.push_back(random_.chance(50) ? "staged=1" : "staged=0");
+    if (chosen.quantises) { // many rows do not fit LDS, nor registers if they are quantised in every step
+      if (most_ > 32) return result;
+      result.push_back(most_ <= 16 && random_.chance(50) ? "staged=1" : "staged=0");
     } else if (kind_ == Kind::plain && most_ <= 16 && random_.chance(30)) {
       result.push_back("method=" + random_.pick(methods()));
     }
-    if (random_.chance(50)) result.push_back(fmt::format("workgroups={}", std::min<long long>(random_.pick({1, 2, 3, 5, 7}), config().steps())));
+    if (random_.chance(50))
+      result.push_back(fmt::format("workgroups={}", std::min<long long>(random_.pick({1, 2, 3, 5, 7}), config().steps())));
     return result;
   }
 

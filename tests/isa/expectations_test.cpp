@@ -51,6 +51,27 @@ TEST_CASE("scratch and spills") {
   check_result(report_of("", {.no_spills = true}, {.spills = 2}), {"no_spills", "0 registers", "2 VGPR, 0 SGPR", false, {}});
 }
 
+TEST_CASE("granted spills may be moved outside of loops that load, and not within") {
+  const Expectations granted{.no_spills = true, .max_vgpr_spills = 2};
+  const auto with = [](std::string_view before, std::string_view within) {
+    return fmt::format("  {}\nloop:\n  global_load_dwordx4 v[0:3], v4, s[2:3]\n  {}\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 loop\n", before,
+                       within);
+  };
+  const Snippet two{.vgprs = 40, .accum_offset = 32, .spills = 2};
+  const IsaReport outside = report_of(with("v_accvgpr_write_b32 a0, v9", "s_nop 0"), granted, two);
+  CHECK(outside.met());
+  REQUIRE(outside.results.size() == 2);
+  CHECK(outside.results[0].expected == "at most 2 VGPR, 0 SGPR");
+  const IsaReport within = report_of(with("s_nop 0", "v_accvgpr_read_b32 v9, a0"), granted, two);
+  CHECK_FALSE(within.met());
+  REQUIRE(within.results.size() == 2);
+  CHECK(within.results[1].name == "spills_in_loops");
+  CHECK(within.results[1].found == "1 move");
+  CHECK(within.results[1].evidence.size() == 1);
+  CHECK(report_of(with("s_nop 0", "v_readlane_b32 s4, v9, 0"), granted, two).met()); // nothing is spilled to lanes
+  CHECK_FALSE(report_of(with("s_nop 0", "s_nop 0"), granted, {.vgprs = 40, .accum_offset = 32, .spills = 3}).met());
+}
+
 TEST_CASE("registers, LDS and occupancy") {
   check_result(report_of("", {.max_vgprs = 32}), {"max_vgprs", "<= 32", "32", true, {}});
   check_result(report_of("", {.max_vgprs = 31}), {"max_vgprs", "<= 31", "32", false, {}});

@@ -8,6 +8,10 @@
 namespace kiln {
 namespace {
 
+// Registers that LLVM 21 set aside outside of the loop over k, at points of tests/fuzz/gemm_points.cpp and tests/numeric: up to 32 VGPRs,
+// the sums of a lane. Each is a move or two a workgroup and tile.
+constexpr int most_vgprs_aside = 32, most_sgprs_aside = 32;
+
 std::uint32_t count(int value) { return static_cast<std::uint32_t>(value); }
 
 // Accesses to LDS of method producers: words that the waves that load pass on, and as exceptions flags and sums.
@@ -70,6 +74,11 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   p.limit_to_waves_per_eu(c.waves_per_eu);
   if (c.has_producers()) promise_producers(p, c);
   else promise_ring(p, c);
+  // Addresses and sums wait in AGPRs and in lanes of VGPRs while many rows, or parts of several tiles, need all others.
+  if (c.is_matrix() && !c.has_producers() && (c.rows > 16 || c.splits())) {
+    p.max_vgpr_spills = most_vgprs_aside;
+    p.max_sgpr_spills = most_sgprs_aside;
+  }
   return p;
 }
 

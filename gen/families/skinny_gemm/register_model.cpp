@@ -16,9 +16,12 @@ constexpr int most_beside_accumulators = 228; // ring alone, if accumulators lie
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
 int scale_vgprs(const SkinnyGemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
 
+// A's words of a step, quantised, and what its rows are multiplied by; 16 numbers on the way.
+int quantised_vgprs(const SkinnyGemmConfig& c) { return c.quantises_steps() ? c.row_tiles() * (c.loads * vgprs_a_load + 1) + 16 : 0; }
+
 int ring_vgprs(const SkinnyGemmConfig& c) {
   const int staged = c.staged ? 2 * c.row_tiles() * c.loads * vgprs_a_load : 0; // A of a step and of the next one, out of LDS
-  return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged;
+  return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged + quantised_vgprs(c);
 }
 
 int accumulator_vgprs(const SkinnyGemmConfig& c) {
@@ -61,7 +64,7 @@ bool fits_registers(const SkinnyGemmConfig& c) {
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= most_beside_accumulators;
   if (c.block_scaled()) return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= most_with_group_sums;
-  return ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all && loaded_vgprs(c) <= most_loaded;
+  return ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all && loaded_vgprs(c) + quantised_vgprs(c) <= most_loaded;
 }
 
 bool producers_fit_registers(const SkinnyGemmConfig& c) {

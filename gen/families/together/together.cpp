@@ -208,6 +208,7 @@ Promises Together::promises(const Plan& plan, const Config& c, const Target& tar
     total.max_vgprs = std::max(total.max_vgprs, own.max_vgprs);
     total.max_lds_bytes += own.max_lds_bytes;
     total.max_sgpr_spills += own.max_sgpr_spills;
+    total.max_vgpr_spills += own.max_vgpr_spills;
     merge_loops(total, own);
     for (PromisedWidths Promises::* const widths : {&Promises::global_loads, &Promises::lds}) {
       PromisedWidths& sum = total.*widths;
