@@ -16,12 +16,9 @@ constexpr int most_beside_accumulators = 228; // ring alone, if accumulators lie
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
 int scale_vgprs(const SkinnyGemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
 
-// A's words of a step, quantised, and what its rows are multiplied by; 16 numbers on the way.
-int quantised_vgprs(const SkinnyGemmConfig& c) { return c.quantises_steps() ? c.row_tiles() * (c.loads * vgprs_a_load + 1) + 16 : 0; }
-
 int ring_vgprs(const SkinnyGemmConfig& c) {
   const int staged = c.staged ? 2 * c.row_tiles() * c.loads * vgprs_a_load : 0; // A of a step and of the next one, out of LDS
-  return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged + quantised_vgprs(c);
+  return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged;
 }
 
 int accumulator_vgprs(const SkinnyGemmConfig& c) {
@@ -33,8 +30,12 @@ int accumulator_vgprs(const SkinnyGemmConfig& c) {
   return tiles * each + groups;
 }
 
-// The ring's loads, and with a tail of k a copy of one step, in which what lies beyond the end is zeroed.
-int loaded_vgprs(const SkinnyGemmConfig& c) { return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load; }
+// The ring's loads, and with a tail of k a copy of one step, in which what lies beyond the end is zeroed; beside that one, if rows are
+// quantised in every step, A's words of it, what its rows are multiplied by, and 16 numbers on the way.
+int loaded_vgprs(const SkinnyGemmConfig& c) {
+  const int quantised = c.quantises_steps() && c.k_tail() ? c.row_tiles() * (c.loads * vgprs_a_load + 1) + 16 : 0;
+  return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + quantised;
+}
 
 // Masks of a tail of k, with 4-bit weights in tiles of 64 x 64 and short rings, spilled one or two SGPRs.
 bool spills_masks(const SkinnyGemmConfig& c) {
@@ -64,7 +65,7 @@ bool fits_registers(const SkinnyGemmConfig& c) {
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= most_beside_accumulators;
   if (c.block_scaled()) return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= most_with_group_sums;
-  return ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all && loaded_vgprs(c) + quantised_vgprs(c) <= most_loaded;
+  return ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all && loaded_vgprs(c) <= most_loaded;
 }
 
 bool producers_fit_registers(const SkinnyGemmConfig& c) {
