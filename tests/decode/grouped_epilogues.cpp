@@ -77,6 +77,17 @@ TEST_CASE("groups of columns behind a product do not wait for all of it") {
   CHECK(config.tile_n % 128 == 0);
   const Plan ragged = make_plan(with_squares(16, 72, 512, 16), target("gfx942")); // no whole groups: the last workgroup reduces rows
   CHECK(std::get<SkinnyGemmConfig>(choose_schedule(ragged, target("gfx942")).config).rows_at_end);
+  // 64 rows of two groups of 128 columns, of a gate and its partner, are more than LDS has.
+  const Expr both = product(64, 512, 256);
+  const Expr y = silu(columns(both, 0, 256)) * columns(both, 256, 256);
+  check_product(KernelSpec("gate").output("y", f32, y - ungroup(group_max(y, 128), 128, 256)), target("gfx942"), 1, 50);
+  const Expr wide = product(64, 4096, 256);
+  expect_user_error(
+      [&] {
+        const Expr z = silu(columns(wide, 0, 2048)) * columns(wide, 2048, 2048);
+        make_plan(KernelSpec("gate").output("y", f32, group_max(z, 128)), target("gfx942"));
+      },
+      "operation 'group_max'", "2048 columns", "at most 15360 numbers with all rows");
 }
 
 TEST_CASE("rows normed inside the product: types, parts, tails, many rows, staged or not") {

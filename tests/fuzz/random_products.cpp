@@ -175,13 +175,14 @@ private:
   Expr a_ = constant(0);
 };
 
-// What is wrong; nothing when all is right.
-std::optional<std::string> check(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::int64_t tokens,
-                                 const std::vector<std::string>& settings, bool& shares) {
+// What is wrong; nothing when all is right. `shares`: its workgroups share sums.
+std::optional<std::string> check(const KernelSpec& spec, const Target& to, std::uint64_t seed, ProductGenerator& generator, bool& shares) {
+  std::vector<std::string> settings;
   try {
+    settings = generator.settings();
     const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()), settings);
     shares = built.source.workspace_bytes > 0;
-    const Inputs inputs = random_inputs(spec, seed, {.dynamic_size = tokens, .special_values = seed % 6 == 0});
+    const Inputs inputs = random_inputs(spec, seed, {.dynamic_size = generator.tokens(), .special_values = seed % 6 == 0});
     testing::OrderOptions orders{.count = 1};
     if (shares) orders = {.count = 3, .launches = 2, .side_by_side = true};
     return testing::check_orders(spec, built, inputs, orders);
@@ -199,11 +200,10 @@ TEST_CASE("random products") {
     const Target to = target(known_archs()[seed % known_archs().size()]);
     ProductGenerator generator(seed, to);
     const KernelSpec spec = generator.generate();
-    const std::vector<std::string> settings = generator.settings();
     bool shares = false;
-    const auto failure = check(spec, to, seed, generator.tokens(), settings, shares);
+    const auto failure = check(spec, to, seed, generator, shares);
     shared += shares;
-    CHECK_MESSAGE(!failure, fmt::format("seed {} {} {}\n{}", seed, to.arch(), fmt::join(settings, " "), failure.value_or("")));
+    CHECK_MESSAGE(!failure, fmt::format("seed {} {}\n{}", seed, to.arch(), failure.value_or("")));
   }
   MESSAGE("seeds ", first, " to ", first + count - 1, ", ", shared, " of them share sums");
   CHECK(shared > 0);

@@ -65,7 +65,7 @@ void GroupedGemm::lay_out(AnalysedSpec& spec) {
   if (spec.products.front().sums_experts() && spec.products.size() > 1)
     throw UserError(subject, "it has two sums over experts", "use by_expert for a gate and its partner, and two kernels for two sums");
   lay_out_rows(spec.body);
-  if (reduces_rows(spec.body) || !spec.body.group_sizes.empty())
+  if (reduces_rows(spec.body, spec.products) || !spec.body.group_sizes.empty())
     throw UserError(subject, "it reduces rows behind a product by expert, or has one value a row there", "reduce in a kernel of its own");
   const Product& first = spec.products.front();
   if (first.a_scales_by_group)

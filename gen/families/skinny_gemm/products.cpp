@@ -13,6 +13,13 @@ constexpr std::int64_t max_size = 1 << 24;     // the same
 constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
 // Groups of columns that tiles have whole: as wide as the widest vector of a lane at least, and two columns a lane of a wave at most.
 constexpr std::int64_t least_group = 8, most_group = 128;
+constexpr std::int64_t most_in_tile = 15 * 1024; // sums of a tile, of all rows and products: 60 KiB of the 64 KiB of LDS
+
+// The bound of m.
+std::int64_t most_rows(const Product& p) {
+  const Dim& m = p.a.shape()[0];
+  return m.is_dynamic() ? *m.max() : m.size();
+}
 
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
@@ -55,25 +62,36 @@ void require_sizes(const AnalysedSpec& spec) {
 
 bool is_of_rows(Op op) { return is_reduction(op) || op == Op::ungroup || needs_one_wave(info(op).kind); }
 
+bool is_of_groups(Op op) { return info(op).kind == OpKind::group_reduce || info(op).kind == OpKind::ungroup; }
+
 // One workgroup goes on with all rows, so that rows are few and short.
 void require_short_rows(const AnalysedSpec& spec) {
-  if (!reduces_rows(spec.body)) return;
+  if (!reduces_rows(spec.body, spec.products)) return;
   for (const Value& value : spec.body.values)
     if (const Op op = value.expr.op(); is_of_rows(op) && spec.body.cols > max_cols_at_end)
-      throw UserError(
-          fmt::format("operation '{}'", info(op).name),
-          fmt::format("it stands in the epilogue of a matrix product, whose rows have {} columns", spec.body.cols),
-          fmt::format("reduce rows in a kernel of their own: one workgroup reduces those of up to {} columns at the end", max_cols_at_end));
+      throw UserError(fmt::format("operation '{}'", info(op).name),
+                      fmt::format("it stands in the epilogue of a matrix product, whose rows have {} columns", spec.body.cols),
+                      fmt::format("{}reduce rows in a kernel of their own: one workgroup reduces those of up to {} columns at the end",
+                                  is_of_groups(op)
+                                      ? fmt::format("take groups of {} to {} columns that divide n, at most {} numbers with all rows and "
+                                                    "products, or ",
+                                                    least_group, most_group, most_in_tile)
+                                      : "",
+                                  max_cols_at_end));
 }
 
 } // namespace
 
-int group_in_tile(const Body& epilogue) {
-  const auto is_of_tile = [](const Value& v) {
-    const OpKind kind = info(v.expr.op()).kind;
-    return !is_of_rows(v.expr.op()) || kind == OpKind::group_reduce || kind == OpKind::ungroup;
+int group_in_tile(const Body& epilogue, std::span<const Product> products) {
+  const auto is_of_tile = [](const Value& v) { return !is_of_rows(v.expr.op()) || is_of_groups(v.expr.op()); };
+  const Product& first = products.front();
+  const std::int64_t in_column = most_rows(first) * std::ssize(products);
+  // MX operands of 8 bits load two words of every row in a step: wide tiles leave no registers for the sums of many rows.
+  const std::int64_t widest =
+      first.op == Op::matmul_nt_mx_mx && in_column > 16 * std::ssize(products) ? most_group / std::ssize(products) : most_group;
+  const auto is_whole = [&](std::int64_t group) {
+    return group >= least_group && group <= widest && epilogue.cols % group == 0 && in_column * group <= most_in_tile;
   };
-  const auto is_whole = [&](std::int64_t group) { return group >= least_group && group <= most_group && epilogue.cols % group == 0; };
   const auto is_stored = [](const TensorPlan& t) { return !t.output || t.extent == Extent::element || t.extent == Extent::group; };
   if (!std::ranges::all_of(epilogue.group_sizes, is_whole)) return 0;
   if (!std::ranges::all_of(epilogue.values, is_of_tile) || !std::ranges::all_of(epilogue.tensors, is_stored)) return 0;
@@ -82,8 +100,8 @@ int group_in_tile(const Body& epilogue) {
   return shares_bytes ? static_cast<int>(least_group) : 0;
 }
 
-bool reduces_rows(const Body& epilogue) {
-  if (group_in_tile(epilogue) > 0) return false;
+bool reduces_rows(const Body& epilogue, std::span<const Product> products) {
+  if (group_in_tile(epilogue, products) > 0) return false;
   return std::ranges::any_of(epilogue.values, [](const Value& v) { return is_of_rows(v.expr.op()); }) ||
          std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return t.output && t.extent != Extent::element; });
 }
@@ -108,8 +126,7 @@ void SkinnyGemm::lay_out(AnalysedSpec& spec) {
 
 SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
   const Product& first = plan.products.front();
-  const Dim& m = first.a.shape()[0];
-  SkinnyGemmConfig c{.rows = static_cast<int>(m.is_dynamic() ? *m.max() : m.size()),
+  SkinnyGemmConfig c{.rows = static_cast<int>(most_rows(first)),
                      .n = static_cast<int>(first.n),
                      .k = static_cast<int>(first.k()),
                      .a_bits = size_bits(first.a.dtype()),
@@ -121,8 +138,8 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
                      .norm_parts = static_cast<int>(first.norm_parts()),
                      .preshuffled = first.preshuffled(),
                      .a_scales_by_group = first.a_scales_by_group,
-                     .rows_at_end = reduces_rows(plan.body),
-                     .epilogue_group = group_in_tile(plan.body),
+                     .rows_at_end = reduces_rows(plan.body, plan.products),
+                     .epilogue_group = group_in_tile(plan.body, plan.products),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
   const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.dtype()) || c.quantises) && is_fp8(first.b.dtype());

@@ -31,9 +31,9 @@ int accumulator_vgprs(const SkinnyGemmConfig& c) {
 }
 
 // The ring's loads, and with a tail of k a copy of one step, in which what lies beyond the end is zeroed; beside that one, if rows are
-// quantised in every step, A's words of it, what its rows are multiplied by, and 16 numbers on the way.
+// quantised in every step, A's words of it, what its rows are multiplied by, and 16 numbers on the way with their weights.
 int loaded_vgprs(const SkinnyGemmConfig& c) {
-  const int quantised = c.quantises_steps() && c.k_tail() ? c.row_tiles() * (c.loads * vgprs_a_load + 1) + 16 : 0;
+  const int quantised = c.quantises_steps() && c.k_tail() ? c.row_tiles() * (c.loads * vgprs_a_load + 1) + 32 : 0;
   return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + quantised;
 }
 

@@ -67,9 +67,10 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
     // Tiles of wide groups cannot be narrower: fewer waves then have sums in LDS.
     while (c.epilogue_group && !c.staged && c.lds_bytes() > target.lds_bytes() && c.waves > 1) c.waves /= 2;
     c = with_vec(with_ring(c));
-    while (narrowest && c.loads > 1 && !fits_registers(c)) { // groups of columns may ask for tiles that shorter steps fit
-      c.loads /= 2;
-      c = with_vec(with_ring(c));
+    if (Config shorter = c; narrowest && c.loads > 1 && !fits_registers(c)) { // groups of columns may ask for tiles that shorter steps fit
+      shorter.loads /= 2;
+      shorter = with_vec(with_ring(shorter));
+      if (!why_invalid(shorter)) c = shorter;
     }
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && !narrowest)) return;
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
@@ -87,7 +88,11 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
       add(c, columns == 16);
     }
   }
-  if (configs.empty()) configs.push_back(with_vec(with_ring(with_workgroups(planned, cus)))); // invalid: the caller says why
+  if (configs.empty()) { // invalid: the caller says why
+    Config c = planned;
+    c.tile_n = std::max(c.tile_n, c.epilogue_group);
+    configs.push_back(with_vec(with_ring(with_workgroups(c, cus))));
+  }
   std::vector<Candidate<Config>> result;
   for (const Config& c : configs) result.push_back({c, why(c, target)});
   return result;

@@ -76,12 +76,12 @@ struct SkinnyGemm {
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
 
-// The most columns that the epilogue reduces together, if all that it reduces are groups of columns that tiles have whole; else 0. Columns
-// that share bytes count as a group.
-int group_in_tile(const Body& epilogue);
+// The most columns that the epilogue reduces together, if all that it reduces are groups of columns that tiles have whole, in LDS with all
+// rows; else 0. Columns that share bytes count as a group.
+int group_in_tile(const Body& epilogue, std::span<const Product> products);
 // Whether the epilogue reduces rows otherwise or has one value a row, and so has to wait for all of C; how the workgroup that has it then
 // deals out rows.
-bool reduces_rows(const Body& epilogue);
+bool reduces_rows(const Body& epilogue, std::span<const Product> products);
 RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config);
 
 // Throws UserError for products that do not belong into one kernel, and for sizes out of reach.
