@@ -86,7 +86,7 @@ std::vector<Case> wait_cases() {
 
 std::vector<Case> resource_cases() {
   return {{"SPL001", "scratch_load_dword v0, off, s0", load4},
-          {"SPL002", "", "", "gfx942", {.scratch_bytes = 64, .spills = 3}, {.scratch_bytes = 64}},
+          {"SPL002", "", "v_accvgpr_write_b32 a0, v0", "gfx942", {.scratch_bytes = 64, .spills = 3}, {.spills = 3}},
           {"SPL004",
            loop(times(5, "v_accvgpr_write_b32 a0, v0")),
            loop(times(5, "v_accvgpr_write_b32 a0, v0") + times(5, mfma)),

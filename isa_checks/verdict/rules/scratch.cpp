@@ -23,13 +23,14 @@ void spl001(const KernelAnalysis& kernel, FindingSink& sink) {
 
 void spl002(const KernelAnalysis& kernel, FindingSink& sink) {
   const int spills = kernel.facts.resources.vgpr_spills;
-  if (spills == 0) return;
+  const Instructions accesses = scratch_instructions(kernel);
+  if (spills == 0 || (kernel.facts.resources.scratch_bytes == 0 && accesses.empty())) return; // then they lie in AGPRs
   sink.add({.message = fmt::format("{} spilled; the kernel has {}",
                                    plural(static_cast<std::size_t>(spills), "vector register is", "vector registers are"),
                                    kernel.facts.resources.vgprs),
             .evidence = {{"vgpr_spills", static_cast<double>(spills), "registers"},
                          {"vgprs", static_cast<double>(kernel.facts.resources.vgprs), "registers"}},
-            .instructions = scratch_instructions(kernel)});
+            .instructions = accesses});
 }
 
 void spl003(const KernelAnalysis& kernel, FindingSink& sink) {
