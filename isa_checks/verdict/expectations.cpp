@@ -126,7 +126,7 @@ private:
     std::vector<std::string> evidence;
     std::size_t found = 0;
     for (const LoopFlight& flight : waits.loops) {
-      if (flight.loads == 0 || !is_innermost(flight.loop, waits) || !is_meant(flight.loop, waits)) continue;
+      if (!is_asked_about(flight, waits)) continue;
       for (const std::size_t b : p_.loops[flight.loop].blocks)
         for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
           if (moves(p_.instructions[i].mnemonic) && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
@@ -150,6 +150,11 @@ private:
     return false;
   }
 
+  // An innermost loop that loads, and has what in_loops_with asks for.
+  bool is_asked_about(const LoopFlight& flight, const WaitAnalysis& waits) const {
+    return flight.loads > 0 && is_innermost(flight.loop, waits) && is_meant(flight.loop, waits);
+  }
+
   // But for loops that poll a flag, which sleep and load nothing.
   bool is_innermost(std::size_t loop, const WaitAnalysis& waits) const {
     for (std::size_t other = 0; other < p_.loops.size(); ++other)
@@ -168,7 +173,7 @@ private:
     std::vector<std::string> evidence;
     std::optional<std::uint32_t> lowest;
     for (const LoopFlight& flight : waits.loops) {
-      if (flight.loads == 0 || !is_innermost(flight.loop, waits) || !is_meant(flight.loop, waits)) continue;
+      if (!is_asked_about(flight, waits)) continue;
       lowest = std::min(lowest.value_or(flight.least_bytes), flight.least_bytes);
       if (flight.least_bytes < least && evidence.size() < max_evidence)
         evidence.push_back(fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.least_bytes, flight.most_bytes));

@@ -130,16 +130,12 @@ std::string run(const Point& point, std::uint64_t number) {
 
 TEST_CASE("rows made ready inside a product and groups behind it: every method and m, several interleavings and launches") {
   const std::vector<Point> points = all_points();
-  const std::uint64_t first = testing::number_from("KILN_SWEEP_FIRST", 0);
-  const std::uint64_t count = std::min<std::uint64_t>(testing::number_from("KILN_SWEEP_COUNT", 16), points.size());
-  constexpr std::uint64_t stride = 1009; // a prime: neighbours in the order of the run are far apart in the list
-  REQUIRE(points.size() % stride != 0);
-  for (std::uint64_t i = first; i < first + count; ++i) {
-    const std::uint64_t number = i * stride % points.size();
+  const std::vector<std::uint64_t> numbers = testing::swept_points(points.size());
+  for (const std::uint64_t number : numbers) {
     const std::string wrong = run(points[number], number);
     CHECK_MESSAGE(wrong.empty(), wrong);
   }
-  MESSAGE("of ", points.size(), " points ran ", count);
+  MESSAGE("of ", points.size(), " points ran ", numbers.size());
 }
 
 } // namespace gemm_inside_sweep_tests

@@ -164,13 +164,9 @@ std::string run(const Point& point, std::uint64_t number) {
 
 TEST_CASE("every method, type and m, under several interleavings") {
   const std::vector<Point> points = all_points();
-  const std::uint64_t first = testing::number_from("KILN_SWEEP_FIRST", 0);
-  const std::uint64_t count = std::min<std::uint64_t>(testing::number_from("KILN_SWEEP_COUNT", 16), points.size());
-  constexpr std::uint64_t stride = 1009; // a prime: neighbours in the order of the run are far apart in the list
-  REQUIRE(points.size() % stride != 0);
+  const std::vector<std::uint64_t> numbers = testing::swept_points(points.size());
   std::map<std::string_view, int> ran;
-  for (std::uint64_t i = first; i < first + count; ++i) {
-    const std::uint64_t number = i * stride % points.size();
+  for (const std::uint64_t number : numbers) {
     const Point& point = points[number];
     std::string wrong;
     try {
@@ -184,7 +180,7 @@ TEST_CASE("every method, type and m, under several interleavings") {
   }
   std::string text;
   for (const auto& [method, times] : ran) text += fmt::format(", {} {}", method, times);
-  MESSAGE("of ", points.size(), " points ran ", count, text);
+  MESSAGE("of ", points.size(), " points ran ", numbers.size(), text);
 }
 
 } // namespace gemm_sweep_tests

@@ -42,7 +42,7 @@ void require_sizes(const AnalysedSpec& spec) {
   if (m.is_dynamic() && !m.max())
     throw UserError(rows, fmt::format("'{}' has no upper bound", m.name()),
                     fmt::format("declare it as dynamic(\"{0}\", 1, 16), or dim {0}[1..16]; at most {1}", m.name(), max_rows));
-  const std::int64_t most = m.is_dynamic() ? *m.max() : m.size();
+  const std::int64_t most = most_rows(first);
   if (most < 1 || most > max_rows)
     throw UserError(rows, fmt::format("there may be {}", most),
                     fmt::format("use 1 to {}: a skinny product; larger ones are another kernel's work", max_rows));
@@ -85,12 +85,12 @@ void require_short_rows(const AnalysedSpec& spec) {
 int group_in_tile(const Body& epilogue, std::span<const Product> products) {
   const auto is_of_tile = [](const Value& v) { return !is_of_rows(v.expr.op()) || is_of_groups(v.expr.op()); };
   const Product& first = products.front();
-  const std::int64_t in_column = most_rows(first) * std::ssize(products);
+  const std::int64_t rows = most_rows(first), count = std::ssize(products);
   // MX operands of 8 bits load two words of every row in a step: wide tiles leave no registers for the sums of many rows.
-  const std::int64_t widest =
-      first.op == Op::matmul_nt_mx_mx && in_column > 16 * std::ssize(products) ? most_group / std::ssize(products) : most_group;
+  const bool loads_much = first.op == Op::matmul_nt_mx_mx && first.b_bits() == 8 && rows > 16;
+  const std::int64_t widest = loads_much ? most_group / count : most_group;
   const auto is_whole = [&](std::int64_t group) {
-    return group >= least_group && group <= widest && epilogue.cols % group == 0 && in_column * group <= most_in_tile;
+    return group >= least_group && group <= widest && epilogue.cols % group == 0 && rows * count * group <= most_in_tile;
   };
   const auto is_stored = [](const TensorPlan& t) { return !t.output || t.extent == Extent::element || t.extent == Extent::group; };
   if (!std::ranges::all_of(epilogue.group_sizes, is_whole)) return 0;
