@@ -1,7 +1,7 @@
 # The public headers: what an installed Kiln offers. They are the headers named here and whatever those include; all else is internal.
 set(KILN_PUBLIC_HEADERS
     runtime/include/kiln/kiln.h # the whole run time
-    gen/reference/evaluate_bounds.h gen/reference/random_spec.h # the reference results that tests of kernels compare with
+    gen/reference/evaluate_bounds.h gen/reference/random_inputs.h # the reference results that tests of kernels compare with
     isa_checks/analysis/kernel_analysis.h isa_checks/verdict/lint.h # what isa_lint knows
     isa_checks/exec/run/execute.h runtime/launch/emulated/emulate.h # executing code objects on the CPU
     isa_checks/timing/predict.h) # predicting their time

@@ -1,6 +1,6 @@
 // Check on the CPU: executes a compiled kernel instruction by instruction and compares it with the reference. Needs no GPU.
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"

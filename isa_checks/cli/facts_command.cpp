@@ -47,6 +47,9 @@ public:
     add_input_options(app, arguments_);
     app.add_flag("--json", json_, "One JSON object a line and kernel, with every fact");
     app.add_flag("--long", long_, "Every fact as text");
+    app.add_flag("--analyses", analyses_,
+                 "What the analyses say too: occupancy, memory, waits, bytes in flight, matrix operations, issue and "
+                 "roofline; as text, with --json as JSON");
   }
 
   int run(Streams& streams) override {
@@ -55,8 +58,13 @@ public:
     options.policy.no_settings = true;
     ScanSink sink;
     std::vector<Row> rows;
+    if (analyses_)
+      sink.render = [&](const KernelAnalysis& analysis, const ScannedKernel&) { // by several threads
+        return json_ ? one_line(to_json(analysis)) + "\n" : printable(to_text(analysis));
+      };
     sink.kernel = [&](ScannedKernel&& kernel) {
-      if (json_) streams.out << one_line(to_json(kernel.facts)) << '\n';
+      if (analyses_) streams.out << kernel.rendered;
+      else if (json_) streams.out << one_line(to_json(kernel.facts)) << '\n';
       else if (long_) streams.out << printable(to_text(kernel.facts));
       else rows.push_back(row(kernel.facts));
     };
@@ -94,7 +102,7 @@ private:
 
   ScanArguments arguments_;
   std::vector<std::string> files_;
-  bool json_ = false, long_ = false;
+  bool json_ = false, long_ = false, analyses_ = false;
 };
 
 } // namespace

@@ -2,7 +2,6 @@
 // compute_pgm_rsrc1 to 3 for GFX6-GFX12 and GFX90A; they are ABI, while the names of LLVM's masks change.
 #include "isa_checks/object/kernel_descriptor.h"
 #include <cstring>
-#include <fmt/format.h>
 
 namespace kiln::isa {
 namespace {
@@ -89,61 +88,6 @@ KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, cons
   d.tg_split = bit(d.rsrc3, 16);
   decode_properties(d);
   return d;
-}
-
-std::string to_text(const KernelDescriptor& d) {
-  std::string text;
-  const auto line = [&text](std::string_view name, std::int64_t value) { text += fmt::format("{:<32} {}\n", name, value); };
-  line("group_segment_bytes", d.group_segment_bytes);
-  line("private_segment_bytes", d.private_segment_bytes);
-  line("kernarg_bytes", d.kernarg_bytes);
-  line("entry_offset", d.entry_offset);
-  line("vgprs", d.vgprs);
-  line("accum_offset", d.accum_offset);
-  line("sgprs", d.sgprs);
-  line("priority", d.priority);
-  line("float_round_mode_32", d.float_round_mode_32);
-  line("float_round_mode_16_64", d.float_round_mode_16_64);
-  line("float_denorm_mode_32", d.float_denorm_mode_32);
-  line("float_denorm_mode_16_64", d.float_denorm_mode_16_64);
-  line("priv", d.priv);
-  line("dx10_clamp", d.dx10_clamp);
-  line("debug_mode", d.debug_mode);
-  line("ieee_mode", d.ieee_mode);
-  line("bulky", d.bulky);
-  line("cdbg_user", d.cdbg_user);
-  line("fp16_overflow", d.fp16_overflow);
-  line("private_segment", d.private_segment);
-  line("user_sgprs", d.user_sgprs);
-  line("trap_handler", d.trap_handler);
-  line("workgroup_id_x", d.workgroup_id_x);
-  line("workgroup_id_y", d.workgroup_id_y);
-  line("workgroup_id_z", d.workgroup_id_z);
-  line("workgroup_info", d.workgroup_info);
-  line("workitem_id", d.workitem_id);
-  line("exception_address_watch", d.exception_address_watch);
-  line("exception_memory", d.exception_memory);
-  line("lds_granulated", d.lds_granulated);
-  line("exception_fp_invalid", d.exception_fp_invalid);
-  line("exception_fp_denormal", d.exception_fp_denormal);
-  line("exception_fp_divide_by_zero", d.exception_fp_divide_by_zero);
-  line("exception_fp_overflow", d.exception_fp_overflow);
-  line("exception_fp_underflow", d.exception_fp_underflow);
-  line("exception_fp_inexact", d.exception_fp_inexact);
-  line("exception_int_divide_by_zero", d.exception_int_divide_by_zero);
-  line("tg_split", d.tg_split);
-  line("sgpr_private_segment_buffer", d.sgpr_private_segment_buffer);
-  line("sgpr_dispatch_ptr", d.sgpr_dispatch_ptr);
-  line("sgpr_queue_ptr", d.sgpr_queue_ptr);
-  line("sgpr_kernarg_segment_ptr", d.sgpr_kernarg_segment_ptr);
-  line("sgpr_dispatch_id", d.sgpr_dispatch_id);
-  line("sgpr_flat_scratch_init", d.sgpr_flat_scratch_init);
-  line("sgpr_private_segment_size", d.sgpr_private_segment_size);
-  line("wavefront_size32", d.wavefront_size32);
-  line("dynamic_stack", d.dynamic_stack);
-  line("preload_dwords", d.preload_dwords);
-  line("preload_offset_dwords", d.preload_offset_dwords);
-  return text;
 }
 
 } // namespace kiln::isa

@@ -61,6 +61,5 @@ struct KernelDescriptor {
 };
 
 KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, const TargetFacts& target);
-std::string to_text(const KernelDescriptor& descriptor); // one "name value" a line, every field
 
 } // namespace kiln::isa

@@ -183,12 +183,6 @@ Numbers numbers_of(const DynamicLibrary& library) {
 
 Comgr::Comgr(const std::string& path) : library_(request(path)) {}
 
-std::string Comgr::version() const {
-  std::size_t major = 0, minor = 0;
-  library_.function<VersionFn>("amd_comgr_get_version")(&major, &minor);
-  return fmt::format("{}.{}", major, minor);
-}
-
 CompilerOutput Comgr::compile(const CompilerInput& input) const {
   const Numbers numbers = numbers_of(library_);
   // The optimiser runs once, in the second stage; so the first one is the front end and nothing else.

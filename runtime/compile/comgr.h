@@ -16,7 +16,6 @@ public:
   // Throws EnvironmentError only when the library itself misbehaves.
   CompilerOutput compile(const CompilerInput& input) const;
 
-  std::string version() const; // of the interface: "3.0"
   const std::string& path() const { return library_.path(); }
 
 private:

@@ -2,7 +2,7 @@
 #include "runtime/launch/benchmark.h"
 #include "gen/error.h"
 #include "gen/reference/evaluate.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/op.h"
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include "tests/attention/attention_cases.h"
 #include "gen/error.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <cmath>

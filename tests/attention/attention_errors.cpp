@@ -2,7 +2,7 @@
 #include "gen/error.h"
 #include "gen/families/schedule.h"
 #include "gen/reference/evaluate.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/attention.h"
 #include "gen/spec/math.h"
 #include <doctest/doctest.h>

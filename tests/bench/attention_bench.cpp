@@ -2,7 +2,7 @@
 // of CUs are, and predicted times beside published ones. All but the latter are facts about code. Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
 #include "gen/families/schedule.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "isa_checks/analysis/waits/waits.h"
 #include "isa_checks/timing/predict.h"
 #include "runtime/build/build_kernel.h"

@@ -1,7 +1,7 @@
 // The speed of the executor: lane-instructions a second of a plain mix, and the time of two kernels. Exit code 1: a bound is
 // missed. The bounds are for a core of about 2020; findings fail the benchmark too.
 #include "gen/catalog/catalog.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "isa_checks/decode/assembler.h"
 #include "isa_checks/error.h"
 #include "isa_checks/exec/numbers/numeric.h"

@@ -6,7 +6,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/families/schedule.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "isa_checks/analysis/waits/waits.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"

@@ -4,7 +4,7 @@
 // counted the same way, once: docs/measurements.md has their compilers and shapes. Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
 #include "runtime/cli/public_kernels.h"

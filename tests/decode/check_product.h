@@ -1,6 +1,6 @@
 // Checks of products that the tests of this folder share.
 #pragma once
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "runtime/build/build_kernel.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"
 #include "gen/reference/expert_check.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "tests/errors/expect.h"
 #include "tests/launch/loaded.h"

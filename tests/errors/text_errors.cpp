@@ -2,7 +2,7 @@
 #include "expect.h"
 #include "gen/plan/validate.h"
 #include "gen/reference/random.h"
-#include "gen/reference/random_spec.h"
+#include "tests/fuzz/spec_generator.h"
 #include <fmt/format.h>
 
 using namespace kiln;

@@ -5,6 +5,7 @@
 #include "gen/spec/graph.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/fuzz/shrink_spec.h"
+#include "tests/fuzz/spec_generator.h"
 #include "tests/numeric/check_kernel.h"
 #include <cstdlib>
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // Attention on emulated devices: from the catalogue to a launch, and lengths and pages that do not fit, found before the kernel runs.
 #include "gen/catalog/catalog.h"
 #include "gen/reference/evaluate.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "tests/launch/loaded.h"
 #include <cmath>
 

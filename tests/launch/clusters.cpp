@@ -1,7 +1,7 @@
 // Kernels whose rows have several workgroups, on their way through Jit to a program that replays a graph: bound once, and launched again
 // and again with nothing between the launches.
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "runtime/jit/jit.h"
 #include "tests/launch/loaded.h"
 

@@ -1,6 +1,6 @@
 // Emulated devices: memory, results, findings.
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "tests/errors/expect.h"
 #include "tests/launch/loaded.h"
 #include <atomic>

@@ -103,6 +103,8 @@ TEST_CASE("facts: a table, every fact, JSON lines") {
   CHECK(table.out.starts_with("KERNEL"));
   CHECK(has(table.out, "4B x1"));
   CHECK(has(isa_lint({"facts", file, "--long"}).out, "occupancy"));
+  CHECK(has(isa_lint({"facts", file, "--analyses"}).out, "issue and roofline"));
+  CHECK(nlohmann::json::parse(isa_lint({"facts", file, "--analyses", "--json"}).out).contains("matrix"));
   const Result lines = isa_lint({"facts", file, "--json"});
   CHECK(std::ranges::count(lines.out, '\n') == 1);
   CHECK(json::parse(lines.out)["resources"]["vgprs"] == 8);

@@ -1,7 +1,7 @@
 // check_kernel: builds a spec, executes its code object on the CPU and compares every output with the reference.
 #pragma once
 #include "gen/plan/target.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/spec.h"
 #include "isa_checks/exec/run/execute.h"
 #include "runtime/build/build_kernel.h"

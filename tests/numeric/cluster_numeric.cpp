@@ -7,6 +7,7 @@
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/fuzz/seeds.h"
+#include "tests/fuzz/spec_generator.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
 #include <optional>

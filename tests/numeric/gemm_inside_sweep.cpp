@@ -4,7 +4,7 @@
 // few points, spread over all; KILN_SWEEP_FIRST (0) and KILN_SWEEP_COUNT choose, and a count over the number of points takes all.
 #include "gen/error.h"
 #include "gen/reference/random.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "tests/fuzz/seeds.h"

@@ -5,7 +5,7 @@
 // one core. Rows quantised inside and groups of columns: gemm_inside_sweep.cpp.
 #include "gen/error.h"
 #include "gen/reference/random.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"

@@ -1,7 +1,7 @@
 // What is said of a kernel without running it, against the executor: LDS bank passes wherever the static side knows the
 // addresses, and before every s_waitcnt the operations outstanding and the bytes of loads in flight.
 #include "gen/catalog/catalog.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "isa_checks/analysis/kernel_analysis.h"
 #include "runtime/build/build_kernel.h"

@@ -1,7 +1,7 @@
 // Jit: where kernels come from, what its policies mean, and that all of it may happen at once.
 #include "runtime/jit/jit.h"
 #include "gen/catalog/catalog.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/compile/run_cli.h"

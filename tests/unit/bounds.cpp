@@ -1,8 +1,9 @@
 // evaluate_bounds: that the reference lies within for random specs, and that the bounds are no wider than they have to be.
 #include "gen/catalog/catalog.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
+#include "tests/fuzz/spec_generator.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>

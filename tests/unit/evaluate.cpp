@@ -2,8 +2,9 @@
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
 #include "gen/reference/random.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
+#include "tests/fuzz/spec_generator.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>

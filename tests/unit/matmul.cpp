@@ -2,7 +2,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/plan/validate.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/preshuffle.h"
 #include <cmath>
 #include <doctest/doctest.h>

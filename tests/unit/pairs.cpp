@@ -4,7 +4,7 @@
 #include "gen/plan/view.h"
 #include "gen/reference/evaluate.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
 #include "gen/spec/operations/helpers.h"

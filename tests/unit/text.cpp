@@ -1,9 +1,9 @@
 // The canonical text: that it reads well, parses back, and does not depend on how a program spelled the spec.
 #include "gen/catalog/catalog.h"
 #include "gen/plan/validate.h"
-#include "gen/reference/random_spec.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
+#include "tests/fuzz/spec_generator.h"
 #include <doctest/doctest.h>
 
 using namespace kiln;

@@ -2,6 +2,12 @@
 #pragma once
 #include "isa_checks/exec/machine/memory_ops.h"
 
+// The atomics on whole numbers of every kind of memory: their names in a mnemonic, and as Atomic has them.
+#define KILN_EACH_ATOMIC(line)                                                                                                             \
+  line("swap", swap), line("cmpswap", cmpswap), line("add", add), line("sub", sub), line("smin", smin), line("umin", umin),                \
+      line("smax", smax), line("umax", umax), line("and", bit_and), line("or", bit_or), line("xor", bit_xor), line("inc", inc),            \
+      line("dec", dec)
+
 namespace kiln::exec {
 
 // Device memory through the sandbox. Reports what lies outside, or is not writable, and goes on: loads give 0 there.

@@ -1,34 +1,15 @@
 // flat_ instructions whose addresses stand for LDS.
 #include "isa_checks/exec/instructions/device_access.h"
-#include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include <bit>
 #include <cstring>
-#include <fmt/format.h>
 
 namespace kiln::exec {
 namespace {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-
-// The bytes of one access; null, and a defect, when they are not all inside the workgroup's allocation.
-std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
-  std::vector<std::byte>& lds = wave.group->lds;
-  if (address + bytes <= lds.size()) return lds.data() + address;
-  wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
-    Defect f{DefectKind::out_of_bounds,
-             inst.address,
-             inst.text,
-             {},
-             wave.index,
-             lane,
-             fmt::format("a flat access of {} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
-    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-    return f;
-  });
-  return nullptr;
-}
 
 u64 word(const u32* row, int lane, int bytes) {
   return bytes == 8 ? row[lane] | static_cast<u64>(row[lane_count + lane]) << 32 : row[lane];
@@ -77,7 +58,7 @@ void flat_lds_access(Wave& wave, const Inst& inst, const LaneAccess& op, const W
   else track_lds_read(wave, inst, op, at, inst.dst.reg);
   for (u64 m = at.mask; m != 0; m &= m - 1) {
     const int i = std::countr_zero(m);
-    std::byte* const host = lds_bytes(wave, inst, at.lane[i], op.bytes, i);
+    std::byte* const host = lds_bytes(wave, inst, at.lane[i], op.bytes, i, "a flat access of ");
     if (atomic) atomic_one(wave, inst, op, host, i);
     else if (op.store) store_one(host, wave.lanes(inst.src[1].reg), i, op);
     else load_one(host, wave.lanes(inst.dst.reg), i, op);

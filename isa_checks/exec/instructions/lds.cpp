@@ -19,8 +19,13 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// The LDS bytes of one access; null, and a defect, when they are not all inside the workgroup's allocation.
-std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane) {
+template <class F> void for_each_lane(u64 mask, F f) {
+  for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
+}
+
+} // namespace
+
+std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, std::string_view what) {
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
   wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
@@ -30,18 +35,12 @@ std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, 
              {},
              wave.index,
              lane,
-             fmt::format("{} bytes at LDS byte {}, the workgroup has {}", bytes, address, lds.size())};
+             fmt::format("{}{} bytes at LDS byte {}, the workgroup has {}", what, bytes, address, lds.size())};
     std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
     return f;
   });
   return nullptr;
 }
-
-template <class F> void for_each_lane(u64 mask, F f) {
-  for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
-}
-
-} // namespace
 
 void issue_lds(Wave& wave, const Inst& inst, int registers) {
   if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {});

@@ -1,9 +1,12 @@
 // The steps that LDS instructions share: addresses, reading for the lanes of a wave, and the wait counter.
 #pragma once
 #include "isa_checks/exec/machine/memory_ops.h"
+#include <string_view>
 
 namespace kiln::exec {
 
+// The LDS bytes of one lane's access; null, and a defect that begins with `what`, when they are not all inside the workgroup's allocation.
+std::byte* lds_bytes(Wave& wave, const Inst& inst, std::uint64_t address, unsigned bytes, int lane, std::string_view what = {});
 // Every lane's address register plus `offset`; the lanes of EXEC access.
 void lds_addresses(Wave& wave, const Inst& inst, std::uint32_t offset, WaveAddresses& at);
 // Reads op.bytes a lane into the registers from `reg` on. Reports what lies outside LDS, and reads 0 there.

@@ -1,6 +1,6 @@
 // kiln demo: two kernels for every architecture: compiled, judged, executed on the CPU model, compared with the reference and counted.
 #include "gen/catalog/catalog.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
 #include "runtime/cli/command.h"

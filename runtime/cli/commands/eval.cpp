@@ -1,7 +1,7 @@
 // kiln eval: evaluates a spec on the CPU, on random inputs or given ones, and shows statistics of the outputs.
 #include "gen/error.h"
 #include "gen/reference/evaluate.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/output.h"

@@ -1,7 +1,7 @@
 // kiln run: executes a kernel on the CPU, instruction by instruction, and compares its outputs with the reference.
 #include "gen/error.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_spec.h"
+#include "gen/reference/random_inputs.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"

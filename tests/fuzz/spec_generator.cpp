@@ -1,5 +1,5 @@
-// Random specs, valid by construction.
-#include "gen/reference/random_spec.h"
+// Random specs: drawn space by space, so that every draw is valid.
+#include "tests/fuzz/spec_generator.h"
 #include "gen/reference/random.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
