@@ -225,13 +225,13 @@ Range pointwise_range(Op op, std::span<const Range> x) {
   if (kind == OpKind::compare) return comparison(op, x[0], x[1]);
   if (kind == OpKind::select) return selected(x[0], x[1], x[2]);
   if (op == Op::min || op == Op::max) return extreme(op, x[0], x[1]);
-  if (op == Op::relu) return extreme(Op::max, x[0], Range::exactly(0));
   if (op == Op::clamp) return extreme(Op::min, extreme(Op::max, x[0], x[1]), x[2]);
   const bool maybe_nan = std::ranges::any_of(x, &Range::maybe_nan);
-  if (!std::ranges::all_of(x, &Range::has_numbers)) return Range::nan();
-  Range result = x.size() == 1 ? unary(op, x[0]) : arithmetic(op, x);
-  result.maybe_nan |= maybe_nan;
-  return result;
+  // A function of one operand may give a number for NaN, as relu does.
+  const Range of_nan = x.size() == 1 ? Range::exactly(info(op).exact(std::nan(""), 0, 0)) : Range::nan();
+  if (!std::ranges::all_of(x, &Range::has_numbers)) return of_nan;
+  const Range result = x.size() == 1 ? unary(op, x[0]) : arithmetic(op, x);
+  return maybe_nan ? join(result, of_nan) : result;
 }
 
 } // namespace kiln
