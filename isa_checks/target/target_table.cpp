@@ -63,7 +63,8 @@ constexpr TargetFacts target_rows[] = {
      .scaled_mfma = true,
      .native_bf16_convert = true,
      .dot2_bf16 = true,
-     .permlane_swap = true},
+     .permlane_swap = true,
+     .packed_fma_drops_low = true},
 };
 
 } // namespace

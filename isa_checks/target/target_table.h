@@ -44,6 +44,8 @@ struct TargetFacts {
   bool dot2_bf16;           // v_dot2_f32_bf16
   bool permlane_swap;       // v_permlane16_swap_b32, v_permlane32_swap_b32
 
+  bool packed_fma_drops_low = false; // a fault of the hardware: docs/rules/ERR001.md
+
   int simds_per_cu = 4;         // IsaInfo::getEUsPerCU
   int max_waves_per_simd = 8;   // IsaInfo::getMaxWavesPerEU
   int vgpr_granule = 8;         // of the total (IsaInfo::getVGPRAllocGranule)

@@ -135,6 +135,7 @@ CompilerInput compiler_input(const KernelSource& source, const Target& target, c
     input.options.emplace_back(line_tables_option);
   }
   if (options.preload_arguments) input.options.insert(input.options.end(), {"-mllvm", std::string(preload_option)});
+  if (!options.packed_f32) input.options.insert(input.options.end(), {"-Xclang", "-target-feature", "-Xclang", "-packed-fp32-ops"});
   if (options.warnings_as_errors) input.options.insert(input.options.end(), {"-Wall", "-Wextra", "-Werror"});
   return input;
 }

@@ -1,4 +1,5 @@
 // Every rule on a few lines of assembly: one text on which it fires, one much like it on which it stays silent.
+#include "isa_checks/verdict/expectations.h"
 #include "isa_checks/verdict/lint.h"
 #include "tests/isa/snippet.h"
 #include <doctest/doctest.h>
@@ -134,6 +135,12 @@ std::vector<Case> arithmetic_cases() {
       {"MFM005", loop(load16 + times(8, "v_fma_f32 v20, v21, v22, v20")), loop(load16 + mfma + times(8, "v_fma_f32 v20, v21, v22, v20"))}};
 }
 
+std::vector<Case> errata_cases() {
+  const std::string fma = "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1]", scaled = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], ";
+  return {{"ERR001", fma + " op_sel:[0,1,0]", fma + " op_sel_hi:[1,0,1]", "gfx950"},
+          {"ERR002", scaled + "s4, v21", scaled + "v20, v21", "gfx950"}};
+}
+
 std::vector<Case> control_cases() {
   const std::string by_lane = "again:\n v_cmp_lt_u32_e32 vcc, v1, v2\n s_or_b64 s[4:5], vcc, s[4:5]\n s_andn2_b64 exec, exec, "
                               "s[4:5]\n s_cbranch_execnz again";
@@ -159,7 +166,7 @@ TEST_CASE("every rule fires on what it is for, and is silent on what looks like 
   std::set<std::string> covered{"SPL003", "LCH003", "LCH005", "LCH006", "PIN001", // below
                                 "DAT001", "DAT002", "DAT003", "DAT004",           // data_flow_test.cpp
                                 "HAZ002"};                                        // hazard_rules_test.cpp
-  for (const auto& cases : {memory_cases(), lds_cases(), wait_cases(), resource_cases(), arithmetic_cases(), control_cases()})
+  for (const auto& cases : {memory_cases(), lds_cases(), wait_cases(), resource_cases(), arithmetic_cases(), errata_cases(), control_cases()})
     for (const Case& c : cases) {
       CAPTURE(c.id);
       CHECK(found(c, c.fires, c.firing));
@@ -210,6 +217,26 @@ TEST_CASE("rules on what a snippet cannot say") {
   CHECK_FALSE(fires(k, "PIN001"));
   CHECK(fires(k, "PIN001", {.pinned = PinnedRegisters{.first_vgpr = 40, .allowed = {"v_mfma_"}}}));
   CHECK_FALSE(fires(k, "PIN001", {.pinned = PinnedRegisters{.first_vgpr = 41, .allowed = {"v_mfma_"}}}));
+}
+
+TEST_CASE("errata: the chip and the form decide, and infos do not break a contract") {
+  const auto severities = [](const char* id, const std::string& body, const char* arch) {
+    const CodeObject object = assemble_kernel(body, arch, wide);
+    const KernelAnalysis k = analyse(object, object.kernel("k"));
+    const bool errata_met = check_isa(k.program, k.facts, {.no_errata = true}).met();
+    std::vector<Severity> result;
+    for (const Finding& f : lint(k, {.only = {id}})) result.push_back(f.severity);
+    CHECK(errata_met == (result != std::vector<Severity>{Severity::error}));
+    return result;
+  };
+  using Severities = std::vector<Severity>;
+  const std::string fma = "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1] op_sel:[0,1,0]";
+  CHECK(severities("ERR001", fma, "gfx950") == Severities{Severity::error});
+  CHECK(severities("ERR001", fma, "gfx942") == Severities{});
+  CHECK(severities("ERR001", "v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]", "gfx950") == Severities{Severity::info});
+  CHECK(severities("ERR001", "v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[1,0]", "gfx950") == Severities{});
+  const std::string scaled = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], ";
+  CHECK(severities("ERR002", scaled + "v20, 33", "gfx950") == Severities{Severity::error});
 }
 
 TEST_CASE("WAIT003: LDS reads have to be complete before a barrier") {
