@@ -6,11 +6,10 @@
 namespace kiln::isa {
 namespace {
 
-// Which sources of a packed instruction give their high half to the low result: bit i for source i. "op_sel:[0,1,0]" is 2.
-unsigned high_for_low(std::string_view modifiers) {
-  constexpr std::string_view name = "op_sel:[";
+// The bits of a modifier of a packed instruction, source 0 in bit 0: 2 of "op_sel:[0,1,0]". `otherwise` where it is not printed.
+unsigned bits_of(std::string_view modifiers, std::string_view name, unsigned otherwise) {
   const std::size_t at = modifiers.find(name);
-  if (at == std::string_view::npos) return 0;
+  if (at == std::string_view::npos) return otherwise;
   unsigned bits = 0, source = 0;
   for (const char c : modifiers.substr(at + name.size())) {
     if (c == ']') break;
@@ -20,17 +19,17 @@ unsigned high_for_low(std::string_view modifiers) {
   return bits;
 }
 
-// ROCm/rocMLIR#2459: the low half of v_pk_fma_f32 with op_sel:[0,1,0] now and then does not add. Other forms that read a high half
-// for the low result, and products and sums, were not reported: they are worth knowing, no more.
+// ROCm/rocMLIR#2459: the low half of v_pk_fma_f32 with op_sel:[0,1,0] now and then does not add: the second source gives its high half to
+// both. Products and sums of that form were not reported, nor fma with a further high half: they are worth knowing, no more.
 std::optional<Erratum> packed_f32(const Instruction& instruction, const Operands& operands) {
   const std::string_view base = base_mnemonic(instruction.mnemonic);
   const bool fma = base == "v_pk_fma_f32";
   if (!fma && base != "v_pk_mul_f32" && base != "v_pk_add_f32") return std::nullopt;
-  const unsigned high = high_for_low(operands.modifiers);
-  constexpr unsigned second = 2;
-  if (fma && high == second)
+  constexpr unsigned second = 2, all = 7;
+  const unsigned low = bits_of(operands.modifiers, "op_sel:[", 0), high = bits_of(operands.modifiers, "op_sel_hi:[", all);
+  if ((low & high & second) == 0) return std::nullopt;
+  if (fma && low == second)
     return Erratum{"ERR001", Severity::error, "the low half of this instruction now and then does not add its product on gfx950"};
-  if ((high & second) == 0) return std::nullopt;
   return Erratum{"ERR001", Severity::info, "reads the high half of its second source twice, as the faulty form of v_pk_fma_f32 does"};
 }
 

@@ -235,6 +235,7 @@ TEST_CASE("errata: the chip and the form decide, and infos do not break a contra
   CHECK(severities("ERR001", fma, "gfx942") == Severities{});
   CHECK(severities("ERR001", "v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]", "gfx950") == Severities{Severity::info});
   CHECK(severities("ERR001", "v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[1,0]", "gfx950") == Severities{});
+  CHECK(severities("ERR001", fma + " op_sel_hi:[1,0,1]", "gfx950") == Severities{}); // changes halves, and broadcasts none
   const std::string scaled = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], ";
   CHECK(severities("ERR002", scaled + "v20, 33", "gfx950") == Severities{Severity::error});
 }

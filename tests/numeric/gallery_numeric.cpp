@@ -54,7 +54,7 @@ TEST_CASE("what the gallery calls refused is refused with these words") {
     CHECK_MESSAGE(error.find(words) != std::string::npos, error);
   };
   has(refusal("kernel k\ndim tokens\ndim slots\ninput state: f32[slots, 4096]\ninput slot: i64[tokens, 1]\nlet s = gather(state, slot)\n"
-              "output new: f32[slots, 4096] = scatter(state, slot, s * 0.5) in_place_of state"),
+              "output y: f32[slots, 4096] = scatter(state, slot, s * 0.5) in_place_of state"),
       "another operation uses it");
   has(refusal(product + "output y: bf16[m, 4096] = matmul_nt(matmul_nt(x, w), w)"), "a product reads its operands from memory");
   has(refusal(product + "output y: f32[m, 1] = row_absmax(matmul_nt(x, w))"), "one workgroup reduces those of up to 1024 columns");
