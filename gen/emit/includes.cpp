@@ -66,20 +66,18 @@ std::set<std::string_view> included_headers(std::string_view text) {
 }
 
 std::string includes_text(std::string_view door, std::string_view code, bool shares_rows) {
-  const std::string of_door = fmt::format("\n#include \"{}.h\"\n", door);
-  const std::set<std::string_view> there = included_headers(of_door);
   const Words said = words_of(code);
   const auto says_any = [&](const Words& words) {
     return std::ranges::any_of(words, [&](std::string_view word) { return said.contains(word); });
   };
-  std::string text = of_door.substr(1);
+  std::string text = fmt::format("\n#include \"{}.h\"\n", door);
   const auto add_if = [&](bool used, std::string_view header) {
-    if (used && !there.contains(header)) text += fmt::format("#include \"{}\"\n", header);
+    if (used && !included_headers(text).contains(header)) text += fmt::format("#include \"{}\"\n", header);
   };
   add_if(says_function(said), "common/functions.h");
   for (const auto& [header, words] : providers) add_if(says_any(words_of(words)), header);
   add_if(shares_rows, "rowwise/cluster.h");
-  return text;
+  return text.substr(1);
 }
 
 } // namespace kiln
