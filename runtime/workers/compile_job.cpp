@@ -99,7 +99,7 @@ KernelRequest request_of(const std::string& message) {
   return unpacked(message, [](const Json& json) {
     KernelRequest request{.spec = json.at("spec"), .arch = json.at("arch"), .overrides = json.at("overrides"), .options = {}};
     Environment& e = request.options.environment;
-    e.compiler = json.at("compiler") == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
+    e.compiler = json.at("compiler").get<std::string>() == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
     e.dump_dir = json.at("dump_dir").get<std::string>();
     each_field(e, request.options, [&](const char* name, auto& field) { json.at(name).get_to(field); });
     return request;
