@@ -19,7 +19,7 @@ std::optional<std::int64_t> most_rows(const Body& body);
 bool is_resident(const Body& body, const RowwiseConfig& config);
 
 // Throws the UserError of a cluster that may not be.
-void require_valid_cluster(const Plan& plan, const RowwiseConfig& config);
+std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& config);
 
 // Loads of 8 bytes that the code has: the generation, and the parts of each reduction, of which a loop may have a first turn of its own.
 std::uint32_t cluster_loads(const Body& body);
@@ -28,6 +28,6 @@ std::uint32_t cluster_loads(const Body& body);
 std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& config);
 
 // Nanoseconds that the reductions take on top: the way of a store, and a load there and back that sees it.
-double cluster_chain_ns(const Body& body, const ChipTerms& chip);
+double cluster_chain_ns(const Body& body, const machine::Chip& chip);
 
 } // namespace kiln
