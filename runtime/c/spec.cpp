@@ -52,7 +52,8 @@ std::string language_text() {
 }
 
 std::string described(const KernelSpec& spec) {
-  Json json{{"name", spec.name()}, {"dims", Json::array()}, {"inputs", Json::array()}, {"scalars", Json::array()}, {"outputs", Json::array()}};
+  Json json{
+      {"name", spec.name()}, {"dims", Json::array()}, {"inputs", Json::array()}, {"scalars", Json::array()}, {"outputs", Json::array()}};
   for (const Dim& dim : spec.dynamic_dims()) {
     Json entry{{"name", dim.name()}};
     if (dim.min()) entry["min"] = *dim.min();

@@ -1,7 +1,8 @@
-// A spec that is written statement by statement is the spec of the whole text, and errors leave it as it was. Forms of calls are the parser's.
+// A spec that is written statement by statement is the spec of the whole text, and errors leave it as it was. Forms of calls are the
+// parser's.
+#include "gen/spec/text/spec_writer.h"
 #include "gen/error.h"
 #include "gen/spec/text/call_form.h"
-#include "gen/spec/text/spec_writer.h"
 #include <doctest/doctest.h>
 
 using namespace kiln;
@@ -16,7 +17,8 @@ TEST_CASE("statements one by one are the spec of the whole text") {
   CHECK_THROWS_AS(writer.add("let y = add(x"), UserError);
   writer.add("let unused = exp(x)");
   CHECK(writer.add("let y = x * rsqrt(m) output y: bf16[rows, 256] = y")->dtype() == bf16);
-  CHECK(writer.spec() == parse_spec("kernel norm dim rows [1..64] input x: f16[rows, 256] output y: bf16[rows, 256] = x * rsqrt(row_mean(x * x))"));
+  CHECK(writer.spec() ==
+        parse_spec("kernel norm dim rows [1..64] input x: f16[rows, 256] output y: bf16[rows, 256] = x * rsqrt(row_mean(x * x))"));
 }
 
 TEST_CASE("what nests deeper than the parser takes is printed with names") {

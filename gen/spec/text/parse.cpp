@@ -1,10 +1,10 @@
 // The text of a KernelSpec, read back by recursive descent. docs/guide.md has the grammar; tests/unit/guide.cpp holds it against this.
 #include "gen/error.h"
 #include "gen/spec/attention.h"
-#include "gen/spec/text/call_form.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
+#include "gen/spec/text/call_form.h"
 #include "gen/spec/text/spec_writer.h"
 #include "gen/spec/text/token_reader.h"
 #include <algorithm>
