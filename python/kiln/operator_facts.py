@@ -72,10 +72,16 @@ def operator(entry, fixed):
         "parameters": parameters,
         "options": named,
         "declared": {each["name"]: each["dtype"] for variant in reversed(variants) for each in variant["inputs"]},
+        # Which sizes of an input are known at launch; the others are compiled in.
+        "at_launch": {each["name"]: _at_launch(each["shape"]) for variant in variants for each in variant["inputs"]},
         "scalars": scalars,
         "results": results(base),
         "mutated": [output["in_place_of"] for output in base["outputs"] if output["in_place_of"]],
     }
+
+
+def _at_launch(shape):
+    return [i for i, extent in enumerate(shape) if isinstance(extent, str)]
 
 
 def _gives_other_results(entry, fixed, option, default):

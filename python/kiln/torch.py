@@ -77,14 +77,19 @@ _PAIRS = getattr(torch, "float4_e2m1fn_x2", None)
 _STANDINS = (101, 103, 107, 109, 113, 97, 89, 83)
 
 
-def _concrete(seen):
-    """Sizes as numbers, and what each stand-in stands for."""
+def _concrete(seen, at_launch):
+    """Sizes as numbers: a stand-in for those that are known at launch alone. Others are compiled in, so the graph is for that number.
+    Returns what each stand-in stands for."""
     standins, symbols = {}, {}
-    for _, shape in seen.values():
+    for name, (_, shape) in seen.items():
         for i, size in enumerate(shape):
-            if not isinstance(size, int):
-                number = standins.setdefault(str(size), _STANDINS[len(standins)])
-                symbols[number], shape[i] = size, number
+            if isinstance(size, int):
+                continue
+            if i not in at_launch.get(name, ()):
+                shape[i] = int(size)
+                continue
+            number = standins.setdefault(str(size), _STANDINS[len(standins)])
+            symbols[number], shape[i] = size, number
     return symbols
 
 
@@ -213,7 +218,7 @@ class _Entry(_Operator):
 
     def __init__(self, name, facts):
         self.entry, self.fixed, self.options = facts["entry"], facts["fixed"], facts["options"]
-        self.declared, self.scalars = facts["declared"], facts["scalars"]
+        self.declared, self.at_launch, self.scalars = facts["declared"], facts["at_launch"], facts["scalars"]
         super().__init__("kiln", name, [tuple(each) for each in facts["parameters"]], facts["results"], facts["mutated"])
 
     def is_argument(self, name):
@@ -245,7 +250,7 @@ class _Entry(_Operator):
 
     def fake(self, jit, named, tensors, device):
         seen = self._seen(named)
-        symbols = _concrete(seen)
+        symbols = _concrete(seen, self.at_launch)
         described = catalog.described(self.entry, jit.arch, self._chosen(jit.arch, named, seen, 128))
         return _results(described, seen, symbols, device)
 
@@ -303,15 +308,30 @@ class _Function(_Operator):
         return call, [self.names.index(name) for name in asked.given], range(len(kernel.outputs))
 
     def fake(self, jit, named, tensors, device):
-        seen = {name: _seen(value) for name, value in tensors.items()}
-        symbols = _concrete(seen)
-        key = (jit, tuple((name, dtype, tuple(shape)) for name, (dtype, shape) in seen.items()), tuple((n, named[n]) for n in named if n not in tensors))
+        # First sizes of matrices and named ones may be known at launch. What is compiled in all the same is made a number, and said again.
+        at_launch = {n: {*range(len(self.traced._sizes.get(n, ()))), *range(each.ndim > 1)} for n, each in tensors.items()}
+        while True:
+            seen = {name: _seen(value) for name, value in tensors.items()}
+            symbols = _concrete(seen, at_launch)
+            described = self._described(jit, named, seen)
+            compiled_in = [
+                (entry["name"], i)
+                for entry in described["inputs"]
+                for i, extent in enumerate(entry["shape"])
+                if not isinstance(extent, str) and not isinstance(tensors[entry["name"]].shape[i], int) and i in at_launch[entry["name"]]
+            ]
+            if not compiled_in:
+                return _results(described, seen, symbols, device)
+            for name, i in compiled_in:
+                at_launch[name].discard(i)
+
+    def _described(self, jit, named, seen):
+        shaped = {name: _Shape(dtype, shape) for name, (dtype, shape) in seen.items()}
+        constants = tuple((name, value) for name, value in named.items() if name not in seen)
+        key = (jit, tuple((name, each.dtype, each.shape) for name, each in shaped.items()), constants)
         if key not in self._fakes:
-            shaped = {name: _Shape(dtype, shape) for name, (dtype, shape) in seen.items()}
-            asked = self._asked({**named, **shaped})
-            text = self.traced._write(asked)[0]
-            self._fakes[key] = catalog.described_text(text)
-        return _results(self._fakes[key], seen, symbols, device)
+            self._fakes[key] = catalog.described_text(self.traced._write(self._asked({**named, **shaped}))[0])
+        return self._fakes[key]
 
 
 class _Shape:

@@ -2,6 +2,7 @@
 
 import os
 import unittest
+from unittest import mock
 
 import torch
 import torch._dynamo.testing
@@ -18,6 +19,12 @@ OP = torch.ops.kiln
 WITHOUT_REFERENCE = {"mx_quant", "silu_mul_mx_quant", "add_rmsnorm_mx_quant", "router_sorted"}
 
 
+def _same_numbers(a, b, *_, _allclose=torch.allclose, **options):
+    if a.dtype.is_floating_point and a.itemsize == 1:
+        return torch.equal(a.view(torch.uint8), b.view(torch.uint8))
+    return _allclose(a, b, *_, **options)
+
+
 def results(made):
     return [made] if isinstance(made, torch.Tensor) else list(made or [])
 
@@ -29,6 +36,11 @@ class Operators(KernelTest):
         self.assertEqual({facts["entry"] for facts in catalog.operators().values()}, set(catalog.entries()))
 
     def test_opcheck(self):
+        # SchemaCheckMode asks torch.allclose whether an input was changed, which on the CPU knows no fp8.
+        with mock.patch.object(torch, "allclose", _same_numbers):
+            self._opcheck()
+
+    def _opcheck(self):
         for name in catalog.operators():
             with self.subTest(operator=name):
                 torch.library.opcheck(getattr(OP, name).default, Inputs(name).values)
