@@ -14,7 +14,7 @@ test_packages=(python3-numpy python3-setuptools libggml0 libggml-dev llama.cpp-t
 # Real programs that tests run against, which skip without them: taken if the suite has them.
 optional_test_packages=(nginx-light slurmd slurmctld slurm-client munge python3-jsonschema libtvm-ffi-dev python3-tvm-ffi "${package_packages[@]}" python3-pip)
 # What --with NAME adds for the tests: NAME_packages. Big ones, which nobody gets without asking.
-torch_packages=(python3-torch)
+torch_packages=(python3-torch libtorch-dev python3-dev) # the headers are for inductor
 
 # Runs as mmdebstrap's hook, with apt on the root $1 of suite $2: chooses the names that this suite has, and installs.
 # hipRTC and LLVM come into one process, so LLVM has to be the version that the suite's comgr is linked with.

@@ -40,6 +40,8 @@ DeviceTensor tensor_of(const kiln_tensor& given, const std::string& subject) {
   return tensor;
 }
 
+} // namespace
+
 std::vector<Argument> arguments_of(const std::string& kernel, std::span<const kiln_argument> given) {
   std::vector<Argument> arguments;
   arguments.reserve(given.size());
@@ -51,7 +53,6 @@ std::vector<Argument> arguments_of(const std::string& kernel, std::span<const ki
   return arguments;
 }
 
-} // namespace
 } // namespace kiln::c
 
 using namespace kiln;

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace kiln {
 namespace {
+
+constexpr int most_levels = 100; // half of what the parser takes
 
 // How tightly an expression holds together; an operand that holds less tightly than its place demands gets parentheses.
 enum Precedence { sum = 1, product = 2, unary = 3, primary = 4 };
@@ -24,6 +27,7 @@ public:
     for (const Expr& node : graph_.nodes)
       for (const Expr& operand : node.operands()) ++uses_[&operand.node()];
     for (const Output& output : graph_.spec.outputs()) ++uses_[&output.value.node()];
+    name_deep_ones();
   }
 
   std::string print() {
@@ -61,7 +65,21 @@ public:
   }
 
 private:
-  bool is_shared(const Expr& node) const { return info(node.op()).arity > 0 && uses_.at(&node.node()) > 1; }
+  void name_deep_ones() {
+    std::unordered_map<const Node*, int> levels; // below each node, down to those that have names
+    for (const Expr& node : graph_.nodes) {
+      int below = 0;
+      for (const Expr& operand : node.operands())
+        if (!is_shared(operand)) below = std::max(below, 1 + levels.at(&operand.node()));
+      levels[&node.node()] = below;
+      if (below == most_levels) deep_.insert(&node.node());
+    }
+  }
+
+  // What is used twice has a name, and what would nest deeper than the parser takes.
+  bool is_shared(const Expr& node) const {
+    return (info(node.op()).arity > 0 && uses_.at(&node.node()) > 1) || deep_.contains(&node.node());
+  }
 
   void begin_line() { line_ = 1 + static_cast<int>(std::ranges::count(out_, '\n')); }
 
@@ -145,6 +163,7 @@ private:
 
   SpecGraph graph_;
   std::unordered_map<const Node*, int> uses_;
+  std::unordered_set<const Node*> deep_;
   std::unordered_map<const Node*, std::string> lets_;
   std::unordered_map<const Node*, int> lines_; // each node's first
   int line_ = 1;                               // the one that is being printed

@@ -2,54 +2,57 @@
 #include "gen/error.h"
 #include "gen/spec/attention.h"
 #include "gen/spec/graph.h"
-#include "gen/spec/lexer.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
-#include "gen/spec/operations/helpers.h"
-#include "gen/spec/spec.h"
-#include <charconv>
+#include "gen/spec/text/call_form.h"
+#include "gen/spec/text/spec_writer.h"
+#include "gen/spec/text/token_reader.h"
+#include <algorithm>
+#include <deque>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace kiln {
 namespace {
 
-template <class Number> bool read_whole(std::string_view text, Number& number) {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && stop == text.data() + text.size();
-}
-
 constexpr int max_nesting = 200; // of parentheses, calls and signs: the parser recurses
 
-std::vector<std::string_view> type_names() {
+std::vector<std::string_view> call_names() {
   std::vector<std::string_view> names;
-  for (const DType type : all_dtypes()) names.push_back(to_string(type));
+  for (const CallForm& form : call_forms()) names.push_back(form.name);
   return names;
 }
 
-std::vector<std::string_view> operation_names() {
-  std::vector<std::string_view> names;
-  for (const Op op : all_ops())
-    if (info(op).arity > 0 || info(op).kind == OpKind::position) names.push_back(info(op).name);
-  names.push_back("cast_nonsaturating");
-  for (const Helper& helper : helpers()) names.push_back(helper.name);
-  return names;
-}
+} // namespace
 
-class SpecParser {
+class SpecParser : private TokenReader {
 public:
-  explicit SpecParser(std::string_view text) : tokens_(tokenize(text)) {}
-
-  KernelSpec parse() {
-    expect("kernel");
-    const Token kernel = expect_name("the kernel's name");
-    KernelSpec spec = at(kernel, [&] { return KernelSpec(std::string(kernel.text)); });
-    while (current().kind != Token::Kind::end) statement(spec);
-    require_used(spec);
-    return spec;
+  static KernelSpec parse(std::string_view text) {
+    SpecParser parser;
+    parser.read(text);
+    parser.expect("kernel");
+    const Token kernel = parser.expect_name("the kernel's name");
+    parser.spec_ = parser.at(kernel, [&] { return KernelSpec(std::string(kernel.text)); });
+    while (!parser.at_end()) parser.statement();
+    parser.require_used();
+    return std::move(parser.spec_);
   }
+
+  explicit SpecParser(KernelSpec spec = KernelSpec("unnamed")) : spec_(std::move(spec)) {}
+
+  // Statements more. Tokens of declarations point into their text, which is kept.
+  std::optional<Expr> add(std::string statements) {
+    read(texts_.emplace_back(std::move(statements)));
+    nesting_ = 0;
+    std::optional<Expr> last;
+    while (!at_end()) last = statement();
+    return last;
+  }
+  const KernelSpec& spec() const { return spec_; }
 
 private:
   struct Declared {
@@ -57,57 +60,15 @@ private:
     Expr value;
   };
 
-  // --- tokens
-  const Token& current() const { return tokens_[next_]; }
-  bool at_text(std::string_view text) const { return current().kind != Token::Kind::end && current().text == text; }
-  Token take() { return current().kind == Token::Kind::end ? current() : tokens_[next_++]; }
-  bool accept(std::string_view text) {
-    if (!at_text(text)) return false;
-    take();
-    return true;
-  }
-  [[noreturn]] void refuse(const Token& token, std::string fact, std::string remedy) const {
-    throw UserError(place(token), std::move(fact), std::move(remedy));
-  }
-  void expect(std::string_view text) {
-    if (!accept(text))
-      refuse(current(), fmt::format("{} stands where '{}' belongs", quoted(current()), text), "docs/guide.md has the grammar");
-  }
-  Token expect_name(std::string_view what) {
-    if (current().kind != Token::Kind::name)
-      refuse(current(), fmt::format("{} stands where {} belongs", quoted(current()), what), "write a name");
-    return take();
-  }
-  std::int64_t expect_integer() {
-    const Token token = take();
-    std::int64_t value = 0;
-    if (token.kind != Token::Kind::number || !read_whole(token.text, value))
-      refuse(token, fmt::format("{} stands where a whole number belongs", quoted(token)), "write digits, at most 9223372036854775807");
-    return value;
-  }
-  DType expect_type() {
-    const Token token = expect_name("a type");
-    const auto type = parse_dtype(token.text);
-    if (!type) refuse(token, fmt::format("there is no type '{}'", token.text), did_you_mean(token.text, type_names()));
-    return *type;
-  }
-  // Runs `build`, and puts the place of `token` before the subject of a UserError.
-  template <typename Build> auto at(const Token& token, Build build) const -> decltype(build()) {
-    try {
-      return build();
-    } catch (const UserError& error) {
-      throw UserError(fmt::format("{}: {}", place(token), error.subject), error.fact, error.remedy);
-    }
-  }
-
   // --- statements
-  void statement(KernelSpec& spec) {
+  // Gives what it declares; nothing of a dim.
+  std::optional<Expr> statement() {
     const Token token = take();
-    if (token.text == "dim") return dim();
+    if (token.text == "dim") return dim(), std::nullopt;
     if (token.text == "input") return input_statement();
     if (token.text == "scalar") return scalar_statement();
     if (token.text == "let") return let();
-    if (token.text == "output") return output(spec);
+    if (token.text == "output") return output();
     refuse(token, fmt::format("{} begins no statement", quoted(token)), "begin with dim, input, scalar, let or output");
   }
 
@@ -144,36 +105,37 @@ private:
     return result;
   }
 
-  void declare(const Token& token, Expr value) {
-    const auto [known, is_new] = values_.try_emplace(std::string(token.text), Declared{token, std::move(value)});
+  Expr declare(const Token& token, const Expr& value) {
+    const auto [known, is_new] = values_.try_emplace(std::string(token.text), Declared{token, value});
     if (!is_new)
       refuse(token, fmt::format("'{}' is declared twice, first in line {}", token.text, known->second.token.line), "rename one of them");
+    return value;
   }
 
-  void input_statement() {
+  Expr input_statement() {
     const Token token = expect_name("the input's name");
     expect(":");
     const DType type = expect_type();
     const Shape extents = shape();
     const Layout layout = accept("strided") ? Layout::strided : accept("preshuffled") ? Layout::preshuffled : Layout::contiguous;
-    declare(token, at(token, [&] { return input(std::string(token.text), type, extents, layout); }));
+    return declare(token, at(token, [&] { return input(std::string(token.text), type, extents, layout); }));
   }
 
-  void scalar_statement() {
+  Expr scalar_statement() {
     const Token token = expect_name("the scalar's name");
     expect(":");
     const DType type = expect_type();
-    declare(token, at(token, [&] { return scalar(std::string(token.text), type); }));
+    return declare(token, at(token, [&] { return scalar(std::string(token.text), type); }));
   }
 
-  void let() {
+  Expr let() {
     const Token token = expect_name("the value's name");
     at(token, [&] { require_name("value", token.text); });
     expect("=");
-    declare(token, sum());
+    return declare(token, sum());
   }
 
-  void output(KernelSpec& spec) {
+  Expr output() {
     const Token token = expect_name("the output's name");
     expect(":");
     const DType type = expect_type();
@@ -189,13 +151,14 @@ private:
     OutputOptions options;
     if (accept("in_place_of")) options.in_place_of = expect_name("the input's name").text;
     if (accept("strided")) options.layout = Layout::strided;
-    at(token, [&] { spec.output(std::string(token.text), type, value, options); });
+    at(token, [&] { spec_.output(std::string(token.text), type, value, options); });
+    return spec_.outputs().back().value;
   }
 
   // Reports the first declaration in the text that no output reaches, which is a slip more often than not.
-  void require_used(const KernelSpec& spec) const {
+  void require_used() const {
     std::set<const Node*> reached;
-    for (const Expr& node : nodes_in_order(spec)) reached.insert(&node.node());
+    for (const Expr& node : nodes_in_order(spec_)) reached.insert(&node.node());
     const Declared* unused = nullptr;
     for (const auto& [name, declared] : values_) {
       const bool earlier = !unused || declared.token.text.data() < unused->token.text.data(); // both point into the text
@@ -272,78 +235,43 @@ private:
   }
 
   Expr call(const Token& token) {
+    const CallForm* const form = find_call(token.text);
+    if (!form) refuse(token, fmt::format("there is no operation '{}'", token.text), did_you_mean(token.text, call_names()));
     expect("(");
-    const bool saturating = token.text == "cast";
-    if (saturating || token.text == "cast_nonsaturating") {
-      const DType type = expect_type();
-      expect(",");
-      const Expr operand = sum();
-      expect(")");
-      return at(token, [&] { return saturating ? cast(type, operand) : cast_nonsaturating(type, operand); });
-    }
-    if (const Helper* const helper = find_helper(token.text)) return written_out(token, *helper);
-    const auto op = parse_op(token.text);
-    if (op == Op::iota) {
-      const Shape extents = shape();
-      expect(")");
-      return at(token, [&] { return iota(extents); });
-    }
-    if (op == Op::pair_sign) {
-      const std::int64_t cols = expect_integer();
-      expect(",");
-      const std::int64_t distance = expect_integer();
-      expect(")");
-      return at(token, [&] { return pair_sign(cols, distance); });
-    }
-    if (!op || info(*op).arity == 0)
-      refuse(token, fmt::format("there is no operation '{}'", token.text), did_you_mean(token.text, operation_names()));
-    std::vector<Expr> of = {sum()};
+    bool is_first = true;
+    const auto separate = [&] {
+      if (!std::exchange(is_first, false)) expect(",");
+    };
+    DType type = f32;
+    Shape extents;
+    std::vector<Expr> of;
+    std::int64_t numbers[2] = {};
+    if (form->type) separate(), type = expect_type();
+    if (form->shape) separate(), extents = shape();
     // pointwise() says how many operands it takes.
-    const bool counts_itself = info(*op).reference != nullptr;
-    while (counts_itself ? at_text(",") : static_cast<int>(of.size()) < info(*op).arity) {
-      expect(",");
-      of.push_back(sum());
-    }
-    std::int64_t numbers[2] = {};
-    for (int i = 0; i < count_of_numbers(*op); ++i) {
-      expect(",");
-      numbers[i] = expect_integer();
-    }
-    const IndexOptions options = *op == Op::gather || *op == Op::scatter ? index_options(*op) : IndexOptions{};
+    const bool counts_itself = !form->helper && info(form->op).reference != nullptr;
+    while (counts_itself ? of.empty() || at_text(",") : std::ssize(of) < form->operands) separate(), of.push_back(sum());
+    for (int i = 0; i < form->numbers; ++i) separate(), numbers[i] = expect_integer();
+    const IndexOptions options = index_options(*form);
     expect(")");
-    return at(token, [&] { return build(*op, of, numbers[0], numbers[1], options); });
+    return at(token, [&] {
+      if (form->helper) return form->helper->build(of[0], numbers[0], numbers[1]);
+      if (form->type) return form->name == "cast" ? cast(type, of[0]) : cast_nonsaturating(type, of[0]);
+      if (form->shape) return iota(extents);
+      return build(form->op, of, numbers[0], numbers[1], options);
+    });
   }
 
-  Expr written_out(const Token& token, const Helper& helper) {
-    const Expr operand = sum();
-    std::int64_t numbers[2] = {};
-    for (int i = 0; i < helper.numbers; ++i) {
-      expect(",");
-      numbers[i] = expect_integer();
-    }
-    expect(")");
-    return at(token, [&] { return helper.build(operand, numbers[0], numbers[1]); });
-  }
-
-  // The words behind the operands of gather and scatter.
-  IndexOptions index_options(Op op) {
+  // The words behind the operands.
+  IndexOptions index_options(const CallForm& form) {
     IndexOptions options;
-    while (accept(",")) {
-      const bool wants_duplicates = op == Op::scatter && at_text("duplicates");
-      if (!wants_duplicates && !at_text("checked"))
-        refuse(current(), fmt::format("{} is no option of {}", quoted(current()), info(op).name),
-               op == Op::scatter ? "write checked or duplicates" : "write checked");
-      take();
-      (wants_duplicates ? options.duplicates : options.checked) = true;
+    while (!form.options.empty() && accept(",")) {
+      if (std::ranges::find(form.options, current().text) == form.options.end())
+        refuse(current(), fmt::format("{} is no option of {}", quoted(current()), form.name),
+               fmt::format("write {}", fmt::join(form.options, " or ")));
+      (take().text == "duplicates" ? options.duplicates : options.checked) = true;
     }
     return options;
-  }
-
-  // Behind the operands of a call.
-  static int count_of_numbers(Op op) {
-    if (op == Op::ungroup || op == Op::columns) return 2;
-    if (op == Op::partner || op == Op::tile || op == Op::repeat || op == Op::row_top || info(op).kind == OpKind::sort) return 1;
-    return info(op).kind == OpKind::group_reduce || op == Op::matmul_nt_w4 ? 1 : 0;
   }
 
   static Expr build(Op op, const std::vector<Expr>& of, std::int64_t first, std::int64_t second, IndexOptions options) {
@@ -377,19 +305,23 @@ private:
     case Op::row_top: return row_top(of[0], first);
     case Op::pick: return pick(of[0], of[1]);
     case Op::row_cumsum: return row_cumsum(of[0]);
+    case Op::pair_sign: return pair_sign(first, second);
     default: return is_reduction(op) ? reduction(op, of[0], first) : pointwise(op, of);
     }
   }
 
-  std::vector<Token> tokens_;
-  std::size_t next_ = 0;
+  KernelSpec spec_;
+  std::deque<std::string> texts_; // of add()
   int nesting_ = 0;
   std::map<std::string, Dim> dims_;
   std::map<std::string, Declared> values_;
 };
 
-} // namespace
+KernelSpec parse_spec(std::string_view text) { return SpecParser::parse(text); }
 
-KernelSpec parse_spec(std::string_view text) { return SpecParser(text).parse(); }
+SpecWriter::SpecWriter(std::string_view kernel) : parser_(std::make_unique<SpecParser>(KernelSpec(std::string(kernel)))) {}
+SpecWriter::~SpecWriter() = default;
+std::optional<Expr> SpecWriter::add(std::string statements) { return parser_->add(std::move(statements)); }
+const KernelSpec& SpecWriter::spec() const { return parser_->spec(); }
 
 } // namespace kiln

@@ -1,5 +1,5 @@
 // Tokens of the spec text, each with its place.
-#include "gen/spec/lexer.h"
+#include "gen/spec/text/lexer.h"
 #include "gen/error.h"
 #include "gen/spec/characters.h"
 #include <fmt/format.h>
