@@ -38,13 +38,14 @@ foreach(program kiln kiln-worker isa_lint)
 endforeach()
 install(FILES runtime/include/kiln/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
 
+# In a folder of their own: find_package looks beside every `bin` in PATH, and what lies here is not to be found before it is installed.
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 configure_package_config_file(
-  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake INSTALL_DESTINATION ${package}
+  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfig.cmake INSTALL_DESTINATION ${package}
   PATH_VARS CMAKE_INSTALL_BINDIR)
-write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/KilnKernelCache.cmake
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/KilnKernelCache.cmake ${CMAKE_CURRENT_LIST_DIR}/KilnZstd.cmake
         DESTINATION ${package})
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})
 
