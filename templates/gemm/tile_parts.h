@@ -3,7 +3,7 @@
 #include "common/lane_instructions.h"
 #include "common/loops.h"
 #include "common/tile_chunk.h"
-#include "skinny_gemm/segment.h"
+#include "gemm/segment.h"
 #include "skinny_gemm_config.h"
 
 namespace kiln {
