@@ -81,6 +81,9 @@ class Memory(KernelTest):
         encoded = kiln.array([1, -7, 3], "i64")
         np.testing.assert_array_equal(encoded, [1, -7, 3])
         self.assertEqual(encoded.dtype, np.int64)
+        exact = kiln.array([2**24 + 1, -(2**40), 2**40], "i32")
+        self.assertEqual(exact.tolist(), [2**24 + 1, -(2**31), 2**31 - 1])
+        self.assertEqual(kiln.array(np.array([2**63 + 5], np.uint64), "u8").tolist(), [255])
         self.assertEqual(jit.device.upload(numbers_).numpy().tolist(), numbers_.tolist())
 
     def test_arrays_of_a_device_are_arrays_of_numpy(self):
