@@ -28,7 +28,7 @@ def kind_of(value):
     if kind is np.ndarray:
         return (value.dtype, value.shape, value.strides, value.flags.writeable)
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor) and not value.requires_grad:
+    if torch is not None and isinstance(value, torch.Tensor) and not (value.requires_grad and torch.is_grad_enabled()):
         return (value.dtype, value.shape, value.stride(), value.device)
     return None
 

@@ -13,7 +13,7 @@ import typing
 import torch
 
 from . import arrays, catalog, dtypes
-from .calls import Call, kind_of, remember
+from .calls import Call, remember
 from .decorator import TracedKernel, _Asked
 from .errors import UserError
 from .jit import Jit, default_jit
@@ -164,11 +164,11 @@ class _Operator:
         self._launch(values, options, {name: options.pop(name) for name in self.results})
 
     def _launch(self, values, options, outputs):
-        key = (*map(_kind, values), *options.items(), *[(name, _kind(value)) for name, value in outputs.items()])
+        key = (len(outputs), *map(_kind, values), *options.items(), *map(_kind, outputs.values()))
         found = self._calls.get(key)
         if found is None:
             found = self._prepare(values, options, outputs)
-            if not any(kind is _FORGET for kind in key):
+            if _FORGET not in key:
                 remember(self._calls, key, found)
         call, at, results = found
         given = [values[i] for i in at] + [*outputs.values()]
@@ -194,20 +194,16 @@ class _Operator:
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
 
-class _Forget:
-    pass
-
-
-_FORGET = _Forget()
+_FORGET = object()  # in a key that is not remembered
 
 
 def _kind(value):
-    if value is None:
-        return None
-    kind = kind_of(value)
-    if kind is None:
-        return _FORGET
-    return (kind, value) if isinstance(value, bool) else kind
+    """What a prepared call depends on of a value: of tensors all but the numbers in it, of numbers the type."""
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad and torch.is_grad_enabled():
+            return _FORGET
+        return (value.dtype, value.shape, value.stride(), value.device)
+    return None if value is None else type(value)
 
 
 # ---- the catalogue
