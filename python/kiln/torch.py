@@ -8,6 +8,7 @@ docs/torch.md is the guide. Tensors on a GPU are computed there, on torch's curr
 host memory on the device that KILN_DEVICE names, or use() sets. There are no derivatives.
 """
 
+import os
 import typing
 
 import torch
@@ -28,6 +29,15 @@ def use(jit):
     """What tensors in host memory are computed with: a Jit, or a device's name. None: what KILN_DEVICE names."""
     global _host_jit
     _host_jit = jit if jit is None or isinstance(jit, Jit) else default_jit(jit)
+    _forget()
+
+
+def _forget():
+    for each in _Operator.all:
+        each._calls.clear()
+
+
+os.register_at_fork(after_in_child=_forget)  # a child makes Jits of its own
 
 
 def jit_of(device):
@@ -116,11 +126,14 @@ def _results(described, seen, symbols, device):
 class _Operator:
     """An operator and its .out form. Subclasses say which spec given inputs make."""
 
+    all: typing.ClassVar[list] = []
+
     def __init__(self, namespace, name, parameters, results, mutated=()):
         # parameters: (type, name, default or None) of the schema; options are behind "*".
         self.name, self.results, self.mutated = name, results, frozenset(mutated)
         self.parameters, self._calls, self._fakes = parameters, {}, {}
         self.names = [name for _, name, _ in parameters]
+        _Operator.all.append(self)
         library = _libraries.setdefault(namespace, None) or torch.library.Library(namespace, "FRAGMENT")
         _libraries[namespace] = library
         gives = {0: "()", 1: "Tensor"}.get(len(results), f"({', '.join('Tensor' for _ in results)})")
