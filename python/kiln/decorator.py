@@ -101,9 +101,15 @@ class TracedKernel:
         if found is None:
             text, form = self._write(asked)
             key = (asked.jit, asked.kind, asked.details(self._fixed[asked.kind]))
-            found = self._kernels.setdefault(key, (asked.jit.compile(text), form))
+            found = self._kernels.setdefault(key, (self._compile(asked.jit, text), form))
         asked.form = found[1]
         return found[0]
+
+    def _compile(self, jit, text):
+        try:
+            return jit.compile(text)
+        except UserError as error:
+            raise UserError(f"{_place(self._function)}: {error}") from None
 
     def _write(self, asked):
         """The text, and the form of the result: None for one value, a number for a tuple, "dict"."""

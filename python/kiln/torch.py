@@ -8,12 +8,13 @@ docs/torch.md is the guide. Tensors on a GPU are computed there, on torch's curr
 host memory on the device that KILN_DEVICE names, or use() sets. There are no derivatives.
 """
 
+import os
 import typing
 
 import torch
 
 from . import arrays, catalog, dtypes
-from .calls import Call, kind_of, remember
+from .calls import Call, remember
 from .decorator import TracedKernel, _Asked
 from .errors import UserError
 from .jit import Jit, default_jit
@@ -28,6 +29,15 @@ def use(jit):
     """What tensors in host memory are computed with: a Jit, or a device's name. None: what KILN_DEVICE names."""
     global _host_jit
     _host_jit = jit if jit is None or isinstance(jit, Jit) else default_jit(jit)
+    _forget()
+
+
+def _forget():
+    for each in _Operator.all:
+        each._calls.clear()
+
+
+os.register_at_fork(after_in_child=_forget)  # a child makes Jits of its own
 
 
 def jit_of(device):
@@ -116,11 +126,14 @@ def _results(described, seen, symbols, device):
 class _Operator:
     """An operator and its .out form. Subclasses say which spec given inputs make."""
 
+    all: typing.ClassVar[list] = []
+
     def __init__(self, namespace, name, parameters, results, mutated=()):
         # parameters: (type, name, default or None) of the schema; options are behind "*".
         self.name, self.results, self.mutated = name, results, frozenset(mutated)
         self.parameters, self._calls, self._fakes = parameters, {}, {}
         self.names = [name for _, name, _ in parameters]
+        _Operator.all.append(self)
         library = _libraries.setdefault(namespace, None) or torch.library.Library(namespace, "FRAGMENT")
         _libraries[namespace] = library
         gives = {0: "()", 1: "Tensor"}.get(len(results), f"({', '.join('Tensor' for _ in results)})")
@@ -164,11 +177,11 @@ class _Operator:
         self._launch(values, options, {name: options.pop(name) for name in self.results})
 
     def _launch(self, values, options, outputs):
-        key = (*map(_kind, values), *options.items(), *[(name, _kind(value)) for name, value in outputs.items()])
+        key = (len(outputs), *map(_kind, values), *options.items(), *map(_kind, outputs.values()))
         found = self._calls.get(key)
         if found is None:
             found = self._prepare(values, options, outputs)
-            if not any(kind is _FORGET for kind in key):
+            if _FORGET not in key:
                 remember(self._calls, key, found)
         call, at, results = found
         given = [values[i] for i in at] + [*outputs.values()]
@@ -194,20 +207,16 @@ class _Operator:
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
 
-class _Forget:
-    pass
-
-
-_FORGET = _Forget()
+_FORGET = object()  # in a key that is not remembered
 
 
 def _kind(value):
-    if value is None:
-        return None
-    kind = kind_of(value)
-    if kind is None:
-        return _FORGET
-    return (kind, value) if isinstance(value, bool) else kind
+    """What a prepared call depends on of a value: of tensors all but the numbers in it, of numbers the type."""
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad and torch.is_grad_enabled():
+            return _FORGET
+        return (value.dtype, value.shape, value.stride(), value.device)
+    return None if value is None else type(value)
 
 
 # ---- the catalogue

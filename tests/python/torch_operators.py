@@ -1,6 +1,7 @@
 """Proves that every entry of the catalogue is an operator of torch: opcheck, results beside torch's own, .out, torch.compile without a break."""
 
 import os
+import tempfile
 import unittest
 from unittest import mock
 
@@ -11,7 +12,7 @@ from support import ARCH, DEVICE, KernelTest
 
 import kiln
 import kiln.torch
-from kiln import catalog, operator_facts
+from kiln import catalog
 
 kiln.torch.use(DEVICE)
 OP = torch.ops.kiln
@@ -30,11 +31,6 @@ def results(made):
 
 
 class Operators(KernelTest):
-    def test_the_table_is_the_catalogue(self):
-        with open(os.path.join(os.path.dirname(kiln.__file__), "operators.json"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), operator_facts.text(), "python3 -m kiln.operator_facts writes it anew")
-        self.assertEqual({facts["entry"] for facts in catalog.operators().values()}, set(catalog.entries()))
-
     def test_opcheck(self):
         # SchemaCheckMode asks torch.allclose whether an input was changed, which on the CPU knows no fp8.
         with mock.patch.object(torch, "allclose", _same_numbers):
@@ -102,7 +98,12 @@ class Gradients(KernelTest):
         with self.raises(RuntimeError, "kiln::rmsnorm has no derivative", "torch.no_grad()"):
             y.sum().backward()
         with torch.no_grad():
-            self.assertFalse(OP.rmsnorm(x, weight).requires_grad)
+            remembered = kiln.torch.operators["rmsnorm"]._calls
+            before = len(remembered)
+            for _ in range(3):
+                self.assertFalse(OP.rmsnorm(x, weight).requires_grad)
+            self.assertLessEqual(len(remembered), before + 1)
+            self.assertGreater(len(remembered), 0)
 
 
 class Norms(torch.nn.Module):
@@ -159,6 +160,29 @@ class Compile(KernelTest):
 def scaled_norm(x, weight, alpha: float, *, eps: float = 1e-6):
     y = x * kiln.rsqrt(kiln.row_mean(x * x) + eps) * weight
     return kiln.cast("f16", y * alpha), kiln.row_absmax(y)
+
+
+class WarmUp(KernelTest):
+    def test_nothing_is_compiled_after_it(self):
+        self.addCleanup(kiln.torch.use, DEVICE)
+        x, weight = torch.randn(2, 320).half(), torch.ones(320).half()
+        with tempfile.TemporaryDirectory() as work:
+            settings = {"KILN_CACHE_DIR": f"{work}/cache", "KILN_JIT_MANIFEST": f"{work}/kernels.jsonl"}
+            recording = kiln.Jit(DEVICE, settings={**settings, "KILN_JIT_POLICY": "record"}, log=lambda line: None)
+            kiln.torch.use(recording)
+            OP.rmsnorm(x, weight)
+            serving = kiln.Jit(DEVICE, settings={"KILN_CACHE_DIR": f"{work}/cache", "KILN_JIT_POLICY": "cache_only"}, log=lambda line: None)
+            kiln.torch.use(serving)
+            keys = kiln.torch.warm_up(f"{work}/kernels.jsonl")
+            self.assertEqual([len(key) for key in keys], [64])
+            OP.rmsnorm(x, weight)
+            self.assertEqual(serving.stats()["compiled"], 0)
+            with self.raises(kiln.CacheMiss, "rmsnorm"):
+                OP.rmsnorm(torch.randn(2, 352).half(), torch.ones(352).half())
+            with open(f"{work}/lists.jsonl", "w", encoding="utf-8") as file:
+                file.write('{"catalog": "rmsnorm", "cols": [256, 512]}\n')
+            with self.raises(ValueError, "lists.jsonl", "kiln aot"):
+                kiln.torch.warm_up(f"{work}/lists.jsonl")
 
 
 class Functions(KernelTest):
