@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <set>
 
 namespace kiln::isa {
 namespace {
@@ -117,6 +118,20 @@ bool looks_like_input(const fs::path& path) {
          (is_host_elf(bytes) && path.extension() != ".o"); // host objects are parts of a program that is there as well
 }
 
+// A library lies in a folder once, with links of other versions' names beside it: those are left out.
+void leave_out_links(std::vector<std::string>& files, std::size_t first) {
+  std::set<std::string> real;
+  const auto place = [](const std::string& file) {
+    std::error_code error;
+    const fs::path path = fs::canonical(file, error);
+    return error ? file : path.string();
+  };
+  for (std::size_t n = first; n < files.size(); ++n)
+    if (!fs::is_symlink(files[n])) real.insert(place(files[n]));
+  const auto again = [&](const std::string& file) { return fs::is_symlink(file) && !real.insert(place(file)).second; };
+  files.erase(std::remove_if(files.begin() + static_cast<std::ptrdiff_t>(first), files.end(), again), files.end());
+}
+
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   const std::size_t before = files.size();
   std::error_code error;
@@ -124,6 +139,7 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
        at.increment(error))
     if (at->is_regular_file(error) && looks_like_input(at->path())) files.push_back(at->path().string());
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+  leave_out_links(files, before);
   if (error) throw Error(folder.string(), "the folder cannot be read: " + error.message(), "check its permissions");
   if (files.size() == before)
     throw Error(folder.string(), "the folder holds no file with device code",
