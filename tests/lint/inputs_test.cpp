@@ -247,10 +247,14 @@ TEST_CASE("compressed bundles: as large as stated, too large, and opened no furt
     Bytes lying = small;
     const std::uint64_t stated = 9000;
     std::memcpy(&lying[16], &stated, sizeof stated);
-    CHECK(look(lying, {.archs = {"gfx90a"}, .assembly_arch = {}}).errors.empty()); // nothing of it is wanted
     const Seen cut = look(lying);
     REQUIRE(cut.errors.size() == 1);
-    CHECK(cut.errors[0].find("it holds more than the 9000 bytes that its header states") != std::string::npos);
+    if (method == Compression::zlib) {
+      CHECK(cut.errors[0].find("it holds more than the 9000 bytes that its header states") != std::string::npos);
+      CHECK(look(lying, {.archs = {"gfx90a"}, .assembly_arch = {}}).errors.empty()); // nothing of it is wanted: its end is not looked at
+    } else {
+      CHECK(cut.errors[0].find("its zstd stream wants a window of more than ") != std::string::npos);
+    }
     const std::uint64_t much = std::uint64_t{1} << 40;
     std::memcpy(&lying[16], &much, sizeof much);
     const Seen large = look(lying);

@@ -114,7 +114,7 @@ bool DecidedBranches::holds(const Condition& c, std::uint32_t x) const {
   return false;
 }
 
-// Whether the outcome may come together with those of the set. Of one register and constants: some value has to satisfy them all,
+// Whether the outcome may come together with those of the set. For one register and constants, some value has to satisfy them all,
 // and between the constants nothing changes.
 bool DecidedBranches::possible(const Set& set, std::uint32_t outcome) const {
   if (std::ranges::binary_search(set, outcome ^ 1U)) return false;

@@ -279,12 +279,12 @@ private:
   const Program& p_;
   const std::vector<RegisterUse>& uses_;
   const ValueSources sources_;
-  std::vector<Summary> summaries_;             // by block
-  RegisterSet entry_;                          // undefined there
-  bool all_paths_ = true;                      // what is being solved
-  std::int64_t budget_ = 20'000'000;           // instructions looked at; hostile code ends there
-  std::vector<std::optional<RegisterSet>> in_; // by block
-  std::vector<RegisterSet> out_;               // by block
+  std::vector<Summary> summaries_;                // by block
+  RegisterSet entry_;                             // undefined there
+  bool all_paths_ = true;                         // what is being solved
+  std::int64_t budget_ = 20'000'000;              // instructions looked at; hostile code ends there
+  std::vector<std::optional<RegisterSet>> in_;    // by block
+  std::vector<RegisterSet> out_;                  // by block
   std::vector<std::optional<RegisterSet>> never_; // by block: undefined on all paths
   // The effect that is being traced back, see state_before: the undefined registers that were followed, by their reader.
   std::map<std::size_t, std::vector<RegisterSet>> kept_;

@@ -88,7 +88,7 @@ ValueSources::ValueSources(const Program& program, const std::vector<Operands>& 
   for (std::size_t i = 0; i < program.instructions.size(); ++i) look_at(i);
 }
 
-// Of vector registers that v_writelane alone writes and v_readlane alone reads, by lanes that the code names.
+// Numbers lanes of vector registers that v_writelane alone writes and v_readlane alone reads, by lanes that the code names.
 void ValueSources::find_lanes() {
   std::set<std::pair<std::uint16_t, int>> found;
   RegisterSet others; // used in another way
@@ -129,9 +129,10 @@ void ValueSources::look_at(std::size_t i) {
   const auto written = m == "v_writelane_b32" ? lane_slot(i, 0, 2) : std::nullopt,
              read = m == "v_readlane_b32" ? lane_slot(i, 1, 2) : std::nullopt;
   if (read) list_.push_back({*read, 1});
-  else each_source(p_, i, o, uses_[i], [&](RegisterRange r) {
-    if (!written || !r.vector()) list_.push_back(r);
-  });
+  else
+    each_source(p_, i, o, uses_[i], [&](RegisterRange r) {
+      if (!written || !r.vector()) list_.push_back(r);
+    });
   f.writes_begin = list_.size();
   if (written) list_.push_back({*written, 1});
   else list_.insert(list_.end(), uses_[i].writes().begin(), uses_[i].writes().end());

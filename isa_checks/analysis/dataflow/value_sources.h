@@ -24,7 +24,9 @@ public:
   bool has_effect(std::size_t i) const { return facts_[i].has_effect; }
   // An accumulator or other register that the instruction adds to.
   bool accumulates(std::size_t i, std::uint16_t reg) const;
-  std::span<const RegisterRange> of(std::size_t i) const { return {list_.data() + facts_[i].begin, facts_[i].writes_begin - facts_[i].begin}; }
+  std::span<const RegisterRange> of(std::size_t i) const {
+    return {list_.data() + facts_[i].begin, facts_[i].writes_begin - facts_[i].begin};
+  }
   std::span<const RegisterRange> writes(std::size_t i) const {
     return {list_.data() + facts_[i].writes_begin, facts_[i].end - facts_[i].writes_begin};
   }
@@ -48,10 +50,10 @@ public:
 private:
   struct Facts {
     bool computes = false, has_effect = false;
-    bool halves = false;                                // op_sel says which half of a pair each half of the result is made of
-    std::size_t begin = 0, writes_begin = 0, end = 0;   // in list_: its sources, its writes
-    RegisterRange element_by_element;                   // the source that is; count 0: none
-    RegisterRange upward;                               // a 64-bit result whose lower half depends on lower halves; count 0: none
+    bool halves = false;                              // op_sel says which half of a pair each half of the result is made of
+    std::size_t begin = 0, writes_begin = 0, end = 0; // in list_: its sources, its writes
+    RegisterRange element_by_element;                 // the source that is; count 0: none
+    RegisterRange upward;                             // a 64-bit result whose lower half depends on lower halves; count 0: none
   };
   void find_lanes();
   std::optional<std::uint16_t> lane_slot(std::size_t i, std::size_t reg_operand, std::size_t lane_operand) const;

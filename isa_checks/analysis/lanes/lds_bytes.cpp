@@ -5,7 +5,7 @@
 namespace kiln::isa {
 
 void add_lds_bytes(const Program& p, const std::vector<Operands>& operands, const LaneAddresses& addresses, int wave, std::size_t i,
-                   std::vector<LdsBytes>& list) {
+                   std::vector<LdsBytes>& list, int lanes) {
   const LaneAddress* const known = addresses.find(i);
   const std::string_view m = p.instructions[i].mnemonic;
   if (!known || !known->value.known() || !known->active) return;
@@ -18,7 +18,7 @@ void add_lds_bytes(const Program& p, const std::vector<Operands>& operands, cons
     offsets = {static_cast<std::uint32_t>(operands[i].value("offset0").value_or(0)) * unit,
                static_cast<std::uint32_t>(operands[i].value("offset1").value_or(0)) * unit};
   }
-  for (std::size_t lane = 0; lane < known->value.lane.size(); ++lane)
+  for (std::size_t lane = 0; lane < static_cast<std::size_t>(lanes); ++lane)
     if ((*known->active >> lane & 1U) != 0)
       for (const std::uint32_t offset : offsets)
         list.push_back({known->value.lane[lane] + offset, known->value.lane[lane] + offset + size, wave});

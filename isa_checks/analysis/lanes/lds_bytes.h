@@ -12,8 +12,9 @@ struct LdsBytes {
 };
 inline constexpr std::uint32_t longest_lds_access = 16; // bytes of a lane
 
-// Adds those of the lanes that are on; none when addresses or lanes are not known for certain. `addresses` are the wave's own.
+// Adds those of the first `lanes` lanes, as far as they are on; none when addresses or lanes are not known for certain. `addresses` are the
+// wave's own.
 void add_lds_bytes(const Program& program, const std::vector<Operands>& operands, const LaneAddresses& addresses, int wave,
-                   std::size_t instruction, std::vector<LdsBytes>& list);
+                   std::size_t instruction, std::vector<LdsBytes>& list, int lanes = TargetFacts::wave_size);
 
 } // namespace kiln::isa

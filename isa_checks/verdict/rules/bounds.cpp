@@ -1,4 +1,5 @@
 // BND001, BND003, BND004: LDS, registers and alignment beyond what the kernel descriptor allocates. BND002 is in launch.cpp.
+#include "isa_checks/analysis/dataflow/wave_uniform.h"
 #include "isa_checks/analysis/lanes/lds_bytes.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
@@ -18,11 +19,14 @@ std::vector<int> waves_to_look_at(const KernelAnalysis& k) {
   return {0, waves - 1};
 }
 
+// Those that every wave comes to.
 Instructions lds_accesses(const KernelAnalysis& k) {
   Instructions result;
   for (const MemoryAccess& a : k.memory.accesses)
     if (a.op.space == MemorySpace::lds) result.push_back(a.instruction);
-  return result;
+  if (result.empty()) return result;
+  const std::vector<bool> shared = blocks_of_all_waves(k.program, k.uses);
+  return where(result, [&](std::size_t i) { return shared[k.program.block_of(i)]; });
 }
 
 template <class Visit> void each_lds_access(const KernelAnalysis& k, Visit visit) {
@@ -34,7 +38,9 @@ template <class Visit> void each_lds_access(const KernelAnalysis& k, Visit visit
     addresses.push_back(lane_addresses(k.program, k.operands, k.kernel, k.facts.resources, static_cast<std::uint32_t>(wave)));
   for (const std::size_t i : accesses) {
     std::vector<LdsBytes> bytes;
-    for (std::size_t n = 0; n < waves.size(); ++n) add_lds_bytes(k.program, k.operands, addresses[n], waves[n], i, bytes);
+    for (std::size_t n = 0; n < waves.size(); ++n)
+      add_lds_bytes(k.program, k.operands, addresses[n], waves[n], i, bytes,
+                    std::min(k.facts.resources.workgroup_size, k.target->wave_size));
     if (!bytes.empty()) visit(i, bytes);
   }
 }
@@ -79,7 +85,7 @@ void bnd003(const KernelAnalysis& k, FindingSink& sink) {
 void bnd004(const KernelAnalysis& k, FindingSink& sink) {
   each_lds_access(k, [&](std::size_t i, const std::vector<LdsBytes>& bytes) {
     const auto m = k.mnemonic(i);
-    const std::uint32_t alignment = m.starts_with("ds_read_b128") || m.starts_with("ds_write_b128")  ? 16
+    const std::uint32_t alignment = m.starts_with("ds_read_b128") || m.starts_with("ds_write_b128") ? 16
                                     : m.starts_with("ds_read_b96") || m.starts_with("ds_write_b96") ? 4
                                                                                                     : 1;
     const auto at = std::ranges::find_if(bytes, [&](const LdsBytes& b) { return b.begin % alignment != 0; });

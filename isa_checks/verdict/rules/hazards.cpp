@@ -184,14 +184,17 @@ void haz002(const KernelAnalysis& k, FindingSink& sink) {
   // For several places of one cause the one that lacks most is shown.
   std::ranges::stable_sort(list, {}, [](const auto& entry) { return entry.second.states - entry.second.hazard.states; });
   for (const auto& [i, found] : list)
-    sink.add({.message = fmt::format("{} {} after {:#x} {}, {} needed", found.hazard.what,
-                                     plural(static_cast<std::size_t>(found.states), "wait state"), k.instruction(found.producer).address,
-                                     k.mnemonic(found.producer), found.hazard.states),
-              .evidence = {{"states", static_cast<double>(found.states), "wait states"},
-                           {"needed", static_cast<double>(found.hazard.states), "wait states"}},
-              .instructions = {i, found.producer},
-              .severity = severity_of(found, look.traits(found.producer), look.traits(i)),
-              .cause = std::string(found.hazard.what)});
+    sink.add(
+        {.message =
+             fmt::format("{} {} after {:#x} {}, {} needed", found.hazard.what, plural(static_cast<std::size_t>(found.states), "wait state"),
+                         k.instruction(found.producer).address, k.mnemonic(found.producer), found.hazard.states),
+         .evidence = {{"states", static_cast<double>(found.states), "wait states"},
+                      {"needed", static_cast<double>(found.hazard.states), "wait states"}},
+         .instructions = {i, found.producer},
+         .severity = severity_of(found, look.traits(found.producer), look.traits(i)),
+         .cause = std::string(found.hazard.what),
+         .change = fmt::format("insert s_nop {}, or other instructions", std::min(found.hazard.states - found.states, 16) - 1),
+         .effect = fmt::format("{} instead of {}", plural(static_cast<std::size_t>(found.hazard.states), "wait state"), found.states)});
 }
 
 void haz003(const KernelAnalysis& k, FindingSink& sink) {

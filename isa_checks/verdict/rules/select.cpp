@@ -90,7 +90,8 @@ bool is_polling(const KernelAnalysis& kernel, std::size_t loop) {
     const Readers readers = readers_of(kernel.program, kernel.uses, i, a->data);
     return std::ranges::any_of(readers.list, [&](const Reader& r) {
       const auto m = kernel.mnemonic(r.instruction);
-      return (m.starts_with("v_cmp") || m.starts_with("v_readfirstlane") || m.starts_with("s_cmp")) && std::ranges::binary_search(list, r.instruction);
+      return (m.starts_with("v_cmp") || m.starts_with("v_readfirstlane") || m.starts_with("s_cmp")) &&
+             std::ranges::binary_search(list, r.instruction);
     });
   };
   return std::ranges::any_of(list, decides);

@@ -187,7 +187,7 @@ void wait004(const KernelAnalysis& k, FindingSink& sink) {
 
 namespace {
 
-// Of the same repetition only further copies read the copy: its readers lie before it, behind the back edge.
+// In the same repetition only further copies read the copy: its readers lie before it, behind the back edge.
 bool read_next_time(const KernelAnalysis& k, std::size_t copy) {
   const Readers readers = readers_of(k.program, k.uses, copy, k.uses[copy].write_list[0]);
   return std::ranges::none_of(readers.list, [&](const Reader& r) {

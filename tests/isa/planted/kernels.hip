@@ -27,15 +27,15 @@ KERNEL(256) void neighbours(const float4v* __restrict__ x, float4v* __restrict__
 KERNEL(256) void transpose(const float4v* __restrict__ x, float4v* __restrict__ y) {
   SHARED float tile[32][33];
   const float4v v = x[group() * 256 + lane()];
-  const unsigned row = lane() / 8, column = lane() % 8 * 4;
+  const unsigned row = lane() / 32, column = lane() % 32;
 #pragma unroll
   for (unsigned n = 0; n < 4; ++n)
-    tile[row][column + n] = v[n];
+    tile[row + 8 * n][column] = v[n];
   sync();
   float4v out;
 #pragma unroll
   for (unsigned n = 0; n < 4; ++n)
-    out[n] = tile[column + n][row];
+    out[n] = tile[column][row + 8 * n];
   y[group() * 256 + lane()] = out;
 }
 
