@@ -80,7 +80,7 @@ class WaveBytes {
 public:
   WaveBytes(const Program& p, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources)
       : p_(p), operands_(operands) {
-    const int waves = resources.workgroup_size / TargetFacts::wave_size;
+    const int waves = resources.workgroup_size / wave_size;
     for (int w = 0; w < waves; ++w) waves_.push_back(lane_addresses(p, operands, kernel, resources, static_cast<std::uint32_t>(w)));
   }
   const std::vector<LdsBytes>& of(std::size_t i) {
@@ -119,7 +119,7 @@ std::optional<Meeting> meeting(const std::vector<LdsBytes>& a, const std::vector
 
 std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
                                const Kernel& kernel, const Resources& resources) {
-  if (resources.workgroup_size < 2 * TargetFacts::wave_size || !resources.workgroup_size_known) return {};
+  if (resources.workgroup_size < 2 * wave_size || !resources.workgroup_size_known) return {};
   const auto some = [&](MemoryDirection d) {
     return std::ranges::any_of(program.instructions, [&](const Instruction& i) { return accesses_lds(i, d); });
   };

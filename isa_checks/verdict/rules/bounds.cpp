@@ -14,8 +14,8 @@ namespace {
 std::vector<int> waves_to_look_at(const KernelAnalysis& k) {
   const Resources& r = k.facts.resources;
   const bool required = k.kernel.metadata && k.kernel.metadata->required_workgroup_size;
-  const int waves = r.workgroup_size / k.target->wave_size;
-  if (!r.workgroup_size_known || waves < 2 || (!required && r.workgroup_size == k.target->max_workgroup_size)) return {0};
+  const int waves = r.workgroup_size / wave_size;
+  if (!r.workgroup_size_known || waves < 2 || (!required && r.workgroup_size == max_workgroup_size)) return {0};
   return {0, waves - 1};
 }
 
@@ -40,7 +40,7 @@ template <class Visit> void each_lds_access(const KernelAnalysis& k, Visit visit
     std::vector<LdsBytes> bytes;
     for (std::size_t n = 0; n < waves.size(); ++n)
       add_lds_bytes(k.program, k.operands, addresses[n], waves[n], i, bytes,
-                    std::min(k.facts.resources.workgroup_size, k.target->wave_size));
+                    std::min(k.facts.resources.workgroup_size, wave_size));
     if (!bytes.empty()) visit(i, bytes);
   }
 }
