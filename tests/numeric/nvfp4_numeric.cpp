@@ -12,7 +12,7 @@ using namespace kiln;
 
 namespace {
 
-// Of a format with a sign, `mantissa` bits and a bias; the code without the sign.
+// A number of a format with a sign, `mantissa` bits and a bias; the code without the sign.
 double value_of(unsigned code, int mantissa, int bias) {
   const auto exponent = static_cast<int>(code >> mantissa);
   const double digits = std::ldexp(code % (1U << mantissa), -mantissa);
