@@ -99,7 +99,7 @@ std::optional<Refusal> GroupedGemm::why_not(const Config& c, const Plan& plan, c
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())
     return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n or fewer waves");
+                           "use a smaller tile_n or fewer waves");
   return {};
 }
 

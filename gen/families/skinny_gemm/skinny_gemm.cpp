@@ -112,16 +112,17 @@ std::optional<Refusal> SkinnyGemm::why_not(const Config& c, const Plan& plan, co
   if (field_values(c, false) != field_values(planned_config(plan, target), false))
     return refuse_schedule(plan, fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_wide_lds_dma())
-    return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
+    return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()),
+                           "use direct=0");
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.rows_at_end && c.lds_bytes() + lds_bytes(plan.body, rows_at_end(plan.body, c)) > target.lds_bytes())
     return refuse_schedule(plan,
-                    fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),
-                                lds_bytes(plan.body, rows_at_end(plan.body, c)), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n or fewer waves");
+                           fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),
+                                       lds_bytes(plan.body, rows_at_end(plan.body, c)), target.arch(), target.lds_bytes()),
+                           "use a smaller tile_n or fewer waves");
   if (c.lds_bytes() > target.lds_bytes())
     return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n, fewer waves or fewer slots");
+                           "use a smaller tile_n, fewer waves or fewer slots");
   return {};
 }
 
