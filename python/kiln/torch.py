@@ -128,9 +128,11 @@ class _Operator:
 
     all: typing.ClassVar[list] = []
 
-    def __init__(self, namespace, name, parameters, results, mutated=()):
-        # parameters: (type, name, default or None) of the schema; options are behind "*".
-        self.name, self.results, self.mutated = name, results, frozenset(mutated)
+    def __init__(self, namespace, name, parameters, options, defaults, results, mutated=()):
+        # parameters: (type, name, default as the schema writes it, or None); those in `options` come last, and by name alone. `defaults`: of
+        # the others, None for tensors: torch leaves out what is a default.
+        self.name, self.results, self.mutated, self.behind_star = name, results, frozenset(mutated), frozenset(options)
+        self.defaults = tuple(defaults)
         self.parameters, self._calls, self._fakes = parameters, {}, {}
         self.names = [name for _, name, _ in parameters]
         _Operator.all.append(self)
@@ -147,8 +149,7 @@ class _Operator:
     def _schema(self, outputs):
         parts, starred = [], False
         for kind, name, default in self.parameters:
-            is_option = default is not None and not kind.startswith("Tensor")
-            if is_option and not starred:
+            if name in self.behind_star and not starred:
                 parts.append("*")
                 starred = True
             if name in self.mutated:
@@ -177,6 +178,7 @@ class _Operator:
         self._launch(values, options, {name: options.pop(name) for name in self.results})
 
     def _launch(self, values, options, outputs):
+        values += self.defaults[len(values) :]
         key = (len(outputs), *map(_kind, values), *options.items(), *map(_kind, outputs.values()))
         found = self._calls.get(key)
         if found is None:
@@ -198,6 +200,7 @@ class _Operator:
         return call, [self.names.index(name) for name in inputs], results
 
     def _fake(self, *values, **options):
+        values += self.defaults[len(values) :]
         named = {**dict(zip(self.names, values)), **options}
         tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
         device = next(iter(tensors.values())).device
@@ -228,7 +231,9 @@ class _Entry(_Operator):
     def __init__(self, name, facts):
         self.entry, self.fixed, self.options = facts["entry"], facts["fixed"], facts["options"]
         self.declared, self.at_launch, self.scalars = facts["declared"], facts["at_launch"], facts["scalars"]
-        super().__init__("kiln", name, [tuple(each) for each in facts["parameters"]], facts["results"], facts["mutated"])
+        parameters = [tuple(each) for each in facts["parameters"]]
+        defaults = [None] * (len(parameters) - len(self.options))
+        super().__init__("kiln", name, parameters, self.options, defaults, facts["results"], facts["mutated"])
 
     def is_argument(self, name):
         return name in self.declared or name in self.scalars
@@ -282,7 +287,10 @@ class _Function(_Operator):
         self.traced = traced
         parameters = [self._parameter(each) for each in traced._signature.parameters.values()]
         self.constants = traced._constants
-        super().__init__(namespace, name, parameters, [f"out_{i}" for i in range(results)] if results > 1 else ["out"])
+        declared = [each for each in traced._signature.parameters.values() if each.name not in self.constants]
+        defaults = [None if each.default is each.empty else each.default for each in declared]
+        names = [f"out_{i}" for i in range(results)] if results > 1 else ["out"]
+        super().__init__(namespace, name, parameters, self.constants, defaults, names)
 
     def _parameter(self, parameter):
         is_constant = parameter.kind is parameter.KEYWORD_ONLY

@@ -18,6 +18,7 @@ public:
     auto launch = std::make_shared<BoundKernel::BoundLaunch>();
     launch->kernel = on_device_;
     launch->code = on_device_->code.get();
+    regions_.reserve(on_device_->tensors.size() + 1);
     for (const TensorRule& rule : on_device_->tensors) add_tensor(rule);
     add_given_workspace();
     check_overlaps();
@@ -29,6 +30,7 @@ public:
       block_.put(*workspace_argument(), reinterpret_cast<std::uintptr_t>(launch->workspace->address()));
     }
     launch->block = block_.take();
+    launch->parameters.reserve(kernel_.arguments().size());
     for (const KernelArgument& argument : kernel_.arguments())
       launch->parameters.push_back(&launch->block[static_cast<std::size_t>(argument.offset)]);
     launch->packet = {.blocks = blocks,

@@ -198,6 +198,23 @@ class Functions(KernelTest):
         torch.ops.kiln_test.scaled_norm.out(x, weight, 0.5, out_0=y, out_1=largest)
         self.close(y.float().numpy(), 0.5 * wanted.numpy(), relative=4e-3, absolute=1e-3)
 
+    def test_defaults_and_constants(self):
+        @kiln.torch.operator(namespace="kiln_test")
+        @kiln.kernel(device=DEVICE)
+        def shifted(x, alpha: float = 2.0, *, beta: float, times: int = 1):
+            for _ in range(times):
+                x = x * alpha + beta
+            return x
+
+        x = torch.randn(2, 64)
+        for _ in range(2):
+            self.close(torch.ops.kiln_test.shifted(x, beta=1.0).numpy(), (2 * x + 1).numpy())
+            self.close(torch.ops.kiln_test.shifted(x, 0.5, beta=1.0).numpy(), (0.5 * x + 1).numpy())
+            self.close(torch.ops.kiln_test.shifted(x, alpha=0.5, beta=3.0, times=2).numpy(), (0.5 * (0.5 * x + 3) + 3).numpy())
+        torch.library.opcheck(torch.ops.kiln_test.shifted.default, (x,), {"beta": 1.0})
+        with self.raises(ValueError, "parameter table", "annotate"):
+            kiln.torch.operator(kiln.kernel(lambda x, *, table: x))
+
     @torch.no_grad()
     def test_it_compiles_for_sizes_that_are_not_known(self):
         compiled = torch.compile(lambda x, weight: torch.ops.kiln_test.scaled_norm(x + 1, weight, 2.0)[0] * 2, fullgraph=True, backend="aot_eager", dynamic=True)
