@@ -8,6 +8,7 @@ namespace {
 
 using machine::l1_ways, machine::l2_ways, machine::line_bytes;
 constexpr double least_cycles = 4; // that the addresses of 64 lanes take
+constexpr double read_once = 1.02; // workgroups that ask for a line, on average: beyond it they share lines at the ends of their shares
 
 } // namespace
 
@@ -88,7 +89,8 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
 
 // The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has its share of the buffers that
 // workgroups do not share, further on than the one that it is like. If that one's lines have those of others between them, they stay as far
-// apart as they are, at a place that nobody else has.
+// apart as they are, at a place that nobody else has. Lines that one workgroup reads alone stay its own, in the set where they would be:
+// workgroups whose work begins and ends within a tile are only about as far apart as their share.
 std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const {
   constexpr std::uint64_t nobodys = 1ULL << 40; // beyond all lines, and of the same set as 0
   for (std::size_t i = 0; i < record_.buffers.size(); ++i) {
@@ -99,7 +101,8 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
     const double share = b.touched / record_.workgroups; // lines of a workgroup
     const std::uint64_t span = like.spans.empty() ? 0 : like.spans[i], after = number - like.number;
     if (static_cast<double>(span) > 1.5 * share + 2) return {line + after * span + nobodys * (like.number + 1), sharers};
-    return {line + static_cast<std::uint64_t>(share * static_cast<double>(after)), sharers};
+    const std::uint64_t moved = line + static_cast<std::uint64_t>(share * static_cast<double>(after));
+    return {b.sharing() < read_once ? moved + nobodys * (number + 1ULL) : moved, sharers};
   }
   return {line, 1};
 }
