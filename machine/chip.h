@@ -1,5 +1,5 @@
 // The chips: units, clocks, latencies and rates of each part, from which times are predicted. For the host; docs/timing.md has the source
-// of each number. Nothing here was fitted to a kernel's time.
+// of each number. Three were fitted to launches of others: most_missing_bytes, eager_ns, and the clock of MI308X.
 #pragma once
 #include "machine/arch.h"
 #include <algorithm>
@@ -23,6 +23,7 @@ struct Chip {
 
   // Start and end of a kernel that follows another one in a graph.
   double floor_ns;           // what an empty kernel takes
+  double eager_ns;           // that a launch on its own takes longer, by a profiler's clock
   double wave_launch_cycles; // of an XCD's dispatcher, for one wave
   double slot_turnover_ns;   // from the end of a workgroup until another one begins in its place
 
@@ -38,6 +39,7 @@ struct Chip {
   double l1_latency_cycles, l2_latency_cycles, mall_latency_ns, hbm_latency_ns;
   double l1_bytes_per_cycle;                   // of a CU: its path to registers
   double fill_bytes_per_cycle;                 // of a CU: its path from L2
+  double most_missing_bytes;                   // of lines that a CU's L1 waits for at a time
   double l2_tbs, mall_tbs, hbm_tbs, write_tbs; // of the chip, 1e12 bytes a second; write: to HBM
   double peak_tbs;                             // of the data sheet
   // Beyond so many bytes in flight a CU (all CUs busy), each further byte adds so many nanoseconds.
@@ -53,6 +55,7 @@ inline constexpr Chip mi300x{.name = "mi300x",
                              .xcds = gfx942.xcds,
                              .clock_ghz = gfx942.clock_mhz / 1e3,
                              .floor_ns = 630,
+                             .eager_ns = 1500,
                              .wave_launch_cycles = 1,
                              .slot_turnover_ns = 30,
                              .dependent_cycles = 8,
@@ -67,6 +70,7 @@ inline constexpr Chip mi300x{.name = "mi300x",
                              .hbm_latency_ns = gfx942.memory_latency_ns,
                              .l1_bytes_per_cycle = 64,
                              .fill_bytes_per_cycle = 43,
+                             .most_missing_bytes = 24 << 10,
                              .l2_tbs = 27.5,
                              .mall_tbs = 5.9,
                              .hbm_tbs = 4.2,
@@ -98,6 +102,15 @@ constexpr Chip part_of(Chip c, std::string_view name, int cus, int xcds) {
   return c;
 }
 
+constexpr Chip mi308x_of(Chip c) {
+  constexpr double slower = 1.2 / 2.1;
+  c = part_of(c, "mi308x", 80, 4);
+  c.clock_ghz *= slower;
+  c.l2_tbs *= slower;
+  c.peak_tflops_fp8 *= slower;
+  return c;
+}
+
 constexpr Chip mi325x_of(Chip c) {
   const double faster = 6.0 / c.peak_tbs;
   c.name = "mi325x";
@@ -117,6 +130,7 @@ constexpr Chip mi355x_of(Chip c) {
   c.cus = gfx950.compute_units;
   c.xcds = gfx950.xcds;
   c.clock_ghz = gfx950.clock_mhz / 1e3;
+  c.floor_ns = 1060;
   c.hbm_tbs = 6.9;
   c.write_tbs = 6.9;
   c.mall_tbs = 9.7;
@@ -140,7 +154,7 @@ constexpr Chip mi350x_of(Chip c) {
 }
 
 inline constexpr std::array chips{mi300x,
-                                  part_of(mi300x, "mi308x", 80, 4),
+                                  mi308x_of(mi300x),
                                   mi325x_of(mi300x),
                                   mi350x_of(mi355x_of(mi300x)),
                                   mi355x_of(mi300x),

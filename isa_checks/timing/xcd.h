@@ -62,6 +62,7 @@ private:
   bool await_flag(std::uint32_t w, const Step& step);
   std::optional<double> told_at(const Awaited& awaited, std::uint32_t w) const;
   bool await_others(std::uint32_t w, const Access& access);
+  void await_room(WaveState& wave);
   void wait(WaveState& wave, const Code& code);
   void wake_blocked(std::uint32_t w);
   void arrive(std::uint32_t w);
