@@ -19,6 +19,7 @@ namespace kiln::isa::cli {
 namespace {
 
 constexpr std::uint64_t most_bytes_in_flight = 64 << 20;
+constexpr std::uint64_t elf_executable = 4; // SHF_EXECINSTR
 
 // A code object that still has kernels to work on.
 struct Job {
@@ -184,6 +185,9 @@ private:
     if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
     std::unique_lock lock(mutex_);
     ++totals_.objects;
+    for (const ElfSection& section : job->object.sections())
+      if ((section.flags & elf_executable) != 0) totals_.all_code_bytes += section.bytes.size();
+    for (const Kernel& kernel : job->object.kernels()) totals_.kernel_bytes += kernel.code.size();
     totals_.largest_object = std::max(totals_.largest_object, size);
     room_.wait(lock, [&] { return in_flight_ == 0 || in_flight_ + size <= most_bytes_in_flight; });
     in_flight_ += size;
