@@ -73,7 +73,7 @@ std::vector<Defect> uninitialised() {
                     operands = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n";
   const std::string shift = "v_lshlrev_b64 v[6:7], 2, v[4:5]\n global_store_dword v0, v7, s[0:1]";
   const std::string product = "v_mov_b32_e32 v4, 0\n v_mad_u64_u32 v[6:7], s[20:21], v0, v0, v[4:5]\n global_store_dword v0, ";
-  const std::string add = "v_add_f32_e32 v2, v3, v0" + out;
+  const std::string add = "v_add_f32_e32 v2, v3, v0" + out, some = "v_cmp_eq_u32_e32 vcc, 0, v0\n";
   const std::string halves =
       "v_mov_b32_e32 v4, 0\n v_pk_add_f32 v[2:3], v[4:5], v[4:5] op_sel:[0,0] op_sel_hi:[1,1]\n global_store_dword v0, ";
   std::string zeros;
@@ -103,6 +103,8 @@ std::vector<Defect> uninitialised() {
       {"DAT002", "the half of a packed sum that is used", halves + "v3, s[0:1]", halves + "v2, s[0:1]"},
       {"DAT002", "a mask of lanes that are on", "s_and_b64 s[20:21], s[22:23], exec\n s_and_saveexec_b64 s[24:25], s[20:21]",
        "s_andn2_b64 s[20:21], s[22:23], exec\n s_and_saveexec_b64 s[24:25], s[20:21]"},
+      {"DAT002", "chosen from another register", some + "v_cndmask_b32_e32 v2, v3, v0, vcc" + out,
+       some + "v_cndmask_b32_e32 v2, v2, v0, vcc" + out},
       {"DAT002", "memory, not scratch", "global_store_dword v0, v3, s[0:1]", "scratch_store_dword off, v3, off"},
       {"DAT002", "a lane of spilled scalars",
        "v_writelane_b32 v20, s0, 0\n v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword s10, s[8:9], 0x0",

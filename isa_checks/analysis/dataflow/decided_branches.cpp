@@ -7,7 +7,8 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::size_t most_outcomes = 32; // that a path keeps; what comes beyond is forgotten
+constexpr std::size_t most_outcomes = 32;  // that a path keeps; what comes beyond is forgotten
+constexpr std::size_t most_sets = 100'000; // likewise; real kernels stay far below
 
 } // namespace
 
@@ -90,6 +91,7 @@ bool DecidedBranches::reads(const Condition& c, const Scalars& written) {
 }
 
 DecidedBranches::Facts DecidedBranches::number(const Set& set) {
+  if (sets_.size() >= most_sets && !by_set_.contains(set)) return 0;
   const auto [at, fresh] = by_set_.try_emplace(set, static_cast<Facts>(sets_.size()));
   if (fresh) sets_.push_back(set);
   return at->second;

@@ -72,7 +72,8 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
     const auto is_it = [&](const Operand& operand) { return operand.is(Operand::Kind::registers) && operand.registers == range; };
     const auto results = std::ranges::count_if(use.writes(), [&](RegisterRange w) { return w == range; });
     const auto named = std::ranges::count_if(o.all(), is_it);
-    const bool source = results == 0 || named > results || adds_to_result(m);
+    const bool kept = results > 0 && m.starts_with("v_cndmask"); // a chain of selects begins with any value, and covers all lanes
+    const bool source = (results == 0 || named > results || adds_to_result(m)) && !kept;
     // x - x, x ^ x and 0 * x are 0, whatever x is.
     const bool cancels = zero || (named > 1 + results && (m.find("_xor_") != m.npos || m.find("_sub_") != m.npos));
     if (source && !cancels) read(range);

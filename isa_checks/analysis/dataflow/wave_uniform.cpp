@@ -2,6 +2,7 @@
 #include "isa_checks/analysis/dataflow/wave_uniform.h"
 #include "isa_checks/decode/instruction_class.h"
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 
 namespace kiln::isa {
@@ -51,7 +52,7 @@ public:
     bool settled = false;
     for (int round = 0; round < most_rounds && !settled; ++round) {
       solve();
-      settled = !mark_regions();
+      settled = !mark_regions() && budget_ >= 0;
     }
     std::vector<bool> result(p_.blocks.size(), false);
     for (std::size_t b = 0; settled && b < result.size(); ++b) result[b] = p_.blocks[b].reachable && !parted_[b];
@@ -121,7 +122,7 @@ private:
     while (!work.empty()) {
       const std::size_t b = work.back();
       work.pop_back();
-      if (b == end || seen[b]) continue;
+      if (b == end || seen[b] || --budget_ < 0) continue;
       seen[b] = true;
       grew = grew || !touched_[b] || (!over_lanes && !parted_[b]);
       touched_[b] = true;
@@ -134,6 +135,7 @@ private:
   const Program& p_;
   const std::vector<RegisterUse>& uses_;
   const PostDominators behind_;
+  std::int64_t budget_ = 20'000'000;   // blocks visited; hostile code ends there, and nothing is claimed of it
   std::vector<bool> parted_, touched_; // by block: not all waves execute it; not all lanes or waves do
   std::vector<RegisterSet> in_, out_;  // by block: registers that may differ between waves
 };
@@ -141,7 +143,9 @@ private:
 } // namespace
 
 std::vector<bool> blocks_of_all_waves(const Program& program, const std::vector<RegisterUse>& uses) {
-  if (program.blocks.empty() || program.calls + program.indirect_branches > 0) return std::vector<bool>(program.blocks.size(), false);
+  constexpr std::size_t most_blocks = 20'000; // post-dominators of hostile graphs take the square of it
+  if (program.blocks.empty() || program.blocks.size() > most_blocks || program.calls + program.indirect_branches > 0)
+    return std::vector<bool>(program.blocks.size(), false);
   return Finder(program, uses).run();
 }
 

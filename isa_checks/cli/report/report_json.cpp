@@ -52,8 +52,9 @@ public:
                        {"suppressed", totals.suppressed},
                        {"undecodable", totals.undecodable},
                        {"skipped", totals.skipped},
-                       {"code_bytes", totals.all_code_bytes},
-                       {"kernel_code_bytes", totals.kernel_bytes}};
+                       {"functions", totals.functions},
+                       {"kernel_code_bytes", totals.kernel_bytes},
+                       {"function_code_bytes", totals.function_bytes}};
     out_ << "\n],\"failures\":" << json_text(errors_) << ",\n\"summary\":" << json_text(summary) << "}\n";
   }
 

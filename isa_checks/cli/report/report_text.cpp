@@ -82,11 +82,10 @@ std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts)
   std::string line = fmt::format("{}{} in {} of {}", plural(totals.findings, "finding"), parts.empty() ? "" : " (" + parts + ")",
                                  plural(totals.kernels, "kernel"), plural(totals.files, "file"));
   if (totals.suppressed > 0) line += fmt::format("; {} suppressed", totals.suppressed);
-  // What lies between kernels, and a page behind the last, is padding.
-  const std::uint64_t other = totals.all_code_bytes - std::min(totals.kernel_bytes, totals.all_code_bytes);
-  if (other > totals.all_code_bytes / 20 && other > (std::uint64_t{64} << 10))
-    line += fmt::format("; {} % of the code ({} KiB) lies in functions outside of kernels and was not reviewed",
-                        100 * other / totals.all_code_bytes, other >> 10);
+  if (totals.functions > 0)
+    line += fmt::format("; {} beside the kernels, {} % of the code, {} not reviewed", plural(totals.functions, "function"),
+                        100 * totals.function_bytes / std::max<std::uint64_t>(1, totals.function_bytes + totals.kernel_bytes),
+                        totals.functions == 1 ? "was" : "were");
   if (totals.undecodable > 0) line += fmt::format("; {} of code cannot be decoded", plural(totals.undecodable, "word"));
   return line;
 }

@@ -19,18 +19,18 @@ std::vector<int> waves_to_look_at(const KernelAnalysis& k) {
   return {0, waves - 1};
 }
 
-// Those that every wave comes to.
-Instructions lds_accesses(const KernelAnalysis& k) {
+// Those of at least so many bytes that every wave comes to.
+Instructions lds_accesses(const KernelAnalysis& k, int least_bytes) {
   Instructions result;
   for (const MemoryAccess& a : k.memory.accesses)
-    if (a.op.space == MemorySpace::lds) result.push_back(a.instruction);
+    if (a.op.space == MemorySpace::lds && a.op.bytes >= least_bytes) result.push_back(a.instruction);
   if (result.empty()) return result;
   const std::vector<bool> shared = blocks_of_all_waves(k.program, k.uses);
   return where(result, [&](std::size_t i) { return shared[k.program.block_of(i)]; });
 }
 
-template <class Visit> void each_lds_access(const KernelAnalysis& k, Visit visit) {
-  const Instructions accesses = lds_accesses(k);
+template <class Visit> void each_lds_access(const KernelAnalysis& k, int least_bytes, Visit visit) {
+  const Instructions accesses = lds_accesses(k, least_bytes);
   if (accesses.empty()) return;
   std::vector<LaneAddresses> addresses;
   const std::vector<int> waves = waves_to_look_at(k);
@@ -50,7 +50,7 @@ template <class Visit> void each_lds_access(const KernelAnalysis& k, Visit visit
 void bnd001(const KernelAnalysis& k, FindingSink& sink) {
   const auto allocated = static_cast<std::uint32_t>(k.facts.resources.lds_bytes);
   if (allocated == 0) return; // what the launch allocates is not known here
-  each_lds_access(k, [&](std::size_t i, const std::vector<LdsBytes>& bytes) {
+  each_lds_access(k, 1, [&](std::size_t i, const std::vector<LdsBytes>& bytes) {
     const auto& last = *std::ranges::max_element(bytes, {}, &LdsBytes::end);
     if (last.end <= allocated) return;
     // An array that the launch allocates lies wholly behind what the descriptor does.
@@ -83,7 +83,7 @@ void bnd003(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void bnd004(const KernelAnalysis& k, FindingSink& sink) {
-  each_lds_access(k, [&](std::size_t i, const std::vector<LdsBytes>& bytes) {
+  each_lds_access(k, 12, [&](std::size_t i, const std::vector<LdsBytes>& bytes) {
     const auto m = k.mnemonic(i);
     const std::uint32_t alignment = m.starts_with("ds_read_b128") || m.starts_with("ds_write_b128") ? 16
                                     : m.starts_with("ds_read_b96") || m.starts_with("ds_write_b96") ? 4
