@@ -40,6 +40,19 @@ TEST_CASE("LDS: every width round-trips, at any lane order") {
   }
 }
 
+TEST_CASE("scalar stores write their words, and leave those beside them alone") {
+  const LaneResult r = run({.body = "s_mov_b32 s40, 41\n s_mov_b32 s41, 43\n s_store_dwordx2 s[40:41], s[8:9], 0x4 glc\n"
+                                    "s_waitcnt lgkmcnt(0)\n s_dcache_wb\n s_load_dwordx4 s[44:47], s[8:9], 0x0\n s_waitcnt lgkmcnt(0)\n"
+                                    "v_mov_b32 v64, s44\n v_mov_b32 v65, s45\n v_mov_b32 v66, s46\n v_mov_b32 v67, s47",
+                            .scalars = {5, 6, 7, 8},
+                            .results = 4});
+  CHECK(r.run.defects.empty());
+  CHECK(r.v[0][0] == 5);
+  CHECK(r.v[1][0] == 41);
+  CHECK(r.v[2][0] == 43);
+  CHECK(r.v[3][0] == 8);
+}
+
 TEST_CASE("LDS: sub-dword reads extend, and d16 forms keep the other half") {
   const std::string body =
       "v_lshlrev_b32 v20, 2, v0\n ds_write_b32 v20, v1\n v_mov_b32 v66, -1\n v_mov_b32 v67, -1\n s_waitcnt lgkmcnt(0)\n"

@@ -182,6 +182,9 @@ TEST_CASE("kiln tune fills a table, resumes, keeps to its budget; kiln explain s
   const CliResult late = kiln::test::kiln("tune " + manifest + " --chip mi308x --seconds 0.000001 -o " + table);
   CHECK(late.exit_code == 1);
   CHECK(late.err.find("2 left when the time was over: run the same command again") != std::string::npos);
+  const std::string other = (scratch.path / "three.jsonl").string(); // unless told otherwise the first three
+  CHECK(kiln::test::kiln("tune silu_mul --cols 256 --chip mi300x -o " + other).exit_code == 0);
+  CHECK(read_tuning_table(other, {}).at(0).tried == 3);
   const CliResult no_gpu =
       kiln::test::kiln("tune silu_mul --chip mi300x --device hip:0 -o " + table, "KILN_HIP_PATH=/nowhere/libamdhip64.so");
   CHECK(no_gpu.exit_code == 2);

@@ -71,8 +71,9 @@ TEST_CASE("properties of the simulation hold for kernels of random points") {
     const SchedulePoint point = schedule_point(seed);
     const std::string title = fmt::format("seed {} {}", seed, point.title);
     CAPTURE(title);
-    const timing::Chip& chip = usual_chip(point.to);
-    const BuiltKernel built = build_kernel(point.spec, point.to, own_process_options(process_environment()));
+    const timing::Chip& chip = point.to.chip();
+    CompileOptions compile = own_process_options(process_environment());
+    const BuiltKernel built = build_kernel(point.spec, point.to, compile);
     const timing::Record record = record_of(point, built, 8);
     const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
     const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);

@@ -68,6 +68,25 @@ template <int count> void buffer_load(Wave& wave, const Inst& inst) {
   if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {inst.fields.dst, count});
 }
 
+void write_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) {
+  if ((address & 3U) != 0) report(wave, inst, DefectKind::misaligned, fmt::format("scalar store to {:#x}, no multiple of 4", address));
+  address &= ~3ULL;
+  const auto bytes = static_cast<std::uint64_t>(count) * 4;
+  if (wave.observer != nullptr) wave.observer->access_scalar(wave, inst, address, static_cast<std::uint32_t>(bytes));
+  Allocation* const a = wave.memory->find(address);
+  if (a == nullptr || address + bytes > a->end())
+    report(wave, inst, DefectKind::out_of_bounds,
+           fmt::format("scalar store of {} bytes at {}", bytes, wave.memory->describe(a == nullptr ? address : a->end())));
+  else if (!a->writable)
+    report(wave, inst, DefectKind::read_only_store, fmt::format("scalar store of {} bytes to {}", bytes, wave.memory->describe(address)));
+  else std::memcpy(a->bytes.data() + (address - a->address), &wave.s[inst.fields.dst], bytes);
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {});
+}
+
+template <int count> void store(Wave& wave, const Inst& inst) {
+  write_words(wave, inst, wave.pair(inst.fields.saddr) + offset_of(wave, inst.fields), count);
+}
+
 void read_clock(Wave& wave, const Inst& inst) {
   wave.set_pair(inst.fields.dst, wave.clock);
   if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {inst.fields.dst, 2});
@@ -76,6 +95,11 @@ void read_clock(Wave& wave, const Inst& inst) {
 template <int count> inline constexpr LaneAccess words{.bytes = static_cast<std::uint8_t>(4 * count)};
 template <int count> constexpr Semantics line(std::string_view name, Handler handler) {
   return {name, handler, {}, InstClass::smem, &words<count>};
+}
+
+template <int count> inline constexpr LaneAccess stored_words{.bytes = static_cast<std::uint8_t>(4 * count), .store = true};
+template <int count> constexpr Semantics stored(std::string_view name, Handler handler) {
+  return {name, handler, {}, InstClass::smem, &stored_words<count>};
 }
 
 constexpr Semantics table[] = {
@@ -89,6 +113,9 @@ constexpr Semantics table[] = {
     line<4>("s_buffer_load_dwordx4", buffer_load<4>),
     line<8>("s_buffer_load_dwordx8", buffer_load<8>),
     line<16>("s_buffer_load_dwordx16", buffer_load<16>),
+    stored<1>("s_store_dword", store<1>),
+    stored<2>("s_store_dwordx2", store<2>),
+    stored<4>("s_store_dwordx4", store<4>),
     line<2>("s_memtime", read_clock),
     line<2>("s_memrealtime", read_clock),
 };

@@ -171,7 +171,11 @@ void check_memory(Wave& wave, const Inst& inst) {
   const u64 exec = wave.exec();
   for (const RegisterSpan& r : inst.scalar_reads)
     if (r.count != 0 && shadow.scalar_undefined(r))
-      report(wave, inst, -1, fmt::format("the address comes from s{}, which was never written", r.first));
+      report(wave, inst, -1,
+             fmt::format("{} comes from s{}, which was never written",
+                         inst.fields.format == Format::smem && inst.op->memory->store && r.first == inst.fields.dst ? "what is stored"
+                                                                                                                    : "the address",
+                         r.first));
   for (std::size_t k = 0; k < inst.vector_reads.size(); ++k) {
     const RegisterSpan r = inst.vector_reads[k];
     const bool address = r.count != 0 && inst.fields.format != Format::smem && r.first == inst.src[0].reg && k == 0;

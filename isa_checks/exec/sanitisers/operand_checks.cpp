@@ -101,7 +101,11 @@ void set_ranges(Inst& inst) {
   const Signature& s = inst.op->signature;
   Collector collected{inst};
   if (inst.fields.format == Format::smem) {
-    if (inst.op->memory != nullptr) inst.scalar_write = {inst.fields.dst, static_cast<std::uint8_t>(inst.op->memory->bytes / 4)};
+    if (inst.op->memory != nullptr) {
+      const auto words = static_cast<std::uint8_t>(inst.op->memory->bytes / 4);
+      if (inst.op->memory->store) collected.scalar(inst.fields.dst, words);
+      else inst.scalar_write = {inst.fields.dst, words};
+    }
     if (inst.op->name.starts_with("s_mem")) return;
     collected.scalar(inst.fields.saddr, inst.op->name.starts_with("s_buffer") ? 4 : 2);
     if (inst.fields.soe || !inst.fields.imm) collected.scalar(inst.fields.soffset, 1);
