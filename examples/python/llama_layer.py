@@ -1,7 +1,8 @@
 """One layer of a Llama while it decodes, written with torch and then with kiln.torch's operators: the same results, fewer launches.
 
-    ./dev --with torch exec env KILN_C_LIBRARY=$PWD/build/lib/libkiln_c.so.1 PYTHONPATH=python python3 examples/python/llama_layer.py
+    ./dev exec env KILN_C_LIBRARY=$PWD/build/lib/libkiln_c.so.1 PYTHONPATH=python python3 examples/python/llama_layer.py
 
+after a `./dev --with torch test`, which adds python3-torch.
 Without a GPU the CPU model computes, so sizes are small. On one, put the tensors on "cuda".
 """
 
