@@ -20,8 +20,7 @@ DeviceChip chip_of(const Target& target, std::string_view product, std::string_v
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (chip.arch == target.arch() && product.find(name) != product.npos) return {&chip, "by its name"};
   }
-  return {&target.chip(),
-          fmt::format("assumed for {}: \"{}\" names no part, KILN_CHIP does", target.arch(), product)};
+  return {&target.chip(), fmt::format("assumed for {}: \"{}\" names no part, KILN_CHIP does", target.arch(), product)};
 }
 
 } // namespace kiln

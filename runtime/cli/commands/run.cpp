@@ -51,8 +51,7 @@ BuiltSpec build_spec(const RunRequest& request, const std::string& arch) {
   KernelSpec spec = chosen_spec(request.kernel, chosen);
   CompileOptions compile = own_process_options(process_environment());
   BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
-  RandomInputsOptions kind{
-      .dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special};
+  RandomInputsOptions kind{.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special};
   Inputs inputs = random_inputs(spec, request.seed, kind);
   return {chosen, std::move(spec), std::move(compile), std::move(built), std::move(kind), std::move(inputs)};
 }
