@@ -223,6 +223,7 @@ enter() {
     [[ ! $place ]] || { show_place "$place" && mount -o remount,ro,bind "$stage$place"; }
   done <<<"$readonly_places"
   mount --rbind "$ccache" "$stage/ccache"
+  [[ ! $kernels ]] || { mkdir -p "$stage/kernels" && mount --rbind "$kernels" "$stage/kernels"; }
   exec chroot ${user:+"--userspec=$user"} ${user:+${groups:+"--groups=$groups"}} "$stage" /usr/bin/env -i -C "$folder_inside" "${@:2}"
 }
 
@@ -243,7 +244,7 @@ add_places() {
 
 # Runs [VARIABLE=VALUE]... COMMAND... in the root, in the current folder if that is one of `places` or inside the tree.
 inside_root() {
-  local user='' ccache name library readonly_places='' groups folder_inside=$tree
+  local user='' ccache name library readonly_places='' groups kernels folder_inside=$tree
   local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_GENERATOR=Ninja)
   [[ $PWD/ != "$tree"/* && $'\n'$places$'\n' != *$'\n'$PWD$'\n'* ]] || folder_inside=$PWD
   for name in $(compgen -e); do
@@ -260,7 +261,15 @@ inside_root() {
   ccache=$cache/ccache-${user%:*}
   [[ $user ]] || ccache=$cache/ccache
   [[ -d $ccache ]] || { mkdir -p "$ccache" && chown "${user:-$(id -u)}" "$ccache"; }
+  # Programs that the user runs find the kernels of the run before. Tests have a cache of their own.
+  kernels=''
+  if [[ ${command:-} =~ ^(exec|shell)$ && ! ${KILN_CACHE_DIR:-} ]]; then
+    kernels=$cache/kernels-${user%:*}
+    [[ $user ]] || kernels=$cache/kernels
+    [[ -d $kernels ]] || { mkdir -m 700 "$kernels" && chown "${user:-$(id -u)}" "$kernels"; }
+    variables+=(KILN_CACHE_DIR=/kernels)
+  fi
   groups=$(gpu_groups)
-  export root stage="$cache/stage" places readonly_places groups ccache folder_inside
+  export root stage="$cache/stage" places readonly_places groups ccache kernels folder_inside
   $last "${namespace[@]}" bash -euc "$(declare -f graft show_place enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"
 }

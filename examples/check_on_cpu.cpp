@@ -4,9 +4,10 @@
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
+#include <exception>
 #include <fmt/format.h>
 
-int main() {
+int main() try {
   using namespace kiln;
   const Expr x = input("x", f16, {dynamic("rows"), 1000});
   const Expr e = exp(x - row_max(x));
@@ -20,4 +21,7 @@ int main() {
   fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(),
              wrong ? to_text(*wrong) : "all values within their bounds");
   return wrong || !run.result.defects.empty();
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

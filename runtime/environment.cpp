@@ -12,10 +12,10 @@ extern char** environ;
 namespace kiln {
 namespace {
 
-constexpr std::string_view hiprtc_search = "libhiprtc.so.7, .6 from the loader's path, then /opt/rocm/lib";
+constexpr std::string_view hiprtc_search = "libhiprtc.so.7, .6 from the loader's path, then ROCM_PATH, HIP_PATH, /opt/rocm, /opt/rocm-*";
 constexpr std::string_view hip_search =
-    "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then /opt/rocm/lib";
-constexpr std::string_view comgr_search = "libamd_comgr.so.3, .2 from the loader's path, then /opt/rocm/lib";
+    "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then ROCM_PATH, HIP_PATH, /opt/rocm, /opt/rocm-*";
+constexpr std::string_view comgr_search = "libamd_comgr.so.3, .2 from the loader's path, then ROCM_PATH, HIP_PATH, /opt/rocm, /opt/rocm-*";
 
 std::string value_of(const VariableLookup& lookup, std::string_view variable) { return lookup(variable).value_or(std::string()); }
 

@@ -379,6 +379,13 @@ constexpr CatalogEntry entries[] = {
 
 std::span<const CatalogEntry> catalog() { return entries; }
 
+CatalogOptions default_options(std::string_view name) {
+  CatalogOptions options;
+  const auto entry = std::ranges::find(entries, name, &CatalogEntry::name);
+  if (entry != std::end(entries) && entry->is.ranked) options.cols = options.n = 256; // experts, as large models have them
+  return options;
+}
+
 KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options) {
   std::vector<std::string_view> names;
   for (const CatalogEntry& entry : entries) {

@@ -59,6 +59,10 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
       best = candidate;
     }
   }
+  if (best.empty()) { // matmul is the beginning of matmul_nt
+    const auto longer = std::ranges::find_if(candidates, [&](std::string_view c) { return name.size() >= 3 && c.starts_with(name); });
+    if (longer != candidates.end()) best = *longer;
+  }
   return best.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", ")) : fmt::format("did you mean '{}'?", best);
 }
 

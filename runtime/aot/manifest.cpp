@@ -94,7 +94,7 @@ std::string title_of(const std::string& kernel, const Combination& combination) 
 }
 
 KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Combination& combination, const Target& target) {
-  CatalogOptions options;
+  CatalogOptions options = default_options(entry);
   options.fp8 = target.fp8();
   for (const auto& [name, value] : combination) {
     const CatalogOption* const option = find_catalog_option(name);

@@ -22,7 +22,7 @@ std::string flag_of(const CatalogOption& option) {
 }
 
 CatalogOptions catalog_options(const KernelChoice& choice, const Target& target) {
-  CatalogOptions options;
+  CatalogOptions options = default_options(choice.kernel);
   options.fp8 = target.fp8();
   for (const auto& [option, value] : choice.options) {
     require_option_of(choice.kernel, *option);

@@ -1,5 +1,6 @@
 // kiln: the command line. Parses, runs one subcommand, and turns every error into one line and an exit code.
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include "isa_checks/error.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
@@ -29,7 +30,8 @@ void require_command(const std::vector<cli::Command>& commands, int argc, char**
   std::vector<std::string> names;
   for (const cli::Command& command : commands) names.push_back(command.app->get_name());
   if (std::ranges::find(names, argv[1]) != names.end()) return;
-  throw UserError("command line", fmt::format("\"{}\" is no command", argv[1]), fmt::format("use one of {}", fmt::join(names, ", ")));
+  throw UserError("command line", fmt::format("\"{}\" is no command", argv[1]),
+                  did_you_mean(argv[1], std::vector<std::string_view>(names.begin(), names.end())));
 }
 
 int run_parsed(const std::vector<cli::Command>& commands) {
@@ -69,10 +71,10 @@ int main(int argc, char** argv) {
   setenv(comgr_cache_variable, comgr_cache_off, 1); // as in workers
   CLI::App root("Kiln: HIP kernels for AMD Instinct GPUs, planned, emitted, compiled and inspected", "kiln");
   root.require_subcommand(1);
-  const std::vector<cli::Command> commands{cli::make_list(root),   cli::make_compile(root), cli::make_eval(root),   cli::make_run(root),
-                                           cli::make_demo(root),   cli::make_env(root),     cli::make_cache(root),  cli::make_aot(root),
-                                           cli::make_misses(root), cli::make_bench(root),   cli::make_doctor(root), cli::make_predict(root),
-                                           cli::make_tune(root),   cli::make_explain(root)};
+  const std::vector<cli::Command> commands{
+      cli::make_list(root),   cli::make_compile(root), cli::make_eval(root), cli::make_run(root),     cli::make_demo(root),
+      cli::make_env(root),    cli::make_cache(root),   cli::make_aot(root),  cli::make_misses(root),  cli::make_bench(root),
+      cli::make_doctor(root), cli::make_predict(root), cli::make_tune(root), cli::make_explain(root), cli::make_calibrate(root)};
   try {
     require_command(commands, argc, argv);
     root.parse(argc, argv);

@@ -63,6 +63,7 @@ public:
   virtual void start_copy_to_host(std::span<std::byte> to, const void* from, Stream stream) = 0;
   virtual void start_copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0; // the two do not overlap
   virtual void synchronize(Stream stream) = 0;
+  virtual void wait_until_idle() = 0; // for all that was launched on any stream
   // Why `bytes` bytes from `address` cannot be a tensor; empty when nothing speaks against it.
   virtual std::string why_no_memory(const void* address, std::size_t bytes) const = 0;
 

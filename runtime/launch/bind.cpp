@@ -1,5 +1,6 @@
 // bind: every check of a kernel's arguments, once, and the argument block that launches use again and again.
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include "runtime/launch/arguments/argument_block.h"
 #include "runtime/launch/kernel_on_device.h"
 #include "runtime/launch/loaded_kernel.h"
@@ -162,10 +163,10 @@ private:
   void refuse_unknown() const {
     for (std::size_t i = 0; i < given_.size(); ++i) {
       if (used_[i]) continue;
-      std::vector<std::string> names;
+      std::vector<std::string_view> names;
       for (const KernelArgument& a : kernel_.arguments())
         if (a.kind != ArgumentKind::stride) names.push_back(a.name);
-      throw UserError(subject(given_[i].name).text(), "the kernel has no such argument", fmt::format("it has {}", fmt::join(names, ", ")));
+      throw UserError(subject(given_[i].name).text(), "the kernel has no such argument", did_you_mean(given_[i].name, names));
     }
   }
 

@@ -13,7 +13,7 @@ namespace kiln {
 struct KernelOnDevice; // loaded code, the tensors of the spec, workspaces
 
 // A launch whose arguments are all checked. A cheap value; copies share one immutable launch. It may go before its launches are
-// over: its workspace goes back to the pool when the stream of the last one has passed it. Keep it while a graph that captured it is
+// over, and after their streams: no stream is asked once launch() has returned. Keep it while a graph that captured it is
 // replayed. If the kernel has a workspace, its launches must follow one another (one stream, or ordered by events); bind again for a
 // launch beside it.
 class BoundKernel {
@@ -25,7 +25,7 @@ public:
   // emulated device. Nothing is launched when a size is 0.
   void launch(Stream stream = nullptr) const {
     if (launch_->packet.blocks == 0) return;
-    if (launch_->workspace) launch_->workspace->use_on(stream);
+    if (launch_->workspace) launch_->workspace->use();
     launch_->code->launch(launch_->packet, stream);
   }
 

@@ -192,6 +192,7 @@ public:
     const std::lock_guard lock(sandbox_->mutex);
     return sandbox_->why_no_memory(address, bytes);
   }
+  void wait_until_idle() override { synchronize(nullptr); }
   std::unique_ptr<StreamMark> mark(Stream) override { return std::make_unique<EmulatedMark>(sandbox_); }
   std::unique_ptr<LoadedCode> load(const Kernel& kernel) override { return std::make_unique<EmulatedCode>(sandbox_, kernel); }
   std::unique_ptr<DeviceClock> clock() override {
