@@ -306,14 +306,13 @@ class _Function(_Operator):
     def is_argument(self, name):
         return name not in self.constants
 
-    def _asked(self, named):
-        return _Asked(self.traced, [named[name] for name in self.names if name not in self.constants], {n: named[n] for n in self.constants if n in named})
+    def _asked(self, named, jit):
+        constants = {name: named[name] for name in self.constants if name in named}
+        return _Asked(self.traced, [named[name] for name in self.names if name not in self.constants], constants, jit)
 
     def _prepare(self, values, options, outputs):
         named = {**dict(zip(self.names, values)), **options}
-        asked = self._asked(named)
-        if not self.traced._jit and not self.traced._device:
-            asked.jit = jit_of(next(value for value in values if isinstance(value, torch.Tensor)).device)
+        asked = self._asked(named, jit_of(next(value for value in values if isinstance(value, torch.Tensor)).device))
         kernel = self.traced._kernel(asked)
         if len(kernel.outputs) != len(self.results) or any(output.in_place_of for output in kernel.outputs):
             raise UserError(
@@ -347,7 +346,7 @@ class _Function(_Operator):
         constants = tuple((name, value) for name, value in named.items() if name not in seen)
         key = (jit, tuple((name, each.dtype, each.shape) for name, each in shaped.items()), constants)
         if key not in self._fakes:
-            self._fakes[key] = catalog.described_text(self.traced._write(self._asked({**named, **shaped}))[0])
+            self._fakes[key] = catalog.described_text(self.traced._write(self._asked({**named, **shaped}, jit))[0])
         return self._fakes[key]
 
 
