@@ -49,7 +49,7 @@ constexpr Capability capabilities[] = {
 } // namespace
 
 TEST_CASE("target table: each capability is what the assembler accepts") {
-  for (const TargetFacts& target : machine::archs)
+  for (const TargetFacts& target : kiln::machine::archs)
     for (const Capability& c : capabilities) {
       CAPTURE(target.name);
       CAPTURE(c.instruction);
@@ -58,7 +58,7 @@ TEST_CASE("target table: each capability is what the assembler accepts") {
 }
 
 TEST_CASE("target table: names, machines and messages agree") {
-  for (const TargetFacts& target : machine::archs) {
+  for (const TargetFacts& target : kiln::machine::archs) {
     CHECK(find_target(target.name) == &target);
     CHECK(find_target_by_machine(target.elf_machine) == &target);
     CHECK(known_target_names().find(target.name) != std::string_view::npos);
