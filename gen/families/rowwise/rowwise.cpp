@@ -175,7 +175,8 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
     // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU. More waves share
     // what a row waits for and computes.
     int threads = lanes <= 4 * wave_size ? wave_size : 4 * wave_size;
-    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
+    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks))
+      threads *= 2;
     for (; threads <= max_workgroup_size && (threads <= 4 * wave_size || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       for (const int rows : {1, 4}) {
@@ -232,9 +233,9 @@ std::optional<Refusal> why_no_in_place_reads(const Plan& plan, const RowwiseConf
       for (const int index : passes[p].streams)
         if (tensor_of(body.value(index).expr) == output.in_place_of)
           return refuse_schedule(plan,
-                          fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
-                                      output.name, output.in_place_of, p, written),
-                          "give the output memory of its own, or use a residency that keeps the row on the chip");
+                                 fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
+                                             output.name, output.in_place_of, p, written),
+                                 "give the output memory of its own, or use a residency that keeps the row on the chip");
   }
   return {};
 }
@@ -315,7 +316,7 @@ std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const
   for (const TensorPlan& t : body.tensors)
     if (is_packed(t.dtype) && c.vec < 2)
       return refuse_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
-                      "use a vec of 2 or more");
+                             "use a vec of 2 or more");
   if (in_one_wave(body) && (c.threads_per_row != wave_size || c.tiles != 1))
     return refuse_schedule(
         plan,
@@ -323,24 +324,25 @@ std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const
         "use threads_per_row=64 and tiles=1");
   if (uses_ranks(body) && c.residency != Residency::registers)
     return refuse_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
-                    "use residency=registers");
+                           "use residency=registers");
   for (const Value& v : body.values) {
     if (const char* const wanted = why_no_vec(body, v, c.vec))
       return refuse_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
-                      fmt::format("use a vec that {}", wanted));
+                             fmt::format("use a vec that {}", wanted));
     const int group = static_cast<int>(v.expr->group);
     if (group && (group < c.vec || group / c.vec > std::min(wave_size, c.threads_per_row)))
       return refuse_schedule(
-          plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
+          plan,
+          fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
           "choose vec and threads_per_row so that it does");
     if (const int lanes = std::min(wave_size, c.threads_per_row); pairs_in_wave(v.expr) && 2 * v.expr->step > lanes * c.vec)
       return refuse_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),
-                      "choose vec and threads_per_row so that they do");
+                             "choose vec and threads_per_row so that they do");
   }
   const int lds = lds_bytes(body, c);
   if (lds > target.lds_bytes())
     return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
-                    "use residency=reload");
+                           "use residency=reload");
   return why_no_in_place_reads(plan, c);
 }
 
