@@ -2,6 +2,7 @@
 // the bits of a launch that is alone. KILN_CLUSTERS_BESIDE=N runs N interleavings for each number of CUs.
 #include "gen/catalog/catalog.h"
 #include "gen/families/rowwise/cluster.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"

@@ -48,7 +48,7 @@ std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& c) 
                            fmt::format("use at most {} tiles, and fewer than 16777216 columns", most_tiles));
   if (!most_rows(body))
     return refuse_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows, and no bound says how many there are", c.tiles),
-                    "use tiles=1, or give the rows a bound: dim rows[1..8]");
+                           "use tiles=1, or give the rows a bound: dim rows[1..8]");
   if (cluster_reductions(body) > most_shared_reductions)
     return refuse_schedule(plan, fmt::format("tiles is {}, and a row has {} reductions", c.tiles, cluster_reductions(body)),
                            fmt::format("use tiles=1, or at most {} reductions", most_shared_reductions));
@@ -62,7 +62,9 @@ std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& c) 
 
 std::uint32_t cluster_loads(const Body& body, const RowwiseConfig& c) {
   const auto reductions = static_cast<std::uint32_t>(cluster_reductions(body));
-  const auto again = c.ragged() ? reductions * static_cast<std::uint32_t>(rowwise_passes(body, c)[0].streams.size()) * static_cast<std::uint32_t>(c.vec) : 0u;
+  const auto again =
+      c.ragged() ? reductions * static_cast<std::uint32_t>(rowwise_passes(body, c)[0].streams.size()) * static_cast<std::uint32_t>(c.vec)
+                 : 0u;
   return 1 + 3 * reductions + again;
 }
 
