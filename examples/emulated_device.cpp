@@ -1,8 +1,8 @@
 // Emulated device: the program that runs on a GPU, tested without one. The CPU model executes the very code object, so what is
 // compared here with the reference is what a GPU would be given; and it knows every allocation.
 #include <fmt/format.h>
-#include <gen/reference/evaluate_bounds.h>
-#include <gen/reference/random_inputs.h>
+#include <kiln/gen/reference/evaluate_bounds.h>
+#include <kiln/gen/reference/random_inputs.h>
 #include <kiln/kiln.h>
 
 using namespace kiln;

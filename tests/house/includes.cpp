@@ -22,7 +22,7 @@ const std::vector<Layer> layers{
     {"gen", {"templates"}, {"spec", "plan", "emit", "families", "reference", "catalog"}},
     {"isa_checks", {}, {"target", "object", "decode", "input", "analysis", "verdict", "exec", "timing", "cli"}},
     {"isa_checks/exec", {}, {"numbers", "machine", "sanitisers", "instructions", "run"}},
-    {"runtime", {"gen", "isa_checks"}, {"compile", "build", "cache", "workers", "launch", "tune", "jit", "aot", "c", "cli"}}};
+    {"runtime", {"gen", "isa_checks"}, {"compile", "build", "cache", "workers", "launch", "tune", "jit", "aot", "c", "tvm_ffi", "cli"}}};
 
 struct Include {
   std::string from, to; // files

@@ -3,7 +3,6 @@
 #pragma once
 #include "gen/error.h"
 #include <concepts>
-#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +29,7 @@ concept MaybeConst = std::same_as<std::remove_const_t<C>, Config>;
 template <WordedEnum E> std::string_view to_string(E value) {
   for (const auto& [known, word] : EnumText<E>::words)
     if (known == value) return word;
-  throw InternalError(fmt::format("unknown {}", EnumText<E>::type));
+  throw InternalError("unknown " + std::string(EnumText<E>::type));
 }
 
 // Members of an aggregate, and how many of them for_each_field names.
@@ -61,7 +60,7 @@ int whole_number(const Setting& setting); // throws UserError
 template <typename M> std::string member_text(const Field& field, const M& member) {
   if constexpr (std::same_as<M, bool>) return field.settable ? (member ? "1" : "0") : (member ? "true" : "false");
   else if constexpr (WordedEnum<M>) return std::string(to_string(member));
-  else return fmt::format("{}", member);
+  else return std::to_string(member);
 }
 
 // "vec=8 threads=256 chunks=4"
@@ -69,7 +68,7 @@ template <typename C> std::string fields_text(const C& config, bool settable_too
   std::string text;
   for_each_field(config, [&](const Field& field, const auto& member) {
     if (!field.shown || (field.settable && !settable_too)) return;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name, member_text(field, member));
+    text += (text.empty() ? "" : " ") + std::string(field.name) + "=" + member_text(field, member);
   });
   return text;
 }
@@ -80,21 +79,22 @@ template <typename C> std::string planned_fields_text(const C& config) { return 
 template <typename C> std::vector<std::string> settings_of(const C& config) {
   std::vector<std::string> settings;
   for_each_field(config, [&](const Field& field, const auto& member) {
-    if (field.shown && field.settable) settings.push_back(fmt::format("{}={}", field.name, member_text(field, member)));
+    if (field.shown && field.settable) settings.push_back(std::string(field.name) + "=" + member_text(field, member));
   });
   return settings;
 }
 
 // "constexpr RowwiseConfig config{.cols = 4096, .vec = 8};\n", lines aligned below the first field.
 template <typename C> std::string config_text(const C& config, std::string_view type) {
-  const std::string head = fmt::format("constexpr {} config{{", type);
+  const std::string head = "constexpr " + std::string(type) + " config{";
   std::string text;
   for_each_field(config, [&]<typename M>(const Field& field, const M& member) {
     if (!field.shown) return;
     if (!text.empty()) text += field.begins_line ? ",\n" + std::string(head.size(), ' ') : ", ";
-    text += fmt::format(".{} = ", field.name);
-    if constexpr (WordedEnum<M>) text += fmt::format("{}::{}", EnumText<M>::type, to_string(member));
-    else text += fmt::format("{}", member);
+    text += "." + std::string(field.name) + " = ";
+    if constexpr (WordedEnum<M>) text += std::string(EnumText<M>::type) + "::" + std::string(to_string(member));
+    else if constexpr (std::same_as<M, bool>) text += member ? "true" : "false";
+    else text += std::to_string(member);
   });
   return head + text + "};\n";
 }
@@ -105,7 +105,7 @@ template <typename C> void set_field(C& config, std::string_view family, const S
   std::string names;
   for_each_field(config, [&]<typename M>(const Field& field, M& member) {
     if (!field.settable) return;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", field.name);
+    names += (names.empty() ? "" : ", ") + std::string(field.name);
     if (field.name != setting.field) return;
     found = true;
     if constexpr (WordedEnum<M>) {
