@@ -1,10 +1,10 @@
 // Check on the CPU: executes a compiled kernel instruction by instruction and compares it with the reference. Needs no GPU.
+#include <fmt/format.h>
 #include <kiln/gen/reference/evaluate_bounds.h>
 #include <kiln/gen/reference/random_inputs.h>
 #include <kiln/gen/spec/math.h>
 #include <kiln/runtime/build/build_kernel.h>
 #include <kiln/runtime/launch/emulated/emulate.h>
-#include <fmt/format.h>
 
 int main() {
   using namespace kiln;

@@ -117,7 +117,8 @@ kiln_status kiln_jit_compile_async(kiln_jit* jit, const char* spec, const char* 
     c::require(jit, "kiln_jit_compile_async", "jit");
     c::require(spec, "kiln_jit_compile_async", "spec");
     c::require(pending, "kiln_jit_compile_async", "pending");
-    *pending = new kiln_pending{jit->jit.compile_async(parse_spec(spec, jit->jit.target()), c::fields_of(fields, field_count, "kiln_jit_compile_async"))};
+    *pending = new kiln_pending{
+        jit->jit.compile_async(parse_spec(spec, jit->jit.target()), c::fields_of(fields, field_count, "kiln_jit_compile_async"))};
   });
 }
 

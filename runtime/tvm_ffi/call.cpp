@@ -76,8 +76,9 @@ void Caller::compile_all() {
 Device Caller::device_of(const DLDevice& where) {
   if (device_.is_emulated()) {
     if (where.device_type == kDLCPU) return device_;
-    throw UserError("tensor", fmt::format("it lies on a device of DLPack's type {}, and the module is for {}", static_cast<int>(where.device_type),
-                                          device_.description()),
+    throw UserError("tensor",
+                    fmt::format("it lies on a device of DLPack's type {}, and the module is for {}", static_cast<int>(where.device_type),
+                                device_.description()),
                     "give tensors in host memory to an emulated device");
   }
   if (where.device_type != kDLROCM)

@@ -19,7 +19,7 @@ using CallArgument = std::variant<const DLTensor*, double>;
 // Thread-safe.
 class Caller {
 public:
-  // `device`: "hip:0" or "emulated:gfx942"; empty: what KILN_DEVICE says. Of a folder nothing is ever compiled, of a manifest what
+  // `device`: "hip:0" or "emulated:gfx942"; empty: what KILN_DEVICE says. For a folder nothing is ever compiled, for a manifest what
   // KILN_JIT_POLICY allows. Throws what read_kernels and Device::open throw.
   Caller(const std::filesystem::path& path, const std::string& device);
 

@@ -33,7 +33,8 @@ void add_folder(KernelSet& set, const std::filesystem::path& path, const Target&
       if (kernel.arch != target.arch()) continue;
       Variant variant = variant_of(parse_spec(field_of(kernel.key, "spec")), lines_of(field_of(kernel.key, "overrides")));
       const auto& others = set.variants[kernel.name]; // the same kernel by another compiler
-      if (std::ranges::none_of(others, [&](const Variant& other) { return other.spec == variant.spec && other.overrides == variant.overrides; }))
+      if (std::ranges::none_of(others,
+                               [&](const Variant& other) { return other.spec == variant.spec && other.overrides == variant.overrides; }))
         add(set, std::move(variant));
     } catch (const EntryProblem& problem) {
       throw UserError(fmt::format("entry {}", entry.path.string()), problem.what(), "run kiln cache verify on the folder, or make it anew");
@@ -45,7 +46,8 @@ std::string content_of(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   text << stream.rdbuf();
-  if (!stream) throw UserError(fmt::format("'{}'", file.string()), "it cannot be read", "name a manifest, a cache folder or the text of a spec");
+  if (!stream)
+    throw UserError(fmt::format("'{}'", file.string()), "it cannot be read", "name a manifest, a cache folder or the text of a spec");
   return text.str();
 }
 
@@ -100,8 +102,8 @@ Variant variant_of(KernelSpec spec, std::vector<std::string> overrides) {
 std::string signature(const Variant& variant) {
   std::vector<std::string> words;
   for (const Parameter& parameter : variant.parameters)
-    words.push_back(fmt::format("{}: {}{}{}", parameter.name, to_string(parameter.dtype), parameter.is_tensor ? to_text(parameter.shape) : "",
-                                parameter.is_written ? " out" : ""));
+    words.push_back(fmt::format("{}: {}{}{}", parameter.name, to_string(parameter.dtype),
+                                parameter.is_tensor ? to_text(parameter.shape) : "", parameter.is_written ? " out" : ""));
   return fmt::format("{}({})", variant.spec.name(), fmt::join(words, ", "));
 }
 

@@ -34,8 +34,9 @@ template <class Work> auto translated(Work&& work) {
 CallArgument argument_of(const ffi::AnyView& given, const std::string& kernel, int number) {
   if (const auto tensor = given.try_cast<DLTensor*>()) return *tensor;
   if (const auto value = given.try_cast<double>()) return *value;
-  throw ffi::Error("TypeError", "kernel " + kernel + ", argument " + std::to_string(number + 1) + ": it is " + given.GetTypeKey() +
-                                    "; give a tensor or a number",
+  throw ffi::Error("TypeError",
+                   "kernel " + kernel + ", argument " + std::to_string(number + 1) + ": it is " + given.GetTypeKey() +
+                       "; give a tensor or a number",
                    "");
 }
 
@@ -52,9 +53,7 @@ public:
     return ffi::Function::FromPacked([caller = caller_, kernel = std::string(name)](ffi::PackedArgs given, ffi::Any* /*result*/) {
       std::vector<CallArgument> arguments;
       for (int i = 0; i < given.size(); ++i) arguments.push_back(argument_of(given[i], kernel, i));
-      translated([&] {
-        caller->call(kernel, arguments, [](int device) { return TVMFFIEnvGetStream(kDLROCM, device); });
-      });
+      translated([&] { caller->call(kernel, arguments, [](int device) { return TVMFFIEnvGetStream(kDLROCM, device); }); });
     });
   }
 
@@ -84,9 +83,7 @@ ffi::Module load_module(const ffi::String& path, const ffi::String& device) {
 ffi::Module load_file(const ffi::String& path, const ffi::String& /*ending*/) { return load_module(path, ""); }
 
 TVM_FFI_STATIC_INIT_BLOCK() {
-  ffi::reflection::GlobalDef()
-      .def("kiln.load_module", load_module)
-      .def("ffi.Module.load_from_file.kiln", load_file);
+  ffi::reflection::GlobalDef().def("kiln.load_module", load_module).def("ffi.Module.load_from_file.kiln", load_file);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // Proves that the text of a spec may name its target's fp8.
-#include "gen/error.h"
 #include "gen/plan/target_text.h"
+#include "gen/error.h"
 #include <doctest/doctest.h>
 
 namespace kiln::target_text_tests {

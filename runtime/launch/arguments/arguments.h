@@ -23,7 +23,7 @@ struct DeviceTensor {
   // stride is negative, or the bytes do not fit 63 bits.
   std::int64_t bytes() const;
 };
-// Of strides in elements, as C and DLPack have them; none: contiguous. Throws UserError for gaps between elements of a row.
+// With strides in elements, as C and DLPack have them; none: contiguous. Throws UserError for gaps between elements of a row.
 DeviceTensor strided_tensor(void* data, DType dtype, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
                             const std::string& subject);
 std::string to_text(const DeviceTensor& tensor); // "f16[4, 8192] at 0x7e0000000000"

@@ -1,7 +1,7 @@
 // Compiles a kernel of its own and prints what came out.
+#include <iostream>
 #include <kiln/gen/spec/dim.h>
 #include <kiln/gen/spec/math.h>
-#include <iostream>
 #include <kiln/runtime/build/build_kernel.h>
 
 int main() {
