@@ -10,7 +10,6 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_MONOLITHIC_INSTALL ON) # one package with all the components
 # An engine that has Kiln as a subdirectory packages what it likes.
 set(CPACK_INSTALL_CMAKE_PROJECTS ${PROJECT_BINARY_DIR} kiln ALL /)
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_COMPRESSION_TYPE zstd) # a third of xz's time for a tenth more bytes

@@ -73,7 +73,7 @@ def main(cmake, build, python, out):
         subprocess.run([cmake, "--install", build, "--prefix", package, "--component", "runtime", "--strip"], check=True, stdout=subprocess.DEVNULL)
         for licence in (package / "share").rglob("*"):
             if licence.is_file():
-                licence.rename(tree / licence.name)
+                licence.rename(tree / ("LICENSE" if licence.name == "LICENSE" else f"LICENSE.{licence.name}"))  # setuptools packs LICENSE*
         shutil.rmtree(package / "share")
         keep_sonames(package / "lib")
         glibc = check(package)

@@ -44,6 +44,7 @@ if [[ ${5:-} == inside ]]; then
     python3 -m pip --python env/bin/python --quiet --disable-pip-version-check install --no-index --no-warn-script-location "$packages"/*.whl
     echo "== wheel: $(ls "$packages" | grep whl), $(find env/lib/python*/site-packages/kiln -type f | wc -l) files, $(du -sb env/lib/python*/site-packages/kiln | cut -f1) bytes"
     env/bin/kiln --version
+    ls env/lib/python*/site-packages/kiln_gpu-*.dist-info/licenses | tr '\n' ' ' | grep 'LICENSE LICENSE.bundled_licenses.txt'
     env/bin/python wheel.py
     KILN_JIT_POLICY=cache_only KILN_CACHE_LAYERS=/tmp/kiln/kernels_tarball KILN_CACHE_DIR=/tmp/kiln/none KILN_HIPRTC_PATH=/nowhere \
       env/bin/python wheel.py shipped
