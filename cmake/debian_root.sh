@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # The Debian root of ./dev: built once from the host's own mirror, kept in the user's cache, entered in a private mount namespace.
-# Read by ./dev, whose say, die and condense it uses, and whose variables tree, cache, suite, lacks and last.
+# Read by ./dev, whose say, die and condense it uses, and whose variables tree, cache, suite, lacks and last. How its files are fetched
+# is in debian_bootstrap.sh.
 
 recipe=1 # counts up when roots have to be built anew for another reason than their packages
 packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libssl-dev)
@@ -14,129 +15,23 @@ test_packages=(python3-numpy python3-setuptools libggml0 libggml-dev llama.cpp-t
 # Real programs that tests run against, which skip without them: taken if the suite has them.
 optional_test_packages=(nginx-light slurmd slurmctld slurm-client munge python3-jsonschema libtvm-ffi-dev python3-tvm-ffi "${package_packages[@]}" python3-pip mount)
 # What --with NAME adds for the tests: NAME_packages. Big ones, which nobody gets without asking.
-torch_packages=(python3-torch)
-
-# Runs as mmdebstrap's hook, with apt on the root $1 of suite $2: chooses the names that this suite has, and installs.
-# hipRTC and LLVM come into one process, so LLVM has to be the version that the suite's comgr is linked with.
-install_packages() {
-  newest() { apt-cache search --names-only "^$1\$" | cut -d' ' -f1 | sort -V | tail -n 1; }
-  local hiprtc comgr llvm package wanted missing=()
-  export APT_CONFIG=$MMDEBSTRAP_APT_CONFIG
-  if [[ $2 == experimental ]]; then # the rest comes from unstable: experimental is no complete suite
-    printf 'Package: %s\nPin: release a=experimental\nPin-Priority: 990\n' 'libamd-comgr* libhiprtc*' >"$1/etc/apt/preferences.d/kiln"
-  fi
-  hiprtc=$(newest 'libhiprtc[67]')
-  comgr=$(newest 'libamd-comgr[23]')
-  llvm=$(apt-cache depends "${comgr:-none}" 2>/dev/null | sed -nE 's/.*Depends: libllvm([0-9]+).*/\1/p' | head -n 1)
-  llvm=${llvm:-$(newest 'llvm-2[0-2]-dev' | tr -cd 0-9)}
-  if [[ ! $hiprtc || ! $comgr || ! $llvm || $llvm -lt 20 || $llvm -gt 22 ]]; then
-    echo "E: Kiln needs hipRTC 6 or 7, comgr 2 or 3 and LLVM 20 to 22; $2 has: ${hiprtc:-no libhiprtc[67]}, ${comgr:-no libamd-comgr[23]}, LLVM ${llvm:-unknown}"
-    return 1
-  fi
-  wanted=("${packages[@]}" "$hiprtc" "libhiprtc-builtins${hiprtc#libhiprtc}" "$comgr" "llvm-$llvm-dev" "clang-$llvm" "lld-$llvm")
-  for package in "${wanted[@]}"; do
-    [[ $(newest "${package//+/\\+}") ]] || missing+=("$package")
-  done
-  [[ ${#missing[@]} == 0 ]] || { echo "E: the suite $2 of this mirror has no package ${missing[*]}" && return 1; }
-  # apt runs outside (it has the host's network set-up) and dpkg inside, the way mmdebstrap itself does it.
-  apt-get install --yes --no-install-recommends -o APT::Status-Fd=1 -o DPkg::Chroot-Directory="$1" -o Dir::Bin::dpkg=env \
-    -o DPkg::Options::=--unset=TMPDIR -o DPkg::Options::=dpkg "${wanted[@]}"
-  echo "$llvm" >"$1/etc/kiln-llvm"
-}
-
-# Reads apt sources of both formats (deb lines, deb822) and prints "URI<tab>KEYRING" of those with the release `codename`, or
-# with a suite's name of Debian's own, and with the component main.
-read_sources() {
-  awk -v codename="$1" '
-    function flush_stanza() { if (types ~ /(^| )deb( |$)/ && enabled !~ /^no/) offer(uris, suites, components, keyring)
-                              types = uris = suites = components = keyring = enabled = key = "" }
-    function offer(uris, suites, components, keyring,   uri, i, n, suite) {
-      split(uris, uri, " "); n = split(suites, suite, " ")
-      if (components !~ /(^| )main( |$)/ || uri[1] ~ /^cdrom:/) return
-      for (i = 1; i <= n; i++) if (suite[i] == codename || suite[i] ~ /^(stable|testing|unstable|sid|experimental)$/) {
-        print uri[1] "\t" (keyring ~ /^\// ? keyring : ""); return }
-    }
-    FNR == 1 { flush_stanza() }
-    /^[ \t]*#/ { next }
-    /^[ \t]*$/ { flush_stanza(); next }
-    /^deb[ \t]/ { signed = ""; sub(/#.*/, "")
-      if (match($0, /\[[^\]]*\]/)) { options = substr($0, RSTART, RLENGTH); sub(/\[[^\]]*\]/, "")
-        if (match(options, /signed-by=[^] ,]*/)) signed = substr(options, RSTART + 10, RLENGTH - 10) }
-      line = $0; gsub(/[ \t]+/, " ", line); split(line, word, " "); rest = line; sub(/^deb [^ ]+ [^ ]+ ?/, "", rest)
-      offer(word[2], word[3], rest, signed); next }
-    /^[A-Za-z-]+:/ { key = tolower(substr($0, 1, index($0, ":") - 1)); sub(/^[^:]*:[ \t]*/, "") }
-    key == "types" { types = types " " $0 } key == "uris" { uris = uris " " $0 } key == "suites" { suites = suites " " $0 }
-    key == "components" { components = components " " $0 } key == "enabled" { enabled = $0 }
-    key == "signed-by" && keyring == "" { keyring = $1 }
-    END { flush_stanza() }' "${@:2}"
-}
-
-# Sets `mirror` and `keyring`: KILN_DEV_MIRROR and KILN_DEV_KEYRING, else the Debian archive of the host's own apt sources.
-find_mirror() {
-  local codename files=() file
-  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-    [[ ! -r $file ]] || files+=("$file")
-  done
-  codename=$(sed -nE 's/^VERSION_CODENAME="?([a-z]+).*/\1/p' /etc/os-release 2>/dev/null || :)
-  mirror='' keyring=''
-  [[ ${#files[@]} == 0 ]] || IFS=$'\t' read -r mirror keyring < <(read_sources "${codename:-none}" "${files[@]}") || :
-  [[ ! ${KILN_DEV_MIRROR:-} ]] || { mirror=$KILN_DEV_MIRROR && keyring=''; }
-  keyring=${KILN_DEV_KEYRING:-${keyring:-/usr/share/keyrings/debian-archive-keyring.gpg}}
-  [[ $mirror ]] || die "this machine's apt sources name no Debian archive to build the environment from" \
-    'set KILN_DEV_MIRROR to the address of one (and KILN_DEV_KEYRING to its keyring), or install ROCm 6.2 and LLVM 20 or newer'
-  [[ -r $keyring ]] || die "there is no keyring $keyring to check the archive $mirror with" \
-    'install the package debian-archive-keyring, or set KILN_DEV_KEYRING'
-}
-
-need_mmdebstrap() {
-  command -v mmdebstrap >/dev/null && return
-  { [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; } || die 'mmdebstrap is needed to build the environment' \
-    'install the package mmdebstrap (with uidmap when not root), or run ./dev setup once as root'
-  say 'installing mmdebstrap on this machine'
-  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends mmdebstrap; } </dev/null 2>&1 | condense "$log" ||
-    die "mmdebstrap could not be installed; see $log" "$(tail -n 5 "$log")"
-}
-
-# Fills the folder $1 with the root. Unprivileged, it arrives as an archive and is unpacked as files of the user, who can then
-# use and remove it without a range of user ids.
-bootstrap() {
-  local base=$suite lines=("deb $mirror $suite main") options
-  [[ $suite != experimental ]] || { base=sid && lines=("deb $mirror sid main" "${lines[@]}"); }
-  options=(--variant=apt --skip=check/qemu --keyring="$keyring" --aptopt='Acquire::Check-Valid-Until "false"' --dpkgopt=force-unsafe-io
-    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*'
-    --customize-hook="bash -c \"\$KILN_HOOK\" hook \"\$1\" $suite >&2")
-  export KILN_HOOK
-  KILN_HOOK=$(declare -p packages && declare -f install_packages && echo 'set -euo pipefail; install_packages "$@"')
-  if [[ ${namespace[*]} != *--user* ]]; then
-    "${namespace[@]}" mmdebstrap --mode=root --format=directory "${options[@]}" "$base" "$1" "${lines[@]}" </dev/null
-  else
-    mkdir "$1"
-    mmdebstrap --mode=unshare --format=tar "${options[@]}" "$base" - "${lines[@]}" </dev/null | tar -x -C "$1" --no-same-owner --exclude='./dev/*'
-  fi
-}
+torch_packages=(python3-torch libtorch-dev python3-dev) # the headers are for inductor
 
 # Builds the root under another name beside it and renames it when it is complete. The caller holds the lock.
 build_root() {
-  local partial=$root.partial pid status=0 hint=''
+  local partial=$root.partial hint=''
   log=$root.log
   : >"$log"
-  find_mirror
   need_mmdebstrap
+  find_mirror
   (($(df --output=avail -k "$cache" | tail -n 1) > 4000000)) || die "$cache has less than 4 GB free for the environment" 'free some, or set XDG_CACHE_HOME'
-  remove_tree "$partial"
-  say "building the environment, once: Debian $suite from $mirror, into $root"
-  set -m # a process group of its own, which can be ended as a whole
-  bootstrap "$partial" > >(condense "$log") 2>&1 &
-  pid=$!
-  set +m
-  trap 'kill -TERM -- -$pid 2>/dev/null; wait $pid || :; remove_tree "$partial"; die "interrupted; nothing is left behind"' INT TERM HUP
-  wait $pid || status=$?
-  trap - INT TERM HUP
-  if [[ $status != 0 ]]; then
-    [[ ${namespace[*]} != *--user* ]] || hint="without root, mmdebstrap needs a range of ids for $(id -un) in /etc/subuid and /etc/subgid, and the package uidmap"
+  say "building the environment, once: Debian $suite from ${mirror:-the archive that mmdebstrap knows}, into $root"
+  if ! bootstrap_apart "$partial" && ! { grep -q NO_PUBKEY "$log" && renew_keyring && bootstrap_apart "$partial"; }; then
     remove_tree "$partial"
-    die "the environment could not be built from suite $suite of $mirror; the whole log is $log" "$(grep -E '^(E|W): ' "$log" | grep -vE 'mmdebstrap failed|command failed|^E: apt-get|old ones used' | tail -n 12)" \
-      ${hint:+"$hint"} 'KILN_DEV_MIRROR names another mirror, --suite another suite; ROCm 6.2 and LLVM 20 or newer on this machine serve as well'
+    [[ ${namespace[*]} != *--user* ]] || hint="without root, mmdebstrap needs a range of ids for $(id -un) in /etc/subuid and /etc/subgid, and the package uidmap"
+    grep -q NO_PUBKEY "$log" && hint+="${hint:+; }the keyring $keyring lacks the key that the archive is signed with: export KILN_DEV_KEYRING=/path/to/a/newer/debian-archive-keyring.gpg"
+    die "the environment could not be built from suite $suite of ${mirror:-the archive that mmdebstrap knows}; the whole log is $log" "$(grep -E '^(E|W): ' "$log" | grep -vE 'mmdebstrap failed|command failed|^E: apt-get|old ones used' | tail -n 12)" \
+      ${hint:+"$hint"} 'another mirror: export KILN_DEV_MIRROR=http://host/debian' 'another suite: ./dev --suite SUITE' "this machine's own ROCm and LLVM serve as well: $(build_packages_line)"
   fi
   mv "$partial" "$root"
   prune_roots
@@ -169,9 +64,9 @@ find_namespace() {
     "${namespace[@]}" true 2>/dev/null && return
   done
   die 'no mount namespace can be made here, so no environment of our own can be used; one of these is needed:' \
-    'root with CAP_SYS_ADMIN (in a container: --privileged, or --cap-add SYS_ADMIN), or' \
-    'unprivileged user namespaces (sysctl user.max_user_namespaces; kernel.apparmor_restrict_unprivileged_userns=0), or' \
-    "your own ROCm 6.2 or newer with LLVM 20 or newer (here: $lacks)"
+    "root with CAP_SYS_ADMIN: sudo ./dev ${command:-demo} (in a container: --privileged, or --cap-add SYS_ADMIN), or" \
+    'unprivileged user namespaces (sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, as Ubuntu 24.04 needs it; user.max_user_namespaces), or' \
+    "your own ROCm 6.2 or newer with LLVM 20 to 22 (here: $lacks)" ${remedy:+"$remedy"}
 }
 
 # Programs of the root run as the caller, so nobody else may have put them there: the folder $1 has to be the caller's and closed to
@@ -218,6 +113,32 @@ install_added() {
     condense "$log" || die "the packages $* could not be installed; the whole log is $log" "$(tail -n 5 "$log")"
 }
 
+# Adds HIP's run time where there is a GPU: the one that belongs to the root's hipRTC. It brings ROCr and libdrm.
+add_gpu_runtime() {
+  local hiprtc
+  has_gpu || return 0
+  hiprtc=$(compgen -G "$root/usr/lib/*/libhiprtc.so.[67]" | head -n 1)
+  (add_packages "libamdhip64-${hiprtc##*.}") || say "without HIP's run time the environment cannot use the GPU; what needs none goes on"
+}
+
+# One line: whether programs of the environment reach a GPU, and through what.
+describe_gpu() {
+  local archs hip=''
+  has_gpu || { echo 'no GPU (there is no /dev/kfd): kernels run on the CPU model, --device emulated:gfx942' && return; }
+  archs=$(gpu_archs | paste -sd,)
+  # shellcheck disable=SC2016 # for the shell inside
+  inside bash -c '[[ -r /dev/kfd && -w /dev/kfd ]]' || { echo "GPU ${archs:-unknown}, and this user may not open /dev/kfd: sudo usermod -a -G render,video $(id -un), then log in anew" && return; }
+  if [[ ${KILN_HIP_PATH:-} ]]; then
+    hip="$KILN_HIP_PATH (KILN_HIP_PATH)"
+  elif [[ $suite == host ]]; then
+    hip=$(host_library 'libamdhip64.so.[67]')
+  else
+    hip=$(compgen -G "$root/usr/lib/*/libamdhip64.so.[67]" | head -n 1)
+    [[ ! $hip ]] || hip="$(basename "$(readlink -f "$hip")") of Debian $suite"
+  fi
+  echo "GPU ${archs:-unknown} through ${hip:-nothing: no libamdhip64 was found}; kiln doctor says more"
+}
+
 # Adds packages to the root unless they are there. Of those behind "--", the ones that the suite has.
 add_packages() {
   local package wanted=() optional=() is_optional='' log=$root.log options lock unfinished=$root/etc/kiln-unfinished
@@ -231,6 +152,7 @@ add_packages() {
   [[ ${#wanted[@]} != 0 || ${#optional[@]} != 0 ]] || return 0
   exec {lock}>>"$root.add.lock"
   flock "$lock"
+  command -v apt-get >/dev/null || die "adding ${wanted[*]} ${optional[*]} to the environment needs apt-get on this machine" "a Debian container has it: $(container_line)"
   find_mirror
   say "adding to the environment: ${wanted[*]} ${optional[*]}"
   options=(-o Dir="$root" -o Dir::State::status="$root/var/lib/dpkg/status" -o Dir::Etc::Trusted="$keyring" -o Dir::Etc::TrustedParts=/dev/null
@@ -287,7 +209,7 @@ show_place() {
   mount --rbind "$1" "$stage$1"
 }
 
-# enter USER COMMAND...: USER is UID:GID to become, or empty.
+# enter USER COMMAND...: USER is UID:GID to become, or empty. Who becomes it keeps the groups of the GPU's nodes.
 enter() {
   local user=$1 folder place
   mount -t tmpfs -o mode=755 kiln "$stage"
@@ -297,8 +219,11 @@ enter() {
   chmod 1777 "$stage/tmp"
   [[ ! $user ]] || chown "$user" "$stage/root"
   while IFS= read -r place; do show_place "$place"; done <<<"$places"
+  while IFS= read -r place; do
+    [[ ! $place ]] || { show_place "$place" && mount -o remount,ro,bind "$stage$place"; }
+  done <<<"$readonly_places"
   mount --rbind "$ccache" "$stage/ccache"
-  exec chroot ${user:+"--userspec=$user"} "$stage" /usr/bin/env -i -C "$folder_inside" "${@:2}"
+  exec chroot ${user:+"--userspec=$user"} ${user:+${groups:+"--groups=$groups"}} "$stage" /usr/bin/env -i -C "$folder_inside" "${@:2}"
 }
 
 # Adds to `places` what a command of the caller's needs to see beside the tree: the current folder, and the files and folders that
@@ -318,17 +243,24 @@ add_places() {
 
 # Runs [VARIABLE=VALUE]... COMMAND... in the root, in the current folder if that is one of `places` or inside the tree.
 inside_root() {
-  local user='' ccache name folder_inside=$tree
-  local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  local user='' ccache name library readonly_places='' groups folder_inside=$tree
+  local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_GENERATOR=Ninja)
   [[ $PWD/ != "$tree"/* && $'\n'$places$'\n' != *$'\n'$PWD$'\n'* ]] || folder_inside=$PWD
   for name in $(compgen -e); do
-    [[ ! $name =~ ^(KILN_.*|AMD_.*|HIP_.*|ROCR_.*|CTEST_.*|[A-Z]*SAN_OPTIONS|NO_COLOR|CLICOLOR_FORCE|TERM|CI)$ ]] || variables+=("$name=${!name}")
+    [[ ! $name =~ ^(KILN_.*|AMD_.*|HIP_.*|HSA_.*|ROCR_.*|GPU_.*|CTEST_.*|[A-Z]*SAN_OPTIONS|NO_COLOR|CLICOLOR_FORCE|TERM|CI)$ ]] || variables+=("$name=${!name}")
+  done
+  # Libraries of this machine's ROCm that the caller names are seen as they are: its folder read-only, by the file behind the links.
+  for name in KILN_HIP_PATH KILN_HIPRTC_PATH KILN_COMGR_PATH; do
+    library=$(readlink -e "${!name:-}") && [[ $library/ != "$tree"/* && $library != /usr/* ]] || continue
+    readonly_places+=${readonly_places:+$'\n'}${library%/lib*/*}
+    variables+=("$name=$library")
   done
   # Root in somebody else's tree works as that somebody, so that no file there changes its owner.
   [[ $(id -u) != 0 || $(stat -c %u "$tree") == 0 || ${as_root:-} ]] || user=$(stat -c %u:%g "$tree")
   ccache=$cache/ccache-${user%:*}
   [[ $user ]] || ccache=$cache/ccache
   [[ -d $ccache ]] || { mkdir -p "$ccache" && chown "${user:-$(id -u)}" "$ccache"; }
-  export root stage="$cache/stage" places ccache folder_inside
+  groups=$(gpu_groups)
+  export root stage="$cache/stage" places readonly_places groups ccache folder_inside
   $last "${namespace[@]}" bash -euc "$(declare -f graft show_place enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"
 }

@@ -1,35 +1,35 @@
 // GroupedGemm<config>: tokens times the matrices of their experts. Which steps a workgroup takes, and how sums meet.
 #pragma once
+#include "common/arrival.h"
+#include "gemm/stream_k.h"
 #include "grouped_gemm_config.h"
-#include "skinny_gemm/ring.h"
-#include "skinny_gemm/tile_parts.h"
+#include "gemm/ring.h"
+#include "gemm/tile_parts.h"
 
 namespace kiln {
 
 namespace detail {
 
-// The matrix of an expert.
+// The matrix of an expert: a pointer, or a struct of its encoding.
 template <GroupedGemmConfig config, class B> KILN_DEVICE const B* of_expert(const B* b, u64 expert) {
   return reinterpret_cast<const B*>(reinterpret_cast<const char*>(b) + expert * config.bytes_of_expert());
 }
-template <GroupedGemmConfig config, class B> KILN_DEVICE BlockScaled<B> of_expert(BlockScaled<B> b, u64 expert) {
-  return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert()};
-}
-template <GroupedGemmConfig config, class A> KILN_DEVICE PackedWeights<A> of_expert(PackedWeights<A> b, u64 expert) {
-  return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert(), b.zero + expert * config.zero_bytes_of_expert()};
-}
-template <GroupedGemmConfig config, class A> KILN_DEVICE MxWeights<A> of_expert(MxWeights<A> b, u64 expert) {
-  return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert()};
+template <GroupedGemmConfig config, class Matrix> KILN_DEVICE Matrix of_expert(Matrix b, u64 expert) {
+  b.values = of_expert<config>(b.values, expert);
+  b.scale += expert * config.scales_of_expert();
+  if constexpr (requires { b.zero; }) b.zero += expert * config.zero_bytes_of_expert();
+  return b;
 }
 
 } // namespace detail
 
 template <GroupedGemmConfig config, class A, class B> class GroupedGemm {
   static_assert(why_invalid(config) == nullptr, "invalid GroupedGemmConfig");
-  static constexpr SkinnyGemmConfig tile = config.tile();
-  static_assert(tile.a_bits == gemm_bits<A> && tile.b_bits == gemm_bits<B>);
+  static constexpr SkinnyGemmConfig tile = config.tile;
+  static_assert(tile.a.bits == gemm_bits<A> && tile.b.bits == gemm_bits<B>);
   using Parts = TileParts<tile>;
   using Part = typename Parts::Part;
+  using Runs = StepRuns<tile.workgroups, config.steps()>;
   static constexpr u32 tile_steps = tile.steps_per_tile(), columns = config.column_tiles();
 
 public:
@@ -38,30 +38,36 @@ public:
   // of A][group]; `weights`, of a sum: [pair].
   KILN_MEMBER GroupedGemm(const A* a, u32 tokens, const i32* order, const i32* offsets, void* workspace, const f32* weights = nullptr,
                           const void* a_scale = nullptr)
-      : a_(a), a_scale_(a_scale), weights_(weights), tokens_(tokens), workspace_(static_cast<char*>(workspace)) {
-    group_ = workgroup_in_order<config.workgroups>();
-    list(order, offsets);
-  }
+      : a_(a), a_scale_(a_scale), weights_(weights), tokens_(tokens), blocks_(list(order, offsets)),
+        stream_(workspace, workgroup_in_order<tile.workgroups>(), Runs{blocks_ * (columns * tile_steps)}) {}
 
   // Multiplies with `b...`, the first expert's matrix for each product, and calls epilogue(TileChunk, one InRegisters<Part> a product) for
   // every chunk of the result that this workgroup finishes: rows are pairs, or tokens of a sum.
   template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) {
-    u32 left = first_step(group_ + 1) - first_step(group_);
-    if (left == 0) return;
+    u32 left = stream_.end_step() - stream_.first_step();
+    if (left == 0) return stream_.skip();
+    stream_.load_generation();
     const u32 wave = platform::uniform(platform::thread_id() / wave_size);
     GemmRing<tile, A, B> ring;
     ring.work_as(wave);
-    Segment segment = segment_at(first_step(group_), left);
+    Segment segment = segment_at(stream_.first_step(), left);
     begin(ring, segment, b...);
     for (bool again = false;; again = true) {
-      ring.accumulate();
+      u32 arrived = 0;
+      ring.accumulate([&] KILN_LAMBDA {
+        if (segment.count != tile_steps) arrived = stream_.register_arrival(first_step_of(segment));
+      });
+      arrived = platform::computed_here(arrived); // no wait for it behind the loads of the next segment
       left -= segment.count;
       Segment next = after(segment, left);
       if (left) begin(ring, next, b...);      // in flight while this tile is finished
       if (again) platform::barrier();         // LDS is read no more
       platform::settle_sums<tile.edge()>();
       ring.to_lds(Parts::lds().tiles[wave]);
+      if (platform::thread_id() == 0) Parts::lds().arrived = arrived;
+      stream_.pin_generation();
       platform::barrier();
+      stream_.store_generation();
       finish(segment, epilogue);
       if constexpr (config.sums)
         if (!left || next.column != segment.column) complete(segment.column, epilogue);
@@ -87,26 +93,25 @@ private:
   }
   static constexpr int pair_bits = 12, rows_bits = 8; // of a block: its first pair, how many it has, and the expert
 
-  // Every workgroup lists the blocks of all experts. The first wave does it, 64 experts at a time.
-  KILN_MEMBER void list(const i32* order, const i32* offsets) {
+  // Every workgroup lists the blocks of all experts, and returns how many there are. The first wave does it, 64 experts at a time.
+  KILN_MEMBER u32 list(const i32* order, const i32* offsets) {
     const u32 thread = platform::thread_id();
     if (thread < wave_size) {
       u32 before = 0;
       for (u32 first = 0; first < config.experts; first += wave_size) {
         const u32 expert = smaller(first + thread, config.experts - 1);
         const u32 begin = offsets[expert], end = first + thread < config.experts ? static_cast<u32>(offsets[expert + 1]) : begin;
-        const u32 blocks = (end - begin + config.rows - 1) / config.rows, up_to = platform::sum_up_to_lane(blocks);
+        const u32 blocks = (end - begin + tile.rows - 1) / tile.rows, up_to = platform::sum_up_to_lane(blocks);
         u32 place = before + up_to - blocks;
-        for (u32 pair = begin; pair < end; pair += config.rows)
-          lists().blocks[place++] = pair | smaller(end - pair, config.rows) << pair_bits | expert << (pair_bits + rows_bits);
+        for (u32 pair = begin; pair < end; pair += tile.rows)
+          lists().blocks[place++] = pair | smaller(end - pair, tile.rows) << pair_bits | expert << (pair_bits + rows_bits);
         before += platform::read_lane(up_to, wave_size - 1);
       }
       if (thread == 0) lists().count = before;
     }
     for (u32 i = thread; i < tokens_ * config.top; i += config.threads()) lists().pairs[i] = static_cast<u16>(order[i]);
     platform::barrier();
-    blocks_ = platform::uniform(lists().count);
-    steps_ = blocks_ * (columns * tile_steps);
+    return platform::uniform(lists().count);
   }
 
   KILN_MEMBER Segment listed(Segment s) const {
@@ -125,7 +130,7 @@ private:
     const Segment next{s.column + wraps, wraps ? 0 : s.block + 1, 0, smaller(tile_steps, left)};
     return left ? listed(next) : next;
   }
-  KILN_MEMBER u32 number_of(const Segment& s) const { return s.column * blocks_ + s.block; } // of its tile
+  KILN_MEMBER u32 first_step_of(const Segment& s) const { return (s.column * blocks_ + s.block) * tile_steps; } // of its tile
 
   // Pair `row` of a segment's block; the last one where the block has fewer.
   KILN_DEVICE u32 pair_of(const Segment& s, u32 row) { return lists().pairs[s.first_pair + smaller(row, s.pairs - 1)]; }
@@ -137,76 +142,49 @@ private:
     ring.begin(GemmSegment{s.column, s.first, s.count}, a_, detail::of_expert<config>(b, s.expert)...);
   }
 
-  // Steps of workgroup g: floor(g * steps / workgroups) up to the next one's; and back. 32 bits where they do.
-  using Wide = Either<(config.steps() + 1) * (config.workgroups + 1) < 1ll << 32, u32, u64>;
-  KILN_MEMBER u32 first_step(u32 group) const { return static_cast<u32>(Wide(group) * Wide(steps_) / Wide(config.workgroups)); }
-  KILN_MEMBER u32 group_of(u32 step) const {
-    return static_cast<u32>(((Wide(step) + 1) * Wide(config.workgroups) - 1) / Wide(steps_));
-  }
-
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
   template <class Epilogue> KILN_MEMBER void finish(const Segment& segment, Epilogue& epilogue) {
     Parts parts;
     parts.sum_waves();
-    if (segment.count != tile_steps)
-      if (!meet(segment, parts)) return;
+    if (segment.count != tile_steps) {
+      const u32 begin = first_step_of(segment);
+      if (!stream_.template combine<tile.parts_at_a_time()>(parts, begin, begin + tile_steps - 1, Parts::lds().arrived)) return;
+    }
 #pragma unroll
     for (int c = 0; c < Parts::chunks; ++c) {
       const u32 row = Parts::row(c), column = segment.column * tile.tile_n + Parts::column(c);
       const u32 pair = pair_of(segment, row);
       if constexpr (config.sums) {
-        if (Parts::in_tile(c) && row < segment.pairs && column < config.n) *reinterpret_cast<Part*>(sums() + static_cast<u64>(pair) * config.n + column) = parts.of[c][0];
+        if (Parts::in_tile(c) && row < segment.pairs && column < tile.n) *reinterpret_cast<Part*>(sums() + static_cast<u64>(pair) * tile.n + column) = parts.of[c][0];
       } else {
-        call(epilogue, pair, row < segment.pairs ? column : config.n, config.pairs(), parts.of[c]);
+        call(epilogue, pair, row < segment.pairs ? column : tile.n, config.pairs(), parts.of[c]);
       }
     }
     if constexpr (config.sums) ++finished_;
   }
-  template <class Epilogue> KILN_DEVICE void call(Epilogue& epilogue, u32 row, u32 column, u32 rows, const Part (&parts)[config.products]) {
-    const TileChunk<config.n, config.vec> chunk(row, column, rows);
-    if constexpr (config.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
+  template <class Epilogue> KILN_DEVICE void call(Epilogue& epilogue, u32 row, u32 column, u32 rows, const Part (&parts)[tile.products]) {
+    const TileChunk<tile.n, tile.vec> chunk(row, column, rows);
+    if constexpr (tile.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
-  }
-
-  // Leaves this workgroup's part of a tile in the workspace. The last one to arrive sums all parts, in the order of k, and returns true. A
-  // tile's counter is that of the first workgroup that has a part of it: no other tile goes on behind that one.
-  KILN_MEMBER bool meet(const Segment& segment, Parts& parts) {
-    const u32 number = number_of(segment);
-    const u32 begin = number * tile_steps, first = group_of(begin), last = group_of(begin + tile_steps - 1);
-    // With fewer steps than workgroups each step has a workgroup of its own, and those between have none.
-    const bool alone = steps_ < config.workgroups;
-    const u32 count = alone ? tile_steps : last - first + 1;
-    parts.store(place_of(group_, number));
-    if (!arrives_last(reinterpret_cast<u32*>(workspace_) + first, count - 1, Parts::lds().arrived)) return false;
-    parts.clear();
-#pragma unroll 4
-    for (u32 i = 0; i < count; ++i) parts.add(place_of(alone ? group_of(begin + i) : first + i, number));
-    return true;
-  }
-  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second.
-  KILN_MEMBER f32* place_of(u32 group, u32 number) const {
-    const u32 place = 2 * group + (first_step(group) < number * tile_steps);
-    return reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * tile.partial_floats();
   }
 
   // The workgroup that finishes the last tile of some columns has the results of all pairs there, and adds those of each token, in the order
   // of its experts, each times its weight.
-  KILN_MEMBER f32* sums() const { return reinterpret_cast<f32*>(workspace_ + config.counter_bytes() + config.partial_bytes()); }
+  KILN_MEMBER f32* sums() const { return reinterpret_cast<f32*>(stream_.behind()); }
   template <class Epilogue> KILN_MEMBER void complete(u32 column, Epilogue& epilogue) {
     const u32 finished = finished_;
     finished_ = 0;
     if (finished == 0) return;
-    u32* const counter = reinterpret_cast<u32*>(workspace_) + config.workgroups + column;
-    if (!arrives_last(counter, blocks_ - finished, Parts::lds().arrived, finished)) return;
+    if (!arrives_last(stream_.own_counters() + column, blocks_ - finished, Parts::lds().arrived, finished)) return;
     constexpr u32 chunks = tile.chunks_per_row();
     for (u32 i = platform::thread_id(); i < tokens_ * chunks; i += config.threads()) {
-      const u32 token = i / chunks, at = column * tile.tile_n + i % chunks * config.vec;
-      if (tile.n_tail() && at >= config.n) continue;
+      const u32 token = i / chunks, at = column * tile.tile_n + i % chunks * tile.vec;
+      if (tile.n_tail() && at >= tile.n) continue;
       const f32* const weights = weights_ + token * config.top;
-      const f32* const results = sums() + static_cast<u64>(token) * config.top * config.n + at;
+      const f32* const results = sums() + static_cast<u64>(token) * config.top * tile.n + at;
       Part sum[1] = {Part(0)};
 #pragma unroll
-      for (int rank = 0; rank < config.top; ++rank) sum[0] += Part(weights[rank]) * *reinterpret_cast<const Part*>(results + rank * config.n);
+      for (int rank = 0; rank < config.top; ++rank) sum[0] += Part(weights[rank]) * *reinterpret_cast<const Part*>(results + rank * tile.n);
       call(epilogue, token, at, tokens_, sum);
     }
   }
@@ -214,8 +192,8 @@ private:
   const A* a_;
   const void* a_scale_;
   const f32* weights_;
-  u32 tokens_, group_, blocks_, steps_, finished_ = 0; // tiles of these columns
-  char* workspace_;
+  u32 tokens_, blocks_, finished_ = 0; // tiles of these columns
+  StreamK<config.shared(), Runs, false> stream_;
 };
 
 } // namespace kiln

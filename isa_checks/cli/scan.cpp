@@ -19,6 +19,7 @@ namespace kiln::isa::cli {
 namespace {
 
 constexpr std::uint64_t most_bytes_in_flight = 64 << 20;
+constexpr std::uint64_t elf_executable = 4; // SHF_EXECINSTR
 
 // A code object that still has kernels to work on.
 struct Job {
@@ -38,8 +39,8 @@ struct Task {
 class Worker {
 public:
   Disassembler& disassembler(const TargetFacts& target) {
-    const auto at = disassemblers_.find(target.arch);
-    return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.arch, Disassembler(target)).first->second;
+    const auto at = disassemblers_.find(target.name);
+    return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.name, Disassembler(target)).first->second;
   }
   const SourceLines& lines(const Job& job) {
     if (!lines_ || job.number != number_) lines_.emplace(job.object);
@@ -179,11 +180,14 @@ private:
     } catch (const Error& error) {
       return fail(error);
     }
-    const std::string_view arch = job->object.target().arch;
+    const std::string_view arch = job->object.target().name;
     const auto& archs = options_.input.archs;
     if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
     std::unique_lock lock(mutex_);
     ++totals_.objects;
+    for (const ElfSection& section : job->object.sections())
+      if ((section.flags & elf_executable) != 0) totals_.all_code_bytes += section.bytes.size();
+    for (const Kernel& kernel : job->object.kernels()) totals_.kernel_bytes += kernel.code.size();
     totals_.largest_object = std::max(totals_.largest_object, size);
     room_.wait(lock, [&] { return in_flight_ == 0 || in_flight_ + size <= most_bytes_in_flight; });
     in_flight_ += size;

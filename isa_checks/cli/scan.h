@@ -45,11 +45,12 @@ struct ScannedKernel {
 
 struct ScanTotals {
   std::size_t files = 0, objects = 0, kernels = 0, findings = 0, errors = 0, suppressed = 0;
-  std::map<std::string, std::size_t> skipped;    // architecture -> code objects
-  std::size_t host_files = 0;                    // in folders, without device code
-  std::vector<std::string> warnings;             // settings that had no effect
-  std::uint64_t code_bytes = 0, undecodable = 0; // of kernels; words
-  std::uint64_t largest_object = 0;              // bytes
+  std::map<std::string, std::size_t> skipped;         // architecture -> code objects
+  std::size_t host_files = 0;                         // in folders, without device code
+  std::vector<std::string> warnings;                  // settings that had no effect
+  std::uint64_t code_bytes = 0, undecodable = 0;      // of kernels; words
+  std::uint64_t all_code_bytes = 0, kernel_bytes = 0; // of the sections of code, and of the kernels in them, chosen or not
+  std::uint64_t largest_object = 0;                   // bytes
 };
 
 struct ScanSink {

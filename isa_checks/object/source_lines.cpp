@@ -9,9 +9,9 @@
 namespace kiln::isa {
 
 struct SourceLines::Tables {
-  Bytes bytes; // a copy, so that the object need not live as long
+  std::shared_ptr<const Bytes> bytes; // the object need not live as long
   std::unique_ptr<llvm::object::ObjectFile> file;
-  mutable std::unique_ptr<llvm::DWARFContext> context; // parses units when they are first asked for
+  mutable std::unique_ptr<llvm::DWARFContext> context;           // parses units when they are first asked for
   bool relocatable = false;
 };
 
@@ -19,9 +19,9 @@ SourceLines::SourceLines(const CodeObject& object) {
   const auto has_lines = [](const ElfSection& section) { return section.name == ".debug_line" && section.size > 0; };
   if (std::none_of(object.sections().begin(), object.sections().end(), has_lines)) return;
   auto tables = std::make_shared<Tables>();
-  tables->bytes.assign(object.bytes().begin(), object.bytes().end());
+  tables->bytes = object.shared_bytes();
   tables->relocatable = object.relocatable();
-  const llvm::StringRef text(reinterpret_cast<const char*>(tables->bytes.data()), tables->bytes.size());
+  const llvm::StringRef text(reinterpret_cast<const char*>(tables->bytes->data()), tables->bytes->size());
   auto file = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(text, object.name()));
   if (!file) {
     llvm::consumeError(file.takeError());

@@ -6,8 +6,9 @@
 namespace kiln::timing {
 namespace {
 
-constexpr std::size_t ways = 4;
+using machine::l1_ways, machine::l2_ways, machine::line_bytes;
 constexpr double least_cycles = 4; // that the addresses of 64 lanes take
+constexpr double read_once = 1.02; // workgroups that ask for a line, on average: beyond it they share lines at the ends of their shares
 
 } // namespace
 
@@ -38,12 +39,9 @@ double BusyTime::between(Resource resource, double from, double to) const {
   return sum;
 }
 
-L2::L2(const Chip& chip)
-    : lines_(static_cast<std::size_t>(chip.l2_bytes) / static_cast<std::size_t>(chip.line_bytes)), sets_(lines_.size() / ways) {}
-
 double* L2::find(std::uint64_t line) {
-  Line* const set = &lines_[line % sets_ * ways];
-  for (std::size_t w = 0; w < ways; ++w)
+  Line* const set = set_of(line);
+  for (std::size_t w = 0; w < l2_ways; ++w)
     if (set[w].line == line) {
       set[w].used = ++clock_;
       return &set[w].ready;
@@ -52,12 +50,12 @@ double* L2::find(std::uint64_t line) {
 }
 
 double L2::put(std::uint64_t line, double ready, double dirty_bytes) {
-  Line* const set = &lines_[line % sets_ * ways];
+  Line* const set = set_of(line);
   Line* oldest = set;
-  for (std::size_t w = 0; w < ways; ++w) {
+  for (std::size_t w = 0; w < l2_ways; ++w) {
     if (set[w].line == line) {
       set[w].used = ++clock_;
-      set[w].dirty = std::min(128.0, set[w].dirty + dirty_bytes);
+      set[w].dirty = std::min<double>(line_bytes, set[w].dirty + dirty_bytes);
       return 0;
     }
     if (set[w].used < oldest->used) oldest = &set[w];
@@ -80,24 +78,19 @@ double L2::clean() {
 MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus,
                            BusyTime& busy)
     : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds), cu_share_(static_cast<double>(active_xcds) / chip.cus),
-      busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > chip.mall_bytes), cus_(static_cast<std::size_t>(cus)),
-      l2_lines_(chip) {
+      busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > machine::mall_bytes), cus_(static_cast<std::size_t>(cus)) {
   const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes a cycle
   l2_rate_ = rate(chip.l2_tbs, chip.xcds);
   mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
   write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
   shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
-  const auto lines = static_cast<std::size_t>(chip.l1_bytes / chip.line_bytes);
-  for (Cu& c : cus_) {
-    c.lines.assign(lines, {~0ULL, 0});
-    c.oldest.assign(lines / ways, 0);
-  }
 }
 
 // The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has its share of the buffers that
 // workgroups do not share, further on than the one that it is like. If that one's lines have those of others between them, they stay as far
-// apart as they are, at a place that nobody else has.
+// apart as they are, at a place that nobody else has. Lines that one workgroup reads alone stay its own, in the set where they would be:
+// workgroups whose work begins and ends within a tile are only about as far apart as their share.
 std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const {
   constexpr std::uint64_t nobodys = 1ULL << 40; // beyond all lines, and of the same set as 0
   for (std::size_t i = 0; i < record_.buffers.size(); ++i) {
@@ -108,45 +101,49 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
     const double share = b.touched / record_.workgroups; // lines of a workgroup
     const std::uint64_t span = like.spans.empty() ? 0 : like.spans[i], after = number - like.number;
     if (static_cast<double>(span) > 1.5 * share + 2) return {line + after * span + nobodys * (like.number + 1), sharers};
-    return {line + static_cast<std::uint64_t>(share * static_cast<double>(after)), sharers};
+    const std::uint64_t moved = line + static_cast<std::uint64_t>(share * static_cast<double>(after));
+    return {b.sharing() < read_once ? moved + nobodys * (number + 1ULL) : moved, sharers};
   }
   return {line, 1};
 }
 
 double* MemoryLevels::find_in_l1(Cu& cu, std::uint64_t key) {
-  const std::size_t set = key % (cu.lines.size() / ways) * ways;
-  for (std::size_t w = 0; w < ways; ++w)
+  const std::size_t set = key % Cu::sets * l1_ways;
+  for (std::size_t w = 0; w < l1_ways; ++w)
     if (cu.lines[set + w].first == key) return &cu.lines[set + w].second;
   return nullptr;
 }
 void MemoryLevels::put_in_l1(Cu& cu, std::uint64_t key, double ready) {
-  const std::size_t set = key % (cu.lines.size() / ways);
+  const std::size_t set = key % Cu::sets;
   std::uint8_t& way = cu.oldest[set];
-  cu.lines[set * ways + way] = {key, ready};
-  way = static_cast<std::uint8_t>((way + 1) % ways);
+  cu.lines[set * l1_ways + way] = {key, ready};
+  way = static_cast<std::uint8_t>((way + 1) % l1_ways);
+}
+
+// A miss takes a place in L1 before its data come: when all places are taken, L1 stands until data come, for hits too.
+double MemoryLevels::admit(Cu& cu, double now, double bytes) {
+  Outstanding& o = cu.outstanding;
+  while (!o.arrivals.empty() && (o.arrivals.top().first <= now || o.bytes + bytes > chip_.most_missing_bytes)) {
+    now = std::max(now, o.arrivals.top().first);
+    o.bytes -= o.arrivals.top().second;
+    o.arrivals.pop();
+  }
+  o.bytes += bytes;
+  cu.l1.free = std::max(cu.l1.free, now);
+  return now;
 }
 
 // Latency grows with the bytes in flight, and the queue of a level holds back what it has no rate for.
 double MemoryLevels::far_load(double now, const Miss& miss) {
-  while (!arrivals_.empty() && arrivals_.top().first <= now) {
-    in_flight_ -= arrivals_.top().second;
-    arrivals_.pop();
-  }
-  const double per_cu = (in_flight_ + miss.bytes) * cu_share_;
   const bool hbm = from_hbm_;
+  const double per_cu = (far_.at(now) + miss.bytes) * cu_share_;
   const double base = hbm ? chip_.hbm_latency_ns : chip_.mall_latency_ns;
   const double extra = hbm ? chip_.hbm_ns_per_byte * std::max(0.0, per_cu - chip_.hbm_free_bytes)
                            : chip_.mall_ns_per_byte * std::max(0.0, per_cu - chip_.mall_free_bytes);
-  double ready = now + (base + extra) * chip_.clock_ghz * what_if_.far_latency;
-  busy_.add(Resource::mall, std::max(now, mall_.free), miss.bytes / mall_rate_);
-  double served = mall_.serve(now, miss.bytes / mall_rate_);
-  if (hbm) {
-    busy_.add(Resource::hbm, std::max(now, hbm_.free), miss.from_hbm / hbm_rate_);
-    served = std::max(served, hbm_.serve(now, miss.from_hbm / hbm_rate_));
-  }
-  ready = std::max(ready, served + chip_.l2_latency_cycles);
-  in_flight_ += miss.bytes;
-  arrivals_.emplace(ready, miss.bytes);
+  double served = serve(mall_, Resource::mall, now, miss.bytes / mall_rate_);
+  if (hbm) served = std::max(served, serve(hbm_, Resource::hbm, now, miss.from_hbm / hbm_rate_));
+  const double ready = std::max(now + (base + extra) * chip_.clock_ghz * what_if_.far_latency, served + chip_.l2_latency_cycles);
+  far_.add(now, ready, miss.bytes);
   traffic_.mall += miss.bytes - (hbm ? miss.from_hbm : 0);
   traffic_.hbm += hbm ? miss.from_hbm : 0;
   const auto at = static_cast<std::size_t>(ready / BusyTime::slice);
@@ -157,13 +154,12 @@ double MemoryLevels::far_load(double now, const Miss& miss) {
 
 double MemoryLevels::load(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
-  const double line_bytes = chip_.line_bytes;
   const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle, access.bytes / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
   const double tagged = cu.l1.serve(now, path);
-  double ready = tagged - path + chip_.l1_latency_cycles + path;
-  std::array<std::uint64_t, 128> missed;
-  std::size_t misses = 0, fills = 0;
+  double ready = tagged + chip_.l1_latency_cycles;
+  missed_.clear();
+  std::size_t fills = 0;
   Miss miss;
   for (std::size_t i = 0; i < access.lines; ++i) {
     const auto [key, sharers] = key_of(like.lines[access.first + i], like, number);
@@ -178,31 +174,32 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
       put_in_l1(cu, key, std::max(*at, now + chip_.l2_latency_cycles));
       continue;
     }
-    missed[misses++ % missed.size()] = key;
+    missed_.push_back(key);
     miss.bytes += line_bytes; // whole lines: the other half comes along
     miss.from_hbm += line_bytes / sharers;
   }
   if (fills == 0) return ready;
-  const double fill_bytes = static_cast<double>(fills) * line_bytes;
-  busy_.add(Resource::fill, std::max(tagged, cu.fill.free), fill_bytes / chip_.fill_bytes_per_cycle);
-  busy_.add(Resource::l2, std::max(tagged, l2_.free), fill_bytes / l2_rate_);
-  const double filled = cu.fill.serve(tagged, fill_bytes / chip_.fill_bytes_per_cycle);
-  const double served = std::max(filled, l2_.serve(tagged, fill_bytes / l2_rate_));
+  const double fill_bytes = static_cast<double>(fills) * line_bytes, fill_cycles = fill_bytes / chip_.fill_bytes_per_cycle;
+  const double asked = admit(cu, tagged, fill_bytes);
+  busy_.add(Resource::fill, std::max(asked, cu.fill.free), fill_cycles);
+  const double served = std::max(cu.fill.serve(asked, fill_cycles), serve(l2_, Resource::l2, asked, fill_bytes / l2_rate_));
   ready = std::max(ready, served + chip_.l2_latency_cycles);
-  if (misses != 0) {
-    const double arrived = far_load(tagged, miss);
-    ready = std::max(ready, arrived + (served - tagged));
-    traffic_.l2 += fill_bytes - static_cast<double>(misses) * line_bytes;
-  } else {
-    traffic_.l2 += fill_bytes;
-  }
+  traffic_.l2 += fill_bytes - miss.bytes;
+  if (!missed_.empty()) ready = std::max(ready, far_load(asked, miss) + (served - asked));
+  cu.outstanding.arrivals.emplace(ready, fill_bytes);
   double leaves = 0;
-  for (std::size_t i = 0; i < std::min(misses, missed.size()); ++i) {
-    leaves += l2_lines_.put(missed[i], ready, 0);
-    put_in_l1(cu, missed[i], ready);
+  for (const std::uint64_t key : missed_) {
+    leaves += l2_lines_.put(key, ready, 0);
+    put_in_l1(cu, key, ready);
   }
-  write_back(tagged, leaves); // queues are served in order of time: not when the line arrives
+  write_back(asked, leaves); // when the line that they leave for is asked for
   return ready;
+}
+
+double MemoryLevels::serve(SharedQueue& queue, Resource resource, double now, double cycles) {
+  const double done = queue.serve(now, cycles);
+  busy_.add(resource, done - cycles, cycles);
+  return done;
 }
 
 double MemoryLevels::store(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
@@ -210,8 +207,7 @@ double MemoryLevels::store(double now, int cu_number, const Workgroup& like, con
   const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
   const double sent = cu.l1.serve(now, path), bytes = access.halves * 64.0;
-  busy_.add(Resource::l2, std::max(sent, l2_.free), access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
-  const double taken = l2_.serve(sent, access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
+  const double taken = serve(l2_, Resource::l2, sent, access.lines * static_cast<double>(line_bytes) / l2_rate_);
   traffic_.written += bytes;
   const double dirty = access.lines == 0 ? 0 : bytes / access.lines;
   double leaves = 0;
@@ -224,9 +220,9 @@ double MemoryLevels::store(double now, int cu_number, const Workgroup& like, con
 double MemoryLevels::write_back(double now, double bytes) {
   if (bytes == 0) return now;
   // Reads and writes share the way to memory: a copy is no faster than reading alone.
-  Queue& queue = from_hbm_ ? hbm_ : mall_;
-  busy_.add(from_hbm_ ? Resource::hbm : Resource::mall, std::max(now, queue.free), bytes / shared_write_rate_);
-  return std::max(queue.serve(now, bytes / shared_write_rate_), write_.serve(now, bytes / write_rate_));
+  const double shared = from_hbm_ ? serve(hbm_, Resource::hbm, now, bytes / shared_write_rate_)
+                                  : serve(mall_, Resource::mall, now, bytes / shared_write_rate_);
+  return std::max(shared, write_.serve(now, bytes / write_rate_));
 }
 
 void MemoryLevels::warm(const std::deque<std::uint32_t>& workgroups) {
@@ -251,6 +247,6 @@ double MemoryLevels::read_told(double now, int cu_number) {
 }
 
 // At the end of a kernel what L2 holds for other XCDs to read is written to memory.
-double MemoryLevels::drained(double now) { return std::max(write_.free, write_back(now, l2_lines_.clean())); }
+double MemoryLevels::drained(double now) { return std::max(write_.last(), write_back(now, l2_lines_.clean())); }
 
 } // namespace kiln::timing

@@ -1,6 +1,7 @@
 // MemoryLevels: the memory that the CUs of one XCD see: L1 of each, their L2, and the XCD's share of MALL and HBM, as queues.
 #pragma once
 #include "isa_checks/timing/chips.h"
+#include "isa_checks/timing/queues.h"
 #include "isa_checks/timing/record.h"
 #include <array>
 #include <cstdint>
@@ -33,14 +34,6 @@ private:
   std::array<std::vector<double>, resource_count> slices_;
 };
 
-// Serves in order of arrival.
-struct Queue {
-  double free = 0; // when it has served all so far
-  double serve(double now, double cycles) {
-    free = (now > free ? now : free) + cycles;
-    return free;
-  }
-};
 
 // Changes to a chip that a what-if asks for.
 struct WhatIf {
@@ -54,7 +47,6 @@ struct WhatIf {
 // The L2 of an XCD: least recently used lines leave a set. A line may still be on its way, and may have bytes that memory lacks.
 class L2 {
 public:
-  explicit L2(const Chip& chip);
   // When the line is there; null when it has to be fetched.
   double* find(std::uint64_t line);
   // Returns the bytes that have to be written to memory because they leave.
@@ -66,9 +58,8 @@ private:
     std::uint64_t line = ~0ULL, used = 0;
     double ready = 0, dirty = 0;
   };
-  static constexpr std::size_t ways = 16;
-  std::vector<Line> lines_;
-  std::size_t sets_;
+  Line* set_of(std::uint64_t line) { return &lines_[line % (lines_.size() / machine::l2_ways) * machine::l2_ways]; }
+  std::vector<Line> lines_{machine::l2_bytes / machine::line_bytes};
   std::uint64_t clock_ = 0;
 };
 
@@ -93,15 +84,24 @@ public:
   bool from_hbm() const { return from_hbm_; }                         // where lines are found that L2 does not have: HBM, or MALL
 
 private:
+  // Lines that an L1 has asked for and does not have yet: each has its place in L1 from then on.
+  struct Outstanding {
+    double bytes = 0;
+    std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals; // when, bytes
+  };
   struct Cu {
-    Queue l1, fill, out;
-    std::vector<std::pair<std::uint64_t, double>> lines; // L1: 4 ways a set
-    std::vector<std::uint8_t> oldest;
+    static constexpr std::size_t line_count = machine::l1_bytes / machine::line_bytes, sets = line_count / machine::l1_ways;
+    Queue l1, fill;
+    Outstanding outstanding;
+    std::vector<std::pair<std::uint64_t, double>> lines{line_count, {~0ULL, 0}}; // L1: the ways of a set lie together
+    std::array<std::uint8_t, sets> oldest{};
   };
   struct Miss {
     double bytes = 0, from_hbm = 0; // of one access beyond L2; the part that HBM gives
   };
   std::pair<std::uint64_t, double> key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const;
+  double serve(SharedQueue& queue, Resource resource, double now, double cycles);
+  double admit(Cu& cu, double now, double bytes);
   double* find_in_l1(Cu& cu, std::uint64_t key);
   void put_in_l1(Cu& cu, std::uint64_t key, double ready);
   double far_load(double now, const Miss& miss);
@@ -116,12 +116,12 @@ private:
   bool from_hbm_;
   std::vector<Cu> cus_;
   L2 l2_lines_;
-  Queue l2_, mall_, hbm_, write_;
+  SharedQueue l2_, mall_, hbm_, write_;
   double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes a cycle, of this XCD
-  double in_flight_ = 0;                                                   // bytes beyond L2
-  std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals_;
+  InFlight far_;                                                           // bytes beyond L2
   Traffic traffic_;
   std::vector<double> far_bytes_;
+  std::vector<std::uint64_t> missed_; // lines of the access under way that L2 does not have
 };
 
 } // namespace kiln::timing

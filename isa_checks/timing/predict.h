@@ -1,10 +1,16 @@
 // predict: microseconds of a launch on a chip, with a band, where the time goes, and what a change would give.
 #pragma once
 #include "isa_checks/timing/simulate.h"
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln::timing {
+
+// How a launch is measured: by the period of a graph's launches, or launched on its own, by a profiler's clock.
+enum class LaunchKind : std::uint8_t { graph, eager };
+std::string_view to_string(LaunchKind launch);
 
 // A part of the time: until data arrive, while they do, and after.
 struct Phase {
@@ -23,6 +29,7 @@ struct Prediction {
   std::string kernel;
   const Chip* chip = nullptr;
   CacheState cache{};
+  LaunchKind launch{};
   double microseconds = 0, low = 0, high = 0; // low, high: the band, from the errors on what was measured (docs/timing.md)
   double bytes = 0;                           // distinct ones that the launch touches
   double rate_tbs = 0;                        // bytes / time
@@ -36,12 +43,16 @@ struct Prediction {
 
 struct PredictOptions {
   CacheState cache = CacheState::cold;
+  LaunchKind launch = LaunchKind::graph;
   bool changes = true; // run again for what-ifs
   bool spans = false;  // keep a timeline of one CU
 };
 
-// The band's half width, relative: the 90th percentile of the errors on what was measured, for a launch of this size.
-double band_of(double microseconds);
+// What the measured time may be, as shares of the predicted one: nine of ten launches of this kind that were measured lie between.
+struct Band {
+  double low = 1, high = 1;
+};
+Band band_of(const Chip& chip, LaunchKind launch, double microseconds);
 
 // The record is of an object that check_fits lets pass for the chip.
 Prediction predict(const Record& record, const Chip& chip, const PredictOptions& options);

@@ -7,8 +7,8 @@ namespace kiln::timing {
 
 std::string to_text(const Prediction& p) {
   const Simulation& s = p.simulation;
-  std::string text = fmt::format("{}: predicted {:.2f} us ({:.2f} to {:.2f}) on {}, caches {}\n", p.kernel, p.microseconds, p.low, p.high,
-                                 p.chip->name, to_string(p.cache));
+  std::string text = fmt::format("{}: predicted {:.2f} us ({:.2f} to {:.2f}) on {}, caches {}, {} launch\n", p.kernel, p.microseconds,
+                                 p.low, p.high, p.chip->name, to_string(p.cache), to_string(p.launch));
   text += fmt::format("  {} workgroups, {:.2f} MB: {:.2f} TB/s, {:.0f} % of the peak of {:g}", p.workgroups, p.bytes / 1e6, p.rate_tbs,
                       100 * p.share_of_peak, p.chip->peak_tbs);
   const double read = s.traffic.l1 + s.traffic.l2 + s.traffic.mall + s.traffic.hbm;
@@ -39,6 +39,7 @@ std::string to_json(const Prediction& p) {
   nlohmann::ordered_json json{{"kernel", p.kernel},
                               {"chip", p.chip->name},
                               {"cache", to_string(p.cache)},
+                              {"launch", to_string(p.launch)},
                               {"predicted_us", p.microseconds},
                               {"predicted_low_us", p.low},
                               {"predicted_high_us", p.high},
@@ -54,6 +55,9 @@ std::string to_json(const Prediction& p) {
   for (std::size_t d = 0; d < doing_count; ++d)
     json["wave_time"][std::string(to_string(static_cast<Doing>(d)))] = all > 0 ? s.wave_cycles[d] / all : 0;
   for (const Change& c : p.changes) json["changes"].push_back({{"what", c.what}, {"predicted_us", c.microseconds}});
+  const double xcds = s.xcds;
+  json["read_bytes"] = {
+      {"l1", s.traffic.l1 * xcds}, {"l2", s.traffic.l2 * xcds}, {"mall", s.traffic.mall * xcds}, {"hbm", s.traffic.hbm * xcds}};
   json["simulated"] = {{"xcds", s.xcds}, {"cus_of_one_xcd", s.cus}, {"workgroups_of_one_xcd", s.workgroups}};
   return json.dump(2);
 }

@@ -9,6 +9,15 @@
 namespace kiln::timing {
 using std::uint32_t;
 
+namespace {
+
+bool is_vector_memory(Action action) {
+  return action == Action::load || action == Action::store || action == Action::atomic || action == Action::release ||
+         action == Action::acquire;
+}
+
+} // namespace
+
 void Xcd::launch_next(double now) {
   while (!queue_.empty()) {
     const auto cu = std::ranges::min_element(cus_, {}, &Cu::workgroups);
@@ -35,7 +44,7 @@ void Xcd::launch(uint32_t number, int cu, double now) {
     w.group = static_cast<uint32_t>(groups_.size() - 1);
     w.index = static_cast<int>(i);
     w.cu = cu;
-    w.simd = at.next_simd++ % simds;
+    w.simd = at.next_simd++ % simds_per_cu;
     w.time = dispatcher_;
     g.waves.push_back(static_cast<uint32_t>(waves_.size() - 1));
     ready_.emplace(w.time, g.waves.back());
@@ -79,13 +88,15 @@ double Xcd::lds(WaveState& wave, const Access* access) {
   return cu.lds.serve(wave.time, cycles) + chip_.lds_latency_cycles;
 }
 
-void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
+// A wave has so many vector memory operations outstanding at most.
+void Xcd::await_room(WaveState& wave) {
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
-  if (wave.vector.size() >= most_outstanding) {
-    note(wave, Doing::load, wave.time, wave.vector.front());
-    wave.time = wave.vector.front();
-    wave.vector.pop_front();
-  }
+  if (wave.vector.size() < static_cast<std::size_t>(max_vmcnt)) return;
+  note(wave, Doing::load, wave.time, wave.vector.front());
+  wave.time = wave.vector.front();
+}
+
+void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
   const Running& g = groups_[wave.group];
   double done = wave.time;
   if (code.action == Action::release || code.action == Action::acquire) {
@@ -137,16 +148,18 @@ bool Xcd::step(uint32_t w) {
   const Code& code = record_.code[step.code];
   Simd& simd = cus_[static_cast<std::size_t>(wave->cu)].simd[static_cast<std::size_t>(wave->simd)];
   const double scale = options_.what_if.issue;
+  const double asked = wave->time;
   if (code.polls && step.access != none && !await_flag(w, step)) return false;
   if (code.for_device && step.access != none && !await_others(w, g.like->accesses[step.access])) return false;
-  if (step.dependent) wave->time += (chip_.dependent_cycles - issue_cycles) * scale;
+  if (is_vector_memory(code.action)) await_room(*wave);
+  if (wave->time > asked) return true; // what other waves do until then comes first
   ++wave->next;
   switch (code.action) {
   case Action::valu:
   case Action::trans: issue(*wave, simd.valu, code.cycles, Resource::valu, true); break;
   case Action::matrix: {
-    const double start = issue(*wave, simd.matrix, code.cycles, Resource::matrix, true);
-    simd.valu.free = std::max(simd.valu.free, start + issue_cycles * scale);
+    simd.valu.serve(wave->time, issue_cycles * scale); // the two share the way of instructions
+    issue(*wave, simd.matrix, code.cycles, Resource::matrix, true);
     break;
   }
   case Action::scalar_load:
@@ -177,6 +190,7 @@ bool Xcd::step(uint32_t w) {
       wave->time += (chip_.taken_branch_cycles - issue_cycles) * scale;
     }
   }
+  if (wave->next < steps.size() && steps[wave->next].dependent) wave->time += (chip_.dependent_cycles - issue_cycles) * scale;
   if (!g.blocked.empty()) wake_blocked(w);
   const bool ended = wave->next == steps.size();
   if (ended || (code.for_device && code.action == Action::store))
@@ -233,7 +247,7 @@ Simulation simulate(const Record& record, const Chip& chip, const SimulateOption
   }
   const auto most = [](const std::vector<std::size_t>& of) { return static_cast<uint32_t>(std::ranges::max_element(of) - of.begin()); };
   std::set<uint32_t> numbers{most(steps), most(lines)};
-  if (record.like(record.workgroups - 1).signature != record.like(0).signature) numbers.insert((record.workgroups - 1) % xcds);
+  if (record.like(record.workgroups - 1).signature != record.like(0).signature) numbers.insert(static_cast<uint32_t>((record.workgroups - 1) % xcds));
   Simulation slowest;
   for (const uint32_t xcd : numbers) {
     Simulation one = Xcd(record, chip, options).run(xcd);

@@ -3,6 +3,7 @@
 #include "isa_checks/analysis/waits/waits.h"
 #include "isa_checks/error.h"
 #include "isa_checks/plural.h"
+#include "isa_checks/verdict/errata.h"
 #include "isa_checks/verdict/lint.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -72,6 +73,15 @@ public:
   void forbidden(const std::string& prefix) {
     auto evidence = instructions([&](const Instruction& i) { return i.mnemonic.starts_with(prefix); });
     add({"forbidden " + prefix, "none", std::to_string(matched_), matched_ == 0, std::move(evidence)});
+  }
+
+  void no_errata() {
+    const TargetFacts& target = target_facts(facts_.arch);
+    auto evidence = instructions([&](const Instruction& i) {
+      const auto erratum = erratum_of(i, target);
+      return erratum && erratum->severity == Severity::error;
+    });
+    add({"no_errata", "none", std::to_string(matched_), matched_ == 0, std::move(evidence)});
   }
 
   void max_instructions(std::uint32_t most) {
@@ -226,6 +236,7 @@ void check_all(Checker& check, const Expectations& e) {
   check.widths("lds", e.lds, [](const MemoryOp& op) { return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic; });
   for (const std::string& prefix : e.required) check.required(prefix);
   for (const std::string& prefix : e.forbidden) check.forbidden(prefix);
+  if (e.no_errata) check.no_errata();
   if (e.max_instructions) check.max_instructions(*e.max_instructions);
   check.loops(e);
 }

@@ -43,6 +43,7 @@ struct Expectations {
   // Rules by id that have nothing to say about the kernel, infos excepted: "HAZ002". "HAZ002:info": no info either, so that the
   // compiler left all wait states that LLVM's table asks for.
   std::vector<std::string> no_findings = {};
+  bool no_errata = false; // no instruction that erratum_of (isa_checks/verdict/errata.h) calls an error
   bool operator==(const Expectations&) const = default;
 };
 

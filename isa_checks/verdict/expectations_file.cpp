@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view known_keys =
     "kernel, arch, no_scratch, no_spills, max_sgpr_spills, max_vgpr_spills, max_vgprs, max_lds_bytes, min_waves_per_simd, global_loads, "
     "global_stores, lds, "
-    "required, forbidden, max_instructions, max_loop_drains, min_bytes_in_flight, in_loops_with or no_findings";
+    "required, forbidden, max_instructions, max_loop_drains, min_bytes_in_flight, in_loops_with, no_findings or no_errata";
 
 class Reader {
 public:
@@ -67,6 +67,7 @@ private:
       else if (key == "min_bytes_in_flight") e.min_bytes_in_flight = read_.count(value, key);
       else if (key == "in_loops_with") e.in_loops_with = read_.text(value, key);
       else if (key == "no_findings") e.no_findings = read_.texts(value, key);
+      else if (key == "no_errata") e.no_errata = read_.boolean(value, key);
       else read_.unknown_key(value, key, known_keys);
     }
     if (e == Expectations{}) read_.fail(node, "an entry expects nothing", "give at least one of " + std::string(known_keys));

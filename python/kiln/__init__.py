@@ -2,22 +2,22 @@
 
     @kiln.kernel(device="emulated:gfx942")
     def softmax(x):
-        e = np.exp(x - x.max())
-        return (e / e.sum()).astype(x.dtype)
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        return (e / e.sum(axis=-1, keepdims=True)).astype(x.dtype)
 
     y = softmax(np.ones((4, 4096), np.float16))
 
 docs/python.md is the guide. Nothing is compiled to install this package: it calls libkiln_c.so.
 """
 
-from . import _library
+from . import _library, catalog
 from .arrays import Array, array
 from .decorator import TracedKernel, kernel
 from .device import Device, DeviceArray
 from .errors import ArgumentTypeError, CacheMiss, Error, ExecutionError, InternalError, MachineError, Rejected, UserError
 from .functions import FUNCTIONS as _functions
 from .jit import Bound, Jit, Kernel, Pending, check_spec, default_jit
-from .trace import Expr
+from .trace import Expr, Spec
 
 __version__ = _library.get("kiln_release")
 
@@ -41,9 +41,11 @@ __all__ = [
     "MachineError",
     "Pending",
     "Rejected",
+    "Spec",
     "TracedKernel",
     "UserError",
     "array",
+    "catalog",
     "check_spec",
     "default_jit",
     "kernel",

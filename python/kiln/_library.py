@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .errors import BY_STATUS, Error, MachineError
 
-MAJOR, MINOR = 1, 0  # of the C ABI that this package is written for
+MAJOR, MINOR = 1, 1  # of the C ABI that this package is written for
 NOT_READY = 7
 LOG = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
@@ -38,8 +38,16 @@ _FUNCTIONS = {
     "kiln_release": (_TEXT, []),
     "kiln_text_free": (None, [c_void_p]),
     "kiln_spec_check": ("status", [_TEXT, _OUT]),
-    "kiln_operations": (_TEXT, []),
-    "kiln_type_bytes": ("status", [_TEXT, POINTER(c_size_t)]),
+    "kiln_language": (_TEXT, []),
+    "kiln_spec_describe": ("status", [_TEXT, _OUT]),
+    "kiln_writer_create": ("status", [_TEXT, _OUT]),
+    "kiln_writer_free": (None, [_HANDLE]),
+    "kiln_writer_add": ("status", [_HANDLE, _TEXT, _OUT]),
+    "kiln_writer_text": ("status", [_HANDLE, _OUT]),
+    "kiln_catalog": ("status", [_OUT]),
+    "kiln_catalog_options": ("status", [_TEXT, _OUT]),
+    "kiln_catalog_spec": ("status", [_TEXT, _TEXT, POINTER(Setting), c_size_t, _OUT]),
+    "kiln_type_max": ("status", [_TEXT, POINTER(c_double)]),
     "kiln_encode": ("status", [_TEXT, POINTER(c_float), c_void_p, c_size_t]),
     "kiln_decode": ("status", [_TEXT, c_void_p, POINTER(c_float), c_size_t]),
     "kiln_device_open": ("status", [_TEXT, _OUT]),
@@ -70,12 +78,16 @@ _FUNCTIONS = {
     "kiln_kernel_spec": (_TEXT, [_HANDLE]),
     "kiln_kernel_meta": (_TEXT, [_HANDLE]),
     "kiln_kernel_interface": (_TEXT, [_HANDLE]),
+    "kiln_kernel_workspace_bytes": (c_size_t, [_HANDLE]),
     "kiln_kernel_code_object": (c_void_p, [_HANDLE, POINTER(c_size_t)]),
     "kiln_kernel_load": ("status", [_HANDLE, _HANDLE]),
     "kiln_kernel_bind": ("status", [_HANDLE, _HANDLE, POINTER(Argument), c_size_t, _OUT]),
     "kiln_bound_free": (None, [_HANDLE]),
     "kiln_bound_grid": (None, [_HANDLE, POINTER(c_uint32), POINTER(c_uint32)]),
     "kiln_bound_launch": ("status", [_HANDLE, c_void_p]),
+    "kiln_call_create": ("status", [_HANDLE, _HANDLE, POINTER(Argument), c_size_t, _OUT]),
+    "kiln_call_free": (None, [_HANDLE]),
+    "kiln_call_launch": ("status", [_HANDLE, c_void_p, c_void_p, c_void_p]),
 }
 
 
@@ -120,11 +132,16 @@ def _function(name):
 _library, path = _load()  # path: other libraries of Kiln's lie beside it
 
 
+def raise_error(status):
+    """Raises this thread's latest error of Kiln."""
+    raise BY_STATUS.get(status, Error)(_function("kiln_error_text")().decode())
+
+
 def call(name, *arguments):
     """Calls a function that gives a status. Returns it; raises Kiln's error for every status but ok and not ready."""
     status = _function(name)(*arguments)
     if status not in (0, NOT_READY):
-        raise BY_STATUS.get(status, Error)(_function("kiln_error_text")().decode())
+        raise_error(status)
     return status
 
 
@@ -156,3 +173,5 @@ def sizes(numbers):
 
 
 call("kiln_c_check", MAJOR, MINOR)
+# The hot paths call these by themselves, and look at the status.
+bound_launch, call_launch, device_allocate = _function("kiln_bound_launch"), _function("kiln_call_launch"), _function("kiln_device_allocate")

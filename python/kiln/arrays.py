@@ -59,8 +59,15 @@ def empty(shape, dtype):
 
 
 def array(values, dtype):
-    """Numbers rounded to a type of Kiln's, to nearest even; fp8 and integers clamp. A NumPy array, or an Array for bf16 and fp8."""
+    """Numbers rounded to a type of Kiln's, to nearest even by way of f32; fp8 and integers clamp. Whole numbers for a type of whole ones
+    stay exact. A NumPy array, or an Array for bf16, fp8 and types of MX."""
     dtype = dtypes.type_name(dtype)
+    given = np.asarray(values)
+    if dtype in ("i32", "i64", "i8", "u8") and given.dtype.kind in "iub":
+        limits = np.iinfo(dtypes.foreign_name(dtype))
+        if given.dtype.kind == "u":  # NumPy compares it with negative limits as f64
+            given = np.minimum(given, limits.max)
+        return np.clip(given.astype(np.int64), limits.min, limits.max).astype(dtypes.foreign_name(dtype))
     numbers = np.ascontiguousarray(np.asarray(values, np.float32)).reshape(np.shape(values))
     result = empty(numbers.shape, dtype)
     _library.call("kiln_encode", dtype.encode(), numbers.ctypes.data_as(POINTER(c_float)), storage(result).ctypes.data, numbers.size)
@@ -73,11 +80,12 @@ def storage(host):
 
 
 class View:
-    """An array of anybody's as an address. `place`: "host", "device" (this device's memory) or "gpu" (a GPU's, of another library)."""
+    """An array of anybody's as an address. `place`: "host", "device" (this device's memory) or "gpu" (a GPU's, of another library).
+    `strides` count elements; None: contiguous. `writable` is False where the owner forbids it."""
 
-    def __init__(self, owner, address, dtype, shape, strides, place, ordinal=0, keep=None):
+    def __init__(self, owner, address, dtype, shape, strides, place, ordinal=0, keep=None, writable=True):
         self.owner, self.address, self.dtype, self.shape, self.strides = owner, address, dtype, tuple(shape), strides
-        self.place, self.ordinal, self.keep = place, ordinal, keep
+        self.place, self.ordinal, self.keep, self.writable = place, ordinal, keep, writable
 
     @property
     def size(self):
@@ -105,40 +113,69 @@ def is_array(value):
 
 
 def view(value, name="argument", stream=None):
-    """What an array is. Raises TypeError for what is none. `stream`: where an array on a GPU will be used; None: torch's current stream
-    for torch's, the default stream for others."""
+    """What an array is. Raises TypeError for what is none. `stream`: where an array of DLPack on a GPU will be used; None: the default
+    stream."""
+    try:
+        return _view(value, stream)
+    except (TypeError, BufferError) as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
+def _view(value, stream):
     if hasattr(value, "_kiln_view"):
         return value._kiln_view()
     if isinstance(value, Array):
         bits = value.bits
         if value.dtype == "e2m1":
             bits = np.ascontiguousarray(bits)
-            return View(value, bits.ctypes.data, value.dtype, value.shape, None, "host", keep=bits)
-        return View(value, bits.ctypes.data, value.dtype, bits.shape, _strides(bits), "host")
+            return View(value, bits.ctypes.data, value.dtype, value.shape, None, "host", keep=bits, writable=bits is value.bits and bits.flags.writeable)
+        return View(value, bits.ctypes.data, value.dtype, bits.shape, _strides(bits), "host", writable=bits.flags.writeable)
     if isinstance(value, np.ndarray):
-        return View(value, value.ctypes.data, dtypes.type_name(value.dtype), value.shape, _strides(value), "host")
+        dtype = dtypes.type_name(value.dtype)
+        return View(value, value.ctypes.data, dtype, value.shape, _strides(value), "host", writable=value.flags.writeable)
+    if is_torch(value):
+        return _of_torch(value)
     if not hasattr(value, "__dlpack__"):
-        raise TypeError(f"{name}: {type(value).__name__} is no array; give one of NumPy, torch or kiln, or one with __dlpack__")
-    return _of_dlpack(value, stream)
+        raise TypeError(f"{type(value).__name__} is no array; give one of NumPy, torch or kiln, or one with __dlpack__")
+    # For ROCm DLPack has 0 as the default stream, and a hipStream_t as a number above 2.
+    found = dlpack.borrow(value, stream or 0)
+    kind, ordinal = found.device
+    if kind not in (dlpack.CPU, dlpack.ROCM):
+        raise TypeError(f"it lies on DLPack's device type {kind}, which is neither host memory nor an AMD GPU")
+    place = "host" if kind == dlpack.CPU else "gpu"
+    return View(value, found.address, found.dtype, found.shape, found.strides, place, ordinal, found.keep, found.writable)
 
 
 def _strides(value):
+    if value.itemsize and any(step % value.itemsize for step in value.strides):
+        raise TypeError(f"its strides {value.strides} are no multiples of its element's {value.itemsize} bytes; copy it")
     return tuple(step // value.itemsize for step in value.strides)
 
 
-def _of_dlpack(value, stream):
-    dtype, lent = None, value
-    if is_torch(value):
+def _of_torch(value):
+    torch = sys.modules["torch"]
+    kind = value.device.type
+    if value.layout != torch.strided or kind not in ("cpu", "cuda"):
+        raise TypeError(f"a torch tensor of {value.layout} on {value.device} has no address that a kernel could take")
+    if value.requires_grad and torch.is_grad_enabled():
+        raise TypeError("it requires a gradient, and kernels have no derivatives; use torch.no_grad() or x.detach()")
+    shape, strides = tuple(value.shape), tuple(value.stride())
+    if value.dtype == getattr(torch, "float4_e2m1fn_x2", None):  # two elements each
+        shape, strides = (*shape[:-1], 2 * shape[-1]), (*(2 * stride for stride in strides[:-1]), 1)
+        dtype = "e2m1"
+    else:
         dtype = dtypes.type_name(value.dtype)
-        if dtype.startswith("e"):  # DLPack of many versions of torch has no fp8
-            lent = value.view(sys.modules["torch"].uint8)
-    # For ROCm DLPack has 0 as the default stream, and a hipStream_t as a number above 2.
-    found = dlpack.borrow(lent, stream or current_stream(value) or 0)
-    kind, ordinal = found.device
-    if kind not in (dlpack.CPU, dlpack.ROCM):
-        raise TypeError(f"an array on DLPack's device type {kind} is neither in host memory nor on an AMD GPU")
-    place = "host" if kind == dlpack.CPU else "gpu"
-    return View(value, found.address, dtype or found.dtype, found.shape, found.strides, place, ordinal, found.keep)
+    return View(value, value.data_ptr(), dtype, shape, strides, "host" if kind == "cpu" else "gpu", value.device.index or 0)
+
+
+def as_declared(given, dtype):
+    """A view of bytes as elements of a type that other libraries lack: e2m1, two a byte, and e8m0. Else the view itself."""
+    if given.dtype != "u8" or dtype not in ("e2m1", "e8m0") or not given.shape:
+        return given
+    each = 2 if dtype == "e2m1" else 1
+    strides = given.strides and (*(each * stride for stride in given.strides[:-1]), given.strides[-1])
+    shape = (*given.shape[:-1], each * given.shape[-1])
+    return View(given.owner, given.address, dtype, shape, strides, given.place, given.ordinal, given.keep, given.writable)
 
 
 def current_stream(value):
@@ -148,12 +185,29 @@ def current_stream(value):
     return sys.modules["torch"].cuda.current_stream(value.device).cuda_stream or None
 
 
+def stream_address(stream):
+    """A hipStream_t as a number: of a number, torch.cuda.Stream, or anything with __cuda_stream__. None: the default stream."""
+    if hasattr(stream, "__cuda_stream__"):
+        stream = stream.__cuda_stream__()[1]
+    elif hasattr(stream, "cuda_stream"):
+        stream = stream.cuda_stream
+    if stream is None:
+        return None
+    if type(stream) is not int or not 0 <= stream < 1 << 64:
+        raise TypeError(f"stream {stream!r}: a stream is a hipStream_t as a number, a torch.cuda.Stream, or None for the default stream")
+    return stream or None
+
+
 def like(first, shape, dtype):
     """Memory for a result of the kind that `first`, an array in host memory or on a GPU, is. Not filled."""
     if is_torch(first):
         torch = sys.modules["torch"]
-        return torch.empty(shape, dtype=getattr(torch, dtypes.foreign_name(dtype)), device=first.device)
+        return torch.empty(_packed(shape, dtype), dtype=dtypes.torch_dtype(dtype), device=first.device)
     return empty(shape, dtype)
+
+
+def _packed(shape, dtype):
+    return (*shape[:-1], shape[-1] // 2) if dtype == "e2m1" and shape else shape
 
 
 def contiguous_bytes(given):
@@ -161,14 +215,20 @@ def contiguous_bytes(given):
     count = dtypes.storage_bytes(given.dtype, given.size)
     if given.is_contiguous:
         return given.address, count, given
-    element_bytes = dtypes.size_bytes(given.dtype)
-    kind = {1: np.uint8, 2: np.uint16, 4: np.uint32}[element_bytes]
-    # The last byte that a stride reaches; negative strides are NumPy's alone, which it copies itself.
     if isinstance(given.owner, (np.ndarray, Array)):
         packed = np.ascontiguousarray(storage(given.owner))
     else:
-        reach = sum((size - 1) * stride for size, stride in zip(given.shape, given.strides)) + 1
-        flat = np.ctypeslib.as_array((ctypes.c_uint8 * (reach * element_bytes)).from_address(given.address)).view(kind)
-        steps = tuple(stride * element_bytes for stride in given.strides)
-        packed = np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, given.shape, steps))
+        packed = np.ascontiguousarray(strided(given))
     return packed.ctypes.data, count, packed
+
+
+def strided(given):
+    """A host view with gaps as an array of integers of its elements' size. Strides are not negative: those are NumPy's alone."""
+    element_bytes = dtypes.size_bytes(given.dtype)
+    if element_bytes == 0:
+        raise TypeError(f"{given.dtype}{list(given.shape)} has gaps between its rows; copy it")
+    kind = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[element_bytes]
+    reach = sum((size - 1) * stride for size, stride in zip(given.shape, given.strides)) + 1
+    flat = np.ctypeslib.as_array((ctypes.c_uint8 * (reach * element_bytes)).from_address(given.address)).view(kind)
+    steps = tuple(stride * element_bytes for stride in given.strides)
+    return np.lib.stride_tricks.as_strided(flat, given.shape, steps)

@@ -1,10 +1,11 @@
 """DLPack by ctypes: tensors of other libraries as addresses, and Kiln's arrays for other libraries.
 
-Layout: DLManagedTensor of dlpack.h 1.0, without versions ("dltensor"), which every producer and consumer knows.
+Layout: DLManagedTensor and DLManagedTensorVersioned of dlpack.h 1.0. Arrays are lent as the former, which every consumer knows; of others
+the latter is asked for, which says what may not be written.
 """
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from types import SimpleNamespace
 
 from . import dtypes
@@ -34,13 +35,25 @@ class _Managed(ctypes.Structure):
     _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter)]
 
 
+class _Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("context", c_void_p),
+        ("deleter", _Deleter),
+        ("flags", c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
 _python = ctypes.pythonapi
 _python.PyCapsule_GetPointer.restype = c_void_p
 _python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, c_char_p]
 _capsule_new = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", _python))
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
 _pointer_of = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
-_NAME = b"dltensor"
+_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
+_READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 
 def borrow(tensor, stream=None):
@@ -50,8 +63,18 @@ def borrow(tensor, stream=None):
     result is.
     """
     device = tuple(int(part) for part in tensor.__dlpack_device__())
-    capsule = tensor.__dlpack__() if device[0] == CPU else tensor.__dlpack__(stream=stream)
-    found = ctypes.cast(_python.PyCapsule_GetPointer(capsule, _NAME), POINTER(_Managed)).contents.tensor
+    options = {} if device[0] == CPU else {"stream": stream}
+    try:
+        capsule = tensor.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:  # a producer of before DLPack 1.0
+        capsule = tensor.__dlpack__(**options)
+    writable = True
+    if _is_valid(id(capsule), _VERSIONED_NAME):
+        managed = ctypes.cast(_python.PyCapsule_GetPointer(capsule, _VERSIONED_NAME), POINTER(_Versioned)).contents
+        writable = not managed.flags & _READ_ONLY
+    else:
+        managed = ctypes.cast(_python.PyCapsule_GetPointer(capsule, _NAME), POINTER(_Managed)).contents
+    found = managed.tensor
     rank = found.rank
     return SimpleNamespace(
         keep=capsule,  # nobody takes it over, so its end ends the loan
@@ -60,6 +83,7 @@ def borrow(tensor, stream=None):
         shape=tuple(found.shape[:rank]),
         strides=tuple(found.strides[:rank]) if found.strides else None,
         device=device,
+        writable=writable,
     )
 
 

@@ -1,120 +1,181 @@
-"""The functions of specs, for functions under kiln.kernel. exp, silu, select and the other pointwise ones come from the library."""
+"""The words of specs as functions. Their list and their operands come from the library, so they are those of the text and of C++."""
 
-from . import trace
-from .trace import call, cast, columns, ungroup
+import inspect
 
-def _pointwise(name, operands):
-    def function(*values):
-        return call(name, *values)
+from . import dtypes
+from .trace import WORDS, Expr, active, call, cast, overwrite
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The pointwise function {name} of specs, with {operands} operand{'s' if operands != 1 else ''}."
-    return function
-
-
-def _row(name):
-    def function(value):
-        return trace.row(name, value)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{name} of the last axis, which stays with size 1."
-    return function
-
-
-def _group(name):
-    def function(value, group):
-        return trace.group(name, value, group)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{name} of each `group` consecutive columns."
-    return function
-
-
-POINTWISE = {name: _pointwise(name, entry["operands"]) for name, entry in trace.OPERATIONS.items()}
-ROWS = {f"row_{name}": _row(f"row_{name}") for name in trace.REDUCTIONS}
-GROUPS = {f"group_{name}": _group(f"group_{name}") for name in trace.REDUCTIONS}
-where = POINTWISE["select"]
-
-
-def matmul_nt(a, b):
-    """The product a x b^T of [m, k] and [n, k], m up to 128. Both are arguments of the function."""
-    return trace.product("matmul_nt", [a, b])
-
-
-def matmul_nt_scaled(a, b, a_scale, b_scale):
-    """The product of fp8 or i8 with f32 scales: one for 1 x 128 of a, and one for 128 x 128 of b."""
-    return trace.product("matmul_nt_scaled", [a, b, a_scale, b_scale])
-
-
-def matmul_nt_w4(a, b, scale, zero, group):
-    """The product with 4-bit weights: u8 [n, k / 2], a scale and a zero point for each `group` of k."""
-    return trace.product("matmul_nt_w4", [a, b, scale, zero], [group])
-
-
-def matmul_nt_mx(a, b, scale):
-    """The product with MXFP4 weights: e2m1 [n, k], and e8m0 [n, k / 32]."""
-    return trace.product("matmul_nt_mx", [a, b, scale])
-
-
-def matmul_nt_mx_mx(a, b, a_scale, b_scale):
-    """The product of MX operands: e2m1, e4m3fn or e5m2 [m, k] and [n, k], and e8m0 [m, k / 32] and [n, k / 32]."""
-    return trace.product("matmul_nt_mx_mx", [a, b, a_scale, b_scale])
-
-
-def matmul_nt_quantised(a, b):
-    """The product of f16 or bf16 rows, quantised to fp8 by their absmax inside, with fp8."""
-    return trace.product("matmul_nt_quantised", [a, b])
-
-
-def matmul_nt_normed(a, b, weight, squares, scale, epsilon):
-    """The product of f16 or bf16 rows, normed, weighed and quantised to fp8 inside, with fp8; squares are parts of their sums."""
-    return trace.product("matmul_nt_normed", [a, b, weight, squares, scale, epsilon])
-
-
-def scale_up(value, scale):
-    """value * scale, exactly, with a scale of e8m0."""
-    return trace.scaled("scale_up", value, scale)
-
-
-def scale_down(value, scale):
-    """value / scale, exactly, with a scale of e8m0."""
-    return trace.scaled("scale_down", value, scale)
-
-
-def mx_scale(dtype, value):
-    """The scale of each block of 32 columns by the rule of OCP's MX formats, for elements of e2m1, e4m3fn or e5m2."""
-    largest_power = {"e2m1": 4.0, "e4m3fn": 256.0, "e5m2": 32768.0}[dtype]
-    return cast("e8m0", scale_down(cast("e8m0", trace.group("group_absmax_nan", value, 32)), cast("e8m0", largest_power)))
-
-
-def mx_quantise(dtype, value, scale):
-    """value / scale rounded to e2m1, e4m3fn or e5m2, with the scale of its block."""
-    return cast(dtype, scale_down(value, ungroup(scale, 32, value.shape[-1])))
-
-
-def mx_dequantise(value, scale):
-    """The numbers of elements and scales of an MX format."""
-    return scale_up(value, ungroup(scale, 32, value.shape[-1]))
-
-
-FUNCTIONS = {
-    **POINTWISE,
-    **ROWS,
-    **GROUPS,
-    "cast": cast,
-    "columns": columns,
-    "ungroup": ungroup,
-    "where": where,
-    "matmul_nt": matmul_nt,
-    "matmul_nt_scaled": matmul_nt_scaled,
-    "matmul_nt_w4": matmul_nt_w4,
-    "matmul_nt_mx": matmul_nt_mx,
-    "matmul_nt_mx_mx": matmul_nt_mx_mx,
-    "matmul_nt_quantised": matmul_nt_quantised,
-    "matmul_nt_normed": matmul_nt_normed,
-    "scale_up": scale_up,
-    "scale_down": scale_down,
-    "mx_scale": mx_scale,
-    "mx_quantise": mx_quantise,
-    "mx_dequantise": mx_dequantise,
+_X, _AB = ("x",), ("a", "b")
+# What the operands and numbers of a word are called, and a line about it with shapes. Words that are not here are pointwise or reductions.
+_TOLD = {
+    "ungroup": (("x", "group", "cols"), "One value a group back to one a column: [rows, cols / group] to [rows, cols]."),
+    "row_top": (("x", "k"), "The columns of the k largest elements of each row, the largest first: [rows, cols] to [rows, k]."),
+    "pick": (("x", "top"), "The elements of x at the columns of a row_top: [rows, cols] to [rows, k]."),
+    "row_cumsum": (_X, "The running sum along the row: [rows, cols]."),
+    "matmul_nt": (_AB, "a x b^T: [m, k] and [n, k] to [m, n]; m up to 128. Operands are arguments of the function. Also a @ b.T."),
+    "matmul_nt_scaled": (
+        ("a", "b", "a_scale", "b_scale"),
+        "The product of fp8 or i8 with f32 scales: one for 1 x 128 of a, and one for 128 x 128 of b.",
+    ),
+    "matmul_nt_w4": (
+        ("a", "b", "scale", "zero", "group"),
+        "The product with 4-bit weights: u8 [n, k / 2], a scale and a zero point for each `group` of k.",
+    ),
+    "matmul_nt_mx": (("a", "b", "scale"), "The product with MXFP4 weights: e2m1 [n, k], and e8m0 [n, k / 32]."),
+    "matmul_nt_mx_mx": (
+        ("a", "b", "a_scale", "b_scale"),
+        "The product of MX operands: e2m1, e4m3fn or e5m2 [m, k] and [n, k], and e8m0 [m, k / 32] and [n, k / 32].",
+    ),
+    "matmul_nt_quantised": (_AB, "The product of f16 or bf16 rows, quantised to fp8 by their absmax inside, with fp8."),
+    "matmul_nt_normed": (
+        ("a", "b", "weight", "squares", "scale", "epsilon"),
+        "The product of f16 or bf16 rows, normed, weighed and quantised to fp8 inside, with fp8; squares are parts of their sums.",
+    ),
+    "columns": (("product", "first", "count"), "Some columns of a product: [m, n] to [m, count]. Also product[..., a:b]."),
+    "by_expert": (
+        ("product", "order", "offsets"),
+        "The products of each pair of a token and an expert: [tokens, top, n]. `product` has a matrix for each expert, b [experts, n, k].",
+    ),
+    "sum_of_experts": (
+        ("product", "order", "offsets", "weights"),
+        "The sum of a token's products with its experts, each times its weight f32 [tokens, top]: [tokens, n].",
+    ),
+    "expert_order": (("experts", "count"), "The pairs of tokens and experts in the order of the experts: i32 [tokens, top]."),
+    "expert_offsets": (("experts", "count"), "Where the pairs of each expert begin in expert_order, and the end: i32 [count + 1]."),
+    "iota": (("shape",), "The index of each element along the one dimension of `shape` that is not 1: iota([rows, 1]) counts rows."),
+    "pair_sign": (("cols", "distance"), "-1 in the first column of each pair, 1 in the second: [cols]."),
+    "gather": (
+        ("table", "index"),
+        "The rows of `table` [n, ...] that `index` names, i32 or i64 [tokens, 1]: [tokens, ...]. Negative: zeros. checked: beyond: the last row.",
+    ),
+    "scatter": (
+        ("target", "index", "value"),
+        "`target` with the rows that `index` names replaced by `value`: a result in place of it. checked: beyond the last row is not written; "
+        "duplicates: two indices may name one row.",
+    ),
+    "tile": (("x", "times"), "The columns `times` times in turn, a b a b: [rows, cols * times]."),
+    "repeat": (("x", "times"), "Each column `times` times, a a b b: [rows, cols * times]."),
+    "partner": (("x", "distance"), "The other element of each pair of columns that lie `distance` apart, as x."),
+    "rotate": (("x", "distance"), "Each pair of columns after a quarter turn, (a, b) to (-b, a), as x."),
+    "hadamard": (("x", "n"), "The Walsh-Hadamard transform of every n consecutive columns, without a factor, as x."),
+    "sinkhorn": (("x", "n", "times"), "Every n * n columns a matrix whose rows, then columns, are divided by their sums, `times` times, as x."),
+    "scale_up": (("x", "scale"), "x * scale, exactly, with a scale of e8m0."),
+    "scale_down": (("x", "scale"), "x / scale, exactly, with a scale of e8m0."),
+    "attention_scores": (
+        ("q", "k"),
+        "The products of queries [sequences, (tokens,) heads, d] and the keys of a cache [sequences, keys, kv_heads, d].",
+    ),
+    "attention_scores_paged": (("q", "k", "table"), "The same for a cache of pages [pages, keys of a page, kv_heads, d], by the sequences' table."),
+    "attention": (("scores", "v", "lengths"), "The rows of v weighted by the softmax of scores, of `lengths` keys i32 [sequences]: as q."),
+    "log_sum_exp": (("scores", "lengths"), "log(sum(exp(scores))) of each row of scores."),
+    "heads_first": (_X, "[sequences, tokens, heads, ...] with the heads in front of the tokens."),
+    "transpose": (_X, "One value a group with the groups in front: [rows, groups] to [groups, rows]. Directly below a result. Also x.T."),
+    "select": (("condition", "a", "b"), "a where the condition holds, else b. Also kiln.where and np.where."),
+    "clamp": (("x", "low", "high"), "min(max(x, low), high)."),
+    "row_argmax": (_X, "The column of the largest element of each row, the lowest of those alike: [rows, 1]."),
+    "row_argmin": (_X, "The column of the smallest element of each row, the lowest of those alike: [rows, 1]."),
 }
+
+
+def _doc(word):
+    name, kind, operands = word["name"], word["kind"], word["operands"]
+    if name in _TOLD:
+        return _TOLD[name]
+    if kind == "row":
+        return _X, f"{name} of the last dimension, which stays with size 1: [rows, cols] to [rows, 1]."
+    if kind == "group":
+        return ("x", "group"), f"{name} of every `group` consecutive columns: [rows, cols] to [rows, ceil(cols / group)]."
+    names = {1: _X, 2: _AB}.get(operands, ("a", "b", "c"))
+    gives = "bool" if kind == "condition" else "f32"
+    return names, f"The pointwise function {name}: {gives} of the shape that the operands broadcast to."
+
+
+def _function(word):
+    names, doc = _doc(word)
+    name, operands, has_shape = word["name"], word["operands"], word.get("first") == "shape"
+    kind = inspect.Parameter
+    parameters = [kind(each, kind.POSITIONAL_OR_KEYWORD) for each in names]
+    parameters += [kind(option, kind.KEYWORD_ONLY, default=False) for option in word["options"]]
+    signature = inspect.Signature(parameters)
+
+    def function(*values, **named):
+        try:
+            bound = signature.bind(*values, **named)
+        except TypeError:
+            raise TypeError(f"{name} takes {signature}, and {len(values) + len(named)} values are given") from None
+        given = list(bound.arguments.values())
+        options = [option for option in word["options"] if named.get(option)]
+        values, numbers = given[has_shape : has_shape + operands], given[has_shape + operands : len(names)]
+        spec = next((value.spec for value in values if isinstance(value, Expr)), None) or active()
+        before = [spec.shape_text(given[0])] if has_shape else []
+        return spec.call(name, values, before, [*map(_whole, numbers), *options])
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__, function.__signature__, function.__module__ = doc, signature, "kiln"
+    return function
+
+
+def _whole(number):
+    if isinstance(number, str) or int(number) != number:
+        raise TypeError(f"{number!r} stands where a whole number belongs")
+    return int(number)
+
+
+def cast_nonsaturating(dtype, x):
+    """Rounds to an fp8 that overflows to infinity or NaN, instead of to the largest number."""
+    return cast(dtype, x, saturate=False)
+
+
+def attention_scores(q, k, table=None):
+    """The products of queries [sequences, (tokens,) heads, d] and the keys of a cache: [sequences, keys, kv_heads, d], or with `table` of
+    pages [pages, keys of a page, kv_heads, d]."""
+    return call("attention_scores", q, k) if table is None else call("attention_scores_paged", q, k, table)
+
+
+def row_logsumexp(x):
+    """log(sum(exp(x))) of each row without overflow: [rows, cols] to [rows, 1]; minus infinity for a row of nothing else."""
+    largest = max_finite("f32")
+    top = call("clamp", call("row_max", x), -largest, largest)
+    return call("log", call("row_sum", call("exp", x - top))) + top
+
+
+def mx_scale(dtype, x):
+    """The scale of each block of 32 columns by the rule of OCP's MX formats, for elements of e2m1, e4m3fn or e5m2: e8m0 [rows, cols / 32]."""
+    largest_power = {"e2m1": 4.0, "e4m3fn": 256.0, "e5m2": 32768.0}[dtypes.type_name(dtype)]
+    absmax = x.spec.call("group_absmax_nan", [x], behind=[32])
+    return cast("e8m0", call("scale_down", cast("e8m0", absmax), cast("e8m0", largest_power)))
+
+
+def mx_quantise(dtype, x, scale):
+    """x / scale rounded to e2m1, e4m3fn or e5m2, with the scale of its block."""
+    return cast(dtype, call("scale_down", x, x.spec.call("ungroup", [scale], behind=[32, x.shape[-1]])))
+
+
+def mx_dequantise(x, scale):
+    """The numbers of elements and scales of an MX format."""
+    return call("scale_up", x, x.spec.call("ungroup", [scale], behind=[32, x.shape[-1]]))
+
+
+def max_finite(dtype):
+    """The largest finite number of a type: 240 of e4m3fnuz, 448 of e4m3fn. "fp8" is the device's own where a kernel is written."""
+    name = dtypes.type_name(dtype)
+    return dtypes.max_finite(active().fp8 if name == "fp8" else name)
+
+
+FUNCTIONS = {name: _function(word) for name, word in WORDS.items() if word.get("first") != "type"}
+FUNCTIONS.update(
+    {
+        "cast": cast,
+        "cast_nonsaturating": cast_nonsaturating,
+        "attention_scores": attention_scores,
+        "where": FUNCTIONS["select"],
+        "row_logsumexp": row_logsumexp,
+        "mx_scale": mx_scale,
+        "mx_quantise": mx_quantise,
+        "mx_dequantise": mx_dequantise,
+        "max_finite": max_finite,
+        "overwrite": overwrite,
+    }
+)
+
+__all__ = ["FUNCTIONS"]

@@ -3,17 +3,21 @@
 import ctypes
 import json
 import os
-import re
-from ctypes import POINTER, byref, c_char_p, c_size_t, c_uint32
+from ctypes import byref, c_char_p, c_size_t, c_uint32
 
 from . import _library, _rocm, arrays
+from .arguments import Arguments, as_python, number, require_device, require_place, require_writable
+from .calls import Call, kind_of, remember
 from .device import Device
-from .errors import ArgumentTypeError, UserError
+from .errors import UserError, with_cited_line
 
 
 def check_spec(text):
-    """Parses a spec and returns its canonical text. Raises UserError with line and column."""
-    return _library.text("kiln_spec_check", text.encode())
+    """Parses a spec and returns its canonical text. Raises UserError with line, column, and the line itself."""
+    try:
+        return _library.text("kiln_spec_check", text.encode())
+    except UserError as error:
+        raise with_cited_line(error, text) from None
 
 
 class Jit:
@@ -40,11 +44,25 @@ class Jit:
 
     def compile(self, spec, fields=()):
         """The kernel of a spec's text. `fields` of the schedule to fix: ["vec=4"]."""
-        return Kernel(_library.make("kiln_jit_compile", self._handle, *_compile_arguments(spec, fields)), self.device)
+        return Kernel(self._compile("kiln_jit_compile", spec, fields), self.device)
 
     def compile_async(self, spec, fields=()):
         """The same in the background: a Pending."""
-        return Pending(_library.make("kiln_jit_compile_async", self._handle, *_compile_arguments(spec, fields)), self)
+        return Pending(self._compile("kiln_jit_compile_async", spec, fields), self)
+
+    def _compile(self, function, spec, fields):
+        arguments = _compile_arguments(spec, fields)
+        try:
+            return _library.make(function, self._handle, *arguments)
+        except UserError as error:
+            raise with_cited_line(error, spec) from None
+
+    @property
+    def fp8(self):
+        """The native e4m3 of its architecture: "e4m3fnuz" or "e4m3fn"."""
+        if self.device is not None:
+            return self.device.fp8
+        return "e4m3fnuz" if self.arch == "gfx942" else "e4m3fn"
 
     def stats(self):
         """Counts of where kernels came from, by name."""
@@ -53,6 +71,9 @@ class Jit:
     def __del__(self):
         if self._handle is not None:
             _library.get("kiln_jit_free", self._handle)
+
+    def __repr__(self):
+        return f"kiln.Jit({self.arch if self.device is None else self.device.description})"
 
 
 def _compile_arguments(spec, fields):
@@ -92,18 +113,12 @@ class Pending:
 class Declared:
     """A tensor as the spec declares it. `shape` has numbers, and names of run-time sizes."""
 
-    def __init__(self, kind, name, dtype, shape, in_place_of=None):
-        self.kind, self.name, self.dtype, self.in_place_of = kind, name, dtype, in_place_of
-        self.shape = tuple(int(extent) if extent.isdigit() else extent for extent in re.findall(r"\w+", shape))
+    def __init__(self, kind, entry):
+        self.kind, self.name, self.dtype = kind, entry["name"], entry["dtype"]
+        self.shape, self.in_place_of = tuple(entry["shape"]), entry.get("in_place_of") or None
 
-
-def _declarations(spec):
-    """The tensors of a canonical text, which has each on a line of its own."""
-    found = [Declared(*match) for match in re.findall(r"^(input) (\w+): (\w+)\[(.*?)\]", spec, re.M)]
-    for name, dtype, shape, rest in re.findall(r"^output (\w+): (\w+)\[(.*?)\] = (.*)$", spec, re.M):
-        in_place = re.search(r" in_place_of (\w+)", rest)
-        found.append(Declared("output", name, dtype, shape, in_place and in_place.group(1)))
-    return {tensor.name: tensor for tensor in found}
+    def __repr__(self):
+        return f"{self.name}: {self.dtype}[{', '.join(str(extent) for extent in self.shape)}]"
 
 
 class Kernel:
@@ -116,7 +131,12 @@ class Kernel:
         self.arch = _library.get("kiln_kernel_arch", handle)
         self.key = _library.get("kiln_kernel_key", handle)
         self.origin = _library.get("kiln_kernel_origin", handle)
-        self.tensors = _declarations(self.spec)
+        declared = json.loads(_library.text("kiln_spec_describe", self.spec.encode()))
+        self.outputs = [Declared("output", entry) for entry in declared["outputs"]]
+        self.tensors = {each.name: each for each in [Declared("input", entry) for entry in declared["inputs"]] + self.outputs}
+        self.scalars = {entry["name"]: entry["dtype"] for entry in declared["scalars"]}
+        self.workspace_bytes = _library.get("kiln_kernel_workspace_bytes", handle)
+        self._calls = {}
 
     @property
     def meta(self):
@@ -141,14 +161,28 @@ class Kernel:
 
     def __call__(self, *, stream=None, **arguments):
         """Launches on arrays of any kind. Arrays in host memory are copied to the device and back. Outputs that are not given are made,
-        of the kind of the first array; in place of an input is that array. Returns all outputs by name."""
-        return _Run(self, arguments, stream).results()
+        of the kind of the first array; in place of an input is that array. Returns all outputs by name.
+
+        stream: a hipStream_t as a number, or a torch.cuda.Stream; None: torch's current stream beside torch's GPU tensors, else the
+        device's default stream.
+        """
+        values = list(arguments.values())
+        key = tuple((name, kind_of(value)) for name, value in arguments.items())
+        call = self._calls.get(key)
+        if call is None:
+            call = Call(self, arguments, values)
+            if all(kind is not None for _, kind in key):
+                remember(self._calls, key, call)
+        return dict(zip([output.name for output in self.outputs], call(values, stream)))
 
     def __del__(self):
         _library.get("kiln_kernel_free", self._handle)
 
     def __repr__(self):
-        return f"kiln.Kernel({self.name}, {self.arch}, {self.origin})"
+        arguments = [repr(tensor) for tensor in self.tensors.values() if tensor.kind == "input"]
+        arguments += [f"{name}: {dtype}" for name, dtype in self.scalars.items()]
+        results = ", ".join(repr(output) for output in self.outputs)
+        return f"kiln.Kernel({self.name}({', '.join(arguments)}) -> {results}; {self.arch}, {self.origin})"
 
 
 class Bound:
@@ -156,30 +190,27 @@ class Bound:
 
     def __init__(self, kernel, arguments):
         self._handle = None
-        _require_device(kernel)
-        self.kernel, self._keep = kernel, []
-        given = (_library.Argument * len(arguments))()
-        types = {}
-        for slot, (name, value) in zip(given, arguments.items()):
-            slot.name = name.encode()
-            if arrays.is_array(value) or isinstance(value, arrays.View):
-                view = value if isinstance(value, arrays.View) else arrays.view(value, name)
-                _check_place(kernel, name, view)
-                slot.tensor = ctypes.pointer(self._tensor(view))
-                types[name] = view.dtype
-            else:
-                slot.number = _number(name, value)
+        require_device(kernel)
+        self.kernel, self._given = kernel, dict(arguments)
+        views = {name: self._view(name, value) for name, value in arguments.items() if arrays.is_array(value)}
+        list_of_arguments = [(name, views.get(name), 0.0 if name in views else number(name, value)) for name, value in arguments.items()]
+        self._arguments = Arguments(list_of_arguments)
         try:
-            self._handle = _library.make("kiln_kernel_bind", kernel._handle, kernel.device._handle, given, len(arguments))
+            self._handle = _library.make(
+                "kiln_kernel_bind", kernel._handle, kernel.device._handle, self._arguments.list, len(list_of_arguments)
+            )
         except UserError as error:
-            raise _as_python(error, kernel, arguments, types) from None
+            raise as_python(error, kernel, arguments, {name: view.dtype for name, view in views.items()}) from None
+        kernel.device.launched[kernel.key] = kernel
 
-    def _tensor(self, view):
-        rank = len(view.shape)
-        shape, strides = _library.sizes(view.shape), None if view.strides is None else _library.sizes(view.strides)
-        dtype = view.dtype.encode()
-        self._keep.append((view, shape, strides, dtype))
-        return _library.Tensor(view.address, dtype, rank, shape, strides)
+    def _view(self, name, value):
+        declared = self.kernel.tensors.get(name)
+        view = arrays.as_declared(arrays.view(value, name), declared and declared.dtype)
+        if view.place == "host":
+            raise TypeError(f"kernel {self.kernel.name}, argument {name}: it lies in host memory; bind takes arrays of the device: use upload()")
+        require_place(self.kernel, name, view)
+        require_writable(self.kernel, name, view)
+        return view
 
     @property
     def grid(self):
@@ -188,117 +219,22 @@ class Bound:
         _library.get("kiln_bound_grid", self._handle, byref(workgroups), byref(threads))
         return workgroups.value, threads.value
 
-    def launch(self, stream=None):
-        """On a hipStream_t as a number; None: the device's default stream."""
-        self.kernel.device.launched[self.kernel.key] = self.kernel
-        _library.call("kiln_bound_launch", self._handle, stream)
+    def launch(self, stream=None, _launch=_library.bound_launch):
+        """On a hipStream_t as a number, or a torch.cuda.Stream; None: the device's default stream."""
+        if stream is not None:
+            stream = arrays.stream_address(stream)
+        status = _launch(self._handle, stream)
+        if status:
+            _library.raise_error(status)
 
     def __del__(self):
         if self._handle is not None:
             _library.get("kiln_bound_free", self._handle)
 
-
-def _require_device(kernel):
-    if kernel.device is None:
-        raise UserError(f"kernel {kernel.name}: it was compiled with no device; make the Jit with one to launch")
-
-
-def _check_place(kernel, name, view):
-    subject, here = f"kernel {kernel.name}, argument {name}", kernel.device
-    if view.place == "host":
-        raise TypeError(f"{subject}: it lies in host memory; bind takes arrays of the device: use upload()")
-    if view.place == "device" and not view.owner.device.shares_memory_with(here):
-        there = view.owner.device.description
-        raise UserError(f"{subject}: it lies on {there}, and the kernel runs on {here.description}; upload it there, or use its Jit")
-    if view.place == "gpu" and here.is_emulated:
-        raise UserError(
-            f"{subject}: it lies on GPU {view.ordinal}, and the kernel runs on {here.description}; make the Jit for hip:{view.ordinal}"
-        )
-
-
-def _number(name, value):
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"argument {name}: {type(value).__name__} is neither an array nor a number") from None
-
-
-def _as_python(error, kernel, arguments, types):
-    """Kiln's words in Python's kind of error: types, and arguments that are missing or too many, are a TypeError."""
-    named = re.match(rf"kernel {kernel.name}, argument (\w+): ", str(error))
-    name = named and named.group(1)
-    declared = kernel.tensors.get(name)
-    wrong_type = declared is not None and name in types and types[name] != declared.dtype
-    if name and (wrong_type or name not in arguments or "no such argument" in str(error)):
-        return ArgumentTypeError(str(error))
-    return error
-
-
-class _Run:
-    """One call of a kernel: which arrays are copied to the device, which are made, and what comes back."""
-
-    def __init__(self, kernel, arguments, stream):
-        _require_device(kernel)
-        self.kernel, self.given, self.first, self.back = kernel, {}, None, []
-        self.made, self.stream = {}, stream
-        for name, value in arguments.items():
-            is_array = arrays.is_array(value)
-            if is_array and self.first is None:
-                self.first, self.stream = value, stream or arrays.current_stream(value)
-            self.given[name] = self._on_device(name, value) if is_array else value
-        self._make_outputs(arguments)
-        Bound(kernel, self.given).launch(self.stream)
-
-    def _on_device(self, name, value):
-        given = arrays.view(value, name, self.stream)
-        if given.place != "host":
-            return given
-        copy = self.kernel.device.upload(value, name)
-        declared = self.kernel.tensors.get(name)
-        in_place = [t.name for t in self.kernel.tensors.values() if t.in_place_of == name]
-        if in_place or (declared is not None and declared.kind == "output"):
-            self.back.append((copy, value))
-            self.made[in_place[0] if in_place else name] = value
-        return copy
-
-    def _sizes(self):
-        """Run-time sizes by name; bind has the last word on them."""
-        sizes = {}
-        for name, value in self.given.items():
-            declared = self.kernel.tensors.get(name)
-            if declared is not None and hasattr(value, "shape"):
-                sizes.update((extent, size) for extent, size in zip(declared.shape, value.shape) if isinstance(extent, str))
-        return sizes
-
-    def _make_outputs(self, arguments):
-        sizes, device = self._sizes(), self.kernel.device
-        for output in self.kernel.tensors.values():
-            if output.kind != "output" or output.name in self.made:
-                continue
-            if output.name in arguments or output.in_place_of in arguments:
-                self.made[output.name] = arguments.get(output.name, arguments.get(output.in_place_of))
-                continue
-            if output.in_place_of or any(isinstance(extent, str) and extent not in sizes for extent in output.shape):
-                continue  # an input is missing: bind says which
-            shape = tuple(sizes.get(extent, extent) for extent in output.shape)
-            on_host = self.first is not None and arrays.view(self.first).place == "host"
-            if not on_host and arrays.is_torch(self.first):
-                self.given[output.name] = self.made[output.name] = arrays.like(self.first, shape, output.dtype)
-                continue
-            self.given[output.name] = self.made[output.name] = device.empty(shape, output.dtype, output.name)
-            if on_host:
-                self.made[output.name] = arrays.like(self.first, shape, output.dtype)
-                self.back.append((self.given[output.name], self.made[output.name]))
-
-    def results(self):
-        for copy, host in self.back:
-            target = arrays.view(host)
-            if not target.is_contiguous:
-                arrays.storage(host)[...] = arrays.storage(copy.numpy(self.stream))
-            else:
-                copy.read_into(target.address, self.stream)
-        order = [tensor.name for tensor in self.kernel.tensors.values() if tensor.kind == "output"]
-        return {name: self.made[name] for name in order}
+    def __repr__(self):
+        workgroups, threads = self.grid
+        given = ", ".join(f"{name}={value!r}" if not arrays.is_array(value) else name for name, value in self._given.items())
+        return f"kiln.Bound({self.kernel.name}({given}), {workgroups} workgroups of {threads} threads)"
 
 
 _jits = {}

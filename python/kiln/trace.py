@@ -1,85 +1,250 @@
-"""Expr: what an array is while a decorated function runs. Operators and functions note what is to be computed.
+"""Spec and Expr: a spec that is written in Python. Every operation is a statement that Kiln reads at once, so that shapes, types and errors
+are Kiln's own, and an error comes at the line that is wrong."""
 
-Shapes and types follow docs/guide.md. If one cannot be right, Kiln says so when it reads the text, in its own words.
-"""
-
+import contextvars
 import json
+import re
 
-from . import _library, dtypes
+from . import _library, dtypes, errors
 from .errors import UserError
 
-# NumPy's functions that a spec has under another name. Others have the same name in both. Kiln's max and min ignore NaN, as fmax.
-_UFUNCS = {
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "div",
-    "true_divide": "div",
-    "negative": "neg",
-    "absolute": "abs",
-    "fabs": "abs",
-    "fmax": "max",
-    "fmin": "min",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "equal": "eq",
-    "not_equal": "ne",
-    "reciprocal": "rcp",
-    "rint": "round",
-    "power": "pow",
-}
-OPERATIONS = {entry["name"]: entry for entry in json.loads(_library.get("kiln_operations"))}
-REDUCTIONS = ("sum", "mean", "max", "min", "absmax", "absmax_nan")
-PRODUCTS = (
-    "matmul_nt",
-    "matmul_nt_scaled",
-    "matmul_nt_w4",
-    "matmul_nt_mx",
-    "matmul_nt_mx_mx",
-    "matmul_nt_quantised",
-    "matmul_nt_normed",
-)
+WORDS = {word["name"]: word for word in json.loads(_library.get("kiln_language"))}
+_active = contextvars.ContextVar("kiln_spec", default=None)
+
+
+def active():
+    """The Spec that is being written by this thread."""
+    spec = _active.get()
+    if spec is None:
+        raise UserError("no spec is being written here; use functions of specs under kiln.kernel, or in `with kiln.Spec(...)`")
+    return spec
+
+
+class Spec:
+    """A spec, statement by statement.
+
+        with kiln.Spec("softmax") as spec:
+            x = spec.input("x", "f16", ["rows", 4096])
+            e = kiln.exp(x - kiln.row_max(x))
+            spec.output("y", e / kiln.row_sum(e), "f16")
+        kernel = jit.compile(spec.text())
+
+    fp8: what "fp8" is, the e4m3 of an architecture: "e4m3fnuz" (gfx942) or "e4m3fn" (gfx950)
+    """
+
+    def __init__(self, name, *, fp8="e4m3fn"):
+        self._handle = None
+        self._handle = _library.make("kiln_writer_create", name.encode())
+        self.name, self.fp8, self._values, self._tokens = name, fp8, 0, []
+        self.dims, self.inputs, self.scalars, self.outputs = {}, {}, {}, {}
+        self.before_product = None  # called with the word and its operands
+
+    def __enter__(self):
+        self._tokens.append(_active.set(self))
+        return self
+
+    def __exit__(self, *_):
+        _active.reset(self._tokens.pop())
+
+    def dim(self, name, min=None, max=None):
+        """Declares a run-time size, with bounds if they are given. Returns its name, for shapes."""
+        bounds = "" if min is None and max is None else f" [{'' if min is None else min}..{'' if max is None else max}]"
+        self._add(f"dim {name}{bounds}")
+        self.dims[name] = (min, max)
+        return name
+
+    def input(self, name, dtype, shape, *, strided=False, preshuffled=False):
+        """Declares a tensor. `shape` has numbers, and names of run-time sizes."""
+        layout = " strided" if strided else " preshuffled" if preshuffled else ""
+        declared = self._add(f"input {name}: {self._type(dtype)}{self._shape(shape)}{layout}")
+        self.inputs[name] = Expr(self, name, declared, "input")
+        return self.inputs[name]
+
+    def scalar(self, name, dtype="f32"):
+        """Declares a number that is given at launch: f32 or i32."""
+        self.scalars[name] = Expr(self, name, self._add(f"scalar {name}: {dtypes.type_name(dtype)}"), "scalar")
+        return self.scalars[name]
+
+    def output(self, name, value, dtype=None, *, in_place_of=None, strided=False):
+        """Declares a result, rounded to `dtype` (None: the value's own type)."""
+        value = self.value(value)
+        tail = (f" in_place_of {in_place_of}" if in_place_of else "") + (" strided" if strided else "")
+        dtype = self._type(value.dtype if dtype is None else dtype)
+        self._add(f"output {name}: {dtype}{self._shape(value.shape)} = {value.text}{tail}")
+        self.outputs[name] = value
+
+    def text(self):
+        """The canonical text. Raises UserError when the spec cannot be meant."""
+        return _library.text("kiln_writer_text", self._handle)
+
+    def value(self, value):
+        """An Expr of a number, or the Expr itself."""
+        if isinstance(value, Expr):
+            value = value.settled()
+            if value.spec is not self:
+                raise UserError(f"spec {self.name}: a value of the spec {value.spec.name} is used in it; give it as an argument")
+            return value
+        return Expr(self, _number(value), {"dtype": "f32", "shape": []}, "constant")
+
+    def let(self, op, operands, text):
+        """A value by its text, with a name of its own."""
+        while True:
+            self._values += 1
+            name = f"value_{self._values}"
+            if name not in self.inputs and name not in self.scalars and name not in self.dims:
+                break
+        return Expr(self, name, self._add(f"let {name} = {text}"), op, operands)
+
+    def call(self, name, operands, before=(), behind=()):
+        """A word of specs with its operands; `before` and `behind` them stand texts of types, shapes, numbers, options."""
+        operands = [self.value(operand) for operand in operands]
+        if self.before_product is not None and WORDS[name]["kind"] == "product":
+            self.before_product(name, operands)
+        texts = [*before, *(operand.text for operand in operands), *(str(part) for part in behind)]
+        return self.let(name, operands, f"{name}({', '.join(texts)})")
+
+    def type_text(self, dtype):
+        """The type's name in the text; "fp8" is the device's own."""
+        return self._type(dtype)
+
+    def shape_text(self, shape):
+        return self._shape(shape)
+
+    def _type(self, dtype):
+        name = dtypes.type_name(dtype)
+        return self.fp8 if name == "fp8" else name
+
+    def _shape(self, shape):
+        for extent in shape:
+            if isinstance(extent, str) and extent not in self.dims:
+                self.dim(extent)
+        return f"[{', '.join(str(extent) for extent in shape)}]"
+
+    def _add(self, statement):
+        try:
+            return json.loads(_library.text("kiln_writer_add", self._handle, statement.encode()))
+        except UserError as error:
+            raise errors.at_callers_line(re.sub(r"^spec text, line \d+, column \d+: ", "", str(error))) from None
+
+    def __del__(self):
+        if self._handle is not None:
+            _library.get("kiln_writer_free", self._handle)
+
+    def __repr__(self):
+        return f"kiln.Spec({self.name}: {', '.join(self.inputs)} -> {', '.join(self.outputs)})"
+
+
+def _number(value):
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{type(value).__name__} is neither an array of the kernel nor a number") from None
+    if number != number:
+        return "nan"
+    text = {float("inf"): "inf", float("-inf"): "-inf"}.get(number, repr(number))
+    return f"({text})" if text.startswith("-") else text
 
 
 class Expr:
-    """A value of the spec. `shape` has numbers, and names of run-time sizes; `dtype` is Kiln's name of the type."""
+    """A value of a spec: an array that is known by its shape and type. Operators, methods and functions say what is to be computed.
+
+    shape   numbers, and names of run-time sizes; dtype: Kiln's name of the type. All maths is f32.
+    """
 
     __hash__ = object.__hash__
+    __array_priority__ = 1000
 
-    def __init__(self, op, operands=(), shape=(), dtype="f32", text=None, extra=()):
-        self.op, self.operands, self.shape, self.dtype = op, tuple(operands), tuple(shape), dtype
-        self.text = text  # of a leaf
-        self.extra = tuple(extra)  # numbers and types among the arguments of a call
+    def __init__(self, spec, text, declared, op, operands=()):
+        self.spec, self.text, self.op, self.operands = spec, text, op, tuple(operands)
+        self.shape, self.dtype, self.overwrites = tuple(declared["shape"]), declared["dtype"], None
 
     ndim = property(lambda self: len(self.shape))
+
+    def settled(self):
+        """This value, as statements name it."""
+        return self
+
+    @property
+    def T(self):
+        """The transposed matrix: for `a @ b.T`, which is kiln.matmul_nt(a, b), and else kiln.transpose."""
+        return Transposed(self)
+
+    def transpose(self):
+        return Transposed(self)
 
     def astype(self, dtype):
         """Rounds to a type: every rounding is explicit."""
         return cast(dtype, self)
 
-    def sum(self, axis=-1, keepdims=True):
-        return self._reduce("row_sum", axis, keepdims)
+    def sum(self, axis=None, keepdims=False):
+        return self._row("row_sum", axis, keepdims)
 
-    def mean(self, axis=-1, keepdims=True):
-        return self._reduce("row_mean", axis, keepdims)
+    def mean(self, axis=None, keepdims=False):
+        return self._row("row_mean", axis, keepdims)
 
-    def max(self, axis=-1, keepdims=True):
-        return self._reduce("row_max", axis, keepdims)
+    def max(self, axis=None, keepdims=False):
+        return self._row("row_max", axis, keepdims)
 
-    def min(self, axis=-1, keepdims=True):
-        return self._reduce("row_min", axis, keepdims)
+    def min(self, axis=None, keepdims=False):
+        return self._row("row_min", axis, keepdims)
 
-    def _reduce(self, op, axis, keepdims):
+    def argmax(self, axis=None, keepdims=False):
+        return self._row("row_argmax", axis, keepdims)
+
+    def argmin(self, axis=None, keepdims=False):
+        return self._row("row_argmin", axis, keepdims)
+
+    def cumsum(self, axis=None):
+        self._last_axis("cumsum", axis)
+        return call("row_cumsum", self)
+
+    def clip(self, min, max):
+        return call("clamp", self, min, max)
+
+    def round(self, decimals=0):
+        if decimals != 0:
+            raise TypeError("round goes to whole numbers: decimals=0")
+        return call("round", self)
+
+    def repeat(self, repeats, axis=None):
+        self._last_axis("repeat", axis)
+        return self.spec.call("repeat", [self], behind=[repeats])
+
+    def _last_axis(self, name, axis):
+        if axis not in (-1, self.ndim - 1):
+            raise TypeError(f"{name} goes along the last axis: write axis=-1")
+
+    def _row(self, op, axis, keepdims):
         if axis not in (-1, self.ndim - 1) or not keepdims:
-            raise TypeError(f"{op} reduces the last axis, which stays with size 1: use axis=-1, keepdims=True")
-        return row(op, self)
+            name = op.removeprefix("row_")
+            raise TypeError(
+                f"{name}: {op} reduces the last axis, which stays with size 1; write {name}(axis=-1, keepdims=True), or kiln.{op}(x)"
+            )
+        return call(op, self)
+
+    def __getitem__(self, index):
+        index = index if isinstance(index, tuple) else (index,)
+        last = index[-1]
+        outer = index[:-1]
+        if not all(part is Ellipsis or part == slice(None) for part in outer) or not isinstance(last, slice) or last.step not in (None, 1):
+            raise TypeError("an array of a kernel is sliced in its columns alone, x[..., a:b], and rows are taken with kiln.gather")
+        first, stop, _ = last.indices(self.shape[-1])
+        return self.spec.call("columns", [self], behind=[first, max(0, stop - first)])
+
+    def __matmul__(self, other):
+        if not isinstance(other, Transposed):
+            raise TypeError("products take the second matrix as [n, k]: write a @ b.T, or kiln.matmul_nt(a, b)")
+        return self.spec.call("matmul_nt", [self, other.of])
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        if method != "__call__" or options or name not in OPERATIONS:
-            raise TypeError(f"numpy.{ufunc.__name__} is no function of specs; those are {', '.join(sorted(OPERATIONS))}")
-        return call(name, *inputs)
+        from . import numpy_names
+
+        return numpy_names.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function, types, arguments, options):
+        from . import numpy_names
+
+        return numpy_names.function(function, arguments, options)
 
     def __bool__(self):
         raise TypeError("an array of a kernel has no truth value while the kernel is written: use kiln.select(condition, a, b)")
@@ -93,146 +258,84 @@ class Expr:
     def __neg__(self):
         return call("neg", self)
 
+    def __pos__(self):
+        return self
+
     def __invert__(self):
         return call("logical_not", self)
 
     def __pow__(self, power):
         return call("mul", self, self) if isinstance(power, (int, float)) and power == 2 else call("pow", self, power)
 
+    def __rpow__(self, base):
+        return call("pow", base, self)
+
+    def __repr__(self):
+        return f"kiln.Expr({self.dtype}[{', '.join(str(extent) for extent in self.shape)}], {self.op})"
+
+
+class Transposed(Expr):
+    """x.T: the right side of a product, or kiln.transpose(x) anywhere else."""
+
+    def __init__(self, of):
+        super().__init__(of.spec, None, {"shape": of.shape[::-1], "dtype": of.dtype}, "transpose", [of])
+        self.of = of
+
+    T = property(lambda self: self.of)
+
+    def settled(self):
+        return self.spec.call("transpose", [self.of])
+
 
 def _operators():
     names = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "and": "logical_and", "or": "logical_or"}
     for python, op in names.items():
-        setattr(Expr, f"__{python}__", lambda self, other, op=op: call(op, self, other))
-        setattr(Expr, f"__r{python}__", lambda self, other, op=op: call(op, other, self))
+        setattr(Expr, f"__{python}__", lambda self, other, op=op: _binary(op, self, other))
+        setattr(Expr, f"__r{python}__", lambda self, other, op=op: _binary(op, self, other, swapped=True))
     for op in ("lt", "le", "gt", "ge", "eq", "ne"):
-        setattr(Expr, f"__{op}__", lambda self, other, op=op: call(op, self, other))
+        setattr(Expr, f"__{op}__", lambda self, other, op=op: _binary(op, self, other))
+
+
+def _binary(op, value, other, swapped=False):
+    if not isinstance(other, Expr) and not hasattr(other, "__float__"):
+        return NotImplemented
+    return call(op, other, value) if swapped else call(op, value, other)
 
 
 _operators()
 
 
-def expression(value):
-    """An Expr of a number, or the Expr itself."""
-    if isinstance(value, Expr):
-        return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{type(value).__name__} is neither an array of the kernel nor a number") from None
-    text = {float("inf"): "inf", float("-inf"): "-inf"}.get(number, "nan" if number != number else repr(number))
-    return Expr("constant", text=text if number >= 0 or number != number else f"({text})")
-
-
-def broadcast(*shapes):
-    """NumPy's rule. Shapes that do not fit give the longest of them: Kiln refuses the text, with both in its words."""
-    result = []
-    for i in range(1, max((len(shape) for shape in shapes), default=0) + 1):
-        sizes = [shape[-i] for shape in shapes if len(shape) >= i]
-        result.append(next((size for size in sizes if size != 1), 1))
-    return tuple(reversed(result))
-
-
 def call(name, *values):
-    """A pointwise function of docs/guide.md by its name."""
-    entry = OPERATIONS.get(name)
-    if entry is None:
-        raise UserError(f"{name}: it is no pointwise function of specs; those are {', '.join(sorted(OPERATIONS))}")
-    if len(values) != entry["operands"]:
-        raise TypeError(f"{name} takes {entry['operands']} operands, and {len(values)} are given")
-    operands = [expression(value) for value in values]
-    return Expr(name, operands, broadcast(*(operand.shape for operand in operands)), entry["gives"])
+    """A word of specs that takes values alone."""
+    spec = next((value.spec for value in values if isinstance(value, Expr)), None) or active()
+    return spec.call(name, values)
 
 
 def cast(dtype, value, *, saturate=True):
     """Rounds to a type, to nearest even. fp8 clamps unless `saturate` is False; "fp8" is the device's own e4m3."""
-    value = expression(value)
-    dtype = dtypes.type_name(dtype)
-    return Expr("cast" if saturate else "cast_nonsaturating", [value], value.shape, dtype, extra=[dtype])
+    spec = value.spec if isinstance(value, Expr) else active()
+    return spec.call("cast" if saturate else "cast_nonsaturating", [value], before=[spec.type_text(dtype)])
 
 
-def row(name, value):
-    """row_sum, row_mean, row_max, row_min, row_absmax: of the last axis, which stays with size 1."""
-    value = expression(value)
-    return Expr(name, [value], value.shape[:-1] + (1,) if value.shape else (), "f32")
+def overwrite(target, value):
+    """`value` as a result that is written into the memory of `target`, an input of its shape and type."""
+    if not isinstance(target, Expr) or target.op != "input":
+        raise TypeError("overwrite: its first argument is an array that the kernel gets")
+    result = value.spec.value(value) if isinstance(value, Expr) else target.spec.value(value)
+    marked = Expr(result.spec, result.text, {"shape": result.shape, "dtype": target.dtype}, result.op, result.operands)
+    marked.overwrites = target.text
+    return marked
 
 
-def group(name, value, count):
-    """group_sum and its like: of `count` consecutive columns."""
-    value = expression(value)
-    shape = value.shape
-    if shape and isinstance(shape[-1], int):
-        shape = shape[:-1] + (-(-shape[-1] // count),)
-    return Expr(name, [value], shape, "f32", extra=[count])
-
-
-def ungroup(value, count, cols):
-    """One value a group back to one a column."""
-    value = expression(value)
-    return Expr("ungroup", [value], value.shape[:-1] + (cols,), value.dtype, extra=[count, cols])
-
-
-def scaled(name, value, scale):
-    """scale_up and scale_down."""
-    operands = [expression(value), expression(scale)]
-    return Expr(name, operands, broadcast(*(operand.shape for operand in operands)), "f32")
-
-
-def product(name, operands, extra=()):
-    """a x b^T: [m, k] x [n, k] to [m, n]."""
-    operands = [expression(operand) for operand in operands]
-    shape = tuple(operand.shape[0] if operand.shape else 1 for operand in operands[:2])
-    return Expr(name, operands, shape, "f32", extra=extra)
-
-
-def columns(value, first, count):
-    """Some columns of a product."""
-    value = expression(value)
-    return Expr("columns", [value], value.shape[:-1] + (count,), "f32", extra=[first, count])
-
-
-def nodes(outputs):
-    """Every Expr that the outputs rest on, operands before what uses them, each once."""
-    order, seen, stack = [], set(), [(value, False) for value in reversed(outputs)]
+def nodes(values):
+    """Every Expr that the values rest on, each once."""
+    seen, stack = {}, list(values)
     while stack:
-        node, done = stack.pop()
-        if done:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((operand, False) for operand in reversed(node.operands))
-    return order
+        node = stack.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            stack.extend(node.operands)
+    return list(seen.values())
 
 
-def _call_text(node, texts, fp8):
-    arguments = [texts[id(operand)] for operand in node.operands]
-    extra = [fp8 if part == "fp8" else str(part) for part in node.extra]
-    arguments = extra + arguments if node.op.startswith("cast") else arguments + extra
-    return f"{node.op}({', '.join(arguments)})"
-
-
-def spec_text(name, declarations, outputs, fp8):
-    """The text of a spec. `outputs`: Exprs by name. What is used more than once becomes a `let`."""
-    order = nodes(list(outputs.values()))
-    uses = {id(node): 0 for node in order}
-    for node in order:
-        for operand in node.operands:
-            uses[id(operand)] += 1
-    taken = {line.split()[1].rstrip(":") for line in declarations} | set(outputs)
-    lines, texts, depth, count = [f"kernel {name}", *declarations], {}, {}, 0
-    for node in order:
-        below = max((depth[id(operand)] for operand in node.operands), default=0)
-        texts[id(node)] = node.text if node.text is not None else _call_text(node, texts, fp8)
-        depth[id(node)] = below + 1
-        if node.operands and (uses[id(node)] > 1 or below > 50):  # Kiln's parser takes 200 levels
-            count += 1
-            while f"v{count}" in taken:
-                count += 1
-            lines.append(f"let v{count} = {texts[id(node)]}")
-            texts[id(node)], depth[id(node)] = f"v{count}", 0
-    for output, value in outputs.items():
-        dtype = fp8 if value.dtype == "fp8" else value.dtype
-        extents = ", ".join(str(extent) for extent in value.shape)
-        lines.append(f"output {output}: {dtype}[{extents}] = {texts[id(value)]}")
-    return "\n".join(lines) + "\n"
+__all__ = ["Expr", "Spec", "cast", "overwrite"]

@@ -5,6 +5,7 @@
 #include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
 #include "runtime/stopwatch.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln {
@@ -16,6 +17,11 @@ template <typename Stage> auto timed(double& milliseconds, const Stage& stage) {
   auto result = stage();
   milliseconds += watch.milliseconds();
   return result;
+}
+
+// A fault of the hardware in the code, and nothing else: code of another form may do.
+bool breaks_errata_alone(const isa::IsaReport& report) {
+  return !report.met() && std::ranges::all_of(report.results, [](const auto& result) { return result.met || result.name == "no_errata"; });
 }
 
 std::string first_broken(const isa::IsaReport& report) {
@@ -48,9 +54,20 @@ BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const Com
   std::vector<RejectedSchedule> rejected;
   for (const Schedule& schedule : schedules) {
     KernelSource source = timed(times.emit, [&] { return emit_source(plan, schedule, target); });
-    CodeObject object = timed(times.compile, [&] { return compile(source, target, options); });
-    times.library += object.milliseconds;
-    Inspection seen = timed(times.check, [&] { return inspect(object, contract(plan, schedule, target)); });
+    CodeObject object;
+    Inspection seen;
+    const auto build = [&](const CompileOptions& with) {
+      object = timed(times.compile, [&] { return compile(source, target, with); });
+      times.library += object.milliseconds;
+      seen = timed(times.check, [&] { return inspect(object, contract(plan, schedule, target)); });
+    };
+    build(options);
+    if (breaks_errata_alone(seen.report)) {
+      CompileOptions unpacked = options;
+      unpacked.packed_f32 = false;
+      build(unpacked);
+      object.log += "kiln: note: compiled without packed f32 instructions, of which one had a form that gfx950 executes wrongly (ERR001)\n";
+    }
     if (!seen.report.met()) {
       rejected.push_back({schedule, std::move(seen.report)});
       continue;

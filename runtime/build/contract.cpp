@@ -25,7 +25,8 @@ isa::Expectations contract(const Plan& plan, const Schedule& schedule, const Tar
           .max_loop_drains = p.max_loop_drains,
           .min_bytes_in_flight = p.min_bytes_in_flight,
           .in_loops_with = std::move(p.in_loops_with),
-          .no_findings = std::move(p.no_findings)};
+          .no_findings = std::move(p.no_findings),
+          .no_errata = true};
 }
 
 } // namespace kiln

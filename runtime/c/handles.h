@@ -62,4 +62,7 @@ template <class Work> kiln_status guarded(Work&& work) noexcept {
 
 DType dtype_of(const char* name, const std::string& subject); // throws UserError that names the types
 
+// As bind takes them. Throws UserError that names the argument.
+std::vector<Argument> arguments_of(const std::string& kernel, std::span<const kiln_argument> given);
+
 } // namespace kiln::c

@@ -14,12 +14,16 @@ namespace kiln::c {
 namespace {
 
 DeviceTensor tensor_of(const kiln_tensor& given, const std::string& subject) {
-  if (given.rank < 0) throw UserError(subject, fmt::format("its rank is {}", given.rank), "give the number of its dimensions");
+  if (given.rank < 0 || given.rank > max_rank)
+    throw UserError(subject, fmt::format("its rank is {}", given.rank),
+                    fmt::format("give the number of its dimensions, at most {}", max_rank));
   const auto rank = static_cast<std::size_t>(given.rank);
   if (rank != 0) require(given.shape, subject.c_str(), "its shape");
   const std::span strides(given.strides, given.strides == nullptr ? 0 : rank);
   return strided_tensor(given.data, dtype_of(given.dtype, subject), {given.shape, rank}, strides, subject);
 }
+
+} // namespace
 
 std::vector<Argument> arguments_of(const std::string& kernel, std::span<const kiln_argument> given) {
   std::vector<Argument> arguments;
@@ -32,7 +36,6 @@ std::vector<Argument> arguments_of(const std::string& kernel, std::span<const ki
   return arguments;
 }
 
-} // namespace
 } // namespace kiln::c
 
 using namespace kiln;

@@ -26,9 +26,9 @@ std::string operations_text() {
 std::uint32_t bits_at(const void* from, std::size_t index, DType type) {
   if (is_packed(type)) return std::to_integer<std::uint32_t>(static_cast<const std::byte*>(from)[index / 2]) >> (index % 2 * 4) & 15;
   const auto bytes = static_cast<std::size_t>(size_bytes(type));
-  std::uint32_t bits = 0;
+  std::uint64_t bits = 0;
   std::memcpy(&bits, static_cast<const std::byte*>(from) + index * bytes, bytes);
-  return bits;
+  return static_cast<std::uint32_t>(bits); // to_f32 takes the low half of an i64
 }
 
 void put_bits(void* to, std::size_t index, DType type, std::uint32_t bits) {
@@ -38,7 +38,8 @@ void put_bits(void* to, std::size_t index, DType type, std::uint32_t bits) {
     return;
   }
   const auto bytes = static_cast<std::size_t>(size_bytes(type));
-  std::memcpy(static_cast<std::byte*>(to) + index * bytes, &bits, bytes);
+  const auto wide = type == i64 ? static_cast<std::uint64_t>(static_cast<std::int32_t>(bits)) : bits;
+  std::memcpy(static_cast<std::byte*>(to) + index * bytes, &wide, bytes);
 }
 
 } // namespace
@@ -93,6 +94,15 @@ kiln_status kiln_type_bytes(const char* dtype, size_t* bytes) {
       throw UserError("kiln_type_bytes", fmt::format("elements of {} have {} bits", to_string(type), size_bits(type)),
                       "count two elements a byte");
     *bytes = static_cast<std::size_t>(size_bytes(type));
+  });
+}
+
+kiln_status kiln_type_max(const char* dtype, double* largest) {
+  return c::guarded([&] {
+    c::require(largest, "kiln_type_max", "largest");
+    const DType type = c::dtype_of(dtype, "kiln_type_max");
+    if (type == boolean) throw UserError("kiln_type_max", "bool has no largest number", "give a type of numbers");
+    *largest = max_finite(type);
   });
 }
 

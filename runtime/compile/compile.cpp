@@ -1,8 +1,10 @@
 // compile: HIP text to a code object, through hipRTC or comgr.
 #include "runtime/compile/compile.h"
+#include "gen/emit/includes.h"
 #include "gen/emit/templates.h"
 #include "gen/error.h"
 #include "runtime/compile/comgr.h"
+#include "runtime/compile/comgr_cache.h"
 #include "runtime/compile/dump.h"
 #include "runtime/compile/hiprtc.h"
 #include "runtime/compile/loaded_libraries.h"
@@ -10,6 +12,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -124,24 +127,31 @@ CompileOptions own_process_options(const Environment& environment) {
   return options;
 }
 
+std::vector<std::string> compiler_options(const CompileOptions& options) {
+  std::vector<std::string> list(device_options.begin(), device_options.end());
+  if (options.environment.line_tables) list.emplace_back(line_tables_option);
+  if (options.preload_arguments) list.insert(list.end(), {"-mllvm", std::string(preload_option)});
+  if (!options.packed_f32) list.insert(list.end(), {"-Xclang", "-target-feature", "-Xclang", "-packed-fp32-ops"});
+  if (options.warnings_as_errors) list.insert(list.end(), {"-Wall", "-Wextra", "-Werror"});
+  return list;
+}
+
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options) {
   CompilerInput input{.file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
-  for (const TemplateHeader& header : template_headers()) input.headers.push_back({header.name, header.text});
+  const std::set<std::string_view> included = included_headers(source.text);
+  for (const TemplateHeader& header : template_headers())
+    if (included.contains(header.name)) input.headers.push_back({header.name, header.text});
   if (options.environment.compiler == CompilerKind::hiprtc && options.replace_builtin_header)
     input.headers.push_back(replaced_builtin_header());
-  input.options.assign(device_options.begin(), device_options.end());
-  if (options.environment.line_tables) {
-    input.text = with_line_directives(source);
-    input.options.emplace_back(line_tables_option);
-  }
-  if (options.preload_arguments) input.options.insert(input.options.end(), {"-mllvm", std::string(preload_option)});
-  if (options.warnings_as_errors) input.options.insert(input.options.end(), {"-Wall", "-Wextra", "-Werror"});
+  input.options = compiler_options(options);
+  if (options.environment.line_tables) input.text = with_line_directives(source);
   return input;
 }
 
 CodeObject compile(const KernelSource& source, const Target& target, const CompileOptions& options) {
   if (source.arch != target.arch())
     throw InternalError(fmt::format("the source of {} is for {}, not for {}", source.name, source.arch, target.arch()));
+  require_safe_comgr_cache();
   CompilerInput input = compiler_input(source, target, options);
   const Compiled compiled = run_compiler(options.environment, input);
   const CompilerOutput& output = compiled.output;

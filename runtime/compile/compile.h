@@ -30,6 +30,8 @@ struct CompileOptions {
   Environment environment;            // which library, where from, where dumps go
   bool warnings_as_errors = false;    // -Wall -Wextra -Werror
   bool replace_builtin_header = true; // hipRTC only; false costs a parse of 1 MB, for comparison
+  // false: no packed f32 instructions, for a kernel whose code would have a faulty form of them (docs/rules/ERR001.md).
+  bool packed_f32 = true;
   // Give preload_option to an LLVM that has it. While a compile with it runs, every other user of the same LLVM in the process gets
   // other code too, so it is for processes in which only Kiln compiles: workers and Kiln's own programs. A part of cache keys.
   bool preload_arguments = false;
@@ -62,6 +64,9 @@ struct CompilerParts {
 };
 CompilerParts compiler_parts(const Environment& environment); // loads it; throws EnvironmentError
 inline std::string compiler_identity(const Environment& environment) { return compiler_parts(environment).identity; }
+
+// Options of the compiler for every kernel that is compiled so: a part of cache keys.
+std::vector<std::string> compiler_options(const CompileOptions& options);
 
 // The input of the library: the text, Kiln's device headers and all options.
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options);

@@ -1,7 +1,9 @@
 // kiln-worker: compiles kernels for the process of Kiln that started it, and ends with it.
 // Usage: kiln-worker MEMORY_LIMIT OWNER, with a socket as its standard input. It is no program for people.
 #include "runtime/workers/compile_job.h"
+#include "runtime/workers/message.h"
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -41,7 +43,8 @@ void end_with_owner(pid_t owner) {
 void limit_resources([[maybe_unused]] std::uint64_t memory) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-#ifndef KILN_SANITIZED // sanitizers reserve terabytes of address space
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the host's limit, the output that is kept of a worker too, is an error of its write
+#ifndef KILN_SANITIZED           // sanitizers reserve terabytes of address space
   if (memory != 0) {
     const rlimit limit{memory, memory};
     setrlimit(RLIMIT_AS, &limit);
@@ -60,13 +63,13 @@ int main(int argc, char** argv) {
   end_with_owner(static_cast<pid_t>(number(argv[2])));
   limit_resources(number(argv[1]));
   if (!send_message(STDIN_FILENO, worker_greeting())) return 0;
-  Message request;
+  std::string request;
   while (receive_message(STDIN_FILENO, request) == Received::message) {
-    Message answer;
+    std::string answer;
     try {
       answer = answer_message(request_of(request));
     } catch (const std::exception& error) {
-      answer = {"other", error.what()};
+      answer = failure_message(error);
     }
     if (!send_message(STDIN_FILENO, answer)) break;
   }

@@ -2,6 +2,7 @@
 #include "runtime/workers/pool.h"
 #include "gen/error.h"
 #include "gen/families/schedule.h"
+#include "runtime/compile/comgr_cache.h"
 #include "runtime/compile/dump.h"
 #include "runtime/workers/compile_job.h"
 #include "runtime/workers/process.h"
@@ -50,6 +51,8 @@ WorkerOptions worker_options(const Environment& environment) {
   options.program = find_worker(environment.worker, environment.program_path);
   options.count = environment.jobs;
   options.variables = process_variables(environment);
+  std::erase_if(options.variables, [](const std::string& v) { return v.starts_with(fmt::format("{}=", comgr_cache_variable)); });
+  options.variables.push_back(fmt::format("{}={}", comgr_cache_variable, comgr_cache_off)); // kernels are kept by Kiln's cache alone
   return options;
 }
 
@@ -147,7 +150,7 @@ EntryFiles WorkerPool::compile(const KernelRequest& request) {
   const Place place(*this);
   std::unique_ptr<WorkerProcess> worker = take();
   if (!worker) return compile_in_process(request, options_);
-  const std::variant<Message, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
+  const std::variant<std::string, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
   if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
     events_->note("worker_failed", fmt::format("the worker that compiled {} {}", kernel_name(request), failure->fact));
     fail(request, failure->fact, failure->output);
@@ -156,7 +159,7 @@ EntryFiles WorkerPool::compile(const KernelRequest& request) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(worker));
   }
-  return entry_of(std::get<Message>(answer));
+  return entry_of(std::get<std::string>(answer));
 }
 
 // The source is emitted once more, here: a worker that is gone cannot hand it over.

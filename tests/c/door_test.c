@@ -76,6 +76,13 @@ static void test_types(void) {
   CHECK(back[0] == 1.0F && back[1] == 240.0F && fabsf(back[2] + 0.3F) < 0.02F && isnan(back[3]));
   uint16_t halves[4];
   CHECK(kiln_encode("bf16", numbers, halves, 4) == KILN_OK && halves[0] == 0x3f80);
+  const float indices[3] = {7.0F, -1.0F, 3e9F}; // i64 goes as far as row indices do
+  int64_t wide[4] = {0, 0, 0, 99};
+  CHECK(kiln_encode("i64", indices, wide, 3) == KILN_OK && wide[0] == 7 && wide[1] == -1 && wide[2] == INT32_MAX && wide[3] == 99);
+  CHECK(kiln_decode("i64", wide, back, 2) == KILN_OK && back[0] == 7.0F && back[1] == -1.0F);
+  double largest = 0;
+  CHECK(kiln_type_max("e4m3fnuz", &largest) == KILN_OK && largest == 240);
+  EXPECT(kiln_type_max("bool", &largest), KILN_USER_ERROR, "bool has no largest number", "", "");
   size_t size = 0;
   CHECK(kiln_type_bytes("i32", &size) == KILN_OK && size == 4);
   CHECK(kiln_type_bytes("e8m0", &size) == KILN_OK && size == 1);
@@ -99,6 +106,67 @@ static void test_specs(void) {
   EXPECT(kiln_spec_check("kernel k input x: f16[8] output y: f16[8] = x + z", NULL), KILN_USER_ERROR, "line 1, column",
          "'z' is not declared", "");
   EXPECT(kiln_spec_check(NULL, NULL), KILN_USER_ERROR, "kiln_spec_check: spec is NULL", "", "");
+}
+
+// What bindings of other languages are made of: the words, specs by statements, declarations, the catalogue.
+static void test_bindings(void) {
+  CHECK(strstr(kiln_language(), "{\"name\":\"gather\",\"kind\":\"other\",\"operands\":2,\"numbers\":0,\"options\":[\"checked\"]}") != NULL);
+  kiln_writer* writer = NULL;
+  char* text = NULL;
+  REQUIRE(kiln_writer_create("twice", &writer) == KILN_OK);
+  CHECK(kiln_writer_add(writer, "dim rows input x: f16[rows, 64]", &text) == KILN_OK);
+  CHECK(strcmp(text, "{\"dtype\":\"f16\",\"shape\":[\"rows\",64]}") == 0);
+  kiln_text_free(text);
+  EXPECT(kiln_writer_text(writer, &text), KILN_USER_ERROR, "twice", "", "");
+  EXPECT(kiln_writer_add(writer, "let y = x + z", NULL), KILN_USER_ERROR, "line 1, column 13", "'z' is not declared", "");
+  CHECK(kiln_writer_add(writer, "output y: f16[rows, 64] = x + x", NULL) == KILN_OK && kiln_writer_text(writer, &text) == KILN_OK);
+  CHECK(strcmp(text, "kernel twice\ndim rows\ninput x: f16[rows, 64]\noutput y: f16[rows, 64] = x + x\n") == 0);
+  char* json = NULL;
+  CHECK(kiln_spec_describe(text, &json) == KILN_OK && strstr(json, "\"dims\":[{\"name\":\"rows\"}]") != NULL);
+  kiln_text_free(text), kiln_text_free(json), kiln_writer_free(writer);
+
+  const kiln_setting options[] = {{"cols", "512"}, {"dtype", "bf16"}};
+  CHECK(kiln_catalog_spec("rmsnorm", "gfx942", options, 2, &text) == KILN_OK && strstr(text, "input x: bf16[rows, 512]") != NULL);
+  kiln_text_free(text);
+  EXPECT(kiln_catalog_spec("rmsnrm", "gfx942", NULL, 0, &text), KILN_USER_ERROR, "rmsnrm", "rmsnorm", "");
+  const kiln_setting wrong = {"cols", "many"};
+  EXPECT(kiln_catalog_spec("rmsnorm", "gfx942", &wrong, 1, &text), KILN_USER_ERROR, "option cols", "\"many\"", "");
+  CHECK(kiln_catalog(&text) == KILN_OK && strstr(text, "\"rmsnorm\"") != NULL);
+  kiln_text_free(text);
+  CHECK(kiln_catalog_options("rmsnorm", &text) == KILN_OK && strstr(text, "{\"name\":\"cols\",\"default\":4096") != NULL);
+  kiln_text_free(text);
+}
+
+// One call, launched with other addresses and numbers each time.
+static void test_calls(const Setup* s) {
+  const int64_t shape[2] = {1, cols};
+  const kiln_tensor tensor = {NULL, "f16", 2, shape, NULL};
+  const kiln_argument arguments[] = {{"beta", NULL, 0}, {"x", &tensor, 0}, {"y", &tensor, 0}};
+  kiln_call* call = NULL;
+  REQUIRE(kiln_call_create(s->softmax, s->device, arguments, 3, &call) == KILN_OK);
+  static float numbers[cols];
+  static uint16_t halves[cols];
+  for (int i = 0; i < cols; ++i) numbers[i] = value_at(0, i);
+  REQUIRE(kiln_encode("f16", numbers, halves, cols) == KILN_OK);
+  void* memory[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; ++i) REQUIRE(kiln_device_allocate(s->device, sizeof halves, NULL, &memory[i]) == KILN_OK);
+  REQUIRE(kiln_device_write(s->device, memory[0], halves, sizeof halves, NULL) == KILN_OK);
+  float sums[2] = {0, 0}, largest[2] = {0, 0};
+  for (int run = 0; run < 2; ++run) {
+    void* const addresses[2] = {memory[0], memory[1 + run]};
+    const double beta = run == 0 ? 1 : 4;
+    REQUIRE(kiln_call_launch(call, addresses, &beta, NULL) == KILN_OK);
+    REQUIRE(kiln_device_read(s->device, halves, addresses[1], sizeof halves, NULL) == KILN_OK);
+    REQUIRE(kiln_decode("f16", halves, numbers, cols) == KILN_OK);
+    for (int i = 0; i < cols; ++i) sums[run] += numbers[i], largest[run] = numbers[i] > largest[run] ? numbers[i] : largest[run];
+  }
+  CHECK(fabsf(sums[0] - 1) < 0.01F && fabsf(sums[1] - 1) < 0.01F && largest[1] > 2 * largest[0]);
+  void* const overlapping[2] = {memory[0], memory[0]};
+  const double beta = 1;
+  EXPECT(kiln_call_launch(call, overlapping, &beta, NULL), KILN_USER_ERROR, "argument y: it is written", "overlap", "");
+  EXPECT(kiln_call_launch(call, overlapping, NULL, NULL), KILN_USER_ERROR, "numbers is NULL", "", "");
+  kiln_call_free(call), kiln_call_free(NULL);
+  for (int i = 0; i < 3; ++i) CHECK(kiln_device_release(s->device, memory[i]) == KILN_OK);
 }
 
 static Setup set_up(const char* name) {
@@ -138,6 +206,7 @@ static void test_numbers(const Setup* s) {
     for (int col = 0; col < pitch; ++col) numbers[row * pitch + col] = col < cols ? value_at(row, col) : NAN;
   CHECK(kiln_encode("f16", numbers, halves, rows * pitch) == KILN_OK);
   void *x = NULL, *y = NULL;
+  EXPECT(kiln_device_allocate(s->device, (size_t)1 << 63, "x", &x), KILN_ENVIRONMENT_ERROR, "9223372036854775808 bytes for x", "", "allocate less");
   REQUIRE(kiln_device_allocate(s->device, sizeof halves, "x", &x) == KILN_OK &&
           kiln_device_allocate(s->device, rows * cols * 2, NULL, &y) == KILN_OK);
   REQUIRE(kiln_device_write(s->device, x, halves, sizeof halves, NULL) == KILN_OK &&
@@ -192,6 +261,8 @@ static void test_arguments(const Setup* s) {
   EXPECT(BIND(3), KILN_USER_ERROR, "kernel softmax, argument x", "its strides are [1, 3] for the shape [3, 1000]", "contiguous");
   x_tensor.strides = NULL, x_tensor.rank = -1;
   EXPECT(BIND(3), KILN_USER_ERROR, "its rank is -1", "", "");
+  x_tensor.rank = INT32_MAX; // nobody looks beyond its shape
+  EXPECT(BIND(3), KILN_USER_ERROR, "its rank is 2147483647", "at most 8", "");
   x_tensor.rank = 2, x_tensor.data = &x_tensor;
   EXPECT(BIND(3), KILN_USER_ERROR, "kernel softmax, argument x", "allocation of this device", "");
   x_tensor.data = x;
@@ -269,9 +340,11 @@ int main(int argc, char** argv) {
   test_layout();
   test_types();
   test_specs();
+  test_bindings();
   Setup s = set_up(name);
   test_kernel(&s);
   test_numbers(&s);
+  test_calls(&s);
   test_arguments(&s);
   test_wrong_device(&s, name);
   test_compiles(&s);

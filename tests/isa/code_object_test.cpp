@@ -15,7 +15,7 @@ TEST_CASE("a kernel has its name, code, metadata and descriptor") {
     CAPTURE(arch);
     const CodeObject object =
         assemble_kernel("  v_mov_b32_e32 v0, 1\n  s_nop 0", arch, {.vgprs = 40, .accum_offset = 40, .sgprs = 20, .lds_bytes = 4096});
-    CHECK(object.target().arch == arch);
+    CHECK(object.target().name == arch);
     CHECK(object.relocatable());
     REQUIRE(object.kernels().size() == 1);
     const Kernel& kernel = object.kernel("k");
@@ -100,6 +100,20 @@ TEST_CASE("allocated registers follow the granules") {
     const Snippet snippet{.vgprs = asked, .accum_offset = asked > 256 ? 256 : (asked + 3) / 4 * 4};
     CHECK(assemble_kernel("", "gfx950", snippet).kernel("k").descriptor.vgprs == static_cast<unsigned>(allocated));
   }
+}
+
+TEST_CASE("a note for each kernel, as assemblers of several texts write it") {
+  std::string text = kernel_text("s_nop 0", "gfx942", {.name = "first", .lds_bytes = 512, .workgroup_size = 128});
+  std::string second = kernel_text("s_nop 1", "gfx942", {.name = "second", .workgroup_size = 512});
+  second.replace(second.find(".amdgcn_target"), second.find(".text") - second.find(".amdgcn_target"), "");
+  const CodeObject object = load_code_object(assemble(text + second, target_facts("gfx942")), "two notes");
+  REQUIRE(object.kernels().size() == 2);
+  for (const auto& [name, lanes] : {std::pair("first", 128U), {"second", 512U}}) {
+    CAPTURE(name);
+    REQUIRE(object.kernel(name).metadata);
+    CHECK(object.kernel(name).metadata->max_flat_workgroup_size == lanes);
+  }
+  CHECK(object.metadata().kernels.size() == 2);
 }
 
 TEST_CASE("hand-written objects: no metadata, no symbol size, labels inside") {

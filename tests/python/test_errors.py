@@ -141,25 +141,8 @@ class Functions(KernelTest):
             kiln.kernel(lambda cos: cos + 1, device=DEVICE)(x)
         with self.raises(ValueError, "unused: its result does not depend on y"):
             unused(x, x)
-        with self.raises(TypeError, "silu takes 1 operands, and 2 are given"):
+        with self.raises(TypeError, "silu takes (x), and 2 values are given"):
             kiln.silu(1, 2)
-
-    def test_every_pointwise_function_of_the_library(self):
-        self.assertGreater(len(kiln.trace.OPERATIONS), 35)
-
-        @kiln.kernel(device=DEVICE)
-        def attempt(x, *, name):
-            operands = [x, x + 1, x * 2][: kiln.trace.OPERATIONS[name]["operands"]]
-            if name.startswith("logical"):
-                operands = [operand > 0 for operand in operands]
-            elif name == "select":
-                operands[0] = x > 0
-            return getattr(kiln, name)(*operands)
-
-        for name in kiln.trace.OPERATIONS:
-            text = attempt.spec(numbers(2, 64), name=name)
-            self.assertIn(f"{name}(", text)
-            kiln.check_spec(text)
 
     def test_a_name_that_specs_have_themselves(self):
         @kiln.kernel(device=DEVICE)

@@ -24,7 +24,7 @@ class Wheel(unittest.TestCase):
             wheel = out / made.stdout.split()[-1]
             self.assertRegex(wheel.name, r"^kiln_gpu-[0-9.]+-py3-none-any\.whl$")
             packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("kiln/")}
-            self.assertEqual(packed, {f"kiln/{file.name}" for file in (SOURCE / "kiln").glob("*.py")})
+            self.assertEqual(packed, {f"kiln/{file.name}" for file in (SOURCE / "kiln").iterdir() if file.suffix in (".py", ".pyi", ".json", ".typed")})
             zipfile.ZipFile(wheel).extractall(Path(work) / "site")
             check = "import kiln; print(kiln.__file__, kiln.__version__)"
             environment = {**os.environ, "PYTHONPATH": str(Path(work) / "site")}

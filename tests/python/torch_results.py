@@ -97,7 +97,7 @@ class Torch(KernelTest):
         self.matches(torch.from_dlpack(own), torch.arange(8).bfloat16(), relative=0)
 
     def test_gradients_are_refused(self):
-        with self.assertRaises((RuntimeError, BufferError)):
+        with self.raises(TypeError, "argument x: it requires a gradient", "torch.no_grad()"):
             softmax(tensor(2, 64).requires_grad_())
 
 

@@ -16,7 +16,7 @@ namespace {
 
 std::string guide() {
   std::ostringstream text;
-  for (const char* page : {"guide", "indices", "attention", "moe"})
+  for (const char* page : {"guide", "gallery", "indices", "attention", "moe", "tutorial"})
     text << std::ifstream(std::string(KILN_SOURCE_DIR "/docs/") + page + ".md").rdbuf();
   return text.str();
 }

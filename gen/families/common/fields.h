@@ -1,7 +1,10 @@
 // Fields: the members of a config by name, for printing, --set and the emitted text. A config names them once, in a function
-// for_each_field(config, visit) that calls visit(Field, member) in the order of their declaration.
+// for_each_field(config, visit) that calls visit(Field, member) in the order of their declaration. A member that is such a struct itself is
+// named by visit_nested.
 #pragma once
 #include "gen/error.h"
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <string>
 #include <string_view>
@@ -11,10 +14,24 @@ namespace kiln {
 
 struct Field {
   std::string_view name;
-  bool settable = true;     // by --set; the others follow from the plan
-  bool shown = true;        // printed and emitted
-  bool begins_line = false; // in the emitted text
+  bool settable = true;                      // by --set; the others follow from the plan
+  bool shown = true;                         // printed and emitted
+  bool begins_line = false;                  // in the emitted text
+  std::string_view prefix = {};              // of the name where it is printed or set: "a_" of bits, in a member a
+  std::array<std::string_view, 2> path = {}; // the members that it lies in, outermost first
+
+  std::string label() const { return std::string(prefix) + std::string(name); }
 };
+
+// The fields of `member`, which the config calls `name`. `adjust` changes how each is shown.
+template <typename M, typename Visit, typename Adjust>
+constexpr void visit_nested(std::string_view name, M& member, const Visit& visit, const Adjust& adjust) {
+  for_each_field(member, [&](Field field, auto& of_member) {
+    field.path = {name, field.path[0]};
+    adjust(field);
+    visit(field, of_member);
+  });
+}
 
 // The words of an enum that is a member of a config: specialised with `type`, its C++ name, and `words`, pairs of a value and
 // its word, which is the enumerator's C++ name too.
@@ -43,7 +60,11 @@ template <typename C, typename... Members> consteval int member_count() {
 template <typename C> consteval int named_fields() {
   constexpr C config{};
   int count = 0;
-  for_each_field(config, [&](const Field&, const auto&) { ++count; });
+  std::string_view nested;
+  for_each_field(config, [&](const Field& field, const auto&) {
+    if (field.path[0].empty() || field.path[0] != nested) ++count;
+    nested = field.path[0];
+  });
   return count;
 }
 
@@ -64,22 +85,28 @@ template <typename M> std::string member_text(const Field& field, const M& membe
 }
 
 // "vec=8 threads=256 chunks=4"
-template <typename C> std::string fields_text(const C& config, bool settable_too = true) {
+template <typename C> std::string fields_text(const C& config) {
   std::string text;
   for_each_field(config, [&](const Field& field, const auto& member) {
-    if (!field.shown || (field.settable && !settable_too)) return;
-    text += (text.empty() ? "" : " ") + std::string(field.name) + "=" + member_text(field, member);
+    if (!field.shown) return;
+    text += (text.empty() ? "" : " ") + std::string(field.label()) + "=" + member_text(field, member);
   });
   return text;
 }
-// For the fields that follow from the plan alone.
-template <typename C> std::string planned_fields_text(const C& config) { return fields_text(config, false); }
+// By name, of the fields that can be set or of those that follow from the plan alone.
+template <typename C> std::vector<std::pair<std::string, long long>> field_values(const C& config, bool settable) {
+  std::vector<std::pair<std::string, long long>> values;
+  for_each_field(config, [&](const Field& field, const auto& member) {
+    if (field.shown && field.settable == settable) values.emplace_back(field.label(), static_cast<long long>(member));
+  });
+  return values;
+}
 
 // {"vec=8", "threads=256"}: what sets a config like this one.
 template <typename C> std::vector<std::string> settings_of(const C& config) {
   std::vector<std::string> settings;
   for_each_field(config, [&](const Field& field, const auto& member) {
-    if (field.shown && field.settable) settings.push_back(std::string(field.name) + "=" + member_text(field, member));
+    if (field.shown && field.settable) settings.push_back(std::string(field.label()) + "=" + member_text(field, member));
   });
   return settings;
 }
@@ -88,14 +115,23 @@ template <typename C> std::vector<std::string> settings_of(const C& config) {
 template <typename C> std::string config_text(const C& config, std::string_view type) {
   const std::string head = "constexpr " + std::string(type) + " config{";
   std::string text;
+  std::array<std::string_view, 2> path;
   for_each_field(config, [&]<typename M>(const Field& field, const M& member) {
     if (!field.shown) return;
+    const std::size_t depth = std::ranges::count_if(path, [](auto p) { return !p.empty(); });
+    std::size_t common = 0;
+    while (common < depth && path[common] == field.path[common]) ++common;
+    text += std::string(depth - common, '}');
     if (!text.empty()) text += field.begins_line ? ",\n" + std::string(head.size(), ' ') : ", ";
+    for (std::size_t level = common; level < field.path.size() && !field.path[level].empty(); ++level)
+      text += "." + std::string(field.path[level]) + " = {";
+    path = field.path;
     text += "." + std::string(field.name) + " = ";
     if constexpr (WordedEnum<M>) text += std::string(EnumText<M>::type) + "::" + std::string(to_string(member));
     else if constexpr (std::same_as<M, bool>) text += member ? "true" : "false";
     else text += std::to_string(member);
   });
+  text += std::string(std::ranges::count_if(path, [](auto p) { return !p.empty(); }), '}');
   return head + text + "};\n";
 }
 
@@ -105,8 +141,8 @@ template <typename C> void set_field(C& config, std::string_view family, const S
   std::string names;
   for_each_field(config, [&]<typename M>(const Field& field, M& member) {
     if (!field.settable) return;
-    names += (names.empty() ? "" : ", ") + std::string(field.name);
-    if (field.name != setting.field) return;
+    names += (names.empty() ? "" : ", ") + std::string(field.label());
+    if (field.label() != setting.field) return;
     found = true;
     if constexpr (WordedEnum<M>) {
       std::vector<std::string_view> words;

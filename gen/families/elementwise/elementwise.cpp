@@ -45,7 +45,7 @@ std::vector<Candidate<ElementwiseConfig>> Elementwise::candidates(const Plan& pl
   // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight; fewer loads for specs that compute much, and for few elements,
   // which small workgroups spread over more CUs.
   const int widest = preferred_vec(plan.body);
-  for (const int threads : {256, 128, 64})
+  for (const int threads : {4 * wave_size, 2 * wave_size, wave_size})
     for (const int registers : {32, 16, 8, 1}) add(with_loads(plan.body, widest, threads, registers));
   return result;
 }
@@ -64,8 +64,9 @@ void Elementwise::after_setting(Config& c, std::string_view, const Plan& plan, c
   c.exact = why_invalid(c) == nullptr && known_factor(plan.body) % c.tile() == 0;
 }
 
-void Elementwise::require_valid(const Config& c, const Plan& plan, const Target&) {
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+std::optional<Refusal> Elementwise::why_not(const Config& c, const Plan& plan, const Target&) {
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
+  return {};
 }
 
 Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
@@ -83,7 +84,7 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
   w.in_flight = chunk.in_flight * c.ahead * lanes;
   w.instructions = chunk.instructions * std::ceil(chunks);
   w.lead = lead_slots + chunk.loads * c.ahead;
-  if (!c.exact) w.exit_ns = (c.chunks - 1) * chip_terms(target).hbm_latency_ns; // a partial workgroup loads chunk after chunk
+  if (!c.exact) w.exit_ns = (c.chunks - 1) * target.chip().hbm_latency_ns; // a partial workgroup loads chunk after chunk
   return w;
 }
 

@@ -13,14 +13,15 @@ std::vector<Candidate<ExpertSortConfig>> ExpertSort::candidates(const Plan& plan
   return {{{.experts = static_cast<int>(plan.sort->count)}, "one wave counts the pairs of each expert, 64 pairs at a time"}};
 }
 
-void ExpertSort::require_valid(const Config& c, const Plan& plan, const Target&) {
-  if (c.experts != plan.sort->count) reject_schedule(plan, fields_text(c), "leave experts as the plan has them");
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+std::optional<Refusal> ExpertSort::why_not(const Config& c, const Plan& plan, const Target&) {
+  if (c.experts != plan.sort->count) return refuse_schedule(plan, fields_text(c), "leave experts as the plan has them");
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
+  return {};
 }
 
 Demand ExpertSort::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const double pairs = outer_size(plan.body, sizes) * static_cast<double>(plan.body.cols), rounds = std::ceil(pairs / wave_size);
-  const ChipTerms& chip = chip_terms(target);
+  const machine::Chip& chip = target.chip();
   Demand w{.workgroups = 1, .waves = 1};
   w.far_bytes = w.fill_bytes = w.loaded = w.in_flight = pairs * size_bytes(i32);
   w.written = (pairs + c.experts + 1) * size_bytes(i32);

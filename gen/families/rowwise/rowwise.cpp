@@ -44,11 +44,11 @@ int columns_in_wave(const Body& body) {
 // The largest vector that divides the columns, so that rows start aligned. If that is less than half of what one access
 // moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
 int widest_vec(const Body& body, int largest_group) {
-  int preferred = std::max(preferred_vec(body), largest_group / 64); // a group lies within a wave
+  int preferred = std::max(preferred_vec(body), largest_group / wave_size); // a group lies within a wave
   if (body.smallest_group()) preferred = std::min<int>(preferred, static_cast<int>(body.smallest_group()));
   const int natural = std::min(preferred, largest_power_of_two_in(body.cols));
-  if (largest_group > 64 * natural) return preferred;
-  return body.cols <= 64 * natural || natural * 2 >= preferred ? natural : preferred;
+  if (largest_group > wave_size * natural) return preferred;
+  return body.cols <= wave_size * natural || natural * 2 >= preferred ? natural : preferred;
 }
 
 bool has_views(const Body& body) {
@@ -89,14 +89,14 @@ int lds_of_picks(const Body& body, const RowwiseConfig& c) {
 
 int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
   const int kept = c.residency == Residency::lds ? c.chunks() * c.threads() * kept_dwords_a_chunk * 4 : 0;
-  return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
+  return kept + (c.threads_per_row > wave_size ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
 }
 
 // The residencies that fit, first that which moves least. A row that needs half of the registers or less stays there; else the cost
 // decides.
 std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, const Target& target) {
   std::vector<RowwiseConfig> result;
-  const auto passes = split_passes(body);
+  const auto passes = rowwise_passes(body, c);
   const int kept = kept_registers(body, passes, c.vec), stream = widest_stream(body, passes, c.vec);
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
@@ -117,7 +117,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
 }
 
 // Few rows: one or two chunks a lane, or four of the largest workgroups. The cost decides how many workgroups a row has.
-std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base) {
+std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const Target& target) {
   std::vector<RowwiseConfig> result;
   base.rows_per_block = 1;
   for (const int threads : {64, 128, 256, 512, 1024}) {
@@ -127,7 +127,7 @@ std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base) {
     for (const int chunks : {1, 2, 4}) {
       if (row_chunks % chunks || row_chunks == chunks || (chunks == 4 && threads < max_workgroup_size)) continue;
       base.tiles = row_chunks / chunks;
-      if (base.tiles <= wave_size && is_resident(body, base)) result.push_back(base);
+      if (base.tiles <= wave_size && fills_idle_cus(body, base, target)) result.push_back(base);
     }
   }
   return result;
@@ -151,18 +151,18 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
       base.rows_per_block = rows;
       add(base);
     }
-  } else if (lanes <= 64) {
+  } else if (lanes <= wave_size) {
     base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
-    for (const int threads : {256, 64}) {
+    for (const int threads : {4 * wave_size, wave_size}) {
       base.rows_per_block = std::max(1, threads / base.threads_per_row);
       add(base);
     }
   } else if (body.passes == 1 && body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
     // Nothing is reduced, so that workgroups may share a row: fewer chunks each if there are few rows.
-    for (const int threads : {256, 64}) {
-      base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, threads);
+    for (const int threads : {4 * wave_size, wave_size}) {
+      base.threads_per_row = std::clamp(next_power_of_two(lanes), wave_size, threads);
       for (const int rows : {1, 4}) {
-        base.rows_per_block = base.threads_per_row == 64 ? rows : 1;
+        base.rows_per_block = base.threads_per_row == wave_size ? rows : 1;
         base.tiles = 1;
         const int row_chunks = base.row_chunks();
         for (int chunks = 4; chunks >= 1; --chunks) {
@@ -175,16 +175,17 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   } else {
     // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU. More waves share
     // what a row waits for and computes.
-    int threads = lanes <= 4 * 64 ? 64 : 256;
-    while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
-    for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
+    int threads = lanes <= 4 * wave_size ? wave_size : 4 * wave_size;
+    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks))
+      threads *= 2;
+    for (; threads <= max_workgroup_size && (threads <= 4 * wave_size || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       for (const int rows : {1, 4}) {
-        base.rows_per_block = threads == 64 ? rows : 1;
+        base.rows_per_block = threads == wave_size ? rows : 1;
         add(base);
       }
     }
-    for (const RowwiseConfig& c : clusters(body, base)) add(c);
+    for (const RowwiseConfig& c : clusters(body, base, target)) add(c);
   }
   return result;
 }
@@ -206,44 +207,49 @@ std::string tensor_of(const Expr& stream) {
 }
 
 // Another lane's elements, or another row's, are read before they are overwritten only if one wave has all of them at once.
-void require_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
-  if (c.threads_per_row <= wave_size && c.chunks() == 1 && c.tiles == 1) return;
+std::optional<Refusal> why_no_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
+  if (c.threads_per_row <= wave_size && c.chunks() == 1 && c.tiles == 1) return {};
   for (const Value& v : plan.body.values)
     if (const auto view = view_of(v.expr); view && v.uses > 0 && view->tensor == output.in_place_of)
-      reject_schedule(
+      return refuse_schedule(
           plan,
           fmt::format(
               "output '{}' is in place of '{}', of which '{}' reads other columns, and a row takes {} workgroups of {} lanes and {} chunks",
               output.name, output.in_place_of, info(v.expr.op()).name, c.tiles, c.threads_per_row, c.chunks()),
           "give the output memory of its own; rows of up to 64 lanes of one chunk may be in place");
+  return {};
 }
 
 // An output may overwrite an input only if no later pass reads that again.
-void require_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
+std::optional<Refusal> why_no_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
   const Body& body = plan.body;
-  const std::vector<Pass> passes = rowwise_passes(body, c.residency);
+  const std::vector<Pass> passes = rowwise_passes(body, c);
   for (const TensorPlan& output : body.tensors) {
     if (output.in_place_of.empty() || !output.row_index.empty()) continue;
-    require_views_in_wave(plan, c, output);
-    const int written = body.value(std::ranges::find(body.outputs, output.name, &Output::name)->value).level;
-    for (std::size_t p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
+    if (auto why = why_no_views_in_wave(plan, c, output)) return why;
+    const auto at = std::ranges::find(body.outputs, output.name, &Output::name) - body.outputs.begin();
+    const auto stores = [&](const Pass& pass) { return std::ranges::find(pass.stores, static_cast<int>(at)) != pass.stores.end(); };
+    const auto written = std::ranges::find_if(passes, stores) - passes.begin(); // none of what is one a row: behind all passes
+    for (auto p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
       for (const int index : passes[p].streams)
         if (tensor_of(body.value(index).expr) == output.in_place_of)
-          reject_schedule(plan,
-                          fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
-                                      output.name, output.in_place_of, p, written),
-                          "give the output memory of its own, or use a residency that keeps the row on the chip");
+          return refuse_schedule(plan,
+                                 fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
+                                             output.name, output.in_place_of, p, written),
+                                 "give the output memory of its own, or use a residency that keeps the row on the chip");
   }
+  return {};
 }
 
 } // namespace
 
-std::vector<Pass> rowwise_passes(const Body& body, Residency residency) {
-  return split_passes(body, residency == Residency::reload ? BetweenPasses::reload : BetweenPasses::keep);
+std::vector<Pass> rowwise_passes(const Body& body, const RowwiseConfig& c) {
+  return split_passes(body, c.residency == Residency::reload ? BetweenPasses::reload : BetweenPasses::keep,
+                      is_cluster(body, c) ? StoresIn::last_pass : StoresIn::own_pass);
 }
 
 int lds_bytes(const Body& body, const RowwiseConfig& c) {
-  return lds_of(c, kept_registers(body, rowwise_passes(body, c.residency), c.vec)) + lds_of_picks(body, c);
+  return lds_of(c, kept_registers(body, rowwise_passes(body, c), c.vec)) + lds_of_picks(body, c) + cluster_lds_bytes(body, c);
 }
 
 RowwiseConfig in_waves(const Body& body, int rows) {
@@ -280,7 +286,7 @@ bool Rowwise::takes(const AnalysedSpec& spec) { return spec.products.empty(); }
 void Rowwise::lay_out(AnalysedSpec& spec) {
   const std::int64_t smallest = spec.body.smallest_group();
   for (const std::int64_t group : spec.body.group_sizes)
-    if (group > 64 * smallest)
+    if (group > wave_size * smallest)
       throw UserError(fmt::format("kernel '{}'", spec.spec.name()), fmt::format("it has groups of {} and of {}", smallest, group),
                       "use sizes whose ratio is at most 64, the lanes of a wave, or two kernels");
   lay_out_rows(spec.body);
@@ -301,50 +307,51 @@ std::vector<Candidate<RowwiseConfig>> Rowwise::fallbacks(const Config& first) {
   return {{c, fmt::format("registers for {} waves a SIMD", c.waves_per_eu)}};
 }
 
-void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& target) {
+std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const Target& target) {
   const Body& body = plan.body;
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.cols != body.cols)
-    reject_schedule(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, body.cols), "leave cols as it is");
-  if (is_cluster(body, c)) require_valid_cluster(plan, c);
+    return refuse_schedule(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, body.cols), "leave cols as it is");
+  if (is_cluster(body, c))
+    if (auto why = why_no_cluster(plan, c)) return why;
   for (const TensorPlan& t : body.tensors)
     if (is_packed(t.dtype) && c.vec < 2)
-      reject_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
-                      "use a vec of 2 or more");
+      return refuse_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
+                             "use a vec of 2 or more");
   if (in_one_wave(body) && (c.threads_per_row != wave_size || c.tiles != 1))
-    reject_schedule(
+    return refuse_schedule(
         plan,
         fmt::format("a row takes {} lanes and {} workgroups, but ranks and running sums go through one wave", c.threads_per_row, c.tiles),
         "use threads_per_row=64 and tiles=1");
   if (uses_ranks(body) && c.residency != Residency::registers)
-    reject_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
-                    "use residency=registers");
+    return refuse_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
+                           "use residency=registers");
   for (const Value& v : body.values) {
     if (const char* const wanted = why_no_vec(body, v, c.vec))
-      reject_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
-                      fmt::format("use a vec that {}", wanted));
+      return refuse_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
+                             fmt::format("use a vec that {}", wanted));
     const int group = static_cast<int>(v.expr->group);
-    if (group && (group < c.vec || group / c.vec > std::min(64, c.threads_per_row)))
-      reject_schedule(
-          plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row), c.vec),
+    if (group && (group < c.vec || group / c.vec > std::min(wave_size, c.threads_per_row)))
+      return refuse_schedule(
+          plan,
+          fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
           "choose vec and threads_per_row so that it does");
     if (const int lanes = std::min(wave_size, c.threads_per_row); pairs_in_wave(v.expr) && 2 * v.expr->step > lanes * c.vec)
-      reject_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),
-                      "choose vec and threads_per_row so that they do");
+      return refuse_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),
+                             "choose vec and threads_per_row so that they do");
   }
   const int lds = lds_bytes(body, c);
   if (lds > target.lds_bytes())
-    reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
-                    "use residency=reload");
-  require_in_place_reads(plan, c);
+    return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
+                           "use residency=reload");
+  return why_no_in_place_reads(plan, c);
 }
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {
   const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.ahead);
-  Promises p =
-      stream_promises(plan.body, rowwise_passes(plan.body, c.residency), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
+  Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
-  if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body);
+  if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body, c);
   const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
   if (!target.has_permlane_swap() && std::ranges::any_of(plan.body.values, in_other_half)) std::erase(p.forbidden, "ds_bpermute");
   if (c.waves_per_eu > 0) p.max_vgprs = vgprs_of_waves_per_eu(c.waves_per_eu);

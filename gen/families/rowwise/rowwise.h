@@ -35,7 +35,7 @@ struct Rowwise {
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static std::vector<Candidate<Config>> fallbacks(const Config& first); // fewer waves a SIMD, which have more registers
-  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   // What emit puts together; with `block` for that workgroup, of a kernel that has other workgroups too and no workspace.
@@ -51,8 +51,8 @@ std::string rows_text(const Body& body, const RowwiseConfig& config, const Targe
 // One wave a row, `rows` of them at a time, with the row in registers.
 RowwiseConfig in_waves(const Body& body, int rows);
 
-// The passes over a row that stays where `residency` says.
-std::vector<Pass> rowwise_passes(const Body& body, Residency residency);
+// The passes over a row: it stays where the config's residency says, and a cluster stores all outputs in the last one.
+std::vector<Pass> rowwise_passes(const Body& body, const RowwiseConfig& config);
 
 // VGPRs of a lane, estimated: all, and those of what stays between passes, for each chunk.
 int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& config);

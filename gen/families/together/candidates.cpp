@@ -12,15 +12,6 @@ constexpr std::size_t most_of_a_size = 3; // schedules for one number of threads
 
 using Configs = std::vector<ProblemConfig>;
 
-bool is_valid(const Plan& problem, const ProblemConfig& c, const Target& target) {
-  try {
-    require_valid(schedule_of(problem, c), problem, target);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
-
 // The same config for workgroups of `threads`, as near as it comes; that of a product stays.
 ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, const Target& target) {
   if (auto* const flat = std::get_if<ElementwiseConfig>(&c.config)) {
@@ -44,7 +35,7 @@ ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, co
 double nominal_cost(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
   double sum = 0;
   for (const RunTimeSizes& sizes : nominal_sizes(problem)) {
-    sum += std::log(cost_of(demand_in(threads / wave_size, problem, c, target, sizes), chip_terms(target)).total());
+    sum += std::log(cost_of(demand_in(threads / wave_size, problem, c, target, sizes), target.chip()).total());
   }
   return sum;
 }
@@ -54,7 +45,8 @@ Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewe
   std::vector<std::pair<double, ProblemConfig>> by_cost;
   const auto add = [&](const ProblemConfig& c) {
     const auto same = [&](const auto& other) { return other.second == c; };
-    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c) || !is_valid(problem, c, target)) return;
+    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c)) return;
+    if (problem.family->why_not(schedule_of(problem, c), problem, target)) return;
     by_cost.emplace_back(nominal_cost(problem, c, threads, target), c);
   };
   for (const ProblemConfig& each : known) {

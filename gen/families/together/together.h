@@ -27,8 +27,9 @@ template <MaybeConst<TogetherConfig> C, typename Visit> void for_each_field(C& c
     std::visit(
         [&](auto& config) {
           for_each_field(config, [&](Field field, auto& member) {
-            const std::string name = problem.name + "." + std::string(field.name);
+            const std::string name = problem.name + "." + std::string(field.label());
             field.name = name;
+            field.prefix = {};
             visit(field, member);
           });
         },
@@ -47,7 +48,7 @@ struct Together {
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static std::vector<Candidate<Config>> fallbacks(const Config& first); // those of its rows, of its products, of both
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
-  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);

@@ -16,18 +16,24 @@ bool few_waves_by_design(const KernelAnalysis& k) {
 // Waves that the registers allow which the descriptor allocates. LLVM allocates as many as keep further waves out where LDS or an
 // attribute limits them anyway (AMDGPUAsmPrinter.cpp, NumVGPRsForWavesPerEU): then those that are used count.
 int waves_by_registers(const KernelAnalysis& k) {
-  const int allocated = static_cast<int>(k.kernel.descriptor.vgprs), granule = k.target->vgpr_granule;
-  const int waves = std::clamp(k.target->max_vgprs / std::max(allocated, 1), 0, k.target->max_waves_per_simd);
-  const int raised_to = k.target->max_vgprs / (waves + 1) / granule * granule + granule; // the fewest that allow no more waves
+  const int allocated = static_cast<int>(k.kernel.descriptor.vgprs), granule = vgpr_granule;
+  const int waves = std::clamp(max_vgprs / std::max(allocated, 1), 0, max_waves_per_simd);
+  const int raised_to = max_vgprs / (waves + 1) / granule * granule + granule; // the fewest that allow no more waves
   return allocated == raised_to ? k.occupancy.now.vgpr_waves : std::min(waves, k.occupancy.now.vgpr_waves);
 }
 
 } // namespace
 
 void occ001(const KernelAnalysis& k, FindingSink& sink) {
-  const auto& step = k.occupancy.vgprs;
-  if (!step || step->fewer > k.target->vgpr_granule || few_waves_by_design(k)) return;
-  const double now = k.occupancy.now.waves_per_simd;
+  // 1024 lanes are what a kernel has that says nothing: then waves count one by one, as they do for small workgroups.
+  Resources resources = k.facts.resources;
+  const bool bound =
+      resources.workgroup_size == max_workgroup_size && !(k.kernel.metadata && k.kernel.metadata->required_workgroup_size);
+  if (bound) resources.workgroup_size = wave_size;
+  const OccupancyReport occupancy = bound ? occupancy_report(*k.target, resources) : k.occupancy;
+  const auto& step = occupancy.vgprs;
+  if (!step || step->fewer > vgpr_granule || few_waves_by_design(k)) return;
+  const double now = occupancy.now.waves_per_simd;
   sink.add({.message = fmt::format("{} fewer would give {:g} waves per SIMD instead of {:g}",
                                    plural(static_cast<std::size_t>(step->fewer), "VGPR"), step->waves_per_simd, now),
             .evidence = {{"vgprs", static_cast<double>(k.facts.resources.vgprs), "registers"},

@@ -12,7 +12,7 @@ namespace {
 
 struct PredictRequest {
   PredictLaunch launch;
-  std::string chip, cache = "cold", html;
+  std::string chip, cache = "cold", how, html;
   bool json = false, quick = false;
 };
 
@@ -20,8 +20,10 @@ int run(const PredictRequest& request) {
   if (request.chip.empty()) throw UserError("--chip", "none was given", "use one of " + timing::chip_names());
   const timing::Chip& chip = timing::chip(request.chip);
   const timing::CacheState cache = parse_cache_state(request.cache);
+  const timing::LaunchKind how = parse_launch(request.how, request.launch, cache);
   const timing::Record record = record_launch(request.launch, chip);
-  const timing::Prediction p = timing::predict(record, chip, {.cache = cache, .changes = !request.quick, .spans = !request.html.empty()});
+  const timing::Prediction p =
+      timing::predict(record, chip, {.cache = cache, .launch = how, .changes = !request.quick, .spans = !request.html.empty()});
   if (!request.html.empty()) write_file(request.html, timing::to_html(p));
   if (request.json) fmt::print("{}\n", timing::to_json(p));
   else fmt::print("{}", timing::to_text(p));
@@ -38,6 +40,9 @@ Command make_predict(CLI::App& root) {
   app->add_option("--chip", request->chip, "Chip: " + timing::chip_names());
   app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")
       ->capture_default_str();
+  app->add_option("--launch", request->how,
+                  "How it is launched and timed: graph (its period in a graph) or eager (on its own, by a profiler's clock). Default: graph; "
+                  "with --object eager, unless --cache is l2");
   app->add_flag("--quick", request->quick, "Leave out what changes would give");
   app->add_flag("--json", request->json, "Print one JSON document");
   app->add_option("--html", request->html, "Write a page with a timeline of one CU to this file");

@@ -36,6 +36,14 @@ timing::CacheState parse_cache_state(const std::string& name) {
   throw UserError("--cache " + name, "it is no state of the caches", "use cold, mall or l2");
 }
 
+timing::LaunchKind parse_launch(const std::string& name, const PredictLaunch& launch, timing::CacheState cache) {
+  if (name.empty())
+    return launch.object.object.empty() || cache == timing::CacheState::l2 ? timing::LaunchKind::graph : timing::LaunchKind::eager;
+  for (const auto kind : {timing::LaunchKind::graph, timing::LaunchKind::eager})
+    if (name == timing::to_string(kind)) return kind;
+  throw UserError("--launch " + name, "it is no way to launch", "use graph or eager");
+}
+
 void add_launch_options(CLI::App& app, PredictLaunch& launch) {
   add_kernel_options(app, launch.kernel);
   app.remove_option(app.get_option("kernel")); // --object does without it, and has a --kernel of its own

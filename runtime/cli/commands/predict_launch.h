@@ -1,7 +1,6 @@
 // PredictLaunch: what `kiln predict` is asked to launch, and its record.
 #pragma once
-#include "isa_checks/timing/memory_levels.h"
-#include "isa_checks/timing/record.h"
+#include "isa_checks/timing/predict.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/run_object.h"
 #include <CLI/CLI.hpp>
@@ -20,6 +19,8 @@ struct PredictLaunch {
 void add_launch_options(CLI::App& app, PredictLaunch& launch);
 
 timing::CacheState parse_cache_state(const std::string& name); // throws UserError
+// Empty: of a spec's kernel graph; of an object eager, but graph for caches that the same launch before it has filled. Throws UserError.
+timing::LaunchKind parse_launch(const std::string& name, const PredictLaunch& launch, timing::CacheState cache);
 
 // Builds the kernel for the chip when it is a spec, and executes what the record needs. Throws UserError and isa::Error.
 timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip);

@@ -22,7 +22,7 @@ extern "C" {
 // Another major number has other functions or structs, and another name of the library (libkiln_c.so.MAJOR). The minor number
 // counts additions.
 #define KILN_C_MAJOR 1
-#define KILN_C_MINOR 0
+#define KILN_C_MINOR 1
 
 typedef enum kiln_status {
   KILN_OK = 0,
@@ -52,12 +52,42 @@ void kiln_text_free(char* text);
 kiln_status kiln_spec_check(const char* spec, char** canonical);
 // The pointwise functions of specs: [{"name": "exp", "operands": 1, "gives": "f32"}, ...]; "gives" is f32 or bool.
 const char* kiln_operations(void);
+// Every word of specs that calls: [{"name": "gather", "kind": "other", "operands": 2, "numbers": 0, "options": ["checked"]}, ...]. Between
+// the parentheses stand, in this order: a type or a shape ("first": "type" or "shape", left out where there is none), values ("operands"),
+// whole numbers, and any of the options. "kind": pointwise, condition (gives bool), row, group, product, written_out, other. Since 1.1.
+const char* kiln_language(void);
+// What a spec declares, since 1.1: {"name": "norm", "dims": [{"name": "rows", "min": 1, "max": 64}], "inputs": [{"name": "x", "dtype":
+// "f16", "shape": ["rows", 4096], "strided": false, "preshuffled": false}], "scalars": [{"name", "dtype"}], "outputs": [{"name", "dtype",
+// "shape", "strided", "in_place_of": ""}]}. A bound that a dim has not is left out.
+kiln_status kiln_spec_describe(const char* spec, char** json);
 // Bytes of one element of a type: "f16", "e4m3fnuz", "bool", ... A KILN_USER_ERROR for e2m1, of which two elements share a byte.
 kiln_status kiln_type_bytes(const char* dtype, size_t* bytes);
+// The largest finite number of a type, since 1.1: 448 of e4m3fn, 240 of e4m3fnuz. A KILN_USER_ERROR for bool.
+kiln_status kiln_type_max(const char* dtype, double* largest);
 // `count` numbers to elements of a type and back, on the host. Rounds to nearest even; integers and fp8 clamp. The pointers need no
 // alignment but that of their element. With e2m1 the even element is in the low half of a byte; an odd count leaves the last high half 0.
 kiln_status kiln_encode(const char* dtype, const float* from, void* to, size_t count);
 kiln_status kiln_decode(const char* dtype, const void* from, float* to, size_t count);
+
+// A spec that a program of another language writes: statements one after the other, with what each value is. Since 1.1.
+typedef struct kiln_writer kiln_writer;
+kiln_status kiln_writer_create(const char* kernel, kiln_writer** writer);
+void kiln_writer_free(kiln_writer* writer);
+// Statements of docs/guide.md: "input x: f16[rows, 4096]", "let v1 = exp(x)", ... `declared`, which may be NULL, gets what the last of
+// them declares: {"dtype": "f32", "shape": ["rows", 1]}, or {} after a dim. Places in errors count from the begin of `statements`.
+kiln_status kiln_writer_add(kiln_writer* writer, const char* statements, char** declared);
+// The canonical text of what was added. Values that no output uses are no part of it.
+kiln_status kiln_writer_text(kiln_writer* writer, char** canonical);
+
+// ---- Ready specs, since 1.1
+
+// [{"name": "rmsnorm", "doc": "RMS norm with a weight a column"}, ...]
+kiln_status kiln_catalog(char** json);
+// The options that an entry takes: [{"name": "cols", "default": 4096, "help": "..."}]. Defaults are numbers, true or false, names of types.
+kiln_status kiln_catalog_options(const char* entry, char** json);
+// The text of an entry's spec. `options` as {"cols", "8192"}, {"dtype", "bf16"}, {"in_place", "true"}; fp8 is that of `arch` unless said.
+typedef struct kiln_setting kiln_setting;
+kiln_status kiln_catalog_spec(const char* entry, const char* arch, const kiln_setting* options, size_t count, char** spec);
 
 // ---- Devices
 
@@ -84,10 +114,10 @@ kiln_status kiln_device_synchronize(kiln_device* device, void* stream);
 // ---- Compiling
 
 // A variable of docs/environment.md with a value for this jit alone: {"KILN_CACHE_DIR", "/path"}.
-typedef struct kiln_setting {
+struct kiln_setting {
   const char* name;
   const char* value;
-} kiln_setting;
+};
 
 typedef struct kiln_jit_options {
   size_t size; // sizeof(kiln_jit_options)
@@ -157,6 +187,17 @@ void kiln_bound_free(kiln_bound* bound); // may come before its launches are ove
 void kiln_bound_grid(const kiln_bound* bound, uint32_t* workgroups, uint32_t* threads);
 // The hot path: one call of HIP on `stream`; NULL is the device's default stream. On an emulated device it is over when this returns.
 kiln_status kiln_bound_launch(const kiln_bound* bound, void* stream);
+
+// A kernel with the shapes of its arguments, for programs whose addresses change from launch to launch. Since 1.1.
+typedef struct kiln_call kiln_call;
+// Arguments as for kiln_kernel_bind; their addresses and numbers do not matter. Nothing but names is checked before the first launch.
+kiln_status kiln_call_create(const kiln_kernel* kernel, const kiln_device* device, const kiln_argument* arguments, size_t count,
+                             kiln_call** call);
+void kiln_call_free(kiln_call* call); // may come before its launches are over
+// Binds, with all checks of kiln_kernel_bind, and launches. `addresses` of the tensors and `numbers` of the others, each in the order of
+// kiln_call_create; NULL where there are none. Several threads may launch at once: a workspace is taken for each launch, unless it is one
+// of the arguments.
+kiln_status kiln_call_launch(const kiln_call* call, void* const* addresses, const double* numbers, void* stream);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,40 @@
+// LargestOfRows: the largest magnitude of each row of A, which every workgroup finds for itself before it multiplies.
+#pragma once
+#include "common/convert.h"
+#include "common/memory_instructions.h"
+#include "common/reduce.h"
+#include "skinny_gemm_config.h"
+
+namespace kiln {
+
+template <SkinnyGemmConfig config> struct LargestOfRows {
+  static constexpr f32 least = 0x1p-100f;
+
+  static KILN_MEMBER f32* in_lds() {
+    static __shared__ f32 memory[config.rows];
+    return memory;
+  }
+  // One a row; all threads of the workgroup call it. NaN is passed over.
+  template <class A> static KILN_MEMBER const f32* find(const A* a, u32 rows) {
+    f32* const largest = in_lds();
+    constexpr u32 per_load = 16 / sizeof(A), chunks = config.k / per_load;
+    const u32 thread = platform::thread_id(), lane = thread % wave_size;
+    for (u32 row = thread / wave_size; row < rows; row += config.waves) {
+      const char* const begin = reinterpret_cast<const char*>(a) + static_cast<u64>(row) * config.a_row_bytes();
+      f32 most = least;
+#pragma unroll 4
+      for (u32 chunk = lane; chunk < chunks; chunk += wave_size) {
+        const auto numbers = convert<Vec<f32, per_load>>(bit_cast<Vec<A, per_load>>(platform::load_word(begin, chunk * 16)));
+#pragma unroll
+        for (u32 i = 0; i < per_load; ++i) most = platform::max(most, platform::abs(numbers[i]));
+      }
+      most = across_lanes<MaxOf, wave_size>(most);
+      if (lane == 0) largest[row] = most;
+    }
+    for (u32 row = rows + thread; row < config.rows; row += config.threads()) largest[row] = least; // rows that do not exist
+    platform::barrier();
+    return largest;
+  }
+};
+
+} // namespace kiln

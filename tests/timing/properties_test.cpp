@@ -1,0 +1,106 @@
+// Proves what must hold of the simulation of any kernel: no level gives more than its rate, nearer caches are not slower, more rows take
+// not less time, what is read once is fetched once, and waves in another order take the same time. Seeds KILN_PROPERTIES_FIRST (1) up to
+// KILN_PROPERTIES_COUNT of them; 500 are the long run. And of a foreign kernel whose waves keep more loads outstanding than may be.
+#include "gen/families/make_plan.h"
+#include "gen/families/schedule.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/record.h"
+#include "runtime/tune/try_schedule.h"
+#include "tests/exec/lane_program.h"
+#include "tests/fuzz/seeds.h"
+#include "tests/timing/schedule_points.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace kiln;
+using namespace kiln::testing;
+using timing::CacheState;
+using timing::Simulation;
+
+namespace {
+
+void expect_rates_held(const Simulation& s, const timing::Chip& chip) {
+  const double ns = s.cycles / chip.clock_ghz, xcds = s.xcds;
+  CHECK(s.traffic.hbm * xcds / ns / 1e3 <= chip.hbm_tbs * 1.001);
+  CHECK((s.traffic.hbm + s.traffic.mall) * xcds / ns / 1e3 <= chip.mall_tbs * 1.001);
+  CHECK((s.traffic.hbm + s.traffic.mall + s.traffic.l2) * chip.xcds / ns / 1e3 <= chip.l2_tbs * 1.001);
+}
+
+// What the launch reads of buffers of which no line is asked for by two workgroups.
+double read_once_bytes(const timing::Record& r) {
+  double lines = 0;
+  for (const timing::Buffer& b : r.buffers)
+    if (b.sharing() < 1.02) lines += b.touched;
+  return 128 * lines;
+}
+
+double written_bytes(const timing::Record& r) {
+  double bytes = 0;
+  for (const timing::Workgroup& w : r.recorded)
+    for (const auto& steps : w.waves)
+      for (const timing::Step& s : steps)
+        if (s.access != timing::none && r.code[s.code].action == timing::Action::store) bytes += 128.0 * w.accesses[s.access].lines;
+  return bytes * r.workgroups / static_cast<double>(r.recorded.size());
+}
+
+// The waves of each workgroup in the opposite order: among events of one time others come first.
+timing::Record reversed(timing::Record r) {
+  for (timing::Workgroup& w : r.recorded) {
+    const auto last = static_cast<std::uint32_t>(w.waves.size() - 1);
+    std::ranges::reverse(w.waves);
+    for (timing::Access& a : w.accesses)
+      if (a.writer != timing::none) a.writer = last - a.writer;
+    for (timing::Awaited& a : w.awaited) a.wave = last - a.wave;
+  }
+  return r;
+}
+
+timing::Record record_of(const SchedulePoint& point, const BuiltKernel& built, std::int64_t rows) {
+  RunTimeSizes sizes;
+  for (const Dim& dim : point.spec.dynamic_dims())
+    sizes[dim.name()] = std::clamp<std::int64_t>(rows, dim.min().value_or(1), std::max<std::int64_t>(dim.max().value_or(rows), 1));
+  return record_kernel(point.spec, built.source, built.object, sizes);
+}
+
+} // namespace
+
+TEST_CASE("properties of the simulation hold for kernels of random points") {
+  const std::uint64_t first = number_from("KILN_PROPERTIES_FIRST", 1), count = number_from("KILN_PROPERTIES_COUNT", 6);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const SchedulePoint point = schedule_point(seed);
+    const std::string title = fmt::format("seed {} {}", seed, point.title);
+    CAPTURE(title);
+    const timing::Chip& chip = usual_chip(point.to);
+    const BuiltKernel built = build_kernel(point.spec, point.to, own_process_options(process_environment()));
+    const timing::Record record = record_of(point, built, 8);
+    const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
+    const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
+    for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
+    CHECK(l2.nanoseconds <= mall.nanoseconds * 1.02);
+    CHECK(mall.nanoseconds <= cold.nanoseconds * 1.02);
+    const double once = read_once_bytes(record) - written_bytes(record);
+    CHECK(cold.traffic.hbm * cold.xcds >= 0.97 * once);
+    CHECK(at(reversed(record), CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.03));
+    if (!point.spec.dynamic_dims().empty())
+      CHECK(at(record_of(point, built, 16), CacheState::cold).nanoseconds >= cold.nanoseconds * 0.98);
+  }
+}
+
+// A wave that has as many loads outstanding as there may be waits in its place, and the others go on: it took memory without end.
+TEST_CASE("waves with more loads than may be outstanding are simulated in the order of time") {
+  std::string body = "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  v_lshlrev_b32 v1, 4, v0\n  s_mul_i32 s10, s2, 0x40000\n"
+                     "  v_add_u32 v1, s10, v1\n  s_waitcnt lgkmcnt(0)\n";
+  for (int i = 0; i < 200; ++i)
+    body += fmt::format("  global_load_dwordx4 v[{}:{}], v1, s[4:5]\n  v_add_u32 v1, 0x400, v1\n", 4 + i % 50 * 4, 7 + i % 50 * 4);
+  exec::Memory memory;
+  constexpr std::uint32_t workgroups = 304;
+  const std::uint64_t arguments[3] = {memory.allocate("x", 0x40000ULL * workgroups), 0, 0};
+  const timing::Record r = timing::record(exec::testing::assemble_kernel({.body = body}), "k", {.workgroups = {workgroups, 1, 1}},
+                                          std::as_bytes(std::span(arguments)), memory);
+  const timing::Chip& chip = timing::chip("mi300x");
+  const Simulation s = timing::simulate(r, chip, {});
+  expect_rates_held(s, chip);
+  CHECK(s.traffic.hbm * s.xcds == doctest::Approx(200.0 * 1024 * workgroups).epsilon(0.01));
+  CHECK(s.nanoseconds < 2.2 * 200 * 1024 * workgroups / chip.hbm_tbs / 1e3); // 14.8 us at the rate of HBM
+}
