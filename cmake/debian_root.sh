@@ -9,11 +9,11 @@ packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohm
 gcc13_packages=(g++-13) # the preset
 docs_packages=(doxygen)
 format_packages=(clang-format-LLVM)
-package_packages=(dpkg-dev python3-setuptools) # ./dev package: dpkg-shlibdeps for the .deb, setuptools for the wheel
+package_packages=(dpkg-dev file python3-setuptools) # ./dev package: dpkg-shlibdeps and file for the .deb, setuptools for the wheel
 tidy_packages=(clang-tidy-LLVM)
 test_packages=(python3-numpy python3-setuptools libggml0 libggml-dev llama.cpp-tests llama.cpp-tools)
 # Real programs that tests run against, which skip without them: taken if the suite has them.
-optional_test_packages=(nginx-light slurmd slurmctld slurm-client munge python3-jsonschema libtvm-ffi-dev python3-tvm-ffi "${package_packages[@]}" python3-pip)
+optional_test_packages=(nginx-light slurmd slurmctld slurm-client munge python3-jsonschema libtvm-ffi-dev python3-tvm-ffi "${package_packages[@]}" python3-pip mount)
 # What --with NAME adds for the tests: NAME_packages. Big ones, which nobody gets without asking.
 torch_packages=(python3-torch libtorch-dev python3-dev) # the headers are for inductor
 

@@ -1,11 +1,11 @@
 // Check on the CPU: executes a compiled kernel instruction by instruction and compares it with the reference. Needs no GPU.
-#include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_inputs.h"
-#include "gen/spec/math.h"
-#include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulated/emulate.h"
 #include <exception>
 #include <fmt/format.h>
+#include <kiln/gen/reference/evaluate_bounds.h>
+#include <kiln/gen/reference/random_inputs.h>
+#include <kiln/gen/spec/math.h>
+#include <kiln/runtime/build/build_kernel.h>
+#include <kiln/runtime/launch/emulated/emulate.h>
 
 int main() try {
   using namespace kiln;

@@ -2,8 +2,8 @@
 // compared here with the reference is what a GPU would be given; and it knows every allocation.
 #include <exception>
 #include <fmt/format.h>
-#include <gen/reference/evaluate_bounds.h>
-#include <gen/reference/random_inputs.h>
+#include <kiln/gen/reference/evaluate_bounds.h>
+#include <kiln/gen/reference/random_inputs.h>
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -4,6 +4,7 @@
 #include "isa_checks/error.h"
 #include <fmt/format.h>
 #include <fstream>
+#include <kiln_version.h>
 #include <map>
 
 namespace kiln::isa::cli {
@@ -44,7 +45,7 @@ public:
     app.add_option("--write-baseline", write_baseline_,
                    "Write all findings to FILE, for a later --baseline, print the summary alone, and end with 0")
         ->type_name("FILE");
-    app.set_version_flag("--version", "isa_lint " KILN_VERSION);
+    app.set_version_flag("--version", "isa_lint " KILN_VERSION " (commit " KILN_COMMIT ")\nLLVM " KILN_LLVM_VERSION);
     app.footer(footer);
   }
 

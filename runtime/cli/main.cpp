@@ -5,6 +5,7 @@
 #include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
 #include "runtime/compile/comgr_cache.h"
+#include "runtime/environment.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -13,10 +14,22 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iostream>
+#include <kiln_version.h>
 
 namespace {
 
 using namespace kiln;
+
+// What a report of a fault has to name. The compiler is loaded for it.
+std::string version() {
+  std::string compiler;
+  try {
+    compiler = compiler_identity(process_environment());
+  } catch (const std::exception& error) {
+    compiler = fmt::format("no compiler: {}", error.what());
+  }
+  return fmt::format("kiln {} (commit {})\nLLVM {}\n{}", KILN_VERSION, KILN_COMMIT, KILN_LLVM_VERSION, compiler);
+}
 
 // One line, whatever a message holds.
 void report(std::string what) {
@@ -71,6 +84,7 @@ int main(int argc, char** argv) {
   setenv(comgr_cache_variable, comgr_cache_off, 1); // as in workers
   CLI::App root("Kiln: HIP kernels for AMD Instinct GPUs, planned, emitted, compiled and inspected", "kiln");
   root.require_subcommand(1);
+  root.set_version_flag("--version", version, "Print the versions of Kiln, of LLVM, and of the compiler that is found, and end");
   const std::vector<cli::Command> commands{
       cli::make_list(root),   cli::make_compile(root), cli::make_eval(root), cli::make_run(root),     cli::make_demo(root),
       cli::make_env(root),    cli::make_cache(root),   cli::make_aot(root),  cli::make_misses(root),  cli::make_bench(root),

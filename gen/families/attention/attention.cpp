@@ -2,6 +2,7 @@
 #include "gen/families/attention/attention.h"
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <utility>
 
 namespace kiln {

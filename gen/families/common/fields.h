@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <concepts>
-#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +20,7 @@ struct Field {
   std::string_view prefix = {};              // of the name where it is printed or set: "a_" of bits, in a member a
   std::array<std::string_view, 2> path = {}; // the members that it lies in, outermost first
 
-  std::string label() const { return fmt::format("{}{}", prefix, name); }
+  std::string label() const { return std::string(prefix) + std::string(name); }
 };
 
 // The fields of `member`, which the config calls `name`. `adjust` changes how each is shown.
@@ -47,7 +46,7 @@ concept MaybeConst = std::same_as<std::remove_const_t<C>, Config>;
 template <WordedEnum E> std::string_view to_string(E value) {
   for (const auto& [known, word] : EnumText<E>::words)
     if (known == value) return word;
-  throw InternalError(fmt::format("unknown {}", EnumText<E>::type));
+  throw InternalError("unknown " + std::string(EnumText<E>::type));
 }
 
 // Members of an aggregate, and how many of them for_each_field names.
@@ -82,7 +81,7 @@ int whole_number(const Setting& setting); // throws UserError
 template <typename M> std::string member_text(const Field& field, const M& member) {
   if constexpr (std::same_as<M, bool>) return field.settable ? (member ? "1" : "0") : (member ? "true" : "false");
   else if constexpr (WordedEnum<M>) return std::string(to_string(member));
-  else return fmt::format("{}", member);
+  else return std::to_string(member);
 }
 
 // "vec=8 threads=256 chunks=4"
@@ -90,7 +89,7 @@ template <typename C> std::string fields_text(const C& config) {
   std::string text;
   for_each_field(config, [&](const Field& field, const auto& member) {
     if (!field.shown) return;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.label(), member_text(field, member));
+    text += (text.empty() ? "" : " ") + std::string(field.label()) + "=" + member_text(field, member);
   });
   return text;
 }
@@ -107,14 +106,14 @@ template <typename C> std::vector<std::pair<std::string, long long>> field_value
 template <typename C> std::vector<std::string> settings_of(const C& config) {
   std::vector<std::string> settings;
   for_each_field(config, [&](const Field& field, const auto& member) {
-    if (field.shown && field.settable) settings.push_back(fmt::format("{}={}", field.label(), member_text(field, member)));
+    if (field.shown && field.settable) settings.push_back(std::string(field.label()) + "=" + member_text(field, member));
   });
   return settings;
 }
 
 // "constexpr RowwiseConfig config{.cols = 4096, .vec = 8};\n", lines aligned below the first field.
 template <typename C> std::string config_text(const C& config, std::string_view type) {
-  const std::string head = fmt::format("constexpr {} config{{", type);
+  const std::string head = "constexpr " + std::string(type) + " config{";
   std::string text;
   std::array<std::string_view, 2> path;
   for_each_field(config, [&]<typename M>(const Field& field, const M& member) {
@@ -125,11 +124,12 @@ template <typename C> std::string config_text(const C& config, std::string_view 
     text += std::string(depth - common, '}');
     if (!text.empty()) text += field.begins_line ? ",\n" + std::string(head.size(), ' ') : ", ";
     for (std::size_t level = common; level < field.path.size() && !field.path[level].empty(); ++level)
-      text += fmt::format(".{} = {{", field.path[level]);
+      text += "." + std::string(field.path[level]) + " = {";
     path = field.path;
-    text += fmt::format(".{} = ", field.name);
-    if constexpr (WordedEnum<M>) text += fmt::format("{}::{}", EnumText<M>::type, to_string(member));
-    else text += fmt::format("{}", member);
+    text += "." + std::string(field.name) + " = ";
+    if constexpr (WordedEnum<M>) text += std::string(EnumText<M>::type) + "::" + std::string(to_string(member));
+    else if constexpr (std::same_as<M, bool>) text += member ? "true" : "false";
+    else text += std::to_string(member);
   });
   text += std::string(std::ranges::count_if(path, [](auto p) { return !p.empty(); }), '}');
   return head + text + "};\n";
@@ -141,7 +141,7 @@ template <typename C> void set_field(C& config, std::string_view family, const S
   std::string names;
   for_each_field(config, [&]<typename M>(const Field& field, M& member) {
     if (!field.settable) return;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", field.label());
+    names += (names.empty() ? "" : ", ") + std::string(field.label());
     if (field.label() != setting.field) return;
     found = true;
     if constexpr (WordedEnum<M>) {

@@ -5,6 +5,7 @@
 #include "gen/families/grouped_gemm/grouped_gemm.h"
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace kiln {

@@ -3,6 +3,7 @@
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 namespace kiln {

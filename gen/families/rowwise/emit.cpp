@@ -3,6 +3,7 @@
 #include "gen/emit/values.h"
 #include "gen/families/rowwise/cluster.h"
 #include "gen/families/rowwise/rowwise.h"
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
 

@@ -5,6 +5,7 @@
 #include "gen/families/rowwise/cluster.h"
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 
 namespace kiln {
 

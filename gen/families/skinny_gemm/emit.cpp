@@ -7,6 +7,7 @@
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include "gen/spec/names.h"
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
 

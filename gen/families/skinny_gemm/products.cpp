@@ -3,6 +3,7 @@
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 namespace kiln {

@@ -4,6 +4,7 @@
 #include "gen/families/skinny_gemm/register_model.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace kiln {
 namespace {

@@ -4,6 +4,7 @@
 #include "gen/families/together/problem.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 
 namespace kiln {

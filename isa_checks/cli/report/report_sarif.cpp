@@ -2,6 +2,7 @@
 #include "isa_checks/cli/report/report.h"
 #include <filesystem>
 #include <fmt/format.h>
+#include <kiln_version.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
