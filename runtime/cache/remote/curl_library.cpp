@@ -20,7 +20,8 @@ CurlLibrary load_curl() {
                          .easy_setopt = library.function<decltype(::curl_easy_setopt)>("curl_easy_setopt"),
                          .easy_perform = library.function<decltype(::curl_easy_perform)>("curl_easy_perform"),
                          .easy_getinfo = library.function<decltype(::curl_easy_getinfo)>("curl_easy_getinfo"),
-                         .easy_strerror = library.function<decltype(::curl_easy_strerror)>("curl_easy_strerror")};
+                         .easy_strerror = library.function<decltype(::curl_easy_strerror)>("curl_easy_strerror"),
+                         .version_info = library.function<decltype(::curl_version_info)>("curl_version_info")};
   curl.global_init(CURL_GLOBAL_DEFAULT); // not safe among threads, unlike the initialisation below
   return curl;
 }

@@ -13,6 +13,7 @@ struct CurlLibrary {
   decltype(::curl_easy_perform)* easy_perform;
   decltype(::curl_easy_getinfo)* easy_getinfo;
   decltype(::curl_easy_strerror)* easy_strerror;
+  decltype(::curl_version_info)* version_info;
 };
 
 // Set up. Throws EnvironmentError that says what was tried; the next call tries again.

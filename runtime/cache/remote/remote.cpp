@@ -65,6 +65,15 @@ CURL* thread_handle() {
   return handle->curl;
 }
 
+// True as well where there is no libcurl: the first request says so, and nothing waits.
+bool resolves_asynchronously() {
+  try {
+    return (curl_library().version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) != 0;
+  } catch (const EnvironmentError&) {
+    return true;
+  }
+}
+
 } // namespace
 
 void check_scheme(const Url& url, bool insecure) {
@@ -79,14 +88,14 @@ void check_resolver(const Url& url, bool asynchronous) {
   if (asynchronous || host.empty() || inet_pton(AF_INET, host.c_str(), &address) == 1 || inet_pton(AF_INET6, host.c_str(), &address) == 1)
     return;
   throw EnvironmentError("KILN_CACHE_URL",
-                         fmt::format("libcurl {} looks up {} without a bound of time", curl_version_info(CURLVERSION_NOW)->version, host),
+                         fmt::format("libcurl {} looks up {} without a bound of time", curl_library().version_info(CURLVERSION_NOW)->version, host),
                          "use a libcurl with its threaded resolver or c-ares, as distributions build it, or write the address as a number");
 }
 
 RemoteCache::RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events)
     : options_(std::move(options)), events_(std::move(events)) {
   check_scheme(options_.url, options_.insecure);
-  check_resolver(options_.url, (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) != 0);
+  if (!options_.url.empty()) check_resolver(options_.url, resolves_asynchronously());
 }
 
 // After a pause one request goes out; others wait for what becomes of it.
