@@ -62,7 +62,7 @@ TEST_CASE("emitted kernels use no words of device code that a spec may have as n
       CAPTURE(arch);
       const Target to = target(arch);
       const CatalogOptions options{.cols = 256, .fp8 = to.fp8(), .n = 256};
-      if (!fits(entry, options)) continue;
+      if (why_not(entry, options)) continue;
       const KernelSpec spec = catalog_spec(entry.name, options);
       const Plan plan = make_plan(spec, to);
       for (const std::string& word : device_words_of(code_of(emit_source(plan, choose_schedule(plan, to), to).text)))
