@@ -15,10 +15,13 @@ namespace kiln {
 
 struct Node;
 
+// Walks over a spec recurse, with at most 0.6 KB a level (print, clang 21 -O2), and an engine's thread may have 256 KiB of stack.
+inline constexpr int most_depth = 400;
+
 class Expr {
 public:
-  Expr(double value); // a constant, rounded to f32; implicit on purpose: x * 2.0
-  explicit Expr(Node node);
+  Expr(double value);       // a constant, rounded to f32; implicit on purpose: x * 2.0
+  explicit Expr(Node node); // throws UserError for more than most_depth operations one upon another
   const Node& node() const { return *node_; }
   const Node* operator->() const { return node_.get(); }
   Op op() const;
@@ -53,6 +56,7 @@ struct Node {
   bool checked = false;               // Op::gather, Op::scatter: see IndexOptions
   bool duplicates = false;            // Op::scatter
   bool in_registers = false;          // Op::partner, once lower_partners of gen/plan/view.h chose so
+  int depth = 0;                      // operations one upon another, this one included; Expr counts them
   int line = 0;                       // of the spec's text that says it, once with_lines gave it; no part of what the node is
 };
 

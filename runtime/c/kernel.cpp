@@ -25,7 +25,9 @@ bool rows_are_contiguous(const kiln_tensor& tensor) {
 }
 
 DeviceTensor tensor_of(const kiln_tensor& given, const std::string& subject) {
-  if (given.rank < 0) throw UserError(subject, fmt::format("its rank is {}", given.rank), "give the number of its dimensions");
+  if (given.rank < 0 || given.rank > max_rank)
+    throw UserError(subject, fmt::format("its rank is {}", given.rank),
+                    fmt::format("give the number of its dimensions, at most {}", max_rank));
   const auto rank = static_cast<std::size_t>(given.rank);
   if (rank != 0) require(given.shape, subject.c_str(), "its shape");
   DeviceTensor tensor{

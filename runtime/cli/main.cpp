@@ -3,10 +3,15 @@
 #include "isa_checks/error.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
+#include "runtime/compile/comgr_cache.h"
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iostream>
 
 namespace {
 
@@ -48,9 +53,20 @@ int run_parsed(const std::vector<cli::Command>& commands) {
   return cli::bad_usage;
 }
 
+// What standard output did not take is an error of the command, whichever command it was.
+int with_output_written(int code) {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  report(fmt::format("standard output: it did not take all that was written ({}); free space, or write elsewhere",
+                     errno == 0 ? "an earlier write failed" : std::strerror(errno)));
+  return code == cli::ok ? cli::kernel_failed : code;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
+  setenv(comgr_cache_variable, comgr_cache_off, 1); // as in workers
   CLI::App root("Kiln: HIP kernels for AMD Instinct GPUs, planned, emitted, compiled and inspected", "kiln");
   root.require_subcommand(1);
   const std::vector<cli::Command> commands{cli::make_list(root),   cli::make_compile(root), cli::make_eval(root),   cli::make_run(root),
@@ -61,7 +77,7 @@ int main(int argc, char** argv) {
     require_command(commands, argc, argv);
     root.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return root.exit(help);
+    return with_output_written(root.exit(help));
   } catch (const UserError& error) {
     report(error.what());
     return cli::bad_usage;
@@ -69,5 +85,5 @@ int main(int argc, char** argv) {
     report(fmt::format("command line: {}; kiln --help and kiln COMMAND --help say what there is", error.what()));
     return cli::bad_usage;
   }
-  return run_parsed(commands);
+  return with_output_written(run_parsed(commands));
 }

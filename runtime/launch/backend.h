@@ -1,6 +1,7 @@
 // DeviceBackend: what a device must be able to do. There are two: a GPU through HIP, and the CPU model.
 #pragma once
 #include "runtime/launch/kernel.h"
+#include "runtime/launch/workspace_owners.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -68,6 +69,11 @@ public:
   virtual std::unique_ptr<StreamMark> mark(Stream stream) = 0;
   virtual std::unique_ptr<LoadedCode> load(const Kernel& kernel) = 0;
   virtual std::unique_ptr<DeviceClock> clock() = 0; // throws UserError where time means nothing
+
+  WorkspaceOwners& given_workspaces() { return given_workspaces_; }
+
+private:
+  WorkspaceOwners given_workspaces_;
 };
 
 } // namespace kiln

@@ -19,7 +19,7 @@ public:
     launch->kernel = on_device_;
     launch->code = on_device_->code.get();
     for (const TensorRule& rule : on_device_->tensors) add_tensor(rule);
-    add_given_workspace();
+    launch->given_workspace = add_given_workspace();
     check_overlaps();
     add_numbers();
     refuse_unknown();
@@ -141,17 +141,20 @@ private:
   bool needs_workspace() const { return workspace_argument() != nullptr && !is_given(workspace_argument()->name); }
 
   // One that the caller owns; before overlaps are looked for.
-  void add_given_workspace() {
+  std::unique_ptr<const WorkspaceOwners::Held> add_given_workspace() {
     const KernelArgument* argument = workspace_argument();
     const DeviceTensor* given = argument == nullptr ? nullptr : find_tensor(argument->name);
-    if (given == nullptr) return;
+    if (given == nullptr) return nullptr;
     if (given->bytes() < kernel_.workspace_bytes())
       throw UserError(subject(argument->name).text(),
                       fmt::format("it has {} bytes, and the kernel needs {}", given->bytes(), kernel_.workspace_bytes()),
                       "give that many, zeroed, or leave it out");
     check_address(subject(argument->name), argument->alignment, *given, *on_device_->backend);
     regions_.push_back(region_of({.name = argument->name, .dtype = given->dtype, .written = true}, *given));
-    block_.put(*argument, reinterpret_cast<std::uintptr_t>(given->data));
+    const auto address = reinterpret_cast<std::uintptr_t>(given->data);
+    block_.put(*argument, address);
+    return on_device_->backend->given_workspaces().hold(subject(argument->name).text(), address, static_cast<std::size_t>(given->bytes()),
+                                                        kernel_.name(), kernel_.key());
   }
 
   void refuse_unknown() const {

@@ -37,7 +37,8 @@ private:
   friend class Binder;
   struct BoundLaunch {
     std::shared_ptr<const KernelOnDevice> kernel;
-    std::unique_ptr<TakenWorkspace> workspace; // null: there is none, or it is the caller's
+    std::unique_ptr<TakenWorkspace> workspace;                    // null: there is none, or it is the caller's
+    std::unique_ptr<const WorkspaceOwners::Held> given_workspace; // of the caller
     std::vector<std::byte> block;
     std::vector<void*> parameters;
     LaunchPacket packet;
@@ -59,7 +60,7 @@ public:
   // lies within an allocation. Throws UserError that names the argument.
   // Run-time sizes are those of the tensors; they may be given as numbers too, and must agree then. An in-place output may be
   // given under either name. The workspace is taken from a pool of this kernel (zeroed once, freed with the kernel), unless it is
-  // given by name, zeroed before the first launch.
+  // given by name: zeroed before the first launch, and of no other kernel that is bound at the time.
   BoundKernel bind(std::initializer_list<Argument> arguments) const { return bind(std::span(arguments.begin(), arguments.size())); }
   BoundKernel bind(std::span<const Argument> arguments) const;
 

@@ -2,6 +2,7 @@
 #include "runtime/workers/pool.h"
 #include "gen/error.h"
 #include "gen/families/schedule.h"
+#include "runtime/compile/comgr_cache.h"
 #include "runtime/compile/dump.h"
 #include "runtime/workers/compile_job.h"
 #include "runtime/workers/process.h"
@@ -38,6 +39,8 @@ WorkerOptions worker_options(const Environment& environment) {
   options.program = find_worker(environment.worker, environment.program_path);
   options.count = environment.jobs;
   options.variables = process_variables(environment);
+  std::erase_if(options.variables, [](const std::string& v) { return v.starts_with(fmt::format("{}=", comgr_cache_variable)); });
+  options.variables.push_back(fmt::format("{}={}", comgr_cache_variable, comgr_cache_off)); // kernels are kept by Kiln's cache alone
   return options;
 }
 

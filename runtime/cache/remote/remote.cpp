@@ -3,10 +3,13 @@
 #include "gen/error.h"
 #include "runtime/cache/remote/action_result.h"
 #include "runtime/digest.h"
+#include "runtime/owner_process.h"
 #include <algorithm>
+#include <arpa/inet.h>
 #include <array>
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <memory>
 #include <mutex>
 
 namespace kiln {
@@ -38,16 +41,31 @@ std::size_t send(char* data, std::size_t size, std::size_t count, void* from) {
   return n;
 }
 
-// A connection is kept for as long as its thread lives.
+// Options of a request, and connections that are kept. A child of fork() inherits both, and its parent goes on with the very same
+// sockets: it must neither use nor close them, for to close TLS is to say so to the server.
+struct Handle {
+  OwnerProcess owner;
+  CURL* curl = curl_easy_init();
+  std::unique_ptr<Handle> inherited; // stays as it is
+  Handle() = default;
+  ~Handle() {
+    if (owner.is_current()) curl_easy_cleanup(curl);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+};
+
+// Connections are kept for as long as their thread lives.
 CURL* thread_handle() {
   static std::once_flag once; // libcurl's own set-up, which is not safe among threads
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-  struct Handle {
-    CURL* curl = curl_easy_init();
-    ~Handle() { curl_easy_cleanup(curl); }
-  };
-  thread_local const Handle handle;
-  return handle.curl;
+  thread_local std::unique_ptr<Handle> handle;
+  if (!handle || !handle->owner.is_current()) {
+    auto own = std::make_unique<Handle>();
+    own->inherited = std::move(handle);
+    handle = std::move(own);
+  }
+  return handle->curl;
 }
 
 } // namespace
@@ -58,9 +76,20 @@ void check_scheme(const Url& url, bool insecure) {
                   "use https, or set KILN_CACHE_URL_INSECURE=1 where the network is yours alone");
 }
 
+void check_resolver(const Url& url, bool asynchronous) {
+  const std::string host = url.host();
+  in6_addr address{};
+  if (asynchronous || host.empty() || inet_pton(AF_INET, host.c_str(), &address) == 1 || inet_pton(AF_INET6, host.c_str(), &address) == 1)
+    return;
+  throw EnvironmentError("KILN_CACHE_URL",
+                         fmt::format("libcurl {} looks up {} without a bound of time", curl_version_info(CURLVERSION_NOW)->version, host),
+                         "use a libcurl with its threaded resolver or c-ares, as distributions build it, or write the address as a number");
+}
+
 RemoteCache::RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events)
     : options_(std::move(options)), events_(std::move(events)) {
   check_scheme(options_.url, options_.insecure);
+  check_resolver(options_.url, (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) != 0);
 }
 
 // After a pause one request goes out; others wait for what becomes of it.
@@ -108,6 +137,14 @@ RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, options_.insecure ? "http,https" : "https");
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L); // to where the record's owner never wrote
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_easy_setopt(curl, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2)); // at least
+  if (!options_.authorities.empty()) {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, options_.authorities.c_str());
+    curl_easy_setopt(curl, CURLOPT_CAPATH, nullptr);
+  }
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
   if (upload != nullptr) {
