@@ -149,11 +149,4 @@ constexpr const Chip* largest_chip(const Arch& arch) {
   return nullptr;
 }
 
-// CUs of the smallest part of a chip that a partition gives to a process: an XCD.
-constexpr int cus_of_smallest_xcd() {
-  int least = chips.front().cus;
-  for (const Chip& chip : chips) least = std::min(least, chip.cus / chip.xcds);
-  return least;
-}
-
 } // namespace kiln::machine

@@ -26,7 +26,7 @@ struct RunRequest {
   std::uint64_t seed = 1;
   std::vector<std::string> overrides, sizes;
   ObjectRun object;
-  int threads = 0;
+  int threads = 0, beside = 0, cus = 0;
   bool special = false, json = false;
 };
 
@@ -88,6 +88,27 @@ exec::ExecOptions exec_options(const RunRequest& request) {
   return options;
 }
 
+void add_comparisons(std::vector<Comparison>& comparisons, const std::string& prefix, const KernelSpec& spec, const Inputs& inputs,
+                     const BuiltKernel& built, const Outputs& outputs) {
+  const Outputs reference = evaluate(spec, inputs);
+  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
+  for (const auto& [name, actual] : outputs) {
+    comparisons.push_back(compare(name, actual, reference.at(name), bounds.at(name)));
+    comparisons.back().output = prefix + name;
+  }
+}
+
+// Several launches with inputs of their own, which share a few CUs.
+exec::ExecResult run_beside(const RunRequest& request, const KernelSpec& spec, const BuiltKernel& built, const RandomInputsOptions& kind,
+                            std::vector<Comparison>& comparisons) {
+  std::vector<Inputs> inputs;
+  for (int i = 0; i < request.beside; ++i) inputs.push_back(random_inputs(spec, request.seed + static_cast<std::uint64_t>(i), kind));
+  EmulatedBeside done = emulate_beside(spec, built.source, built.object, inputs, request.cus, exec_options(request));
+  for (std::size_t i = 0; i < inputs.size() && done.result.completed; ++i)
+    add_comparisons(comparisons, fmt::format("{}.", i + 1), spec, inputs[i], built, done.outputs[i]);
+  return std::move(done.result);
+}
+
 int run_spec(const RunRequest& request) {
   if (request.arch.empty()) throw UserError("--arch", "none was given", fmt::format("use one of {}", fmt::join(known_archs(), ", ")));
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");
@@ -95,29 +116,32 @@ int run_spec(const RunRequest& request) {
   const KernelSpec spec = chosen_spec(request.kernel, chosen);
   CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
-  const Inputs inputs = random_inputs(
-      spec, request.seed, {.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special});
-  const EmulatedRun done = emulate(spec, built.source, built.object, inputs, exec_options(request));
+  const RandomInputsOptions kind{
+      .dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special};
+  const Inputs inputs = random_inputs(spec, request.seed, kind);
   std::vector<Comparison> comparisons;
-  if (done.result.completed) { // else the outputs are not all there
-    const Outputs reference = evaluate(spec, inputs);
-    const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-    for (const auto& [name, actual] : done.outputs) comparisons.push_back(compare(name, actual, reference.at(name), bounds.at(name)));
+  exec::ExecResult result;
+  if (request.beside > 0) {
+    result = run_beside(request, spec, built, kind, comparisons);
+  } else {
+    EmulatedRun done = emulate(spec, built.source, built.object, inputs, exec_options(request));
+    result = std::move(done.result);
+    if (result.completed) add_comparisons(comparisons, "", spec, inputs, built, done.outputs); // else the outputs are not all there
   }
   if (request.json) {
     nlohmann::ordered_json json{
         {"kernel", spec.name()}, {"arch", request.arch}, {"sizes", dim_sizes(spec, inputs)}, {"seed", request.seed}};
     json["outputs"] = json_of(comparisons);
-    json.update(to_json(done.result));
+    json.update(to_json(result));
     fmt::print("{}\n", json.dump(2));
   } else {
     fmt::print("{} for {}", spec.name(), request.arch);
     for (const auto& [dim, size] : dim_sizes(spec, inputs)) fmt::print(", {} {}", size, dim);
     fmt::print("\n");
     print_text(comparisons);
-    fmt::print("{}", to_text(done.result));
+    fmt::print("{}", to_text(result));
   }
-  return exit_code(done.result, comparisons);
+  return exit_code(result, comparisons);
 }
 
 int run(const RunRequest& request) {
@@ -156,6 +180,12 @@ Command make_run(CLI::App& root) {
   app->add_option("--threads", request->threads, "Host threads that workgroups run on; 0: all cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  CLI::Option* const beside =
+      app->add_option("--beside", request->beside,
+                      "So many launches beside each other, each with inputs of its own, in an order that --seed chooses")
+          ->check(CLI::Range(1, 64));
+  app->add_option("--cus", request->cus, "With --beside: the CUs that they share")->check(CLI::Range(1, 1024))->needs(beside);
+  beside->needs(app->get_option("--cus"));
   app->add_option("--object", request->object.object, "Run a kernel of this code object in place of a spec");
   app->add_option("--kernel", request->object.kernel, "With --object: the kernel");
   app->add_option("--grid", request->object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
