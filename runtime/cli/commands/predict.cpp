@@ -40,9 +40,10 @@ Command make_predict(CLI::App& root) {
   app->add_option("--chip", request->chip, "Chip: " + timing::chip_names());
   app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")
       ->capture_default_str();
-  app->add_option("--launch", request->how,
-                  "How it is launched and timed: graph (its period in a graph) or eager (on its own, by a profiler's clock). Default: graph; "
-                  "with --object eager, unless --cache is l2");
+  app->add_option(
+      "--launch", request->how,
+      "How it is launched and timed: graph (its period in a graph) or eager (on its own, by a profiler's clock). Default: graph; "
+      "with --object eager, unless --cache is l2");
   app->add_flag("--quick", request->quick, "Leave out what changes would give");
   app->add_flag("--json", request->json, "Print one JSON document");
   app->add_option("--html", request->html, "Write a page with a timeline of one CU to this file");
