@@ -1,55 +1,44 @@
-# What `cmake --install` lays out, and the package that find_package(kiln) finds: kiln::kiln, or a layer of it
-# (kiln::gen needs neither LLVM nor HIP).
-include(GNUInstallDirs)
+# What `cmake --install` lays out, in the components runtime, development, python and documentation, and the package that find_package(kiln) finds: kiln::kiln, the programs, kiln_add_kernel_cache.
 include(CMakePackageConfigHelpers)
-include(KilnPublicHeaders)
 
-set(layers kiln_gen)
-foreach(layer kiln_isa kiln_runtime)
-  if(TARGET ${layer})
-    list(APPEND layers ${layer})
-  endif()
-endforeach()
-
-add_library(kiln_all INTERFACE)
-target_link_libraries(kiln_all INTERFACE ${layers})
-target_include_directories(kiln_all INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/runtime/include> # <kiln/kiln.h>
-                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-add_library(kiln::kiln ALIAS kiln_all) # the name is the same in a build that has Kiln as a subdirectory
-set_target_properties(kiln_all PROPERTIES EXPORT_NAME kiln)
-foreach(layer ${layers})
-  string(REPLACE kiln_ "" name ${layer})
-  add_library(kiln::${name} ALIAS ${layer})
-  set_target_properties(${layer} PROPERTIES EXPORT_NAME ${name})
-  target_compile_features(${layer} PUBLIC cxx_std_20)
-  target_include_directories(${layer} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
-endforeach()
-
-kiln_public_headers()
 install(
-  TARGETS kiln_all ${layers}
+  TARGETS kiln_all
   EXPORT kiln_targets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  FILE_SET kiln_headers DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  FILE_SET kiln_headers DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+if(KILN_BUNDLE AND NOT KILN_ARCHIVE_fmt)
+  install(FILES $<TARGET_FILE:fmt::fmt> RENAME $<TARGET_SONAME_FILE_NAME:fmt::fmt> DESTINATION ${CMAKE_INSTALL_LIBDIR}/kiln COMPONENT runtime)
+  set_target_properties(kiln_all PROPERTIES INSTALL_RPATH "$ORIGIN/kiln")
+endif()
+# Programs and libraries find libkiln.so from where they lie, so that the tree may be moved.
+file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 foreach(program kiln kiln-worker isa_lint)
   if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
   endif()
 endforeach()
-install(FILES runtime/include/kiln/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
 
-# In a folder of their own: find_package looks beside every `bin` in PATH, and what lies here is not to be found before it is installed.
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
+# Not beside build.ninja: find_package looks into the folders beside those of PATH, and build/bin is one under ./dev.
+set(package_files ${PROJECT_BINARY_DIR}/package_files)
 configure_package_config_file(
-  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfig.cmake INSTALL_DESTINATION ${package}
-  PATH_VARS CMAKE_INSTALL_BINDIR)
-write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/package/kilnConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/KilnKernelCache.cmake ${CMAKE_CURRENT_LIST_DIR}/KilnZstd.cmake
-        DESTINATION ${package})
-install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package})
+  ${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in ${package_files}/kilnConfig.cmake INSTALL_DESTINATION ${package} PATH_VARS CMAKE_INSTALL_BINDIR)
+write_basic_package_version_file(${package_files}/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(REMOVE ${PROJECT_BINARY_DIR}/kilnConfig.cmake ${PROJECT_BINARY_DIR}/kilnConfigVersion.cmake) # where they were before
+install(FILES ${package_files}/kilnConfig.cmake ${package_files}/kilnConfigVersion.cmake ${CMAKE_CURRENT_LIST_DIR}/KilnKernelCache.cmake
+        DESTINATION ${package} COMPONENT development)
+install(EXPORT kiln_targets NAMESPACE kiln:: FILE kilnTargets.cmake DESTINATION ${package} COMPONENT development)
 
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/../docs/kiln.1 ${CMAKE_CURRENT_LIST_DIR}/../docs/isa_lint.1
-        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# kiln.pc finds its own prefix from where it lies: the installed tree may be moved.
+file(RELATIVE_PATH KILN_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" KILN_PC_PREFIX "${KILN_PC_PREFIX}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/kiln.pc.in ${package_files}/kiln.pc @ONLY)
+install(FILES ${package_files}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+install(FILES ${PROJECT_SOURCE_DIR}/docs/kiln.1 ${PROJECT_SOURCE_DIR}/docs/isa_lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+        COMPONENT documentation)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/cmake/package/bundled_licenses.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        COMPONENT runtime)
+include(KilnPackages)
 include(KilnKernelCache) # for a build that has Kiln as a subdirectory
-include(KilnPkgConfig)

@@ -1,6 +1,5 @@
-# Finds LLVM, and kiln_link_llvm(target): its MC layer for AMD GPUs, from the shared library where there is one.
-option(KILN_LLVM_STATIC "Link LLVM's static libraries, for programs that shall not need LLVM installed" OFF)
-
+# Finds LLVM, and kiln_link_llvm(target): its MC layer for AMD GPUs, from the shared library where there is one. KilnBundle.cmake puts the
+# static libraries into what is handed out.
 find_package(LLVM REQUIRED CONFIG)
 if(LLVM_VERSION_MAJOR LESS 20 OR LLVM_VERSION_MAJOR GREATER 22)
   message(FATAL_ERROR "Kiln needs LLVM 20 to 22, found ${LLVM_VERSION} in ${LLVM_DIR}; set LLVM_DIR to another one")
@@ -9,13 +8,12 @@ if(NOT "AMDGPU" IN_LIST LLVM_TARGETS_TO_BUILD)
   message(FATAL_ERROR "The LLVM ${LLVM_VERSION} in ${LLVM_DIR} was built without its AMDGPU target; set LLVM_DIR to another one")
 endif()
 
-# ROCm's own LLVM has static libraries only.
-if(TARGET LLVM AND NOT KILN_LLVM_STATIC)
+set(KILN_LLVM_COMPONENTS amdgpuasmparser amdgpudisassembler amdgpudesc amdgpuinfo mc mcparser mcdisassembler debuginfodwarf object
+                         binaryformat targetparser support)
+if(TARGET LLVM)
   set(KILN_LLVM_LIBRARIES LLVM)
-else()
-  llvm_map_components_to_libnames(
-    KILN_LLVM_LIBRARIES amdgpuasmparser amdgpudisassembler amdgpudesc amdgpuinfo mc mcparser mcdisassembler debuginfodwarf
-    object binaryformat targetparser support)
+else() # ROCm's own LLVM has static libraries only
+  llvm_map_components_to_libnames(KILN_LLVM_LIBRARIES ${KILN_LLVM_COMPONENTS})
 endif()
 
 function(kiln_link_llvm target)

@@ -9,11 +9,11 @@ packages=(g++ cmake ninja-build ccache libfmt-dev doctest-dev libcli11-dev nlohm
 gcc13_packages=(g++-13) # the preset
 docs_packages=(doxygen)
 format_packages=(clang-format-LLVM)
-package_packages=(dpkg-dev python3-setuptools) # ./dev package: dpkg-shlibdeps for the .deb, setuptools for the wheel
+package_packages=(dpkg-dev file python3-setuptools) # ./dev package: dpkg-shlibdeps and file for the .deb, setuptools for the wheel
 tidy_packages=(clang-tidy-LLVM)
 test_packages=(python3-numpy python3-setuptools libggml0 libggml-dev llama.cpp-tests llama.cpp-tools)
 # Real programs that tests run against, which skip without them: taken if the suite has them.
-optional_test_packages=(nginx-light slurmd slurmctld slurm-client munge python3-jsonschema libtvm-ffi-dev python3-tvm-ffi "${package_packages[@]}" python3-pip)
+optional_test_packages=(nginx-light slurmd slurmctld slurm-client munge python3-jsonschema libtvm-ffi-dev python3-tvm-ffi "${package_packages[@]}" python3-pip mount)
 # What --with NAME adds for the tests: NAME_packages. Big ones, which nobody gets without asking.
 torch_packages=(python3-torch libtorch-dev python3-dev) # the headers are for inductor
 
@@ -223,6 +223,7 @@ enter() {
     [[ ! $place ]] || { show_place "$place" && mount -o remount,ro,bind "$stage$place"; }
   done <<<"$readonly_places"
   mount --rbind "$ccache" "$stage/ccache"
+  [[ ! $kernels ]] || { mkdir -p "$stage/kernels" && mount --rbind "$kernels" "$stage/kernels"; }
   exec chroot ${user:+"--userspec=$user"} ${user:+${groups:+"--groups=$groups"}} "$stage" /usr/bin/env -i -C "$folder_inside" "${@:2}"
 }
 
@@ -243,7 +244,7 @@ add_places() {
 
 # Runs [VARIABLE=VALUE]... COMMAND... in the root, in the current folder if that is one of `places` or inside the tree.
 inside_root() {
-  local user='' ccache name library readonly_places='' groups folder_inside=$tree
+  local user='' ccache name library readonly_places='' groups kernels folder_inside=$tree
   local variables=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache CCACHE_BASEDIR="$tree" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_GENERATOR=Ninja)
   [[ $PWD/ != "$tree"/* && $'\n'$places$'\n' != *$'\n'$PWD$'\n'* ]] || folder_inside=$PWD
   for name in $(compgen -e); do
@@ -260,7 +261,15 @@ inside_root() {
   ccache=$cache/ccache-${user%:*}
   [[ $user ]] || ccache=$cache/ccache
   [[ -d $ccache ]] || { mkdir -p "$ccache" && chown "${user:-$(id -u)}" "$ccache"; }
+  # Programs that the user runs find the kernels of the run before. Tests have a cache of their own.
+  kernels=''
+  if [[ ${command:-} =~ ^(exec|shell)$ && ! ${KILN_CACHE_DIR:-} ]]; then
+    kernels=$cache/kernels-${user%:*}
+    [[ $user ]] || kernels=$cache/kernels
+    [[ -d $kernels ]] || { mkdir -m 700 "$kernels" && chown "${user:-$(id -u)}" "$kernels"; }
+    variables+=(KILN_CACHE_DIR=/kernels)
+  fi
   groups=$(gpu_groups)
-  export root stage="$cache/stage" places readonly_places groups ccache folder_inside
+  export root stage="$cache/stage" places readonly_places groups ccache kernels folder_inside
   $last "${namespace[@]}" bash -euc "$(declare -f graft show_place enter); enter \"\$@\"" enter "$user" "${variables[@]}" "$@"
 }

@@ -1,13 +1,15 @@
 // Ahead of time: kernels are compiled on a build machine into a folder, and the program that serves never compiles: what the
 // folder lacks is an error with the key and the spec. The build machine's part is usually `kiln aot MANIFEST -o FOLDER`.
+#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <kiln/kiln.h>
 
 using namespace kiln;
 
-int main(int argc, char** argv) {
-  const std::filesystem::path folder = std::filesystem::absolute(argc > 1 ? argv[1] : "ahead_of_time_kernels");
+int main(int argc, char** argv) try {
+  const std::filesystem::path folder =
+      std::filesystem::absolute(argc > 1 ? argv[1] : std::filesystem::temp_directory_path() / "kiln-ahead-of-time");
   const Device device = default_device();
   const std::string& arch = device.target().arch();
 
@@ -37,4 +39,7 @@ int main(int argc, char** argv) {
     fmt::print("as it should be: kernel {} for {} is not there\n", miss.kernel, miss.arch);
   }
   return 0;
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -1,12 +1,13 @@
 // Check on the CPU: executes a compiled kernel instruction by instruction and compares it with the reference. Needs no GPU.
-#include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_inputs.h"
-#include "gen/spec/math.h"
-#include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulated/emulate.h"
+#include <exception>
 #include <fmt/format.h>
+#include <kiln/gen/reference/evaluate_bounds.h>
+#include <kiln/gen/reference/random_inputs.h>
+#include <kiln/gen/spec/math.h>
+#include <kiln/runtime/build/build_kernel.h>
+#include <kiln/runtime/launch/emulated/emulate.h>
 
-int main() {
+int main() try {
   using namespace kiln;
   const Expr x = input("x", f16, {dynamic("rows"), 1000});
   const Expr e = exp(x - row_max(x));
@@ -20,4 +21,7 @@ int main() {
   fmt::print("{} wave instructions executed; {}\n", run.result.waves.executed(),
              wrong ? to_text(*wrong) : "all values within their bounds");
   return wrong || !run.result.defects.empty();
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -1,8 +1,9 @@
 // Emulated device: the program that runs on a GPU, tested without one. The CPU model executes the very code object, so what is
 // compared here with the reference is what a GPU would be given; and it knows every allocation.
+#include <exception>
 #include <fmt/format.h>
-#include <gen/reference/evaluate_bounds.h>
-#include <gen/reference/random_inputs.h>
+#include <kiln/gen/reference/evaluate_bounds.h>
+#include <kiln/gen/reference/random_inputs.h>
 #include <kiln/kiln.h>
 
 using namespace kiln;
@@ -15,7 +16,7 @@ Tensor run_softmax(const Device& device, const LoadedKernel& softmax, const Tens
   return device.download(result);
 }
 
-int main() {
+int main() try {
   const KernelSpec spec = catalog_spec("softmax", {.cols = 1000, .dtype = f16});
   for (const std::string_view arch : known_archs()) {
     const Device device = Device::emulated(arch);
@@ -38,4 +39,7 @@ int main() {
     }
   }
   return 0;
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

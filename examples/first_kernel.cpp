@@ -1,5 +1,6 @@
 // First kernel: a residual add, RMS norm and quantisation to fp8 in one kernel, from an expression to its result. It runs on the
 // first GPU, or without one: KILN_DEVICE=emulated:gfx942 (or gfx950) is the CPU model.
+#include <exception>
 #include <fmt/format.h>
 #include <kiln/kiln.h>
 
@@ -22,7 +23,7 @@ DeviceMemory filled(const Device& device, DType type, std::vector<std::int64_t> 
   return device.upload(tensor);
 }
 
-int main() {
+int main() try {
   const Device device = default_device();
   const DType fp8 = device.target().fp8(); // gfx942 and gfx950 have different ones, so they are different types
   Jit jit(device);                         // compiles in worker processes, keeps kernels in KILN_CACHE_DIR
@@ -46,5 +47,8 @@ int main() {
 
   const float first = device.download(q.tensor(fp8, {4, 8192})).at(0);
   fmt::print("{}: every element of q is {}\n{}", device.description(), first, to_text(jit.stats()));
-  return first == 6 ? 0 : 1; // 3 is the norm's weight, 0.5 the scale
+  return first == 6 ? 0 : 1;            // 3 is the norm's weight, 0.5 the scale
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -1,5 +1,6 @@
 // JIT per shape: columns are compiled in, so each width that turns up gets a kernel of its own, once; any number of rows runs
 // with it. The second time a shape comes it is a lookup. The device is KILN_DEVICE's, or the first GPU.
+#include <exception>
 #include <fmt/format.h>
 #include <kiln/kiln.h>
 
@@ -11,7 +12,7 @@ KernelSpec norm(std::int64_t cols) {
   return KernelSpec("norm").output("y", bf16, x * rsqrt(row_mean(x * x) + 1e-6) * weight);
 }
 
-int main() {
+int main() try {
   const Device device = default_device();
   Jit jit(device);
   struct Batch {
@@ -29,4 +30,7 @@ int main() {
   }
   fmt::print("{}", to_text(jit.stats()));
   return jit.stats().memory_hits == 2 ? 0 : 1;
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

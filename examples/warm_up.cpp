@@ -1,11 +1,12 @@
 // Warm-up: all kernels of a model are asked for at its start and compile in worker processes, while the program reads weights and
 // says how far it is. A kernel that is needed is waited for, and no other.
+#include <exception>
 #include <fmt/format.h>
 #include <kiln/kiln.h>
 
 using namespace kiln;
 
-int main() {
+int main() try {
   const Device device = default_device();
   Jit jit(device);
   std::vector<KernelSpec> specs;
@@ -22,4 +23,7 @@ int main() {
   const JitStats stats = jit.stats();
   fmt::print("{}", to_text(stats));
   return stats.failed == 0 ? 0 : 1;
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

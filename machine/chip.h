@@ -153,8 +153,12 @@ constexpr Chip mi350x_of(Chip c) {
   return c;
 }
 
-inline constexpr std::array chips{
-    mi300x, mi308x_of(mi300x), mi325x_of(mi300x), mi350x_of(mi355x_of(mi300x)), mi355x_of(mi300x), part_of(mi300x, "mi300a", 228, 6)};
+inline constexpr std::array chips{mi300x,
+                                  mi308x_of(mi300x),
+                                  mi325x_of(mi300x),
+                                  mi350x_of(mi355x_of(mi300x)),
+                                  mi355x_of(mi300x),
+                                  part_of(mi300x, "mi300a", 228, 6)};
 
 // The chip that schedules are made for: of those with the most CUs of the architecture the first one with its clock; null when no chip of
 // it is known.
@@ -162,13 +166,6 @@ constexpr const Chip* largest_chip(const Arch& arch) {
   for (const Chip& chip : chips)
     if (chip.arch == arch.name && chip.cus == arch.compute_units && chip.clock_ghz * 1e3 == arch.clock_mhz) return &chip;
   return nullptr;
-}
-
-// CUs of the smallest part of a chip that a partition gives to a process: an XCD.
-constexpr int cus_of_smallest_xcd() {
-  int least = chips.front().cus;
-  for (const Chip& chip : chips) least = std::min(least, chip.cus / chip.xcds);
-  return least;
 }
 
 } // namespace kiln::machine

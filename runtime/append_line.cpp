@@ -31,6 +31,7 @@ void take_back(int file, std::size_t bytes) {
 void append_line(const std::filesystem::path& path, const std::string& line, const std::string& subject, const std::string& remedy) {
   const FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   const std::string text = (file && ends_in_line_break(file.get()) ? "" : "\n") + line + "\n";
+  const FileSizeErrors no_signal;
   errno = 0;
   const ssize_t put = file ? write(file.get(), text.data(), text.size()) : -1;
   if (put == static_cast<ssize_t>(text.size())) return;

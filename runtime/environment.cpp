@@ -12,10 +12,10 @@ extern char** environ;
 namespace kiln {
 namespace {
 
-constexpr std::string_view hiprtc_search = "libhiprtc.so.7, .6 from the loader's path, then /opt/rocm/lib";
+constexpr std::string_view hiprtc_search = "libhiprtc.so.7, .6 from the loader's path, then ROCM_PATH, HIP_PATH, /opt/rocm, /opt/rocm-*";
 constexpr std::string_view hip_search =
-    "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then /opt/rocm/lib";
-constexpr std::string_view comgr_search = "libamd_comgr.so.3, .2 from the loader's path, then /opt/rocm/lib";
+    "the one that is loaded already, else libamdhip64.so.7, .6 from the loader's path, then ROCM_PATH, HIP_PATH, /opt/rocm, /opt/rocm-*";
+constexpr std::string_view comgr_search = "libamd_comgr.so.3, .2 from the loader's path, then ROCM_PATH, HIP_PATH, /opt/rocm, /opt/rocm-*";
 
 std::string value_of(const VariableLookup& lookup, std::string_view variable) { return lookup(variable).value_or(std::string()); }
 
@@ -104,6 +104,7 @@ void parse_run_time(Environment& environment, const VariableLookup& lookup) {
   environment.cache_url = Url(value_of(lookup, "KILN_CACHE_URL"));
   environment.cache_url_insecure = parse_switch("KILN_CACHE_URL_INSECURE", value_of(lookup, "KILN_CACHE_URL_INSECURE"));
   environment.cache_url_write = parse_switch("KILN_CACHE_URL_WRITE", value_of(lookup, "KILN_CACHE_URL_WRITE"));
+  environment.cache_url_ca = parse_path("KILN_CACHE_URL_CA", value_of(lookup, "KILN_CACHE_URL_CA"));
   environment.policy = parse_policy(value_of(lookup, "KILN_JIT_POLICY"));
   environment.manifest = parse_path("KILN_JIT_MANIFEST", value_of(lookup, "KILN_JIT_MANIFEST"));
   if (environment.policy == "record" && environment.manifest.empty())
@@ -206,6 +207,8 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_CACHE_URL", "https://HOST/PATH", "none", environment.cache_url.shown(), "a remote cache (GET and PUT of /ac/ and /cas/)"},
       {"KILN_CACHE_URL_INSECURE", "0 | 1", "0", environment.cache_url_insecure ? "1" : "0", "1: take a remote over http:// too"},
       {"KILN_CACHE_URL_WRITE", "0 | 1", "0", environment.cache_url_write ? "1" : "0", "1: upload what was compiled"},
+      {"KILN_CACHE_URL_CA", "file", "those that libcurl trusts", environment.cache_url_ca.string(),
+       "certificates in PEM of the authorities that may vouch for the remote cache, and no others"},
       {"KILN_JIT_POLICY", "jit | cache_only | record", "jit", environment.policy, "what to do on a cache miss"},
       {"KILN_JIT_MANIFEST", "file", "none", environment.manifest.string(),
        "where the policies record and cache_only write what was missing"},

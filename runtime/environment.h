@@ -38,6 +38,7 @@ struct Environment {
   Url cache_url;                                   // KILN_CACHE_URL
   bool cache_url_insecure = false;                 // KILN_CACHE_URL_INSECURE
   bool cache_url_write = false;                    // KILN_CACHE_URL_WRITE
+  std::filesystem::path cache_url_ca;              // KILN_CACHE_URL_CA; empty: the authorities that libcurl trusts
   std::string policy = "jit";                      // KILN_JIT_POLICY: jit, cache_only, record
   std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policies record and cache_only
   std::vector<std::filesystem::path> tuning;       // KILN_TUNING: tables of measured schedules

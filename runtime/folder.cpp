@@ -60,6 +60,24 @@ std::filesystem::path without_slash(std::filesystem::path path) {
 
 } // namespace
 
+bool is_own(const struct stat& info) { return distrust(info, Trust::self).empty(); }
+
+FileSizeErrors::FileSizeErrors() {
+  sigset_t pending;
+  sigemptyset(&signal_);
+  sigaddset(&signal_, SIGXFSZ);
+  was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+  pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+}
+
+FileSizeErrors::~FileSizeErrors() {
+  const int error = errno;
+  constexpr timespec now{};
+  if (!was_pending_) sigtimedwait(&signal_, nullptr, &now); // that of our own write, if there was one
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  errno = error;
+}
+
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
@@ -129,7 +147,7 @@ Folder Folder::make_child(const std::string& name) const {
   }
 }
 
-std::optional<std::string> Folder::read(const std::string& name, std::uint64_t most) const {
+std::optional<std::string> Folder::read(const std::string& name, std::uint64_t most, struct stat* told) const {
   // Not blocking: what lies there may be a pipe that nobody writes to.
   const FileDescriptor file(openat(descriptor_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info{};
@@ -139,6 +157,7 @@ std::optional<std::string> Folder::read(const std::string& name, std::uint64_t m
     return std::nullopt;
   }
   check(info, path_ / name, trust_);
+  if (told != nullptr) *told = info;
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -163,6 +182,7 @@ bool Folder::takes(const struct stat& info) const { return distrust(info, trust_
 bool Folder::write(const std::string& name, std::string_view bytes) const {
   const FileDescriptor file(openat(descriptor_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return false;
+  const FileSizeErrors no_signal;
   while (!bytes.empty()) {
     const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;

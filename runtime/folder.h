@@ -1,6 +1,7 @@
 // Folder: a directory that is held open. Everything in it is reached from its descriptor, never through a link, and is only
 // taken from those who are trusted.
 #pragma once
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -26,12 +27,29 @@ private:
   int fd_;
 };
 
+// While one lives, a write of this thread beyond the limit of file sizes (ulimit -f) is an error of the write, EFBIG, and not a signal
+// that ends a process which may be somebody else's program.
+class FileSizeErrors {
+public:
+  FileSizeErrors();
+  ~FileSizeErrors();
+  FileSizeErrors(const FileSizeErrors&) = delete;
+  FileSizeErrors& operator=(const FileSizeErrors&) = delete;
+
+private:
+  sigset_t signal_, before_;
+  bool was_pending_ = false;
+};
+
 // Whose files and folders are taken.
 enum class Trust : std::uint8_t {
   self,   // of this user or root, and nobody else may write to them
   sticky, // as self; others may also write to a folder that has the sticky bit, as /tmp (they cannot touch what is not theirs)
   anyone, // of whoever could write there: for looking only, or because the user said so
 };
+
+// Whether it belongs to this user or root, and nobody else may write to it.
+bool is_own(const struct stat& info);
 
 // A file or folder that is there, and is not taken. what(): its path and why ("belongs to user 1001, not to 0 or root").
 struct Untrusted : std::runtime_error {
@@ -55,10 +73,11 @@ public:
   // `name` is one name, without a slash. No call follows a link.
   // These give none or false, with errno set (ENOTDIR or ELOOP: a link or a file instead of a folder), and throw Untrusted.
   Folder child(const std::string& name) const;
-  Folder make_child(const std::string& name) const;                                   // child, made with folder_mode() when it is not there
-  std::optional<std::string> read(const std::string& name, std::uint64_t most) const; // EFBIG: larger; EINVAL: no regular file
-  std::optional<struct stat> look(const std::string& name) const;                     // ENOENT: nothing there
-  bool takes(const struct stat& info) const; // by owner and mode; what is read or opened is checked anyway
+  Folder make_child(const std::string& name) const; // child, made with folder_mode() when it is not there
+  // EFBIG: larger than `most` bytes; EINVAL: no regular file. `info`: of the very file that was read.
+  std::optional<std::string> read(const std::string& name, std::uint64_t most, struct stat* info = nullptr) const;
+  std::optional<struct stat> look(const std::string& name) const; // ENOENT: nothing there
+  bool takes(const struct stat& info) const;                      // by owner and mode; what is read or opened is checked anyway
   // A new file with file_mode(), written and synced to the disk.
   bool write(const std::string& name, std::string_view bytes) const;
   bool move(const std::string& name, const Folder& to, const std::string& new_name) const;

@@ -14,6 +14,8 @@ public:
   bool empty() const { return text_.empty(); }
   bool encrypted() const { return text_.starts_with("https://"); }
 
+  std::string host() const; // without user, port and brackets: "cache.example", "::1"
+
   // Scheme, host and path. In place of user and password, of the query and of the fragment stands "...": from the last @ on if
   // there is one, since passwords may hold @ and /.
   std::string shown() const;

@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-template <int tiles> class Cluster;
+template <int tiles, int waves> class Cluster;
 struct NamedRow;
 struct Found;
 template <class R> struct ArgAccumulator;
@@ -52,9 +52,9 @@ public:
     }
   }
   // A row of several workgroups, with as many reductions, that meet in the workspace.
-  KILN_MEMBER Row(u32 rows, void* workspace, u32 reductions) : Row(rows) {
-    cluster_ = Cluster<config.tiles>(workspace, row_, reductions, tile_);
-  }
+  KILN_MEMBER Row(u32 rows, void* workspace, u32 reductions) : Row(rows) { cluster_ = {workspace, row_, reductions, tile_}; }
+  // Stands behind the first loads of inputs, where the row is a cluster's.
+  KILN_MEMBER void ask_generation() const { cluster_.ask_generation(); }
   KILN_MEMBER bool beyond() const { return config.rows_per_block > 1 && row_ + row_in_block_ >= rows_; }
   KILN_MEMBER u32 index() const { return row_ + row_in_block_; }
 
@@ -131,11 +131,18 @@ public:
     pass_chunks<chunks, ahead, config.unrolled()>(*this, body, sources...);
   }
 
-  // Combines accumulators over the row's lanes: `total` of each is the row's result in every lane afterwards.
+  // Rings that were fetched for nothing. They are used here, or the compiler would move their loads behind the branch that leads here.
+  template <class... Rings> KILN_MEMBER void drop(Rings&... rings) const { (drop_slots(rings), ...); }
+
+  // Combines accumulators over the row's lanes: `total` of each is the row's result in every lane afterwards. True, of a cluster: the turn
+  // over this tile ends here, and another one goes over another tile.
   // `id` tells the reductions of a kernel apart: each has LDS of its own, so that one barrier does for each. `place`: of the first in
   // the row's cluster.
-  template <int id, int place = 0, class... R> KILN_MEMBER void reduce(Accumulator<R>&... accumulators) const {
-    if constexpr (config.tiles > 1) cluster_.know_generation();
+  template <int id, int place = 0, class... R> KILN_MEMBER bool reduce(Accumulator<R>&... accumulators) const {
+    if constexpr (config.tiles > 1) {
+      if (cluster_.template recall<place>(accumulators...)) return false;
+      cluster_.know_generation();
+    }
     if constexpr (config.threads_per_row <= wave_size) {
       ((accumulators.total = across_lanes<R, config.threads_per_row>(accumulators.own())), ...);
     } else {
@@ -150,11 +157,12 @@ public:
       k = 0;
       ((accumulators.total = platform::uniform(combine_slots<R, partials / each>(slots[k++][thread % (partials / each)]))), ...);
     }
-    if constexpr (config.tiles > 1) cluster_.template meet<place>(accumulators...);
+    if constexpr (config.tiles > 1) return cluster_.template meet<place>(tile_, accumulators...);
+    return false;
   }
 
   // Finds the column over the row's lanes, which is `total` in every lane afterwards; `id` and `place` as for reduce.
-  template <int id, int place = 0, class R> KILN_MEMBER void find(ArgAccumulator<R>& accumulator) const;
+  template <int id, int place = 0, class R> KILN_MEMBER bool find(ArgAccumulator<R>& accumulator) const;
 
   // ---- ranks: a wave has the whole row, and its first lanes have one rank each.
 
@@ -178,6 +186,11 @@ public:
   KILN_MEMBER u32 column(At at) const { return column_of(at.chunk); }
 
 private:
+  template <class S> KILN_DEVICE void drop_slots(Ring<S, vec, ahead>& ring) {
+#pragma unroll
+    for (auto& slot : ring.slot) slot = platform::computed_here(slot);
+  }
+
   // The first column of this wave, which is the same in all lanes, and that of this lane's first chunk.
   KILN_MEMBER u32 uniform_columns() const {
     u32 columns = 0;
@@ -220,9 +233,10 @@ private:
     return across_lanes<R, lanes>(value);
   }
 
-  u32 rows_, row_ = 0, row_in_block_ = 0, lane_ = 0, wave_ = 0, tile_ = 0;
+  u32 rows_, row_ = 0, row_in_block_ = 0, lane_ = 0, wave_ = 0;
+  mutable u32 tile_ = 0; // that this turn goes over
   struct Alone {};
-  Either<(config.tiles > 1), Cluster<config.tiles>, Alone> cluster_; // of a row with reductions and several workgroups
+  Either<(config.tiles > 1), Cluster<config.tiles, config.waves_per_row()>, Alone> cluster_; // of a row with reductions and several workgroups
 };
 
 } // namespace kiln

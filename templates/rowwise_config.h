@@ -7,6 +7,8 @@ namespace kiln {
 // What a later pass needs again stays in registers, in LDS, or nowhere: then it is read from memory again.
 enum class Residency { registers, lds, reload };
 
+inline constexpr int most_shared_reductions = 16; // of a row that several workgroups share
+
 struct RowwiseConfig {
   int cols = 0;            // elements of a row
   int vec = 1;             // consecutive elements that a lane handles at a time

@@ -1,10 +1,10 @@
 // Grouped queries: a layer of the Llama-3 class, dense, and one of the gpt-oss class, a mixture of experts in MXFP4.
 #include "examples/decode_layer/layer.h"
 #include "examples/decode_layer/models.h"
-#include "gen/spec/attention.h"
-#include "gen/spec/math.h"
 #include <cmath>
 #include <fmt/format.h>
+#include <kiln/gen/spec/attention.h>
+#include <kiln/gen/spec/math.h>
 #include <limits>
 
 using namespace kiln;

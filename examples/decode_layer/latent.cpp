@@ -16,10 +16,10 @@
 //   x             = weighted sum of act x their w_down, + s
 #include "examples/decode_layer/layer.h"
 #include "examples/decode_layer/models.h"
-#include "gen/spec/attention.h"
-#include "gen/spec/math.h"
 #include <cmath>
 #include <fmt/format.h>
+#include <kiln/gen/spec/attention.h>
+#include <kiln/gen/spec/math.h>
 
 using namespace kiln;
 

@@ -1,11 +1,11 @@
 // Layer: the two chains, and where the sequences of all layers lie.
 #include "examples/decode_layer/layer.h"
-#include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_inputs.h"
-#include "runtime/build/build_kernel.h"
-#include "runtime/launch/emulated/emulate.h"
 #include <cmath>
 #include <fmt/format.h>
+#include <kiln/gen/reference/evaluate_bounds.h>
+#include <kiln/gen/reference/random_inputs.h>
+#include <kiln/runtime/build/build_kernel.h>
+#include <kiln/runtime/launch/emulated/emulate.h>
 
 using namespace kiln;
 

@@ -1,8 +1,8 @@
 // Layer: two chains of values through the launches of a layer, one of executed kernels and one of the reference.
 #pragma once
-#include "gen/plan/target.h"
-#include "gen/reference/evaluate.h"
 #include <cstdint>
+#include <kiln/gen/plan/target.h>
+#include <kiln/gen/reference/evaluate.h>
 #include <map>
 #include <string>
 #include <vector>

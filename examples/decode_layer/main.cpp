@@ -17,11 +17,16 @@
 // DeepSeek class, latent attention and experts in fp8: examples/decode_layer/latent.cpp lists its launches.
 // Each kernel's output is compared with its bounds on the same inputs, and the end of the chain with a chain of references.
 #include "examples/decode_layer/models.h"
+#include <cstdio>
+#include <exception>
 
-int main() {
+int main() try {
   bool good = true;
   for (const char* arch : {"gfx942", "gfx950"})
     for (const auto run : {run_llama_class, run_folded_llama_class, run_gpt_oss_class, run_deepseek_class})
       good = run(kiln::target(arch)) && good;
   return good ? 0 : 1;
+} catch (const std::exception& error) { // errors say the subject, the fact and the remedy
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

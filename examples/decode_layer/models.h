@@ -1,6 +1,6 @@
 // Models: a layer of each class, its launches executed and compared.
 #pragma once
-#include "gen/plan/target.h"
+#include <kiln/gen/plan/target.h>
 
 // Whether every value was within its bounds and the chains stay close.
 bool run_llama_class(const kiln::Target& to);

@@ -1,9 +1,11 @@
 // Engine: the cache of compiled graphs.
 #include "examples/ggml/engine.h"
+#include "examples/ggml/operations/operations.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <stdexcept>
 #include <string_view>
 
 namespace kiln_ggml {
@@ -62,6 +64,10 @@ const CompiledGraph& Engine::find(const ggml_cgraph& graph) {
     recent_.splice(recent_.begin(), recent_, found->second);
     return found->second->second;
   }
+  for (const ggml_tensor* node : nodes) // of a program that did not ask supports_op, or did not heed it
+    if (!supports(*node))
+      throw std::invalid_argument(
+          fmt::format("node {}: {} with these types and shapes is none that supports_op takes", node->name, ggml_op_desc(node)));
   GraphPlan plan = compile_graph(jit_, device_, nodes, uses);
   if (settings_.explain)
     std::fputs(fmt::format("kiln: a graph of {} nodes: {} regions, {} launches\n{}", nodes.size(), plan.regions.size(),

@@ -1,7 +1,8 @@
-"""One layer of a Llama while it decodes, written with torch and then with kiln.torch's operators: the same results, fewer launches.
+"""One layer of a Llama while it decodes, written with torch and then with kiln.torch's operators: the same results, fewer operators.
 
-    ./dev --with torch exec env KILN_C_LIBRARY=$PWD/build/lib/libkiln_c.so.1 PYTHONPATH=python python3 examples/python/llama_layer.py
+    ./dev exec env KILN_C_LIBRARY=$PWD/build/lib/libkiln_c.so.1 PYTHONPATH=python python3 examples/python/llama_layer.py
 
+after a `./dev --with torch test`, which adds python3-torch.
 Without a GPU the CPU model computes, so sizes are small. On one, put the tensors on "cuda".
 """
 
@@ -75,7 +76,7 @@ class KilnLayer(Layer):
         return OP.gemm_residual(torch.ops.llama.gated(OP.rmsnorm(h, self.norm_2), self.gate_up), self.down, h)
 
 
-class Launches(TorchDispatchMode):
+class Operators(TorchDispatchMode):
     """Counts operators that compute; views cost nothing."""
 
     def __init__(self):
@@ -93,9 +94,9 @@ def run(layer, x, steps):
     k_cache, v_cache = (torch.zeros(SEQUENCES, LENGTH, KV_HEADS, D).half() for _ in range(2))
     for step in range(steps):
         positions = torch.tensor([step, step + 3])
-        with Launches() as launches:
+        with Operators() as operators:
             x = layer(x, k_cache, v_cache, positions)
-    return x, launches.counts
+    return x, operators.counts
 
 
 def main():
@@ -105,8 +106,8 @@ def main():
     x = torch.randn(SEQUENCES, HIDDEN, generator=torch.Generator().manual_seed(2)).half()
     wanted, before = run(TorchLayer(), x, 3)
     got, after = run(KilnLayer(), x, 3)
-    print(f"before: {sum(before.values())} launches: {', '.join(before)}")
-    print(f"after:  {sum(after.values())} launches: {', '.join(after)}")
+    print(f"before: {sum(before.values())} operators: {', '.join(before)}")
+    print(f"after:  {sum(after.values())} operators: {', '.join(after)}")
     print(f"of these {sum(count for name, count in after.items() if hasattr(OP, name) or hasattr(torch.ops.llama, name))} are Kiln's")
     print(f"the results differ by at most {(got.float() - wanted.float()).abs().max().item():.4f}, and are up to {wanted.abs().max().item():.1f}")
 

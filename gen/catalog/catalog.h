@@ -68,6 +68,9 @@ std::span<const CatalogEntry> catalog();
 std::optional<Refusal> why_not(const CatalogEntry& entry, const CatalogOptions& options);
 
 // The spec of the entry `name`. Throws UserError on an unknown name and on options that make no kernel.
+// What the options of this entry are when nothing is said: those of CatalogOptions, but for entries that take fewer columns.
+CatalogOptions default_options(std::string_view name);
+
 KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options);
 
 } // namespace kiln

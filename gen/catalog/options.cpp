@@ -1,6 +1,7 @@
 // CatalogOption: the table of options, values from text, and which entries take which.
 #include "gen/catalog/options.h"
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -72,7 +73,7 @@ void set_catalog_option(O& options, const CatalogOption& option, const std::stri
     const std::optional<DType> type = parse_dtype(value, target);
     std::vector<std::string_view> names{"fp8"};
     for (const DType each : all_dtypes()) names.push_back(to_string(each));
-    if (!type) refuse(fmt::format("\"{}\", which is no type", value), fmt::format("use one of {}", fmt::join(names, ", ")));
+    if (!type) refuse(fmt::format("\"{}\", which is no type", value), did_you_mean(value, names));
     options.*std::get<DType O::*>(option.place) = *type;
   }
 }

@@ -27,7 +27,7 @@ struct ValueEmitter::Factor {
 
 ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
     : body_(body), target_(target), passes_(passes), space_(std::move(space)), feeds_sum_(body.values.size(), false),
-      accumulators_(static_cast<std::size_t>(body.passes)), finders_(accumulators_), rankings_(accumulators_) {
+      accumulators_(std::max(passes.size(), static_cast<std::size_t>(body.passes))), finders_(accumulators_), rankings_(accumulators_) {
   for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
       for (const Expr& operand : v.expr.operands())
@@ -98,9 +98,9 @@ PassText ValueEmitter::pass_body(int p) {
       reduce_in_pass(v.expr);
     }
   }
-  for (const Output& output : body_.outputs) {
+  for (const int stored_here : pass.stores) {
+    const Output& output = body_.outputs[static_cast<std::size_t>(stored_here)];
     const TensorPlan& t = body_.tensor(output.name);
-    if (t.extent == Extent::row || t.extent == Extent::ranked || value(output.value).level != p) continue;
     if (t.extent == Extent::element)
       text.inside +=
           fmt::format("    {}.store(at, {});{}\n", fresh("to_" + t.name), stored(output.value, t.dtype), line_mark(output.value->line));

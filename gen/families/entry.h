@@ -3,6 +3,7 @@
 #include "gen/families/common/fields.h"
 #include "gen/families/schedule.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace kiln {
 namespace entry {

@@ -17,11 +17,12 @@ void add_once(std::vector<int>& list, int index) {
 
 class Splitter {
 public:
-  Splitter(const Body& body, BetweenPasses between)
-      : body_(body), between_(between), passes_(static_cast<std::size_t>(body.passes)), first_pass_(body.values.size(), -1) {}
+  Splitter(const Body& body, BetweenPasses between, StoresIn stores)
+      : body_(body), between_(between), stores_(stores), passes_(static_cast<std::size_t>(body.passes)),
+        first_pass_(body.values.size(), -1) {}
 
   std::vector<Pass> run() {
-    for (int p = 0; p < body_.passes; ++p) {
+    for (int p = 0; p < static_cast<int>(passes_.size()); ++p) {
       collect_roots(p);
       seen_.clear();
       for (const int root : passes_[static_cast<std::size_t>(p)].roots) visit(root, p);
@@ -30,6 +31,14 @@ public:
   }
 
 private:
+  // What is stored in a last pass comes behind the reductions whose results are one a row, too.
+  static std::size_t count(const Body& body, StoresIn stores) {
+    int passes = body.passes;
+    const auto of_pass = [&](const Output& o) { return body.tensor(o.name).extent > Extent::ranked; };
+    if (stores == StoresIn::last_pass && std::ranges::any_of(body.outputs, of_pass))
+      for (const Value& v : body.values) passes = std::max(passes, v.level + 1);
+    return static_cast<std::size_t>(passes);
+  }
   const Value& value(int index) const { return body_.value(index); }
   int index_of(const Expr& expr) const { return body_.index_of(expr); }
 
@@ -40,10 +49,13 @@ private:
           v.level == p + 1 && (kind == OpKind::row_reduce || kind == OpKind::rank || kind == OpKind::pick))
         if (body_.value(v.expr.operands()[0]).level <= p) // of ranks: no pass
           add_once(roots, index_of(v.expr.operands()[0]));
-    for (const Output& output : body_.outputs) {
+    for (std::size_t i = 0; i < body_.outputs.size(); ++i) {
+      const Output& output = body_.outputs[i];
       const Extent extent = body_.tensor(output.name).extent;
-      const int level = body_.value(output.value).level;
-      if (extent != Extent::row && extent != Extent::ranked && level == p) add_once(roots, index_of(output.value));
+      const int in_pass = stores_ == StoresIn::last_pass ? static_cast<int>(passes_.size()) - 1 : body_.value(output.value).level;
+      if (extent == Extent::row || extent == Extent::ranked || in_pass != p) continue;
+      add_once(roots, index_of(output.value));
+      passes_[static_cast<std::size_t>(p)].stores.push_back(static_cast<int>(i));
     }
   }
 
@@ -92,6 +104,7 @@ private:
 
   const Body& body_;
   BetweenPasses between_;
+  StoresIn stores_;
   std::vector<Pass> passes_;
   std::vector<int> first_pass_; // of each value: the pass that has it first, -1 before
   std::unordered_set<int> seen_;
@@ -99,7 +112,7 @@ private:
 
 } // namespace
 
-std::vector<Pass> split_passes(const Body& body, BetweenPasses between) { return Splitter(body, between).run(); }
+std::vector<Pass> split_passes(const Body& body, BetweenPasses between, StoresIn stores) { return Splitter(body, between, stores).run(); }
 
 int chunk_registers(const Value& value, int vec) { return (vec * size_bits(value.expr.dtype()) + 31) / 32; }
 

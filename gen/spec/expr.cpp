@@ -48,7 +48,15 @@ Expr make_cast(DType type, Expr x, bool saturate) {
 } // namespace
 
 Expr::Expr(double value) : Expr(constant(static_cast<float>(value))) {}
-Expr::Expr(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
+Expr::Expr(Node node) {
+  node.depth = 0;
+  for (const Expr& operand : node.operands) node.depth = std::max(node.depth, operand->depth + 1);
+  if (node.depth > most_depth)
+    throw UserError(fmt::format("operation '{}'", info(node.op).name),
+                    fmt::format("more than {} operations stand one upon another, each on the result of the one before", most_depth),
+                    "split the kernel, or combine terms in pairs: (a + b) + (c + d)");
+  node_ = std::make_shared<const Node>(std::move(node));
+}
 Op Expr::op() const { return node_->op; }
 DType Expr::dtype() const { return node_->dtype; }
 const Shape& Expr::shape() const { return node_->shape; }

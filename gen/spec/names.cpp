@@ -28,10 +28,10 @@ constexpr std::string_view reserved[] = {
     "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
     "xor_eq", "main", "linux", "unix",
     // words of all emitted kernels (templates/); those of a family stand with it
-    "row", "flat", "at", "to", "config", "kiln", "machine", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating", "mixed_product",
-    "power_over", "to_scaled", "by_rule", "reduce_group", "swap_partners", "partners", "partners_of_group", "Row", "Flat", "At", "Vec",
-    "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "ArgAccumulator", "ColumnMap", "NamedRow", "RunningSum",
-    "i16", "u16", "u32", "u64"};
+    "row", "flat", "at", "to", "config", "kiln", "machine", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating",
+    "mixed_product", "power_over", "to_scaled", "by_rule", "reduce_group", "swap_partners", "partners", "partners_of_group", "Row", "Flat",
+    "At", "Vec", "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "ArgAccumulator", "ColumnMap", "NamedRow",
+    "RunningSum", "i16", "u16", "u32", "u64"};
 
 } // namespace
 
@@ -58,6 +58,10 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
       best_edits = row.back();
       best = candidate;
     }
+  }
+  if (best.empty()) { // matmul is the beginning of matmul_nt
+    const auto longer = std::ranges::find_if(candidates, [&](std::string_view c) { return name.size() >= 3 && c.starts_with(name); });
+    if (longer != candidates.end()) best = *longer;
   }
   return best.empty() ? fmt::format("use one of {}", fmt::join(candidates, ", ")) : fmt::format("did you mean '{}'?", best);
 }

@@ -17,8 +17,8 @@ bool is_word_of_a_family(std::string_view name);
 // `name`, with "kiln_" before it as often as needed to differ from all that are taken.
 std::string unused_name(std::string name, const std::set<std::string>& taken);
 
-// The remedy for an unknown name: "did you mean 'x'?", the candidate with the fewest edits, at most a third of its letters; without
-// such a one "use one of ...".
+// The remedy for an unknown name: "did you mean 'x'?", the candidate with the fewest edits, at most a third of its letters, else one
+// that begins with the name; without such a one "use one of ...".
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
 
 } // namespace kiln

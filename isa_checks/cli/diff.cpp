@@ -47,6 +47,14 @@ double bytes_in_flight(const ScannedKernel& k) {
   return std::max(least, 0.0);
 }
 
+// Likewise when the next repetition begins.
+double bytes_carried(const ScannedKernel& k) {
+  double least = -1;
+  for (const LoopDigest& loop : k.loops)
+    if (loop.innermost && loop.loads > 0 && (least < 0 || loop.back_bytes < least)) least = loop.back_bytes;
+  return std::max(least, 0.0);
+}
+
 // Bytes that one lane moves with one instruction, on average.
 double mean_width(const KernelFacts& facts, std::initializer_list<MemorySpace> spaces) {
   double bytes = 0, count = 0;
@@ -79,12 +87,15 @@ constexpr Metric table[] = {
     {"lds_width", "B", -1, 0, [](const ScannedKernel& k) { return mean_width(k.facts, {MemorySpace::lds}); },
      "bytes a lane of LDS reads and writes, on average"},
     {"waits", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.count(InstructionClass::wait)); }, "wait instructions"},
+    {"barriers", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.count(InstructionClass::barrier)); }, "barriers"},
+    {"bytes_carried", "B", -1, 10, bytes_carried, "bytes of loads that a wave has in flight over the back edge, least of the same loops"},
     {"loop_drains", "", 1, 0, loop_drains, "waits for vmcnt(0) in innermost loops that load"},
     {"bytes_in_flight", "B", -1, 10, bytes_in_flight, "bytes of loads that a wave keeps in flight, least of the innermost loops that load"},
 };
 
-// Counting beats 0 by any percentage.
+// Counting beats 0 by any percentage. A kernel that has no more accesses of a kind has no narrower ones.
 bool exceeds(const Metric& metric, double before, double after, double percent) {
+  if (metric.name.ends_with("_width") && after == 0) return false;
   const double growth = (after - before) * metric.worse;
   return percent >= 0 && growth > 0 && growth * 100 > percent * before;
 }
@@ -156,6 +167,7 @@ std::vector<KernelChange> compare(const std::vector<ScannedKernel>& before, cons
   }
   for (const auto& [key, kernel] : old_kernels)
     if (!new_kernels.contains(key)) result.push_back({.kernel = kernel->facts.kernel, .arch = kernel->facts.arch, .removed = true});
+  std::ranges::stable_partition(result, &KernelChange::regression);
   return result;
 }
 

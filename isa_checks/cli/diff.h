@@ -40,8 +40,8 @@ struct KernelChange {
   bool empty() const { return !added && !removed && metrics.empty() && came.empty() && went.empty(); }
 };
 
-// Kernels are paired by name and architecture; of those that share both, the nth with the nth. In the order of `after`, then
-// what was removed. Unchanged kernels are left out.
+// Kernels are paired by name and architecture; of those that share both, the nth with the nth. Regressions first, then in
+// the order of `after`, then what was removed. Unchanged kernels are left out.
 std::vector<KernelChange> compare(const std::vector<ScannedKernel>& before, const std::vector<ScannedKernel>& after,
                                   const Thresholds& thresholds);
 

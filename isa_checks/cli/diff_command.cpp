@@ -69,11 +69,12 @@ private:
     const auto paint = [&](std::string_view code, const std::string& text) {
       return streams.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
     };
+    std::size_t added = 0, removed = 0;
     for (const KernelChange& c : changes) {
-      streams.out << fmt::format("{} ({}){}\n", paint("1", printable(readable_name(c.kernel))), c.arch,
-                                 c.added     ? ": new"
-                                 : c.removed ? ": gone"
-                                             : "");
+      added += c.added;
+      removed += c.removed;
+      if (c.added || c.removed) continue; // counted, and named in JSON
+      streams.out << fmt::format("{} ({})\n", paint("1", printable(short_name(readable_name(c.kernel)))), c.arch);
       for (const MetricChange& m : c.metrics) {
         const bool better = (m.after - m.before) * m.metric->worse < 0;
         const std::string line = fmt::format("  {} {:<18} {:g} -> {:g}{}{}", m.regression ? '!' : ' ', m.metric->name, m.before, m.after,
@@ -85,7 +86,10 @@ private:
       for (const Finding& f : c.went)
         streams.out << paint("32", fmt::format("    went: {} {}: {}", f.rule, to_string(f.severity), f.message)) << '\n';
     }
-    streams.out << fmt::format("{} of {} changed, {} got worse\n", changes.size(), plural(kernels, "kernel"), regressions);
+    streams.out << fmt::format("{} of {} changed, {} got worse", changes.size() - added - removed, plural(kernels - added, "kernel"),
+                               regressions);
+    if (added + removed > 0) streams.out << fmt::format("; {} new, {} gone", added, removed);
+    streams.out << '\n';
   }
 
   static Json rules_of(const std::vector<Finding>& findings) {

@@ -4,6 +4,7 @@
 #include "isa_checks/error.h"
 #include <fmt/format.h>
 #include <fstream>
+#include <kiln_version.h>
 #include <map>
 
 namespace kiln::isa::cli {
@@ -37,11 +38,14 @@ public:
         ->type_name("FORMAT")
         ->check(CLI::IsMember({"text", "json", "sarif", "html", "github"}));
     app.add_flag("--statistics", statistics_, "How many findings each rule has, instead of the findings");
+    app.add_flag("--group", group_, "Findings that are alike over the kernels as one, what costs most first")
+        ->excludes("--statistics")
+        ->excludes("--format");
     app.add_option("-o,--output", output_, "Write the report to FILE instead of standard output")->type_name("FILE");
     app.add_option("--write-baseline", write_baseline_,
                    "Write all findings to FILE, for a later --baseline, print the summary alone, and end with 0")
         ->type_name("FILE");
-    app.set_version_flag("--version", "isa_lint " KILN_VERSION);
+    app.set_version_flag("--version", "isa_lint " KILN_VERSION " (commit " KILN_COMMIT ")\nLLVM " KILN_LLVM_VERSION);
     app.footer(footer);
   }
 
@@ -83,6 +87,7 @@ private:
     const std::map<std::string_view, MakeReport> formats{
         {"json", make_json_report}, {"sarif", make_sarif_report}, {"github", make_github_report}};
     if (statistics_) return make_statistics_report(out);
+    if (group_) return make_group_report(out, colour);
     // A baseline of a large collection is written to be silent about it.
     if (!write_baseline_.empty() && format_.empty()) return make_summary_report(out);
     if (format_ == "html") return make_html_report(out, output_);
@@ -92,7 +97,7 @@ private:
 
   ScanArguments arguments_;
   std::vector<std::string> files_;
-  bool statistics_ = false;
+  bool statistics_ = false, group_ = false;
   std::string format_, output_, write_baseline_;
 };
 

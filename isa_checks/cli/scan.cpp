@@ -62,7 +62,8 @@ LoopDigest digest(const KernelAnalysis& a, std::size_t index) {
                     .loads = flight.loads,
                     .bytes_a_trip = flight.bytes_a_trip,
                     .least_bytes_in_flight = flight.least_bytes,
-                    .drains = flight.drains};
+                    .drains = flight.drains,
+                    .back_bytes = flight.most_back_bytes};
   const LoopTraffic& traffic = a.memory.loops[index];
   result.bytes_moved = traffic.loaded + traffic.stored;
   for (const MatrixUse& use : a.matrix.uses)
@@ -184,6 +185,7 @@ private:
     if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
     std::unique_lock lock(mutex_);
     ++totals_.objects;
+    count_code(job->object);
     totals_.largest_object = std::max(totals_.largest_object, size);
     room_.wait(lock, [&] { return in_flight_ == 0 || in_flight_ + size <= most_bytes_in_flight; });
     in_flight_ += size;
@@ -198,6 +200,20 @@ private:
       if (wanted(kernel)) tasks_.push_back({shared, &kernel, next_sequence_++});
     lock.unlock(); // before `shared` goes, which may be the last one
     ready_.notify_all();
+  }
+
+  void count_code(const CodeObject& object) {
+    constexpr std::uint8_t function = 2; // STT_FUNC
+    std::set<std::pair<std::uint16_t, std::uint64_t>> entries;
+    for (const Kernel& kernel : object.kernels()) {
+      totals_.kernel_bytes += kernel.code.size();
+      entries.insert({kernel.section, kernel.entry});
+    }
+    for (const ElfSymbol& symbol : object.symbols())
+      if (symbol.type == function && symbol.size > 0 && entries.insert({symbol.section, symbol.value}).second) {
+        totals_.function_bytes += symbol.size;
+        ++totals_.functions;
+      }
   }
 
   void finish(bool drop) {

@@ -29,6 +29,7 @@ struct LoopDigest {
   bool innermost = false;
   std::uint32_t instructions = 0, loads = 0;
   std::uint32_t bytes_a_trip = 0, least_bytes_in_flight = 0, drains = 0; // of a wave
+  std::uint32_t back_bytes = 0;                         // of loads that are in flight when the next repetition begins, at most
   std::uint64_t bytes_moved = 0, matrix_operations = 0; // of a wave and trip: loaded from and stored to device memory; of MFMA
 };
 
@@ -45,11 +46,13 @@ struct ScannedKernel {
 
 struct ScanTotals {
   std::size_t files = 0, objects = 0, kernels = 0, findings = 0, errors = 0, suppressed = 0;
-  std::map<std::string, std::size_t> skipped;    // architecture -> code objects
-  std::size_t host_files = 0;                    // in folders, without device code
-  std::vector<std::string> warnings;             // settings that had no effect
-  std::uint64_t code_bytes = 0, undecodable = 0; // of kernels; words
-  std::uint64_t largest_object = 0;              // bytes
+  std::map<std::string, std::size_t> skipped;         // architecture -> code objects
+  std::size_t host_files = 0;                         // in folders, without device code
+  std::vector<std::string> warnings;                  // settings that had no effect
+  std::uint64_t code_bytes = 0, undecodable = 0;      // of kernels; words
+  std::uint64_t kernel_bytes = 0, function_bytes = 0; // of all kernels, chosen or not, and of functions beside them, which are not reviewed
+  std::size_t functions = 0;
+  std::uint64_t largest_object = 0; // bytes
 };
 
 struct ScanSink {

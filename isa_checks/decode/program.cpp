@@ -209,8 +209,15 @@ std::size_t Program::block_of(std::size_t instruction) const {
 
 std::string Program::loop_name(std::size_t loop) const {
   const Loop& l = loops[loop];
-  return fmt::format("loop {} ({:#x} to {:#x})", loop, instructions[blocks[l.header].begin].address,
-                     instructions[blocks[l.blocks.back()].end - 1].address);
+  std::string ranges;
+  for (std::size_t n = 0; n < l.blocks.size();) { // blocks that lie one behind the other
+    std::size_t last = n;
+    while (last + 1 < l.blocks.size() && l.blocks[last + 1] == l.blocks[last] + 1) ++last;
+    ranges += fmt::format("{}{:#x} to {:#x}", ranges.empty() ? "" : ", ", instructions[blocks[l.blocks[n]].begin].address,
+                          instructions[blocks[l.blocks[last]].end - 1].address);
+    n = last + 1;
+  }
+  return fmt::format("loop {} ({})", loop, ranges);
 }
 
 Program build_program(std::vector<Instruction> instructions, std::string kernel, std::uint64_t entry_offset) {

@@ -43,7 +43,7 @@ struct Program {
 
   bool dominates(std::size_t a, std::size_t b) const; // block a lies on every path from the entry to b
   std::size_t block_of(std::size_t instruction) const;
-  std::string loop_name(std::size_t loop) const; // "loop 0 (0x140 to 0x1b8)"
+  std::string loop_name(std::size_t loop) const; // "loop 0 (0x140 to 0x1b8)", with every range of addresses that it has
 };
 
 // `entry_offset` is where execution begins, in bytes from the first instruction.

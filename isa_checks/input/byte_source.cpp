@@ -9,34 +9,26 @@
 #include <limits>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 namespace kiln::isa {
 namespace {
 
-// Far above what code objects compress to (20 times, with their padding), and low enough that small files ask for little.
-constexpr std::uint64_t most_ratio = 64, always_allowed = 4 << 20; // bytes out for each byte in; bytes
 // 128 MiB, what zstd itself takes without being asked, and what clang's long-distance matching uses at most.
 constexpr int largest_zstd_window_log = 27;
-
-// What a stream may decompress to; nothing more is read of it, or kept for it.
-std::uint64_t most_output(std::size_t compressed) { return std::max(always_allowed, most_ratio * compressed); }
 
 [[noreturn]] void damaged(const std::string& name, std::string_view method, std::string_view reason) {
   throw Error(name, fmt::format("its {} stream is damaged: {}", method, reason), "rebuild it, or check that it was copied whole");
 }
 
-void check_output(std::uint64_t bytes, std::uint64_t compressed, const std::string& name) {
-  if (bytes > most_output(compressed))
-    throw Error(name,
-                fmt::format("its {} compressed bytes become more than {}, at most {} times as many or {} MiB are read", compressed,
-                            most_output(compressed), most_ratio, always_allowed >> 20),
-                "decompress it with clang-offload-bundler");
+void check_output(std::uint64_t bytes, std::uint64_t most, const std::string& name, std::string_view method) {
+  if (bytes > most) damaged(name, method, fmt::format("it holds more than the {} bytes that its header states", most));
 }
 
 class ZlibSource : public Decompressor {
 public:
-  ZlibSource(std::span<const std::uint8_t> compressed, std::string name)
-      : name_(std::move(name)), rest_(compressed), compressed_(compressed.size()) {
+  ZlibSource(std::span<const std::uint8_t> compressed, std::uint64_t most, std::string name)
+      : name_(std::move(name)), rest_(compressed), most_(most) {
     if (inflateInit(&stream_) != Z_OK) throw std::bad_alloc();
   }
   ~ZlibSource() override { inflateEnd(&stream_); }
@@ -58,7 +50,7 @@ public:
       if (status == Z_BUF_ERROR) damaged(name_, "zlib", "it ends early");
       if (status != Z_OK && !ended_) damaged(name_, "zlib", stream_.msg ? stream_.msg : "inflate refuses it");
     }
-    check_output(produced_ += done, compressed_, name_);
+    check_output(produced_ += done, most_, name_, "zlib");
     return done;
   }
   std::uint64_t consumed() const override { return consumed_; }
@@ -66,18 +58,19 @@ public:
 private:
   std::string name_;
   std::span<const std::uint8_t> rest_;
-  std::uint64_t compressed_, produced_ = 0, consumed_ = 0;
+  std::uint64_t most_, produced_ = 0, consumed_ = 0;
   z_stream stream_{};
   bool ended_ = false;
 };
 
 class ZstdSource : public Decompressor {
 public:
-  ZstdSource(std::span<const std::uint8_t> compressed, std::string name)
-      : name_(std::move(name)), in_{compressed.data(), compressed.size(), 0}, stream_(ZSTD_createDStream()) {
+  ZstdSource(std::span<const std::uint8_t> compressed, std::uint64_t most, std::string name)
+      : name_(std::move(name)), in_{compressed.data(), compressed.size(), 0}, most_(most), stream_(ZSTD_createDStream()) {
     if (!stream_) throw std::bad_alloc();
-    const int needed = static_cast<int>(std::bit_width(most_output(compressed.size()) - 1));
-    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, std::min(needed, largest_zstd_window_log));
+    // A window is never larger than the next power of two of the content, and zstd takes none below 1 KiB.
+    window_log_ = std::clamp(static_cast<int>(std::bit_width(most)), 10, largest_zstd_window_log);
+    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, window_log_);
   }
 
   std::size_t read(std::span<std::uint8_t> to) override {
@@ -85,22 +78,28 @@ public:
     while (out.pos < out.size && !ended_) {
       const std::size_t before_in = in_.pos, before_out = out.pos;
       const std::size_t status = ZSTD_decompressStream(stream_.get(), &out, &in_);
-      if (ZSTD_isError(status)) damaged(name_, "zstd", ZSTD_getErrorName(status));
+      if (ZSTD_isError(status)) fail(status);
       ended_ = status == 0; // the frame is complete and flushed
       if (!ended_ && in_.pos == before_in && out.pos == before_out) damaged(name_, "zstd", "it ends early");
     }
-    check_output(produced_ += out.pos, in_.size, name_);
+    check_output(produced_ += out.pos, most_, name_, "zstd");
     return out.pos;
   }
   std::uint64_t consumed() const override { return in_.pos; }
 
 private:
+  [[noreturn]] void fail(std::size_t status) const {
+    if (ZSTD_getErrorCode(status) != ZSTD_error_frameParameter_windowTooLarge) damaged(name_, "zstd", ZSTD_getErrorName(status));
+    throw Error(name_, fmt::format("its zstd stream wants a window of more than {} KiB", (std::uint64_t{1} << window_log_) >> 10),
+                "decompress it with clang-offload-bundler");
+  }
   struct Free {
     void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
   };
   std::string name_;
   ZSTD_inBuffer in_;
-  std::uint64_t produced_ = 0;
+  std::uint64_t most_, produced_ = 0;
+  int window_log_ = 0;
   std::unique_ptr<ZSTD_DStream, Free> stream_;
   bool ended_ = false;
 };
@@ -132,9 +131,10 @@ std::uint64_t MemorySource::skip(std::uint64_t count) {
   return count;
 }
 
-std::unique_ptr<Decompressor> decompress(Compression method, std::span<const std::uint8_t> compressed, std::string name) {
-  if (method == Compression::zlib) return std::make_unique<ZlibSource>(compressed, std::move(name));
-  return std::make_unique<ZstdSource>(compressed, std::move(name));
+std::unique_ptr<Decompressor> decompress(Compression method, std::span<const std::uint8_t> compressed, std::uint64_t most,
+                                         std::string name) {
+  if (method == Compression::zlib) return std::make_unique<ZlibSource>(compressed, most, std::move(name));
+  return std::make_unique<ZstdSource>(compressed, most, std::move(name));
 }
 
 } // namespace kiln::isa

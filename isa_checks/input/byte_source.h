@@ -38,7 +38,8 @@ public:
   virtual std::uint64_t consumed() const = 0;
 };
 
-// `compressed` must live as long as the result. `name` is the subject of errors.
-std::unique_ptr<Decompressor> decompress(Compression method, std::span<const std::uint8_t> compressed, std::string name);
+// `compressed` must live as long as the result. A stream that gives more than `most` bytes is an error. `name` is the subject of errors.
+std::unique_ptr<Decompressor> decompress(Compression method, std::span<const std::uint8_t> compressed, std::uint64_t most,
+                                         std::string name);
 
 } // namespace kiln::isa

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <set>
 
 namespace kiln::isa {
 namespace {
@@ -44,13 +45,26 @@ public:
   void read(View bytes, const std::string& name, const std::function<void(std::uint64_t)>& done) {
     if (is_bundle(bytes)) return bundles(bytes, name, 0, done);
     if (is_host_elf(bytes)) return host(bytes, name, done);
-    if (is_elf(bytes)) return visitor_.object(Bytes(bytes.begin(), bytes.end()), name);
+    if (is_elf(bytes)) return visitor_.object(copy(bytes, done), name);
     if (is_assembly(bytes)) return assembly(bytes, name);
     throw Error(name, bytes.empty() ? "it is empty" : "it is no ELF file, no offload bundle and no AMD assembly text",
                 "give a code object (.co, .hsaco, .o), an offload bundle, a program or library with device code, or a .s file");
   }
 
 private:
+  // A piece at a time, so that file and copy are not in memory both.
+  static Bytes copy(View bytes, const std::function<void(std::uint64_t)>& done) {
+    constexpr std::size_t piece = 16 << 20;
+    Bytes result;
+    result.reserve(bytes.size());
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      const View part = bytes.subspan(at, std::min(piece, bytes.size() - at));
+      result.insert(result.end(), part.begin(), part.end());
+      if (done) done(at + part.size());
+    }
+    return result;
+  }
+
   bool reads(std::string_view arch) const {
     return find_target(arch) && (options_.archs.empty() || std::ranges::find(options_.archs, arch) != options_.archs.end());
   }
@@ -117,6 +131,20 @@ bool looks_like_input(const fs::path& path) {
          (is_host_elf(bytes) && path.extension() != ".o"); // host objects are parts of a program that is there as well
 }
 
+// A library lies in a folder once, with links of other versions' names beside it: those are left out.
+void leave_out_links(std::vector<std::string>& files, std::size_t first) {
+  std::set<std::string> real;
+  const auto place = [](const std::string& file) {
+    std::error_code error;
+    const fs::path path = fs::canonical(file, error);
+    return error ? file : path.string();
+  };
+  for (std::size_t n = first; n < files.size(); ++n)
+    if (!fs::is_symlink(files[n])) real.insert(place(files[n]));
+  const auto again = [&](const std::string& file) { return fs::is_symlink(file) && !real.insert(place(file)).second; };
+  files.erase(std::remove_if(files.begin() + static_cast<std::ptrdiff_t>(first), files.end(), again), files.end());
+}
+
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   const std::size_t before = files.size();
   std::error_code error;
@@ -124,6 +152,7 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
        at.increment(error))
     if (at->is_regular_file(error) && looks_like_input(at->path())) files.push_back(at->path().string());
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+  leave_out_links(files, before);
   if (error) throw Error(folder.string(), "the folder cannot be read: " + error.message(), "check its permissions");
   if (files.size() == before)
     throw Error(folder.string(), "the folder holds no file with device code",

@@ -15,6 +15,9 @@ constexpr std::string_view plain_mark = "__CLANG_OFFLOAD_BUNDLE__", compressed_m
 constexpr std::uint64_t most_entries = 4096, longest_id = 4096;
 // A code object of more is refused, so that a few compressed bytes cannot ask for all memory.
 constexpr std::uint64_t largest_entry = std::uint64_t{512} << 20;
+// What a compressed bundle may state as its size: bytes for each compressed byte, or bytes. Shipped bundles reach 87 times, with the
+// padding between their code objects; small files must not ask for much.
+constexpr std::uint64_t most_ratio = 1024, always_allowed = 4 << 20;
 
 bool begins_with(std::span<const std::uint8_t> bytes, std::string_view mark) {
   return bytes.size() >= mark.size() && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
@@ -29,25 +32,34 @@ class Reader {
 public:
   Reader(ByteSource& source, const std::string& name, const BundleVisitor& visitor) : source_(source), name_(name), visitor_(visitor) {}
 
-  // Returns the bytes up to the end of the last entry.
-  std::uint64_t run() {
+  // Returns the bytes up to the end of the last entry. `to_the_end`: also what lies behind the last wanted entry has to be there.
+  std::uint64_t run(bool to_the_end) {
     std::vector<Header> headers = read_headers();
     std::uint64_t end = at_;
     std::erase_if(headers, [](const Header& h) { return h.size == 0; });
     std::ranges::stable_sort(headers, {}, &Header::offset);
+    std::size_t open = 0; // up to the last one that is wanted
+    std::vector<bool> wanted;
     for (const Header& header : headers) {
-      if (header.offset < at_)
+      wanted.push_back(visitor_.wanted(entry_of(header)));
+      if (wanted.back() || to_the_end) open = wanted.size();
+    }
+    for (std::size_t n = 0; n < headers.size(); ++n) {
+      const Header& header = headers[n];
+      if (header.offset < end)
         fail(fmt::format("its entry '{}' begins at byte {}, inside of what lies before it", header.id, header.offset));
-      advance(header.offset - at_, header);
-      const BundleEntry entry{header.id, arch_of_id(header.id), header.size};
-      if (visitor_.wanted(entry)) visitor_.entry(entry, take(header));
-      else advance(header.size, header);
       end = header.offset + header.size;
+      if (n >= open) continue;
+      advance(header.offset - at_, header);
+      if (wanted[n]) visitor_.entry(entry_of(header), take(header));
+      else advance(header.size, header);
     }
     return end;
   }
 
 private:
+  static BundleEntry entry_of(const Header& header) { return {header.id, arch_of_id(header.id), header.size}; }
+
   [[noreturn]] void fail(std::string fact) const { throw Error(name_, std::move(fact), "rebuild it, or check that it was copied whole"); }
 
   void read(std::span<std::uint8_t> to, std::string_view what) {
@@ -109,7 +121,8 @@ private:
 struct CompressedHeader {
   Compression method = Compression::zstd;
   std::uint64_t header_bytes = 0;
-  std::uint64_t file_bytes = 0; // header included; 0: the version does not say
+  std::uint64_t file_bytes = 0;    // header included; 0: the version does not say
+  std::uint64_t content_bytes = 0; // decompressed
 };
 
 // Version 1: mark, version and method (2 bytes each), size of the content (4), hash (8). Version 2 has the size of the
@@ -134,14 +147,20 @@ CompressedHeader read_compressed_header(std::span<const std::uint8_t> bytes, con
     if (header.file_bytes < header.header_bytes || header.file_bytes > bytes.size())
       fail(fmt::format("its compressed offload bundle claims {} bytes, {} are there", header.file_bytes, bytes.size()), damaged);
   }
+  header.content_bytes = number(version == 1 ? 8 : version == 2 ? 12 : 16, version == 3 ? 8 : 4);
+  const std::uint64_t compressed = (header.file_bytes > 0 ? header.file_bytes : bytes.size()) - header.header_bytes;
+  if (header.content_bytes > std::max(always_allowed, most_ratio * compressed))
+    fail(fmt::format("it is too large: its {} compressed bytes become {}, at most {} times as many or {} MiB are read", compressed,
+                     header.content_bytes, most_ratio, always_allowed >> 20),
+         "decompress it with clang-offload-bundler");
   return header;
 }
 
 std::uint64_t read_compressed(std::span<const std::uint8_t> bytes, const std::string& name, const BundleVisitor& visitor) {
   const CompressedHeader header = read_compressed_header(bytes, name);
   const auto body = header.file_bytes > 0 ? bytes.first(header.file_bytes) : bytes;
-  const auto source = decompress(header.method, body.subspan(header.header_bytes), name);
-  Reader(*source, name, visitor).run();
+  const auto source = decompress(header.method, body.subspan(header.header_bytes), header.content_bytes, name);
+  Reader(*source, name, visitor).run(false);
   if (header.file_bytes > 0) return header.file_bytes;
   source->skip(~std::uint64_t{0}); // version 1 ends where its frame does
   return header.header_bytes + source->consumed();
@@ -161,7 +180,7 @@ std::string_view arch_of_id(std::string_view id) {
 std::uint64_t read_bundle(std::span<const std::uint8_t> bytes, const std::string& name, const BundleVisitor& visitor) {
   if (begins_with(bytes, compressed_mark)) return read_compressed(bytes, name, visitor);
   MemorySource source(bytes);
-  return Reader(source, name, visitor).run();
+  return Reader(source, name, visitor).run(true);
 }
 
 } // namespace kiln::isa

@@ -25,9 +25,10 @@ bool is_bundle(std::span<const std::uint8_t> bytes); // begins with the mark of 
 std::string_view arch_of_id(std::string_view id);
 
 // Visits the entries of the bundle at the start of `bytes`, in the order of their offsets. No more than one entry is in
-// memory at a time, beside a window of the decompressor (128 MiB at most). A compressed bundle may become 64 times as large, or 4 MiB: more
-// is an error. Returns how many bytes the bundle has. Throws Error for a malformed bundle; entries before the damage have then been
-// visited. LLVM 21 has such a reader (llvm/Object/OffloadBundle.h); it holds the whole bundle, lacks version 3, and LLVM 20 has none.
+// memory at a time, beside a window of the decompressor (128 MiB at most). A compressed bundle may state 1024 times its size, or 4 MiB:
+// more is an error, and so is a stream that holds more than is stated. It is decompressed up to the last wanted entry. Returns how many
+// bytes the bundle has. Throws Error for a malformed bundle; entries before the damage have then been visited. LLVM 21 has such a reader
+// (llvm/Object/OffloadBundle.h); it holds the whole bundle, lacks version 3, and LLVM 20 has none.
 std::uint64_t read_bundle(std::span<const std::uint8_t> bytes, const std::string& name, const BundleVisitor& visitor);
 
 } // namespace kiln::isa

@@ -31,8 +31,9 @@ const TargetFacts& checked_target(const ElfImage& image, const std::string& name
   throw error;
 }
 
-// Notes are (name size, description size, type, name, description), each part padded to 4 bytes.
-std::span<const std::uint8_t> find_metadata_note(std::span<const std::uint8_t> notes) {
+// Calls `visit` with each metadata note; an assembler writes one for each kernel of its text. Notes are (name size, description
+// size, type, name, description), each part padded to 4 bytes.
+template <class Visit> void each_metadata_note(std::span<const std::uint8_t> notes, Visit visit) {
   constexpr std::uint32_t metadata_note = 32; // NT_AMDGPU_METADATA
   const auto pad = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
   while (notes.size() >= 12) {
@@ -41,17 +42,25 @@ std::span<const std::uint8_t> find_metadata_note(std::span<const std::uint8_t> n
     const std::uint64_t description = 12 + pad(head[0]);
     if (description > notes.size() || head[1] > notes.size() - description) break;
     const bool is_amdgpu = head[0] == 7 && std::memcmp(notes.data() + 12, "AMDGPU", 7) == 0;
-    if (is_amdgpu && head[2] == metadata_note) return notes.subspan(description, head[1]);
+    if (is_amdgpu && head[2] == metadata_note) visit(notes.subspan(description, head[1]));
     notes = notes.subspan(std::min<std::uint64_t>(description + pad(head[1]), notes.size()));
   }
-  return {};
 }
 
+// All notes together. Sections may overlap: together they are read once for each byte of the file.
 Metadata read_metadata(const ElfImage& image, const std::string& name) {
-  for (const ElfSection& section : image.sections)
-    if (section.type == elf::SHT_NOTE)
-      if (const auto note = find_metadata_note(section.bytes); !note.empty()) return parse_metadata(note, name);
-  return {};
+  Metadata all;
+  std::uint64_t left = image.bytes->size();
+  for (const ElfSection& section : image.sections) {
+    if (section.type != elf::SHT_NOTE || section.bytes.size() > left) continue;
+    left -= section.bytes.size();
+    each_metadata_note(section.bytes, [&](std::span<const std::uint8_t> note) {
+      Metadata one = parse_metadata(note, name);
+      if (all.target.empty()) all.target = std::move(one.target);
+      std::ranges::move(one.kernels, std::back_inserter(all.kernels));
+    });
+  }
+  return all;
 }
 
 bool is_code(const ElfImage& image, std::uint16_t section) {
@@ -61,8 +70,7 @@ bool is_code(const ElfImage& image, std::uint16_t section) {
 
 class KernelFinder {
 public:
-  KernelFinder(const ElfImage& image, const Metadata& metadata, const std::string& name)
-      : image_(image), name_(name) {
+  KernelFinder(const ElfImage& image, const Metadata& metadata, const std::string& name) : image_(image), name_(name) {
     for (const ElfSymbol& symbol : image.symbols)
       if (is_code(image, symbol.section)) code_symbols_.emplace(symbol.name, &symbol);
     for (const KernelMetadata& entry : metadata.kernels)

@@ -39,6 +39,7 @@ public:
   std::string target_id() const; // "gfx942:sramecc+:xnack-", as the ELF flags say
   bool relocatable() const { return image_.relocatable; }
   std::span<const std::uint8_t> bytes() const { return *image_.bytes; }
+  const std::shared_ptr<const Bytes>& shared_bytes() const { return image_.bytes; }
   std::span<const ElfSection> sections() const { return image_.sections; }
   std::span<const ElfSymbol> symbols() const { return image_.symbols; }
   std::span<const Kernel> kernels() const { return kernels_; } // by address

@@ -1,7 +1,9 @@
 // Line tables, read with LLVM's DWARF library.
 #include "isa_checks/object/source_lines.h"
 #include <algorithm>
+#include <llvm/ADT/StringMap.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
+#include <llvm/Object/Decompressor.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -9,19 +11,51 @@
 namespace kiln::isa {
 
 struct SourceLines::Tables {
-  Bytes bytes; // a copy, so that the object need not live as long
+  std::shared_ptr<const Bytes> bytes; // the object need not live as long
   std::unique_ptr<llvm::object::ObjectFile> file;
-  mutable std::unique_ptr<llvm::DWARFContext> context; // parses units when they are first asked for
+  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> sections; // of a linked object: what the context reads
+  mutable std::unique_ptr<llvm::DWARFContext> context;           // parses units when they are first asked for
   bool relocatable = false;
 };
+
+namespace {
+
+// What leads from an address to a line. Variables' locations and call frames, decompressed, can be as large as all the rest.
+llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> sections_for_lines(const CodeObject& object) {
+  constexpr std::string_view wanted[] = {".debug_line",     ".debug_line_str", ".debug_str",  ".debug_info",    ".debug_abbrev",
+                                         ".debug_rnglists", ".debug_ranges",   ".debug_addr", ".debug_aranges", ".debug_str_offsets"};
+  constexpr std::uint64_t compressed = 0x800, most = std::uint64_t{1} << 30; // SHF_COMPRESSED; bytes of a section, decompressed
+  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> result;
+  for (const ElfSection& section : object.sections()) {
+    if (std::ranges::find(wanted, section.name) == std::end(wanted)) continue;
+    const llvm::StringRef name(section.name.data() + 1, section.name.size() - 1);
+    const llvm::StringRef bytes(reinterpret_cast<const char*>(section.bytes.data()), section.bytes.size());
+    if ((section.flags & compressed) == 0) {
+      result[name] = llvm::MemoryBuffer::getMemBuffer(bytes, name, /*RequiresNullTerminator=*/false);
+      continue;
+    }
+    auto source = llvm::object::Decompressor::create(name, bytes, /*IsLE=*/true, /*Is64Bit=*/true);
+    if (!source || source->getDecompressedSize() > std::min<std::uint64_t>(most, 1024 * bytes.size())) {
+      if (!source) llvm::consumeError(source.takeError());
+      continue;
+    }
+    auto buffer = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(source->getDecompressedSize(), name);
+    if (llvm::Error error = source->decompress({reinterpret_cast<std::uint8_t*>(buffer->getBufferStart()), buffer->getBufferSize()}))
+      llvm::consumeError(std::move(error));
+    else result[name] = std::move(buffer);
+  }
+  return result;
+}
+
+} // namespace
 
 SourceLines::SourceLines(const CodeObject& object) {
   const auto has_lines = [](const ElfSection& section) { return section.name == ".debug_line" && section.size > 0; };
   if (std::none_of(object.sections().begin(), object.sections().end(), has_lines)) return;
   auto tables = std::make_shared<Tables>();
-  tables->bytes.assign(object.bytes().begin(), object.bytes().end());
+  tables->bytes = object.shared_bytes();
   tables->relocatable = object.relocatable();
-  const llvm::StringRef text(reinterpret_cast<const char*>(tables->bytes.data()), tables->bytes.size());
+  const llvm::StringRef text(reinterpret_cast<const char*>(tables->bytes->data()), tables->bytes->size());
   auto file = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(text, object.name()));
   if (!file) {
     llvm::consumeError(file.takeError());
@@ -29,8 +63,13 @@ SourceLines::SourceLines(const CodeObject& object) {
   }
   tables->file = std::move(*file);
   const auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
-  tables->context =
-      llvm::DWARFContext::create(*tables->file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
+  if (tables->relocatable) {
+    tables->context =
+        llvm::DWARFContext::create(*tables->file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
+  } else {
+    tables->sections = sections_for_lines(object);
+    tables->context = llvm::DWARFContext::create(tables->sections, sizeof(std::uint64_t), true, ignore, ignore);
+  }
   tables_ = std::move(tables);
 }
 

@@ -38,21 +38,25 @@ std::string to_json(const std::vector<Finding>& findings) {
   for (const Finding& f : findings) {
     Json evidence = Json::object();
     for (const Evidence& e : f.evidence) evidence[e.name] = {{"value", e.value}, {"unit", e.unit}};
-    json.push_back({{"rule", f.rule},
-                    {"severity", to_string(f.severity)},
-                    {"kernel", f.kernel},
-                    {"arch", f.arch},
-                    {"address", f.address ? Json(*f.address) : Json()},
-                    {"instruction", f.instruction},
-                    {"others", f.others},
-                    {"file", f.file},
-                    {"line", f.line},
-                    {"loop", f.loop},
-                    {"message", f.message},
-                    {"evidence", evidence},
-                    {"path", f.path},
-                    {"why", f.why},
-                    {"advice", f.advice}});
+    json.push_back(
+        {{"rule", f.rule},
+         {"severity", to_string(f.severity)},
+         {"kernel", f.kernel},
+         {"arch", f.arch},
+         {"address", f.address ? Json(*f.address) : Json()},
+         {"instruction", f.instruction},
+         {"others", f.others},
+         {"file", f.file},
+         {"line", f.line},
+         {"loop", f.loop},
+         {"message", f.message},
+         {"evidence", evidence},
+         {"path", f.path},
+         {"share", f.share},
+         {"repair",
+          {{"change", f.repair.change}, {"address", f.repair.address ? Json(*f.repair.address) : Json()}, {"effect", f.repair.effect}}},
+         {"why", f.why},
+         {"advice", f.advice}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -20,6 +20,14 @@ struct Evidence {
   bool operator==(const Evidence&) const = default;
 };
 
+// What a program that writes kernels would do about a finding.
+struct Repair {
+  std::string change;                   // "insert s_nop 3"
+  std::optional<std::uint64_t> address; // before which, or of which, instruction; absent: of the whole kernel
+  std::string effect;                   // what is expected of it: "4 wait states instead of 0"
+  bool operator==(const Repair&) const = default;
+};
+
 struct Finding {
   std::string rule; // "MEM001"
   Severity severity = Severity::info;
@@ -34,8 +42,10 @@ struct Finding {
   std::string message;               // one sentence: the fact, with numbers
   std::vector<Evidence> evidence;    // the same numbers, named
   std::vector<std::string> path;     // of a finding about an order of execution: its steps, "0x140 global_load_dword v0, ..."
-  std::string why;                   // why it costs
-  std::string advice;                // what to try
+  double share = 0;                  // of the kernel's estimated clocks that lie in what the finding is about, 0 to 1 (analysis/issue.h)
+  Repair repair;
+  std::string why;    // why it costs
+  std::string advice; // what to try
   bool operator==(const Finding&) const = default;
 };
 

@@ -10,7 +10,7 @@
 docs/python.md is the guide. Nothing is compiled to install this package: it calls libkiln_c.so.
 """
 
-from . import _library
+from . import _library, catalog
 from .arrays import Array, array
 from .decorator import TracedKernel, kernel
 from .device import Device, DeviceArray
@@ -45,6 +45,7 @@ __all__ = [
     "TracedKernel",
     "UserError",
     "array",
+    "catalog",
     "check_spec",
     "default_jit",
     "kernel",

@@ -108,7 +108,7 @@ def _load():
     tried = []
     for candidate in _candidates():
         try:
-            return ctypes.CDLL(candidate)
+            return ctypes.CDLL(candidate), candidate
         except OSError as error:
             tried.append(str(error))
     raise MachineError(
@@ -129,7 +129,7 @@ def _function(name):
     return function
 
 
-_library = _load()
+_library, path = _load()  # path: other libraries of Kiln's lie beside it
 
 
 def raise_error(status):

@@ -59,8 +59,15 @@ def empty(shape, dtype):
 
 
 def array(values, dtype):
-    """Numbers rounded to a type of Kiln's, to nearest even; fp8 and integers clamp. A NumPy array, or an Array for bf16 and fp8."""
+    """Numbers rounded to a type of Kiln's, to nearest even by way of f32; fp8 and integers clamp. Whole numbers for a type of whole ones
+    stay exact. A NumPy array, or an Array for bf16, fp8 and types of MX."""
     dtype = dtypes.type_name(dtype)
+    given = np.asarray(values)
+    if dtype in ("i32", "i64", "i8", "u8") and given.dtype.kind in "iub":
+        limits = np.iinfo(dtypes.foreign_name(dtype))
+        if given.dtype.kind == "u":  # NumPy compares it with negative limits as f64
+            given = np.minimum(given, limits.max)
+        return np.clip(given.astype(np.int64), limits.min, limits.max).astype(dtypes.foreign_name(dtype))
     numbers = np.ascontiguousarray(np.asarray(values, np.float32)).reshape(np.shape(values))
     result = empty(numbers.shape, dtype)
     _library.call("kiln_encode", dtype.encode(), numbers.ctypes.data_as(POINTER(c_float)), storage(result).ctypes.data, numbers.size)

@@ -15,7 +15,6 @@ from .device import _ANY, DeviceArray
 from .errors import UserError
 
 MOST_REMEMBERED = 1024  # calls of one kernel or function
-_address_of = operator.attrgetter("_address")
 
 
 def kind_of(value):
@@ -28,7 +27,7 @@ def kind_of(value):
     if kind is np.ndarray:
         return (value.dtype, value.shape, value.strides, value.flags.writeable)
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor) and not value.requires_grad:
+    if torch is not None and isinstance(value, torch.Tensor) and not (value.requires_grad and torch.is_grad_enabled()):
         return (value.dtype, value.shape, value.stride(), value.device)
     return None
 
@@ -50,13 +49,14 @@ class Call:
         views = {name: self._view(name, value) for name, value in zip(names, values) if arrays.is_array(value)}
         first = next((value for name, value in zip(names, values) if name in views), None)
         self._kinds = {name: view.dtype for name, view in views.items()}
-        self._tensors = [(i, name, views[name]) for i, name in enumerate(self.names) if name in views]
+        # Indices of arguments, and no arguments: what was given is the caller's to free.
+        self._tensors = [i for i, name in enumerate(self.names) if name in views]
         self._numbers = [i for i, name in enumerate(self.names) if name not in views]
-        places = {view.place for view in views.values()}
-        self._on_host = "host" in places
-        self._on_torch = "gpu" in places and not self._on_host and arrays.is_torch(first)
-        self._getters = [(i, self._getter(view)) for i, _, view in self._tensors]
-        self._own = [i for i, _, view in self._tensors if isinstance(view.owner, DeviceArray)]
+        self._first = self._tensors[0] if self._tensors else None
+        kinds = [_kind_of_view(views[self.names[i]]) for i in self._tensors]
+        self._on_torch, self._to_host = kinds[:1] == ["torch"], kinds[:1] == ["host"]
+        self._getters = None if {"host", "dlpack"} & set(kinds) else [(i, _GETTERS[kind]) for i, kind in zip(self._tensors, kinds)]
+        self._own = [i for i, kind in zip(self._tensors, kinds) if kind == "own"]
         self._results, made = self._find_results(views)
         self._makers = [self._maker(output, shape, first) for output, shape in made]
         given = [(name, self._as_argument(views.get(name)), number(name, value) if name not in views else 0.0) for name, value in zip(names, values)]
@@ -69,23 +69,12 @@ class Call:
             given.append(("workspace", arrays.View(None, None, "u8", (kernel.workspace_bytes,), None, "device"), 0.0))
         self._prepare(given)
 
-    def _view(self, name, value):
+    def _view(self, name, value, stream=None):
         declared = self.kernel.tensors.get(name)
-        view = arrays.as_declared(arrays.view(value, name), declared and declared.dtype)
+        view = arrays.as_declared(arrays.view(value, name, stream), declared and declared.dtype)
         require_place(self.kernel, name, view)
         require_writable(self.kernel, name, view)
         return view
-
-    @staticmethod
-    def _getter(view):
-        """What gives the address of an argument like the one that was seen; of arrays of DLPack, which is asked each time, a view."""
-        if view.place == "host":
-            return None
-        if isinstance(view.owner, DeviceArray):
-            return _address_of
-        if arrays.is_torch(view.owner):
-            return type(view.owner).data_ptr
-        return None
 
     @staticmethod
     def _as_argument(view):
@@ -129,37 +118,56 @@ class Call:
         self._addresses = ctypes.c_void_p * (len(given) - len(self._numbers))
         self._doubles = ctypes.c_double * len(self._numbers)
         self.kernel.device.launched[self.kernel.key] = self.kernel
-        if not self._on_host and None in (getter for _, getter in self._getters):
-            self._getters = [(i, getter or functools.partial(_borrowed, name)) for (i, getter), (_, name, _) in zip(self._getters, self._tensors)]
 
     def __call__(self, values, stream=None):
         """Launches on values of the kinds that it is prepared for. Returns the results in the order of the spec."""
-        if self._on_host:
-            return self._through_host(values, arrays.stream_address(stream))
         if self._on_torch and stream is None:
             from .torch_memory import stream_of
 
-            raw = stream_of(values[self._getters[0][0]].device)
+            raw = stream_of(values[self._first].device)
         else:
             raw = stream if stream is None else arrays.stream_address(stream)
-        addresses = [getter(values[i]) for i, getter in self._getters]
+        copies = {}
+        addresses = [getter(values[i]) for i, getter in self._getters] if self._getters is not None else self._find(values, raw, copies)
+        for i in self._own:
+            if values[i]._stream != raw:
+                values[i]._stream = _ANY
         if self._on_torch:
             made = [maker() for maker in self._makers]
             addresses += [result.data_ptr() for result in made]
             if self._workspaces is not None:
                 addresses.append(self._workspaces.address(raw))
         else:
-            for i in self._own:
-                if values[i]._stream != raw:
-                    values[i]._stream = _ANY
             made = [maker(raw) for maker in self._makers]
             addresses += [result._address for result in made]
         self._launch(addresses, values, raw)
         if self._on_torch and stream is not None:
             from .torch_memory import record
 
-            record(stream, [values[i] for i, _ in self._getters] + made)
+            record(stream, [values[i] for i in self._tensors if i not in copies and arrays.is_torch(values[i])] + made)
+        if self._getters is None:
+            self._copy_back(values, made, copies, raw)
         return [values[i] if is_given else made[i] for is_given, i in self._results]
+
+    def _find(self, values, stream, copies):
+        """Addresses where some arguments lie in host memory, from which they are copied, or are DLPack's, which is told the stream."""
+        addresses = []
+        for i in self._tensors:
+            view = self._view(self.names[i], values[i], stream)
+            if view.place == "host":
+                copies[i] = DeviceArray(self.kernel.device, view.shape, view.dtype, self.names[i])
+                copies[i].write(view, stream)
+            addresses.append(copies[i]._address if i in copies else view.address)
+        return addresses
+
+    def _copy_back(self, values, made, copies, stream):
+        """Results to host memory: those of arguments that came from there, and made ones if the first array did."""
+        for is_given, i in self._results:
+            if is_given and i in copies:
+                _copy_to_host(copies[i], values[i], stream)
+            elif not is_given and self._to_host:
+                copy, made[i] = made[i], arrays.like(values[self._first], made[i].shape, made[i].dtype)
+                _copy_to_host(copy, made[i], stream)
 
     def _launch(self, addresses, values, stream):
         numbers = self._doubles(*[float(values[i]) for i in self._numbers]) if self._numbers else None
@@ -170,39 +178,22 @@ class Call:
             except UserError as error:
                 raise as_python(error, self.kernel, self.names, self._kinds) from None
 
-    def _through_host(self, values, stream):
-        """Copies what lies in host memory to the device, and results back, to memory of the kind of the first array."""
-        device, first, copies = self.kernel.device, None, {}
-        addresses, keep = [], []
-        for i, name, seen in self._tensors:
-            first = values[i] if first is None else first
-            view = self._view(name, values[i])
-            if view.place == "host":
-                copies[i] = DeviceArray(device, view.shape, view.dtype, name)
-                copies[i].write(view, stream)
-            addresses.append(copies[i]._address if i in copies else view.address)
-            keep.append(view)
-        made = [maker(stream) for maker in self._makers]
-        self._launch(addresses + [result._address for result in made], values, stream)
-        results = []
-        for is_given, i in self._results:
-            copy = copies.get(i) if is_given else made[i]
-            host = values[i] if is_given else arrays.like(first, copy.shape, copy.dtype)
-            if copy is not None:
-                _copy_back(copy, arrays.as_declared(arrays.view(host), copy.dtype), stream)
-            results.append(host)
-        return results
-
     def __del__(self):
         if self._handle is not None:
             _library.get("kiln_call_free", self._handle)
 
 
-def _borrowed(name, value):
-    return arrays.view(value, name).address
+def _kind_of_view(view):
+    if view.place == "host":
+        return "host"
+    return "own" if isinstance(view.owner, DeviceArray) else "torch" if arrays.is_torch(view.owner) else "dlpack"
 
 
-def _copy_back(copy, target, stream):
+_GETTERS = {"own": operator.attrgetter("_address"), "torch": operator.methodcaller("data_ptr")}
+
+
+def _copy_to_host(copy, host, stream):
+    target = arrays.as_declared(arrays.view(host), copy.dtype)
     if target.is_contiguous:
         copy.read_into(target.address, stream)
         return

@@ -101,9 +101,15 @@ class TracedKernel:
         if found is None:
             text, form = self._write(asked)
             key = (asked.jit, asked.kind, asked.details(self._fixed[asked.kind]))
-            found = self._kernels.setdefault(key, (asked.jit.compile(text), form))
+            found = self._kernels.setdefault(key, (self._compile(asked.jit, text), form))
         asked.form = found[1]
         return found[0]
+
+    def _compile(self, jit, text):
+        try:
+            return jit.compile(text)
+        except UserError as error:
+            raise UserError(f"{_place(self._function)}: {error}") from None
 
     def _write(self, asked):
         """The text, and the form of the result: None for one value, a number for a tuple, "dict"."""
@@ -216,7 +222,7 @@ def _outputs(traced, spec, returned):
 class _Asked:
     """One call: arguments by name, sorted into arrays, numbers and constants, and what of them a kernel depends on."""
 
-    def __init__(self, traced, positional, named):
+    def __init__(self, traced, positional, named, jit=None):
         bound = traced._signature.bind(*positional, **named)  # Python's own TypeError for a wrong list
         bound.apply_defaults()
         self.name, self.given, self.constants, self.views = traced.__name__, {}, {}, {}
@@ -233,7 +239,7 @@ class _Asked:
                 raise TypeError(f"{self.name}, argument {parameter.name}: {type(value).__name__} is neither an array nor a number")
         if not self.views:
             raise TypeError(f"{self.name}: no argument is an array")
-        self.jit = traced._jit or default_jit(traced._device or _device_of(self.views))
+        self.jit = traced._jit or (jit if jit and not traced._device else default_jit(traced._device or _device_of(self.views)))
         self.rows = next((view.shape[0] for name, view in self.views.items() if len(view.shape) > 1 and name not in self.sizes), None)
         self.kind = (
             tuple((name, *self._kind_of(name)) for name in self.given),

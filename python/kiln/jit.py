@@ -5,7 +5,7 @@ import json
 import os
 from ctypes import byref, c_char_p, c_size_t, c_uint32
 
-from . import _library, arrays
+from . import _library, _rocm, arrays
 from .arguments import Arguments, as_python, number, require_device, require_place, require_writable
 from .calls import Call, kind_of, remember
 from .device import Device
@@ -32,7 +32,7 @@ class Jit:
     def __init__(self, device=None, *, arch=None, settings=None, log=None):
         self._handle = None
         self.device = None if arch else device if isinstance(device, Device) else Device(device)
-        pairs = (settings or {}).items()
+        pairs = {**_rocm.settings(), **(settings or {})}.items()
         list_of_pairs = (_library.Setting * len(pairs))(*[(name.encode(), str(value).encode()) for name, value in pairs])
         self._log = _library.LOG(lambda _, line: log(line.decode())) if log else _library.LOG()
         options = _library.JitOptions(ctypes.sizeof(_library.JitOptions), list_of_pairs, len(pairs), self._log, None)

@@ -8,12 +8,13 @@ docs/torch.md is the guide. Tensors on a GPU are computed there, on torch's curr
 host memory on the device that KILN_DEVICE names, or use() sets. There are no derivatives.
 """
 
+import os
 import typing
 
 import torch
 
 from . import arrays, catalog, dtypes
-from .calls import Call, kind_of, remember
+from .calls import Call, remember
 from .decorator import TracedKernel, _Asked
 from .errors import UserError
 from .jit import Jit, default_jit
@@ -28,6 +29,15 @@ def use(jit):
     """What tensors in host memory are computed with: a Jit, or a device's name. None: what KILN_DEVICE names."""
     global _host_jit
     _host_jit = jit if jit is None or isinstance(jit, Jit) else default_jit(jit)
+    _forget()
+
+
+def _forget():
+    for each in _Operator.all:
+        each._calls.clear()
+
+
+os.register_at_fork(after_in_child=_forget)  # a child makes Jits of its own
 
 
 def jit_of(device):
@@ -116,11 +126,16 @@ def _results(described, seen, symbols, device):
 class _Operator:
     """An operator and its .out form. Subclasses say which spec given inputs make."""
 
-    def __init__(self, namespace, name, parameters, results, mutated=()):
-        # parameters: (type, name, default or None) of the schema; options are behind "*".
-        self.name, self.results, self.mutated = name, results, frozenset(mutated)
+    all: typing.ClassVar[list] = []
+
+    def __init__(self, namespace, name, parameters, options, defaults, results, mutated=()):
+        # parameters: (type, name, default as the schema writes it, or None); those in `options` come last, and by name alone. `defaults`: of
+        # the others, None for tensors: torch leaves out what is a default.
+        self.name, self.results, self.mutated, self.behind_star = name, results, frozenset(mutated), frozenset(options)
+        self.defaults = tuple(defaults)
         self.parameters, self._calls, self._fakes = parameters, {}, {}
         self.names = [name for _, name, _ in parameters]
+        _Operator.all.append(self)
         library = _libraries.setdefault(namespace, None) or torch.library.Library(namespace, "FRAGMENT")
         _libraries[namespace] = library
         gives = {0: "()", 1: "Tensor"}.get(len(results), f"({', '.join('Tensor' for _ in results)})")
@@ -134,8 +149,7 @@ class _Operator:
     def _schema(self, outputs):
         parts, starred = [], False
         for kind, name, default in self.parameters:
-            is_option = default is not None and not kind.startswith("Tensor")
-            if is_option and not starred:
+            if name in self.behind_star and not starred:
                 parts.append("*")
                 starred = True
             if name in self.mutated:
@@ -164,11 +178,12 @@ class _Operator:
         self._launch(values, options, {name: options.pop(name) for name in self.results})
 
     def _launch(self, values, options, outputs):
-        key = (*map(_kind, values), *options.items(), *[(name, _kind(value)) for name, value in outputs.items()])
+        values += self.defaults[len(values) :]
+        key = (len(outputs), *map(_kind, values), *options.items(), *map(_kind, outputs.values()))
         found = self._calls.get(key)
         if found is None:
             found = self._prepare(values, options, outputs)
-            if not any(kind is _FORGET for kind in key):
+            if _FORGET not in key:
                 remember(self._calls, key, found)
         call, at, results = found
         given = [values[i] for i in at] + [*outputs.values()]
@@ -185,6 +200,7 @@ class _Operator:
         return call, [self.names.index(name) for name in inputs], results
 
     def _fake(self, *values, **options):
+        values += self.defaults[len(values) :]
         named = {**dict(zip(self.names, values)), **options}
         tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
         device = next(iter(tensors.values())).device
@@ -194,20 +210,16 @@ class _Operator:
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
 
-class _Forget:
-    pass
-
-
-_FORGET = _Forget()
+_FORGET = object()  # in a key that is not remembered
 
 
 def _kind(value):
-    if value is None:
-        return None
-    kind = kind_of(value)
-    if kind is None:
-        return _FORGET
-    return (kind, value) if isinstance(value, bool) else kind
+    """What a prepared call depends on of a value: of tensors all but the numbers in it, of numbers the type."""
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad and torch.is_grad_enabled():
+            return _FORGET
+        return (value.dtype, value.shape, value.stride(), value.device)
+    return None if value is None else type(value)
 
 
 # ---- the catalogue
@@ -219,7 +231,9 @@ class _Entry(_Operator):
     def __init__(self, name, facts):
         self.entry, self.fixed, self.options = facts["entry"], facts["fixed"], facts["options"]
         self.declared, self.at_launch, self.scalars = facts["declared"], facts["at_launch"], facts["scalars"]
-        super().__init__("kiln", name, [tuple(each) for each in facts["parameters"]], facts["results"], facts["mutated"])
+        parameters = [tuple(each) for each in facts["parameters"]]
+        defaults = [None] * (len(parameters) - len(self.options))
+        super().__init__("kiln", name, parameters, self.options, defaults, facts["results"], facts["mutated"])
 
     def is_argument(self, name):
         return name in self.declared or name in self.scalars
@@ -273,7 +287,10 @@ class _Function(_Operator):
         self.traced = traced
         parameters = [self._parameter(each) for each in traced._signature.parameters.values()]
         self.constants = traced._constants
-        super().__init__(namespace, name, parameters, [f"out_{i}" for i in range(results)] if results > 1 else ["out"])
+        declared = [each for each in traced._signature.parameters.values() if each.name not in self.constants]
+        defaults = [None if each.default is each.empty else each.default for each in declared]
+        names = [f"out_{i}" for i in range(results)] if results > 1 else ["out"]
+        super().__init__(namespace, name, parameters, self.constants, defaults, names)
 
     def _parameter(self, parameter):
         is_constant = parameter.kind is parameter.KEYWORD_ONLY
@@ -289,14 +306,13 @@ class _Function(_Operator):
     def is_argument(self, name):
         return name not in self.constants
 
-    def _asked(self, named):
-        return _Asked(self.traced, [named[name] for name in self.names if name not in self.constants], {n: named[n] for n in self.constants if n in named})
+    def _asked(self, named, jit):
+        constants = {name: named[name] for name in self.constants if name in named}
+        return _Asked(self.traced, [named[name] for name in self.names if name not in self.constants], constants, jit)
 
     def _prepare(self, values, options, outputs):
         named = {**dict(zip(self.names, values)), **options}
-        asked = self._asked(named)
-        if not self.traced._jit and not self.traced._device:
-            asked.jit = jit_of(next(value for value in values if isinstance(value, torch.Tensor)).device)
+        asked = self._asked(named, jit_of(next(value for value in values if isinstance(value, torch.Tensor)).device))
         kernel = self.traced._kernel(asked)
         if len(kernel.outputs) != len(self.results) or any(output.in_place_of for output in kernel.outputs):
             raise UserError(
@@ -330,7 +346,7 @@ class _Function(_Operator):
         constants = tuple((name, value) for name, value in named.items() if name not in seen)
         key = (jit, tuple((name, each.dtype, each.shape) for name, each in shaped.items()), constants)
         if key not in self._fakes:
-            self._fakes[key] = catalog.described_text(self.traced._write(self._asked({**named, **shaped}))[0])
+            self._fakes[key] = catalog.described_text(self.traced._write(self._asked({**named, **shaped}, jit))[0])
         return self._fakes[key]
 
 

@@ -2,8 +2,8 @@
 #include "runtime/aot/manifest.h"
 #include "gen/catalog/options.h"
 #include "gen/error.h"
+#include "gen/plan/target_text.h"
 #include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
@@ -94,7 +94,7 @@ std::string title_of(const std::string& kernel, const Combination& combination) 
 }
 
 KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Combination& combination, const Target& target) {
-  CatalogOptions options;
+  CatalogOptions options = default_options(entry);
   options.fp8 = target.fp8();
   for (const auto& [name, value] : combination) {
     const CatalogOption* const option = find_catalog_option(name);
@@ -111,27 +111,16 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
   return catalog_spec(entry, options);
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-// `text` with every $NAME replaced.
-std::string filled_in(const Line& line, std::string_view text, const Combination& combination) {
-  std::string filled;
+// `text` with every $NAME replaced, by a value of the line or a word of the target.
+std::string filled_in(const Line& line, std::string_view text, const Combination& combination, const Target& target) {
   std::set<std::string> used;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '$') {
-      filled += text[at];
-      continue;
-    }
-    std::size_t end = at + 1;
-    while (end < text.size() && is_word(text[end])) ++end;
-    const std::string name(text.substr(at + 1, end - at - 1));
-    const auto found = std::ranges::find(combination, name, &Setting::first);
-    if (found == combination.end())
-      fail(line, fmt::format("the spec has ${}, and the line has no value for it", name), fmt::format("add \"{}\": ...", name));
-    filled += found->second;
+  std::string filled = kiln::filled_in(text, [&](const std::string& name) {
     used.insert(name);
-    at = end - 1;
-  }
+    const auto found = std::ranges::find(combination, name, &Setting::first);
+    if (found != combination.end()) return found->second;
+    if (auto word = target_word(name, target)) return *std::move(word);
+    fail(line, fmt::format("the spec has ${}, and the line has no value for it", name), fmt::format("add \"{}\": ...", name));
+  });
   for (const auto& [name, value] : combination)
     if (!used.contains(name))
       fail(line, fmt::format("\"{}\" stands nowhere in the spec as ${}", name, name), "use it there, or leave it out");
@@ -168,7 +157,7 @@ void expand(const Line& line, const std::filesystem::path& folder, const std::ve
         if (value == "fp8") value = to_string(gpu.fp8());
       const KernelSpec spec = line.json.contains("catalog")
                                   ? catalog_kernel(line, text_of(line, "catalog", line.json.at("catalog")), values, gpu)
-                                  : parse_spec(filled_in(line, text, values));
+                                  : parse_spec(filled_in(line, text, values, gpu));
       kernels.push_back(aot_kernel(title_of(spec.name(), values), spec, gpu, strings_of(line, "set"), options));
     }
 }

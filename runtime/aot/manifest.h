@@ -21,7 +21,8 @@ struct AotKernel {
 // A line is one of
 //   {"catalog": NAME, "cols": N, "dtype": T, "fp8": T, "group": N, "dynamic_scale": B, "in_place": B,
 //    "m": N, "n": N, "k": N, "preshuffled": B}
-//   {"spec": TEXT}  or  {"spec_file": FILE}   with any further names, each of which stands for $NAME in the text
+//   {"spec": TEXT}  or  {"spec_file": FILE}   with any further names, each of which stands for $NAME in the text;
+//   $fp8 and $fp8_max need none: they are the architecture's own e4m3 and its largest number
 // and with "set": ["vec=4", ...] and "arch": ["gfx942", ...] if it should not be for all of `archs`. Every value may be a list,
 // and a number may be a range {"from": A, "to": B, "step": S} or {"from": A, "to": B, "times": F}; all combinations are meant.
 // The value "fp8" stands for the architecture's own e4m3. Equal kernels are compiled once. FILE is relative to `folder`.

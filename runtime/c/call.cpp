@@ -4,8 +4,17 @@
 
 struct kiln_call {
   kiln::LoadedKernel kernel;
-  std::vector<kiln::Argument> arguments;
   std::size_t tensors = 0;
+  mutable std::mutex mutex; // of the arguments, which are those of the launch that is being bound
+  mutable std::vector<kiln::Argument> arguments;
+
+  kiln::BoundKernel bind(void* const* addresses, const double* numbers) const {
+    const std::lock_guard lock(mutex);
+    for (kiln::Argument& argument : arguments)
+      if (auto* const tensor = std::get_if<kiln::DeviceTensor>(&argument.value)) tensor->data = *addresses++;
+      else argument.value = *numbers++;
+    return kernel.bind(arguments);
+  }
 };
 
 using namespace kiln;
@@ -22,7 +31,7 @@ kiln_status kiln_call_create(const kiln_kernel* kernel, const kiln_device* devic
     std::vector<Argument> list = c::arguments_of(kernel->kernel.name(), {arguments, count});
     const auto tensors = static_cast<std::size_t>(
         std::ranges::count_if(list, [](const Argument& each) { return std::holds_alternative<DeviceTensor>(each.value); }));
-    *call = new kiln_call{.kernel = kernel->load(device->device), .arguments = std::move(list), .tensors = tensors};
+    *call = new kiln_call{.kernel = kernel->load(device->device), .tensors = tensors, .mutex = {}, .arguments = std::move(list)};
   });
 }
 
@@ -33,11 +42,7 @@ kiln_status kiln_call_launch(const kiln_call* call, void* const* addresses, cons
     c::require(call, "kiln_call_launch", "call");
     if (call->tensors != 0) c::require(addresses, "kiln_call_launch", "addresses");
     if (call->tensors != call->arguments.size()) c::require(numbers, "kiln_call_launch", "numbers");
-    std::vector<Argument> arguments = call->arguments; // other threads launch too
-    for (Argument& argument : arguments)
-      if (auto* const tensor = std::get_if<DeviceTensor>(&argument.value)) tensor->data = *addresses++;
-      else argument.value = *numbers++;
-    call->kernel.bind(arguments).launch(stream);
+    call->bind(addresses, numbers).launch(stream);
   });
 }
 

@@ -1,28 +1,15 @@
 // Jits of the C ABI: settings as text, compiles that block and that do not.
+#include "gen/plan/target_text.h"
 #include "runtime/c/handles.h"
 #include "runtime/c/text.h"
 #include <algorithm>
 #include <chrono>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace kiln::c {
 namespace {
-
-// The program that the library lives in may be an interpreter far from Kiln, so its worker is looked for beside the library:
-// lib/libkiln_c.so and bin/kiln-worker, or both in one folder. Empty when it is in neither place.
-std::filesystem::path worker_beside_library() {
-  Dl_info library{};
-  if (dladdr(reinterpret_cast<const void*>(&kiln_c_version), &library) == 0 || library.dli_fname == nullptr) return {};
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::canonical(library.dli_fname, error).parent_path();
-  for (const std::filesystem::path& place : {folder / "kiln-worker", folder.parent_path() / "bin" / "kiln-worker"})
-    if (!error && access(place.c_str(), X_OK) == 0) return place;
-  return {};
-}
 
 // Throws UserError for a name that means nothing to a Jit.
 void check_setting(const kiln_setting& setting, const std::vector<VariableInfo>& known) {
@@ -47,7 +34,6 @@ Environment environment_with(std::span<const kiln_setting> settings) {
     return process_lookup()(name);
   });
   environment.compiler_variables = process_compiler_variables();
-  if (environment.worker.empty()) environment.worker = worker_beside_library();
   return environment;
 }
 
@@ -122,7 +108,7 @@ kiln_status kiln_jit_compile(kiln_jit* jit, const char* spec, const char* const*
     c::require(jit, "kiln_jit_compile", "jit");
     c::require(spec, "kiln_jit_compile", "spec");
     c::require(kernel, "kiln_jit_compile", "kernel");
-    *kernel = new kiln_kernel(jit->jit.compile(parse_spec(spec), c::fields_of(fields, field_count, "kiln_jit_compile")));
+    *kernel = new kiln_kernel(jit->jit.compile(parse_spec(spec, jit->jit.target()), c::fields_of(fields, field_count, "kiln_jit_compile")));
   });
 }
 
@@ -131,7 +117,8 @@ kiln_status kiln_jit_compile_async(kiln_jit* jit, const char* spec, const char* 
     c::require(jit, "kiln_jit_compile_async", "jit");
     c::require(spec, "kiln_jit_compile_async", "spec");
     c::require(pending, "kiln_jit_compile_async", "pending");
-    *pending = new kiln_pending{jit->jit.compile_async(parse_spec(spec), c::fields_of(fields, field_count, "kiln_jit_compile_async"))};
+    *pending = new kiln_pending{
+        jit->jit.compile_async(parse_spec(spec, jit->jit.target()), c::fields_of(fields, field_count, "kiln_jit_compile_async"))};
   });
 }
 

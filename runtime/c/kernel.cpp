@@ -2,7 +2,6 @@
 #include "runtime/c/handles.h"
 #include "runtime/launch/arguments/interface.h"
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 kiln::LoadedKernel kiln_kernel::load(const kiln::Device& device) const {
   const std::lock_guard lock(mutex);
@@ -14,30 +13,14 @@ kiln::LoadedKernel kiln_kernel::load(const kiln::Device& device) const {
 namespace kiln::c {
 namespace {
 
-// Whether the dims after the first lie without gaps, a row after the other.
-bool rows_are_contiguous(const kiln_tensor& tensor) {
-  std::int64_t expected = 1;
-  for (std::int32_t i = tensor.rank - 1; i >= std::min(tensor.rank - 1, 1); --i) {
-    if (tensor.shape[i] > 1 && tensor.strides[i] != expected) return false;
-    expected *= tensor.shape[i];
-  }
-  return true;
-}
-
 DeviceTensor tensor_of(const kiln_tensor& given, const std::string& subject) {
-  if (given.rank < 0) throw UserError(subject, fmt::format("its rank is {}", given.rank), "give the number of its dimensions");
+  if (given.rank < 0 || given.rank > max_rank)
+    throw UserError(subject, fmt::format("its rank is {}", given.rank),
+                    fmt::format("give the number of its dimensions, at most {}", max_rank));
   const auto rank = static_cast<std::size_t>(given.rank);
   if (rank != 0) require(given.shape, subject.c_str(), "its shape");
-  DeviceTensor tensor{
-      .data = given.data, .dtype = dtype_of(given.dtype, subject), .shape = {given.shape, given.shape + rank}, .row_stride = 0};
-  if (given.strides == nullptr || rank == 0) return tensor;
-  if (!rows_are_contiguous(given))
-    throw UserError(subject,
-                    fmt::format("its strides are [{}] for the shape [{}]", fmt::join(given.strides, given.strides + rank, ", "),
-                                fmt::join(tensor.shape, ", ")),
-                    "all dimensions after the first have to be contiguous: copy it");
-  if (rank > 1 && given.shape[0] > 1 && given.strides[0] != tensor.row()) tensor.row_stride = given.strides[0];
-  return tensor;
+  const std::span strides(given.strides, given.strides == nullptr ? 0 : rank);
+  return strided_tensor(given.data, dtype_of(given.dtype, subject), {given.shape, rank}, strides, subject);
 }
 
 } // namespace

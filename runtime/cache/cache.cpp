@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "runtime/cache/layers/own_folder.h"
 #include <fmt/format.h>
+#include <new>
 
 namespace kiln {
 
@@ -48,6 +49,7 @@ CacheOptions cache_options(const Environment& environment) {
   options.remote.url = environment.cache_url;
   options.remote.insecure = environment.cache_url_insecure;
   options.remote.write = environment.cache_url_write;
+  options.remote.authorities = environment.cache_url_ca;
   return options;
 }
 
@@ -106,9 +108,20 @@ std::optional<Found> KernelCache::find(const KernelRequest& request) {
   return find(lookup);
 }
 
+// Without memory for an entry it is a miss: a compile in a worker needs less of this process.
+std::optional<LayerHit> KernelCache::ask(CacheLayer& layer, Lookup& lookup) {
+  try {
+    return layer.find(lookup);
+  } catch (const std::bad_alloc&) {
+    events_->note("entry_unreadable",
+                  fmt::format("{}: there is no memory for the entry of {}", layer.name(), kernel_name(lookup.request())));
+    return std::nullopt;
+  }
+}
+
 std::optional<Found> KernelCache::find(Lookup& lookup) {
   for (auto layer = layers_.begin(); layer != layers_.end(); ++layer) {
-    std::optional<LayerHit> hit = (*layer)->find(lookup);
+    std::optional<LayerHit> hit = ask(**layer, lookup);
     if (!hit) continue;
     if (hit->files)
       for (auto before = layers_.begin(); before != layer; ++before) (*before)->put(hit->kernel.key.hex, *hit->files);
@@ -122,7 +135,7 @@ std::unique_ptr<const Claim> KernelCache::claim(Lookup& lookup) {
 }
 
 std::optional<Found> KernelCache::find_in_folder(Lookup& lookup) {
-  std::optional<LayerHit> hit = own_ == nullptr ? std::nullopt : own_->find(lookup);
+  std::optional<LayerHit> hit = own_ == nullptr ? std::nullopt : ask(*own_, lookup);
   if (!hit) return std::nullopt;
   return Found{std::move(hit->kernel), Origin::folder};
 }
@@ -132,7 +145,8 @@ Found KernelCache::find_or_make(const KernelRequest& request, const std::functio
   if (auto found = find(lookup)) return std::move(*found);
   const auto claimed = claim(lookup);                                // held to the end: others wait for what we publish
   if (auto found = find_in_folder(lookup)) return std::move(*found); // somebody was faster
-  const EntryFiles files = make();
+  EntryFiles files = make();
+  files.compiled_here = true;
   CachedKernel kernel = checked(request, files);
   note_compiler(field_of(lookup.key(), "compiler"), field_of(kernel.key, "compiler"), request.options.environment);
   for (const auto& layer : layers_) layer->put(kernel.key.hex, files);

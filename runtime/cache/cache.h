@@ -44,6 +44,7 @@ private:
   Lookup look_up(const KernelRequest& request);
   std::string identity(const Environment& environment); // empty: there is no compiler
   void note_compiler(const std::string& assumed, const std::string& real, const Environment& environment);
+  std::optional<LayerHit> ask(CacheLayer& layer, Lookup& lookup);
   std::optional<Found> find(Lookup& lookup);
   std::optional<Found> find_in_folder(Lookup& lookup);
   std::unique_ptr<const Claim> claim(Lookup& lookup);

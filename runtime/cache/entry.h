@@ -25,9 +25,10 @@ struct EntryFiles {
   std::string object;         // kernel.co
   std::string source;         // kernel.hip, self-contained
   std::string signature = {}; // signature, of meta.json and so of all of them (sign.h); empty: it is not signed
+  bool compiled_here = false; // this user compiled it, and took it from nowhere: in a folder, the file `compiled` says so
 };
 inline constexpr const char *meta_file = "meta.json", *object_file = "kernel.co", *source_file = "kernel.hip",
-                            *signature_file = "signature";
+                            *signature_file = "signature", *compiled_file = "compiled";
 
 // What meta.json records beside the kernel itself.
 struct EntryFacts {

@@ -24,6 +24,7 @@ Command make_aot(CLI::App& root);
 Command make_misses(CLI::App& root);
 Command make_bench(CLI::App& root);
 Command make_doctor(CLI::App& root);
+Command make_calibrate(CLI::App& root);
 Command make_predict(CLI::App& root);
 Command make_tune(CLI::App& root);
 Command make_explain(CLI::App& root);

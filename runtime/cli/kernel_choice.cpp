@@ -1,6 +1,7 @@
 // KernelChoice: NAME|FILE and the options of the catalogue, as the command line gives them.
 #include "runtime/cli/kernel_choice.h"
 #include "gen/error.h"
+#include "gen/plan/target_text.h"
 #include "runtime/cli/output.h"
 #include <algorithm>
 #include <charconv>
@@ -22,7 +23,7 @@ std::string flag_of(const CatalogOption& option) {
 }
 
 CatalogOptions catalog_options(const KernelChoice& choice, const Target& target) {
-  CatalogOptions options;
+  CatalogOptions options = default_options(choice.kernel);
   options.fp8 = target.fp8();
   for (const auto& [option, value] : choice.options) {
     require_option_of(choice.kernel, *option);
@@ -33,12 +34,12 @@ CatalogOptions catalog_options(const KernelChoice& choice, const Target& target)
   return options;
 }
 
-KernelSpec spec_of_file(const KernelChoice& choice) {
+KernelSpec spec_of_file(const KernelChoice& choice, const Target& target) {
   if (!choice.options.empty())
     throw UserError(choice.kernel, "options of the catalogue were given beside a file",
                     "change the text of the file, or name an entry of the catalogue (kiln list)");
   try {
-    return parse_spec(read_file(choice.kernel));
+    return parse_spec(read_file(choice.kernel), target);
   } catch (const UserError& error) {
     if (error.subject == choice.kernel) throw;
     throw UserError(fmt::format("{}: {}", choice.kernel, error.subject), error.fact, error.remedy);
@@ -61,7 +62,7 @@ void add_kernel_options(CLI::App& app, KernelChoice& choice) {
 
 KernelSpec chosen_spec(const KernelChoice& choice, const Target& target) {
   std::error_code error;
-  if (!in_catalog(choice.kernel) && std::filesystem::exists(choice.kernel, error)) return spec_of_file(choice);
+  if (!in_catalog(choice.kernel) && std::filesystem::exists(choice.kernel, error)) return spec_of_file(choice, target);
   if (choice.kernel.find_first_of("/.") != std::string::npos) // no name of the catalogue has these
     throw UserError(fmt::format("file '{}'", choice.kernel), "it does not exist",
                     "name a file with the text of a spec, or an entry of kiln list");

@@ -1,16 +1,35 @@
 // kiln: the command line. Parses, runs one subcommand, and turns every error into one line and an exit code.
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include "isa_checks/error.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/cli/command.h"
+#include "runtime/compile/comgr_cache.h"
+#include "runtime/environment.h"
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iostream>
+#include <kiln_version.h>
 
 namespace {
 
 using namespace kiln;
+
+// What a report of a fault has to name. The compiler is loaded for it.
+std::string version() {
+  std::string compiler;
+  try {
+    compiler = compiler_identity(process_environment());
+  } catch (const std::exception& error) {
+    compiler = fmt::format("no compiler: {}", error.what());
+  }
+  return fmt::format("kiln {} (commit {})\nLLVM {}\n{}", KILN_VERSION, KILN_COMMIT, KILN_LLVM_VERSION, compiler);
+}
 
 // One line, whatever a message holds.
 void report(std::string what) {
@@ -24,7 +43,8 @@ void require_command(const std::vector<cli::Command>& commands, int argc, char**
   std::vector<std::string> names;
   for (const cli::Command& command : commands) names.push_back(command.app->get_name());
   if (std::ranges::find(names, argv[1]) != names.end()) return;
-  throw UserError("command line", fmt::format("\"{}\" is no command", argv[1]), fmt::format("use one of {}", fmt::join(names, ", ")));
+  throw UserError("command line", fmt::format("\"{}\" is no command", argv[1]),
+                  did_you_mean(argv[1], std::vector<std::string_view>(names.begin(), names.end())));
 }
 
 int run_parsed(const std::vector<cli::Command>& commands) {
@@ -48,20 +68,32 @@ int run_parsed(const std::vector<cli::Command>& commands) {
   return cli::bad_usage;
 }
 
+// What standard output did not take is an error of the command, whichever command it was.
+int with_output_written(int code) {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  report(fmt::format("standard output: it did not take all that was written ({}); free space, or write elsewhere",
+                     errno == 0 ? "an earlier write failed" : std::strerror(errno)));
+  return code == cli::ok ? cli::kernel_failed : code;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
+  setenv(comgr_cache_variable, comgr_cache_off, 1); // as in workers
   CLI::App root("Kiln: HIP kernels for AMD Instinct GPUs, planned, emitted, compiled and inspected", "kiln");
   root.require_subcommand(1);
-  const std::vector<cli::Command> commands{cli::make_list(root),   cli::make_compile(root), cli::make_eval(root),   cli::make_run(root),
-                                           cli::make_demo(root),   cli::make_env(root),     cli::make_cache(root),  cli::make_aot(root),
-                                           cli::make_misses(root), cli::make_bench(root),   cli::make_doctor(root), cli::make_predict(root),
-                                           cli::make_tune(root),   cli::make_explain(root)};
+  root.set_version_flag("--version", version, "Print the versions of Kiln, of LLVM, and of the compiler that is found, and end");
+  const std::vector<cli::Command> commands{
+      cli::make_list(root),   cli::make_compile(root), cli::make_eval(root), cli::make_run(root),     cli::make_demo(root),
+      cli::make_env(root),    cli::make_cache(root),   cli::make_aot(root),  cli::make_misses(root),  cli::make_bench(root),
+      cli::make_doctor(root), cli::make_predict(root), cli::make_tune(root), cli::make_explain(root), cli::make_calibrate(root)};
   try {
     require_command(commands, argc, argv);
     root.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return root.exit(help);
+    return with_output_written(root.exit(help));
   } catch (const UserError& error) {
     report(error.what());
     return cli::bad_usage;
@@ -69,5 +101,5 @@ int main(int argc, char** argv) {
     report(fmt::format("command line: {}; kiln --help and kiln COMMAND --help say what there is", error.what()));
     return cli::bad_usage;
   }
-  return run_parsed(commands);
+  return with_output_written(run_parsed(commands));
 }

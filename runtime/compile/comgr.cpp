@@ -1,6 +1,7 @@
 // Comgr: own declarations of the few C functions used, for the interfaces 2 (ROCm 6) and 3 (ROCm 7).
 #include "runtime/compile/comgr.h"
 #include "gen/error.h"
+#include "runtime/compile/rocm_folders.h"
 #include "runtime/stopwatch.h"
 #include <cstdint>
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ LibraryRequest request(const std::string& path) {
           .given_path = path,
           .variable = "KILN_COMGR_PATH",
           .names = {"libamd_comgr.so.3", "libamd_comgr.so.2"},
-          .folders = {"/opt/rocm/lib"},
+          .folders = rocm_library_folders(),
           .remedy = "install ROCm's comgr (Debian: libamd-comgr3, ROCm: comgr), or set KILN_COMGR_PATH to the file"};
 }
 

@@ -7,7 +7,7 @@ namespace kiln {
 
 class Comgr {
 public:
-  // `path`: the file to load; empty: libamd_comgr.so.3 or .2 from the loader's search, then from /opt/rocm/lib.
+  // `path`: the file to load; empty: libamd_comgr.so.3 or .2 from the loader's search, then from rocm_folders().
   // Throws EnvironmentError.
   explicit Comgr(const std::string& path = {});
 

@@ -4,6 +4,7 @@
 #include "gen/emit/templates.h"
 #include "gen/error.h"
 #include "runtime/compile/comgr.h"
+#include "runtime/compile/comgr_cache.h"
 #include "runtime/compile/dump.h"
 #include "runtime/compile/hiprtc.h"
 #include "runtime/compile/loaded_libraries.h"
@@ -150,6 +151,7 @@ CompilerInput compiler_input(const KernelSource& source, const Target& target, c
 CodeObject compile(const KernelSource& source, const Target& target, const CompileOptions& options) {
   if (source.arch != target.arch())
     throw InternalError(fmt::format("the source of {} is for {}, not for {}", source.name, source.arch, target.arch()));
+  require_safe_comgr_cache();
   CompilerInput input = compiler_input(source, target, options);
   const Compiled compiled = run_compiler(options.environment, input);
   const CompilerOutput& output = compiled.output;

@@ -1,6 +1,7 @@
 // Hiprtc: own declarations of the few C functions used, so that no HIP header is needed to build Kiln.
 #include "runtime/compile/hiprtc.h"
 #include "gen/error.h"
+#include "runtime/compile/rocm_folders.h"
 #include "runtime/stopwatch.h"
 #include <fmt/format.h>
 #include <functional>
@@ -26,7 +27,7 @@ LibraryRequest request(const std::string& path) {
           .given_path = path,
           .variable = "KILN_HIPRTC_PATH",
           .names = {"libhiprtc.so.7", "libhiprtc.so.6"},
-          .folders = {"/opt/rocm/lib"},
+          .folders = rocm_library_folders(),
           .remedy = "install ROCm's hiprtc (Debian: libhiprtc6 or newer, ROCm: hip-runtime-amd), or set "
                     "KILN_HIPRTC_PATH to the file"};
 }

@@ -7,7 +7,7 @@ namespace kiln {
 
 class Hiprtc {
 public:
-  // `path`: the file to load; empty: libhiprtc.so.7 or .6 from the loader's search, then from /opt/rocm/lib.
+  // `path`: the file to load; empty: libhiprtc.so.7 or .6 from the loader's search, then from rocm_folders().
   // Throws EnvironmentError.
   explicit Hiprtc(const std::string& path = {});
 

@@ -1,6 +1,7 @@
 // DeviceBackend: what a device must be able to do. There are two: a GPU through HIP, and the CPU model.
 #pragma once
 #include "runtime/launch/kernel.h"
+#include "runtime/launch/workspace_owners.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,12 +63,18 @@ public:
   virtual void start_copy_to_host(std::span<std::byte> to, const void* from, Stream stream) = 0;
   virtual void start_copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0; // the two do not overlap
   virtual void synchronize(Stream stream) = 0;
+  virtual void wait_until_idle() = 0; // for all that was launched on any stream
   // Why `bytes` bytes from `address` cannot be a tensor; empty when nothing speaks against it.
   virtual std::string why_no_memory(const void* address, std::size_t bytes) const = 0;
 
   virtual std::unique_ptr<StreamMark> mark(Stream stream) = 0;
   virtual std::unique_ptr<LoadedCode> load(const Kernel& kernel) = 0;
   virtual std::unique_ptr<DeviceClock> clock() = 0; // throws UserError where time means nothing
+
+  WorkspaceOwners& given_workspaces() { return given_workspaces_; }
+
+private:
+  WorkspaceOwners given_workspaces_;
 };
 
 } // namespace kiln

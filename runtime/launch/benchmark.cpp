@@ -4,11 +4,11 @@
 #include "gen/reference/evaluate.h"
 #include "gen/reference/random_inputs.h"
 #include "gen/spec/op.h"
-#include "machine/chip.h"
+#include "runtime/launch/device_chip.h"
+#include "runtime/launch/kernel_buffers.h"
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <numeric>
 #include <unordered_set>
@@ -17,10 +17,7 @@ namespace kiln {
 namespace {
 
 constexpr int least_warm_up = 3, least_samples = 10, most_launches = 1000;
-constexpr std::int64_t most_sets = 16384;
 constexpr double suspicious_deviation = 0.1; // of the mean
-
-std::int64_t rounded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 std::int64_t elements(const Shape& shape, const std::map<std::string, std::int64_t>& sizes) {
   std::int64_t count = 1;
@@ -71,95 +68,15 @@ void add_flops(const Expr& e, const std::map<std::string, std::int64_t>& sizes, 
   for (const Expr& operand : e.operands()) add_flops(operand, sizes, seen, sum);
 }
 
-// One tensor within a set of buffers.
-struct Placement {
-  std::string name;
-  DeviceTensor tensor;         // its data is filled in for each set
-  std::int64_t offset = 0;     // within a set
-  std::vector<std::byte> data; // empty for outputs
-};
-
-class Sets {
-public:
-  Sets(const Device& device, const Kernel& kernel, const KernelSpec& spec, const Inputs& inputs, const BenchmarkOptions& options)
-      : device_(device), loaded_(device.load(kernel)), inputs_(inputs) {
-    for (const Expr& e : spec.inputs()) place(e->name, inputs.tensors.at(e->name).shape(), e.dtype(), &inputs.tensors.at(e->name));
-    for (const Output& o : spec.outputs())
-      if (o.in_place_of.empty()) place(o.name, shape(o.value.shape(), dim_sizes(spec, inputs)), o.dtype, nullptr);
-    count_ = std::clamp<std::int64_t>((2 * options.cache_bytes + bytes_ - 1) / std::max<std::int64_t>(bytes_, 1) + 1, 2, most_sets);
-    memory_.emplace(device.allocate(static_cast<std::size_t>(count_ * bytes_), "benchmark"));
-    if (kernel.workspace_bytes() > 0) workspace_.emplace(device.allocate(static_cast<std::size_t>(kernel.workspace_bytes()), "workspace"));
-    if (workspace_) device.zero(workspace_->data(), workspace_->bytes());
-    for (std::int64_t i = 0; i < count_; ++i) bind(i);
-  }
-
-  void launch() {
-    bound_[next_].launch();
-    next_ = (next_ + 1) % bound_.size();
-  }
-  std::int64_t count() const { return count_; }
-  std::int64_t bytes() const { return count_ * bytes_; }
-
-private:
-  static std::vector<std::int64_t> shape(const Shape& dims, const std::map<std::string, std::int64_t>& sizes) {
-    std::vector<std::int64_t> result;
-    for (const Dim& dim : dims) result.push_back(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size());
-    return result;
-  }
-
-  void place(const std::string& name, std::vector<std::int64_t> shape, DType dtype, const Tensor* input) {
-    Placement p{.name = name, .tensor = {.dtype = dtype, .shape = std::move(shape)}, .offset = bytes_, .data = {}};
-    for (const KernelArgument& a : loaded_.kernel().arguments())
-      if (a.kind == ArgumentKind::stride && a.tensor == name)
-        p.tensor.row_stride = (p.tensor.row() + a.alignment - 1) / a.alignment * a.alignment;
-    if (input != nullptr) p.data = packed(*input, p.tensor);
-    bytes_ += rounded(p.tensor.bytes());
-    placements_.push_back(std::move(p));
-  }
-
-  // The elements of `tensor` as they lie in memory with the strides of `as`.
-  static std::vector<std::byte> packed(const Tensor& tensor, const DeviceTensor& as) {
-    std::vector<std::byte> data(static_cast<std::size_t>(as.bytes()));
-    if (as.stride() == as.row() && tensor.data().size() == data.size()) return tensor.data();
-    const std::int64_t rows = as.row() > 0 ? tensor.size() / as.row() : 0;
-    for (std::int64_t r = 0; r < rows; ++r) std::ranges::copy(tensor.row(r), data.begin() + storage_bytes(as.dtype, r * as.stride()));
-    return data;
-  }
-
-  void bind(std::int64_t set) {
-    std::vector<Argument> arguments;
-    for (const Placement& p : placements_) {
-      DeviceTensor tensor = p.tensor;
-      tensor.data = static_cast<std::byte*>(memory_->data()) + set * bytes_ + p.offset;
-      if (!p.data.empty()) device_.copy_to_device(tensor.data, p.data);
-      arguments.emplace_back(p.name, tensor);
-    }
-    for (const auto& [name, value] : inputs_.scalars) arguments.emplace_back(name, value);
-    for (const KernelArgument& a : loaded_.kernel().arguments())
-      if (a.kind == ArgumentKind::workspace)
-        arguments.emplace_back(a.name, workspace_->tensor(u8, {static_cast<std::int64_t>(workspace_->bytes())}));
-    bound_.push_back(loaded_.bind(arguments));
-  }
-
-  const Device& device_;
-  LoadedKernel loaded_;
-  const Inputs& inputs_;
-  std::vector<Placement> placements_;
-  std::int64_t bytes_ = 0, count_ = 0; // bytes of one set
-  std::optional<DeviceMemory> memory_, workspace_;
-  std::vector<BoundKernel> bound_;
-  std::size_t next_ = 0;
-};
-
 // Microseconds of one launch, as the mean of `launches`.
-double sample(Sets& sets, DeviceClock& clock, int launches) {
+double sample(KernelBuffers& sets, DeviceClock& clock, int launches) {
   clock.start(nullptr);
   for (int i = 0; i < launches; ++i) sets.launch();
   clock.stop(nullptr);
   return clock.milliseconds() * 1000 / launches;
 }
 
-void measure(BenchmarkResult& result, Sets& sets, DeviceClock& clock, const BenchmarkOptions& options) {
+void measure(BenchmarkResult& result, KernelBuffers& sets, DeviceClock& clock, const BenchmarkOptions& options) {
   for (int i = 0; i < options.warm_up; ++i) {
     const double us = sample(sets, clock, result.launches_per_sample);
     if (us > 0) result.launches_per_sample = std::clamp(static_cast<int>(std::ceil(options.sample_ms * 1000 / us)), 1, most_launches);
@@ -207,13 +124,6 @@ Work work_of(const KernelSpec& spec, const std::map<std::string, std::int64_t>& 
   return work;
 }
 
-std::optional<double> peak_gb_per_s(std::string_view product) {
-  const auto is_same = [](char of_product, char of_chip) { return std::tolower(static_cast<unsigned char>(of_product)) == of_chip; };
-  for (const machine::Chip& chip : machine::chips)
-    if (!std::ranges::search(product, chip.name, is_same).empty()) return chip.peak_tbs * 1e3;
-  return {};
-}
-
 BenchmarkResult benchmark(const Device& device, const Kernel& kernel, std::int64_t size, const BenchmarkOptions& options) {
   check(device, options);
   const KernelSpec spec = parse_spec(kernel.spec_text());
@@ -222,16 +132,19 @@ BenchmarkResult benchmark(const Device& device, const Kernel& kernel, std::int64
   if (work.bytes == 0) throw UserError("benchmark", "with these sizes there is nothing to launch", "give sizes of at least 1");
   BenchmarkResult result;
   result.bytes = work.bytes, result.flops = work.flops;
-  result.peak_gb_per_s = peak_gb_per_s(device.product());
-  Sets sets(device, kernel, spec, inputs, options);
-  result.buffer_sets = sets.count();
+  const DeviceChip part = chip_of(device.target(), device.product(), process_environment().chip);
+  result.chip = part.chip;
+  result.chip_how = part.how;
+  KernelBuffers sets(device, kernel, spec, inputs, 2 * options.cache_bytes, 2);
+  result.buffer_sets = sets.sets();
   const std::unique_ptr<DeviceClock> clock = device.backend().clock();
+  if (options.before_launch) options.before_launch();
   measure(result, sets, *clock, options);
   summarise(result);
   if (sets.bytes() < 2 * options.cache_bytes)
     result.warnings.push_back(
         fmt::format("a launch has {} bytes, and {} sets of buffers do not fill twice the last-level cache: the data comes from caches",
-                    work.bytes, sets.count()));
+                    work.bytes, sets.sets()));
   return result;
 }
 

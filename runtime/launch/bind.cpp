@@ -1,5 +1,6 @@
 // bind: every check of a kernel's arguments, once, and the argument block that launches use again and again.
 #include "gen/error.h"
+#include "gen/spec/names.h"
 #include "runtime/launch/arguments/argument_block.h"
 #include "runtime/launch/kernel_on_device.h"
 #include "runtime/launch/loaded_kernel.h"
@@ -18,8 +19,9 @@ public:
     auto launch = std::make_shared<BoundKernel::BoundLaunch>();
     launch->kernel = on_device_;
     launch->code = on_device_->code.get();
+    regions_.reserve(on_device_->tensors.size() + 1);
     for (const TensorRule& rule : on_device_->tensors) add_tensor(rule);
-    add_given_workspace();
+    launch->given_workspace = add_given_workspace();
     check_overlaps();
     add_numbers();
     refuse_unknown();
@@ -29,6 +31,7 @@ public:
       block_.put(*workspace_argument(), reinterpret_cast<std::uintptr_t>(launch->workspace->address()));
     }
     launch->block = block_.take();
+    launch->parameters.reserve(kernel_.arguments().size());
     for (const KernelArgument& argument : kernel_.arguments())
       launch->parameters.push_back(&launch->block[static_cast<std::size_t>(argument.offset)]);
     launch->packet = {.blocks = blocks,
@@ -141,26 +144,29 @@ private:
   bool needs_workspace() const { return workspace_argument() != nullptr && !is_given(workspace_argument()->name); }
 
   // One that the caller owns; before overlaps are looked for.
-  void add_given_workspace() {
+  std::unique_ptr<const WorkspaceOwners::Held> add_given_workspace() {
     const KernelArgument* argument = workspace_argument();
     const DeviceTensor* given = argument == nullptr ? nullptr : find_tensor(argument->name);
-    if (given == nullptr) return;
+    if (given == nullptr) return nullptr;
     if (given->bytes() < kernel_.workspace_bytes())
       throw UserError(subject(argument->name).text(),
                       fmt::format("it has {} bytes, and the kernel needs {}", given->bytes(), kernel_.workspace_bytes()),
                       "give that many, zeroed, or leave it out");
     check_address(subject(argument->name), argument->alignment, *given, *on_device_->backend);
     regions_.push_back(region_of({.name = argument->name, .dtype = given->dtype, .written = true}, *given));
-    block_.put(*argument, reinterpret_cast<std::uintptr_t>(given->data));
+    const auto address = reinterpret_cast<std::uintptr_t>(given->data);
+    block_.put(*argument, address);
+    return on_device_->backend->given_workspaces().hold(subject(argument->name).text(), address, static_cast<std::size_t>(given->bytes()),
+                                                        kernel_.name(), kernel_.key());
   }
 
   void refuse_unknown() const {
     for (std::size_t i = 0; i < given_.size(); ++i) {
       if (used_[i]) continue;
-      std::vector<std::string> names;
+      std::vector<std::string_view> names;
       for (const KernelArgument& a : kernel_.arguments())
         if (a.kind != ArgumentKind::stride) names.push_back(a.name);
-      throw UserError(subject(given_[i].name).text(), "the kernel has no such argument", fmt::format("it has {}", fmt::join(names, ", ")));
+      throw UserError(subject(given_[i].name).text(), "the kernel has no such argument", did_you_mean(given_[i].name, names));
     }
   }
 

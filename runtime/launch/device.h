@@ -54,7 +54,7 @@ public:
   std::string product() const { return backend_->product(); }         // "AMD Instinct MI300X"
   std::string description() const { return backend_->description(); } // for people
 
-  // Loads the kernel (hipModuleLoadData): not while a stream of this process is captured. A kernel that is loaded already is the
+  // Loads the kernel (hipModuleLoadData), best before any capture (docs/embedding.md). A kernel that is loaded already is the
   // same kernel again. Throws UserError for a kernel of another architecture, EnvironmentError when HIP refuses, or when the code
   // object's arguments are not those that the spec has.
   LoadedKernel load(const Kernel& kernel) const;

@@ -1,17 +1,14 @@
-// doctor: one function for each line that it prints.
+// doctor: one function for each line that it prints; those about the GPU are in doctor_gpu.cpp.
 #include "runtime/launch/doctor.h"
 #include "gen/error.h"
 #include "gen/plan/target.h"
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/compile/compile.h"
-#include "runtime/launch/hip/hip.h"
+#include "runtime/launch/doctor_lines.h"
 #include "runtime/workers/pool.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
-#include <optional>
-#include <unistd.h>
 
 namespace kiln {
 namespace {
@@ -20,96 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_verified = 200; // entries of the cache; 1 ms each
 
-std::string first_line(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
-  return line;
-}
-
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> list;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) list.push_back(at->path());
-  std::ranges::sort(list);
-  return list;
-}
-
-std::string variable(const DoctorSources& sources, std::string_view name) {
-  return sources.variables ? sources.variables(name).value_or(std::string()) : std::string();
-}
-
 // ---- what must be there
-
-DoctorLine driver(const DoctorSources& sources) {
-  const fs::path module = sources.root / "sys/module/amdgpu", device = sources.root / "dev/kfd";
-  DoctorLine line{.subject = "driver", .found = {}, .advised = {}, .why = "amdgpu and /dev/kfd are what HIP talks to"};
-  std::error_code error;
-  if (!fs::exists(module, error)) {
-    line.found = "the kernel module amdgpu is not loaded";
-    line.advised = "on a machine with a GPU: load it (modprobe amdgpu); elsewhere Kiln compiles and emulates without it";
-    line.verdict = Verdict::advice;
-    return line;
-  }
-  const std::string version = first_line(module / "version");
-  line.found = version.empty() ? "amdgpu, the one of the Linux kernel" : "amdgpu " + version;
-  if (access(device.c_str(), R_OK | W_OK) == 0) return line;
-  line.found += fs::exists(device, error) ? "; this user may not open /dev/kfd" : "; there is no /dev/kfd";
-  line.advised = fs::exists(device, error) ? "add the user to the groups render and video"
-                                           : "pass --device=/dev/kfd --device=/dev/dri to the container";
-  line.verdict = Verdict::problem;
-  return line;
-}
-
-DoctorLine rocm(const DoctorSources& sources) {
-  DoctorLine line{.subject = "ROCm", .found = {}, .advised = {}, .why = "6.2 is the oldest whose hipRTC and HIP Kiln knows"};
-  const std::string path = variable(sources, "ROCM_PATH");
-  const fs::path folder = path.empty() ? sources.root / "opt/rocm" : fs::path(path);
-  const std::string version = first_line(folder / ".info/version");
-  line.found =
-      version.empty() ? fmt::format("no {}", (folder / ".info/version").string()) : fmt::format("{} in {}", version, folder.string());
-  if (version.empty()) line.found += "; libraries of the distribution may do";
-  return line;
-}
-
-DoctorLine hip(const DoctorSources& sources) {
-  DoctorLine line{.subject = "HIP runtime", .found = {}, .advised = {}, .why = "it loads and launches kernels"};
-  try {
-    const Hip loaded(sources.environment.hip_path);
-    std::vector<std::string> devices;
-    for (int i = 0, count = loaded.device_count(); i < count; ++i) {
-      const HipDeviceFacts facts = loaded.device(i);
-      devices.push_back(fmt::format("{} ({})", facts.name, facts.arch));
-      if (std::ranges::find(known_archs(), facts.arch) == known_archs().end()) {
-        line.verdict = Verdict::advice;
-        line.advised = fmt::format("Kiln generates code for {} only", fmt::join(known_archs(), ", "));
-      }
-    }
-    line.found = fmt::format("{} from {}; {}", loaded.version(), loaded.path(),
-                             devices.empty() ? "no device" : fmt::format("{}", fmt::join(devices, ", ")));
-  } catch (const EnvironmentError& error) {
-    line.found = error.fact, line.advised = error.remedy;
-    line.verdict = Verdict::advice; // compiling and emulating go on
-  }
-  return line;
-}
-
-// From the driver, so that it can be compared with what HIP lists.
-DoctorLine gpus(const DoctorSources& sources) {
-  DoctorLine line{
-      .subject = "GPUs", .found = {}, .advised = {}, .why = "as the driver lists them; HIP_VISIBLE_DEVICES and containers hide some"};
-  std::vector<std::string> archs;
-  for (const fs::path& node : folders_in(sources.root / "sys/class/kfd/kfd/topology/nodes")) {
-    std::ifstream stream(node / "properties");
-    std::string key;
-    for (std::uint64_t value = 0; stream >> key >> value;)
-      if (key == "gfx_target_version" && value != 0) // 90402 is gfx942: two digits each of major, minor, stepping
-        archs.push_back(fmt::format("gfx{}{:x}{:x}", value / 10000, value / 100 % 100, value % 100));
-  }
-  line.found = archs.empty() ? "none" : fmt::format("{}", fmt::join(archs, ", "));
-  return line;
-}
 
 DoctorLine compiler(const DoctorSources& sources) {
   DoctorLine line{.subject = "compiler", .found = {}, .advised = {}, .why = "it turns HIP text into code objects"};
@@ -293,7 +201,8 @@ std::string_view to_string(Verdict verdict) {
 }
 
 std::vector<DoctorLine> examine(const DoctorSources& sources) {
-  std::vector<DoctorLine> lines{driver(sources), rocm(sources), hip(sources), gpus(sources), compiler(sources), worker(sources)};
+  std::vector<DoctorLine> lines = gpu_lines(sources);
+  lines.insert(lines.end(), {compiler(sources), worker(sources)});
   for (const KernelSetting& s : settings) lines.push_back(setting(sources, s));
   lines.insert(lines.end(), {queues(sources), numa(sources), clocks(sources)});
   for (DoctorLine& line : caches(sources)) lines.push_back(std::move(line));

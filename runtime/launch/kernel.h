@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -24,7 +26,14 @@ public:
   // meta.json of the cache: schedule, ISA facts, the verdict of the contract, compiler, request.
   const std::string& meta() const { return data_->kernel.meta; }
   std::string spec_text() const { return field_of(data_->kernel.key, "spec"); } // canonical: parse_spec gives the spec
-  Origin origin() const { return data_->origin; }                               // where it came from when this process first asked
+  // "name=value" of the schedule that were asked for, or that a tuning table gave.
+  std::vector<std::string> settings() const {
+    std::istringstream lines(field_of(data_->kernel.key, "overrides"));
+    std::vector<std::string> settings;
+    for (std::string line; std::getline(lines, line);) settings.push_back(line);
+    return settings;
+  }
+  Origin origin() const { return data_->origin; } // where it came from when this process first asked
   bool same_as(const Kernel& other) const { return data_ == other.data_; }
 
 private:
@@ -34,5 +43,9 @@ private:
   };
   std::shared_ptr<const Data> data_;
 };
+
+// What build_kernel gave, with neither cache nor worker: for programs that want its schedule and its bounds too.
+Kernel kernel_of(const KernelSpec& spec, const Target& target, const std::vector<std::string>& overrides, const CompileOptions& options,
+                 const BuiltKernel& built);
 
 } // namespace kiln

@@ -13,7 +13,7 @@ namespace kiln {
 struct KernelOnDevice; // loaded code, the tensors of the spec, workspaces
 
 // A launch whose arguments are all checked. A cheap value; copies share one immutable launch. It may go before its launches are
-// over: its workspace goes back to the pool when the stream of the last one has passed it. Keep it while a graph that captured it is
+// over, and after their streams: no stream is asked once launch() has returned. Keep it while a graph that captured it is
 // replayed. If the kernel has a workspace, its launches must follow one another (one stream, or ordered by events); bind again for a
 // launch beside it.
 class BoundKernel {
@@ -25,7 +25,7 @@ public:
   // emulated device. Nothing is launched when a size is 0.
   void launch(Stream stream = nullptr) const {
     if (launch_->packet.blocks == 0) return;
-    if (launch_->workspace) launch_->workspace->use_on(stream);
+    if (launch_->workspace) launch_->workspace->use();
     launch_->code->launch(launch_->packet, stream);
   }
 
@@ -37,7 +37,8 @@ private:
   friend class Binder;
   struct BoundLaunch {
     std::shared_ptr<const KernelOnDevice> kernel;
-    std::unique_ptr<TakenWorkspace> workspace; // null: there is none, or it is the caller's
+    std::unique_ptr<TakenWorkspace> workspace;                    // null: there is none, or it is the caller's
+    std::unique_ptr<const WorkspaceOwners::Held> given_workspace; // of the caller
     std::vector<std::byte> block;
     std::vector<void*> parameters;
     LaunchPacket packet;
@@ -59,7 +60,7 @@ public:
   // lies within an allocation. Throws UserError that names the argument.
   // Run-time sizes are those of the tensors; they may be given as numbers too, and must agree then. An in-place output may be
   // given under either name. The workspace is taken from a pool of this kernel (zeroed once, freed with the kernel), unless it is
-  // given by name, zeroed before the first launch.
+  // given by name: zeroed before the first launch, and of no other kernel that is bound at the time.
   BoundKernel bind(std::initializer_list<Argument> arguments) const { return bind(std::span(arguments.begin(), arguments.size())); }
   BoundKernel bind(std::span<const Argument> arguments) const;
 

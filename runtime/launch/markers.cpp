@@ -2,6 +2,7 @@
 #include "runtime/launch/markers.h"
 #include "runtime/compile/dynamic_library.h"
 #include "runtime/compile/loaded_libraries.h"
+#include "runtime/compile/rocm_folders.h"
 #include <fmt/format.h>
 #include <utility>
 
@@ -17,7 +18,7 @@ LibraryRequest roctx_request(const std::string& roctx) {
           .given_path = given,
           .variable = given == roctx ? "KILN_ROCTX" : "this process",
           .names = {"librocprofiler-sdk-roctx.so.1", "librocprofiler-sdk-roctx.so.0", "libroctx64.so.4"},
-          .folders = {"/opt/rocm/lib"},
+          .folders = rocm_library_folders(),
           .remedy = "install rocprofiler-sdk (or roctracer), set KILN_ROCTX to the library's file, or unset it"};
 }
 

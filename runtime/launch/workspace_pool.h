@@ -1,4 +1,6 @@
 // WorkspacePool: the workspaces of one loaded kernel, each for one BoundKernel at a time and until its last launch is over.
+// It never asks a stream: the stream of the last launch may be gone, and HIP has no safe way to find out (hipEventRecord on a destroyed
+// stream crashes in HIP 7.2).
 #pragma once
 #include "runtime/launch/backend.h"
 #include <atomic>
@@ -10,53 +12,43 @@
 
 namespace kiln {
 
-// Thread-safe. Grows when it has none that is free.
+// Thread-safe. Grows when it has none that is free; when `most_retired` may still be in use, it waits for the device instead.
 class WorkspacePool {
 public:
   WorkspacePool(std::shared_ptr<DeviceBackend> backend, std::string name, std::size_t bytes);
-  ~WorkspacePool(); // waits for the launches that still use one, then frees them all
+  ~WorkspacePool(); // frees them all; freeing waits for the launches that still use one
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
-  // A free one, or a new one, zeroed. Waits for nothing but the zeroes. Throws what the backend throws.
+  static constexpr std::size_t most_retired = 8; // so a program that binds again and again waits once in 8 times
+
+  // A free one, or a new one, zeroed. Throws what the backend throws.
   void* take();
-  void give(void* workspace) noexcept; // that no launch used
-  // Free once `stream` has done what was launched on it so far. Does not wait. If the stream cannot say when that is (it is gone,
-  // or captured), the workspace stays taken until the pool goes.
-  void give_after(void* workspace, Stream stream) noexcept;
+  void give(void* workspace) noexcept;   // that no launch used
+  void retire(void* workspace) noexcept; // that launches used, which may not be over
 
 private:
-  struct Pending {
-    void* workspace = nullptr;
-    std::unique_ptr<StreamMark> mark;
-  };
   std::shared_ptr<DeviceBackend> backend_;
   std::string name_;
   std::size_t bytes_;
   std::mutex mutex_;
-  std::vector<void*> all_, free_;
-  std::vector<Pending> pending_;
+  std::vector<void*> all_, free_, retired_;
 };
 
-// A workspace that one BoundKernel has taken, and the stream that uses it.
+// A workspace that one BoundKernel has taken.
 class TakenWorkspace {
 public:
   explicit TakenWorkspace(WorkspacePool& pool) : pool_(pool), address_(pool.take()) {}
-  ~TakenWorkspace() { used_ ? pool_.give_after(address_, stream_) : pool_.give(address_); }
+  ~TakenWorkspace() { used_ ? pool_.retire(address_) : pool_.give(address_); }
   TakenWorkspace(const TakenWorkspace&) = delete;
   TakenWorkspace& operator=(const TakenWorkspace&) = delete;
 
   void* address() const { return address_; }
-  // Called before each launch. Launches that share a workspace follow one another, so the last stream knows of all of them.
-  void use_on(Stream stream) {
-    stream_.store(stream, std::memory_order_relaxed);
-    used_.store(true, std::memory_order_relaxed);
-  }
+  void use() { used_.store(true, std::memory_order_relaxed); } // before each launch
 
 private:
   WorkspacePool& pool_;
   void* address_;
-  std::atomic<Stream> stream_{nullptr};
   std::atomic<bool> used_{false};
 };
 

@@ -109,6 +109,8 @@ std::vector<TuningEntry> read_tuning_table(const std::filesystem::path& file, co
       throw UserError(subject, fmt::format("it is no entry of a tuning table: {}", error.what()), "remove the line, or tune again");
     }
   }
+  if (stream.bad())
+    throw UserError(fmt::format("tuning table '{}'", file.string()), "it cannot be read", "name a file that kiln tune wrote");
   return entries;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/workers/compile_job.h"
 #include "runtime/workers/message.h"
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -42,7 +43,8 @@ void end_with_owner(pid_t owner) {
 void limit_resources([[maybe_unused]] std::uint64_t memory) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-#ifndef KILN_SANITIZED // sanitizers reserve terabytes of address space
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the host's limit, the output that is kept of a worker too, is an error of its write
+#ifndef KILN_SANITIZED           // sanitizers reserve terabytes of address space
   if (memory != 0) {
     const rlimit limit{memory, memory};
     setrlimit(RLIMIT_AS, &limit);

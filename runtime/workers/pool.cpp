@@ -2,10 +2,12 @@
 #include "runtime/workers/pool.h"
 #include "gen/error.h"
 #include "gen/families/schedule.h"
+#include "runtime/compile/comgr_cache.h"
 #include "runtime/compile/dump.h"
 #include "runtime/workers/compile_job.h"
 #include "runtime/workers/process.h"
 #include <algorithm>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -21,6 +23,17 @@ int usable_processors() {
 }
 
 bool runnable(const fs::path& program) { return access(program.c_str(), X_OK) == 0 && !fs::is_directory(program); }
+
+// The program that Kiln's library lives in may be an interpreter far from Kiln, so the worker is looked for beside the library:
+// lib/libkiln.so and bin/kiln-worker, or both in one folder.
+std::vector<fs::path> folders_beside_library() {
+  Dl_info library{};
+  std::error_code error;
+  if (dladdr(reinterpret_cast<const void*>(&find_worker), &library) == 0 || library.dli_fname == nullptr) return {};
+  const fs::path folder = fs::canonical(library.dli_fname, error).parent_path();
+  if (error) return {};
+  return {folder, folder.parent_path() / "bin"};
+}
 
 EntryFiles compile_in_process(const KernelRequest& request, const WorkerOptions& options) {
   if (request.options.preload_arguments && !options.own_process)
@@ -38,6 +51,8 @@ WorkerOptions worker_options(const Environment& environment) {
   options.program = find_worker(environment.worker, environment.program_path);
   options.count = environment.jobs;
   options.variables = process_variables(environment);
+  std::erase_if(options.variables, [](const std::string& v) { return v.starts_with(fmt::format("{}=", comgr_cache_variable)); });
+  options.variables.push_back(fmt::format("{}={}", comgr_cache_variable, comgr_cache_off)); // kernels are kept by Kiln's cache alone
   return options;
 }
 
@@ -45,7 +60,9 @@ fs::path find_worker(const fs::path& given, const std::string& path_variable) {
   if (!given.empty()) return given;
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  std::vector<fs::path> folders{self.parent_path(), KILN_INSTALLED_BIN};
+  std::vector<fs::path> folders{self.parent_path()};
+  std::ranges::copy(folders_beside_library(), std::back_inserter(folders));
+  folders.emplace_back(KILN_INSTALLED_BIN);
   for (std::size_t at = 0; at < path_variable.size();) {
     const std::size_t end = std::min(path_variable.find(':', at), path_variable.size());
     if (path_variable[at] == '/') folders.emplace_back(path_variable.substr(at, end - at));

@@ -27,6 +27,7 @@ KILN_DEVICE void wave_barrier() {
 
 // The lanes in which it holds, a bit each; how many lanes such bits name, and how many below this one.
 KILN_DEVICE u64 lanes_where(bool condition) { return __builtin_amdgcn_ballot_w64(condition); }
+KILN_DEVICE u32 lowest_lane(u64 lanes) { return static_cast<u32>(__builtin_ctzll(lanes)); }
 KILN_DEVICE u32 count_lanes(u64 lanes) { return static_cast<u32>(__builtin_popcountll(lanes)); }
 KILN_DEVICE u32 lanes_below(u64 lanes) {
   return __builtin_amdgcn_mbcnt_hi(static_cast<u32>(lanes >> 32), __builtin_amdgcn_mbcnt_lo(static_cast<u32>(lanes), 0u));

@@ -42,6 +42,9 @@ using GlobalU64 = __attribute__((address_space(1))) u64;
 KILN_DEVICE u64 load_for_device(const u64* from) {
   return __hip_atomic_load((const GlobalU64*)from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+KILN_DEVICE u32 load_for_device(const u32* from) {
+  return __hip_atomic_load((const __attribute__((address_space(1))) u32*)from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 KILN_DEVICE void store_for_device(u64* to, u64 value) {
   __hip_atomic_store((GlobalU64*)to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }

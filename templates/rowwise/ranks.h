@@ -108,8 +108,11 @@ struct RunningSum {
   }
 };
 
-template <RowwiseConfig config> template <int id, int place, class R> KILN_MEMBER void Row<config>::find(ArgAccumulator<R>& accumulator) const {
-  if constexpr (config.tiles > 1) cluster_.know_generation();
+template <RowwiseConfig config> template <int id, int place, class R> KILN_MEMBER bool Row<config>::find(ArgAccumulator<R>& accumulator) const {
+  if constexpr (config.tiles > 1) {
+    if (cluster_.template recall<place>(accumulator)) return false;
+    cluster_.know_generation();
+  }
   Found best;
   if constexpr (config.threads_per_row <= wave_size) {
     best = found_across_lanes<R, config.threads_per_row>(accumulator.best);
@@ -122,8 +125,9 @@ template <RowwiseConfig config> template <int id, int place, class R> KILN_MEMBE
     platform::barrier();
     best = found_across_lanes<R, partials>(slots[thread % partials]);
   }
-  if constexpr (config.tiles > 1) best = cluster_.template meet_found<place, R>(best);
+  if constexpr (config.tiles > 1) return cluster_.template meet_found<place, R>(tile_, best, accumulator.total);
   accumulator.total = best.column == no_column ? 0.0f : static_cast<f32>(best.column);
+  return false;
 }
 
 template <RowwiseConfig config> template <int k> KILN_MEMBER auto Row<config>::ranking() const -> Ranking<k, vec, chunks> {

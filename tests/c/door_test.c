@@ -206,6 +206,7 @@ static void test_numbers(const Setup* s) {
     for (int col = 0; col < pitch; ++col) numbers[row * pitch + col] = col < cols ? value_at(row, col) : NAN;
   CHECK(kiln_encode("f16", numbers, halves, rows * pitch) == KILN_OK);
   void *x = NULL, *y = NULL;
+  EXPECT(kiln_device_allocate(s->device, (size_t)1 << 63, "x", &x), KILN_ENVIRONMENT_ERROR, "9223372036854775808 bytes for x", "", "allocate less");
   REQUIRE(kiln_device_allocate(s->device, sizeof halves, "x", &x) == KILN_OK &&
           kiln_device_allocate(s->device, rows * cols * 2, NULL, &y) == KILN_OK);
   REQUIRE(kiln_device_write(s->device, x, halves, sizeof halves, NULL) == KILN_OK &&
@@ -260,6 +261,8 @@ static void test_arguments(const Setup* s) {
   EXPECT(BIND(3), KILN_USER_ERROR, "kernel softmax, argument x", "its strides are [1, 3] for the shape [3, 1000]", "contiguous");
   x_tensor.strides = NULL, x_tensor.rank = -1;
   EXPECT(BIND(3), KILN_USER_ERROR, "its rank is -1", "", "");
+  x_tensor.rank = INT32_MAX; // nobody looks beyond its shape
+  EXPECT(BIND(3), KILN_USER_ERROR, "its rank is 2147483647", "at most 8", "");
   x_tensor.rank = 2, x_tensor.data = &x_tensor;
   EXPECT(BIND(3), KILN_USER_ERROR, "kernel softmax, argument x", "allocation of this device", "");
   x_tensor.data = x;

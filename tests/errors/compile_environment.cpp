@@ -54,6 +54,7 @@ TEST_CASE("every variable reaches its field") {
                                        {"KILN_CACHE_TRUST_SHARED", "1"},
                                        {"KILN_CACHE_URL", "http://h"},
                                        {"KILN_CACHE_URL_WRITE", "1"},
+                                       {"KILN_CACHE_URL_CA", "/q"},
                                        {"KILN_CACHE_URL_INSECURE", "1"},
                                        {"KILN_CACHE_PUBLIC_KEY", "/m"},
                                        {"KILN_JIT_POLICY", "record"},
@@ -69,6 +70,7 @@ TEST_CASE("every variable reaches its field") {
   CHECK(run_time.cache_trust_shared);
   CHECK(run_time.cache_url == Url("http://h"));
   CHECK(run_time.cache_url_write);
+  CHECK(run_time.cache_url_ca == "/q");
   CHECK(run_time.cache_url_insecure);
   CHECK(run_time.cache_public_key == "/m");
   CHECK(run_time.policy == "record");
@@ -98,5 +100,5 @@ TEST_CASE("the table shows what is in force") {
     if (row.name == "KILN_COMPILER") CHECK(row.current == "comgr");
     if (row.name == "KILN_DUMP_DIR") CHECK(row.current == "/c");
   }
-  CHECK(table.size() == 25);
+  CHECK(table.size() == 26);
 }

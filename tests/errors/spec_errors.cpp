@@ -88,11 +88,22 @@ TEST_CASE("what a kernel must have") {
                     "at least one input");
   expect_user_error(
       [] {
-        Expr x = tensor("x");
-        for (int i = 0; i < 4200; ++i) x = x + 1; // the ones are one value
-        validate(KernelSpec("k").output("y", f16, x));
+        const Expr x = tensor("x");
+        KernelSpec spec("k");
+        for (int chain = 0; chain < 12; ++chain) {
+          Expr y = x * (chain + 2);
+          for (int i = 0; i < 350; ++i) y = y + 1; // the ones are one value
+          spec.output(fmt::format("y{}", chain), f16, y);
+        }
+        validate(spec);
       },
-      "kernel 'k'", "it has 4203 operations and values", "at most 4096");
+      "kernel 'k'", "operations and values", "at most 4096");
+  expect_user_error(
+      [] {
+        Expr x = tensor("x");
+        for (int i = 0; i < 4200; ++i) x = x + 1;
+      },
+      "operation 'add'", "more than 400 operations stand one upon another", "(a + b) + (c + d)");
 }
 
 TEST_CASE("one meaning a name") {

@@ -21,8 +21,14 @@ u64 fused(double a, double b, double c) { return as_bits(to_single(sum(a * b, c)
 bool nan32(u32 x) { return x % (1U << 31) > 0x7f800000U; }
 // Numbers in order, with -0 below +0.
 i64 key(u32 x) { return x >> 31 != 0 ? -static_cast<i64>(x % (1U << 31)) - 1 : static_cast<i64>(x); }
-u32 lesser(u32 a, u32 b) { return nan32(a) ? b : nan32(b) ? a : key(a) < key(b) ? a : b; }
-u32 greater(u32 a, u32 b) { return nan32(a) ? b : nan32(b) ? a : key(a) < key(b) ? b : a; }
+// With MODE.IEEE, as kernels run: a signalling NaN comes out quiet, a quiet one gives way to a number.
+bool signalling(u32 a) { return nan32(a) && (a & 0x400000U) == 0; }
+u32 of_numbers(u32 a, u32 b, bool first) {
+  if (signalling(a) || signalling(b)) return (signalling(a) ? a : b) | 0x400000U;
+  return nan32(a) ? b : nan32(b) ? a : first ? a : b;
+}
+u32 lesser(u32 a, u32 b) { return of_numbers(a, b, key(a) < key(b)); }
+u32 greater(u32 a, u32 b) { return of_numbers(a, b, key(a) >= key(b)); }
 u32 strict_lesser(u32 a, u32 b) { return nan32(a) || nan32(b) ? 0x7fc00000U : lesser(a, b); }
 u32 strict_greater(u32 a, u32 b) { return nan32(a) || nan32(b) ? 0x7fc00000U : greater(a, b); }
 u64 pair(u64 low, u64 high) { return low | high << 32; }

@@ -22,6 +22,24 @@ u32 flush_half(u32 h, bool flush) { return flush && (h & 0x7c00U) == 0 ? h & 0x8
 
 } // namespace
 
+TEST_CASE("MODE.IEEE: minima and maxima make a signalling NaN quiet, and pass over it without") {
+  const Lanes64 signalling = each_lane([](int) { return 0x7f800001U; }), one = each_lane([](int) { return 0x3f800000U; });
+  const Lanes64 halves = each_lane([](int) { return 0x3c007c01U; }); // 1 and a signalling NaN
+  const std::string body =
+      "v_max_f32 v64, v1, v2\n v_min_f32 v65, v2, v1\n v_max_f32 v66, v1, v1\n v_pk_max_f16 v67, v3, v3\n v_max_f16 v68, v3, v2\n";
+  const LaneResult with = run({.body = body, .inputs = {signalling, one, halves}, .results = 5});
+  const LaneResult without =
+      run({.body = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0\n s_nop 4\n" + body, .inputs = {signalling, one, halves}, .results = 5});
+  REQUIRE(with.run.defects.empty());
+  REQUIRE(without.run.defects.empty());
+  for (std::size_t k = 0; k < 3; ++k) CHECK(with.v[k][0] == 0x7fc00001U);
+  CHECK(with.v[3][0] == 0x3c007e01U);
+  CHECK((with.v[4][0] & 0xffffU) == 0x7e01U);
+  CHECK(without.v[0][0] == 0x3f800000U);
+  CHECK(without.v[1][0] == 0x3f800000U);
+  CHECK((without.v[4][0] & 0xffffU) == 0x0000U); // the low half of 1.0 as f32
+}
+
 TEST_CASE("MODE: f32 sums, products and fused products in every rounding and denormal mode") {
   int cases = 0;
   for (u32 rounding = 0; rounding < 4; ++rounding)

@@ -11,7 +11,7 @@ namespace {
 // cmake/KilnGeneratorHash.cmake.
 const std::vector<std::string> harmless{"isa_checks/cli/",  "isa_checks/exec/", "isa_checks/input/", "isa_checks/timing/", "runtime/cache/",
                                         "runtime/workers/", "runtime/launch/",  "runtime/jit/",      "runtime/aot/",       "runtime/c/",
-                                        "runtime/cli/",     "runtime/include/", "runtime/tune/"};
+                                        "runtime/cli/",     "runtime/include/", "runtime/tune/",     "runtime/tvm_ffi/"};
 const std::vector<std::string> harmless_files{"runtime/append_line", "runtime/digest", "runtime/environment",
                                               "runtime/events",      "runtime/folder", "runtime/owner_process",
                                               "runtime/stopwatch",   "runtime/table",  "runtime/url"};

@@ -102,6 +102,20 @@ TEST_CASE("allocated registers follow the granules") {
   }
 }
 
+TEST_CASE("a note for each kernel, as assemblers of several texts write it") {
+  std::string text = kernel_text("s_nop 0", "gfx942", {.name = "first", .lds_bytes = 512, .workgroup_size = 128});
+  std::string second = kernel_text("s_nop 1", "gfx942", {.name = "second", .workgroup_size = 512});
+  second.replace(second.find(".amdgcn_target"), second.find(".text") - second.find(".amdgcn_target"), "");
+  const CodeObject object = load_code_object(assemble(text + second, target_facts("gfx942")), "two notes");
+  REQUIRE(object.kernels().size() == 2);
+  for (const auto& [name, lanes] : {std::pair("first", 128U), {"second", 512U}}) {
+    CAPTURE(name);
+    REQUIRE(object.kernel(name).metadata);
+    CHECK(object.kernel(name).metadata->max_flat_workgroup_size == lanes);
+  }
+  CHECK(object.metadata().kernels.size() == 2);
+}
+
 TEST_CASE("hand-written objects: no metadata, no symbol size, labels inside") {
   const std::string text = R"(
 .amdgcn_target "amdgcn-amd-amdhsa--gfx942"

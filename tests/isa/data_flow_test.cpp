@@ -73,9 +73,17 @@ std::vector<Defect> uninitialised() {
                     operands = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n";
   const std::string shift = "v_lshlrev_b64 v[6:7], 2, v[4:5]\n global_store_dword v0, v7, s[0:1]";
   const std::string product = "v_mov_b32_e32 v4, 0\n v_mad_u64_u32 v[6:7], s[20:21], v0, v0, v[4:5]\n global_store_dword v0, ";
-  const std::string add = "v_add_f32_e32 v2, v3, v0" + out;
+  const std::string add = "v_add_f32_e32 v2, v3, v0" + out, some = "v_cmp_eq_u32_e32 vcc, 0, v0\n";
+  const std::string halves =
+      "v_mov_b32_e32 v4, 0\n v_pk_add_f32 v[2:3], v[4:5], v[4:5] op_sel:[0,0] op_sel_hi:[1,1]\n global_store_dword v0, ";
   std::string zeros;
   for (int i = 0; i < 4; ++i) zeros += "v_accvgpr_write_b32 a" + std::to_string(i) + ", 0\n";
+  const auto around_it = [&](const std::string& before) { // two guards, behind which the sum is not needed
+    return operands + before +
+           "s_cmp_lt_i32 s2, 1\n s_cbranch_scc1 none\n s_cmp_lt_i32 s3, 1\n s_cbranch_scc1 none\n"
+           "v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[4:5], a[0:3]\n s_branch out\nnone:\n" +
+           zeros + "out:\n global_store_dword v0, a1, s[0:1]\n";
+  };
   return {
       {"DAT002", "vector", add, written + add},
       {"DAT002", "scalar", "s_add_u32 s20, s21, 1\n v_mov_b32_e32 v2, s20" + out,
@@ -92,6 +100,17 @@ std::vector<Defect> uninitialised() {
        "v[2:3], s[0:1]",
        "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n v_pk_mul_f32 v[2:3], v[4:5], v[6:7] op_sel_hi:[0,1]\n "
        "global_store_dwordx2 v0, v[2:3], s[0:1]"},
+      {"DAT002", "the half of a packed sum that is used", halves + "v3, s[0:1]", halves + "v2, s[0:1]"},
+      {"DAT002", "a mask of lanes that are on", "s_and_b64 s[20:21], s[22:23], exec\n s_and_saveexec_b64 s[24:25], s[20:21]",
+       "s_andn2_b64 s[20:21], s[22:23], exec\n s_and_saveexec_b64 s[24:25], s[20:21]"},
+      {"DAT002", "chosen from another register", some + "v_cndmask_b32_e32 v2, v3, v0, vcc" + out,
+       some + "v_cndmask_b32_e32 v2, v2, v0, vcc" + out},
+      {"DAT002", "memory, not scratch", "global_store_dword v0, v3, s[0:1]", "scratch_store_dword off, v3, off"},
+      {"DAT002", "a lane of spilled scalars",
+       "v_writelane_b32 v20, s0, 0\n v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword s10, s[8:9], 0x0",
+       "v_writelane_b32 v20, s0, 0\n v_writelane_b32 v20, s1, 1\n v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword "
+       "s10, s[8:9], 0x0"},
+      {"DAT002", "an accumulator, where another way around it brings a value", around_it(""), around_it(zeros)},
       {"DAT002", "the upper half of a product and sum", product + "v7, s[0:1]", product + "v6, s[0:1]"},
       {"DAT002", "through a copy", "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out,
        written + "v_mov_b32_e32 v4, v3\n v_add_f32_e32 v2, v4, v0" + out},
@@ -108,6 +127,10 @@ std::vector<Defect> uninitialised() {
 std::vector<Defect> races() {
   const std::string address = "v_lshlrev_b32_e32 v1, 2, v0\n", write = "ds_write_b32 v1, v0\n", barrier = "s_barrier\n";
   const std::string next = "ds_read_b32 v2, v1 offset:256\n"; // what the next wave wrote
+  const std::string far = address + "v_xor_b32_e32 v3, 0x300, v1\n";
+  const std::string guard = "s_cmp_lt_i32 s2, 1\n s_cbranch_scc1 done\n";
+  const std::string sdwa = "v_mov_b32_e32 v4, 2\n v_lshlrev_b32_sdwa v1, v4, v0 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD "
+                           "src1_sel:WORD_0\n";
   const std::string mirrored = "v_xor_b32_e32 v3, 0xfc, v1\n v_xor_b32_e32 v3, 0x100, v3\n";
   return {{"DAT003", "nothing between", address + write + next, address + write + lgkm + barrier + next},
           {"DAT003", "no barrier", address + write + lgkm + next, address + write + lgkm + barrier + next},
@@ -117,6 +140,17 @@ std::vector<Defect> races() {
            address + mirrored + write + lgkm + "ds_read_b32 v2, v1"},
           {"DAT003", "both halves", address + "ds_write2_b32 v1, v0, v0 offset1:64\n" + lgkm + "ds_read_b32 v2, v1 offset:256",
            address + "ds_write2_b32 v1, v0, v0 offset1:64\n" + lgkm + barrier + "ds_read_b32 v2, v1 offset:256"},
+          // Pairs of waves that are further apart, the second barrier of a loop, a guard that is the same in all waves, SDWA.
+          {"DAT003", "of four waves, the last and the first", far + write + lgkm + "ds_read_b32 v2, v3",
+           far + write + lgkm + barrier + "ds_read_b32 v2, v3"},
+          {"DAT003", "read, then written", address + next + lgkm + write, address + next + lgkm + barrier + write},
+          {"DAT003", "the second barrier of a loop", address + "again:\n" + write + lgkm + barrier + next + lgkm + "s_cbranch_scc1 again",
+           address + "again:\n" + write + lgkm + barrier + next + lgkm + barrier + "s_cbranch_scc1 again"},
+          {"DAT003", "behind a guard", guard + address + write + lgkm + next + "done:\n",
+           guard + address + write + lgkm + barrier + next + "done:\n"},
+          {"DAT003", "an address by SDWA", sdwa + write + lgkm + next, sdwa + write + lgkm + barrier + next},
+          {"DAT003", "all waves take the branch", guard + address + write + lgkm + next + "done:\n",
+           "v_readfirstlane_b32 s8, v0\n s_cmp_lt_i32 s8, 64\n s_cbranch_scc1 done\n" + address + write + lgkm + next + "done:\n"},
           {"DAT003", "over the back edge", address + "again:\n" + next + lgkm + barrier + write + lgkm + "s_cbranch_scc1 again",
            address + "again:\n" + next + lgkm + barrier + write + lgkm + barrier + "s_cbranch_scc1 again"}};
 }
@@ -129,6 +163,7 @@ std::vector<Defect> overwrites() {
            "global_store_dwordx2 v0, v[4:5], s[2:3]\n" + clear},
           {"DAT004", "buffer", "buffer_store_dwordx4 v[4:7], v0, s[4:7], 0 offen\n" + clear,
            "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n" + clear},
+          {"DAT004", "a wait that leaves it", store + "s_waitcnt vmcnt(1)\n" + clear, store + "s_waitcnt vmcnt(0)\n" + clear},
           {"DAT004", "over the back edge", "again:\n" + clear + store + "s_cbranch_scc1 again",
            "again:\n s_nop 0\n" + clear + store + "s_cbranch_scc1 again"}};
 }
@@ -169,6 +204,36 @@ TEST_CASE("the path of a finding names the branches on the way") {
       "v1 is read before a wait for vmcnt has completed 0x0 global_load_dword, which fills it: 8 clocks behind it, the data takes longer");
   CHECK(found[0].path == std::vector<std::string>{"0x0 global_load_dword v1, v0, s[2:3]", "0x8 s_cbranch_scc0 1, taken to 0x10",
                                                   "0x10 v_add_f32_e32 v2, v1, v1"});
+}
+
+TEST_CASE("DAT001: a path does not take a branch against what it has decided") {
+  const std::string compare = "s_cmp_eq_u32 s8, 1\n", over = compare + "s_cbranch_scc1 over\n" + load + "over:\n";
+  const auto found = [](const std::string& body) { return findings({"DAT001", "", "", ""}, body + "done:\n", "gfx942"); };
+  // The load is behind s8 != 1: what is behind s8 == 1 does not meet it.
+  CHECK(found(over + compare + "s_cbranch_scc0 done\n" + use).empty());
+  CHECK(found(over + "s_cmp_lg_u32 s8, 1\n s_cbranch_scc1 done\n" + use).empty());
+  CHECK(found(over + "s_cmp_gt_u32 s8, 0\n s_cbranch_scc0 done\n s_cmp_lt_u32 s8, 2\n s_cbranch_scc0 done\n" + use).empty());
+  CHECK(found(compare + "s_cbranch_scc1 done\n" + load + compare + "s_cbranch_scc0 done\n" + use).empty()); // decided before the load
+  // Another register, another value, or one that was written between.
+  CHECK(found(over + "s_cmp_eq_u32 s9, 1\n s_cbranch_scc0 done\n" + use).size() == 1);
+  CHECK(found(over + "s_cmp_eq_u32 s8, 2\n s_cbranch_scc0 done\n" + use).size() == 1);
+  CHECK(found(over + "s_mov_b32 s8, s9\n" + compare + "s_cbranch_scc0 done\n" + use).size() == 1);
+  // The nearer way is excluded, the longer is not.
+  const auto longer = found(over + compare +
+                            "s_cbranch_scc1 behind\n s_mov_b32 s8, 0\n s_nop 0\nbehind:\n s_cmp_eq_u32 s8, 0\n"
+                            "s_cbranch_scc0 done\n" +
+                            use);
+  CHECK(longer.size() == 1);
+}
+
+TEST_CASE("DAT001: what a comparison of scalars decides may be a promise of the host") {
+  const auto severity = [](const std::string& condition) {
+    const auto found = findings({"DAT001", "", "", ""}, load + condition + "s_cbranch_scc0 join\n" + wait + "join:\n" + use, "gfx942");
+    REQUIRE(found.size() == 1);
+    return found[0].severity;
+  };
+  CHECK(severity("s_cmp_eq_u32 s8, 0\n") == Severity::warning);
+  CHECK(severity("s_and_b32 s8, s9, s10\n") == Severity::error);
 }
 
 TEST_CASE("a loop's findings of one cause are one, with all places") {

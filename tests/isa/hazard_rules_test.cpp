@@ -12,7 +12,7 @@ namespace {
 
 std::vector<Finding> hazards(const std::string& body, const char* arch = "gfx942") {
   const CodeObject object = assemble_kernel(body, arch, wide);
-  return lint(analyse(object, object.kernel("k")), {.only = {"HAZ002"}});
+  return lint(analyse(object, object.kernel("k")), {.only = {"HAZ002", "DAT004"}});
 }
 bool reported(const std::string& body, const char* arch = "gfx942") { return !hazards(body, arch).empty(); }
 
@@ -92,7 +92,14 @@ TEST_CASE("HAZ002: severity follows what is known about the pair") {
   };
   CHECK(severity("v_readfirstlane_b32 s8, v1\n global_load_dword v0, v4, s[8:9]") == Severity::error);
   // LLVM's table alone, and kernels that ship undercut it.
-  CHECK(severity("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n v_add_f32_e32 v12, v0, v1") == Severity::info);
+  const std::string result = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], 0\n ", reader = "v_add_f32_e32 v12, v0, v1";
+  CHECK(severity(result + "s_nop 1\n" + reader) == Severity::info);
+  // But none of them leaves fewer than two states behind a matrix instruction.
+  CHECK(severity(result + "s_nop 0\n" + reader) == Severity::error);
+  CHECK(severity(result + reader) == Severity::error);
+  const std::string operand = "v_mov_b32_e32 v8, v2\n ";
+  CHECK(severity(operand + result) == Severity::warning);
+  CHECK(severity(operand + "s_nop 0\n" + result) == Severity::info);
   // Shipped kernels leave these out throughout: not reported.
   CHECK_FALSE(severity("s_add_u32 m0, s4, 16\n global_load_lds_dword v0, s[2:3]"));
   CHECK_FALSE(severity("v_readfirstlane_b32 s8, v1\n v_add_u32_e32 v0, s8, v2"));

@@ -13,8 +13,9 @@ using namespace kiln::isa::testing;
 namespace {
 
 KernelAnalysis scratchy() {
-  const CodeObject object = assemble_kernel("  scratch_load_dword v0, off, s0\n  s_waitcnt vmcnt(0)\n  scratch_store_dword off, v0, s0",
-                                            "gfx942", {.scratch_bytes = 64, .spills = 3});
+  const CodeObject object = assemble_kernel(
+      "again:\n  scratch_load_dword v0, off, s0\n  s_waitcnt vmcnt(0)\n  scratch_store_dword off, v0, s0\n  s_cbranch_scc1 again", "gfx942",
+      {.scratch_bytes = 64, .spills = 3});
   return analyse(object, object.kernel("k"));
 }
 
@@ -41,10 +42,12 @@ TEST_CASE("findings carry place, numbers and words") {
   CHECK(findings[0].address == 0);
   CHECK(findings[0].instruction == "scratch_load_dword v0, off, s0");
   CHECK(findings[0].others == std::vector<std::uint64_t>{12});
-  CHECK(findings[0].evidence == std::vector<Evidence>{{"scratch_bytes", 64, "B"}, {"accesses", 2, "instructions"}});
+  CHECK(findings[0].evidence ==
+        std::vector<Evidence>{
+            {"scratch_bytes", 64, "B"}, {"spilled_bytes", 12, "B"}, {"accesses", 2, "instructions"}, {"in_loops", 2, "instructions"}});
   CHECK(to_text(findings[0])
-            .starts_with("SPL001 error k (gfx942) at 0x0: 64 B of scratch memory a lane, 2 instructions "
-                         "that access it\n    scratch_load_dword v0, off, s0    (and 1 more)\n"));
+            .starts_with("SPL001 error k (gfx942) at 0x0: 64 B of scratch memory a lane for spilled registers and stack "
+                         "objects, 2 instructions that access it, 2 in loops\n    scratch_load_dword v0, off, s0    (and 1 more)\n"));
   const auto json = nlohmann::json::parse(to_json(findings));
   CHECK(json[1]["rule"] == "SPL002");
   CHECK(json[1]["evidence"]["vgpr_spills"]["value"] == 3);

@@ -39,8 +39,10 @@ TEST_CASE("messages about one thing and about several") {
   CHECK(first_message(loop(load + copy), "WAIT005").starts_with("what 1 load brings is only copied"));
   CHECK(first_message(loop(load + other + copies), "WAIT005").starts_with("what 2 loads bring is only copied"));
   const std::string scratch = "scratch_load_dword v0, off, off\n";
-  CHECK(first_message(scratch, "SPL001").ends_with(" a lane, 1 instruction that accesses it"));
-  CHECK(first_message(scratch + scratch, "SPL001").ends_with(" a lane, 2 instructions that access it"));
+  CHECK(
+      first_message(scratch, "SPL001").ends_with(" a lane for arrays or other stack objects, 1 instruction that accesses it, 0 in loops"));
+  CHECK(first_message(scratch + scratch, "SPL001")
+            .ends_with(" a lane for arrays or other stack objects, 2 instructions that access it, 0 in loops"));
 }
 
 } // namespace plural_test

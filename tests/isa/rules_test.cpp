@@ -160,13 +160,24 @@ std::vector<Case> control_cases() {
            "global_load_lds_dword v0, s[2:3]\n s_waitcnt vmcnt(0)\n ds_read_b32 v1, v2"}};
 }
 
+std::vector<Case> bounds_cases() {
+  const Snippet lds{.vgprs = 128, .accum_offset = 128, .sgprs = 48, .lds_bytes = 1024};
+  const Snippet arguments{.descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"}; // 24 bytes of them
+  const std::string lane16 = "v_lshlrev_b32_e32 v4, 4, v0\n";
+  return {{"BND001", lane4 + "ds_read_b32 v1, v4 offset:4", lane4 + "ds_read_b32 v1, v4", "gfx942", lds, lds},
+          {"BND002", "s_load_dword s4, s[0:1], 0x18", "s_load_dword s4, s[0:1], 0x14", "gfx942", arguments, arguments},
+          {"BND003", "v_mov_b32_e32 v8, v0", "v_mov_b32_e32 v7, v0", "gfx942", {.vgprs = 8}, {.vgprs = 8}},
+          {"BND004", lane16 + "ds_read_b128 v[8:11], v4 offset:4", lane16 + "ds_read_b128 v[8:11], v4 offset:16"}};
+}
+
 } // namespace
 
 TEST_CASE("every rule fires on what it is for, and is silent on what looks like it") {
   std::set<std::string> covered{"SPL003", "LCH003", "LCH005", "LCH006", "PIN001", // below
                                 "DAT001", "DAT002", "DAT003", "DAT004",           // data_flow_test.cpp
                                 "HAZ002"};                                        // hazard_rules_test.cpp
-  for (const auto& cases : {memory_cases(), lds_cases(), wait_cases(), resource_cases(), arithmetic_cases(), errata_cases(), control_cases()})
+  for (const auto& cases :
+       {memory_cases(), lds_cases(), wait_cases(), resource_cases(), arithmetic_cases(), errata_cases(), control_cases(), bounds_cases()})
     for (const Case& c : cases) {
       CAPTURE(c.id);
       CHECK(found(c, c.fires, c.firing));
@@ -249,6 +260,24 @@ TEST_CASE("WAIT003: LDS reads have to be complete before a barrier") {
   CHECK_FALSE(found({"WAIT003", "", ""}, body("s_barrier\n"), wide));
 }
 
+TEST_CASE("BND001: lanes and waves that a workgroup does not have touch nothing") {
+  const auto severities = [](const std::string& body, int lanes) {
+    const CodeObject object =
+        assemble_kernel(body, "gfx942", {.vgprs = 32, .accum_offset = 32, .sgprs = 48, .lds_bytes = 512, .workgroup_size = lanes});
+    std::vector<Severity> result;
+    for (const Finding& f : lint(analyse(object, object.kernel("k")), {.only = {"BND001"}})) result.push_back(f.severity);
+    return result;
+  };
+  const std::string read = lane4 + "ds_read_b32 v1, v4", far = "v_lshlrev_b32_e32 v4, 4, v0\n ds_read_b32 v1, v4"; // 4 or 16 B a lane
+  CHECK(severities(read, 128).empty());
+  CHECK(severities(read, 256) == std::vector{Severity::warning}); // in the last of four waves
+  CHECK(severities(read, 1024).empty());                          // a bound, not a size
+  CHECK(severities(far, 64) == std::vector{Severity::error});
+  CHECK(severities(far, 32).empty());
+  // The first two waves alone come there.
+  CHECK(severities("v_readfirstlane_b32 s8, v0\n s_cmp_lt_u32 s8, 128\n s_cbranch_scc0 done\n" + read + "\ndone:\n", 256).empty());
+}
+
 TEST_CASE("MFM003 points at the s_nop, LDS002 names its model and joins places") {
   const auto of = [](const char* id, const std::string& body, const Snippet& snippet) {
     const CodeObject object = assemble_kernel(body, "gfx942", snippet);
@@ -258,8 +287,8 @@ TEST_CASE("MFM003 points at the s_nop, LDS002 names its model and joins places")
   REQUIRE(stall.size() == 1);
   CHECK(stall[0].instruction == "s_nop 5");
   const auto banks = of("LDS002",
-                        "v_lshlrev_b32_e32 v4, 7, v0\n" +
-                            loop("ds_write_b128 v4, v[8:11]\n ds_write_b128 v4, v[8:11] offset:16\n ds_read_b64 v[12:13], v4"),
+                        "v_lshlrev_b32_e32 v4, 7, v0\n v_lshlrev_b32_e32 v5, 5, v0\n" +
+                            loop("ds_write_b128 v4, v[8:11]\n ds_write_b128 v4, v[8:11] offset:16\n ds_read_b64 v[12:13], v5"),
                         wide);
   REQUIRE(banks.size() == 2);
   CHECK(banks[0].severity == Severity::warning);
@@ -267,6 +296,9 @@ TEST_CASE("MFM003 points at the s_nop, LDS002 names its model and joins places")
   CHECK(banks[0].message.ends_with("; 2 such places in the loop"));
   CHECK(banks[1].severity == Severity::info); // nobody has published what 8-byte reads see on gfx942
   CHECK(banks[1].message.find("by assumed banks") != std::string::npos);
+  const auto all = of("LDS002", "v_lshlrev_b32_e32 v4, 7, v0\n" + loop("ds_read_b64 v[12:13], v4"), wide);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].severity == Severity::warning); // so many lanes meet whatever the banks are
 }
 
 TEST_CASE("cost rules are silent where nothing is lost, and say less where little is") {
@@ -280,6 +312,24 @@ TEST_CASE("cost rules are silent where nothing is lost, and say less where littl
   const Severities none, info{Severity::info}, warning{Severity::warning};
   // A loop that sleeps polls a flag.
   for (const char* id : {"MEM001", "WAIT001", "WAIT002"}) CHECK(severities(id, loop("s_sleep 2\n" + load4 + wait_all)) == none);
+  // So does one that loads the same address and compares what comes.
+  const std::string poll = loop("global_load_dword v1, v4, s[2:3]\n s_waitcnt vmcnt(0)\n v_cmp_eq_u32_e32 vcc, 0, v1\n");
+  for (const char* id : {"MEM001", "WAIT001", "WAIT002"}) CHECK(severities(id, poll) == none);
+  // WAIT002: a burst that is waited for load by load.
+  const std::string burst = "global_load_dwordx4 v[0:3], v4, s[2:3]\n global_load_dwordx4 v[8:11], v4, s[2:3] offset:16\n";
+  CHECK(severities("WAIT002",
+                   loop(burst + "s_waitcnt vmcnt(1)\n v_add_f32_e32 v5, v0, v0\n s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v8, v8")) == none);
+  CHECK(severities("WAIT002", loop(burst + "s_waitcnt vmcnt(0)\n v_add_f32_e32 v5, v0, v0")) == warning);
+  // WAIT005: a shuffle for what the same repetition computes is no copy for the next one.
+  const std::string shuffle =
+      load16 + "s_waitcnt vmcnt(0)\n v_mov_b32_e32 v8, v0\n v_mov_b32_e32 v9, v1\n v_mov_b32_e32 v10, v2\n v_mov_b32_e32 v11, v3\n";
+  CHECK(severities("WAIT005", loop("v_add_f32_e32 v12, v8, v12\n" + shuffle)) == warning);
+  CHECK(severities("WAIT005", loop(shuffle + "v_add_f32_e32 v12, v8, v12\n")) == none);
+  // MEM010: what runs once brings little.
+  CHECK(severities("MEM010", load4 + "global_load_dword v1, v4, s[2:3] offset:4") == info);
+  // SPL001: an error where it runs again and again.
+  CHECK(severities("SPL001", "scratch_load_dword v0, off, off") == warning);
+  CHECK(severities("SPL001", loop("scratch_load_dword v0, off, off")) == Severities{Severity::error});
   // SYNC001: the loads came back long ago, are waited for behind the barrier anyway, or the wait is not in the inner loop.
   const std::string drain = "s_waitcnt vmcnt(0)\n s_barrier\n" + times(8, "v_nop");
   CHECK(severities("SYNC001", loop(load16 + drain)) == warning);

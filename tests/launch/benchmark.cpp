@@ -1,5 +1,6 @@
 // benchmark: what is measured, with a stub in place of HIP that tells the times.
 #include "runtime/launch/benchmark.h"
+#include "runtime/launch/device_chip.h"
 #include "tests/compile/run_cli.h"
 #include "tests/errors/expect.h"
 #include "tests/launch/loaded.h"
@@ -21,7 +22,7 @@ const Kernel& subject() {
 }
 
 // 4 rows of x are 2048 bytes, as are those of y; four sets fill twice the cache, and one more is on its way.
-constexpr BenchmarkOptions options{.cache_bytes = 8192};
+const BenchmarkOptions options{.cache_bytes = 8192};
 
 } // namespace
 
@@ -41,7 +42,7 @@ TEST_CASE("benchmark: mean, median, deviation and rates of the samples after the
   CHECK(r.flops == 4 * 256);
   CHECK(r.gb_per_s == doctest::Approx(4096 / 1e-3 / 1e9));
   CHECK(r.tflop_per_s == doctest::Approx(1024 / 1e-3 / 1e12));
-  CHECK(*r.peak_gb_per_s == 5300);
+  CHECK(r.peak_gb_per_s() == 5300);
   CHECK(r.warnings.empty());
   CHECK(stub.launches.size() == 13);
   CHECK(std::ranges::count(stub.calls, "hipEventElapsedTime") == 13);
@@ -133,8 +134,16 @@ TEST_CASE("benchmark: work of products, reductions and casts") {
   const Work of_rows = work_of(KernelSpec("r").output("s", f32, sum).output("y", f16, x / sum), {{"rows", 3}});
   CHECK(of_rows.bytes == 4 * 3 * 64 + 4 * 3 + 2 * 3 * 64);
   CHECK(of_rows.flops == 3 * 64 + 3 * 64); // the sum once, the quotient
-  CHECK(peak_gb_per_s("AMD Instinct MI355X") == 8000);
-  CHECK(!peak_gb_per_s("Radeon"));
+}
+
+TEST_CASE("benchmark: the part, by KILN_CHIP, by its name, by the architecture") {
+  CHECK(chip_of(target("gfx950"), "AMD Instinct MI355X", "").chip->peak_tbs == 8);
+  CHECK(chip_of(target("gfx942"), "AMD Instinct MI308X", "").chip->name == "mi308x");
+  CHECK(chip_of(target("gfx942"), "AMD Instinct MI308X", "mi325x").chip->name == "mi325x");
+  const DeviceChip generic = chip_of(target("gfx942"), "AMD Radeon Graphics", "");
+  CHECK(generic.chip->arch == "gfx942");
+  CHECK(generic.how == "assumed for gfx942: \"AMD Radeon Graphics\" names no part, KILN_CHIP does");
+  CHECK_THROWS_WITH_AS(chip_of(target("gfx942"), "", "mi355x"), doctest::Contains("it is gfx950, the device is gfx942"), UserError);
 }
 
 TEST_CASE("benchmark: strided and in-place tensors, scalars and workspaces are bound as they must be") {
@@ -153,8 +162,7 @@ TEST_CASE("kiln bench: exit code 2 without a GPU, rates with one") {
   const std::string kernel = "bench rmsnorm --cols 256 --rows 16 --cache-mb 1 ";
   const auto none = kiln(kernel, "KILN_HIP_PATH=/nowhere/libamdhip64.so");
   CHECK(none.exit_code == 2);
-  CHECK(none.err.find("there is no GPU to measure (hip:0: /nowhere/libamdhip64.so of KILN_HIP_PATH could not be loaded)") !=
-        std::string::npos);
+  CHECK(none.err.find("there is no device hip:0 (/nowhere/libamdhip64.so of KILN_HIP_PATH could not be loaded)") != std::string::npos);
   const auto model = kiln(kernel + "--device emulated:gfx942");
   CHECK(model.exit_code == 2);
   CHECK(model.err.find("executes, it does not time") != std::string::npos);

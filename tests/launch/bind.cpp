@@ -74,7 +74,7 @@ TEST_CASE("bind: the argument block holds addresses, scalars, sizes and strides 
 TEST_CASE("bind: names") {
   Subject s;
   s.more = {{"extra", 1}};
-  s.refuses("extra", "no such argument", "it has residual, x, weight, y, alpha, count, rows");
+  s.refuses("extra", "no such argument", "use one of residual, x, weight, y, alpha, count, rows");
   s.more = {{"y", s.y}};
   s.refuses("y", "given twice", "once");
   s.more = {{"x_stride", 1024}};

@@ -53,6 +53,29 @@ TEST_CASE("clusters: Jit chooses one for few rows, and its launch is one call of
   CHECK(stub.launches[0].parameters == stub.launches[2].parameters); // what a graph has kept is what the next launch would pass
 }
 
+TEST_CASE("clusters: a workspace that is given belongs to one kernel while that is bound") {
+  const Device device = Device::emulated("gfx942");
+  Jit jit(device, without_cache());
+  const auto kernel_of = [&](std::int64_t columns) {
+    return device.load(jit.compile(norm_of_few_rows(columns), {"vec=4", "threads_per_row=64", "rows_per_block=1", "ahead=1", "tiles=2"}));
+  };
+  const LoadedKernel one = kernel_of(512), other = kernel_of(1024);
+  const DeviceMemory memory = device.allocate(4 * 2 * 1024), workspace = device.allocate(512);
+  device.zero(workspace.data(), workspace.bytes());
+  const auto bind = [&](const LoadedKernel& kernel, std::int64_t columns, std::size_t offset) {
+    const std::int64_t bytes = kernel.kernel().workspace_bytes();
+    return kernel.bind({{"x", memory.tensor(f16, {2, columns})},
+                        {"y", memory.tensor(f16, {2, columns}, 0, std::size_t{2} * 2 * 1024)},
+                        {"workspace", workspace.tensor(u8, {bytes}, 0, offset)}});
+  };
+  {
+    const BoundKernel first = bind(one, 512, 0), again = bind(one, 512, 0); // launches of one kernel in turn
+    CHECK_THROWS_WITH_AS(bind(other, 1024, 0), doctest::Contains("are the workspace of another kernel, norm"), UserError);
+    CHECK_NOTHROW(bind(other, 1024, 256));
+  }
+  CHECK_NOTHROW(bind(other, 1024, 0)); // the caller has zeroed it again
+}
+
 TEST_CASE("clusters: two launches in turn on one workspace, more often than there are generations") {
   const KernelSpec spec = norm_of_few_rows(512);
   for (const char* arch : {"gfx942", "gfx950"}) {

@@ -1,6 +1,7 @@
 // doctor: each line, on machines made of files.
 #include "runtime/launch/doctor.h"
 #include "runtime/cache/folder/cache_folder.h"
+#include "runtime/launch/hip/known_bugs.h"
 #include "tests/compile/run_cli.h"
 #include "tests/launch/loaded.h"
 #include "tests/runtime/fake_kernel.h"
@@ -55,9 +56,13 @@ TEST_CASE("doctor: driver, ROCm and the GPUs that the driver lists") {
   m.expect("GPUs", Verdict::good, "none");
   m.expect("ROCm", Verdict::good, ".info/version");
   m.file("sys/module/amdgpu/version", "6.12.12\n");
-  m.expect("driver", Verdict::problem, "amdgpu 6.12.12; there is no /dev/kfd", "--device=/dev/kfd");
-  m.file("dev/kfd", "");
   m.expect("driver", Verdict::good, "amdgpu 6.12.12");
+  m.expect("device nodes", Verdict::problem, "there is no /dev/kfd and no /dev/dri/renderD*", "--device=/dev/kfd");
+  m.file("dev/kfd", "");
+  m.expect("device nodes", Verdict::problem, "/dev/kfd can be opened", "pass both to the container");
+  m.file("dev/dri/renderD128", "");
+  m.file("dev/dri/card0", ""); // HIP does not need it
+  m.expect("device nodes", Verdict::good, "/dev/kfd can be opened, /dev/dri/renderD128 can be opened");
   m.file("opt/rocm/.info/version", "6.4.3-128\n");
   m.expect("ROCm", Verdict::good, "6.4.3-128 in");
   m.file("sys/class/kfd/kfd/topology/nodes/0/properties", "cpu_cores_count 64\ngfx_target_version 0\n");
@@ -79,7 +84,43 @@ TEST_CASE("doctor: HIP with its devices, or why there is none") {
   m.expect("HIP runtime", Verdict::advice, "(gfx90a)", "gfx942, gfx950 only");
   stub.devices.clear();
   m.expect("HIP runtime", Verdict::good, "no device");
+  // The driver has one, and HIP does not see it: the step that failed is named.
+  stub.errors["hipGetDeviceCount"] = 100;
+  m.file("sys/class/kfd/kfd/topology/nodes/1/properties", "gfx_target_version 90402\n");
+  m.expect("HIP runtime", Verdict::advice, "hipGetDeviceCount failed", "\"device nodes\"");
+  m.variables = {{"ROCR_VISIBLE_DEVICES", "7"}};
+  m.expect("HIP runtime", Verdict::advice, "hipGetDeviceCount failed", "unset ROCR_VISIBLE_DEVICES=7");
+  m.file("sys/class/kfd/kfd/topology/nodes/1/properties", "gfx_target_version 90500\n");
+  m.expect("HIP runtime", Verdict::advice, "hipGetDeviceCount failed", "HIP 6.4.43484 does not know gfx950: take ROCm 7");
   kiln::test::fresh_stub();
+}
+
+TEST_CASE("doctor: bugs of HIP's releases, by version and architecture") {
+  Machine m;
+  auto& stub = kiln::test::fresh_stub();
+  m.environment.hip_path = KILN_HIP_STUB;
+  m.expect("known bugs", Verdict::good, "none of 6.4 for this GPU");
+  stub.version = 70253210; // HIP's own number has a build, and not ROCm's patch, in its end
+  m.expect("known bugs", Verdict::advice, "7.2 may have: captured graphs may fail or hang (ROCm/clr#279)", "ROCm 7.2.4");
+  stub.version = 70153210;
+  m.expect("known bugs", Verdict::good, "none of 7.1");
+  stub.devices = {"gfx950"};
+  m.expect("known bugs", Verdict::advice, "ROCm/hip#3902", "KILN_PRELOAD_ARGUMENTS=0");
+  kiln::test::fresh_stub();
+  const KnownBug& graphs = known_bugs().front();
+  CHECK(may_have(graphs, "gfx942", RocmVersion::parse("7.2.3-81")));
+  CHECK(!may_have(graphs, "gfx942", RocmVersion::parse("7.2.4")));
+  CHECK(!may_have(graphs, "gfx950", RocmVersion::parse("7.2.1")));
+  CHECK(!may_have(graphs, "gfx942", RocmVersion::parse("unknown")));
+}
+
+TEST_CASE("doctor: a ROCm without /opt/rocm") {
+  Machine m;
+  m.file("opt/rocm-7.2.0/.info/version", "7.2.0-43\n");
+  m.file("opt/rocm-10.0.0/.info/version", "10.0.0-1\n");
+  m.expect("ROCm", Verdict::good, "10.0.0-1 in");
+  m.variables = {{"ROCM_PATH", (m.scratch.path / "opt/rocm-7.2.0").string()}};
+  m.expect("ROCm", Verdict::good, "7.2.0-43 in");
 }
 
 TEST_CASE("doctor: the compiler and the worker") {
@@ -147,6 +188,18 @@ TEST_CASE("doctor: the health of caches") {
   m.environment.cache_dir.clear();
   m.environment.cache_layers = {"/nowhere/layer"};
   m.expect("cache layer", Verdict::problem, "/nowhere/layer: not there", "KILN_CACHE_LAYERS");
+}
+
+TEST_CASE("kiln doctor --report: no paths and no names") {
+  const Scratch scratch;
+  const std::string file = (scratch.path / "report.json").string();
+  const auto done = kiln::test::kiln("doctor --report " + file, "KILN_HIP_PATH=/home/somebody/secret/libamdhip64.so");
+  REQUIRE(done.exit_code == 0);
+  const auto report = nlohmann::json::parse(kiln::test::contents(file));
+  CHECK(report["lines"].size() > 10);
+  CHECK(!report["system"].get<std::string>().empty());
+  CHECK(report.dump().find("secret") == std::string::npos);
+  CHECK(report.dump().find(".../libamdhip64.so of KILN_HIP_PATH could not be loaded") != std::string::npos);
 }
 
 TEST_CASE("kiln doctor: text and JSON") {

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,8 @@ struct StubLaunch {
 };
 
 struct HipStub {
-  std::mutex mutex;
+  static constexpr int hang = -1; // as an error: the call never returns
+  std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
   bool record = true; // false: nothing is recorded, nothing fails, and a launch does nothing at all
   int version = 60443484;
   std::vector<std::string> devices{"gfx942:sramecc+:xnack-"}; // architectures
@@ -33,7 +36,11 @@ struct HipStub {
   std::map<void*, std::size_t> allocations; // live, with their bytes
   std::map<void*, int> allocated_on;        // device
   int modules = 0, events = 0;              // live
-  std::deque<float> elapsed_ms;             // answers of hipEventElapsedTime; the last one stays
+  // What HIP 7.2 does: calls that a capture in global mode does not allow are refused and invalidate it, unless the thread is in relaxed
+  // mode; hipModuleLoadData is not among them. An event recorded on a destroyed stream, or after hipDeviceReset, crashes.
+  bool capturing = false, capture_invalid = false, was_reset = false, crashed = false;
+  std::set<void*> destroyed_streams;
+  std::deque<float> elapsed_ms; // answers of hipEventElapsedTime; the last one stays
 };
 
 } // namespace kiln::test

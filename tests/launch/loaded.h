@@ -2,7 +2,6 @@
 #pragma once
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/cache/entry.h"
 #include "runtime/launch/device.h"
 #include "tests/launch/hip_stub.h"
 #include <dlfcn.h>
@@ -22,7 +21,8 @@ inline HipStub& fresh_stub() {
   const HipStub fresh;
   stub.record = true, stub.version = fresh.version, stub.devices = fresh.devices, stub.names = fresh.names, stub.current = 0;
   stub.calls.clear(), stub.errors.clear(), stub.errors_after.clear(), stub.parameter_sizes.clear();
-  stub.launches.clear(), stub.elapsed_ms.clear();
+  stub.launches.clear(), stub.elapsed_ms.clear(), stub.destroyed_streams.clear();
+  stub.capturing = stub.capture_invalid = stub.was_reset = stub.crashed = false;
   return stub;
 }
 
@@ -36,9 +36,22 @@ inline Kernel compiled(const KernelSpec& spec, const std::string& arch = "gfx942
   CompileOptions options;
   options.environment = process_environment();
   const Target gpu = target(arch);
-  const KernelRequest request = kernel_request(spec, gpu, overrides, options);
-  EntryFiles files = make_entry(request, build_kernel(spec, gpu, options, overrides));
-  return Kernel(read_entry(std::move(files.meta), std::move(files.object), nullptr), Origin::compiled);
+  return kernel_of(spec, gpu, overrides, options, build_kernel(spec, gpu, options, overrides));
 }
+
+// A product whose sums come from several workgroups, and so with a workspace.
+inline const Kernel& product() {
+  static const Kernel kernel =
+      compiled(KernelSpec("product").output("c", f16, matmul_nt(input("a", f16, {dynamic("m", 1, 4), 512}), input("b", f16, {256, 512}))),
+               "gfx942", {split});
+  return kernel;
+}
+
+inline BoundKernel bind_product(const LoadedKernel& kernel, const DeviceMemory& memory) {
+  return kernel.bind({{"a", memory.tensor(f16, {1, 512})},
+                      {"b", memory.tensor(f16, {256, 512}, 0, 4096)},
+                      {"c", memory.tensor(f16, {1, 256}, 0, 4096 + 256 * 512 * 2)}});
+}
+inline constexpr std::size_t product_bytes = 4096 + 256 * 512 * 2 + 512;
 
 } // namespace kiln::test

@@ -11,7 +11,8 @@ namespace kiln::isa::testing {
 
 // A kernel that uses scratch memory: SPL001, an error, and nothing else that is one.
 inline std::string scratch_text(const std::string& name = "k", const std::string& comment = {}) {
-  std::string text = plain_text("gfx942", name, "  scratch_store_dword off, v0, off " + comment + "\n  s_waitcnt vmcnt(0)\n");
+  std::string text = plain_text(
+      "gfx942", name, "again:\n  scratch_store_dword off, v0, off " + comment + "\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 again\n");
   const std::string none = ".amdhsa_private_segment_fixed_size 0", some = ".amdhsa_private_segment_fixed_size 16";
   text.replace(text.find(none), none.size(), some);
   const std::string key = ".private_segment_fixed_size: 0", value = ".private_segment_fixed_size: 16"; // the metadata

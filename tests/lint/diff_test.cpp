@@ -26,6 +26,7 @@ TEST_CASE("diff: nothing, worse, better, thresholds, kernels that came and went"
   const Result renamed =
       isa_lint({"diff", folder.at("old"), folder.write("other/k.s", plain_text("gfx942", "second", "  s_nop 0\n")), "--json"});
   CHECK(renamed.exit_code == 0);
+  CHECK(has(isa_lint({"diff", folder.at("old"), folder.at("other/k.s")}).out, "0 of 0 kernels changed, 0 got worse; 1 new, 1 gone"));
   const json changes = json::parse(renamed.out)["kernels"];
   REQUIRE(changes.size() == 2);
   CHECK(changes[0]["kernel"] == "second");
@@ -53,4 +54,20 @@ TEST_CASE("diff compares what is done: float4 instead of float is no regression"
   CHECK(has(r.out, "hot_instructions"));
   CHECK(has(r.out, "  instructions_per_kib"));
   CHECK(isa_lint({"diff", after, before, "--only", "SPL001", "--threshold", "global_width=off,bytes_in_flight=off"}).exit_code == 1);
+}
+
+TEST_CASE("diff: what got worse stands first, and a kernel without LDS has no narrower accesses of it") {
+  const Folder folder;
+  const std::string lds = "  ds_read_b64 v[4:5], v0\n  s_waitcnt lgkmcnt(0)\n", none = "  s_nop 0\n  s_nop 0\n";
+  const std::string spills = "again:\n  scratch_store_dword off, v0, off\n  s_waitcnt vmcnt(0)\n  s_cbranch_scc1 again\n";
+  folder.write("old/a.s", plain_text("gfx942", "a", lds));
+  folder.write("old/b.s", plain_text("gfx942", "b", none));
+  folder.write("new/a.s", plain_text("gfx942", "a", none));
+  folder.write("new/b.s", plain_text("gfx942", "b", spills));
+  const Result r = isa_lint({"diff", folder.at("old"), folder.at("new")});
+  CHECK(r.exit_code == 1);
+  CHECK(r.out.starts_with("b (gfx942)\n"));
+  CHECK(has(r.out, "lds_width          8 -> 0 B"));
+  CHECK_FALSE(has(r.out, "! lds_width"));
+  CHECK(has(r.out, "2 of 2 kernels changed, 1 got worse\n"));
 }

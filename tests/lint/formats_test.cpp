@@ -34,6 +34,73 @@ void check_uri(const std::string& uri) {
 
 } // namespace
 
+TEST_CASE("json: the page of the schema has every field, and a finding says how to mend it") {
+  const Folder folder;
+  const std::string body = "again:\n  global_load_dword v1, v0, s[2:3]\n  v_add_f32_e32 v2, v1, v1\n  s_cbranch_scc1 again\n";
+  const Result r = isa_lint({folder.write("k.s", plain_text("gfx942", "k", body)), "--format", "json"});
+  const json report = json::parse(r.out);
+  const std::string page = contents(KILN_SOURCE_DIR "/docs/lint_json.md");
+  const auto documented = [&](const json& object) {
+    for (const auto& [key, value] : object.items()) CHECK_MESSAGE(page.find("`" + key + "`") != std::string::npos, key);
+  };
+  documented(report);
+  documented(report["summary"]);
+  REQUIRE(report["kernels"].size() == 1);
+  documented(report["kernels"][0]);
+  documented(report["kernels"][0]["loops"][0]);
+  const json* early = nullptr;
+  for (const json& finding : report["kernels"][0]["findings"]) {
+    documented(finding);
+    documented(finding["repair"]);
+    CHECK(finding["share"] >= 0);
+    CHECK(finding["share"] <= 1);
+    CHECK_FALSE(finding["repair"]["change"].get<std::string>().empty());
+    CHECK_FALSE(finding["repair"]["effect"].get<std::string>().empty());
+    if (finding["rule"] == "DAT001") early = &finding;
+  }
+  REQUIRE(early);
+  CHECK((*early)["repair"]["change"].get<std::string>().starts_with("insert s_waitcnt vmcnt(0)"));
+  CHECK((*early)["repair"]["address"] == (*early)["address"]);
+  CHECK((*early)["share"] > 0.5); // the loop is nearly all of the kernel
+}
+
+TEST_CASE("--group: what is alike over kernels is one, errors first") {
+  const Folder folder;
+  const std::string body = "  global_load_dword v1, v0, s[2:3]\n  v_add_f32_e32 v2, v1, v1\n";
+  for (const char* name : {"one", "two", "three"}) folder.write(std::string(name) + ".co", plain_object("gfx942", name, body));
+  folder.write("four.co", plain_object("gfx942", "four"));
+  const Result r = isa_lint({folder.path.string(), "--group"});
+  CHECK(r.exit_code == 1);
+  CHECK(r.out.starts_with("error DAT001: 3 findings in 3 kernels, 6 places, "));
+  CHECK(r.out.find("warning MEM001: 1 finding in 1 kernel") != std::string::npos);
+  CHECK(r.out.find(" groups of ") != std::string::npos);
+  CHECK(isa_lint({folder.path.string(), "--group", "--format", "json"}).exit_code == 2);
+}
+
+TEST_CASE("the workflow of examples/github runs as it is") {
+  const Folder folder;
+  folder.write("build/kernels/k.s", plain_text("gfx942", "k"));
+  std::istringstream workflow(contents(KILN_SOURCE_DIR "/examples/github/isa_lint.yml"));
+  int steps = 0;
+  for (std::string line; std::getline(workflow, line);) {
+    const std::size_t at = line.find("run: isa_lint ");
+    if (at == std::string::npos) continue;
+    std::istringstream words(line.substr(at + 14));
+    std::vector<std::string> command;
+    for (std::string word; words >> word && word != "||";) {
+      const bool path = word == "build/kernels" || word == "isa_lint.sarif";
+      command.push_back(path ? folder.at(word) : word);
+    }
+    CAPTURE(line);
+    const Result r = isa_lint(command);
+    CHECK(r.err == "");
+    CHECK(r.exit_code == (line.find("--severity error") != std::string::npos ? 0 : 1)); // it has warnings, no errors
+    ++steps;
+  }
+  CHECK(steps == 3);
+  CHECK(json::parse(contents(folder.at("isa_lint.sarif")))["runs"][0]["results"].size() > 0);
+}
+
 TEST_CASE("json: facts, loops, findings, failures and summary") {
   const Folder folder;
   const Result r = isa_lint(arguments(folder, "json"));

@@ -226,3 +226,40 @@ TEST_CASE("folders: what looks like input, sorted; nothing is an error") {
   CHECK(failures[1].find("holds no file with device code") != std::string::npos);
   CHECK(failures[2].find("it cannot be reached: ") != std::string::npos);
 }
+
+TEST_CASE("a link beside its library is not read again") {
+  const Folder folder;
+  folder.write("lib.so.1", plain_object("gfx942"));
+  std::filesystem::create_symlink("lib.so.1", folder.path / "lib.so");
+  CHECK(expand_paths({folder.path.string()}) == std::vector<std::string>{folder.at("lib.so.1")});
+}
+
+TEST_CASE("compressed bundles: as large as stated, too large, and opened no further than what is wanted") {
+  const std::string id = "hipv4-amdgcn-amd-amdhsa--";
+  Bytes large_object = plain_object("gfx950");
+  const std::size_t size = large_object.size();
+  large_object.resize(24 << 20);
+  for (std::size_t n = 0; n < 50'000; ++n) large_object[size + n] = static_cast<std::uint8_t>(n * n * 2654435761U >> 24);
+  const Bytes padded = bundle({{id + "gfx942", plain_object("gfx942")}, {id + "gfx950", large_object}});
+  for (const Compression method : {Compression::zlib, Compression::zstd}) {
+    const Bytes small = compressed(padded, 3, method); // hundreds of times as large as it is
+    CHECK(look(small).kernels == std::vector<std::string>{"gfx942 k", "gfx950 k"});
+    Bytes lying = small;
+    const std::uint64_t stated = 9000;
+    std::memcpy(&lying[16], &stated, sizeof stated);
+    const Seen cut = look(lying);
+    REQUIRE(cut.errors.size() == 1);
+    if (method == Compression::zlib) {
+      CHECK(cut.errors[0].find("it holds more than the 9000 bytes that its header states") != std::string::npos);
+      CHECK(look(lying, {.archs = {"gfx90a"}, .assembly_arch = {}}).errors.empty()); // nothing of it is wanted: its end is not looked at
+    } else {
+      CHECK(cut.errors[0].find("its zstd stream wants a window of more than ") != std::string::npos);
+    }
+    const std::uint64_t much = std::uint64_t{1} << 40;
+    std::memcpy(&lying[16], &much, sizeof much);
+    const Seen large = look(lying);
+    REQUIRE(large.errors.size() == 1);
+    CHECK(large.errors[0].find("it is too large: ") != std::string::npos);
+    CHECK(large.errors[0].find("damaged") == std::string::npos);
+  }
+}

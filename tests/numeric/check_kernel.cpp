@@ -1,6 +1,7 @@
 // check_kernel: a spec is built, executed on the CPU model and compared with its bounds.
 #include "tests/numeric/check_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
+#include "runtime/launch/kernel_buffers.h"
 #include "tests/exec/agreement.h"
 #include <algorithm>
 #include <bit>
@@ -32,6 +33,21 @@ std::string wrong_run(const BuiltKernel& kernel, const exec::ExecResult& run) {
   if (!run.defects.empty()) return exec::to_text(run.defects.front());
   if (!run.completed) return "did not complete";
   return disagreement_if_asked(kernel.object, run);
+}
+
+// What is wrong with the kernel on the device that KILN_TEST_DEVICE names; empty when nothing is, or it is of another architecture. A GPU
+// is compared with the reference; other bits than the model's are right where sums come in another order.
+std::string wrong_on_device(const KernelSpec& spec, const Target& target, const CheckOptions& check, const CompileOptions& compile,
+                            const BuiltKernel& built, const Inputs& inputs) {
+  static const std::optional<Device> device = [] {
+    const char* const name = std::getenv("KILN_TEST_DEVICE");
+    return name == nullptr ? std::nullopt : std::optional(Device::open(name));
+  }();
+  if (!device || device->target().arch() != target.arch()) return {};
+  const Kernel kernel = kernel_of(spec, target, check.settings, compile, built);
+  const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
+  const auto mismatch = find_mismatch(run_on(*device, kernel, spec, inputs), bounds);
+  return mismatch ? fmt::format("on {}: {}", device->description(), to_text(*mismatch)) : std::string();
 }
 
 bool same_bits(const Outputs& a, const Outputs& b) {
@@ -78,6 +94,7 @@ std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& ta
   if (wrong.empty())
     if (const auto mismatch = find_mismatch(done.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
       wrong = to_text(*mismatch);
+  if (wrong.empty()) wrong = wrong_on_device(spec, target, options, compile, built, inputs);
   if (!wrong.empty()) return fmt::format("{}\n{}", wrong, what_ran(seed, spec, built));
   return {};
 }

@@ -7,6 +7,7 @@ import kiln
 _HEAD = '''# Types of the package kiln. Written by tests/python/stub.py, which a test holds against the package: KILN_UPDATE_GOLDEN=1 writes it anew.
 from typing import Any
 
+from . import catalog as catalog
 from .arrays import Array as Array, array as array
 from .decorator import TracedKernel as TracedKernel, kernel as kernel
 from .device import Device as Device, DeviceArray as DeviceArray

@@ -1,9 +1,11 @@
 """Proves that what used to be wrong in silence is right or an error: byte order, read-only arrays, streams, constants, limits. And that
 errors name the argument and the line of the function that is wrong."""
 
+import gc
 import os
 import threading
 import unittest
+import weakref
 
 import numpy as np
 from support import DEVICE, KernelTest, jit, numbers
@@ -81,6 +83,9 @@ class Memory(KernelTest):
         encoded = kiln.array([1, -7, 3], "i64")
         np.testing.assert_array_equal(encoded, [1, -7, 3])
         self.assertEqual(encoded.dtype, np.int64)
+        exact = kiln.array([2**24 + 1, -(2**40), 2**40], "i32")
+        self.assertEqual(exact.tolist(), [2**24 + 1, -(2**31), 2**31 - 1])
+        self.assertEqual(kiln.array(np.array([2**63 + 5], np.uint64), "u8").tolist(), [255])
         self.assertEqual(jit.device.upload(numbers_).numpy().tolist(), numbers_.tolist())
 
     def test_arrays_of_a_device_are_arrays_of_numpy(self):
@@ -131,6 +136,29 @@ class Constants(KernelTest):
             self.close(combined(x, y, alpha=0.5, beta=5), wide[0] + 0.5 * wide[1] + 5)
         self.assertEqual(len(combined._calls), 5)
         self.assertEqual(len(combined._kernels), 2)
+
+    def test_what_is_remembered_keeps_no_array(self):
+        for make in (lambda: numbers(5, 64), lambda: jit.device.upload(numbers(6, 64))):
+            x = make()
+            y = twice(x)
+            given, result = weakref.ref(x), weakref.ref(y)
+            del x, y
+            gc.collect()
+            self.assertEqual((given(), result()), (None, None))
+
+    def test_arrays_of_the_host_and_of_the_device_together(self):
+        @kiln.kernel(device=DEVICE)
+        def scaled(x, scale):
+            return kiln.cast("f16", x * scale)
+
+        x, scale = numbers(2, 64), numbers(64, seed=2)
+        wanted = (x.astype(np.float32) * scale).astype(np.float16)
+        there = jit.device.upload(x)
+        for _ in range(2):
+            on_host, on_device = scaled(x, jit.device.upload(scale)), scaled(there, scale)
+            self.assertEqual((type(on_host), type(on_device)), (np.ndarray, kiln.DeviceArray))
+            np.testing.assert_array_equal(on_host, wanted)
+            np.testing.assert_array_equal(np.asarray(on_device), wanted)
 
     def test_threads_share_what_is_remembered(self):
         x, failures = numbers(2, 64), []

@@ -53,6 +53,8 @@ class GpuArrays(KernelTest):
             self.assertEqual(STUB.kiln_hip_stub_stream(), stream)
         self.assertEqual(STUB.kiln_hip_stub_launches(), before + 2)
         self.assertEqual(x.streams, [0])  # asked once, for the default stream
+        kernel(x=x, y=y, stream=0x1230)
+        self.assertEqual(x.streams[-1], 0x1230)
 
     def test_results_are_on_the_gpu_of_the_first_array(self):
         before = STUB.kiln_hip_stub_launches()

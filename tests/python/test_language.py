@@ -1,6 +1,7 @@
 """Proves that Python has the whole language: every word of C++ and of the text, and that random specs and the catalogue, written in Python,
 are the same specs."""
 
+import ast
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ from as_python import written_again
 from support import ARCH, DEVICE, FP8, KernelTest, numbers
 
 import kiln
-from kiln import catalog
+from kiln import catalog, operator_facts
 from kiln.trace import WORDS
 
 TREE = Path(__file__).resolve().parents[2]
@@ -64,10 +65,19 @@ class Words(unittest.TestCase):
             self.assertTrue(doc, word)
             self.assertIn(word, kiln.__all__ + ["abs", "max", "min", "pow", "round"])
 
+    @unittest.skipIf(ARCH != "gfx942", "it is the same for every device, and takes seconds")
+    def test_the_operators_of_torch_are_the_catalogues(self):
+        file = TREE / "python/kiln/operators.json"
+        if os.environ.get("KILN_UPDATE_GOLDEN"):
+            file.write_text(operator_facts.text())
+        self.assertEqual(file.read_text(), operator_facts.text(), "KILN_UPDATE_GOLDEN=1 writes it anew")
+        self.assertEqual({facts["entry"] for facts in catalog.operators().values()}, set(catalog.entries()))
+
     def test_the_stub_is_the_package(self):
         file = TREE / "python/kiln/__init__.pyi"
         if os.environ.get("KILN_UPDATE_GOLDEN"):
             file.write_text(stub.text())
+        ast.parse(file.read_text())
         self.assertEqual(file.read_text(), stub.text(), "KILN_UPDATE_GOLDEN=1 writes it anew")
         for name in kiln.__all__:
             self.assertRegex(file.read_text(), rf"\b{name}\b")
@@ -151,7 +161,7 @@ class Spellings(KernelTest):
         self.close(gated(a, b), product[:, :64] / (1 + np.exp(-product[:, :64])) * product[:, 64:], relative=4e-3, absolute=2e-3)
         with self.raises(TypeError, "a @ b.T"):
             kiln.kernel(lambda a, b: a @ b, device=DEVICE)(a, b)
-        with self.raises(ValueError, "300", "128"):
+        with self.raises(ValueError, "test_language.py, line ", "gated: rows of 'a': there may be 300; use 1 to 128"):
             gated(numbers(300, 128), b)
 
     def test_overwrite(self):

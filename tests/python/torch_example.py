@@ -25,7 +25,8 @@ kiln.torch.use(DEVICE)
 class Examples(KernelTest):
     def test_llama_layer(self):
         program = [sys.executable, str(TREE / "examples/python/llama_layer.py"), "--device", DEVICE]
-        told = subprocess.run(program, env=dict(os.environ), check=True, capture_output=True, text=True).stdout
+        environment = {name: value for name, value in os.environ.items() if name != "KILN_HIP_PATH"}  # as on a machine without a GPU
+        told = subprocess.run(program, env=environment, check=True, capture_output=True, text=True).stdout
         before, after, own = (int(re.search(words, told).group(1)) for words in (r"before: (\d+)", r"after: +(\d+)", r"of these (\d+)"))
         self.assertLess(after, before / 3, told)
         self.assertEqual(own, 9, told)

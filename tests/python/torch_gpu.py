@@ -98,6 +98,14 @@ class GpuTensors(KernelTest):
         self.assertEqual(FAKE.allocated, [("empty", (3, 64))] * 2)
         self.assertEqual(FAKE.recorded, [])
 
+    def test_a_number_that_lies_in_host_memory(self):
+        @kiln.kernel
+        def scaled(x, scale):
+            return kiln.cast("f16", x * scale)
+
+        y = scaled(on_gpu(3, 64), torch.tensor(0.5))
+        self.assertEqual((type(y), STUB.kiln_hip_stub_stream()), (OnGpu, 0x1230))
+
     def test_another_stream_is_told_to_the_allocator(self):
         kernel, x = twice.kernel(on_gpu(3, 64)), on_gpu(3, 64)
         y = kernel(x=x, stream=0x7890)["out"]

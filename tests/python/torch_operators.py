@@ -1,6 +1,7 @@
 """Proves that every entry of the catalogue is an operator of torch: opcheck, results beside torch's own, .out, torch.compile without a break."""
 
 import os
+import tempfile
 import unittest
 from unittest import mock
 
@@ -11,7 +12,7 @@ from support import ARCH, DEVICE, KernelTest
 
 import kiln
 import kiln.torch
-from kiln import catalog, operator_facts
+from kiln import catalog
 
 kiln.torch.use(DEVICE)
 OP = torch.ops.kiln
@@ -30,11 +31,6 @@ def results(made):
 
 
 class Operators(KernelTest):
-    def test_the_table_is_the_catalogue(self):
-        with open(os.path.join(os.path.dirname(kiln.__file__), "operators.json"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), operator_facts.text(), "python3 -m kiln.operator_facts writes it anew")
-        self.assertEqual({facts["entry"] for facts in catalog.operators().values()}, set(catalog.entries()))
-
     def test_opcheck(self):
         # SchemaCheckMode asks torch.allclose whether an input was changed, which on the CPU knows no fp8.
         with mock.patch.object(torch, "allclose", _same_numbers):
@@ -102,7 +98,12 @@ class Gradients(KernelTest):
         with self.raises(RuntimeError, "kiln::rmsnorm has no derivative", "torch.no_grad()"):
             y.sum().backward()
         with torch.no_grad():
-            self.assertFalse(OP.rmsnorm(x, weight).requires_grad)
+            remembered = kiln.torch.operators["rmsnorm"]._calls
+            before = len(remembered)
+            for _ in range(3):
+                self.assertFalse(OP.rmsnorm(x, weight).requires_grad)
+            self.assertLessEqual(len(remembered), before + 1)
+            self.assertGreater(len(remembered), 0)
 
 
 class Norms(torch.nn.Module):
@@ -161,6 +162,29 @@ def scaled_norm(x, weight, alpha: float, *, eps: float = 1e-6):
     return kiln.cast("f16", y * alpha), kiln.row_absmax(y)
 
 
+class WarmUp(KernelTest):
+    def test_nothing_is_compiled_after_it(self):
+        self.addCleanup(kiln.torch.use, DEVICE)
+        x, weight = torch.randn(2, 320).half(), torch.ones(320).half()
+        with tempfile.TemporaryDirectory() as work:
+            settings = {"KILN_CACHE_DIR": f"{work}/cache", "KILN_JIT_MANIFEST": f"{work}/kernels.jsonl"}
+            recording = kiln.Jit(DEVICE, settings={**settings, "KILN_JIT_POLICY": "record"}, log=lambda line: None)
+            kiln.torch.use(recording)
+            OP.rmsnorm(x, weight)
+            serving = kiln.Jit(DEVICE, settings={"KILN_CACHE_DIR": f"{work}/cache", "KILN_JIT_POLICY": "cache_only"}, log=lambda line: None)
+            kiln.torch.use(serving)
+            keys = kiln.torch.warm_up(f"{work}/kernels.jsonl")
+            self.assertEqual([len(key) for key in keys], [64])
+            OP.rmsnorm(x, weight)
+            self.assertEqual(serving.stats()["compiled"], 0)
+            with self.raises(kiln.CacheMiss, "rmsnorm"):
+                OP.rmsnorm(torch.randn(2, 352).half(), torch.ones(352).half())
+            with open(f"{work}/lists.jsonl", "w", encoding="utf-8") as file:
+                file.write('{"catalog": "rmsnorm", "cols": [256, 512]}\n')
+            with self.raises(ValueError, "lists.jsonl", "kiln aot"):
+                kiln.torch.warm_up(f"{work}/lists.jsonl")
+
+
 class Functions(KernelTest):
     def test_a_function_of_ones_own(self):
         x, weight = torch.randn(3, 256).half(), torch.randn(256).half()
@@ -173,6 +197,23 @@ class Functions(KernelTest):
         y, largest = torch.empty(3, 256).half(), torch.empty(3, 1)
         torch.ops.kiln_test.scaled_norm.out(x, weight, 0.5, out_0=y, out_1=largest)
         self.close(y.float().numpy(), 0.5 * wanted.numpy(), relative=4e-3, absolute=1e-3)
+
+    def test_defaults_and_constants(self):
+        @kiln.torch.operator(namespace="kiln_test")
+        @kiln.kernel(device=DEVICE)
+        def shifted(x, alpha: float = 2.0, *, beta: float, times: int = 1):
+            for _ in range(times):
+                x = x * alpha + beta
+            return x
+
+        x = torch.randn(2, 64)
+        for _ in range(2):
+            self.close(torch.ops.kiln_test.shifted(x, beta=1.0).numpy(), (2 * x + 1).numpy())
+            self.close(torch.ops.kiln_test.shifted(x, 0.5, beta=1.0).numpy(), (0.5 * x + 1).numpy())
+            self.close(torch.ops.kiln_test.shifted(x, alpha=0.5, beta=3.0, times=2).numpy(), (0.5 * (0.5 * x + 3) + 3).numpy())
+        torch.library.opcheck(torch.ops.kiln_test.shifted.default, (x,), {"beta": 1.0})
+        with self.raises(ValueError, "parameter table", "annotate"):
+            kiln.torch.operator(kiln.kernel(lambda x, *, table: x))
 
     @torch.no_grad()
     def test_it_compiles_for_sizes_that_are_not_known(self):

@@ -2,6 +2,7 @@
 // and nothing hangs. KILN_FAULT_KILLS: how many processes are killed (40; the full sweep is 500).
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/cache/folder/claim.h"
+#include "runtime/cache/folder/process_mark.h"
 #include "runtime/stopwatch.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/fake_kernel.h"
@@ -14,6 +15,7 @@
 #include <ctime>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fstream>
 #include <random>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -163,6 +165,69 @@ TEST_CASE("a claim of a dead process is taken over, one of a live process is wai
   fs::remove_all(claims);
   fs::create_symlink("/tmp", claims); // no claim is made through a link
   CHECK(Claim(cache, "k", 50ms, never).result() == Claim::Result::unavailable);
+}
+
+TEST_CASE("a claim whose target is a path is no process, and nobody looks at what lies there") {
+  std::string home = (fs::temp_directory_path() / "kilnclaimsXXXXXX").string(); // without a dash, which would end the path in a mark
+  REQUIRE(mkdtemp(home.data()) != nullptr);
+  const Scratch scratch;
+  REQUIRE(mkfifo((home + "/stat").c_str(), 0600) == 0); // an open of it for reading waits for ever
+  const std::string host = process_mark().substr(0, 12);
+  for (const std::string& target : {host + "-.." + home + "-1-1", host + "-../../../../../.." + home + "-1-1", host + "-/self-1-1"}) {
+    CAPTURE(target);
+    fs::remove_all(scratch.path / "claims");
+    fs::create_directory(scratch.path / "claims");
+    const std::string key = cache_key(fake_request("k"), fake_compiler).hex;
+    fs::create_symlink(target, scratch.path / "claims" / key);
+    CHECK(exit_code_of([&] {
+            alarm(20);
+            if (surely_gone(target)) return 1;
+            CacheFolder(scratch.path, {.writable = true}).sweep(true);
+            FakeCache fake(CacheOptions{.folder = scratch.path, .layers = {}, .claim_wait = std::chrono::milliseconds(50), .remote = {}});
+            const Found found = fake.cache.find_or_make(fake_request("k"), [] { return fake_entry(fake_request("k")); });
+            return found.origin == Origin::compiled && fake.events->count("wait_expired") == 1 ? 0 : 2;
+          }) == 0);
+    fs::remove_all(scratch.path / "v1");
+  }
+  fs::remove_all(home);
+}
+
+TEST_CASE("without memory for an entry it is a miss, and not the end of the compile") {
+  const Scratch scratch;
+  const KernelRequest request = fake_request("k");
+  {
+    FakeCache fake(scratch.path);
+    fake.cache.find_or_make(request, [&] { return fake_entry(request, std::size_t{200} << 20); });
+  }
+  CHECK(exit_code_of([&] {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+          FakeCache fake(scratch.path);
+          std::ifstream file("/proc/self/statm");
+          std::size_t pages = 0;
+          file >> pages;
+          const rlimit limit{(pages << 12) + (std::size_t{100} << 20), RLIM_INFINITY}; // room for 100 MiB more
+          setrlimit(RLIMIT_AS, &limit);
+          if (fake.cache.find(request)) return 1;
+          if (fake.events->count("entry_unreadable") != 1) return 2;
+          return fake.cache.find_or_make(fake_request("other"), [] { return fake_entry(fake_request("other")); }).origin == Origin::compiled
+                     ? 0
+                     : 3;
+#else
+          return 0;
+#endif
+        }) == 0);
+}
+
+TEST_CASE("a file beyond the host's limit is an error of its write, not the end of the host") {
+  const Scratch scratch;
+  CHECK(exit_code_of([&] { // SIGXFSZ as a program has it that never heard of it
+          FakeCache fake(scratch.path);
+          const rlimit limit{4096, RLIM_INFINITY};
+          setrlimit(RLIMIT_FSIZE, &limit);
+          const KernelRequest request = fake_request("k");
+          if (fake.cache.find_or_make(request, [&] { return fake_entry(request, 100000); }).origin != Origin::compiled) return 1;
+          return fake.events->count("not_stored") == 1 ? 0 : 2;
+        }) == 0);
 }
 
 TEST_CASE("a claim that cannot be removed is waited for as any other: no spinning, and not for ever") {

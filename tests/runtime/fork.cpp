@@ -4,6 +4,9 @@
 #include "runtime/jit/jit.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
+#include "tests/runtime/fake_kernel.h"
+#include "tests/runtime/processes.h"
+#include "tests/runtime/servers.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 
@@ -89,6 +92,48 @@ TEST_CASE("fork: a new Jit in the child compiles with a worker of its own, the p
           return workers_of(getpid()).size() == 1 && own.stats().events.empty() ? 0 : 3;
         }) == ended_well);
   CHECK(jit.compile(norm(1024)).origin() == Origin::folder); // what the child stored
+}
+
+TEST_CASE("fork: a child does not share its parent's live connection to a remote") {
+  const Scratch scratch;
+  const Nginx server(scratch.path / "nginx");
+  if (!server.running()) {
+    MESSAGE("skipped: there is no nginx");
+    return;
+  }
+  constexpr int kernels = 40, children = 4;
+  const auto name = [](int i) { return fmt::format("k{}", i); };
+  const auto cache_in = [&](const std::string& folder, bool write) {
+    CacheOptions options{.folder = scratch.path / folder, .layers = {}, .remote = {}};
+    options.remote = {.url = Url(server.url()),
+                      .insecure = true,
+                      .write = write,
+                      .connect_timeout = std::chrono::seconds(20),
+                      .timeout = std::chrono::seconds(20)};
+    return std::make_unique<FakeCache>(options);
+  };
+  const auto from_remote = [&](FakeCache& fake, int i) {
+    const KernelRequest request = fake_request(name(i));
+    const Found found = fake.cache.find_or_make(request, [&] { return fake_entry(request); });
+    return found.origin == Origin::remote && found.kernel.object == fake_entry(request).object;
+  };
+  {
+    const auto writer = cache_in("writer", true);
+    for (int i = 0; i < kernels; ++i) CHECK_FALSE(from_remote(*writer, i));
+  }
+  const auto parent = cache_in("parent", false);
+  REQUIRE(from_remote(*parent, 0)); // the connection stays
+  std::vector<pid_t> pids;
+  for (int child = 0; child < children; ++child)
+    pids.push_back(start_child([&, child] {
+      const auto own = cache_in(fmt::format("child{}", child), false);
+      int missed = 0;
+      for (int i = 0; i < kernels; ++i) missed += from_remote(*own, i) ? 0 : 1;
+      return missed;
+    }));
+  for (int i = 1; i < kernels; ++i) CHECK(from_remote(*parent, i));
+  for (const pid_t pid : pids) CHECK(wait_for(pid) == 0);
+  CHECK(parent->events->counts().empty());
 }
 
 TEST_CASE("fork: workers end with their owner although a child of it lives on with its descriptors") {

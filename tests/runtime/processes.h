@@ -1,6 +1,7 @@
 // Child processes of tests: forked, ended, and as other users.
 #pragma once
 #include <grp.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -212,6 +212,7 @@ TEST_CASE("an address is shown without what is secret in it") {
       {"https://cache.example/?token=secret", "https://cache.example/?..."},
       {"https://cache.example/kiln#secret", "https://cache.example/kiln#..."},
       {"user:secret@cache.example", "...@cache.example"},
+      {"https://h/\x1b[2J\r\nkiln: fine\x7f", "https://h/?[2J??kiln: fine?"}, // what a log on a terminal must not obey
       {"", ""},
   };
   for (const auto& [url, shown] : cases) {

@@ -5,11 +5,13 @@
 #include "runtime/workers/pool.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
+#include "tests/runtime/processes.h"
 #include "tests/runtime/system_calls.h"
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -170,6 +172,20 @@ TEST_CASE("a compile that needs more memory than it may have is an error, not th
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // limits are off then
   CHECK(seen);
 #endif
+}
+
+TEST_CASE("a limit of file sizes is an error of a write in a worker, and no signal that ends it") {
+  CHECK(exit_code_of([&] {
+          const rlimit limit{512, RLIM_INFINITY}; // less than the compiler's temporary files and the worker's output
+          setrlimit(RLIMIT_FSIZE, &limit);
+          Pool pool(one_worker());
+          try {
+            pool.workers.compile(request_for(512));
+          } catch (const EnvironmentError& error) {
+            return std::string(error.what()).find("signal") == std::string::npos ? 0 : 1;
+          }
+          return 0;
+        }) == 0);
 }
 
 TEST_CASE("without a worker program the kernel is compiled here, and that is said") {

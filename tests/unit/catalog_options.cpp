@@ -1,6 +1,8 @@
 // Options of the catalogue: which entries take which, and values from text.
 #include "gen/catalog/options.h"
 #include "gen/error.h"
+#include "gen/families/make_plan.h"
+#include "gen/families/schedule.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -94,6 +96,18 @@ TEST_CASE("an entry declares all options that its spec depends on, and no other"
     CAPTURE(entry.name);
     CHECK(entry.options == fmt::format("{}", fmt::join(names, " ")));
   }
+}
+
+TEST_CASE("the defaults of every entry make a kernel for both architectures") {
+  for (const CatalogEntry& entry : catalog())
+    for (const std::string_view arch : known_archs()) {
+      CAPTURE(entry.name);
+      const Target to = target(arch);
+      CatalogOptions options = default_options(entry.name);
+      options.fp8 = to.fp8();
+      const Plan plan = make_plan(catalog_spec(entry.name, options), to);
+      CHECK(!candidates(plan, to).empty());
+    }
 }
 
 TEST_CASE("an option that an entry does not take says so") {

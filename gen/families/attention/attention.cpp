@@ -2,6 +2,7 @@
 #include "gen/families/attention/attention.h"
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <utility>
 
 namespace kiln {
@@ -122,7 +123,7 @@ std::optional<Refusal> Attention::why_not(const Config& c, const Plan& plan, con
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())
     return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use fewer rows of q");
+                           "use fewer rows of q");
   return {};
 }
 

@@ -1,8 +1,8 @@
 // Attention: softmax of scores of few queries a sequence, times the values of its cache, and a pointwise epilogue.
 #pragma once
-#include "gen/plan/attention_parts.h"
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
+#include "gen/plan/attention_parts.h"
 #include "templates/attention_config.h"
 
 namespace kiln {

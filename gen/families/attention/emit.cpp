@@ -4,6 +4,7 @@
 #include "gen/emit/values.h"
 #include "gen/families/attention/attention.h"
 #include "gen/spec/names.h"
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
 

@@ -4,6 +4,7 @@
 #include "gen/spec/attention.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 

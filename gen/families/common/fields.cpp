@@ -1,6 +1,7 @@
 // Fields: settings by name, and what is wrong with them.
 #include "gen/families/common/fields.h"
 #include <charconv>
+#include <fmt/format.h>
 
 namespace kiln {
 namespace {

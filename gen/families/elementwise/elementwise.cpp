@@ -3,6 +3,7 @@
 #include "gen/families/common/streams.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace kiln {
 namespace {

@@ -1,6 +1,7 @@
 // Elementwise: the text of flat kernels.
 #include "gen/emit/values.h"
 #include "gen/families/elementwise/elementwise.h"
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace kiln {

@@ -2,6 +2,7 @@
 #include "gen/families/expert_sort/expert_sort.h"
 #include "gen/emit/row_text.h"
 #include <cmath>
+#include <fmt/format.h>
 
 namespace kiln {
 

@@ -30,7 +30,7 @@ double trips_of(const std::vector<Pass>& passes, const RowwiseConfig& c) {
 
 Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const Body& body = plan.body;
-  const std::vector<Pass> passes = rowwise_passes(body, c.residency);
+  const std::vector<Pass> passes = rowwise_passes(body, c);
   const ChunkWork chunk = chunk_work(body, passes, c.vec, target);
   const double rows = outer_size(body, sizes), cols = static_cast<double>(body.cols), lanes = c.threads();
   Demand w{.workgroups = std::max(1.0, std::ceil(rows / c.rows_per_block)) * c.tiles, .waves = lanes / wave_size};
@@ -56,7 +56,7 @@ Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, 
   double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise
   if (c.waves_per_row() > 1) cycles = 2 * cycles + 2 * chip.lds_latency_cycles + chip.barrier_cycles;
   w.chain_ns = (body.passes - 1) * cycles / chip.clock_ghz;
-  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, chip);
+  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, c, chip);
   return w;
 }
 

@@ -5,6 +5,7 @@
 #include "gen/families/rowwise/cluster.h"
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 
 namespace kiln {
 
@@ -95,7 +96,7 @@ int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
 // decides.
 std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, const Target& target) {
   std::vector<RowwiseConfig> result;
-  const auto passes = split_passes(body);
+  const auto passes = rowwise_passes(body, c);
   const int kept = kept_registers(body, passes, c.vec), stream = widest_stream(body, passes, c.vec);
   const int ahead = std::clamp(vgprs_in_flight / stream, 1, c.chunks());
   c.residency = Residency::registers;
@@ -116,7 +117,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
 }
 
 // Few rows: one or two chunks a lane, or four of the largest workgroups. The cost decides how many workgroups a row has.
-std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base) {
+std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const Target& target) {
   std::vector<RowwiseConfig> result;
   base.rows_per_block = 1;
   for (const int threads : {64, 128, 256, 512, 1024}) {
@@ -126,7 +127,7 @@ std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base) {
     for (const int chunks : {1, 2, 4}) {
       if (row_chunks % chunks || row_chunks == chunks || (chunks == 4 && threads < max_workgroup_size)) continue;
       base.tiles = row_chunks / chunks;
-      if (base.tiles <= wave_size && is_resident(body, base)) result.push_back(base);
+      if (base.tiles <= wave_size && fills_idle_cus(body, base, target)) result.push_back(base);
     }
   }
   return result;
@@ -175,7 +176,8 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
     // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU. More waves share
     // what a row waits for and computes.
     int threads = lanes <= 4 * wave_size ? wave_size : 4 * wave_size;
-    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
+    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks))
+      threads *= 2;
     for (; threads <= max_workgroup_size && (threads <= 4 * wave_size || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       for (const int rows : {1, 4}) {
@@ -183,7 +185,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
         add(base);
       }
     }
-    for (const RowwiseConfig& c : clusters(body, base)) add(c);
+    for (const RowwiseConfig& c : clusters(body, base, target)) add(c);
   }
   return result;
 }
@@ -221,30 +223,33 @@ std::optional<Refusal> why_no_views_in_wave(const Plan& plan, const RowwiseConfi
 // An output may overwrite an input only if no later pass reads that again.
 std::optional<Refusal> why_no_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
   const Body& body = plan.body;
-  const std::vector<Pass> passes = rowwise_passes(body, c.residency);
+  const std::vector<Pass> passes = rowwise_passes(body, c);
   for (const TensorPlan& output : body.tensors) {
     if (output.in_place_of.empty() || !output.row_index.empty()) continue;
     if (auto why = why_no_views_in_wave(plan, c, output)) return why;
-    const int written = body.value(std::ranges::find(body.outputs, output.name, &Output::name)->value).level;
-    for (std::size_t p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
+    const auto at = std::ranges::find(body.outputs, output.name, &Output::name) - body.outputs.begin();
+    const auto stores = [&](const Pass& pass) { return std::ranges::find(pass.stores, static_cast<int>(at)) != pass.stores.end(); };
+    const auto written = std::ranges::find_if(passes, stores) - passes.begin(); // none of what is one a row: behind all passes
+    for (auto p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
       for (const int index : passes[p].streams)
         if (tensor_of(body.value(index).expr) == output.in_place_of)
           return refuse_schedule(plan,
-                          fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
-                                      output.name, output.in_place_of, p, written),
-                          "give the output memory of its own, or use a residency that keeps the row on the chip");
+                                 fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
+                                             output.name, output.in_place_of, p, written),
+                                 "give the output memory of its own, or use a residency that keeps the row on the chip");
   }
   return {};
 }
 
 } // namespace
 
-std::vector<Pass> rowwise_passes(const Body& body, Residency residency) {
-  return split_passes(body, residency == Residency::reload ? BetweenPasses::reload : BetweenPasses::keep);
+std::vector<Pass> rowwise_passes(const Body& body, const RowwiseConfig& c) {
+  return split_passes(body, c.residency == Residency::reload ? BetweenPasses::reload : BetweenPasses::keep,
+                      is_cluster(body, c) ? StoresIn::last_pass : StoresIn::own_pass);
 }
 
 int lds_bytes(const Body& body, const RowwiseConfig& c) {
-  return lds_of(c, kept_registers(body, rowwise_passes(body, c.residency), c.vec)) + lds_of_picks(body, c);
+  return lds_of(c, kept_registers(body, rowwise_passes(body, c), c.vec)) + lds_of_picks(body, c) + cluster_lds_bytes(body, c);
 }
 
 RowwiseConfig in_waves(const Body& body, int rows) {
@@ -312,7 +317,7 @@ std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const
   for (const TensorPlan& t : body.tensors)
     if (is_packed(t.dtype) && c.vec < 2)
       return refuse_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
-                      "use a vec of 2 or more");
+                             "use a vec of 2 or more");
   if (in_one_wave(body) && (c.threads_per_row != wave_size || c.tiles != 1))
     return refuse_schedule(
         plan,
@@ -320,33 +325,33 @@ std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const
         "use threads_per_row=64 and tiles=1");
   if (uses_ranks(body) && c.residency != Residency::registers)
     return refuse_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
-                    "use residency=registers");
+                           "use residency=registers");
   for (const Value& v : body.values) {
     if (const char* const wanted = why_no_vec(body, v, c.vec))
       return refuse_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
-                      fmt::format("use a vec that {}", wanted));
+                             fmt::format("use a vec that {}", wanted));
     const int group = static_cast<int>(v.expr->group);
     if (group && (group < c.vec || group / c.vec > std::min(wave_size, c.threads_per_row)))
       return refuse_schedule(
-          plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
+          plan,
+          fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
           "choose vec and threads_per_row so that it does");
     if (const int lanes = std::min(wave_size, c.threads_per_row); pairs_in_wave(v.expr) && 2 * v.expr->step > lanes * c.vec)
       return refuse_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),
-                      "choose vec and threads_per_row so that they do");
+                             "choose vec and threads_per_row so that they do");
   }
   const int lds = lds_bytes(body, c);
   if (lds > target.lds_bytes())
     return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
-                    "use residency=reload");
+                           "use residency=reload");
   return why_no_in_place_reads(plan, c);
 }
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {
   const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.ahead);
-  Promises p =
-      stream_promises(plan.body, rowwise_passes(plan.body, c.residency), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
+  Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
-  if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body);
+  if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body, c);
   const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
   if (!target.has_permlane_swap() && std::ranges::any_of(plan.body.values, in_other_half)) std::erase(p.forbidden, "ds_bpermute");
   if (c.waves_per_eu > 0) p.max_vgprs = vgprs_of_waves_per_eu(c.waves_per_eu);

@@ -51,8 +51,8 @@ std::string rows_text(const Body& body, const RowwiseConfig& config, const Targe
 // One wave a row, `rows` of them at a time, with the row in registers.
 RowwiseConfig in_waves(const Body& body, int rows);
 
-// The passes over a row that stays where `residency` says.
-std::vector<Pass> rowwise_passes(const Body& body, Residency residency);
+// The passes over a row: it stays where the config's residency says, and a cluster stores all outputs in the last one.
+std::vector<Pass> rowwise_passes(const Body& body, const RowwiseConfig& config);
 
 // VGPRs of a lane, estimated: all, and those of what stays between passes, for each chunk.
 int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& config);

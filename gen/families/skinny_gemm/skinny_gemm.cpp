@@ -4,6 +4,7 @@
 #include "gen/families/skinny_gemm/register_model.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace kiln {
 namespace {
@@ -37,6 +38,9 @@ long long most_parts(const SkinnyGemmConfig& c) {
   const long long least_steps = c.steps() / c.workgroups; // of a workgroup
   return std::min<long long>(c.workgroups, (c.steps_per_tile() + least_steps - 2) / least_steps + 1);
 }
+
+// Whether dot instructions take a's numbers as they are.
+bool takes_dots(const Plan& plan, const Target& target) { return plan.products.front().a.dtype() == f16 || target.has_dot2_bf16(); }
 
 std::string why(const SkinnyGemmConfig& c, const Target& target) {
   const std::string sums = !c.splits() ? "no tile is split"
@@ -77,7 +81,7 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
   };
   const auto add = [&](Config c, bool narrowest) {
     add_one(c, narrowest);
-    c.staged = c.quantises; // in LDS, if that has room
+    c.staged = c.a.quantises; // in LDS, if that has room
     if (c.staged) add_one(c, false);
   };
   for (const int columns : {64, 32, 16}) {
@@ -86,6 +90,18 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
     for (const int workgroups : workgroup_counts(c, cus)) {
       c.workgroups = workgroups;
       add(c, columns == 16);
+    }
+  }
+  // One row of 16-bit numbers: a dot instruction does as much as a tile of 16 x 16 of which one row is used, and its loads are whole lines.
+  const bool dots =
+      planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end && planned.epilogue_group == 0;
+  if (dots && cus == target.compute_units() && takes_dots(plan, target)) {
+    Config c = planned;
+    c.tile_n = narrowest_tile;
+    for (const int workgroups : workgroup_counts(c, cus)) {
+      Config other = with_method(c, GemmMethod::dot, target);
+      other.workgroups = workgroups;
+      add_one(other, false);
     }
   }
   if (configs.empty()) { // invalid: the caller says why
@@ -112,16 +128,17 @@ std::optional<Refusal> SkinnyGemm::why_not(const Config& c, const Plan& plan, co
   if (field_values(c, false) != field_values(planned_config(plan, target), false))
     return refuse_schedule(plan, fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_wide_lds_dma())
-    return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
+    return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()),
+                           "use direct=0");
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.rows_at_end && c.lds_bytes() + lds_bytes(plan.body, rows_at_end(plan.body, c)) > target.lds_bytes())
     return refuse_schedule(plan,
-                    fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),
-                                lds_bytes(plan.body, rows_at_end(plan.body, c)), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n or fewer waves");
+                           fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),
+                                       lds_bytes(plan.body, rows_at_end(plan.body, c)), target.arch(), target.lds_bytes()),
+                           "use a smaller tile_n or fewer waves");
   if (c.lds_bytes() > target.lds_bytes())
     return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n, fewer waves or fewer slots");
+                           "use a smaller tile_n, fewer waves or fewer slots");
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "gen/families/together/problem.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <set>
 
 namespace kiln {

@@ -3,6 +3,7 @@
 #include "gen/families/rowwise/cluster.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace kiln {
 

@@ -3,7 +3,6 @@
 #include "gen/families/elementwise/elementwise.h"
 #include "gen/families/rowwise/rowwise.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
-#include <fmt/format.h>
 #include <variant>
 
 namespace kiln {
@@ -28,8 +27,9 @@ template <MaybeConst<TogetherConfig> C, typename Visit> void for_each_field(C& c
     std::visit(
         [&](auto& config) {
           for_each_field(config, [&](Field field, auto& member) {
-            const std::string name = fmt::format("{}.{}", problem.name, field.name);
+            const std::string name = problem.name + "." + std::string(field.label());
             field.name = name;
+            field.prefix = {};
             visit(field, member);
           });
         },

@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_times = 64; // of a normalisation: a kernel has at most 4096 nodes
+constexpr std::int64_t most_times = 64; // of a normalisation, and as many as most_depth allows
 constexpr std::int64_t most_edge = 16;  // of a matrix, whose elements are one chunk of a wave
 
 bool is_edge(std::int64_t n) { return n > 1 && std::has_single_bit(static_cast<std::uint64_t>(n)); } // of a transform or a matrix

@@ -71,7 +71,9 @@ std::vector<Token> tokenize(std::string_view text) {
       token.text = text.substr(i, 2);
     } else if (symbols.find(text[i]) == symbols.npos) {
       throw UserError(place(token), fmt::format("the character '{}' has no meaning here", printable(text[i])),
-                      "the text has names, numbers, the symbols + - * / ( ) [ ] : = , and comments after #");
+                      text[i] == '<' || text[i] == '>'
+                          ? "comparisons are functions: lt(a, b), le, gt, ge, eq, ne"
+                          : "the text has names, numbers, the symbols + - * / ( ) [ ] : = , and comments after #");
     }
     tokens.push_back(token);
     i += token.text.size();

@@ -1,4 +1,4 @@
-// The canonical text of a KernelSpec. Grammar: gen/spec/parse.cpp.
+// The canonical text of a KernelSpec. Grammar: gen/spec/text/parse.cpp.
 #include "gen/spec/graph.h"
 #include "gen/spec/spec.h"
 #include <algorithm>

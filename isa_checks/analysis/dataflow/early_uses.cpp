@@ -35,7 +35,8 @@ std::uint64_t signature(std::span<const RegisterRange> ranges) {
 
 class EarlyUseFinder {
 public:
-  EarlyUseFinder(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), search_(program) {
+  EarlyUseFinder(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses)
+      : p_(program), uses_(uses), search_(program, operands, uses) {
     steps_.reserve(program.instructions.size());
     for (std::size_t i = 0; i < program.instructions.size(); ++i)
       steps_.push_back({order_of(program.instructions[i]), wait_counts(program.instructions[i]),
@@ -120,25 +121,33 @@ bool wide_store(const MemoryAccess& access, const Operands& operands) {
 
 } // namespace
 
-EarlyUses early_uses(const Program& program, const std::vector<RegisterUse>& uses) { return EarlyUseFinder(program, uses).run(); }
+EarlyUses early_uses(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses) {
+  return EarlyUseFinder(program, operands, uses).run();
+}
 
 EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
                            const MemoryAnalysis& memory, int states) {
-  FlowSearch search(program);
+  FlowSearch search(program, operands, uses);
   EarlyUses result;
   const auto follow = [&](std::size_t store, RegisterRange data, bool gds) {
     EarlyUse found{.operation = store, .counter = WaitCounter::expcnt, .overwrites = true, .path = {}};
-    found.path = search.run(store, 0, [&](std::size_t i, unsigned& passed) {
+    // The state: wait states that have passed, and 8 times the vector memory operations that are younger.
+    found.path = search.run(store, 0, [&](std::size_t i, unsigned& state) {
       const Instruction& instruction = program.instructions[i];
-      const auto wait = wait_counts(instruction);
-      if (gds && wait && wait->expcnt == 0) return FlowStep::stop;
+      if (const auto wait = wait_counts(instruction)) {
+        if (gds && wait->expcnt == 0) return FlowStep::stop;
+        if (!gds && wait->vmcnt && static_cast<unsigned>(*wait->vmcnt) <= state / 8) return FlowStep::stop;
+      }
       const InstructionClass c = classify(instruction);
       if (uses[i].writes_any(data) && (gds || vector_alu(c))) {
         found.use = i;
         return FlowStep::found;
       }
-      if (!gds) passed += c == InstructionClass::nop && operands[i].count > 0 ? static_cast<unsigned>(operands[i][0].number & 15U) + 1 : 1;
-      return !gds && passed >= static_cast<unsigned>(states) ? FlowStep::stop : FlowStep::go_on;
+      if (gds) return FlowStep::go_on;
+      if (counter_use(instruction).vm && state / 8 < 7) state += 8;
+      const auto passes = c == InstructionClass::nop && operands[i].count > 0 ? static_cast<unsigned>(operands[i][0].number & 15U) + 1 : 1;
+      state += std::min(passes, 7 - state % 8);
+      return state % 8 >= static_cast<unsigned>(states) ? FlowStep::stop : FlowStep::go_on;
     });
     if (!found.path.empty()) result.list.push_back(std::move(found));
   };

@@ -1,9 +1,13 @@
 // FlowSearch: walks the flow graph forward from one instruction until something happens, and keeps the way there. Internal to the
 // data-flow analyses.
 #pragma once
+#include "isa_checks/decode/operands.h"
 #include "isa_checks/decode/program.h"
 #include <bit>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace kiln::isa {
@@ -13,26 +17,27 @@ enum class FlowStep : std::uint8_t { go_on, stop, found };
 // The blocks that a path goes through, the first one holding where it begins.
 using FlowPath = std::vector<std::size_t>;
 
+class DecidedBranches;
+
 class FlowSearch {
 public:
   // `budget`: instructions looked at in all runs together. Hostile code ends there; real kernels stay far below.
-  explicit FlowSearch(const Program& program, std::int64_t budget = 50'000'000)
-      : p_(program), budget_(budget), seen_(program.blocks.size(), 0) {}
+  FlowSearch(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+             std::int64_t budget = 50'000'000);
+  ~FlowSearch();
+  FlowSearch(const FlowSearch&) = delete;
+  FlowSearch& operator=(const FlowSearch&) = delete;
 
   bool exhausted() const { return budget_ <= 0; }
 
   // Calls step(instruction, state) for what follows `start`, nearest blocks first. `state`, from 0 to 63, belongs to the path; step
   // may change it. A block is entered again only with a state below all those with which it was entered before: smaller states
-  // must be able to find whatever larger ones can. Returns the path to what was found, or an empty one.
+  // must be able to find whatever larger ones can. Returns the path to what was found, or an empty one. A path that takes a branch
+  // against what it has decided before is none: the search goes on without it.
   template <class Step> FlowPath run(std::size_t start, unsigned state, Step step) {
-    items_.assign(1, {p_.block_of(start), state, none});
-    FlowPath path;
-    for (std::size_t at = 0; at < items_.size() && path.empty() && !exhausted(); ++at) {
-      const std::size_t begin = at == 0 ? start + 1 : p_.blocks[items_[at].block].begin;
-      path = walk(at, begin, step);
-    }
-    for (const Item& item : items_) seen_[item.block] = 0;
-    return path;
+    FlowPath path = search(start, state, step, false);
+    if (path.empty() || !excluded(path)) return path;
+    return search(start, state, step, true);
   }
 
 private:
@@ -40,10 +45,25 @@ private:
   struct Item {
     std::size_t block;
     unsigned state;
-    std::size_t from; // item
+    std::size_t from;    // item
+    std::uint32_t facts; // DecidedBranches::Facts at the beginning of the block
   };
 
-  template <class Step> FlowPath walk(std::size_t at, std::size_t i, Step& step) {
+  template <class Step> FlowPath search(std::size_t start, unsigned state, Step& step, bool decided) {
+    items_.assign(1, {p_.block_of(start), state, none, decided ? facts_at(p_.block_of(start)) : 0});
+    FlowPath path;
+    for (std::size_t at = 0; at < items_.size() && path.empty() && !exhausted(); ++at) {
+      const std::size_t begin = at == 0 ? start + 1 : p_.blocks[items_[at].block].begin;
+      path = walk(at, begin, step, decided);
+    }
+    for (const Item& item : items_) {
+      seen_[item.block] = 0;
+      if (decided) entered_.erase(item.block);
+    }
+    return path;
+  }
+
+  template <class Step> FlowPath walk(std::size_t at, std::size_t i, Step& step, bool decided) {
     unsigned state = items_[at].state;
     const Block& block = p_.blocks[items_[at].block];
     for (; i < block.end; ++i) {
@@ -54,10 +74,14 @@ private:
       if (verdict == FlowStep::stop || flow == Flow::call || flow == Flow::indirect) return {};
     }
     for (const std::size_t to : block.successors) {
+      if (decided) {
+        enter_decided(at, to, state);
+        continue;
+      }
       std::uint64_t& seen = seen_[to];
       if (seen != 0 && static_cast<unsigned>(std::countr_zero(seen)) <= state) continue;
       seen |= std::uint64_t{1} << state;
-      items_.push_back({to, state, at});
+      items_.push_back({to, state, at, 0});
     }
     return {};
   }
@@ -68,10 +92,21 @@ private:
     return path;
   }
 
+  DecidedBranches& decided(); // made when a path is found
+  bool excluded(const FlowPath& path);
+  std::uint32_t facts_at(std::size_t block);
+  // Goes on to a block, unless what the path has decided excludes it, or the block was entered with no more facts and no larger
+  // state before.
+  void enter_decided(std::size_t at, std::size_t to, unsigned state);
+
   const Program& p_;
+  const std::vector<Operands>& operands_;
+  const std::vector<RegisterUse>& uses_;
   std::int64_t budget_;
   std::vector<std::uint64_t> seen_; // by block: the states with which it was entered
   std::vector<Item> items_;
+  std::unique_ptr<DecidedBranches> decided_;
+  std::map<std::size_t, std::vector<std::pair<unsigned, std::uint32_t>>> entered_; // by block: states and facts
 };
 
 } // namespace kiln::isa

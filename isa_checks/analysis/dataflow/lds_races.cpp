@@ -1,7 +1,10 @@
 // Candidates from the flow graph first, because most kernels have none; addresses only for those.
 #include "isa_checks/analysis/dataflow/lds_races.h"
+#include "isa_checks/analysis/dataflow/wave_uniform.h"
+#include "isa_checks/analysis/lanes/lds_bytes.h"
 #include "isa_checks/analysis/waits/wait_state.h"
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -9,117 +12,125 @@ namespace kiln::isa {
 namespace {
 
 constexpr unsigned completed = 63; // as a state of the search; smaller ones count younger operations of the write's counter
+constexpr std::size_t most_each = 16, most_candidates = 2048; // seconds of one first access, and pairs of a kernel
+constexpr std::int64_t most_steps = 10'000'000;
 
 struct Candidate {
-  std::size_t write, read;
-  bool waited;
+  std::size_t first, second;
+  bool reads_first, waited;
   FlowPath path;
 };
 
-bool reads_lds(const Instruction& instruction) {
-  const auto op = memory_op(instruction);
-  return op && op->space == MemorySpace::lds && op->direction == MemoryDirection::load;
+bool accesses_lds(const Instruction& instruction, MemoryDirection direction) {
+  const auto& op = instruction.memory;
+  return op && op->space == MemorySpace::lds && op->direction == direction;
 }
 
-// Every wave that ends has executed the block.
-bool all_waves_execute(const Program& p, std::size_t block) {
-  for (std::size_t b = 0; b < p.blocks.size(); ++b)
-    if (p.blocks[b].reachable && p.blocks[b].successors.empty() && !p.dominates(block, b)) return false;
-  return p.blocks[block].reachable;
-}
+class CandidateFinder {
+public:
+  CandidateFinder(const Program& p, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses)
+      : p_(p), shared_(blocks_of_all_waves(p, uses)), search_(p, operands, uses, most_steps) {}
 
-// Reads of LDS that `write` reaches before a wait and a barrier.
-void follow(const Program& p, FlowSearch& search, std::size_t write, std::vector<Candidate>& list) {
-  std::vector<std::size_t> known; // reads of this write
-  for (bool more = true; more && !search.exhausted();) {
-    Candidate candidate{.write = write, .read = 0, .waited = false, .path = {}};
-    candidate.path = search.run(write, 0, [&](std::size_t i, unsigned& state) {
-      const Instruction& instruction = p.instructions[i];
-      if (const auto wait = wait_counts(instruction)) {
-        if (wait->lgkmcnt && static_cast<unsigned>(*wait->lgkmcnt) <= state) state = completed;
+  std::vector<Candidate> run() {
+    for (std::size_t b = 0; b < p_.blocks.size(); ++b)
+      for (std::size_t i = p_.blocks[b].begin; shared_[b] && i < p_.blocks[b].end && list_.size() < most_candidates; ++i)
+        if (accesses_lds(p_.instructions[i], MemoryDirection::store)) follow(i, false);
+        else if (accesses_lds(p_.instructions[i], MemoryDirection::load)) follow(i, true);
+    if (search_.exhausted()) list_.clear();
+    return std::move(list_);
+  }
+
+private:
+  // What `first` reaches before a barrier, and for a write before a wait and then a barrier.
+  void follow(std::size_t first, bool reads_first) {
+    std::vector<std::size_t> known; // seconds
+    const MemoryDirection other = reads_first ? MemoryDirection::store : MemoryDirection::load;
+    while (known.size() < most_each && !search_.exhausted()) {
+      Candidate candidate{.first = first, .second = 0, .reads_first = reads_first, .waited = false, .path = {}};
+      candidate.path = search_.run(first, reads_first ? completed : 0, [&](std::size_t i, unsigned& state) {
+        const Instruction& instruction = p_.instructions[i];
+        if (const auto wait = wait_counts(instruction)) {
+          if (wait->lgkmcnt && static_cast<unsigned>(*wait->lgkmcnt) <= state) state = completed;
+          return FlowStep::go_on;
+        }
+        if (instruction.kind == InstructionClass::barrier) return state == completed ? FlowStep::stop : FlowStep::go_on;
+        if (accesses_lds(instruction, other) && std::ranges::find(known, i) == known.end() && shared_[p_.block_of(i)]) {
+          candidate.second = i;
+          candidate.waited = state == completed;
+          return FlowStep::found;
+        }
+        const CounterUse use = counter_use(instruction);
+        if (state < completed - 1 && use.lgkm && !use.unordered) ++state;
         return FlowStep::go_on;
-      }
-      if (instruction.mnemonic == "s_barrier") return state == completed ? FlowStep::stop : FlowStep::go_on;
-      if (reads_lds(instruction) && std::ranges::find(known, i) == known.end() && all_waves_execute(p, p.block_of(i))) {
-        candidate.read = i;
-        candidate.waited = state == completed;
-        return FlowStep::found;
-      }
-      const CounterUse use = counter_use(instruction);
-      if (state < completed - 1 && use.lgkm && !use.unordered) ++state;
-      return FlowStep::go_on;
-    });
-    more = !candidate.path.empty() && known.size() < 16;
-    if (!more) return;
-    known.push_back(candidate.read);
-    list.push_back(std::move(candidate));
+      });
+      if (candidate.path.empty()) return;
+      known.push_back(candidate.second);
+      list_.push_back(std::move(candidate));
+    }
   }
-}
 
-// The bytes that an instruction of one wave touches, as sorted [begin, end); nothing when they are not known for certain.
-std::optional<std::vector<std::pair<std::uint32_t, std::uint32_t>>> bytes_of(const Program& p, const std::vector<Operands>& operands,
-                                                                             const LaneAddresses& addresses, std::size_t i) {
-  const LaneAddress* const known = addresses.find(i);
-  const std::string_view m = p.instructions[i].mnemonic;
-  if (!known || !known->value.known() || !known->active) return std::nullopt;
-  const bool pair = m.starts_with("ds_read2") || m.starts_with("ds_write2"), far = m.find("st64") != m.npos;
-  const auto op = memory_op(p.instructions[i]);
-  const auto size = static_cast<std::uint32_t>(pair ? op->bytes / 2 : op->bytes);
-  std::vector<std::uint32_t> offsets{static_cast<std::uint32_t>(operands[i].value("offset").value_or(0))};
-  if (pair) {
-    const std::uint32_t unit = size * (far ? 64U : 1U);
-    offsets = {static_cast<std::uint32_t>(operands[i].value("offset0").value_or(0)) * unit,
-               static_cast<std::uint32_t>(operands[i].value("offset1").value_or(0)) * unit};
+  const Program& p_;
+  const std::vector<bool> shared_; // by block
+  FlowSearch search_;
+  std::vector<Candidate> list_;
+};
+
+// What each access touches in all waves, by address.
+class WaveBytes {
+public:
+  WaveBytes(const Program& p, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources)
+      : p_(p), operands_(operands) {
+    const int waves = resources.workgroup_size / wave_size;
+    for (int w = 0; w < waves; ++w) waves_.push_back(lane_addresses(p, operands, kernel, resources, static_cast<std::uint32_t>(w)));
   }
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> result;
-  for (std::size_t lane = 0; lane < known->value.lane.size(); ++lane)
-    if ((*known->active >> lane & 1U) != 0)
-      for (const std::uint32_t offset : offsets)
-        result.emplace_back(known->value.lane[lane] + offset, known->value.lane[lane] + offset + size);
-  std::ranges::sort(result);
-  return result;
-}
+  const std::vector<LdsBytes>& of(std::size_t i) {
+    const auto [at, fresh] = known_.try_emplace(i);
+    if (fresh) {
+      for (std::size_t w = 0; w < waves_.size(); ++w) add_lds_bytes(p_, operands_, waves_[w], static_cast<int>(w), i, at->second);
+      std::ranges::sort(at->second, {}, &LdsBytes::begin);
+    }
+    return at->second;
+  }
 
-// A byte that lies in both.
-std::optional<std::uint32_t> common(const auto& a, const auto& b) {
-  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
-    if (std::max(i->first, j->first) < std::min(i->second, j->second)) return std::max(i->first, j->first);
-    (i->second < j->second ? i : j)++;
+private:
+  const Program& p_;
+  const std::vector<Operands>& operands_;
+  std::vector<LaneAddresses> waves_;
+  std::map<std::size_t, std::vector<LdsBytes>> known_;
+};
+
+struct Meeting {
+  std::uint32_t address;
+  int first, second; // waves
+};
+
+// A byte of both that two different waves touch.
+std::optional<Meeting> meeting(const std::vector<LdsBytes>& a, const std::vector<LdsBytes>& b) {
+  std::size_t from = 0;
+  for (const LdsBytes& x : a) {
+    while (from < b.size() && b[from].begin + longest_lds_access < x.begin) ++from;
+    for (std::size_t n = from; n < b.size() && b[n].begin < x.end; ++n)
+      if (b[n].wave != x.wave && b[n].end > x.begin) return Meeting{std::max(x.begin, b[n].begin), x.wave, b[n].wave};
   }
   return std::nullopt;
 }
 
 } // namespace
 
-std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel,
-                               const Resources& resources) {
-  constexpr int two_waves = 2 * static_cast<int>(std::tuple_size_v<decltype(LaneValue::lane)>);
-  if (resources.workgroup_size < two_waves || !resources.workgroup_size_known) return {};
-  FlowSearch search(program);
-  std::vector<Candidate> candidates;
-  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-    const Block& block = program.blocks[b];
-    const auto writes = [&](std::size_t i) {
-      const auto op = memory_op(program.instructions[i]);
-      return op && op->space == MemorySpace::lds && op->direction == MemoryDirection::store;
-    };
-    for (std::size_t i = block.begin; block.reachable && i < block.end; ++i)
-      if (writes(i) && all_waves_execute(program, b)) follow(program, search, i, candidates);
-  }
-  if (candidates.empty() || search.exhausted()) return {};
-  const LaneAddresses waves[2] = {lane_addresses(program, operands, kernel, resources, 0),
-                                  lane_addresses(program, operands, kernel, resources, 1)};
+std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
+                               const Kernel& kernel, const Resources& resources) {
+  if (resources.workgroup_size < 2 * wave_size || !resources.workgroup_size_known) return {};
+  const auto some = [&](MemoryDirection d) {
+    return std::ranges::any_of(program.instructions, [&](const Instruction& i) { return accesses_lds(i, d); });
+  };
+  if (!some(MemoryDirection::store) || !some(MemoryDirection::load)) return {};
+  std::vector<Candidate> candidates = CandidateFinder(program, operands, uses).run();
+  if (candidates.empty()) return {};
+  WaveBytes bytes(program, operands, kernel, resources);
   std::vector<LdsRace> result;
   for (Candidate& c : candidates)
-    for (const int writer : {0, 1}) {
-      const auto written = bytes_of(program, operands, waves[writer], c.write),
-                 read = bytes_of(program, operands, waves[1 - writer], c.read);
-      if (!written || !read) continue;
-      const auto shared = common(*written, *read);
-      if (!shared) continue;
-      result.push_back({c.write, c.read, *shared, c.waited, std::move(c.path)});
-      break;
-    }
+    if (const auto met = meeting(bytes.of(c.first), bytes.of(c.second)))
+      result.push_back({c.first, c.second, c.reads_first, met->first, met->second, met->address, c.waited, std::move(c.path)});
   return result;
 }
 

@@ -89,17 +89,38 @@ bool barrier_on(const Program& p, const FlowPath& path, std::size_t from, std::s
   return found;
 }
 
-int conditions_on(const Program& p, const FlowPath& path) {
-  int conditions = 0;
+namespace {
+
+// Calls `visit` with the block of each branch that conditions_on counts.
+template <class Visit> void each_condition(const Program& p, const FlowPath& path, Visit visit) {
   for (std::size_t n = 0; n + 1 < path.size(); ++n) {
     const Block& block = p.blocks[path[n]];
     if (p.instructions[block.end - 1].flow != Flow::branch) continue;
     bool stays = false;
     for (std::size_t l = block.loop; l != nothing && !stays; l = p.loops[l].parent)
       stays = in_loop(p, path[n + 1], l) && std::ranges::any_of(block.successors, [&](std::size_t s) { return !in_loop(p, s, l); });
-    conditions += !stays;
+    if (!stays) visit(block);
   }
+}
+
+} // namespace
+
+int conditions_on(const Program& p, const FlowPath& path) {
+  int conditions = 0;
+  each_condition(p, path, [&](const Block&) { ++conditions; });
   return conditions;
+}
+
+bool compares_scalars(const Program& p, const FlowPath& path) {
+  bool found = false;
+  each_condition(p, path, [&](const Block& block) {
+    if (!p.instructions[block.end - 1].mnemonic.starts_with("s_cbranch_scc")) return;
+    for (std::size_t i = block.end - 1; i > block.begin && !found; --i) {
+      found = p.instructions[i - 1].mnemonic.starts_with("s_cmp");
+      if (p.instructions[i - 1].use.writes_any({reg::scc, 1})) break;
+    }
+  });
+  return found;
 }
 
 } // namespace kiln::isa

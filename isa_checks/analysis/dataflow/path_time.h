@@ -25,4 +25,7 @@ bool barrier_on(const Program& program, const FlowPath& path, std::size_t from, 
 // leaves is not among them: loops repeat.
 int conditions_on(const Program& program, const FlowPath& path);
 
+// One of these branches compares scalars, as kernel arguments are: the host may promise that it always goes the other way.
+bool compares_scalars(const Program& program, const FlowPath& path);
+
 } // namespace kiln::isa

@@ -11,6 +11,7 @@ namespace kiln::isa {
 
 class RegisterSet {
 public:
+  static constexpr std::size_t size = 1024; // the registers, and room for what value_sources.h numbers behind them
   bool test(std::size_t r) const { return (words_[r / 64] >> r % 64 & 1U) != 0; }
   void set(std::size_t r) { words_[r / 64] |= std::uint64_t{1} << r % 64; }
   RegisterSet& reset(std::size_t r) {
@@ -61,7 +62,7 @@ private:
       first = last;
     }
   }
-  std::array<std::uint64_t, (reg::count + 63) / 64> words_{};
+  std::array<std::uint64_t, size / 64> words_{};
 };
 
 } // namespace kiln::isa

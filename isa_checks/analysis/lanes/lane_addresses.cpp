@@ -2,9 +2,9 @@
 // number naming a value that is kept once.
 #include "isa_checks/analysis/lanes/lane_addresses.h"
 #include "isa_checks/analysis/lanes/lane_step.h"
+#include "isa_checks/analysis/work_list.h"
 #include <algorithm>
 #include <bit>
-#include <deque>
 
 namespace kiln::isa {
 namespace {
@@ -86,12 +86,10 @@ private:
 
   bool solve() {
     std::size_t budget = p_.instructions.size() * most_steps_each + 10'000;
-    std::vector<bool> queued(p_.blocks.size(), false);
-    std::deque<std::size_t> work{p_.entry};
+    WorkList work(p_);
+    work.add(p_.entry);
     while (!work.empty()) {
-      const std::size_t b = work.front();
-      work.pop_front();
-      queued[b] = false;
+      const std::size_t b = work.take();
       const std::size_t cost = p_.blocks[b].end - p_.blocks[b].begin + 8; // a join costs, too
       if (cost > budget || values_.size() > most_values) return false;
       budget -= cost;
@@ -100,10 +98,7 @@ private:
         bool changed = !in_[to];
         if (changed) in_[to] = out;
         else changed = in_[to]->join(out, values_);
-        if (changed && !queued[to]) {
-          queued[to] = true;
-          work.push_back(to);
-        }
+        if (changed) work.add(to);
       }
     }
     return true;

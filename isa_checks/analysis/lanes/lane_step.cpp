@@ -178,12 +178,16 @@ public:
     if (op == LaneOp::readfirstlane) return read_first_lane();
     if (op == LaneOp::none || o_.count == 0) return;
     const bool plain = o_.modifiers.find("clamp") == Text::npos;
-    const bool permuted = o_.modifiers.find("_sel:") != Text::npos || o_.modifiers.find("row_") != Text::npos ||
-                          o_.modifiers.find("quad_perm") != Text::npos || o_.modifiers.find("wave_") != Text::npos;
+    const bool sdwa = instruction.mnemonic.ends_with("_sdwa");
+    const bool part = o_.modifiers.find("op_sel:") != Text::npos ||
+                      (o_.modifiers.find("dst_sel:") != Text::npos && o_.modifiers.find("dst_sel:DWORD") == Text::npos);
+    const bool permuted = part || o_.modifiers.find("row_") != Text::npos || o_.modifiers.find("quad_perm") != Text::npos ||
+                          o_.modifiers.find("wave_") != Text::npos;
     Maybe result;
     if (op != LaneOp::unknown && plain && !permuted) {
       const std::size_t first = instruction.mnemonic.find("_co_") != std::string::npos || op == LaneOp::mad64 ? 2 : 1;
-      result = op == LaneOp::cndmask ? choose() : calculate(op, source(first), source(first + 1), source(first + 2));
+      result = op == LaneOp::cndmask ? (sdwa ? std::nullopt : choose())
+                                     : calculate(op, selected(first, "src0_sel:"), selected(first + 1, "src1_sel:"), source(first + 2));
     }
     write(o_[0], result);
     forget_scalar_result();
@@ -239,6 +243,19 @@ private:
     return values_.value(state_.get(static_cast<std::uint16_t>(operand.registers.first + half)));
   }
 
+  // A source of which SDWA takes a byte or a half.
+  Maybe selected(std::size_t index, Text modifier) const {
+    const std::size_t at = o_.modifiers.find(modifier);
+    if (at == Text::npos) return source(index);
+    const Text part = o_.modifiers.substr(at + modifier.size()).substr(0, 6);
+    const Maybe whole = source(index);
+    if (part.starts_with("DWORD") || !whole) return whole;
+    const bool byte = part.starts_with("BYTE_");
+    const u32 width = byte ? 8 : 16, place = static_cast<u32>(part.back() - '0');
+    const Maybe shifted = shift_right(*whole, constant_value(place * width), false);
+    return shifted ? bit_and(*shifted, constant_value((u32{1} << width) - 1)) : std::nullopt;
+  }
+
   void write(const Operand& to, const Maybe& low) {
     if (!to.is(Operand::Kind::registers)) return;
     if (to.registers.first >= reg::sgpr) return set_scalar(to.registers, std::nullopt, std::nullopt, false);
@@ -290,7 +307,7 @@ private:
     const bool to_exec = m.starts_with("v_cmpx_");
     const std::size_t from = to_exec ? 7 : 6;
     const Text relation = m.substr(from, m.find('_', from) - from);
-    const Maybe a = source(1), b = source(2);
+    const Maybe a = selected(1, "src0_sel:"), b = selected(2, "src1_sel:");
     const auto on = state_.active(values_);
     const bool is_signed = m.find("_i32") != Text::npos;
     Maybe low, high;

@@ -12,44 +12,59 @@ constexpr std::int32_t longest_distance = 1 << 16;
 constexpr std::size_t most_alternatives = 256;
 
 // Adds the operations of `from` to `to`, and takes the later birth (the shorter distance).
-bool merge(QueuePlace& to, const QueuePlace& from) {
-  bool changed = from.born > to.born;
+bool merge(QueuePlace& to, const QueuePlace& from, OperationSets& sets) {
+  const QueuePlace before = to;
   to.born = std::max(to.born, from.born);
-  if (to.instructions == from.instructions ||
-      std::includes(to.instructions.begin(), to.instructions.end(), from.instructions.begin(), from.instructions.end()))
-    return changed;
-  std::vector<std::uint32_t> both;
-  std::set_union(to.instructions.begin(), to.instructions.end(), from.instructions.begin(), from.instructions.end(),
-                 std::back_inserter(both));
-  if (both.size() > most_alternatives) return changed;
-  to.instructions = std::move(both);
-  return true;
+  to.operations = sets.both(to.operations, from.operations);
+  return to != before;
 }
 
-void issue_on(CounterQueue& queue, std::uint32_t instruction, const CounterUse& use, std::int32_t clock, int most) {
+void issue_on(CounterQueue& queue, std::uint32_t operation, const CounterUse& use, std::int32_t clock, int most) {
   queue.least = std::min(queue.least + 1, most); // the hardware stalls instead of counting further
   queue.most = std::min(queue.most + 1, most);
   queue.places.resize(static_cast<std::size_t>(queue.most));
   std::rotate(queue.places.begin(), queue.places.end() - 1, queue.places.end());
-  queue.places.front().instructions.assign(1, instruction);
-  queue.places.front().born = clock;
+  queue.places.front() = {operation, clock};
   (use.unordered ? queue.any_order : use.gds ? queue.gds : queue.plain) = true;
 }
 
 } // namespace
 
-void WaitState::issue(std::uint32_t instruction, const CounterUse& use) {
-  const std::array<bool, wait_counter_count> counts{use.vm, use.lgkm, use.exp};
-  for (std::size_t i = 0; i < queues.size(); ++i)
-    if (counts[i]) issue_on(queues[i], instruction, use, clock, counter_capacity[i]);
+std::uint32_t OperationSets::number(std::vector<std::uint32_t> set) {
+  const auto [at, fresh] = numbers_.try_emplace(set, static_cast<std::uint32_t>(sets_.size()));
+  if (fresh) sets_.push_back(std::move(set));
+  return at->second;
 }
 
-void WaitState::wait(WaitCounter counter, int value) {
+std::uint32_t OperationSets::single(std::uint32_t instruction) {
+  const auto [at, fresh] = singles_.try_emplace(instruction, 0);
+  if (fresh) at->second = number({instruction});
+  return at->second;
+}
+
+std::uint32_t OperationSets::both(std::uint32_t a, std::uint32_t b) {
+  if (a == b || b == 0) return a;
+  if (a == 0) return b;
+  const auto [at, fresh] = unions_.try_emplace(std::uint64_t{a} << 32 | b, a);
+  if (!fresh) return at->second;
+  std::vector<std::uint32_t> all;
+  std::ranges::set_union(sets_[a], sets_[b], std::back_inserter(all));
+  const std::uint32_t result = all.size() > most_alternatives ? a : number(std::move(all));
+  return at->second = result;
+}
+
+void WaitState::issue(std::uint32_t instruction, const CounterUse& use, OperationSets& sets) {
+  const std::array<bool, wait_counter_count> counts{use.vm, use.lgkm, use.exp};
+  for (std::size_t i = 0; i < queues.size(); ++i)
+    if (counts[i]) issue_on(queues[i], sets.single(instruction), use, clock, counter_capacity[i]);
+}
+
+void WaitState::wait(WaitCounter counter, int value, OperationSets& sets) {
   CounterQueue& queue = queues[static_cast<std::size_t>(counter)];
   if (queue.most <= value) return;
   if (queue.unordered() && value > 0) { // any of them may be what is left
     QueuePlace any = queue.places.front();
-    for (const QueuePlace& place : queue.places) merge(any, place);
+    for (const QueuePlace& place : queue.places) merge(any, place, sets);
     std::fill(queue.places.begin(), queue.places.end(), any);
   }
   queue.most = value;
@@ -69,13 +84,13 @@ void WaitState::end_block() {
   clock = 0;
 }
 
-bool WaitState::join(const WaitState& other) {
+bool WaitState::join(const WaitState& other, OperationSets& sets) {
   bool changed = false;
   for (std::size_t i = 0; i < queues.size(); ++i) {
     CounterQueue& mine = queues[i];
     const CounterQueue& theirs = other.queues[i];
     const std::size_t shared = std::min(mine.places.size(), theirs.places.size());
-    for (std::size_t p = 0; p < shared; ++p) changed = merge(mine.places[p], theirs.places[p]) || changed;
+    for (std::size_t p = 0; p < shared; ++p) changed = merge(mine.places[p], theirs.places[p], sets) || changed;
     mine.places.insert(mine.places.end(), theirs.places.begin() + static_cast<std::ptrdiff_t>(shared), theirs.places.end());
     changed = changed || theirs.least < mine.least || theirs.most > mine.most || (theirs.any_order && !mine.any_order) ||
               (theirs.plain && !mine.plain) || (theirs.gds && !mine.gds);

@@ -1,8 +1,8 @@
 // The wait analysis: a forward data-flow fixpoint over the blocks, then a second look at each loop alone.
 #include "isa_checks/analysis/waits/waits.h"
 #include "isa_checks/analysis/waits/wait_state.h"
+#include "isa_checks/analysis/work_list.h"
 #include <algorithm>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -61,11 +61,7 @@ private:
 
   static std::int64_t size_of(const WaitState& state) {
     std::int64_t size = 1;
-    for (const CounterQueue& queue : state.queues) {
-      size += static_cast<std::int64_t>(queue.places.size());
-      if (!queue.places.empty() && queue.places.back().instructions.size() > 8)
-        for (const QueuePlace& place : queue.places) size += static_cast<std::int64_t>(place.instructions.size() / 8);
-    }
+    for (const CounterQueue& queue : state.queues) size += static_cast<std::int64_t>(queue.places.size());
     return size;
   }
 
@@ -107,8 +103,8 @@ private:
       work_ += size_of(state);
       look(action.instruction, state);
       for (std::size_t counter = 0; counter < wait_counter_count; ++counter)
-        if (action.waits[counter] >= 0) state.wait(static_cast<WaitCounter>(counter), action.waits[counter]);
-      state.issue(static_cast<std::uint32_t>(action.instruction), action.use);
+        if (action.waits[counter] >= 0) state.wait(static_cast<WaitCounter>(counter), action.waits[counter], sets_);
+      state.issue(static_cast<std::uint32_t>(action.instruction), action.use, sets_);
       state.clock += tick;
       at = action.instruction + 1;
     }
@@ -122,25 +118,18 @@ private:
   }
 
   void solve() {
-    std::vector<bool> queued(p_.blocks.size(), false);
-    std::deque<std::size_t> work(p_.order.begin(), p_.order.end());
-    for (const std::size_t b : p_.order) queued[b] = true;
+    WorkList work(p_);
+    work.add(p_.entry);
     in_[p_.entry] = WaitState{};
     while (!work.empty() && !exhausted()) {
-      const std::size_t b = work.front();
-      work.pop_front();
-      queued[b] = false;
-      if (!in_[b]) continue;
+      const std::size_t b = work.take();
       const WaitState out = walk(b, *in_[b]);
       work_ += size_of(out) * static_cast<std::int64_t>(1 + p_.blocks[b].successors.size());
       for (const std::size_t to : p_.blocks[b].successors) {
         bool changed = !in_[to];
         if (changed) in_[to] = out;
-        else changed = in_[to]->join(out);
-        if (changed && !queued[to]) {
-          queued[to] = true;
-          work.push_back(to);
-        }
+        else changed = in_[to]->join(out, sets_);
+        if (changed) work.add(to);
       }
     }
   }
@@ -166,8 +155,9 @@ private:
     if (!point.idle()) {
       const std::size_t first = queue.unordered() ? 0 : static_cast<std::size_t>(value);
       for (std::size_t place = first; place < queue.places.size(); ++place)
-        if (const QueuePlace& at = queue.places[place]; !at.instructions.empty()) {
-          point.waits_for.insert(point.waits_for.end(), at.instructions.begin(), at.instructions.end());
+        if (const QueuePlace& at = queue.places[place]; at.operations != 0) {
+          const std::vector<std::uint32_t>& operations = sets_.of(at.operations);
+          point.waits_for.insert(point.waits_for.end(), operations.begin(), operations.end());
           const int distance = state.distance(at);
           point.shortest_distance = point.shortest_distance < 0 ? distance : std::min(point.shortest_distance, distance);
         }
@@ -184,11 +174,11 @@ private:
     std::uint32_t least = 0, most = 0;
     for (std::size_t place = 0; place < queue.places.size(); ++place) {
       std::uint32_t low = std::numeric_limits<std::uint32_t>::max(), high = 0;
-      for (const std::uint32_t instruction : queue.places[place].instructions) {
+      for (const std::uint32_t instruction : sets_.of(queue.places[place].operations)) {
         low = std::min(low, load_bytes(instruction));
         high = std::max(high, load_bytes(instruction));
       }
-      if (place < static_cast<std::size_t>(queue.least) && !queue.places[place].instructions.empty()) least += low;
+      if (place < static_cast<std::size_t>(queue.least) && queue.places[place].operations != 0) least += low;
       most += high;
     }
     return {least, most};
@@ -204,17 +194,15 @@ private:
     };
     std::optional<WaitState> back;
     in[place(loop.header)] = start;
-    std::deque<std::size_t> work{loop.header};
-    std::vector<bool> queued(loop.blocks.size(), false);
+    WorkList work(p_);
+    work.add(loop.header);
     while (!work.empty() && !exhausted()) {
-      const std::size_t b = work.front();
-      work.pop_front();
-      queued[place(b)] = false;
+      const std::size_t b = work.take();
       const WaitState out = walk(b, *in[place(b)], /*timed=*/false);
       work_ += size_of(out) * static_cast<std::int64_t>(1 + p_.blocks[b].successors.size());
       for (const std::size_t to : p_.blocks[b].successors) {
         if (to == loop.header) {
-          if (back) back->join(out);
+          if (back) back->join(out, sets_);
           else back = out;
           continue;
         }
@@ -222,10 +210,7 @@ private:
         if (at == nothing) continue;
         const bool is_new = !in[at];
         if (is_new) in[at] = out;
-        if ((is_new || in[at]->join(out)) && !queued[at]) {
-          queued[at] = true;
-          work.push_back(to);
-        }
+        if (is_new || in[at]->join(out, sets_)) work.add(to);
       }
     }
     for (std::size_t at = 0; at < in.size(); ++at)
@@ -268,6 +253,7 @@ private:
   std::vector<CounterUse> uses_;             // by instruction
   std::vector<std::optional<WaitState>> in_; // by block, the joined states of its predecessors
   WaitAnalysis result_;
+  mutable OperationSets sets_;
   mutable std::int64_t work_ = 0;
 };
 

@@ -24,6 +24,9 @@ public:
 
 // For people: findings as they come, the reasons of a rule once, a summary.
 std::unique_ptr<ReportWriter> make_text_report(std::ostream& out, bool colour);
+// For people: findings of all kernels that are alike as one, by rule and line of source (without lines: by rule, instruction and
+// message), errors first, then by the share of the kernels' clocks that they lie in.
+std::unique_ptr<ReportWriter> make_group_report(std::ostream& out, bool colour);
 // For people: a line for each rule that found something, and a summary; or the summary alone.
 std::unique_ptr<ReportWriter> make_statistics_report(std::ostream& out);
 std::unique_ptr<ReportWriter> make_summary_report(std::ostream& out);
@@ -41,6 +44,8 @@ struct SeverityCounts {
   std::size_t errors = 0, warnings = 0, infos = 0;
   void add(const Finding& finding);
 };
+// At most 120 characters of a name, which templates make longer than anybody reads.
+std::string short_name(std::string name);
 std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts);
 
 } // namespace kiln::isa::cli

@@ -42,10 +42,19 @@ public:
   }
 
   void end(const ScanTotals& totals) override {
-    const Json summary{{"files", totals.files},       {"objects", totals.objects},       {"kernels", totals.kernels},
-                       {"findings", totals.findings}, {"errors", counts_.errors},        {"warnings", counts_.warnings},
-                       {"infos", counts_.infos},      {"suppressed", totals.suppressed}, {"undecodable", totals.undecodable},
-                       {"skipped", totals.skipped}};
+    const Json summary{{"files", totals.files},
+                       {"objects", totals.objects},
+                       {"kernels", totals.kernels},
+                       {"findings", totals.findings},
+                       {"errors", counts_.errors},
+                       {"warnings", counts_.warnings},
+                       {"infos", counts_.infos},
+                       {"suppressed", totals.suppressed},
+                       {"undecodable", totals.undecodable},
+                       {"skipped", totals.skipped},
+                       {"functions", totals.functions},
+                       {"kernel_code_bytes", totals.kernel_bytes},
+                       {"function_code_bytes", totals.function_bytes}};
     out_ << "\n],\"failures\":" << json_text(errors_) << ",\n\"summary\":" << json_text(summary) << "}\n";
   }
 

@@ -2,6 +2,7 @@
 #include "isa_checks/cli/report/report.h"
 #include <filesystem>
 #include <fmt/format.h>
+#include <kiln_version.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -78,7 +79,7 @@ public:
 
 private:
   Json result(const ScannedKernel& kernel, const Finding& f, int ordinal) const {
-    Json text{{"text", fmt::format("{} {}", f.message, f.advice)}};
+    Json text{{"text", fmt::format("{}. {}", f.message, f.advice)}};
     Json properties{{"object", kernel.object}, {"arch", f.arch}, {"loop", f.loop}, {"instruction", f.instruction}};
     for (const Evidence& e : f.evidence) properties["evidence"][e.name] = {{"value", e.value}, {"unit", e.unit}};
     return {{"ruleId", f.rule},

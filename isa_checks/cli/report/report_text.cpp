@@ -3,6 +3,7 @@
 #include "isa_checks/cli/terminal.h"
 #include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <set>
 
@@ -16,7 +17,7 @@ public:
   // The kernel once, then its findings.
   void kernel(const ScannedKernel& kernel) override {
     if (kernel.findings.empty()) return;
-    out_ << fmt::format("{}\n  {}, {}\n", paint("1", printable(readable_name(kernel.facts.kernel))), kernel.facts.arch,
+    out_ << fmt::format("{}\n  {}, {}\n", paint("1", printable(short_name(readable_name(kernel.facts.kernel)))), kernel.facts.arch,
                         printable(kernel.object));
     for (const Finding& finding : kernel.findings) {
       counts_.add(finding);
@@ -25,7 +26,11 @@ public:
     out_ << '\n';
   }
 
-  void end(const ScanTotals& totals) override { out_ << summary_line(totals, counts_) << '\n'; }
+  void end(const ScanTotals& totals) override {
+    out_ << summary_line(totals, counts_) << '\n';
+    constexpr std::size_t a_few = 50; // findings that one reads
+    if (totals.findings > a_few) out_ << "--group joins what is alike over the kernels, what costs most first\n";
+  }
 
 private:
   std::string paint(std::string_view code, std::string_view text) const {
@@ -39,7 +44,8 @@ private:
     if (f.address) place = fmt::format("{:#x} {}", *f.address, f.instruction);
     if (!f.others.empty()) place += fmt::format(", and {} more", f.others.size());
     if (!place.empty()) text += fmt::format("      at:  {}\n", place);
-    if (!f.loop.empty()) text += fmt::format("      in:  {}\n", f.loop);
+    if (!f.loop.empty())
+      text += fmt::format("      in:  {}, {:.0f} % of the kernel's clocks by the issue estimate\n", f.loop, 100 * f.share);
     for (const std::string& step : f.path) text += fmt::format("      path: {}\n", printable(step));
     if (!f.file.empty()) text += fmt::format("      src: {}:{}\n", printable(f.file), f.line);
     if (explained_.insert(f.rule).second) text += fmt::format("      why: {}\n      try: {}\n", f.why, f.advice);
@@ -58,6 +64,13 @@ void SeverityCounts::add(const Finding& finding) {
   ++(finding.severity == Severity::error ? errors : finding.severity == Severity::warning ? warnings : infos);
 }
 
+std::string short_name(std::string name) {
+  constexpr std::size_t most = 120;
+  if (name.size() <= most) return name;
+  name.resize(most - 3);
+  return name + "...";
+}
+
 std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts) {
   std::string parts;
   const auto part = [&](std::size_t count, std::string_view noun) {
@@ -69,6 +82,10 @@ std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts)
   std::string line = fmt::format("{}{} in {} of {}", plural(totals.findings, "finding"), parts.empty() ? "" : " (" + parts + ")",
                                  plural(totals.kernels, "kernel"), plural(totals.files, "file"));
   if (totals.suppressed > 0) line += fmt::format("; {} suppressed", totals.suppressed);
+  if (totals.functions > 0)
+    line += fmt::format("; {} beside the kernels, {} % of the code, {} not reviewed", plural(totals.functions, "function"),
+                        100 * totals.function_bytes / std::max<std::uint64_t>(1, totals.function_bytes + totals.kernel_bytes),
+                        totals.functions == 1 ? "was" : "were");
   if (totals.undecodable > 0) line += fmt::format("; {} of code cannot be decoded", plural(totals.undecodable, "word"));
   return line;
 }

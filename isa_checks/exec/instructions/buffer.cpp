@@ -59,7 +59,7 @@ void zero_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u64 lanes) {
     u32* const to = wave.lanes(static_cast<std::uint16_t>(inst.dst.reg + w));
     for (u64 m = lanes; m != 0; m &= m - 1) {
       u32& word = to[std::countr_zero(m)];
-      word = op.half == 1 ? word & 0xffff0000U : op.half == 2 ? word & 0xffffU : 0;
+      word = in_half(word, 0, op);
     }
   }
 }

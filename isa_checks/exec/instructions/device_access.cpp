@@ -74,9 +74,7 @@ template <class F> void for_each_lane(u64 mask, F f) {
 void place(u32& reg, u32 value, const LaneAccess& op) {
   if (op.bytes == 1) value = op.sign ? static_cast<u32>(static_cast<std::int8_t>(value)) : value & 0xffU;
   if (op.bytes == 2) value = op.sign ? static_cast<u32>(static_cast<std::int16_t>(value)) : value & 0xffffU;
-  if (op.half == 1) value = (reg & 0xffff0000U) | (value & 0xffffU);
-  if (op.half == 2) value = (reg & 0xffffU) | value << 16;
-  reg = value;
+  reg = in_half(reg, value, op);
 }
 
 template <int words> void load_words(const Window& window, u32* to, const WaveAddresses& at) {

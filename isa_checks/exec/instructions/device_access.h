@@ -10,6 +10,15 @@
 
 namespace kiln::exec {
 
+// What a load into one half of a register leaves in it. With ECC, which MI300 and MI350 parts have, the other half is not kept (LLVM's
+// feature sramecc says so): it becomes noise, which is neither what was there nor zero.
+inline std::uint32_t in_half(std::uint32_t reg, std::uint32_t value, const LaneAccess& op) {
+  const std::uint32_t noise = reg ^ 0x5a5a5a5aU;
+  if (op.half == 1) return (noise & 0xffff0000U) | (value & 0xffffU);
+  if (op.half == 2) return (noise & 0xffffU) | value << 16;
+  return value;
+}
+
 // Device memory through the sandbox. Reports what lies outside, or is not writable, and goes on: loads give 0 there.
 void load_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
 void store_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);

@@ -20,9 +20,7 @@ void load_one(const std::byte* from, u32* to, int lane, const LaneAccess& op) {
   if (from != nullptr) std::memcpy(value, from, op.bytes);
   if (op.sign && op.bytes == 1) value[0] = static_cast<u32>(static_cast<std::int8_t>(value[0]));
   if (op.sign && op.bytes == 2) value[0] = static_cast<u32>(static_cast<std::int16_t>(value[0]));
-  if (op.half == 1) value[0] = (to[lane] & 0xffff0000U) | (value[0] & 0xffffU);
-  if (op.half == 2) value[0] = (to[lane] & 0xffffU) | value[0] << 16;
-  to[lane] = value[0];
+  to[lane] = in_half(to[lane], value[0], op);
   for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + lane] = value[w];
 }
 

@@ -60,9 +60,7 @@ void read_lds_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const Wa
     if (const std::byte* from = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) std::memcpy(value, from, op.bytes);
     if (op.sign && op.bytes == 1) value[0] = static_cast<u32>(static_cast<std::int8_t>(value[0]));
     if (op.sign && op.bytes == 2) value[0] = static_cast<u32>(static_cast<std::int16_t>(value[0]));
-    if (op.half == 1) value[0] = (to[i] & 0xffff0000U) | (value[0] & 0xffffU);
-    if (op.half == 2) value[0] = (to[i] & 0xffffU) | value[0] << 16;
-    to[i] = value[0];
+    to[i] = in_half(to[i], value[0], op);
     for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + i] = value[w];
   });
 }

@@ -1,6 +1,6 @@
 // The MODE register's floating-point fields, and table lines for the instructions that obey them.
 //
-// In the ordinary mode (nearest even, all denormals, no FP16_OVFL) an instruction runs its plain function. In any other mode the
+// In the ordinary mode (nearest even, all denormals, IEEE, no FP16_OVFL) an instruction runs its plain function. In any other mode the
 // same function runs lane by lane with the host's rounding mode set, denormal sources and results made zero as MODE asks; for
 // f16, whose plain functions round through float, a second function says the same in double, where nothing is lost before the
 // one rounding.
@@ -15,7 +15,8 @@ using Word = std::uint32_t;
 // Bits of the register: two of rounding (see Rounding) and two of denormals (1: sources may be, 2: results may be) for f32, and
 // likewise for f16 and f64.
 inline constexpr Word single = 0x33, wide = 0xcc, overflow = 1U << 23, half = wide | overflow;
-inline constexpr Word ordinary = 0xf0;
+inline constexpr Word ieee = 1U << 9;
+inline constexpr Word ordinary = 0xf0 | ieee;
 
 inline Rounding single_rounding(Word m) { return static_cast<Rounding>(m & 3U); }
 inline Rounding wide_rounding(Word m) { return static_cast<Rounding>(m >> 2 & 3U); }
@@ -61,8 +62,8 @@ template <auto F, class R, class... A> struct Traits<F, R (*)(A...)> {
   static R in_mode(const Wave& wave, A... a) { return result(wave.mode, F(source(wave.mode, a)...)); }
 };
 
-template <auto F, auto InMode, Rounds rounds> void handle(Wave& wave, const Inst& inst) {
-  constexpr Word bits = Traits<F>::bits;
+template <auto F, auto InMode, Rounds rounds, Word also = 0> void handle(Wave& wave, const Inst& inst) {
+  constexpr Word bits = Traits<F>::bits | also;
   if ((wave.mode & bits) == (ordinary & bits)) return LaneFunction<F>::handle(wave, inst);
   run_rounded(wave, inst, rounds, &LaneFunction<InMode>::handle);
 }
@@ -79,6 +80,12 @@ constexpr Semantics arithmetic(std::string_view name) {
 // An operation whose result is exact: only denormals count.
 template <auto F, auto InMode = &mode::Traits<F>::in_mode> constexpr Semantics exact(std::string_view name) {
   return arithmetic<F, InMode, mode::Rounds::no>(name);
+}
+// A minimum or maximum: the plain function is the one with MODE.IEEE.
+template <auto F, auto InMode> constexpr Semantics extreme(std::string_view name) {
+  Semantics s = lanes<F>(name);
+  s.handler = &mode::handle<F, InMode, mode::Rounds::no, mode::ieee>;
+  return s;
 }
 template <auto F, auto InMode = &mode::Traits<F>::in_mode> constexpr Semantics accumulating_arithmetic(std::string_view name) {
   Semantics s = arithmetic<F, InMode>(name);

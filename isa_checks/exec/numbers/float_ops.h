@@ -21,6 +21,16 @@ template <class T> inline T max_number(T a, T b) {
   if (a == b) return std::signbit(a) ? b : a;
   return a > b ? a : b;
 }
+// A NaN whose quiet bit, the highest of the fraction, is not set; and that NaN with the bit.
+inline bool is_signalling(float x) { return x != x && (as_bits(x) & 0x00400000U) == 0; }
+inline bool is_signalling(double x) { return x != x && (as_bits(x) & 0x0008000000000000U) == 0; }
+inline bool is_signalling(Half x) { return (x.bits & 0x7c00U) == 0x7c00U && (x.bits & 0x3ffU) != 0 && (x.bits & 0x200U) == 0; }
+inline float quiet(float x) { return as_float(as_bits(x) | 0x00400000U); }
+inline double quiet(double x) { return as_double(as_bits(x) | 0x0008000000000000U); }
+inline Half quiet(Half x) { return {static_cast<std::uint16_t>(x.bits | 0x200U)}; }
+// `f` of two numbers as MODE.IEEE has it: a signalling NaN comes out quiet, where f alone passes over it.
+template <class T, class F> inline T quieting(T a, T b, F f) { return is_signalling(a) ? quiet(a) : is_signalling(b) ? quiet(b) : f(a, b); }
+
 // IEEE-754-2019 minimum and maximum: NaN wins.
 template <class T> inline T minimum(T a, T b) { return a != a ? a : b != b ? b : min_number(a, b); }
 template <class T> inline T maximum(T a, T b) { return a != a ? a : b != b ? b : max_number(a, b); }

@@ -1,7 +1,6 @@
 // Workgroups spread over host threads. A workgroup that waits for another one is left, and taken up again later.
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/analysis/occupancy.h"
-#include "isa_checks/exec/machine/memory_ops.h"
 #include "isa_checks/exec/run/source_lines.h"
 #include "isa_checks/exec/run/workgroup_run.h"
 #include <algorithm>
@@ -15,10 +14,12 @@ namespace {
 
 using u64 = std::uint64_t;
 
-constexpr u64 quantum = 4096;         // instructions of a workgroup between looks at whether it waits
-constexpr u64 waiting_quantum = 1024; // of one that waited when it was left
-constexpr u64 turn = 256;             // of a workgroup whose neighbours advance side by side with it
-constexpr u64 hopeless_turns = 20;    // of every workgroup, with nothing done by any, before they count as deadlocked
+constexpr u64 quantum = 512;         // instructions of a workgroup between looks at whether it waits: few, as some wait so long only
+constexpr u64 waiting_quantum = 256; // of one that waited when it was left
+constexpr u64 turn = 256;            // of a workgroup whose neighbours advance side by side with it
+// Turns of every workgroup, with nothing done by any, before they count as deadlocked: 25,600 instructions, twice as many as a
+// cluster's workgroup waits for before it goes on without the others.
+constexpr u64 hopeless_turns = 100;
 
 // What the host threads tell each other.
 struct Progress {
@@ -156,11 +157,6 @@ int resident_workgroups(const isa::CodeObject& object, const isa::Kernel& kernel
   const u64 affordable = each == 0 ? fits : most_private_memory / each;
   const u64 groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
   return static_cast<int>(std::max<u64>(std::min({fits, affordable, groups}), static_cast<u64>(threads)));
-}
-
-bool has_direct_loads(const ExecProgram& program) {
-  return std::ranges::any_of(program.instructions,
-                             [](const Inst& i) { return i.op->memory != nullptr && (i.op->memory->to_lds || i.fields.lds); });
 }
 
 void run_workers(std::vector<std::unique_ptr<Worker>>& workers) {

@@ -10,6 +10,7 @@
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -265,6 +266,11 @@ ExecProgram predecode(const isa::CodeObject& object, const isa::Kernel& kernel) 
   for (std::size_t k = 0; k < decoded.size(); ++k)
     if (decoded[k].branch_target) program.instructions[k].target = program.index_of(*decoded[k].branch_target);
   return program;
+}
+
+bool has_direct_loads(const ExecProgram& program) {
+  return std::ranges::any_of(program.instructions,
+                             [](const Inst& i) { return i.op->memory != nullptr && (i.op->memory->to_lds || i.fields.lds); });
 }
 
 } // namespace kiln::exec

@@ -22,4 +22,7 @@ struct ExecProgram {
 // Decodes the kernel's code. An instruction that is not modelled gets a handler that stops the run with its name.
 ExecProgram predecode(const isa::CodeObject& object, const isa::Kernel& kernel);
 
+// Whether some load goes from memory to LDS directly.
+bool has_direct_loads(const ExecProgram& program);
+
 } // namespace kiln::exec

@@ -39,10 +39,10 @@ std::vector<std::string> steps(const KernelAnalysis& k, const FlowPath& path, st
   return result;
 }
 
-// Conditions of two branches may exclude each other, which is not followed.
+// Conditions of two branches may exclude each other, which is followed for comparisons of the same scalars only.
 bool may_be_excluded(const KernelAnalysis& k, const FlowPath& path) { return conditions_on(k.program, path) >= 2; }
 std::optional<Severity> severity_of_path(const KernelAnalysis& k, const FlowPath& path) {
-  return may_be_excluded(k, path) ? std::optional(Severity::warning) : std::nullopt;
+  return may_be_excluded(k, path) || compares_scalars(k.program, path) ? std::optional(Severity::warning) : std::nullopt;
 }
 
 // What time says where no wait does.
@@ -63,8 +63,9 @@ Timed timed(const KernelAnalysis& k, const EarlyUse& early) {
     result.severity = Severity::info;
     result.verdict = "the branches on the way may exclude each other";
   } else if (result.clocks < result.latency && !barrier_on(k.program, early.path, early.operation, early.use)) {
-    result.severity = Severity::error;
-    result.verdict = "the data takes longer";
+    const bool promised = compares_scalars(k.program, early.path);
+    result.severity = promised ? Severity::warning : Severity::error;
+    result.verdict = promised ? "the data takes longer, unless the host's arguments exclude this way" : "the data takes longer";
   } else if (lds && result.clocks >= most_lds_clocks(*k.target, k.facts.occupancy.waves_per_cu)) {
     result.severity = Severity::info;
     result.verdict = "long enough for LDS, whatever the other waves do";
@@ -83,7 +84,7 @@ std::string name_of_registers(RegisterRange r) {
 } // namespace
 
 void dat001(const KernelAnalysis& k, FindingSink& sink) {
-  const EarlyUses uses = early_uses(k.program, k.uses);
+  const EarlyUses uses = early_uses(k.program, k.operands, k.uses);
   std::vector<Timed> list;
   for (const EarlyUse& early : uses.list) list.push_back(timed(k, early));
   std::ranges::stable_sort(list, {}, &Timed::clocks); // of several places the closest is the one shown
@@ -99,7 +100,9 @@ void dat001(const KernelAnalysis& k, FindingSink& sink) {
               .instructions = {early.use, early.operation},
               .severity = t.severity,
               .cause = fmt::format("{} {}", early.overwrites, to_string(early.counter)),
-              .path = steps(k, early.path, early.operation, early.use)});
+              .path = steps(k, early.path, early.operation, early.use),
+              .change = fmt::format("insert s_waitcnt {}(0), or a count that leaves only younger operations", to_string(early.counter)),
+              .effect = "the data is there on every path"});
   }
 }
 
@@ -111,26 +114,37 @@ void dat002(const KernelAnalysis& k, FindingSink& sink) {
     const bool direct = read.effect == read.instruction;
     std::vector<std::string> path = steps(k, read.path, entry, read.effect);
     if (!direct) path.insert(path.end() - 1, place(k, read.instruction));
-    sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}{}", name_of_registers(read.registers),
-                                     read.registers.count == 1 ? "it" : "all of it", read.on_all_paths ? "any path" : "some path",
+    const std::string name =
+        read.lane ? fmt::format("lane {} of v{}", read.lane->second, read.lane->first) : name_of_registers(read.registers);
+    sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}{}", name, read.registers.count == 1 ? "it" : "all of it",
+                                     read.on_all_paths ? "any path" : "some path",
                                      direct ? "" : fmt::format("; what comes of it goes into {}", place(k, read.effect))),
               .evidence = {{"registers", static_cast<double>(read.registers.count), "registers"}},
               .instructions = {read.instruction, read.effect},
               .cause = read.on_all_paths ? "never" : "on some path",
-              .path = std::move(path)});
+              .path = std::move(path),
+              .change = fmt::format("write {} on every path that leads here", name),
+              .effect = "the same result in every run"});
   }
 }
 
 void dat003(const KernelAnalysis& k, FindingSink& sink) {
-  for (const LdsRace& race : lds_races(k.program, k.operands, k.kernel, k.facts.resources))
-    sink.add({.message = fmt::format("LDS byte {:#x} is written by one wave at {:#x} {} and read by another here, with no {} between",
-                                     race.address, k.instruction(race.write).address, k.mnemonic(race.write),
-                                     race.waited ? "barrier" : "wait and barrier"),
+  for (const LdsRace& race : lds_races(k.program, k.operands, k.uses, k.kernel, k.facts.resources)) {
+    const bool only_barrier = race.reads_first || race.waited;
+    sink.add({.message = fmt::format("LDS byte {:#x} is {} by wave {} at {:#x} {} and {} by wave {} here, with no {} between", race.address,
+                                     race.reads_first ? "read" : "written", race.first_wave, k.instruction(race.first).address,
+                                     k.mnemonic(race.first), race.reads_first ? "written" : "read", race.second_wave,
+                                     only_barrier ? "barrier" : "wait and barrier"),
               .evidence = {{"address", static_cast<double>(race.address), "B"}},
-              .instructions = {race.read, race.write},
+              .instructions = {race.second, race.first},
               .severity = severity_of_path(k, race.path),
-              .cause = race.waited ? "barrier" : "wait",
-              .path = steps(k, race.path, race.write, race.read)});
+              .cause = race.reads_first ? "read first"
+                       : race.waited    ? "barrier"
+                                        : "wait",
+              .path = steps(k, race.path, race.first, race.second),
+              .change = only_barrier ? "insert s_barrier between the two" : "insert s_waitcnt lgkmcnt(0) and s_barrier between the two",
+              .effect = "the two waves meet this byte in one order"});
+  }
 }
 
 void dat004(const KernelAnalysis& k, FindingSink& sink) {
@@ -142,7 +156,11 @@ void dat004(const KernelAnalysis& k, FindingSink& sink) {
               .instructions = {early.use, early.operation},
               .severity = severity_of_path(k, early.path),
               .cause = "overwritten",
-              .path = steps(k, early.path, early.operation, early.use)});
+              .path = steps(k, early.path, early.operation, early.use),
+              .change = early.counter == WaitCounter::expcnt && k.mnemonic(early.operation).starts_with("ds_gws")
+                            ? std::string("insert s_waitcnt expcnt(0)")
+                            : fmt::format("insert s_nop {}", states - 1),
+              .effect = "memory gets the value that was stored"});
 }
 
 } // namespace kiln::isa::rules

@@ -1,4 +1,4 @@
-// LCH001 to LCH006: launch bounds, kernel arguments and build settings.
+// LCH001 to LCH006, BND002: launch bounds, kernel arguments and build settings.
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
 #include <algorithm>
@@ -59,6 +59,18 @@ bool overlaps(const ArgumentLoad& load, const KernelArgument& argument) {
 }
 
 } // namespace
+
+// What LLVM loads too much, to load several arguments at once, begins inside of the segment.
+void bnd002(const KernelAnalysis& k, FindingSink& sink) {
+  const auto bytes = static_cast<std::uint32_t>(k.facts.resources.kernarg_bytes);
+  if (bytes == 0) return; // nobody said
+  for (const ArgumentLoad& load : argument_loads(k).list)
+    if (load.from >= bytes)
+      sink.add({.message = fmt::format("loads bytes {} to {} of the arguments, of which there are {}", load.from, load.to - 1, bytes),
+                .evidence = {{"from", static_cast<double>(load.from), "B"}, {"kernarg_bytes", static_cast<double>(bytes), "B"}},
+                .instructions = {load.instruction},
+                .cause = "arguments"});
+}
 
 void lch001(const KernelAnalysis& k, FindingSink& sink) {
   if (default_bound(k))

@@ -161,7 +161,8 @@ void mem010(const KernelAnalysis& k, FindingSink& sink) {
     sink.add({.message = fmt::format("{} of {} B lie side by side: {} B that fewer, wider loads would bring if the address is aligned",
                                      plural(count, "load"), bytes, count * static_cast<std::size_t>(bytes)),
               .evidence = {{"loads", number(count), "instructions"}, {"bytes_each", static_cast<double>(bytes), "B"}},
-              .instructions = side_by_side});
+              .instructions = side_by_side,
+              .severity = k.loop_of(side_by_side.front()) == nothing ? std::optional(Severity::info) : std::nullopt});
   }
 }
 

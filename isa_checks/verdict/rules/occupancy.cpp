@@ -25,9 +25,15 @@ int waves_by_registers(const KernelAnalysis& k) {
 } // namespace
 
 void occ001(const KernelAnalysis& k, FindingSink& sink) {
-  const auto& step = k.occupancy.vgprs;
+  // 1024 lanes are what a kernel has that says nothing: then waves count one by one, as they do for small workgroups.
+  Resources resources = k.facts.resources;
+  const bool bound =
+      resources.workgroup_size == max_workgroup_size && !(k.kernel.metadata && k.kernel.metadata->required_workgroup_size);
+  if (bound) resources.workgroup_size = wave_size;
+  const OccupancyReport occupancy = bound ? occupancy_report(*k.target, resources) : k.occupancy;
+  const auto& step = occupancy.vgprs;
   if (!step || step->fewer > vgpr_granule || few_waves_by_design(k)) return;
-  const double now = k.occupancy.now.waves_per_simd;
+  const double now = occupancy.now.waves_per_simd;
   sink.add({.message = fmt::format("{} fewer would give {:g} waves per SIMD instead of {:g}",
                                    plural(static_cast<std::size_t>(step->fewer), "VGPR"), step->waves_per_simd, now),
             .evidence = {{"vgprs", static_cast<double>(k.facts.resources.vgprs), "registers"},

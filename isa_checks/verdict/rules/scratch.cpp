@@ -11,14 +11,22 @@ Instructions scratch_instructions(const KernelAnalysis& kernel) { return named(k
 } // namespace
 
 void spl001(const KernelAnalysis& kernel, FindingSink& sink) {
-  const int bytes = kernel.facts.resources.scratch_bytes;
+  const Resources& r = kernel.facts.resources;
   const auto accesses = scratch_instructions(kernel);
-  if (bytes == 0 && accesses.empty()) return;
-  const double count = static_cast<double>(accesses.size());
-  sink.add({.message = fmt::format("{} B of scratch memory a lane, {}", bytes,
-                                   plural(accesses.size(), "instruction that accesses it", "instructions that access it")),
-            .evidence = {{"scratch_bytes", static_cast<double>(bytes), "B"}, {"accesses", count, "instructions"}},
-            .instructions = accesses});
+  if (r.scratch_bytes == 0 && accesses.empty()) return;
+  const auto in_loops = where(accesses, [&](std::size_t i) { return kernel.loop_of(i) != nothing; }).size();
+  const int spilled = 4 * r.vgpr_spills; // bytes a lane
+  const std::string_view what = r.vgpr_spills == 0           ? "arrays or other stack objects"
+                                : r.scratch_bytes <= spilled ? "spilled registers"
+                                                             : "spilled registers and stack objects";
+  sink.add({.message = fmt::format("{} B of scratch memory a lane for {}, {}, {} in loops", r.scratch_bytes, what,
+                                   plural(accesses.size(), "instruction that accesses it", "instructions that access it"), in_loops),
+            .evidence = {{"scratch_bytes", static_cast<double>(r.scratch_bytes), "B"},
+                         {"spilled_bytes", static_cast<double>(spilled), "B"},
+                         {"accesses", number(accesses.size()), "instructions"},
+                         {"in_loops", number(in_loops), "instructions"}},
+            .instructions = accesses,
+            .severity = in_loops > 0 ? Severity::error : Severity::warning});
 }
 
 void spl002(const KernelAnalysis& kernel, FindingSink& sink) {

@@ -1,5 +1,6 @@
 // Choosing instructions and loops.
 #include "isa_checks/verdict/rules/select.h"
+#include "isa_checks/analysis/readers.h"
 #include <algorithm>
 #include <iterator>
 
@@ -70,7 +71,31 @@ bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop) {
          !exec_changes(kernel, list).empty();
 }
 
-bool is_polling(const KernelAnalysis& kernel, std::size_t loop) { return !named(kernel, kernel.instructions_of(loop), "s_sleep").empty(); }
+bool is_polling(const KernelAnalysis& kernel, std::size_t loop) {
+  const Instructions list = kernel.instructions_of(loop);
+  if (!named(kernel, list, "s_sleep").empty()) return true;
+  bool loads = false;
+  for (const std::size_t i : list) {
+    const MemoryAccess* a = kernel.memory.find(i);
+    if (!a || a->op.space == MemorySpace::lds) continue;
+    if (a->op.direction != MemoryDirection::load || a->op.to_lds) return false;
+    loads = loads || is_device(a->op);
+    for (const RegisterRange r : kernel.uses[i].reads()) // the same address each time
+      if (std::ranges::any_of(list, [&](std::size_t other) { return kernel.uses[other].writes_any(r); })) return false;
+  }
+  if (!loads) return false;
+  const auto decides = [&](std::size_t i) { // what it loads is compared in the loop
+    const MemoryAccess* a = kernel.memory.find(i);
+    if (!a || a->data.count == 0) return false;
+    const Readers readers = readers_of(kernel.program, kernel.uses, i, a->data);
+    return std::ranges::any_of(readers.list, [&](const Reader& r) {
+      const auto m = kernel.mnemonic(r.instruction);
+      return (m.starts_with("v_cmp") || m.starts_with("v_readfirstlane") || m.starts_with("s_cmp")) &&
+             std::ranges::binary_search(list, r.instruction);
+    });
+  };
+  return std::ranges::any_of(list, decides);
+}
 
 const LoopIssue& issue_of(const KernelAnalysis& kernel, std::size_t loop) {
   return loop == nothing ? kernel.issue.loops.back() : kernel.issue.loops[loop];

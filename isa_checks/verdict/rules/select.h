@@ -33,7 +33,8 @@ bool ends_on_exec(const KernelAnalysis& kernel, std::size_t loop); // a way back
 // A loop in which a lane's value is read into a scalar, the lanes that have the same are served, and the rest go round again.
 bool is_waterfall(const KernelAnalysis& kernel, std::size_t loop);
 
-// A loop that sleeps: its author lets time pass until somebody else has written something.
+// A loop that waits until somebody else has written something: it sleeps, or it loads the same addresses in every repetition,
+// compares what it loads and stores nothing.
 bool is_polling(const KernelAnalysis& kernel, std::size_t loop);
 
 // Clocks that a repetition of the loop (`nothing`: a run of the kernel) takes at the least, by the pipe that is busy longest or by

@@ -30,6 +30,10 @@ void FindingSink::add(Claim claim) {
     if (claim.loop == nothing) claim.loop = kernel_.loop_of(first);
   }
   if (claim.loop != nothing) f.loop = kernel_.program.loop_name(claim.loop);
+  f.share = share_of(claim);
+  f.repair = {claim.change.empty() ? f.advice : std::move(claim.change), f.address,
+              claim.effect.empty() ? fmt::format("at most {:.0f} % of the kernel's clocks lie here", 100 * f.share)
+                                   : std::move(claim.effect)};
   if (!claim.cause.empty()) {
     const auto [group, is_new] = groups_.try_emplace(
         fmt::format("{} {} {} {}", f.rule, claim.loop, static_cast<int>(f.severity), claim.cause), findings_.size(), 0U);
@@ -42,6 +46,22 @@ void FindingSink::add(Claim claim) {
     }
   }
   findings_.push_back(std::move(f));
+}
+
+// For a loop its share of the kernel's clocks, by the pipe that is busy longest; for instructions outside of loops their own.
+double FindingSink::share_of(const Claim& claim) const {
+  const auto clocks = [&](const LoopIssue& issue) { return std::max(issue.clocks_of(issue.busiest), issue.memory_clocks); };
+  const double all = kernel_.issue.loops.empty() ? 0 : clocks(kernel_.issue.loops.back());
+  if (claim.loop == nothing && claim.instructions.empty()) return 1; // the whole kernel
+  if (all <= 0) return 0;
+  if (claim.loop != nothing) {
+    const double trips = kernel_.weights[kernel_.program.loops[claim.loop].header];
+    return std::min(1.0, trips * clocks(kernel_.issue.loops[claim.loop]) / all);
+  }
+  double own = 0;
+  for (const std::size_t i : claim.instructions)
+    own += instruction_cost(kernel_.program.instructions[i], kernel_.memory.find(i), *kernel_.target).clocks;
+  return std::min(1.0, own / all);
 }
 
 std::vector<Finding> FindingSink::take() {

@@ -21,6 +21,8 @@ struct Claim {
   // Claims of one rule, loop, severity and cause become one finding: the first of them, with the places of all. "": never.
   std::string cause = {};
   std::vector<std::string> path = {}; // see Finding
+  // What would mend it, before the first instruction; "": the rule's advice, and the share of the clocks that is at stake.
+  std::string change = {}, effect = {};
 };
 
 class FindingSink {
@@ -32,6 +34,8 @@ public:
   std::vector<Finding> take();
 
 private:
+  double share_of(const Claim& claim) const;
+
   const KernelAnalysis& kernel_;
   const LintOptions& options_;
   const Rule* rule_ = nullptr;

@@ -111,6 +111,19 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
   }
 }
 
+namespace {
+
+// A burst of loads that is waited for step by step, as the rule advises: younger loads stay in flight, or an earlier wait of the block
+// has taken the burst's first.
+bool is_staged(const KernelAnalysis& k, const WaitPoint& p, std::size_t load) {
+  if (p.value > 0) return true;
+  for (std::size_t i = load + 1; i < p.instruction; ++i)
+    if (const auto wait = wait_counts(k.instruction(i)); wait && wait->vmcnt && *wait->vmcnt > 0) return true;
+  return false;
+}
+
+} // namespace
+
 void wait002(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     if (is_polling(k, loop)) continue;
@@ -123,7 +136,7 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
       const auto close = std::find_if(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
         return loads_device(k, i) && inside(k, i, loop) && i < p.instruction && p.instruction - i - 1 < short_distance;
       });
-      if (close == p.waits_for.end()) continue;
+      if (close == p.waits_for.end() || is_staged(k, p, *close)) continue;
       waits.push_back(p.instruction);
       loads.push_back(*close);
     }
@@ -172,6 +185,18 @@ void wait004(const KernelAnalysis& k, FindingSink& sink) {
   }
 }
 
+namespace {
+
+// In the same repetition only further copies read the copy: its readers lie before it, behind the back edge.
+bool read_next_time(const KernelAnalysis& k, std::size_t copy) {
+  const Readers readers = readers_of(k.program, k.uses, copy, k.uses[copy].write_list[0]);
+  return std::ranges::none_of(readers.list, [&](const Reader& r) {
+    return r.instruction > copy && k.loop_of(r.instruction) == k.loop_of(copy) && !k.mnemonic(r.instruction).starts_with("v_mov_b");
+  });
+}
+
+} // namespace
+
 void wait005(const KernelAnalysis& k, FindingSink& sink) {
   if (!k.waits.complete) return;
   for (const std::size_t loop : innermost_loops(k)) {
@@ -185,7 +210,7 @@ void wait005(const KernelAnalysis& k, FindingSink& sink) {
       const auto copies = [&](const Reader& r) {
         const auto m = k.mnemonic(r.instruction);
         return (m.starts_with("v_mov_b") || m.starts_with("v_pk_mov") || m.starts_with("v_accvgpr_write")) &&
-               inside(k, r.instruction, loop);
+               inside(k, r.instruction, loop) && read_next_time(k, r.instruction);
       };
       const bool all = readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), copies);
       if (all) copied.push_back(i);

@@ -2,6 +2,7 @@
 #include "runtime/cache/folder/cache_folder.h"
 #include "gen/error.h"
 #include "runtime/cache/folder/process_mark.h"
+#include "runtime/digest.h"
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -13,8 +14,8 @@
 namespace kiln {
 namespace {
 
-constexpr std::uint64_t most_meta = 4u << 20, most_file = 1u << 30, most_signature = 4096;
-constexpr std::int64_t use_grain = 3600; // s between two notes of the time of use
+constexpr std::uint64_t most_meta = 4u << 20, most_file = 1u << 30, most_note = 4096; // bytes
+constexpr std::int64_t use_grain = 3600;                                              // s between two notes of the time of use
 
 // The time of last use is the folder's modification time: explicit, because noatime mounts keep no other.
 void note_use(const Folder& entry) {
@@ -31,10 +32,20 @@ void note_use(const Folder& entry) {
   throw UnreadableEntry(text);
 }
 
-std::string file_in(const Folder& entry, const char* name, std::uint64_t most) {
-  std::optional<std::string> bytes = entry.read(name, most);
+std::string file_in(const Folder& entry, const char* name, std::uint64_t most, struct stat* info = nullptr) {
+  std::optional<std::string> bytes = entry.read(name, most, info);
   if (!bytes) fail_entry(name, errno);
   return std::move(*bytes);
+}
+
+// What the file `compiled` holds: nobody can move it to another entry, or give the entry other bytes.
+std::string compiled_note(const EntryFiles& files) { return sha256(files.meta) + "\n"; }
+
+// Whether this user, or root, wrote the note. Members of a shared cache may exchange and move files, but make none of another owner.
+bool has_compiled_note(const Folder& entry, const EntryFiles& files) {
+  struct stat info{};
+  const std::optional<std::string> note = entry.read(compiled_file, most_note, &info);
+  return note && is_own(info) && *note == compiled_note(files);
 }
 
 } // namespace
@@ -125,21 +136,20 @@ bool CacheFolder::has(const CacheKey& key) const {
 EntryFiles CacheFolder::read_files(const Folder& entry, bool with_source) const {
   try {
     EntryFiles files;
-    files.meta = file_in(entry, meta_file, most_meta);
-    files.object = file_in(entry, object_file, most_file);
+    struct stat meta{}, object{};
+    files.meta = file_in(entry, meta_file, most_meta, &meta);
+    files.object = file_in(entry, object_file, most_file, &object);
     if (with_source) files.source = file_in(entry, source_file, most_file);
-    if ((with_source || options_.signers) && entry.look(signature_file)) files.signature = file_in(entry, signature_file, most_signature);
+    if ((with_source || options_.signers) && entry.look(signature_file)) files.signature = file_in(entry, signature_file, most_note);
+    if (options_.signers && options_.own_unsigned) files.compiled_here = is_own(meta) && is_own(object) && has_compiled_note(entry, files);
     return files;
   } catch (const Untrusted& error) {
     throw ForeignEntry(error.what());
   }
 }
 
-void CacheFolder::check_signature(const Folder& entry, const EntryFiles& files) const {
-  if (!options_.signers) return;
-  const uid_t owner = entry.info().st_uid;
-  if (options_.own_unsigned && (owner == geteuid() || owner == 0)) return;
-  options_.signers->check(files);
+void CacheFolder::check_signature(const EntryFiles& files) const {
+  if (options_.signers && !files.compiled_here) options_.signers->check(files);
 }
 
 std::optional<CachedKernel> CacheFolder::find(const CacheKey& key, const std::function<void(const EntryProblem&)>& problem) const {
@@ -148,7 +158,7 @@ std::optional<CachedKernel> CacheFolder::find(const CacheKey& key, const std::fu
     entry = entry_folder(key.hex);
     if (!entry) return std::nullopt;
     EntryFiles files = read_files(entry, false);
-    check_signature(entry, files);
+    check_signature(files);
     CachedKernel kernel = read_entry(std::move(files.meta), std::move(files.object), &key);
     if (options_.writable) note_use(entry);
     return kernel;
@@ -164,6 +174,7 @@ std::optional<CachedKernel> CacheFolder::find(const CacheKey& key, const std::fu
 bool CacheFolder::must_be_replaced(const std::string& key) const {
   try {
     const EntryFiles files = read(key);
+    check_signature(files);
     read_entry(files.meta, files.object, nullptr);
     return false;
   } catch (const UnreadableEntry&) {
@@ -192,8 +203,9 @@ bool CacheFolder::place(const std::string& key, const EntryFiles& files) const {
   }
   if (!beside) fail(staging.path(), std::strerror(errno));
   const bool written = beside.write(object_file, files.object) && beside.write(source_file, files.source) &&
-                       (files.signature.empty() || beside.write(signature_file, files.signature)) && beside.write(meta_file, files.meta) &&
-                       beside.sync();
+                       (files.signature.empty() || beside.write(signature_file, files.signature)) &&
+                       (!files.compiled_here || options_.shipped || beside.write(compiled_file, compiled_note(files))) &&
+                       beside.write(meta_file, files.meta) && beside.sync();
   // Renaming onto a folder that has files in it fails: that is the test whether somebody was faster.
   bool published = written && staging.move(mark, group, key);
   int error = errno;

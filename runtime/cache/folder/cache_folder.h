@@ -18,7 +18,7 @@ struct CacheFolderOptions {
   Trust trust = Trust::self;
   bool shipped = false;                           // a new folder is made for others to read: mode 0755 instead of 0700
   std::shared_ptr<const PublicKeys> signers = {}; // null: entries need no signature
-  bool own_unsigned = false;                      // entries of this user and root need none either
+  bool own_unsigned = false;                      // what this user compiled into it needs none either
 };
 
 struct EntryInfo {
@@ -76,7 +76,7 @@ private:
   bool place(const std::string& key, const EntryFiles& files) const; // publish; throws Untrusted too
   bool is_at(const std::string& key, const Folder& entry) const;
   EntryFiles read_files(const Folder& entry, bool with_source) const;
-  void check_signature(const Folder& entry, const EntryFiles& files) const;
+  void check_signature(const EntryFiles& files) const;
   bool must_be_replaced(const std::string& key) const;
   [[noreturn]] void fail(const std::filesystem::path& path, const std::string& fact) const;
 

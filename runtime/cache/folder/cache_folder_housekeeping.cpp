@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t most_quarantined = 32;
 constexpr std::int64_t stale_after = 86400; // s, of a staging folder whose owner cannot be asked
 constexpr const char *layer_file = "layer.json", *reason_file = "reason.txt";
-constexpr const char* entry_files[] = {meta_file, object_file, source_file, signature_file, reason_file};
+constexpr const char* entry_files[] = {meta_file, object_file, source_file, signature_file, compiled_file, reason_file};
 
 std::int64_t modified(const Folder& folder, const std::string& name) {
   const auto info = folder.look(name);

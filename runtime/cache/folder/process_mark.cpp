@@ -16,13 +16,12 @@
 namespace kiln {
 namespace {
 
-// Reads a file of /proc: these have no size.
+// The first bytes of a file of /proc: these have no size, and what is read here is short.
 std::string read_stream(const char* path) {
-  const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
-  char buffer[4096];
-  std::string text;
-  ssize_t got = 0;
-  while (file && (got = read(file.get(), buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<std::size_t>(got));
+  const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::string text(4096, '\0');
+  const ssize_t got = file ? read(file.get(), text.data(), text.size()) : 0;
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
 }
 
@@ -65,6 +64,13 @@ bool exists(std::string_view pid) {
   return number > 0 && kill(number, 0) != 0 && errno == EPERM;
 }
 
+// HOST, PID, START and what follows. A mark may come out of a link that anybody made who may write to the cache.
+bool is_of_process(const std::vector<std::string_view>& parts) {
+  const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return parts.size() >= 3 && parts[0].size() == 12 && std::ranges::all_of(parts[0], hexadecimal) && is_number(parts[1]) &&
+         (parts[2].empty() || is_number(parts[2]));
+}
+
 } // namespace
 
 std::string process_mark() { return fmt::format("{}-{}-{}", host_mark(), getpid(), start_of("self")); }
@@ -76,16 +82,14 @@ std::string unique_mark() {
 
 bool is_unique_mark(std::string_view name) {
   const std::vector<std::string_view> parts = parts_of(name);
-  const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return parts.size() == 4 && parts[0].size() == 12 && std::ranges::all_of(parts[0], hexadecimal) && is_number(parts[1]) &&
-         (parts[2].empty() || is_number(parts[2])) && is_number(parts[3]);
+  return parts.size() == 4 && is_of_process(parts) && is_number(parts[3]);
 }
 
 bool surely_gone(std::string_view mark) {
   const std::vector<std::string_view> parts = parts_of(mark);
-  if (parts.size() < 3 || parts[0] != host_mark()) return false;
+  if (!is_of_process(parts) || parts[0] != host_mark()) return false;
   const std::string start = start_of(parts[1]);
-  return start.empty() ? !exists(parts[1]) : start != parts[2];
+  return start.empty() ? !exists(parts[1]) : !parts[2].empty() && start != parts[2];
 }
 
 } // namespace kiln

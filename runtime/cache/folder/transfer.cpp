@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <sstream>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -92,23 +93,32 @@ TransferReport sign_folder(const CacheFolder& folder, const SigningKey& key) {
 
 TransferReport import_archive(std::istream& archive, const std::string& name, const CacheFolder& to, const PublicKeys* signers) {
   TransferReport report;
-  std::map<std::string, EntryFiles> partial; // by key; entries may come in any order of files
+  std::map<std::string, EntryFiles> partial; // by key; files of an entry may come in any order
+  std::string complete;                      // the key of an entry that waits for its signature while files of its folder come
+  const auto take_complete = [&] {
+    if (complete.empty()) return;
+    take(complete, partial[complete], to, signers, report);
+    partial.erase(std::exchange(complete, {}));
+  };
   read_archive(archive, name, [&](const std::string& path, std::string bytes) {
     std::vector<std::string> parts;
     std::istringstream stream(path);
     for (std::string part; std::getline(stream, part, '/');)
       if (part != ".") parts.push_back(part);
     if (parts.size() != 4 || parts[0] != format_folder() || !is_sha256(parts[2])) return; // not an entry's
+    if (parts[2] != complete) take_complete();
     EntryFiles& files = partial[parts[2]];
     if (parts[3] == meta_file) files.meta = std::move(bytes);
     else if (parts[3] == object_file) files.object = std::move(bytes);
     else if (parts[3] == source_file) files.source = std::move(bytes);
     else if (parts[3] == signature_file) files.signature = std::move(bytes);
-    if (files.meta.empty() || files.object.empty() || files.source.empty()) return;
-    take(parts[2], files, to, signers, report);
-    partial.erase(parts[2]);
+    if (!files.meta.empty() && !files.object.empty() && !files.source.empty()) complete = parts[2];
   });
-  for (const auto& [key, files] : partial) report.left_out.push_back(key + ": some of its files are not in the archive");
+  take_complete();
+  for (const auto& [key, files] : partial)
+    report.left_out.push_back(key + (files.meta.empty() && files.object.empty() && files.source.empty() && !files.signature.empty()
+                                         ? ": its signature lies apart from its other files in the archive"
+                                         : ": some of its files are not in the archive"));
   return report;
 }
 

@@ -17,7 +17,7 @@ struct TransferReport {
 // `signers` null: entries need no signature. A checksum says that an entry is whole, not who made it.
 TransferReport merge_folder(const CacheFolder& from, const CacheFolder& to, const PublicKeys* signers);
 TransferReport export_folder(const CacheFolder& from, std::ostream& archive);
-// An entry's signature comes before its other files in an archive.
+// Files of an entry lie together in an archive, in any order.
 TransferReport import_archive(std::istream& archive, const std::string& name, const CacheFolder& to, const PublicKeys* signers);
 TransferReport push_folder(const CacheFolder& from, RemoteCache& to);
 TransferReport sign_folder(const CacheFolder& folder, const SigningKey& key);

@@ -2,12 +2,14 @@
 #include "runtime/cache/remote/remote.h"
 #include "gen/error.h"
 #include "runtime/cache/remote/action_result.h"
+#include "runtime/cache/remote/curl_library.h"
 #include "runtime/digest.h"
+#include "runtime/owner_process.h"
 #include <algorithm>
+#include <arpa/inet.h>
 #include <array>
-#include <curl/curl.h>
 #include <fmt/format.h>
-#include <mutex>
+#include <memory>
 
 namespace kiln {
 namespace {
@@ -38,16 +40,38 @@ std::size_t send(char* data, std::size_t size, std::size_t count, void* from) {
   return n;
 }
 
-// A connection is kept for as long as its thread lives.
+// Options of a request, and connections that are kept. A child of fork() inherits both, and its parent goes on with the very same
+// sockets: it must neither use nor close them, for to close TLS is to say so to the server.
+struct Handle {
+  OwnerProcess owner;
+  CURL* curl = curl_library().easy_init();
+  std::unique_ptr<Handle> inherited; // stays as it is
+  Handle() = default;
+  ~Handle() {
+    if (owner.is_current()) curl_library().easy_cleanup(curl);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+};
+
+// Connections are kept for as long as their thread lives.
 CURL* thread_handle() {
-  static std::once_flag once; // libcurl's own set-up, which is not safe among threads
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-  struct Handle {
-    CURL* curl = curl_easy_init();
-    ~Handle() { curl_easy_cleanup(curl); }
-  };
-  thread_local const Handle handle;
-  return handle.curl;
+  thread_local std::unique_ptr<Handle> handle;
+  if (!handle || !handle->owner.is_current()) {
+    auto own = std::make_unique<Handle>();
+    own->inherited = std::move(handle);
+    handle = std::move(own);
+  }
+  return handle->curl;
+}
+
+// True as well where there is no libcurl: the first request says so, and nothing waits.
+bool resolves_asynchronously() {
+  try {
+    return (curl_library().version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) != 0;
+  } catch (const EnvironmentError&) {
+    return true;
+  }
 }
 
 } // namespace
@@ -58,9 +82,20 @@ void check_scheme(const Url& url, bool insecure) {
                   "use https, or set KILN_CACHE_URL_INSECURE=1 where the network is yours alone");
 }
 
+void check_resolver(const Url& url, bool asynchronous) {
+  const std::string host = url.host();
+  in6_addr address{};
+  if (asynchronous || host.empty() || inet_pton(AF_INET, host.c_str(), &address) == 1 || inet_pton(AF_INET6, host.c_str(), &address) == 1)
+    return;
+  throw EnvironmentError("KILN_CACHE_URL",
+                         fmt::format("libcurl {} looks up {} without a bound of time", curl_library().version_info(CURLVERSION_NOW)->version, host),
+                         "use a libcurl with its threaded resolver or c-ares, as distributions build it, or write the address as a number");
+}
+
 RemoteCache::RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events)
     : options_(std::move(options)), events_(std::move(events)) {
   check_scheme(options_.url, options_.insecure);
+  if (!options_.url.empty()) check_resolver(options_.url, resolves_asynchronously());
 }
 
 // After a pause one request goes out; others wait for what becomes of it.
@@ -94,33 +129,47 @@ void RemoteCache::reject(const std::string& reason) {
 }
 
 RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::string* upload, std::size_t most_bytes) {
-  CURL* curl = thread_handle();
+  CURL* curl = nullptr;
+  try {
+    curl = thread_handle();
+  } catch (const EnvironmentError& error) {
+    pause(error.what());
+    return {};
+  }
   if (curl == nullptr) {
     pause("libcurl could not be set up");
     return {};
   }
-  curl_easy_reset(curl); // options only: connections stay
+  curl_library().easy_reset(curl); // options only: connections stay
   const std::string url = options_.url.secret(path);
   Answer body{.bytes = {}, .most = most_bytes};
   Upload source{upload == nullptr ? std::string_view() : std::string_view(*upload)};
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, options_.insecure ? "http,https" : "https");
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
-  if (upload != nullptr) {
-    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(curl, CURLOPT_READFUNCTION, send);
-    curl_easy_setopt(curl, CURLOPT_READDATA, &source);
-    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(upload->size()));
+  curl_library().easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_library().easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_library().easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
+  curl_library().easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
+  curl_library().easy_setopt(curl, CURLOPT_PROTOCOLS_STR, options_.insecure ? "http,https" : "https");
+  curl_library().easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L); // to where the record's owner never wrote
+  curl_library().easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_library().easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_library().easy_setopt(curl, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2)); // at least
+  if (!options_.authorities.empty()) {
+    curl_library().easy_setopt(curl, CURLOPT_CAINFO, options_.authorities.c_str());
+    curl_library().easy_setopt(curl, CURLOPT_CAPATH, nullptr);
   }
-  const CURLcode result = curl_easy_perform(curl);
+  curl_library().easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+  curl_library().easy_setopt(curl, CURLOPT_WRITEDATA, &body);
+  if (upload != nullptr) {
+    curl_library().easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+    curl_library().easy_setopt(curl, CURLOPT_READFUNCTION, send);
+    curl_library().easy_setopt(curl, CURLOPT_READDATA, &source);
+    curl_library().easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(upload->size()));
+  }
+  const CURLcode result = curl_library().easy_perform(curl);
   Response response;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &response.status);
+  curl_library().easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &response.status);
   if (result != CURLE_OK || response.status >= 500) {
-    pause(result != CURLE_OK ? std::string(curl_easy_strerror(result)) : fmt::format("HTTP status {}", response.status));
+    pause(result != CURLE_OK ? std::string(curl_library().easy_strerror(result)) : fmt::format("HTTP status {}", response.status));
     return {};
   }
   response.arrived = true;

@@ -4,6 +4,7 @@
 #include "runtime/events.h"
 #include "runtime/url.h"
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,11 +16,15 @@ struct RemoteOptions {
   Url url;                                                         // "https://cache.example:8080"; empty: none
   bool insecure = false;                                           // http:// is taken too
   bool write = false;                                              // upload what was compiled
+  std::filesystem::path authorities = {};                          // certificates in PEM; empty: those that libcurl trusts
   std::chrono::milliseconds connect_timeout{500}, timeout{3000};   // the second: of a whole transfer
   std::chrono::milliseconds first_pause{1000}, most_pause{300000}; // after trouble; doubled each time
 };
 // Throws UserError unless the address is https, or `insecure`.
 void check_scheme(const Url& url, bool insecure);
+// Throws EnvironmentError where libcurl would look the host's name up without a bound of time: it has no resolver of its own
+// (`asynchronous` false), and the address is no number.
+void check_resolver(const Url& url, bool asynchronous);
 
 // /ac/KEY holds an ActionResult (the protocol buffer of Bazel's remote execution API) that names the files of the entry with
 // size and SHA-256; /cas/SHA256 holds each file. Every byte that arrives is checked against these digests. After trouble (no
@@ -27,7 +32,7 @@ void check_scheme(const Url& url, bool insecure);
 // request; each pause is an event "remote_paused". Thread-safe; nothing but the constructor throws.
 class RemoteCache {
 public:
-  RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events); // throws what check_scheme throws
+  RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events); // throws what the checks throw
 
   std::optional<EntryFiles> get(const std::string& key);
   bool put(const std::string& key, const EntryFiles& files); // false: it is not there now. Does nothing unless options.write

@@ -140,13 +140,30 @@ int report(const TransferReport& transfer, const char* did) {
 
 int export_to(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::look);
-  if (request.file == "-") return report(export_folder(cache, std::cout), "exported");
-  std::ofstream file(request.file, std::ios::binary);
-  const TransferReport transfer = export_folder(cache, file);
-  file.close();
-  if (!file)
-    throw EnvironmentError("kiln cache export", fmt::format("{} could not be written", request.file), "name another file, or free space");
-  return report(transfer, "exported");
+  const auto written = [&](std::ostream& stream) {
+    const TransferReport transfer = export_folder(cache, stream);
+    if (!stream.flush())
+      throw EnvironmentError("kiln cache export",
+                             fmt::format("{} could not be written", request.file == "-" ? "standard output" : request.file),
+                             "name another file, or free space");
+    return transfer;
+  };
+  if (request.file == "-") return report(written(std::cout), "exported");
+  std::error_code none;
+  const std::filesystem::path file(request.file), beside = request.file + ".partial";
+  if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none)) { // a device or a pipe: written as it is
+    std::ofstream stream(file, std::ios::binary);
+    return report(written(stream), "exported");
+  }
+  try { // the file is there when all of it is
+    std::ofstream stream(beside, std::ios::binary);
+    const TransferReport transfer = written(stream);
+    std::filesystem::rename(beside, file);
+    return report(transfer, "exported");
+  } catch (...) {
+    std::filesystem::remove(beside, none);
+    throw;
+  }
 }
 
 int import_from(const CacheRequest& request) {

@@ -1,6 +1,7 @@
 // kiln predict: how long a kernel would take on a chip, from its code object and a launch; needs no GPU.
 #include "isa_checks/timing/predict.h"
 #include "gen/error.h"
+#include "isa_checks/timing/chip_fields.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/commands/predict_launch.h"
 #include "runtime/cli/output.h"
@@ -12,13 +13,15 @@ namespace {
 
 struct PredictRequest {
   PredictLaunch launch;
-  std::string chip, cache = "cold", how, html;
+  std::string chip, chip_file, cache = "cold", how, html;
   bool json = false, quick = false;
 };
 
 int run(const PredictRequest& request) {
-  if (request.chip.empty()) throw UserError("--chip", "none was given", "use one of " + timing::chip_names());
-  const timing::Chip& chip = timing::chip(request.chip);
+  if (request.chip.empty() == request.chip_file.empty())
+    throw UserError("--chip", request.chip.empty() ? "none was given" : "--chip-file was given too",
+                    "use --chip-file, or one of " + timing::chip_names());
+  const timing::Chip chip = request.chip_file.empty() ? timing::chip(request.chip) : timing::read_chip(read_file(request.chip_file));
   const timing::CacheState cache = parse_cache_state(request.cache);
   const timing::LaunchKind how = parse_launch(request.how, request.launch, cache);
   const timing::Record record = record_launch(request.launch, chip);
@@ -38,6 +41,8 @@ Command make_predict(CLI::App& root) {
   const auto request = std::make_shared<PredictRequest>();
   add_launch_options(*app, request->launch);
   app->add_option("--chip", request->chip, "Chip: " + timing::chip_names());
+  app->add_option("--chip-file", request->chip_file,
+                  "In place of --chip: a file that kiln calibrate wrote, whose measured constants are taken");
   app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")
       ->capture_default_str();
   app->add_option(

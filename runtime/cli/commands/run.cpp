@@ -1,17 +1,11 @@
-// kiln run: executes a kernel on the CPU, instruction by instruction, and compares its outputs with the reference.
+// kiln run: executes a kernel on the CPU model, instruction by instruction, or on a device, and compares its outputs with the reference.
 #include "gen/error.h"
-#include "gen/reference/evaluate_bounds.h"
-#include "gen/reference/random_inputs.h"
-#include "runtime/build/build_kernel.h"
+#include "runtime/cli/checked_run.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/run_object.h"
 #include "runtime/cli/run_report.h"
 #include "runtime/launch/emulated/emulate.h"
-#include "runtime/table.h"
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -21,64 +15,17 @@ namespace {
 
 struct RunRequest {
   KernelChoice kernel;
-  std::string arch;
+  std::string arch, device;
   std::int64_t rows = 4;
   std::uint64_t seed = 1;
   std::vector<std::string> overrides, sizes;
   ObjectRun object;
-  int threads = 0;
+  int threads = 0, beside = 0, cus = 0;
   bool special = false, json = false;
 };
 
-// How far an output is from evaluate's. Errors are over the elements that are finite on both sides.
-struct Comparison {
-  std::string output;
-  std::int64_t elements = 0, outside = 0; // outside: not what a correct device may answer
-  double absolute = 0, relative = 0;      // the largest; relative to evaluate's element, where that is not 0
-  std::string first_outside;
-};
-
-Comparison compare(const std::string& name, const Tensor& actual, const Tensor& reference, const Bounds& bounds) {
-  Comparison c{.output = name, .elements = actual.size(), .first_outside = {}};
-  for (std::int64_t i = 0; i < actual.size(); ++i) {
-    const double a = static_cast<double>(actual.at(i)), r = static_cast<double>(reference.at(i));
-    if (!std::isfinite(a) || !std::isfinite(r)) continue;
-    c.absolute = std::max(c.absolute, std::abs(a - r));
-    if (r != 0) c.relative = std::max(c.relative, std::abs(a - r) / std::abs(r));
-  }
-  const Outputs one{{name, actual}};
-  if (const auto mismatch = find_mismatch(one, {{name, bounds}})) {
-    c.outside = mismatch->count;
-    c.first_outside = to_text(*mismatch);
-  }
-  return c;
-}
-
-void print_text(const std::vector<Comparison>& comparisons) {
-  Table table{.header = {"OUTPUT", "ELEMENTS", "MAX ABS ERROR", "MAX REL ERROR", "OUTSIDE BOUNDS"},
-              .rows = {},
-              .right = {false, true, true, true, true}};
-  for (const Comparison& c : comparisons)
-    table.rows.push_back({c.output, std::to_string(c.elements), fmt::format("{:.3g}", c.absolute), fmt::format("{:.3g}", c.relative),
-                          std::to_string(c.outside)});
-  fmt::print("{}", to_text(table));
-  for (const Comparison& c : comparisons)
-    if (c.outside != 0) fmt::print("mismatch: {}\n", c.first_outside);
-}
-
-nlohmann::ordered_json json_of(const std::vector<Comparison>& comparisons) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const Comparison& c : comparisons) {
-    json[c.output] = {
-        {"elements", c.elements}, {"max_absolute_error", c.absolute}, {"max_relative_error", c.relative}, {"outside_bounds", c.outside}};
-    if (c.outside != 0) json[c.output]["first_outside"] = c.first_outside;
-  }
-  return json;
-}
-
-int exit_code(const exec::ExecResult& result, const std::vector<Comparison>& comparisons) {
-  const bool equal = std::ranges::all_of(comparisons, [](const Comparison& c) { return c.outside == 0; });
-  return result.completed && result.defects.empty() && equal ? ok : kernel_failed;
+int exit_code(const exec::ExecResult& result, const CheckedRun& checked) {
+  return result.completed && result.defects.empty() && checked.right() ? ok : kernel_failed;
 }
 
 exec::ExecOptions exec_options(const RunRequest& request) {
@@ -88,36 +35,92 @@ exec::ExecOptions exec_options(const RunRequest& request) {
   return options;
 }
 
-int run_spec(const RunRequest& request) {
-  if (request.arch.empty()) throw UserError("--arch", "none was given", fmt::format("use one of {}", fmt::join(known_archs(), ", ")));
+struct BuiltSpec {
+  Target target;
+  KernelSpec spec;
+  CompileOptions compile;
+  BuiltKernel built;
+  RandomInputsOptions kind;
+  Inputs inputs;
+};
+
+BuiltSpec build_spec(const RunRequest& request, const std::string& arch) {
+  if (arch.empty()) throw UserError("--arch", "none was given", fmt::format("use one of {}, or --device", fmt::join(known_archs(), ", ")));
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");
-  const Target chosen = target(request.arch);
-  const KernelSpec spec = chosen_spec(request.kernel, chosen);
+  const Target chosen = target(arch);
+  KernelSpec spec = chosen_spec(request.kernel, chosen);
   CompileOptions compile = own_process_options(process_environment());
-  const BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
-  const Inputs inputs = random_inputs(
-      spec, request.seed, {.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special});
-  const EmulatedRun done = emulate(spec, built.source, built.object, inputs, exec_options(request));
-  std::vector<Comparison> comparisons;
-  if (done.result.completed) { // else the outputs are not all there
-    const Outputs reference = evaluate(spec, inputs);
-    const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
-    for (const auto& [name, actual] : done.outputs) comparisons.push_back(compare(name, actual, reference.at(name), bounds.at(name)));
+  BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
+  RandomInputsOptions kind{.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special};
+  Inputs inputs = random_inputs(spec, request.seed, kind);
+  return {chosen, std::move(spec), std::move(compile), std::move(built), std::move(kind), std::move(inputs)};
+}
+
+std::string title(const BuiltSpec& b, const std::string& where) {
+  std::string text = fmt::format("{} for {}{}", b.spec.name(), b.target.arch(), where);
+  for (const auto& [dim, size] : dim_sizes(b.spec, b.inputs)) text += fmt::format(", {} {}", size, dim);
+  return text + "\n";
+}
+
+nlohmann::ordered_json head(const RunRequest& request, const BuiltSpec& b) {
+  return {{"kernel", b.spec.name()}, {"arch", b.target.arch()}, {"sizes", dim_sizes(b.spec, b.inputs)}, {"seed", request.seed}};
+}
+
+// Several launches with inputs of their own, which share a few CUs.
+exec::ExecResult run_beside(const RunRequest& request, const BuiltSpec& b, CheckedRun& checked) {
+  std::vector<Inputs> inputs;
+  for (int i = 0; i < request.beside; ++i) inputs.push_back(random_inputs(b.spec, request.seed + static_cast<std::uint64_t>(i), b.kind));
+  EmulatedBeside done = emulate_beside(b.spec, b.built.source, b.built.object, inputs, request.cus, exec_options(request));
+  for (std::size_t i = 0; i < inputs.size() && done.result.completed; ++i)
+    for (CheckedOutput& output : compare(done.outputs[i], nullptr, b.spec, inputs[i], b.built.schedule).outputs) {
+      output.name = fmt::format("{}.{}", i + 1, output.name);
+      checked.outputs.push_back(std::move(output));
+    }
+  return std::move(done.result);
+}
+
+// On the CPU model, with all that it counts.
+int run_spec(const RunRequest& request) {
+  const BuiltSpec b = build_spec(request, request.arch);
+  CheckedRun checked;
+  exec::ExecResult result;
+  if (request.beside > 0) {
+    result = run_beside(request, b, checked);
+  } else {
+    EmulatedRun done = emulate(b.spec, b.built.source, b.built.object, b.inputs, exec_options(request));
+    result = std::move(done.result);
+    if (result.completed) // else the outputs are not all there
+      checked = compare(done.outputs, nullptr, b.spec, b.inputs, b.built.schedule);
   }
   if (request.json) {
-    nlohmann::ordered_json json{
-        {"kernel", spec.name()}, {"arch", request.arch}, {"sizes", dim_sizes(spec, inputs)}, {"seed", request.seed}};
-    json["outputs"] = json_of(comparisons);
-    json.update(to_json(done.result));
+    nlohmann::ordered_json json = head(request, b);
+    json["outputs"] = to_json(checked);
+    json.update(to_json(result));
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{} for {}", spec.name(), request.arch);
-    for (const auto& [dim, size] : dim_sizes(spec, inputs)) fmt::print(", {} {}", size, dim);
-    fmt::print("\n");
-    print_text(comparisons);
-    fmt::print("{}", to_text(done.result));
+    fmt::print("{}{}{}", title(b, ""), to_text(checked), to_text(result));
   }
-  return exit_code(done.result, comparisons);
+  return exit_code(result, checked);
+}
+
+// On a device, as a program would launch it; beside the CPU model where that is another one.
+int run_on_device(const RunRequest& request) {
+  const Device device = open_device("kiln run", request.device);
+  const std::string& arch = device.target().arch();
+  if (!request.arch.empty() && request.arch != arch)
+    throw UserError("--device " + request.device, fmt::format("it is {}, --arch is {}", arch, request.arch), "leave --arch out");
+  const BuiltSpec b = build_spec(request, arch);
+  const Kernel kernel = kernel_of(b.spec, b.target, request.overrides, b.compile, b.built);
+  const CheckedRun checked = checked_run(device, b.built, kernel, b.spec, b.inputs);
+  if (request.json) {
+    nlohmann::ordered_json json = head(request, b);
+    json["device"] = device.description();
+    json["outputs"] = to_json(checked);
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}{}", title(b, " on " + device.description()), to_text(checked));
+  }
+  return checked.right() ? ok : kernel_failed;
 }
 
 int run(const RunRequest& request) {
@@ -128,8 +131,10 @@ int run(const RunRequest& request) {
                       "name a kernel of the catalogue (kiln list), or --object FILE");
     if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
       throw UserError("kiln run", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
-    return run_spec(request);
+    return request.device.empty() ? run_spec(request) : run_on_device(request);
   }
+  if (!request.device.empty())
+    throw UserError("--device", "a code object of another compiler runs on the CPU model only", "leave --device out, or name a kernel");
   if (!request.kernel.kernel.empty())
     throw UserError("kiln run", fmt::format("both '{}' and --object were given", request.kernel.kernel), "give one of them");
   if (object.kernel.empty()) throw UserError("--object", "no kernel of it was named", "add --kernel NAME");
@@ -142,12 +147,14 @@ int run(const RunRequest& request) {
 } // namespace
 
 Command make_run(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("run", "Execute a kernel on the CPU and compare it with its spec; needs no GPU");
+  CLI::App* app = root.add_subcommand("run", "Execute a kernel on the CPU model or a GPU and compare it with its spec");
   const auto request = std::make_shared<RunRequest>();
   add_kernel_options(*app, request->kernel);
   app->remove_option(app->get_option("kernel")); // --object does without it, and has a --kernel of its own
   app->add_option("spec", request->kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
   app->add_option("--arch", request->arch, "Architecture to build for");
+  app->add_option("--device", request->device,
+                  "Launch on hip:ORDINAL and compare with the CPU model too, or on emulated:ARCH as a program would");
   app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();
   app->add_option("--size", request->sizes, "Size of one run-time dimension, NAME=SIZE; may be repeated")->delimiter(',');
   app->add_option("--seed", request->seed, "Seed of inputs, wave order and unwritten registers")->capture_default_str();
@@ -156,6 +163,12 @@ Command make_run(CLI::App& root) {
   app->add_option("--threads", request->threads, "Host threads that workgroups run on; 0: all cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  CLI::Option* const beside =
+      app->add_option("--beside", request->beside,
+                      "So many launches beside each other, each with inputs of its own, in an order that --seed chooses")
+          ->check(CLI::Range(1, 64));
+  app->add_option("--cus", request->cus, "With --beside: the CUs that they share")->check(CLI::Range(1, 1024))->needs(beside);
+  beside->needs(app->get_option("--cus"));
   app->add_option("--object", request->object.object, "Run a kernel of this code object in place of a spec");
   app->add_option("--kernel", request->object.kernel, "With --object: the kernel");
   app->add_option("--grid", request->object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');

@@ -8,6 +8,8 @@
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/jit/jit.h"
 #include "runtime/launch/benchmark.h"
+#include "runtime/launch/device_chip.h"
+#include "runtime/tune/candidate_journal.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +30,7 @@ struct TuneRequest {
   KernelChoice kernel; // or a manifest
   std::string arch, chip, device = "predicted", cache = "cold", output, shard;
   std::optional<int> candidates;
-  double seconds = 0;
+  double seconds = 0, timeout = 30;
   bool json = false;
 };
 
@@ -43,14 +45,22 @@ std::vector<AotKernel> kernels_of(const TuneRequest& request, const Target& gpu,
 }
 
 // As `kiln bench` measures, at the sizes that the cost model judges by.
-TimeOfSchedule measured_time(const Device& device, const std::shared_ptr<Jit>& jit) {
-  return [device, jit](const Plan& plan, const Schedule& schedule) -> std::optional<double> {
+TimeOfSchedule measured_time(const Device& device, const std::shared_ptr<Jit>& jit, const std::shared_ptr<CandidateJournal>& journal) {
+  return [device, jit, journal](const Plan& plan, const Schedule& schedule) -> std::optional<double> {
     try {
       const Kernel kernel = jit->compile(plan.spec, settings_of(schedule));
+      const std::string candidate =
+          fmt::format("{} {} {}: {}", kernel.name(), kernel.arch(), kernel.key().substr(0, 12), fmt::join(settings_of(schedule), " "));
+      if (journal->has_hung(candidate)) return std::nullopt;
+      BenchmarkOptions options;
+      options.before_launch = [&] { journal->begin(candidate); };
       double sum = 0;
       const std::vector<RunTimeSizes> all = nominal_sizes(plan);
-      for (const RunTimeSizes& sizes : all)
-        sum += std::log(benchmark(device, kernel, sizes.empty() ? 1 : std::ranges::max(sizes | std::views::values)).median);
+      for (const RunTimeSizes& sizes : all) {
+        const std::int64_t rows = sizes.empty() ? 1 : std::ranges::max(sizes | std::views::values);
+        sum += std::log(benchmark(device, kernel, rows, options).median);
+        journal->end();
+      }
       return std::exp(sum / static_cast<double>(all.size()));
     } catch (const RejectedError&) {
       return std::nullopt;
@@ -85,8 +95,21 @@ TuneOptions tune_options(const TuneRequest& request, const Target& gpu, const ti
     throw UserError("--device " + request.device, fmt::format("it is {}, --arch is {}", device.target().arch(), gpu.arch()),
                     "measure on a device of that architecture");
   options.how = fmt::format("measured on {}, median of {} samples", device.product(), BenchmarkOptions().samples);
-  options.time = measured_time(device, std::make_shared<Jit>(device.target()));
+  static_cast<void>(device.backend().clock()); // throws where time means nothing, before anything is compiled
+  options.time = measured_time(device, std::make_shared<Jit>(device.target()),
+                               std::make_shared<CandidateJournal>(request.output, request.timeout, log_to_stderr()));
   return options;
+}
+
+// --arch, else that of --chip, else the device's own.
+Target target_of(const TuneRequest& request, const timing::Chip* chip) {
+  if (!request.arch.empty()) return target(request.arch);
+  return chip != nullptr ? target(std::string(chip->arch)) : chosen_device(request).target();
+}
+
+const timing::Chip* chip_of(const TuneRequest& request, const Target& gpu) {
+  if (request.device == "predicted") return &gpu.chip();
+  return kiln::chip_of(gpu, chosen_device(request).product(), process_environment().chip).chip;
 }
 
 struct Counts {
@@ -125,10 +148,10 @@ void tune_one(const TuneRequest& request, const Tuner& tuner, const AotKernel& k
 
 int run(const TuneRequest& request) {
   const timing::Chip* chip = request.chip.empty() ? nullptr : &timing::chip(request.chip);
-  if (request.arch.empty() && chip == nullptr)
+  if (request.arch.empty() && chip == nullptr && request.device == "predicted")
     throw UserError("kiln tune", "neither --arch nor --chip was given", "use --chip " + timing::chip_names());
-  const Target gpu = target(request.arch.empty() ? std::string(chip->arch) : request.arch);
-  if (chip == nullptr) chip = &gpu.chip();
+  const Target gpu = target_of(request, chip);
+  if (chip == nullptr) chip = chip_of(request, gpu);
   if (chip->arch != gpu.arch())
     throw UserError("--chip " + request.chip, fmt::format("it is {}, --arch is {}", chip->arch, gpu.arch()), "leave --arch out");
   CompileOptions compile = own_process_options(process_environment());
@@ -150,8 +173,8 @@ Command make_tune(CLI::App& root) {
   const auto request = std::make_shared<TuneRequest>();
   add_kernel_options(*app, request->kernel);
   app->get_option("kernel")->description("A name of the catalogue, a file with the text of a spec, or a manifest (.jsonl, docs/aot.md)");
-  app->add_option("--arch", request->arch, "Architecture (that of --chip)");
-  app->add_option("--chip", request->chip, "Chip (the largest of --arch): " + timing::chip_names());
+  app->add_option("--arch", request->arch, "Architecture (that of --chip, or of the device)");
+  app->add_option("--chip", request->chip, "Chip (the device's, else the largest of --arch): " + timing::chip_names());
   app->add_option("--device", request->device, "predicted, or hip:ORDINAL to measure")->capture_default_str();
   app->add_option("--cache", request->cache, "Predicted: where the data lie before, cold (HBM), mall or l2")->capture_default_str();
   app->add_option("-o,--output", request->output, "The table to add to; what it has is not tuned again")->required();
@@ -161,6 +184,10 @@ Command make_tune(CLI::App& root) {
       ->check(CLI::NonNegativeNumber);
   app->add_option("--seconds", request->seconds, "Stop when they are over; kernels that are left are for the next run")
       ->check(CLI::PositiveNumber);
+  app->add_option("--timeout", request->timeout,
+                  "With hip: seconds that one candidate may take on the GPU; over that, it is skipped next time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app->add_option("--shard", request->shard, "I/N: only the I-th of N parts of a manifest");
   app->add_flag("--json", request->json, "Print the lines of the table");
   return {app, [request] { return run(*request); }};

@@ -139,6 +139,7 @@ kiln_status kiln_jit_stats(const kiln_jit* jit, char** json);
 
 typedef struct kiln_kernel kiln_kernel;
 typedef struct kiln_pending kiln_pending;
+// `spec`: $fp8 in it stands for the architecture's own e4m3, and $fp8_max for the largest number of that.
 // `fields`: what to fix of the schedule, "vec=4"; NULL with 0.
 kiln_status kiln_jit_compile(kiln_jit* jit, const char* spec, const char* const* fields, size_t field_count, kiln_kernel** kernel);
 // The same in the background. Only a spec that does not parse fails here; other errors come from kiln_pending_wait.

@@ -38,6 +38,21 @@ std::int64_t DeviceTensor::bytes() const {
   return storage_bytes(dtype, product(*this, elements, size_bits(dtype)) / size_bits(dtype));
 }
 
+DeviceTensor strided_tensor(void* data, DType dtype, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                            const std::string& subject) {
+  DeviceTensor tensor{.data = data, .dtype = dtype, .shape = {shape.begin(), shape.end()}, .row_stride = 0};
+  if (strides.empty()) return tensor;
+  std::int64_t expected = 1;
+  for (std::size_t i = shape.size(); i > std::min<std::size_t>(shape.size() - 1, 1); --i) {
+    if (shape[i - 1] > 1 && strides[i - 1] != expected)
+      throw UserError(subject, fmt::format("its strides are [{}] for the shape [{}]", fmt::join(strides, ", "), fmt::join(shape, ", ")),
+                      "all dimensions after the first have to be contiguous: copy it");
+    expected *= shape[i - 1];
+  }
+  if (shape.size() > 1 && shape[0] > 1 && strides[0] != tensor.row()) tensor.row_stride = strides[0];
+  return tensor;
+}
+
 std::string to_text(const DeviceTensor& tensor) {
   return fmt::format("{}[{}] at {}", to_string(tensor.dtype), fmt::join(tensor.shape, ", "), fmt::ptr(tensor.data));
 }

@@ -3,6 +3,7 @@
 #include "gen/spec/dtype.h"
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,6 +23,9 @@ struct DeviceTensor {
   // stride is negative, or the bytes do not fit 63 bits.
   std::int64_t bytes() const;
 };
+// With strides in elements, as C and DLPack have them; none: contiguous. Throws UserError for gaps between elements of a row.
+DeviceTensor strided_tensor(void* data, DType dtype, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                            const std::string& subject);
 std::string to_text(const DeviceTensor& tensor); // "f16[4, 8192] at 0x7e0000000000"
 
 // How errors name an argument: "kernel norm, argument x". Text only when an error needs it: bind counts nanoseconds.

@@ -7,6 +7,7 @@
 #include "runtime/launch/arguments/argument_block.h"
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <fmt/format.h>
 
 namespace kiln {
@@ -23,34 +24,34 @@ struct Placed {
 
 class Emulation {
 public:
-  Emulation(const KernelSpec& spec, const KernelSource& source, const Inputs& inputs)
-      : spec_(spec), source_(source), inputs_(inputs), sizes_(dim_sizes(spec, inputs)), inputs_of_spec_(spec.inputs()) {
+  Emulation(const KernelSpec& spec, const KernelSource& source, const Inputs& inputs, exec::Memory& memory)
+      : spec_(spec), source_(source), inputs_(inputs), sizes_(dim_sizes(spec, inputs)), inputs_of_spec_(spec.inputs()), memory_(memory) {
     require_sound_indices(spec, inputs);
-  }
-
-  EmulatedRun run(const CodeObject& object, const exec::ExecOptions& options, int launches) {
     for (const KernelArgument& a : source_.arguments) place(a);
     ArgumentBlock block(source_.arguments);
     for (const KernelArgument& a : source_.arguments) block.put(a, bits(a));
-    const std::vector<std::byte> arguments = block.take();
-    EmulatedRun done;
-    const std::uint32_t blocks = workgroups(source_.name, source_.launch, [&](const std::string& dim) { return sizes_.at(dim); });
-    if (blocks > 0) {
-      const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
-      const exec::Grid grid{.workgroups = {blocks, 1, 1},
-                            .workgroup_size = {static_cast<std::uint32_t>(source_.launch.workgroup_threads()), 1, 1}};
-      for (int i = 0; i < launches && done.result.defects.empty(); ++i)
-        done.result = exec::execute(file, object.name, grid, arguments, memory_, options);
-    } else {
-      done.result.completed = true;
-    }
-    for (const Output& output : spec_.outputs()) done.outputs.emplace(output.name, fetch(output));
+    arguments_ = block.take();
+    blocks_ = workgroups(source_.name, source_.launch, [&](const std::string& dim) { return sizes_.at(dim); });
+  }
+
+  bool is_empty() const { return blocks_ == 0; }
+  exec::Grid grid() const {
+    return {.workgroups = {blocks_, 1, 1}, .workgroup_size = {static_cast<std::uint32_t>(source_.launch.workgroup_threads()), 1, 1}};
+  }
+  std::span<const std::byte> arguments() const { return arguments_; }
+
+  Outputs outputs() {
+    Outputs all;
+    for (const Output& output : spec_.outputs()) all.emplace(output.name, fetch(output));
+    return all;
+  }
+  std::vector<std::byte> workspace() {
     for (const KernelArgument& a : source_.arguments)
       if (a.kind == ArgumentKind::workspace) {
         const std::span<const std::byte> bytes = memory_.bytes(placed_.at(a.name).address);
-        done.workspace.assign(bytes.begin(), bytes.end());
+        return {bytes.begin(), bytes.end()};
       }
-    return done;
+    return {};
   }
 
 private:
@@ -128,14 +129,41 @@ private:
   std::map<std::string, std::int64_t> sizes_;
   std::vector<Expr> inputs_of_spec_;
   std::map<std::string, Placed> placed_;
-  exec::Memory memory_;
+  exec::Memory& memory_;
+  std::vector<std::byte> arguments_;
+  std::uint32_t blocks_ = 0;
 };
 
 } // namespace
 
 EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
                     const exec::ExecOptions& options, int launches) {
-  return Emulation(spec, source, inputs).run(object, options, launches);
+  exec::Memory memory;
+  Emulation one(spec, source, inputs, memory);
+  EmulatedRun done;
+  done.result.completed = one.is_empty();
+  if (!one.is_empty()) {
+    const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
+    for (int i = 0; i < launches && done.result.defects.empty(); ++i)
+      done.result = exec::execute(file, object.name, one.grid(), one.arguments(), memory, options);
+  }
+  done.outputs = one.outputs();
+  done.workspace = one.workspace();
+  return done;
+}
+
+EmulatedBeside emulate_beside(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, std::span<const Inputs> inputs,
+                              int cus, const exec::ExecOptions& options) {
+  exec::Memory memory;
+  const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
+  std::deque<Emulation> all; // they do not move
+  std::vector<exec::LaunchBeside> launches;
+  for (const Inputs& own : inputs)
+    if (const Emulation& one = all.emplace_back(spec, source, own, memory); !one.is_empty())
+      launches.push_back({.object = file, .kernel = object.name, .grid = one.grid(), .arguments = one.arguments()});
+  EmulatedBeside done{.outputs = {}, .result = exec::execute_beside(launches, cus, memory, options)};
+  for (Emulation& one : all) done.outputs.push_back(one.outputs());
+  return done;
 }
 
 BoundsOptions bounds_options(const Schedule& schedule) {

@@ -3,6 +3,7 @@
 #include "gen/emit/kernel_source.h"
 #include "gen/families/schedule.h"
 #include "gen/reference/evaluate_bounds.h"
+#include "isa_checks/exec/run/beside.h"
 #include "isa_checks/exec/run/execute.h"
 #include "runtime/compile/compile.h"
 
@@ -21,6 +22,15 @@ struct EmulatedRun {
 // Throws UserError when the inputs do not fit the spec, as evaluate does.
 EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
                     const exec::ExecOptions& options = {}, int launches = 1);
+
+// The kernel launched once for each of `inputs`, with tensors and a workspace of its own, all of them beside each other on so many CUs.
+// As several streams, processes or branches of a graph have it: see execute_beside.
+struct EmulatedBeside {
+  std::vector<Outputs> outputs; // of each launch
+  exec::ExecResult result;
+};
+EmulatedBeside emulate_beside(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, std::span<const Inputs> inputs,
+                              int cus, const exec::ExecOptions& options = {});
 
 // How a kernel of this schedule adds up its sums, for evaluate_bounds.
 BoundsOptions bounds_options(const Schedule& schedule);

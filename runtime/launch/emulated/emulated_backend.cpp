@@ -1,5 +1,6 @@
 // EmulatedBackend: exec::Memory as device memory, exec::execute as a launch that is over when it returns.
 #include "runtime/launch/emulated/emulated_backend.h"
+#include "gen/error.h"
 #include "gen/plan/target.h"
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/object/code_object.h"
@@ -9,6 +10,7 @@
 #include <deque>
 #include <exception>
 #include <fmt/format.h>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -141,6 +143,9 @@ public:
 
   void* allocate(std::size_t bytes, const std::string& name) override {
     const std::lock_guard lock(sandbox_->mutex);
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
+      throw EnvironmentError("emulated device", fmt::format("{} bytes for {} are more than a process can have", bytes, name),
+                             "allocate less");
     const std::uint64_t address = sandbox_->memory.allocate(name, bytes);
     // hipMalloc promises nothing about the contents; NaN in every floating type shows who relies on zeros.
     std::ranges::fill(sandbox_->memory.bytes(address), std::byte{0xff});
@@ -187,6 +192,7 @@ public:
     const std::lock_guard lock(sandbox_->mutex);
     return sandbox_->why_no_memory(address, bytes);
   }
+  void wait_until_idle() override { synchronize(nullptr); }
   std::unique_ptr<StreamMark> mark(Stream) override { return std::make_unique<EmulatedMark>(sandbox_); }
   std::unique_ptr<LoadedCode> load(const Kernel& kernel) override { return std::make_unique<EmulatedCode>(sandbox_, kernel); }
   std::unique_ptr<DeviceClock> clock() override {

@@ -2,6 +2,8 @@
 #include "runtime/launch/hip/hip.h"
 #include "gen/error.h"
 #include "runtime/compile/loaded_libraries.h"
+#include "runtime/compile/rocm_folders.h"
+#include "runtime/events.h"
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
@@ -21,7 +23,7 @@ LibraryRequest request(const std::string& path) {
           .given_path = loaded.empty() ? path : loaded,
           .variable = loaded.empty() ? "KILN_HIP_PATH" : "this process",
           .names = {"libamdhip64.so.7", "libamdhip64.so.6"},
-          .folders = {"/opt/rocm/lib"},
+          .folders = rocm_library_folders(),
           .remedy = "install ROCm's HIP runtime 6.2 or newer (hip-runtime-amd, Debian: libamdhip64-6), set KILN_HIP_PATH to the file, "
                     "or use an emulated device (KILN_DEVICE=emulated:gfx942)"};
 }
@@ -39,6 +41,8 @@ HipFunctions functions(const DynamicLibrary& library) {
   load(f.memcpy_async, "hipMemcpyAsync");
   load(f.memset_async, "hipMemsetAsync");
   load(f.stream_synchronize, "hipStreamSynchronize");
+  load(f.device_synchronize, "hipDeviceSynchronize");
+  load(f.exchange_capture_mode, "hipThreadExchangeStreamCaptureMode");
   load(f.module_load_data, "hipModuleLoadData");
   load(f.module_unload, "hipModuleUnload");
   load(f.module_get_function, "hipModuleGetFunction");
@@ -105,13 +109,21 @@ HipDeviceFacts Hip::device(int ordinal) const {
   return {.name = text(name_at), .arch = arch.substr(0, arch.find(':'))};
 }
 
-void Hip::fail(int error, const char* call) const {
+std::string Hip::failure(int error, const char* call) const {
   const char* name = functions_.error_name(error);
   const char* text = functions_.error_string(error);
-  throw EnvironmentError(
-      "HIP",
-      fmt::format("{} failed: {} ({}), {}", call, name == nullptr ? "unknown error" : name, error, text == nullptr ? "no text" : text),
-      remedy(error));
+  return fmt::format("{} failed: {} ({}), {}", call, name == nullptr ? "unknown error" : name, error, text == nullptr ? "no text" : text);
+}
+
+void Hip::fail(int error, const char* call) const { throw EnvironmentError("HIP", failure(error, call), remedy(error)); }
+
+void Hip::note(int error, const char* call) const noexcept {
+  constexpr int not_initialized = 3, deinitialized = 4; // the process ends, and what HIP held ended with it
+  if (error == 0 || error == not_initialized || error == deinitialized) return;
+  try {
+    log_to_stderr()(fmt::format("HIP: {}; what it should give back stays with the process", failure(error, call)));
+  } catch (const std::exception&) { // no memory for the line
+  }
 }
 
 HipDeviceScope::HipDeviceScope(const Hip& hip, int ordinal) : hip_(hip) {

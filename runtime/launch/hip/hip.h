@@ -20,6 +20,8 @@ struct HipFunctions {
   int (*memcpy_async)(void* to, const void* from, std::size_t bytes, int kind, void* stream);
   int (*memset_async)(void* to, int value, std::size_t bytes, void* stream);
   int (*stream_synchronize)(void* stream);
+  int (*device_synchronize)();
+  int (*exchange_capture_mode)(int* mode);
   int (*module_load_data)(void** module, const void* image);
   int (*module_unload)(void* module);
   int (*module_get_function)(void** function, void* module, const char* name);
@@ -35,6 +37,7 @@ struct HipFunctions {
   const char* (*error_string)(int error);
 };
 
+inline constexpr int hip_capture_relaxed = 2;                               // hipStreamCaptureModeRelaxed
 inline constexpr int hip_to_device = 1, hip_to_host = 2, hip_on_device = 3; // hipMemcpyKind
 
 struct HipDeviceFacts {
@@ -46,7 +49,7 @@ class Hip {
 public:
   // `path`: the library to load (KILN_HIP_PATH). When it is empty: the libamdhip64 that this process has loaded already, so that
   // Kiln shares the devices and streams of its host program; else libamdhip64.so.7, .6 from the loader's path, then
-  // /opt/rocm/lib. Throws EnvironmentError: none can be loaded, it lacks a function, or it is older than 6.2.
+  // from rocm_folders(). Throws EnvironmentError: none can be loaded, it lacks a function, or it is older than 6.2.
   explicit Hip(const std::string& path);
 
   const HipFunctions& functions() const { return functions_; }
@@ -61,8 +64,12 @@ public:
       fail(error, call);
   }
 
+  // For calls whose failure nobody can be told of (destructors): a line on the error output. Silent when HIP itself is gone.
+  void note(int error, const char* call) const noexcept;
+
 private:
   [[noreturn]] void fail(int error, const char* call) const;
+  std::string failure(int error, const char* call) const;
   DynamicLibrary library_;
   HipFunctions functions_{};
   int version_ = 0;
@@ -80,6 +87,21 @@ private:
   const Hip& hip_;
   int before_ = 0;
   bool changed_ = false;
+};
+
+// While it lives, calls of this thread that HIP does not allow during a capture neither fail nor invalidate a capture: what destructors
+// give back may go while some stream is captured (HIP 7.2 invalidates the capture at hipModuleUnload and hipFree otherwise).
+class HipRelaxedCapture {
+public:
+  explicit HipRelaxedCapture(const Hip& hip) : hip_(hip) { hip_.note(hip_.functions().exchange_capture_mode(&mode_), exchange_call); }
+  ~HipRelaxedCapture() { hip_.note(hip_.functions().exchange_capture_mode(&mode_), exchange_call); }
+  HipRelaxedCapture(const HipRelaxedCapture&) = delete;
+  HipRelaxedCapture& operator=(const HipRelaxedCapture&) = delete;
+
+private:
+  static constexpr const char* exchange_call = "hipThreadExchangeStreamCaptureMode";
+  const Hip& hip_;
+  int mode_ = hip_capture_relaxed;
 };
 
 } // namespace kiln

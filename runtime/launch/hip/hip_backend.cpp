@@ -2,7 +2,9 @@
 #include "runtime/launch/hip/hip_backend.h"
 #include "gen/error.h"
 #include <fmt/format.h>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace kiln {
 namespace {
@@ -10,24 +12,54 @@ namespace {
 // hipStreamLegacy is 1 and hipStreamPerThread 2: like null, they mean a stream of the thread's current device.
 bool of_current_device(Stream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
 
+// Modules that nobody uses any more. Unloading one waits for the device, and must not happen while a stream is captured, which a
+// destructor cannot know: they are unloaded when the program allocates (which HIP refuses during a capture anyhow), and when the device
+// goes.
+class UnusedModules {
+public:
+  UnusedModules(std::shared_ptr<const Hip> hip, int ordinal) : hip_(std::move(hip)), ordinal_(ordinal) {}
+  ~UnusedModules() { unload(); }
+  UnusedModules(const UnusedModules&) = delete;
+  UnusedModules& operator=(const UnusedModules&) = delete;
+
+  void add(void* module) {
+    const std::lock_guard lock(mutex_);
+    modules_.push_back(module);
+  }
+  void unload() noexcept {
+    std::vector<void*> modules;
+    {
+      const std::lock_guard lock(mutex_);
+      modules.swap(modules_);
+    }
+    if (modules.empty()) return;
+    try {
+      const HipDeviceScope scope(*hip_, ordinal_);
+      const HipRelaxedCapture relaxed(*hip_);
+      for (void* module : modules) hip_->note(hip_->functions().module_unload(module), "hipModuleUnload");
+    } catch (const Error&) { // HIP is being torn down, and the modules with it
+    }
+  }
+
+private:
+  std::shared_ptr<const Hip> hip_;
+  int ordinal_;
+  std::mutex mutex_;
+  std::vector<void*> modules_;
+};
+
 class HipCode : public LoadedCode {
 public:
-  HipCode(std::shared_ptr<const Hip> hip, int ordinal, bool only_device, const Kernel& kernel)
-      : hip_(std::move(hip)), launch_(hip_->functions().module_launch_kernel), ordinal_(ordinal), only_device_(only_device),
-        kernel_(kernel) {
+  HipCode(std::shared_ptr<const Hip> hip, std::shared_ptr<UnusedModules> unused, int ordinal, bool only_device, const Kernel& kernel)
+      : hip_(std::move(hip)), unused_(std::move(unused)), launch_(hip_->functions().module_launch_kernel), ordinal_(ordinal),
+        only_device_(only_device), kernel_(kernel) {
     const HipDeviceScope scope(*hip_, ordinal_);
     hip_->check(hip_->functions().module_load_data(&module_, kernel_.code_object().data()), "hipModuleLoadData");
     const int found = hip_->functions().module_get_function(&function_, module_, kernel_.name().c_str());
-    if (found != 0) static_cast<void>(hip_->functions().module_unload(module_));
+    if (found != 0) unused_->add(module_);
     hip_->check(found, "hipModuleGetFunction");
   }
-  ~HipCode() override {
-    try {
-      const HipDeviceScope scope(*hip_, ordinal_);
-      static_cast<void>(hip_->functions().module_unload(module_));
-    } catch (const Error&) { // HIP is being torn down, and the module with it
-    }
-  }
+  ~HipCode() override { unused_->add(module_); }
   HipCode(const HipCode&) = delete;
   HipCode& operator=(const HipCode&) = delete;
 
@@ -46,6 +78,7 @@ private:
   }
 
   std::shared_ptr<const Hip> hip_;
+  std::shared_ptr<UnusedModules> unused_;
   decltype(HipFunctions::module_launch_kernel) launch_;
   int ordinal_;
   bool only_device_;
@@ -59,7 +92,7 @@ public:
     const HipDeviceScope scope(*hip_, ordinal_);
     hip_->check(hip_->functions().event_create(&event_), "hipEventCreate");
   }
-  ~HipEvent() { static_cast<void>(hip_->functions().event_destroy(event_)); }
+  ~HipEvent() { hip_->note(hip_->functions().event_destroy(event_), "hipEventDestroy"); }
   HipEvent(const HipEvent&) = delete;
   HipEvent& operator=(const HipEvent&) = delete;
 
@@ -82,7 +115,7 @@ class HipMark : public StreamMark {
 public:
   HipMark(std::shared_ptr<const Hip> hip, int ordinal, Stream stream) : event_(std::move(hip), ordinal) { event_.record(stream); }
   bool passed() const noexcept override { return event_.reached(); }
-  void wait() const noexcept override { static_cast<void>(event_.wait()); } // hipFree, which follows, waits for the device anyway
+  void wait() const noexcept override { event_.hip().note(event_.wait(), "hipEventSynchronize"); }
 
 private:
   HipEvent event_;
@@ -109,7 +142,8 @@ private:
 class HipBackend : public DeviceBackend {
 public:
   HipBackend(std::shared_ptr<const Hip> hip, int ordinal, int count)
-      : hip_(std::move(hip)), ordinal_(ordinal), count_(count), facts_(hip_->device(ordinal)) {}
+      : hip_(std::move(hip)), ordinal_(ordinal), count_(count), facts_(hip_->device(ordinal)),
+        unused_(std::make_shared<UnusedModules>(hip_, ordinal)) {}
 
   std::string arch() const override { return facts_.arch; }
   std::string product() const override { return facts_.name; }
@@ -119,13 +153,16 @@ public:
   bool is_emulated() const override { return false; }
 
   void* allocate(std::size_t bytes, const std::string&) override {
+    unused_->unload();
     const HipDeviceScope scope(*hip_, ordinal_);
     void* address = nullptr;
     if (bytes != 0) hip_->check(hip_->functions().malloc(&address, bytes), "hipMalloc");
     return address;
   }
   void release(void* address) noexcept override {
-    if (address != nullptr) static_cast<void>(hip_->functions().free(address)); // finds the device by the address
+    if (address == nullptr) return;
+    const HipRelaxedCapture relaxed(*hip_);
+    hip_->note(hip_->functions().free(address), "hipFree"); // finds the device by the address
   }
   void copy_to_device(void* to, std::span<const std::byte> from, Stream stream) override {
     start_copy_to_device(to, from, stream);
@@ -154,12 +191,18 @@ public:
     const HipDeviceScope scope(*hip_, ordinal_);
     hip_->check(hip_->functions().stream_synchronize(stream), "hipStreamSynchronize");
   }
+  void wait_until_idle() override {
+    const HipDeviceScope scope(*hip_, ordinal_);
+    hip_->check(hip_->functions().device_synchronize(), "hipDeviceSynchronize");
+  }
   // Not asked: memory may be of a pool, of another process or mapped piecewise, and HIP's answer about such is not to be relied
   // on.
   std::string why_no_memory(const void*, std::size_t) const override { return {}; }
 
   std::unique_ptr<StreamMark> mark(Stream stream) override { return std::make_unique<HipMark>(hip_, ordinal_, stream); }
-  std::unique_ptr<LoadedCode> load(const Kernel& kernel) override { return std::make_unique<HipCode>(hip_, ordinal_, count_ == 1, kernel); }
+  std::unique_ptr<LoadedCode> load(const Kernel& kernel) override {
+    return std::make_unique<HipCode>(hip_, unused_, ordinal_, count_ == 1, kernel);
+  }
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<HipClock>(hip_, ordinal_); }
 
 private:
@@ -171,6 +214,7 @@ private:
   std::shared_ptr<const Hip> hip_;
   int ordinal_, count_;
   HipDeviceFacts facts_;
+  std::shared_ptr<UnusedModules> unused_;
 };
 
 } // namespace

@@ -1,8 +1,8 @@
 // Compiles a kernel of its own and prints what came out.
-#include <gen/spec/dim.h>
-#include <gen/spec/math.h>
 #include <iostream>
-#include <runtime/build/build_kernel.h>
+#include <kiln/gen/spec/dim.h>
+#include <kiln/gen/spec/math.h>
+#include <kiln/runtime/build/build_kernel.h>
 
 int main() {
   using namespace kiln;

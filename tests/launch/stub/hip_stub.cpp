@@ -2,6 +2,9 @@
 #include "tests/launch/hip_stub.h"
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <unistd.h>
+#include <utility>
 
 using kiln::test::HipStub;
 
@@ -24,15 +27,38 @@ int enter(const char* function) {
   const auto error = stub.errors.find(function);
   if (error == stub.errors.end()) return 0;
   if (const auto after = stub.errors_after.find(function); after != stub.errors_after.end() && after->second-- > 0) return 0;
+  while (error->second == HipStub::hang) sleep(1);
   return error->second;
+}
+
+thread_local int capture_mode = 0; // hipStreamCaptureModeGlobal; 2 is relaxed
+
+// Counts the call of a function that a capture does not allow.
+int enter_outside_capture(const char* function) {
+  const int error = enter(function);
+  HipStub& stub = *kiln_hip_stub();
+  if (error != 0 || !stub.capturing || capture_mode == 2) return error;
+  stub.capture_invalid = true;
+  return 900; // hipErrorStreamCaptureUnsupported
 }
 
 } // namespace
 
 extern "C" {
 
+// Programs that load the stub as a process of their own ask for errors by KILN_STUB_ERROR=FUNCTION:ERROR[:CALLS THAT SUCCEED BEFORE].
 HipStub* kiln_hip_stub() {
-  static HipStub stub;
+  static HipStub stub = [] {
+    HipStub s;
+    const char* const asked = std::getenv("KILN_STUB_ERROR");
+    if (asked == nullptr) return s;
+    std::istringstream text(asked);
+    std::string function, error, after;
+    std::getline(text, function, ':'), std::getline(text, error, ':'), std::getline(text, after);
+    s.errors[function] = std::atoi(error.c_str());
+    if (!after.empty()) s.errors_after[function] = std::atoi(after.c_str());
+    return s;
+  }();
   return &stub;
 }
 
@@ -75,7 +101,7 @@ int hipGetDevicePropertiesR0600(void* properties, int ordinal) {
 
 int hipMalloc(void** pointer, std::size_t bytes) {
   HipStub& stub = *kiln_hip_stub();
-  const int error = enter("hipMalloc");
+  const int error = enter_outside_capture("hipMalloc");
   *pointer = nullptr;
   if (error != 0) return error;
   *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -87,7 +113,8 @@ int hipMalloc(void** pointer, std::size_t bytes) {
 
 int hipFree(void* pointer) {
   HipStub& stub = *kiln_hip_stub();
-  const int error = enter("hipFree");
+  const int error = enter_outside_capture("hipFree");
+  if (error == 900 || stub.was_reset) return error == 900 ? error : invalid_value;
   if (stub.allocations.erase(pointer) == 0) return invalid_value;
   std::free(pointer);
   return error;
@@ -99,13 +126,20 @@ int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int, void*) {
   return error;
 }
 
-int hipMemsetAsync(void* to, int value, std::size_t bytes, void*) {
-  const int error = enter("hipMemsetAsync");
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream) {
+  const int error = stream == nullptr ? enter_outside_capture("hipMemsetAsync") : enter("hipMemsetAsync");
   if (error == 0) std::memset(to, value, bytes);
   return error;
 }
 
-int hipStreamSynchronize(void*) { return enter("hipStreamSynchronize"); }
+int hipStreamSynchronize(void*) { return enter_outside_capture("hipStreamSynchronize"); }
+int hipDeviceSynchronize() { return enter_outside_capture("hipDeviceSynchronize"); }
+
+int hipThreadExchangeStreamCaptureMode(int* mode) {
+  const int error = enter("hipThreadExchangeStreamCaptureMode");
+  if (error == 0) std::swap(*mode, capture_mode);
+  return error;
+}
 
 int hipModuleLoadData(void** module, const void* image) {
   const int error = enter("hipModuleLoadData");
@@ -117,9 +151,11 @@ int hipModuleLoadData(void** module, const void* image) {
 }
 
 int hipModuleUnload(void* module) {
+  const int error = enter_outside_capture("hipModuleUnload");
+  if (error == 900) return error;
   delete static_cast<StubModule*>(module);
   --kiln_hip_stub()->modules;
-  return enter("hipModuleUnload");
+  return error;
 }
 
 int hipModuleGetFunction(void** function, void*, const char* name) {
@@ -134,7 +170,7 @@ int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, u
                           void** parameters, void**) {
   HipStub& stub = *kiln_hip_stub();
   if (!stub.record) return 0;
-  const std::lock_guard lock(stub.mutex);
+  const std::lock_guard lock(*stub.mutex);
   const int error = enter("hipModuleLaunchKernel");
   if (error != 0) return error;
   kiln::test::StubLaunch launch{static_cast<StubFunction*>(function)->name, grid_x, block_x, stream, stub.current, {}};
@@ -160,8 +196,12 @@ int hipEventDestroy(void* event) {
   return enter("hipEventDestroy");
 }
 
-int hipEventRecord(void*, void*) { return enter("hipEventRecord"); }
-int hipEventQuery(void*) { return enter("hipEventQuery"); }
+int hipEventRecord(void*, void* stream) {
+  HipStub& stub = *kiln_hip_stub();
+  if (stub.was_reset || stub.destroyed_streams.contains(stream)) stub.crashed = true;
+  return enter("hipEventRecord");
+}
+int hipEventQuery(void*) { return enter_outside_capture("hipEventQuery"); }
 int hipEventSynchronize(void*) { return enter("hipEventSynchronize"); }
 
 int hipEventElapsedTime(float* milliseconds, void*, void*) {

@@ -193,7 +193,7 @@ function finding_card(k) {
   return el("section", {class: "card", style: "margin-bottom:16px"}, el("h2", {}, "Findings" + (k.suppressed ? ` (${k.suppressed} more suppressed)` : "")), [...rules.values()].map(list =>
     el("article", {class: "finding " + list[0].severity}, el("div", {class: "rule", title: list[0].severity}, list[0].rule),
       el("ul", {}, list.slice(0, 12).map(f => el("li", {}, el("span", {class: "message"}, f.message), el("span", {class: "detail"}, place(f)))), list.length > 12 && el("li", {class: "soft"}, `and ${list.length - 12} more, in the code below`)),
-      el("p", {class: "detail"}, sentence(list[0].why) + " ", el("b", {}, "Try: "), list[0].advice + "."))));
+      el("p", {class: "detail"}, sentence(list[0].why) + " ", el("b", {}, "Try: "), sentence(list[0].advice)))));
 }
 
 // ---- timeline of a loop: loads, stores and LDS operations from their issue to the wait that retires them ---------------------

@@ -32,8 +32,6 @@ constexpr auto sub = [](auto a, auto b) { return a - b; };
 constexpr auto mul = [](auto a, auto b) { return a * b; };
 constexpr auto low = [](auto a, auto b) { return min_number(a, b); };
 constexpr auto high = [](auto a, auto b) { return max_number(a, b); };
-constexpr auto min3 = [](auto a, auto b, auto c) { return min_number(min_number(a, b), c); };
-constexpr auto max3 = [](auto a, auto b, auto c) { return max_number(max_number(a, b), c); };
 constexpr auto med3 = [](auto a, auto b, auto c) { return median(a, b, c); };
 constexpr auto minimum3 = [](auto a, auto b, auto c) { return minimum(minimum(a, b), c); };
 constexpr auto maximum3 = [](auto a, auto b, auto c) { return maximum(maximum(a, b), c); };
@@ -52,6 +50,20 @@ template <auto F> HalfPair each_in_mode(const Wave& wave, HalfPair a, HalfPair b
 }
 template <auto F> HalfPair each3_in_mode(const Wave& wave, HalfPair a, HalfPair b, HalfPair c) {
   return {three_in_mode<F>(wave, a.lo, b.lo, c.lo), three_in_mode<F>(wave, a.hi, b.hi, c.hi)};
+}
+// Minima and maxima, with a signalling NaN quiet where MODE.IEEE is set.
+template <auto F> Half quieting_two(Half a, Half b) { return quieting(a, b, two<F>); }
+template <auto F> Half quieting_three(Half a, Half b, Half c) { return quieting_two<F>(quieting_two<F>(a, b), c); }
+template <auto F> HalfPair quieting_each(HalfPair a, HalfPair b) { return {quieting_two<F>(a.lo, b.lo), quieting_two<F>(a.hi, b.hi)}; }
+template <auto F> Half quieting_in_mode(const Wave& wave, Half a, Half b) {
+  const auto f = [&](Half x, Half y) { return two_in_mode<F>(wave, x, y); };
+  return (wave.mode & mode::ieee) != 0 ? quieting(a, b, f) : f(a, b);
+}
+template <auto F> Half quieting_three_in_mode(const Wave& wave, Half a, Half b, Half c) {
+  return quieting_in_mode<F>(wave, quieting_in_mode<F>(wave, a, b), c);
+}
+template <auto F> HalfPair quieting_each_in_mode(const Wave& wave, HalfPair a, HalfPair b) {
+  return {quieting_in_mode<F>(wave, a.lo, b.lo), quieting_in_mode<F>(wave, a.hi, b.hi)};
 }
 // Directed roundings may be done twice in the same direction (the host rounds to double as MODE says); to nearest only once.
 Half fma_in_mode(const Wave& wave, Half a, Half b, Half c) {
@@ -85,11 +97,11 @@ constexpr Semantics table[] = {
     arithmetic<[](Half a, Half b) { return two<sub>(b, a); }, [](const Wave& w, Half a, Half b) { return two_in_mode<sub>(w, b, a); }>(
         "v_subrev_f16"),
     arithmetic<two<mul>, two_in_mode<mul>>("v_mul_f16"),
-    arithmetic<two<low>, two_in_mode<low>>("v_min_f16"),
-    arithmetic<two<high>, two_in_mode<high>>("v_max_f16"),
+    extreme<quieting_two<low>, quieting_in_mode<low>>("v_min_f16"),
+    extreme<quieting_two<high>, quieting_in_mode<high>>("v_max_f16"),
     half_kept(arithmetic<fma_half, fma_in_mode>("v_fma_f16")),
-    half_kept(arithmetic<three<min3>, three_in_mode<min3>>("v_min3_f16")),
-    half_kept(arithmetic<three<max3>, three_in_mode<max3>>("v_max3_f16")),
+    half_kept(extreme<quieting_three<low>, quieting_three_in_mode<low>>("v_min3_f16")),
+    half_kept(extreme<quieting_three<high>, quieting_three_in_mode<high>>("v_max3_f16")),
     half_kept(arithmetic<three<med3>, three_in_mode<med3>>("v_med3_f16")),
     keeping_half<div_fixup>("v_div_fixup_f16"),
     lanes<div_fixup>("v_div_fixup_legacy_f16"),
@@ -112,8 +124,8 @@ constexpr Semantics table[] = {
     lanes<[](Half a, Half b) { return Pair16{a.bits, b.bits}; }>("v_pack_b32_f16"),
     arithmetic<each<add>, each_in_mode<add>>("v_pk_add_f16"),
     arithmetic<each<mul>, each_in_mode<mul>>("v_pk_mul_f16"),
-    arithmetic<each<low>, each_in_mode<low>>("v_pk_min_f16"),
-    arithmetic<each<high>, each_in_mode<high>>("v_pk_max_f16"),
+    extreme<quieting_each<low>, quieting_each_in_mode<low>>("v_pk_min_f16"),
+    extreme<quieting_each<high>, quieting_each_in_mode<high>>("v_pk_max_f16"),
     arithmetic<packed_fma, packed_fma_in_mode>("v_pk_fma_f16"),
     accumulating_arithmetic<packed_fma, packed_fma_in_mode>("v_pk_fmac_f16"),
     arithmetic<each3<minimum3>, each3_in_mode<minimum3>>("v_pk_minimum3_f16"),

@@ -94,14 +94,25 @@ float div_fixup(float quotient, float denominator, float numerator) {
   return signed_value(std::fabs(quotient));
 }
 
+// Minima and maxima, after the manual's pseudo-code: of three they are two of two.
+template <auto F> float quieting_two(float a, float b) { return quieting(a, b, F); }
+template <auto F> float two_in_mode(const Wave& wave, float a, float b) {
+  const float x = mode::source(wave.mode, a), y = mode::source(wave.mode, b);
+  return mode::result(wave.mode, (wave.mode & mode::ieee) != 0 ? quieting(x, y, F) : F(x, y));
+}
+template <auto F> float quieting_three(float a, float b, float c) { return quieting(quieting(a, b, F), c, F); }
+template <auto F> float three_in_mode(const Wave& wave, float a, float b, float c) {
+  return two_in_mode<F>(wave, two_in_mode<F>(wave, a, b), c);
+}
+
 constexpr Semantics table[] = {
     arithmetic<[](float a, float b) { return a + b; }>("v_add_f32"),
     arithmetic<[](float a, float b) { return a - b; }>("v_sub_f32"),
     arithmetic<[](float a, float b) { return b - a; }>("v_subrev_f32"),
     arithmetic<[](float a, float b) { return a * b; }>("v_mul_f32"),
     arithmetic<legacy_product>("v_mul_legacy_f32"),
-    exact<min_number<float>>("v_min_f32"),
-    exact<max_number<float>>("v_max_f32"),
+    extreme<quieting_two<min_number<float>>, two_in_mode<min_number<float>>>("v_min_f32"),
+    extreme<quieting_two<max_number<float>>, two_in_mode<max_number<float>>>("v_max_f32"),
     arithmetic<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fma_f32"),
     accumulating_arithmetic<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmac_f32"),
     arithmetic<[](float a, float b, float c) { return std::fma(a, b, c); }>("v_fmamk_f32"),
@@ -109,8 +120,8 @@ constexpr Semantics table[] = {
     arithmetic<fma_mix, fma_mix_in_mode>("v_fma_mix_f32"),
     half_kept(arithmetic<fma_mix_half, fma_mix_half_in_mode, mode::Rounds::as_single>("v_fma_mixlo_f16")),
     half_kept(arithmetic<fma_mix_half, fma_mix_half_in_mode, mode::Rounds::as_single>("v_fma_mixhi_f16")),
-    exact<[](float a, float b, float c) { return min_number(min_number(a, b), c); }>("v_min3_f32"),
-    exact<[](float a, float b, float c) { return max_number(max_number(a, b), c); }>("v_max3_f32"),
+    extreme<quieting_three<min_number<float>>, three_in_mode<min_number<float>>>("v_min3_f32"),
+    extreme<quieting_three<max_number<float>>, three_in_mode<max_number<float>>>("v_max3_f32"),
     exact<median<float>>("v_med3_f32"),
     exact<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>("v_minimum3_f32"),
     exact<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>("v_maximum3_f32"),

@@ -40,11 +40,18 @@ WithCarry<double> div_scale(double s0, double denominator, double numerator) {
   return {s0, false};
 }
 
+// Minima and maxima, after the manual's pseudo-code: of three they are two of two.
+template <auto F> double quieting_two(double a, double b) { return quieting(a, b, F); }
+template <auto F> double two_in_mode(const Wave& wave, double a, double b) {
+  const double x = mode::source(wave.mode, a), y = mode::source(wave.mode, b);
+  return mode::result(wave.mode, (wave.mode & mode::ieee) != 0 ? quieting(x, y, F) : F(x, y));
+}
+
 constexpr Semantics table[] = {
     arithmetic<[](double a, double b) { return a + b; }>("v_add_f64"),
     arithmetic<[](double a, double b) { return a * b; }>("v_mul_f64"),
-    exact<min_number<double>>("v_min_f64"),
-    exact<max_number<double>>("v_max_f64"),
+    extreme<quieting_two<min_number<double>>, two_in_mode<min_number<double>>>("v_min_f64"),
+    extreme<quieting_two<max_number<double>>, two_in_mode<max_number<double>>>("v_max_f64"),
     arithmetic<[](double a, double b, double c) { return std::fma(a, b, c); }>("v_fma_f64"),
     accumulating_arithmetic<[](double a, double b, double c) { return std::fma(a, b, c); }>("v_fmac_f64"),
     exact<[](double x) { return std::floor(x); }>("v_floor_f64"),

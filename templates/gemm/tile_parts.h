@@ -1,0 +1,71 @@
+// TileParts: what a lane has of a finished tile, in chunks: the sums of waves, and of workgroups that share it.
+#pragma once
+#include "common/lane_instructions.h"
+#include "common/loops.h"
+#include "common/tile_chunk.h"
+#include "gemm/segment.h"
+#include "skinny_gemm_config.h"
+
+namespace kiln {
+
+template <SkinnyGemmConfig config> struct TileParts {
+  using Part = Vec<f32, config.vec>;
+  static constexpr int chunks = config.chunks();
+  struct Lds {
+    f32 tiles[config.planes()][config.rows * config.lds_row()]; // the sums of each wave
+    u32 arrived;
+  };
+  static KILN_MEMBER Lds& lds() {
+    static __shared__ Lds memory;
+    return memory;
+  }
+
+  Part of[chunks][config.products];
+
+  KILN_DEVICE u32 row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
+  KILN_DEVICE u32 column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
+  KILN_DEVICE bool in_tile(int c) { return config.rows * config.chunks_per_row() % config.threads() == 0 || row(c) < config.rows; }
+  KILN_DEVICE u32 offset(int c, int p) { return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec; }
+  // f(c, p) of every part that this lane has.
+  template <class F> static KILN_MEMBER void each_part(F f) {
+    for_each<chunks, config.products>([&](int c, int p) KILN_LAMBDA {
+      if (in_tile(c)) f(c, p);
+    });
+  }
+
+  // The sums of the waves, which lie in LDS.
+  KILN_MEMBER void sum_waves() {
+    for_each<chunks, config.products>([&](int c, int p) KILN_LAMBDA { of[c][p] = sum_of_waves(c, p); });
+  }
+  // As a part of gemm/stream_k.h.
+  static constexpr int numbers = config.chunks() * config.products * config.vec;
+  template <class F> static KILN_MEMBER void each_number(F f) {
+    each_part([&](int c, int p) KILN_LAMBDA {
+#pragma unroll
+      for (int i = 0; i < config.vec; ++i) f((c * config.products + p) * config.vec + i);
+    });
+  }
+  KILN_DEVICE bool is_own(int) { return true; }
+  KILN_DEVICE u32 word(int i) { return i * config.threads() + platform::thread_id(); } // those of a wave lie side by side
+  KILN_MEMBER f32 number(int i) const { return of[i / config.vec / config.products][i / config.vec % config.products][i % config.vec]; }
+  KILN_MEMBER void clear() {
+    for_each<chunks, config.products>([&](int c, int p) KILN_LAMBDA { of[c][p] = Part(0); });
+  }
+  template <class F> KILN_MEMBER void add(F number) {
+    each_number([&](int i) KILN_LAMBDA { of[i / config.vec / config.products][i / config.vec % config.products][i % config.vec] += number(i); });
+  }
+
+private:
+  static KILN_MEMBER Part sum_of_waves(int c, int p) {
+    const auto& tiles = lds().tiles;
+    u32 at_row = row(c);
+    if (config.rows * config.chunks_per_row() % config.threads()) at_row = smaller(at_row, config.rows - 1);
+    const u32 at = at_row * config.lds_row() + p * config.tile_n + column(c);
+    Part sum = *reinterpret_cast<const Part*>(&tiles[0][at]);
+#pragma unroll
+    for (int w = 1; w < config.planes(); ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);
+    return sum;
+  }
+};
+
+} // namespace kiln

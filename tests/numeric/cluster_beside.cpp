@@ -1,0 +1,101 @@
+// Rows of several workgroups on devices too small for them, beside launches that want the same CUs: no interleaving hangs, and each gives
+// the bits of a launch that is alone. KILN_CLUSTERS_BESIDE=N runs N interleavings for each number of CUs.
+#include "gen/catalog/catalog.h"
+#include "gen/families/rowwise/cluster.h"
+#include "gen/reference/random_inputs.h"
+#include "gen/spec/math.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/emulated/emulate.h"
+#include "tests/fuzz/seeds.h"
+#include <doctest/doctest.h>
+
+namespace cluster_beside {
+using namespace kiln;
+
+namespace {
+
+struct Case {
+  const char* name;
+  KernelSpec spec;
+  std::vector<std::string> settings;
+  std::int64_t rows;
+};
+
+// A residual that is added in place, and a quotient that needs two reductions of it.
+KernelSpec residual_in_place(std::int64_t cols) {
+  const Dim rows = dynamic("rows", 1, 4);
+  const Expr x = input("x", f16, {rows, cols}), residual = input("residual", f16, {rows, cols});
+  const Expr h = cast(f16, x + residual), y = h * rsqrt(row_mean(h * h) + 1e-5);
+  return KernelSpec("residual").output("sum", f16, h, {.in_place_of = "residual"}).output("y", f16, y / row_absmax(y));
+}
+
+// Each device has room for fewer workgroups than three launches may have begun in rows that wait: 31 a row, of 2 a CU, or 15 of 1 a CU.
+std::vector<Case> cases() {
+  const auto entry = [](const char* name, std::int64_t cols, DType type) {
+    return catalog_spec(name, {.cols = cols, .max_rows = 3, .dtype = type, .fp8 = e4m3fnuz});
+  };
+  const std::vector<std::string> wide{"vec=1", "threads_per_row=1024", "rows_per_block=1", "ahead=1", "tiles=32"};
+  return {
+      {"two reductions, 32 workgroups of 16 waves a row", entry("softmax", 32768, f16), wide, 2},
+      {"a residual in place", residual_in_place(32768), wide, 2},
+      {"argmax, 30 workgroups a row",
+       entry("argmax_rows", 30700, f16),
+       {"vec=1", "threads_per_row=1024", "rows_per_block=1", "ahead=1", "tiles=30"},
+       2},
+      {"rows that fill the LDS of their CU",
+       entry("rmsnorm", 135168, f32),
+       {"vec=4", "threads_per_row=64", "rows_per_block=1", "ahead=3", "tiles=16", "residency=lds"},
+       3},
+  };
+}
+
+BuiltKernel built(const Case& c) {
+  CompileOptions compile = own_process_options(process_environment());
+  compile.warnings_as_errors = true;
+  return build_kernel(c.spec, target("gfx942"), compile, c.settings);
+}
+
+bool same_bits(const Outputs& a, const Outputs& b) {
+  return std::ranges::all_of(a, [&](const auto& one) { return std::ranges::equal(one.second.data(), b.at(one.first).data()); });
+}
+
+} // namespace
+
+TEST_CASE("clusters of three launches beside each other end on 20, 32 and 38 CUs, with the bits of one that is alone") {
+  const std::uint64_t interleavings = kiln::testing::number_from("KILN_CLUSTERS_BESIDE", 1);
+  std::uint64_t helped = 0; // runs that took more instructions than three launches that are alone
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    const BuiltKernel kernel = built(c);
+    REQUIRE(kernel.source.workspace_bytes > 0);
+    std::vector<Inputs> inputs;
+    std::vector<Outputs> alone;
+    std::uint64_t instructions = 0;
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      inputs.push_back(random_inputs(c.spec, i, {.dynamic_size = c.rows}));
+      const EmulatedRun one = emulate(c.spec, kernel.source, kernel.object, inputs.back());
+      REQUIRE(one.result.completed);
+      const auto wrong = find_mismatch(one.outputs, evaluate_bounds(c.spec, inputs.back(), bounds_options(kernel.schedule)));
+      REQUIRE_MESSAGE(!wrong, (wrong ? to_text(*wrong) : ""));
+      instructions += one.result.waves.executed();
+      alone.push_back(one.outputs);
+    }
+    for (const int cus : {20, 32, 38})
+      for (std::uint64_t seed = 1; seed <= interleavings; ++seed) {
+        CAPTURE(cus);
+        CAPTURE(seed);
+        exec::ExecOptions options;
+        options.seed = seed;
+        options.measure = false;
+        options.check_undefined = options.check_races = options.check_hazards = seed == 1; // the same code every time
+        const EmulatedBeside done = emulate_beside(c.spec, kernel.source, kernel.object, inputs, cus, options);
+        for (const exec::Defect& defect : done.result.defects) CHECK_MESSAGE(false, exec::to_text(defect));
+        REQUIRE(done.result.completed);
+        helped += done.result.waves.executed() > 2 * instructions ? 1 : 0;
+        for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(same_bits(done.outputs[i], alone[i]));
+      }
+  }
+  CHECK(helped > 0); // else no workgroup was ever without its partners, and the test shows nothing
+}
+
+} // namespace cluster_beside
