@@ -34,7 +34,6 @@ private:
   std::array<std::vector<double>, resource_count> slices_;
 };
 
-
 // Changes to a chip that a what-if asks for.
 struct WhatIf {
   double far_latency = 1; // factors: of latency from MALL and HBM, with what depends on bytes in flight

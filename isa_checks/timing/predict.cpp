@@ -96,8 +96,8 @@ Prediction predict(const Record& record, const Chip& chip, const PredictOptions&
   p.share_of_peak = p.rate_tbs / chip.peak_tbs;
   p.flops = record.flops;
   p.workgroups = record.workgroups;
-  p.phases = {phase("start", s, chip, 0, s.first_data, chip.floor_ns + nanoseconds - s.nanoseconds), phase("stream", s, chip, s.first_data, s.last_data, 0),
-              phase("exit", s, chip, s.last_data, s.cycles, 0)};
+  p.phases = {phase("start", s, chip, 0, s.first_data, chip.floor_ns + nanoseconds - s.nanoseconds),
+              phase("stream", s, chip, s.first_data, s.last_data, 0), phase("exit", s, chip, s.last_data, s.cycles, 0)};
   if (options.changes) p.changes = changes(record, chip, options);
   return p;
 }

@@ -109,8 +109,8 @@ std::string roofline(const Prediction& p) {
 } // namespace
 
 std::string to_html(const Prediction& p) {
-  const std::string title = fmt::format("{}: predicted on {}, caches {}, {} launch", escaped(p.kernel), p.chip->name, to_string(p.cache),
-                                        to_string(p.launch));
+  const std::string title =
+      fmt::format("{}: predicted on {}, caches {}, {} launch", escaped(p.kernel), p.chip->name, to_string(p.cache), to_string(p.launch));
   return fmt::format(
       "<!doctype html><meta charset=\"utf-8\"><title>{}</title><style>body{{font:14px sans-serif;margin:24px}}pre{{font:13px "
       "monospace}}</style>"

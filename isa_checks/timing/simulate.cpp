@@ -247,7 +247,8 @@ Simulation simulate(const Record& record, const Chip& chip, const SimulateOption
   }
   const auto most = [](const std::vector<std::size_t>& of) { return static_cast<uint32_t>(std::ranges::max_element(of) - of.begin()); };
   std::set<uint32_t> numbers{most(steps), most(lines)};
-  if (record.like(record.workgroups - 1).signature != record.like(0).signature) numbers.insert(static_cast<uint32_t>((record.workgroups - 1) % xcds));
+  if (record.like(record.workgroups - 1).signature != record.like(0).signature)
+    numbers.insert(static_cast<uint32_t>((record.workgroups - 1) % xcds));
   Simulation slowest;
   for (const uint32_t xcd : numbers) {
     Simulation one = Xcd(record, chip, options).run(xcd);

@@ -15,9 +15,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <optional>
 #include <fmt/ranges.h>
 #include <memory>
+#include <optional>
 #include <ranges>
 
 namespace kiln::cli {
@@ -178,7 +178,8 @@ Command make_tune(CLI::App& root) {
   app->add_option("--device", request->device, "predicted, or hip:ORDINAL to measure")->capture_default_str();
   app->add_option("--cache", request->cache, "Predicted: where the data lie before, cold (HBM), mall or l2")->capture_default_str();
   app->add_option("-o,--output", request->output, "The table to add to; what it has is not tuned again")->required();
-  app->add_option("--candidates", request->candidates, fmt::format("At most so many of each kernel, the first by the cost model; 0: all ({} when predicted, all when measured)",
+  app->add_option("--candidates", request->candidates,
+                  fmt::format("At most so many of each kernel, the first by the cost model; 0: all ({} when predicted, all when measured)",
                               simulated_first))
       ->check(CLI::NonNegativeNumber);
   app->add_option("--seconds", request->seconds, "Stop when they are over; kernels that are left are for the next run")
