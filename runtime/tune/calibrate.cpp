@@ -55,7 +55,7 @@ private:
     return *code;
   }
   Launched launch(const LoadedCode& code, const DeviceMemory& data, std::uint32_t steps, std::uint32_t blocks, std::uint32_t threads) {
-    std::array<std::byte, 24> block{};
+    alignas(8) std::array<std::byte, 20> block{}; // two addresses and a number
     const void *from = data.data(), *to = out_.data();
     std::memcpy(&block[0], &from, 8), std::memcpy(&block[8], &to, 8), std::memcpy(&block[16], &steps, 4);
     std::array<void*, 3> parameters{&block[0], &block[8], &block[16]};
