@@ -153,12 +153,8 @@ constexpr Chip mi350x_of(Chip c) {
   return c;
 }
 
-inline constexpr std::array chips{mi300x,
-                                  mi308x_of(mi300x),
-                                  mi325x_of(mi300x),
-                                  mi350x_of(mi355x_of(mi300x)),
-                                  mi355x_of(mi300x),
-                                  part_of(mi300x, "mi300a", 228, 6)};
+inline constexpr std::array chips{
+    mi300x, mi308x_of(mi300x), mi325x_of(mi300x), mi350x_of(mi355x_of(mi300x)), mi355x_of(mi300x), part_of(mi300x, "mi300a", 228, 6)};
 
 // The chip that schedules are made for: of those with the most CUs of the architecture the first one with its clock; null when no chip of
 // it is known.

@@ -40,7 +40,8 @@ std::optional<Erratum> scaled_matrix(const Instruction& instruction, const Opera
   for (std::uint8_t i = first_scale; i < first_scale + both; ++i) {
     const Operand& scale = operands[i];
     if (scale.is(Operand::Kind::registers) && scale.registers.vector()) continue;
-    return Erratum{"ERR002", Severity::error, fmt::format("the scale {} is no vector register: the hardware takes its bits 30 to 23", scale.text)};
+    return Erratum{"ERR002", Severity::error,
+                   fmt::format("the scale {} is no vector register: the hardware takes its bits 30 to 23", scale.text)};
   }
   return std::nullopt;
 }

@@ -23,7 +23,9 @@ const std::vector<Layer> layers{
     {"gen", {"machine", "templates"}, {"spec", "plan", "emit", "families", "reference", "catalog"}},
     {"isa_checks", {"machine"}, {"target", "object", "decode", "input", "analysis", "verdict", "exec", "timing", "cli"}},
     {"isa_checks/exec", {}, {"numbers", "machine", "sanitisers", "instructions", "run"}},
-    {"runtime", {"machine", "gen", "isa_checks"}, {"compile", "build", "cache", "workers", "launch", "tune", "jit", "aot", "c", "tvm_ffi", "cli"}}};
+    {"runtime",
+     {"machine", "gen", "isa_checks"},
+     {"compile", "build", "cache", "workers", "launch", "tune", "jit", "aot", "c", "tvm_ffi", "cli"}}};
 
 struct Include {
   std::string from, to; // files

@@ -136,7 +136,8 @@ std::vector<Case> arithmetic_cases() {
 }
 
 std::vector<Case> errata_cases() {
-  const std::string fma = "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1]", scaled = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], ";
+  const std::string fma = "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1]",
+                    scaled = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], ";
   return {{"ERR001", fma + " op_sel:[0,1,0]", fma + " op_sel_hi:[1,0,1]", "gfx950"},
           {"ERR002", scaled + "s4, v21", scaled + "v20, v21", "gfx950"}};
 }

@@ -9,6 +9,7 @@
 #include "tests/runtime/servers.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 namespace fork_tests {
 using namespace kiln;

@@ -7,6 +7,7 @@
 #include "tests/runtime/signed_entries.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace output_tests {

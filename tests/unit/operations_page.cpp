@@ -32,9 +32,11 @@ std::string bound(const Accuracy& a) {
 }
 
 std::string page() {
-  std::string text = "# Pointwise operations\n\nGenerated from [gen/spec/ops.def](../gen/spec/ops.def), which has the source of each bound; a test "
-                     "compares. *bound* is that of the\ndevice's result against the exact one: ulp is the distance of f32 numbers there, x the first "
-                     "operand. *slots* are vector instruction\nslots an element.\n\n| operation | operands | bound | slots | why, and the edges |\n|---|---|---|---|---|\n";
+  std::string text =
+      "# Pointwise operations\n\nGenerated from [gen/spec/ops.def](../gen/spec/ops.def), which has the source of each bound; a test "
+      "compares. *bound* is that of the\ndevice's result against the exact one: ulp is the distance of f32 numbers there, x the first "
+      "operand. *slots* are vector instruction\nslots an element.\n\n| operation | operands | bound | slots | why, and the edges "
+      "|\n|---|---|---|---|---|\n";
   for (const Op op : pointwise_ops()) {
     const OpInfo& i = info(op);
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", i.name, i.arity, bound(i.accuracy), i.cost, cell(i.note));

@@ -39,8 +39,7 @@ template <class Visit> void each_lds_access(const KernelAnalysis& k, int least_b
   for (const std::size_t i : accesses) {
     std::vector<LdsBytes> bytes;
     for (std::size_t n = 0; n < waves.size(); ++n)
-      add_lds_bytes(k.program, k.operands, addresses[n], waves[n], i, bytes,
-                    std::min(k.facts.resources.workgroup_size, wave_size));
+      add_lds_bytes(k.program, k.operands, addresses[n], waves[n], i, bytes, std::min(k.facts.resources.workgroup_size, wave_size));
     if (!bytes.empty()) visit(i, bytes);
   }
 }

@@ -27,8 +27,7 @@ int waves_by_registers(const KernelAnalysis& k) {
 void occ001(const KernelAnalysis& k, FindingSink& sink) {
   // 1024 lanes are what a kernel has that says nothing: then waves count one by one, as they do for small workgroups.
   Resources resources = k.facts.resources;
-  const bool bound =
-      resources.workgroup_size == max_workgroup_size && !(k.kernel.metadata && k.kernel.metadata->required_workgroup_size);
+  const bool bound = resources.workgroup_size == max_workgroup_size && !(k.kernel.metadata && k.kernel.metadata->required_workgroup_size);
   if (bound) resources.workgroup_size = wave_size;
   const OccupancyReport occupancy = bound ? occupancy_report(*k.target, resources) : k.occupancy;
   const auto& step = occupancy.vgprs;

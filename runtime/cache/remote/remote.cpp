@@ -87,9 +87,10 @@ void check_resolver(const Url& url, bool asynchronous) {
   in6_addr address{};
   if (asynchronous || host.empty() || inet_pton(AF_INET, host.c_str(), &address) == 1 || inet_pton(AF_INET6, host.c_str(), &address) == 1)
     return;
-  throw EnvironmentError("KILN_CACHE_URL",
-                         fmt::format("libcurl {} looks up {} without a bound of time", curl_library().version_info(CURLVERSION_NOW)->version, host),
-                         "use a libcurl with its threaded resolver or c-ares, as distributions build it, or write the address as a number");
+  throw EnvironmentError(
+      "KILN_CACHE_URL",
+      fmt::format("libcurl {} looks up {} without a bound of time", curl_library().version_info(CURLVERSION_NOW)->version, host),
+      "use a libcurl with its threaded resolver or c-ares, as distributions build it, or write the address as a number");
 }
 
 RemoteCache::RemoteCache(RemoteOptions options, std::shared_ptr<EventLog> events)
