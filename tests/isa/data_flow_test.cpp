@@ -226,6 +226,16 @@ TEST_CASE("DAT001: a path does not take a branch against what it has decided") {
   CHECK(longer.size() == 1);
 }
 
+TEST_CASE("DAT001: a counter that is full completes the oldest") {
+  const auto count = [](int younger) {
+    std::string body = "flat_load_dword v1, v[4:5]\n" + lgkm;
+    for (int i = 0; i < younger; ++i) body += "global_load_dword v8, v0, s[2:3]\n";
+    return findings({"DAT001", "", "", ""}, body + use, "gfx942").size();
+  };
+  CHECK(count(62) == 1);
+  CHECK(count(63) == 0);
+}
+
 TEST_CASE("DAT001: what a comparison of scalars decides may be a promise of the host") {
   const auto severity = [](const std::string& condition) {
     const auto found = findings({"DAT001", "", "", ""}, load + condition + "s_cbranch_scc0 join\n" + wait + "join:\n" + use, "gfx942");

@@ -1,5 +1,6 @@
 // Following each operation forward until a wait completes it or something uses its registers.
 #include "isa_checks/analysis/dataflow/early_uses.h"
+#include "isa_checks/analysis/dataflow/path_time.h"
 #include "isa_checks/analysis/waits/wait_state.h"
 #include <algorithm>
 #include <cstdint>
@@ -59,6 +60,7 @@ private:
     const Order order = steps_[operation].order;
     const std::uint64_t results = signature(uses_[operation].writes());
     EarlyUse found{.operation = operation, .path = {}};
+    unsigned waited = 0; // of a flat operation
     found.path = search_.run(operation, 0, [&](std::size_t i, unsigned& state) {
       const Step& step = steps_[i];
       if (step.wait) return completes(order, *step.wait, state) ? FlowStep::stop : FlowStep::go_on;
@@ -73,6 +75,7 @@ private:
           return FlowStep::stop;                       // the same load again: both bring the same
         if (!reads && in_order) return FlowStep::stop; // the register is the later one's from here on
         found.use = i;
+        waited = state;
         found.overwrites = !reads;
         found.counter =
             order == Order::vector_memory || (order == Order::flat && (state & 1U) == 0) ? WaitCounter::vmcnt : WaitCounter::lgkmcnt;
@@ -81,7 +84,16 @@ private:
       if (in_order && ++state >= capacity(order)) return FlowStep::stop; // the hardware stalls until the oldest is complete
       return FlowStep::go_on;
     });
-    if (!found.path.empty()) list.push_back(std::move(found));
+    if (!found.path.empty() && !(order == Order::flat && saturates(found, waited))) list.push_back(std::move(found));
+  }
+
+  // What no wait has completed of a flat operation is complete behind as many younger operations as its counter holds.
+  bool saturates(const EarlyUse& found, unsigned waited) const {
+    const auto complete = [&](unsigned bit, WaitCounter counter) {
+      return (waited & bit) != 0 ||
+             operations_on(p_, found.path, found.operation, found.use, counter) >= counter_capacity[static_cast<std::size_t>(counter)];
+    };
+    return complete(1, WaitCounter::vmcnt) && complete(2, WaitCounter::lgkmcnt);
   }
 
   static unsigned capacity(Order order) {

@@ -83,6 +83,15 @@ int least_clocks(const Program& p, const FlowPath& path, std::size_t from, std::
   return end - begin;
 }
 
+int operations_on(const Program& p, const FlowPath& path, std::size_t from, std::size_t to, WaitCounter counter) {
+  int count = -1; // the first itself
+  each_on(p, path, from, to, [&](std::size_t i) {
+    const CounterUse use = counter_use(p.instructions[i]);
+    count += i != to && (counter == WaitCounter::vmcnt ? use.vm : use.lgkm);
+  });
+  return count;
+}
+
 bool barrier_on(const Program& p, const FlowPath& path, std::size_t from, std::size_t to) {
   bool found = false;
   each_on(p, path, from, to, [&](std::size_t i) { found = found || p.instructions[i].mnemonic == "s_barrier"; });

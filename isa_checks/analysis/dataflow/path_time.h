@@ -1,6 +1,7 @@
 // Time along a path of the flow graph: what lies between an operation and its use when no wait does.
 #pragma once
 #include "isa_checks/analysis/dataflow/flow_search.h"
+#include "isa_checks/analysis/waits/waits.h"
 #include "isa_checks/decode/counter_use.h"
 #include "isa_checks/target/target_table.h"
 
@@ -20,6 +21,10 @@ constexpr int most_lds_clocks(const TargetFacts& target, int waves) { return tar
 
 // A barrier lies between the two instructions of the path: how long the other waves take to come there is not known.
 bool barrier_on(const Program& program, const FlowPath& path, std::size_t from, std::size_t to);
+
+// Operations that a counter counts, issued between the two instructions. Behind as many as it holds the first is complete: the hardware
+// stalls instead of counting further.
+int operations_on(const Program& program, const FlowPath& path, std::size_t from, std::size_t to, WaitCounter counter);
 
 // Branches of the path that might have gone another way within the same loops. One that keeps the path in a loop which its other side
 // leaves is not among them: loops repeat.
