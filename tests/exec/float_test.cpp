@@ -148,18 +148,22 @@ constexpr VectorCase newer_singles[] = {
 // f64: operands in v[2:3] and v[4:5], whose high words are interesting floats' bits and so are doubles of all kinds.
 u64 bits(double x) { return as_bits(x); }
 double wide(In v, int k) { return double_in(v, k); }
+// With MODE.IEEE a signalling NaN comes out quiet.
+bool signalling_wide(double x) { return std::isnan(x) && (bits(x) & 0x0008000000000000U) == 0; }
 constexpr VectorCase doubles[] = {
     {"v_add_f64 @@, v[2:3], v[4:5]", [](In v) -> u64 { return bits(to_double(sum(wide(v, 2), wide(v, 4)), nearest)); }, Compare::f64},
     {"v_mul_f64 @@, v[2:3], v[4:5]", [](In v) -> u64 { return bits(wide(v, 2) * wide(v, 4)); }, Compare::f64},
     {"v_min_f64 @@, v[2:3], v[4:5]",
      [](In v) -> u64 {
        const double a = wide(v, 2), b = wide(v, 4);
+       if (signalling_wide(a) || signalling_wide(b)) return bits(static_cast<double>(NAN));
        return bits(std::isnan(a) ? b : std::isnan(b) ? a : a < b || (a == b && std::signbit(a)) ? a : b);
      },
      Compare::f64},
     {"v_max_f64 @@, v[2:3], v[4:5]",
      [](In v) -> u64 {
        const double a = wide(v, 2), b = wide(v, 4);
+       if (signalling_wide(a) || signalling_wide(b)) return bits(static_cast<double>(NAN));
        return bits(std::isnan(a) ? b : std::isnan(b) ? a : a > b || (a == b && !std::signbit(a)) ? a : b);
      },
      Compare::f64},
@@ -216,6 +220,19 @@ double odd_sum(double a, double b) { // a rounding to double that a second one t
 template <class F> u64 both(F f, In v) { return half(f(v, 0)) | half(f(v, 16)) << 16; }
 double smaller(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : a < b || (a == b && std::signbit(a)) ? a : b; }
 double larger(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : a > b || (a == b && !std::signbit(a)) ? a : b; }
+bool signalling_half(In v, int k, int shift) {
+  const u32 h = v[k] >> shift & 0xffffU;
+  return (h & 0x7c00U) == 0x7c00U && (h & 0x3ffU) != 0 && (h & 0x200U) == 0;
+}
+// Of the halves of v[1] and v[2], and of v[3] too.
+double least(In v, int shift = 0) {
+  return signalling_half(v, 1, shift) || signalling_half(v, 2, shift) ? NAN : smaller(hv(v, 1, shift), hv(v, 2, shift));
+}
+double most(In v, int shift = 0) {
+  return signalling_half(v, 1, shift) || signalling_half(v, 2, shift) ? NAN : larger(hv(v, 1, shift), hv(v, 2, shift));
+}
+double least3(In v) { return signalling_half(v, 3, 0) ? NAN : smaller(least(v), hv(v, 3)); }
+double most3(In v) { return signalling_half(v, 3, 0) ? NAN : larger(most(v), hv(v, 3)); }
 
 // Product and sum are rounded each; there are no denormals.
 double no_half_denormal(double x) { return std::fabs(x) < 0x1p-14 ? std::copysign(0.0, x) : x; }
@@ -257,14 +274,14 @@ constexpr VectorCase halves_table[] = {
     {"v_sub_f16 @, v1, v2", [](In v) -> u64 { return half(hv(v, 1) - hv(v, 2)); }, Compare::f16},
     {"v_subrev_f16 @, v1, v2", [](In v) -> u64 { return half(hv(v, 2) - hv(v, 1)); }, Compare::f16},
     {"v_mul_f16 @, v1, v2", [](In v) -> u64 { return half(hv(v, 1) * hv(v, 2)); }, Compare::f16},
-    {"v_min_f16 @, v1, v2", [](In v) -> u64 { return half(smaller(hv(v, 1), hv(v, 2))); }, Compare::f16},
-    {"v_max_f16 @, v1, v2", [](In v) -> u64 { return half(larger(hv(v, 1), hv(v, 2))); }, Compare::f16},
+    {"v_min_f16 @, v1, v2", [](In v) -> u64 { return half(least(v)); }, Compare::f16},
+    {"v_max_f16 @, v1, v2", [](In v) -> u64 { return half(most(v)); }, Compare::f16},
     {"v_fma_f16 @, v1, v2, v3", [](In v) -> u64 { return beside(half(odd_sum(hv(v, 1) * hv(v, 2), hv(v, 3))), v); }, Compare::f16},
     {"v_fma_f16 @, v1, -v2, v3 op_sel:[1,0,1,0]",
      [](In v) -> u64 { return beside(half(odd_sum(hv(v, 1, 16) * -hv(v, 2), hv(v, 3, 16))), v); }, Compare::f16},
     {"v_fma_legacy_f16 @, v1, v2, v3", [](In v) -> u64 { return half(odd_sum(hv(v, 1) * hv(v, 2), hv(v, 3))); }, Compare::f16},
-    {"v_min3_f16 @, v1, v2, v3", [](In v) -> u64 { return beside(half(smaller(smaller(hv(v, 1), hv(v, 2)), hv(v, 3))), v); }, Compare::f16},
-    {"v_max3_f16 @, v1, v2, v3", [](In v) -> u64 { return beside(half(larger(larger(hv(v, 1), hv(v, 2)), hv(v, 3))), v); }, Compare::f16},
+    {"v_min3_f16 @, v1, v2, v3", [](In v) -> u64 { return beside(half(least3(v)), v); }, Compare::f16},
+    {"v_max3_f16 @, v1, v2, v3", [](In v) -> u64 { return beside(half(most3(v)), v); }, Compare::f16},
     {"v_floor_f16 @, v1", [](In v) -> u64 { return half(std::floor(hv(v, 1))); }, Compare::f16},
     {"v_ceil_f16 @, v1", [](In v) -> u64 { return half(std::ceil(hv(v, 1))); }, Compare::f16},
     {"v_trunc_f16 @, v1", [](In v) -> u64 { return half(std::trunc(hv(v, 1))); }, Compare::f16},
@@ -290,10 +307,8 @@ constexpr VectorCase halves_table[] = {
      Compare::two_f16},
     {"v_pk_mul_f16 @, v1, v2", [](In v) -> u64 { return both([](In a, int s) { return hv(a, 1, s) * hv(a, 2, s); }, v); },
      Compare::two_f16},
-    {"v_pk_min_f16 @, v1, v2", [](In v) -> u64 { return both([](In a, int s) { return smaller(hv(a, 1, s), hv(a, 2, s)); }, v); },
-     Compare::two_f16},
-    {"v_pk_max_f16 @, v1, v2", [](In v) -> u64 { return both([](In a, int s) { return larger(hv(a, 1, s), hv(a, 2, s)); }, v); },
-     Compare::two_f16},
+    {"v_pk_min_f16 @, v1, v2", [](In v) -> u64 { return both([](In a, int s) { return least(a, s); }, v); }, Compare::two_f16},
+    {"v_pk_max_f16 @, v1, v2", [](In v) -> u64 { return both([](In a, int s) { return most(a, s); }, v); }, Compare::two_f16},
     {"v_pk_fma_f16 @, v1, v2, v3",
      [](In v) -> u64 { return both([](In a, int s) { return odd_sum(hv(a, 1, s) * hv(a, 2, s), hv(a, 3, s)); }, v); }, Compare::two_f16},
     {"v_pk_fma_f16 @, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[0,1,1] neg_hi:[0,1,0]",

@@ -1,5 +1,5 @@
 // doctor: each line, on machines made of files.
-#include "runtime/launch/doctor.h"
+#include "runtime/launch/doctor/doctor.h"
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/launch/hip/known_bugs.h"
 #include "tests/compile/run_cli.h"

@@ -1,5 +1,5 @@
 // kiln doctor: what was found on this machine, what is advised, and why.
-#include "runtime/launch/doctor.h"
+#include "runtime/launch/doctor/doctor.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/output.h"
 #include "runtime/tune/tuning_table.h"

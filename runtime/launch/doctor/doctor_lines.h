@@ -1,6 +1,6 @@
 // What the lines of doctor share.
 #pragma once
-#include "runtime/launch/doctor.h"
+#include "runtime/launch/doctor/doctor.h"
 
 namespace kiln {
 

@@ -2,7 +2,7 @@
 #include "gen/error.h"
 #include "gen/plan/target.h"
 #include "runtime/compile/rocm_folders.h"
-#include "runtime/launch/doctor_lines.h"
+#include "runtime/launch/doctor/doctor_lines.h"
 #include "runtime/launch/hip/hip.h"
 #include "runtime/launch/hip/known_bugs.h"
 #include <algorithm>

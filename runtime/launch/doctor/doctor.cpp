@@ -1,10 +1,10 @@
 // doctor: one function for each line that it prints; those about the GPU are in doctor_gpu.cpp.
-#include "runtime/launch/doctor.h"
+#include "runtime/launch/doctor/doctor.h"
 #include "gen/error.h"
 #include "gen/plan/target.h"
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/compile/compile.h"
-#include "runtime/launch/doctor_lines.h"
+#include "runtime/launch/doctor/doctor_lines.h"
 #include "runtime/workers/pool.h"
 #include <algorithm>
 #include <fmt/format.h>
