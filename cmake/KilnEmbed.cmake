@@ -1,10 +1,13 @@
-# kiln_embed_headers(var folder): a generated source that holds every header under `folder` as text, by relative name.
+# kiln_embed_headers(var folder [more headers]): a generated source that holds every header under `folder` as text, by the name that device
+# code includes it by.
 function(kiln_embed_headers var folder)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE more)
+  list(APPEND headers ${more})
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_${folder}.cpp)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${PROJECT_SOURCE_DIR}/${folder} "-DHEADERS=${headers}"
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${PROJECT_SOURCE_DIR} -DFOLDER=${folder} "-DHEADERS=${headers}"
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${headers} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     COMMENT "Embedding ${folder}/" VERBATIM)

@@ -170,7 +170,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.block_scaled() && (c.tile_n > c.group || (c.method != GemmMethod::dot && c.step_k() > c.group)))
     return "with scales of blocks, tile_n and the elements of a step must not exceed a block of 128";
   if (c.ring < 1 || c.ring > 16) return "ring must be from 1 to 16";
-  if (c.ring * c.b_loads() > 60) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";
+  if (c.ring * c.b_loads() > most_loads_in_flight) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";
   if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
   if (!c.open && c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
   if (c.steps() >= 1ll << 31) return "n * k has too many steps: use a larger tile_n or loads";
@@ -185,7 +185,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
     return c.a_producers || c.b_producers || c.slots || c.direct ? "only method producers has a_producers, b_producers, slots and direct" : nullptr;
   if (c.a_producers < 1 || c.b_producers < 1 || c.summing_waves() < 1)
     return "method producers needs waves that load A, waves that load B, and waves that are neither";
-  if (c.a_ring() * c.a_loads() > 60) return "ring * loads of A must leave room in vmcnt: use more a_producers";
+  if (c.a_ring() * c.a_loads() > most_loads_in_flight) return "ring * loads of A must leave room in vmcnt: use more a_producers";
   if (c.slots < c.a_producers || c.slots < c.b_producers || c.slots < c.summing_waves() || c.slots > 256)
     return "slots must be as many as any kind of waves at least, and at most 256";
   // A slot is declared full a ring later than its loads are issued: those of the whole ring must not wait for one another.

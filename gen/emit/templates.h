@@ -6,7 +6,7 @@
 namespace kiln {
 
 struct TemplateHeader {
-  std::string_view name; // relative to templates/: "common/platform.h"
+  std::string_view name; // relative to templates/: "common/platform.h"; and "machine/arch.h"
   std::string_view text;
 };
 std::span<const TemplateHeader> template_headers();

@@ -46,7 +46,7 @@ void refuse_matrix_knobs(const Setting& knob) {
 
 std::string translated(const ElementwiseConfig& c, const Setting& knob, const std::vector<std::string>& earlier) {
   refuse_matrix_knobs(knob);
-  if (knob.field == "num_warps") return set("threads", 64 * positive(knob));
+  if (knob.field == "num_warps") return set("threads", wave_size * positive(knob));
   if (knob.field == "num_stages") return set("ahead", positive(knob));
   if (knob.field == "BLOCK_M")
     refuse(knob, "a flat kernel has one run of elements, and no rows", "use BLOCK_N, the elements of a workgroup");
@@ -56,7 +56,7 @@ std::string translated(const ElementwiseConfig& c, const Setting& knob, const st
 
 std::string translated(const RowwiseConfig& c, const Setting& knob, const std::vector<std::string>& earlier) {
   refuse_matrix_knobs(knob);
-  if (knob.field == "num_warps") return set("threads_per_row", 64 * positive(knob));
+  if (knob.field == "num_warps") return set("threads_per_row", wave_size * positive(knob));
   if (knob.field == "num_stages") return set("ahead", positive(knob));
   if (knob.field == "BLOCK_M") return set("rows_per_block", positive(knob));
   const int chunk = value_of("threads_per_row", earlier, c.threads_per_row) * value_of("vec", earlier, c.vec),

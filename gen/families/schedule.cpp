@@ -32,7 +32,7 @@ void reject_schedule(const Plan& plan, const std::string& fact, const std::strin
 }
 
 Cost cost_of(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
-  return cost_of(plan.family->demand(plan, schedule, target, sizes), chip_terms(target));
+  return cost_of(plan.family->demand(plan, schedule, target, sizes), target.chip());
 }
 
 double nominal_cost(const Plan& plan, const Schedule& schedule, const Target& target) {

@@ -1,6 +1,7 @@
-// Target: the architecture that code is generated for, asked by capability and never by name.
+// Target: the architecture that code is generated for, asked by capability and never by name, and the chip that schedules are made for.
 #pragma once
 #include "gen/spec/dtype.h"
+#include "machine/chip.h"
 #include <optional>
 #include <span>
 #include <string>
@@ -8,33 +9,30 @@
 
 namespace kiln {
 
-// Capabilities have the names of templates/common/platform.h and of isa_checks/target/target_table.h. A test compares the three
-// tables (tests/compile/target_tables.cpp).
+// A row of machine/arch.h and one of machine/chip.h.
 class Target {
 public:
-  const std::string& arch() const { return arch_; }                                    // "gfx942"
-  int compute_units() const { return facts_.compute_units; }                           // of the largest part: MI300X, MI350X
-  int lds_bytes() const { return facts_.lds_bytes; }                                   // of a CU, also the most that one workgroup may have
-  DType fp8_e4m3() const { return facts_.fnuz_fp8 ? DType::e4m3fnuz : DType::e4m3fn; } // the native one
-  DType fp8_e5m2() const { return facts_.fnuz_fp8 ? DType::e5m2fnuz : DType::e5m2; }
+  Target(const machine::Arch& arch, const machine::Chip& chip) : name_(arch.name), arch_(arch), chip_(chip) {}
+  const std::string& arch() const { return name_; } // "gfx942"
+  const machine::Chip& chip() const { return chip_; }
+  int compute_units() const { return chip_.cus; }
+  int lds_bytes() const { return arch_.lds_bytes; } // of a CU, also the most that one workgroup may have
+  DType fp8_e4m3() const { return has_fnuz_fp8() ? DType::e4m3fnuz : DType::e4m3fn; } // the native one
+  DType fp8_e5m2() const { return has_fnuz_fp8() ? DType::e5m2fnuz : DType::e5m2; }
   DType fp8() const { return fp8_e4m3(); }
-  bool has_native(DType type) const;                                // false for the fp8 flavour of the other architecture
-  bool has_scaled_mfma() const { return facts_.scaled_mfma; }       // v_mfma_f32_16x16x128_f8f6f4
-  bool has_wide_lds_dma() const { return facts_.wide_lds_dma; }     // global_load_lds_dwordx4
-  bool has_scaled_convert() const { return facts_.scaled_convert; } // v_cvt_scalef32_*
-  bool has_dot2_bf16() const { return facts_.dot2_bf16; }           // v_dot2_f32_bf16
-  bool has_permlane_swap() const { return facts_.permlane_swap; }   // v_permlane16_swap_b32, v_permlane32_swap_b32
-  bool operator==(const Target&) const = default;
+  bool has_native(DType type) const; // false for the fp8 flavour of the other architecture
+  bool has_scaled_mfma() const { return arch_.scaled_mfma; }
+  bool has_wide_lds_dma() const { return arch_.wide_lds_dma; }
+  bool has_scaled_convert() const { return arch_.scaled_convert; }
+  bool has_dot2_bf16() const { return arch_.dot2_bf16; }
+  bool has_permlane_swap() const { return arch_.permlane_swap; }
+  bool operator==(const Target& other) const { return name_ == other.name_ && chip_.name == other.chip_.name; }
 
 private:
-  friend Target target(std::string_view arch);
-  struct Facts {
-    int compute_units, lds_bytes;
-    bool fnuz_fp8, scaled_mfma, scaled_convert, wide_lds_dma, dot2_bf16, permlane_swap;
-    bool operator==(const Facts&) const = default;
-  };
-  std::string arch_;
-  Facts facts_{};
+  bool has_fnuz_fp8() const { return arch_.fp8 == machine::Fp8Format::fnuz; }
+  std::string name_;
+  machine::Arch arch_;
+  machine::Chip chip_;
 };
 
 // "gfx942" or "gfx950", target features (":xnack-") not included. Throws UserError naming the known ones.

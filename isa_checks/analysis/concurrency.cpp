@@ -1,13 +1,17 @@
 // Little's law: bytes in flight = bandwidth x latency.
 #include "isa_checks/analysis/concurrency.h"
+#include "machine/chip.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace kiln::isa {
 
 std::uint64_t bytes_for_bandwidth(const TargetFacts& target) {
-  return static_cast<std::uint64_t>(target.memory_gbs) * static_cast<std::uint64_t>(target.memory_latency_ns) /
-         static_cast<std::uint64_t>(target.compute_units);
+  const machine::Chip* const chip = machine::largest_chip(target);
+  if (chip == nullptr) return static_cast<std::uint64_t>(target.memory_gbs) * target.memory_latency_ns / target.compute_units;
+  // Latency grows with the bytes in flight b: b = rate * (latency + slope * (b - free)), a CU's share of the rate that streams get.
+  const double rate = chip->hbm_tbs * 1e3 / chip->cus, slope = chip->hbm_ns_per_byte; // bytes a ns
+  return static_cast<std::uint64_t>(rate * (chip->hbm_latency_ns - slope * chip->hbm_free_bytes) / (1 - rate * slope));
 }
 
 std::vector<LoopConcurrency> loop_concurrency(const WaitAnalysis& waits, const Occupancy& occupancy, const TargetFacts& target) {

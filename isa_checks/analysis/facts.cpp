@@ -30,7 +30,7 @@ int integer(std::uint32_t value) { return static_cast<int>(std::min<std::uint32_
 
 } // namespace
 
-Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code) {
+Resources kernel_resources(const Kernel& kernel, std::span<const Instruction> code) {
   static const KernelMetadata no_metadata;
   const KernelMetadata& said = kernel.metadata ? *kernel.metadata : no_metadata;
   const KernelDescriptor& descriptor = kernel.descriptor;
@@ -39,7 +39,7 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
   const bool accumulates = said.agpr_count
                                ? *said.agpr_count > 0
                                : std::ranges::any_of(code, [](const Instruction& i) { return accumulation_registers(i.operands()) > 0; });
-  const bool divided = accumulates || r.vgprs > TargetFacts::max_arch_vgprs;
+  const bool divided = accumulates || r.vgprs > max_arch_vgprs;
   r.arch_vgprs = divided && descriptor.accum_offset > 0 ? std::min(r.vgprs, integer(descriptor.accum_offset)) : r.vgprs;
   r.agprs = r.vgprs - r.arch_vgprs;
   r.sgprs = integer(said.sgpr_count.value_or(descriptor.sgprs));
@@ -49,7 +49,7 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
   r.sgpr_spills = integer(said.sgpr_spill_count.value_or(0));
   r.kernarg_bytes = integer(said.kernarg_bytes.value_or(descriptor.kernarg_bytes));
   r.dynamic_stack = said.uses_dynamic_stack.value_or(descriptor.dynamic_stack);
-  const auto limit = static_cast<std::uint64_t>(object.target().max_workgroup_size);
+  const auto limit = static_cast<std::uint64_t>(max_workgroup_size);
   if (said.required_workgroup_size) {
     const auto& size = *said.required_workgroup_size;
     const std::uint64_t lanes =
@@ -66,9 +66,9 @@ Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::
 KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code) {
   KernelFacts facts;
   facts.kernel = kernel.name;
-  facts.arch = object.target().arch;
+  facts.arch = object.target().name;
   facts.target_id = object.target_id();
-  facts.resources = kernel_resources(object, kernel, code);
+  facts.resources = kernel_resources(kernel, code);
   const Resources& r = facts.resources;
   facts.occupancy =
       occupancy(object.target(), {.vgprs = r.vgprs, .sgprs = r.sgprs, .lds_bytes = r.lds_bytes, .workgroup_size = r.workgroup_size});

@@ -47,7 +47,7 @@ struct KernelFacts {
   std::map<int, std::uint32_t> widths(MemorySpace space, MemoryDirection direction) const;
 };
 
-Resources kernel_resources(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code);
+Resources kernel_resources(const Kernel& kernel, std::span<const Instruction> code);
 KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, std::span<const Instruction> code);
 KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, Disassembler& disassembler);
 

@@ -9,10 +9,10 @@
 namespace kiln::isa {
 namespace {
 
-constexpr double wave_clocks = 4; // 64 lanes on 16 lanes of a SIMD
+constexpr double wave_clocks = issue_clocks;
 constexpr double quarter_rate = 16;
-constexpr double wave_lanes = TargetFacts::wave_size;
-constexpr double simds = 4;
+constexpr double wave_lanes = wave_size;
+constexpr double simds = simds_per_cu;
 constexpr double memory_path_bytes = 64; // the vector memory path of a CU, bytes a clock
 
 bool is_quarter_rate(std::string_view m) {

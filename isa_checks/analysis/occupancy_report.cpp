@@ -55,7 +55,7 @@ OccupancyReport occupancy_report(const TargetFacts& target, const Resources& res
   report.lds = step_down(target, input, &OccupancyInput::lds_bytes, current);
   report.sgprs = step_down(target, input, &OccupancyInput::sgprs, current);
   if (current > 0) {
-    report.spare_vgprs = spare(target, input, &OccupancyInput::vgprs, target.max_vgprs, current);
+    report.spare_vgprs = spare(target, input, &OccupancyInput::vgprs, max_vgprs, current);
     report.spare_lds_bytes = spare(target, input, &OccupancyInput::lds_bytes, target.lds_bytes, current);
   }
   return report;

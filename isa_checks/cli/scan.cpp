@@ -38,8 +38,8 @@ struct Task {
 class Worker {
 public:
   Disassembler& disassembler(const TargetFacts& target) {
-    const auto at = disassemblers_.find(target.arch);
-    return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.arch, Disassembler(target)).first->second;
+    const auto at = disassemblers_.find(target.name);
+    return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.name, Disassembler(target)).first->second;
   }
   const SourceLines& lines(const Job& job) {
     if (!lines_ || job.number != number_) lines_.emplace(job.object);
@@ -179,7 +179,7 @@ private:
     } catch (const Error& error) {
       return fail(error);
     }
-    const std::string_view arch = job->object.target().arch;
+    const std::string_view arch = job->object.target().name;
     const auto& archs = options_.input.archs;
     if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
     std::unique_lock lock(mutex_);

@@ -72,7 +72,7 @@ Bytes assemble(std::string_view text, const TargetFacts& target, const std::stri
   if (!target_parser) throw Error("LLVM", "its AMDGPU back end has no assembler", "link Kiln with a complete LLVM 20 to 22");
   parser->setTargetParser(*target_parser);
   if (parser->Run(/*NoInitialTextSection=*/false) || context.hadError())
-    throw Error(name, "it does not assemble for " + std::string(target.arch) + ":\n" + log, "mend the lines named above");
+    throw Error(name, "it does not assemble for " + std::string(target.name) + ":\n" + log, "mend the lines named above");
   return Bytes(object.begin(), object.end());
 }
 

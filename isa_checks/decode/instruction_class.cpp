@@ -133,9 +133,9 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
   std::memcpy(&operand, instruction.bytes.data(), sizeof operand);
   const auto [vmcnt, expcnt, lgkmcnt] = wait_fields(operand);
   WaitCounts counts;
-  if (vmcnt != TargetFacts::max_vmcnt) counts.vmcnt = vmcnt;
-  if (expcnt != TargetFacts::max_expcnt) counts.expcnt = expcnt;
-  if (lgkmcnt != TargetFacts::max_lgkmcnt) counts.lgkmcnt = lgkmcnt;
+  if (vmcnt != max_vmcnt) counts.vmcnt = vmcnt;
+  if (expcnt != max_expcnt) counts.expcnt = expcnt;
+  if (lgkmcnt != max_lgkmcnt) counts.lgkmcnt = lgkmcnt;
   return counts;
 }
 

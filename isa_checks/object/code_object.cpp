@@ -61,8 +61,8 @@ bool is_code(const ElfImage& image, std::uint16_t section) {
 
 class KernelFinder {
 public:
-  KernelFinder(const ElfImage& image, const TargetFacts& target, const Metadata& metadata, const std::string& name)
-      : image_(image), target_(target), name_(name) {
+  KernelFinder(const ElfImage& image, const Metadata& metadata, const std::string& name)
+      : image_(image), name_(name) {
     for (const ElfSymbol& symbol : image.symbols)
       if (is_code(image, symbol.section)) code_symbols_.emplace(symbol.name, &symbol);
     for (const KernelMetadata& entry : metadata.kernels)
@@ -110,7 +110,7 @@ private:
     const auto bytes = image_.at(symbol.section, symbol.value, 64);
     if (bytes.empty())
       fail(kernel.name, fmt::format("has a descriptor at {:#x} that is not 64 bytes inside section {}", symbol.value, symbol.section));
-    kernel.descriptor = decode_descriptor(bytes.first<64>(), target_);
+    kernel.descriptor = decode_descriptor(bytes.first<64>());
     find_code(kernel);
     if (const auto entry = by_symbol_.find(symbol.name); entry != by_symbol_.end()) kernel.metadata = *entry->second;
     return kernel;
@@ -162,7 +162,6 @@ private:
   }
 
   const ElfImage& image_;
-  const TargetFacts& target_;
   const std::string& name_;
   std::map<std::string, const KernelMetadata*, std::less<>> by_symbol_;
   std::map<std::string_view, const ElfSymbol*> code_symbols_;
@@ -172,7 +171,7 @@ private:
 } // namespace
 
 std::string CodeObject::target_id() const {
-  std::string id(target_->arch);
+  std::string id(target_->name);
   const std::uint32_t sramecc = image_.flags & elf::EF_AMDGPU_FEATURE_SRAMECC_V4;
   const std::uint32_t xnack = image_.flags & elf::EF_AMDGPU_FEATURE_XNACK_V4;
   if (sramecc == elf::EF_AMDGPU_FEATURE_SRAMECC_ON_V4 || sramecc == elf::EF_AMDGPU_FEATURE_SRAMECC_OFF_V4)
@@ -202,7 +201,7 @@ CodeObject load_code_object(Bytes bytes, std::string name) {
   object.image_ = parse_elf(std::move(bytes), object.name_);
   object.target_ = &checked_target(object.image_, object.name_);
   object.metadata_ = read_metadata(object.image_, object.name_);
-  object.kernels_ = KernelFinder(object.image_, *object.target_, object.metadata_, object.name_).run();
+  object.kernels_ = KernelFinder(object.image_, object.metadata_, object.name_).run();
   return object;
 }
 

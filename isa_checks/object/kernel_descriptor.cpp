@@ -1,6 +1,7 @@
 // Decoding a kernel descriptor's words into fields. Bit positions: AMDGPUUsage, "Kernel Descriptor" and the tables of
 // compute_pgm_rsrc1 to 3 for GFX6-GFX12 and GFX90A; they are ABI, while the names of LLVM's masks change.
 #include "isa_checks/object/kernel_descriptor.h"
+#include "machine/arch.h"
 #include <cstring>
 
 namespace kiln::isa {
@@ -10,13 +11,13 @@ constexpr std::uint32_t field(std::uint32_t word, int first_bit, int bits) { ret
 constexpr bool bit(std::uint32_t word, int position) { return field(word, position, 1) != 0; }
 constexpr std::uint8_t byte(std::uint32_t value) { return static_cast<std::uint8_t>(value); }
 
-void decode_rsrc1(KernelDescriptor& d, const TargetFacts& target) {
+void decode_rsrc1(KernelDescriptor& d) {
   const std::uint32_t word = d.rsrc1;
   const auto vgpr_granules = field(word, 0, 6);
   // SGPRs are encoded in units of 8 and allocated in pairs of units: LLVM's "2 * (granules - 1)".
   const auto sgpr_units = field(word, 6, 4);
-  d.vgprs = (vgpr_granules + 1) * static_cast<std::uint32_t>(target.vgpr_granule);
-  d.sgprs = (sgpr_units / 2 + 1) * static_cast<std::uint32_t>(target.sgpr_granule);
+  d.vgprs = (vgpr_granules + 1) * static_cast<std::uint32_t>(vgpr_granule);
+  d.sgprs = (sgpr_units / 2 + 1) * static_cast<std::uint32_t>(sgpr_granule);
   d.priority = byte(field(word, 10, 2));
   d.float_round_mode_32 = byte(field(word, 12, 2));
   d.float_round_mode_16_64 = byte(field(word, 14, 2));
@@ -70,7 +71,7 @@ void decode_properties(KernelDescriptor& d) {
 
 } // namespace
 
-KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, const TargetFacts& target) {
+KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes) {
   KernelDescriptor d;
   const auto read = [bytes](auto& value, std::size_t at) { std::memcpy(&value, bytes.data() + at, sizeof value); };
   read(d.group_segment_bytes, 0);
@@ -82,9 +83,9 @@ KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, cons
   read(d.rsrc2, 52);
   read(d.code_properties, 56);
   read(d.kernarg_preload, 58);
-  decode_rsrc1(d, target);
+  decode_rsrc1(d);
   decode_rsrc2(d);
-  d.accum_offset = (field(d.rsrc3, 0, 6) + 1) * static_cast<std::uint32_t>(target.accum_offset_granule);
+  d.accum_offset = (field(d.rsrc3, 0, 6) + 1) * static_cast<std::uint32_t>(accum_offset_granule);
   d.tg_split = bit(d.rsrc3, 16);
   decode_properties(d);
   return d;

@@ -1,7 +1,6 @@
 // KernelDescriptor: the 64 bytes from which the command processor starts a kernel (the amdhsa kernel descriptor), by
 // field.
 #pragma once
-#include "isa_checks/target/target_table.h"
 #include <cstdint>
 #include <span>
 #include <string>
@@ -60,6 +59,6 @@ struct KernelDescriptor {
   bool operator==(const KernelDescriptor&) const = default;
 };
 
-KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes, const TargetFacts& target);
+KernelDescriptor decode_descriptor(std::span<const std::uint8_t, 64> bytes);
 
 } // namespace kiln::isa

@@ -59,7 +59,7 @@ std::uint32_t group_passes(std::span<const u64, 64> at, u64 lanes, int bytes, in
 BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<const u64, 64> at, u64 active) {
   BankPasses result;
   const bool wide = read_banks == 64 && !store && bytes != 12; // gfx950 reads see 64 banks, except b96
-  const int banks = wide ? read_banks : TargetFacts::lds_write_banks;
+  const int banks = wide ? read_banks : lds_write_banks;
   const auto add = [&](u64 lanes) {
     if ((active & lanes) == 0) return;
     const std::uint32_t needed = group_passes(at, active & lanes, bytes, banks);

@@ -59,11 +59,11 @@ McTarget::McTarget(const TargetFacts& facts, const std::string& features) : trip
   registers.reset(make_registers(*target, triple));
   asm_info.reset(make_asm_info(*target, *registers, triple, options));
   instructions.reset(target->createMCInstrInfo());
-  subtarget.reset(make_subtarget(*target, triple, llvm::StringRef(facts.arch.data(), facts.arch.size()), features));
+  subtarget.reset(make_subtarget(*target, triple, facts.name, features));
   if (!registers || !asm_info || !instructions || !subtarget)
     throw Error("LLVM " LLVM_VERSION_STRING, "its AMDGPU back end is incomplete", remedy);
-  if (!subtarget->isCPUStringValid(llvm::StringRef(facts.arch.data(), facts.arch.size())))
-    throw Error("LLVM " LLVM_VERSION_STRING, "it does not know " + std::string(facts.arch), remedy);
+  if (!subtarget->isCPUStringValid(facts.name))
+    throw Error("LLVM " LLVM_VERSION_STRING, "it does not know " + std::string(facts.name), remedy);
 }
 
 } // namespace kiln::isa

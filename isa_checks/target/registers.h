@@ -10,7 +10,7 @@ namespace kiln::isa {
 
 // The first number of each file, and the scalar registers that have names.
 namespace reg {
-inline constexpr std::uint16_t vgpr = 0, agpr = TargetFacts::max_arch_vgprs, sgpr = TargetFacts::max_vgprs;
+inline constexpr std::uint16_t vgpr = 0, agpr = max_arch_vgprs, sgpr = max_vgprs;
 inline constexpr std::uint16_t vcc = sgpr + 106, m0 = sgpr + 124, exec = sgpr + 126, scc = sgpr + 128;
 inline constexpr std::uint16_t flat_scratch = sgpr + 102, count = sgpr + 129;
 } // namespace reg

@@ -6,7 +6,7 @@
 namespace kiln::timing {
 namespace {
 
-constexpr std::size_t ways = 4;
+using machine::l1_ways, machine::l2_ways, machine::line_bytes;
 constexpr double least_cycles = 4; // that the addresses of 64 lanes take
 
 } // namespace
@@ -38,12 +38,9 @@ double BusyTime::between(Resource resource, double from, double to) const {
   return sum;
 }
 
-L2::L2(const Chip& chip)
-    : lines_(static_cast<std::size_t>(chip.l2_bytes) / static_cast<std::size_t>(chip.line_bytes)), sets_(lines_.size() / ways) {}
-
 double* L2::find(std::uint64_t line) {
-  Line* const set = &lines_[line % sets_ * ways];
-  for (std::size_t w = 0; w < ways; ++w)
+  Line* const set = set_of(line);
+  for (std::size_t w = 0; w < l2_ways; ++w)
     if (set[w].line == line) {
       set[w].used = ++clock_;
       return &set[w].ready;
@@ -52,12 +49,12 @@ double* L2::find(std::uint64_t line) {
 }
 
 double L2::put(std::uint64_t line, double ready, double dirty_bytes) {
-  Line* const set = &lines_[line % sets_ * ways];
+  Line* const set = set_of(line);
   Line* oldest = set;
-  for (std::size_t w = 0; w < ways; ++w) {
+  for (std::size_t w = 0; w < l2_ways; ++w) {
     if (set[w].line == line) {
       set[w].used = ++clock_;
-      set[w].dirty = std::min(128.0, set[w].dirty + dirty_bytes);
+      set[w].dirty = std::min<double>(line_bytes, set[w].dirty + dirty_bytes);
       return 0;
     }
     if (set[w].used < oldest->used) oldest = &set[w];
@@ -80,19 +77,13 @@ double L2::clean() {
 MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus,
                            BusyTime& busy)
     : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds), cu_share_(static_cast<double>(active_xcds) / chip.cus),
-      busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > chip.mall_bytes), cus_(static_cast<std::size_t>(cus)),
-      l2_lines_(chip) {
+      busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > machine::mall_bytes), cus_(static_cast<std::size_t>(cus)) {
   const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes a cycle
   l2_rate_ = rate(chip.l2_tbs, chip.xcds);
   mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
   write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
   shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
-  const auto lines = static_cast<std::size_t>(chip.l1_bytes / chip.line_bytes);
-  for (Cu& c : cus_) {
-    c.lines.assign(lines, {~0ULL, 0});
-    c.oldest.assign(lines / ways, 0);
-  }
 }
 
 // The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has its share of the buffers that
@@ -114,16 +105,16 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
 }
 
 double* MemoryLevels::find_in_l1(Cu& cu, std::uint64_t key) {
-  const std::size_t set = key % (cu.lines.size() / ways) * ways;
-  for (std::size_t w = 0; w < ways; ++w)
+  const std::size_t set = key % Cu::sets * l1_ways;
+  for (std::size_t w = 0; w < l1_ways; ++w)
     if (cu.lines[set + w].first == key) return &cu.lines[set + w].second;
   return nullptr;
 }
 void MemoryLevels::put_in_l1(Cu& cu, std::uint64_t key, double ready) {
-  const std::size_t set = key % (cu.lines.size() / ways);
+  const std::size_t set = key % Cu::sets;
   std::uint8_t& way = cu.oldest[set];
-  cu.lines[set * ways + way] = {key, ready};
-  way = static_cast<std::uint8_t>((way + 1) % ways);
+  cu.lines[set * l1_ways + way] = {key, ready};
+  way = static_cast<std::uint8_t>((way + 1) % l1_ways);
 }
 
 // Latency grows with the bytes in flight, and the queue of a level holds back what it has no rate for.
@@ -157,13 +148,12 @@ double MemoryLevels::far_load(double now, const Miss& miss) {
 
 double MemoryLevels::load(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
-  const double line_bytes = chip_.line_bytes;
   const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle, access.bytes / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
   const double tagged = cu.l1.serve(now, path);
-  double ready = tagged - path + chip_.l1_latency_cycles + path;
-  std::array<std::uint64_t, 128> missed;
-  std::size_t misses = 0, fills = 0;
+  double ready = tagged + chip_.l1_latency_cycles;
+  missed_.clear();
+  std::size_t fills = 0;
   Miss miss;
   for (std::size_t i = 0; i < access.lines; ++i) {
     const auto [key, sharers] = key_of(like.lines[access.first + i], like, number);
@@ -178,7 +168,7 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
       put_in_l1(cu, key, std::max(*at, now + chip_.l2_latency_cycles));
       continue;
     }
-    missed[misses++ % missed.size()] = key;
+    missed_.push_back(key);
     miss.bytes += line_bytes; // whole lines: the other half comes along
     miss.from_hbm += line_bytes / sharers;
   }
@@ -189,17 +179,17 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   const double filled = cu.fill.serve(tagged, fill_bytes / chip_.fill_bytes_per_cycle);
   const double served = std::max(filled, l2_.serve(tagged, fill_bytes / l2_rate_));
   ready = std::max(ready, served + chip_.l2_latency_cycles);
-  if (misses != 0) {
+  if (!missed_.empty()) {
     const double arrived = far_load(tagged, miss);
     ready = std::max(ready, arrived + (served - tagged));
-    traffic_.l2 += fill_bytes - static_cast<double>(misses) * line_bytes;
+    traffic_.l2 += fill_bytes - static_cast<double>(missed_.size()) * line_bytes;
   } else {
     traffic_.l2 += fill_bytes;
   }
   double leaves = 0;
-  for (std::size_t i = 0; i < std::min(misses, missed.size()); ++i) {
-    leaves += l2_lines_.put(missed[i], ready, 0);
-    put_in_l1(cu, missed[i], ready);
+  for (const std::uint64_t key : missed_) {
+    leaves += l2_lines_.put(key, ready, 0);
+    put_in_l1(cu, key, ready);
   }
   write_back(tagged, leaves); // queues are served in order of time: not when the line arrives
   return ready;
@@ -210,8 +200,8 @@ double MemoryLevels::store(double now, int cu_number, const Workgroup& like, con
   const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
   const double sent = cu.l1.serve(now, path), bytes = access.halves * 64.0;
-  busy_.add(Resource::l2, std::max(sent, l2_.free), access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
-  const double taken = l2_.serve(sent, access.lines * static_cast<double>(chip_.line_bytes) / l2_rate_);
+  busy_.add(Resource::l2, std::max(sent, l2_.free), access.lines * static_cast<double>(line_bytes) / l2_rate_);
+  const double taken = l2_.serve(sent, access.lines * static_cast<double>(line_bytes) / l2_rate_);
   traffic_.written += bytes;
   const double dirty = access.lines == 0 ? 0 : bytes / access.lines;
   double leaves = 0;

@@ -54,7 +54,6 @@ struct WhatIf {
 // The L2 of an XCD: least recently used lines leave a set. A line may still be on its way, and may have bytes that memory lacks.
 class L2 {
 public:
-  explicit L2(const Chip& chip);
   // When the line is there; null when it has to be fetched.
   double* find(std::uint64_t line);
   // Returns the bytes that have to be written to memory because they leave.
@@ -66,9 +65,8 @@ private:
     std::uint64_t line = ~0ULL, used = 0;
     double ready = 0, dirty = 0;
   };
-  static constexpr std::size_t ways = 16;
-  std::vector<Line> lines_;
-  std::size_t sets_;
+  Line* set_of(std::uint64_t line) { return &lines_[line % (lines_.size() / machine::l2_ways) * machine::l2_ways]; }
+  std::vector<Line> lines_{machine::l2_bytes / machine::line_bytes};
   std::uint64_t clock_ = 0;
 };
 
@@ -94,9 +92,10 @@ public:
 
 private:
   struct Cu {
-    Queue l1, fill, out;
-    std::vector<std::pair<std::uint64_t, double>> lines; // L1: 4 ways a set
-    std::vector<std::uint8_t> oldest;
+    static constexpr std::size_t line_count = machine::l1_bytes / machine::line_bytes, sets = line_count / machine::l1_ways;
+    Queue l1, fill;
+    std::vector<std::pair<std::uint64_t, double>> lines{line_count, {~0ULL, 0}}; // L1: the ways of a set lie together
+    std::array<std::uint8_t, sets> oldest{};
   };
   struct Miss {
     double bytes = 0, from_hbm = 0; // of one access beyond L2; the part that HBM gives
@@ -122,6 +121,7 @@ private:
   std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals_;
   Traffic traffic_;
   std::vector<double> far_bytes_;
+  std::vector<std::uint64_t> missed_; // lines of the access under way that L2 does not have
 };
 
 } // namespace kiln::timing

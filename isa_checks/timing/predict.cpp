@@ -60,11 +60,11 @@ std::vector<Change> changes(const Record& record, const Chip& chip, const Predic
 double band_of(double microseconds) { return microseconds < 40 ? 0.2 : 0.3; }
 
 void check_fits(const isa::CodeObject& object, const Chip& chip) {
-  if (object.target().arch == chip.arch) return;
+  if (object.target().name == chip.arch) return;
   std::string fitting;
-  for (const Chip& c : chips())
-    if (c.arch == object.target().arch) fitting += fmt::format("{}{}", fitting.empty() ? "" : ", ", c.name);
-  throw isa::Error("chip " + std::string(chip.name), fmt::format("it is {}, the object is for {}", chip.arch, object.target().arch),
+  for (const Chip& c : machine::chips)
+    if (c.arch == object.target().name) fitting += fmt::format("{}{}", fitting.empty() ? "" : ", ", c.name);
+  throw isa::Error("chip " + std::string(chip.name), fmt::format("it is {}, the object is for {}", chip.arch, object.target().name),
                    fitting.empty() ? "compile the kernel for " + std::string(chip.arch) : "use one of " + fitting);
 }
 

@@ -66,7 +66,7 @@ Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
   c.for_device = (c.action == Action::load || c.action == Action::store) && i.text.find(" sc1") != std::string::npos;
   c.returns = c.action == Action::atomic && i.text.find(" sc0") != std::string::npos;
   if (const auto w = isa::wait_counts(i)) {
-    c.vmcnt = static_cast<std::uint8_t>(w->vmcnt.value_or(63));
+    c.vmcnt = static_cast<std::uint8_t>(w->vmcnt.value_or(max_vmcnt));
     c.lgkmcnt = static_cast<std::uint8_t>(w->lgkmcnt.value_or(15));
   }
   return c;
@@ -204,7 +204,7 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   const uint32_t items = grid.workgroup_size[0] * grid.workgroup_size[1] * grid.workgroup_size[2];
   r.workgroups = grid.workgroups[0] * grid.workgroups[1] * grid.workgroups[2];
   if (r.workgroups == 0) throw isa::Error(fmt::format("kernel {}", name), "a launch of no workgroups", "give sizes of 1 or more");
-  r.waves = static_cast<int>((items + 63) / 64);
+  r.waves = static_cast<int>((items + wave_size - 1) / wave_size);
   const auto lds = static_cast<int>(kernel.descriptor.group_segment_bytes + grid.dynamic_lds);
   r.workgroups_per_cu =
       isa::occupancy(

@@ -35,7 +35,7 @@ void Xcd::launch(uint32_t number, int cu, double now) {
     w.group = static_cast<uint32_t>(groups_.size() - 1);
     w.index = static_cast<int>(i);
     w.cu = cu;
-    w.simd = at.next_simd++ % simds;
+    w.simd = at.next_simd++ % simds_per_cu;
     w.time = dispatcher_;
     g.waves.push_back(static_cast<uint32_t>(waves_.size() - 1));
     ready_.emplace(w.time, g.waves.back());
@@ -81,7 +81,7 @@ double Xcd::lds(WaveState& wave, const Access* access) {
 
 void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
-  if (wave.vector.size() >= most_outstanding) {
+  if (wave.vector.size() >= static_cast<std::size_t>(max_vmcnt)) {
     note(wave, Doing::load, wave.time, wave.vector.front());
     wave.time = wave.vector.front();
     wave.vector.pop_front();

@@ -76,9 +76,9 @@ void Xcd::wait(WaveState& wave, const Code& code) {
     }
   };
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
-  if (code.vmcnt < most_outstanding)
+  if (code.vmcnt < max_vmcnt)
     await(wave.vector, code.vmcnt, wave.last_store > wave.time && wave.vector.size() == 1 ? Doing::store : Doing::load);
-  if (code.lgkmcnt < 15) await(wave.lds, code.lgkmcnt, Doing::lds);
+  if (code.lgkmcnt < max_lgkmcnt) await(wave.lds, code.lgkmcnt, Doing::lds);
   if (code.lgkmcnt == 0 && wave.scalar > until) {
     until = wave.scalar;
     why = Doing::scalar_load;

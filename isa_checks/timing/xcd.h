@@ -12,16 +12,14 @@
 
 namespace kiln::timing {
 
-inline constexpr double issue_cycles = 4;           // between two instructions of a wave
-inline constexpr int simds = 4;                     // of a CU
-inline constexpr std::size_t most_outstanding = 63; // vector memory operations of a wave
+inline constexpr double issue_cycles = issue_clocks; // between two instructions of a wave
 
 struct Simd {
   Queue valu, matrix, scalar;
 };
 
 struct Cu {
-  std::array<Simd, simds> simd;
+  std::array<Simd, simds_per_cu> simd;
   Queue lds;
   int workgroups = 0, next_simd = 0, waves = 0;
 };

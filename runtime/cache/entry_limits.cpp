@@ -36,8 +36,8 @@ void check_arguments(const CachedKernel& kernel) {
     refuse(fmt::format("it has {} workspaces of {} bytes", workspaces, kernel.workspace_bytes));
 }
 
-void check_launch(const Launch& launch, const isa::TargetFacts& target) {
-  if (launch.threads < target.wave_size || launch.threads > target.max_workgroup_size || launch.threads % target.wave_size != 0)
+void check_launch(const Launch& launch) {
+  if (launch.threads < wave_size || launch.threads > max_workgroup_size || launch.threads % wave_size != 0)
     refuse(fmt::format("its workgroups have {} threads", launch.threads));
   for (const std::int64_t count : {launch.units_per_block, launch.blocks_per_unit})
     if (count < 1 || count > most_count)
@@ -47,18 +47,17 @@ void check_launch(const Launch& launch, const isa::TargetFacts& target) {
   for (const Dim& dim : launch.dims)
     if (!dim.is_dynamic() && (dim.size() < 1 || dim.size() > max_dim_size || __builtin_mul_overflow(units, dim.size(), &units)))
       refuse(fmt::format("its grid covers {} units of {}", launch.units, dim.text()));
-  for (const Launch& other : launch.behind) check_launch(other, target);
+  for (const Launch& other : launch.behind) check_launch(other);
 }
 
 } // namespace
 
 void check_launchable(const CachedKernel& kernel) {
-  const isa::TargetFacts* target = isa::find_target(kernel.arch);
-  if (target == nullptr) refuse(fmt::format("it is for {}", kernel.arch));
+  if (isa::find_target(kernel.arch) == nullptr) refuse(fmt::format("it is for {}", kernel.arch));
   if (kernel.name != kernel_name(field_of(kernel.key, "spec"))) refuse(fmt::format("its kernel is {}, not that of its spec", kernel.name));
   if (kernel.arch != field_of(kernel.key, "arch")) refuse(fmt::format("it is for {}, and its key for another", kernel.arch));
   check_arguments(kernel);
-  check_launch(kernel.launch, *target);
+  check_launch(kernel.launch);
 }
 
 } // namespace kiln

@@ -4,7 +4,9 @@
 #include "gen/reference/evaluate.h"
 #include "gen/reference/random_inputs.h"
 #include "gen/spec/op.h"
+#include "machine/chip.h"
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -206,14 +208,9 @@ Work work_of(const KernelSpec& spec, const std::map<std::string, std::int64_t>& 
 }
 
 std::optional<double> peak_gb_per_s(std::string_view product) {
-  struct Part {
-    std::string_view name;
-    double gb_per_s;
-  };
-  // AMD Instinct data sheets, "peak theoretical memory bandwidth".
-  constexpr Part parts[] = {{"MI300X", 5300}, {"MI300A", 5300}, {"MI308X", 5300}, {"MI325X", 6000}, {"MI350X", 8000}, {"MI355X", 8000}};
-  for (const Part& part : parts)
-    if (product.find(part.name) != product.npos) return part.gb_per_s;
+  const auto is_same = [](char of_product, char of_chip) { return std::tolower(static_cast<unsigned char>(of_product)) == of_chip; };
+  for (const machine::Chip& chip : machine::chips)
+    if (!std::ranges::search(product, chip.name, is_same).empty()) return chip.peak_tbs * 1e3;
   return {};
 }
 

@@ -27,6 +27,4 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
   return tried;
 }
 
-const timing::Chip& usual_chip(const Target& target) { return timing::chip(chip_terms(target).chip); }
-
 } // namespace kiln

@@ -25,7 +25,4 @@ struct TriedSchedule {
 TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const timing::Chip& chip,
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options);
 
-// The chip that a target's schedules are chosen for when none is named: its largest.
-const timing::Chip& usual_chip(const Target& target);
-
 } // namespace kiln

@@ -35,7 +35,7 @@ TuningOptions tuning_options(const Environment& environment) {
 TunedSchedules::TunedSchedules(TuningOptions options, std::shared_ptr<EventLog> events, std::function<std::string()> compiler)
     : options_(std::move(options)), events_(std::move(events)), compiler_source_(std::move(compiler)) {
   if (options_.tables.empty()) return;
-  const auto& chips = timing::chips();
+  const auto& chips = machine::chips;
   if (!options_.chip.empty() && std::ranges::find(chips, options_.chip, &timing::Chip::name) == chips.end())
     throw UserError("KILN_CHIP", fmt::format("\"{}\" is no chip", options_.chip), "use one of " + timing::chip_names());
   for (const std::filesystem::path& file : options_.tables)
@@ -50,7 +50,7 @@ bool TunedSchedules::is_current(const TuningEntry& entry) {
 
 std::vector<std::string> TunedSchedules::settings_for(const KernelSpec& spec, const Target& target) {
   if (tables_.empty()) return {};
-  const std::string chip = options_.chip.empty() ? std::string(usual_chip(target).name) : options_.chip, key = shape_key(spec);
+  const std::string chip = options_.chip.empty() ? std::string(target.chip().name) : options_.chip, key = shape_key(spec);
   const std::vector<std::int64_t> bounds = bounds_of(spec);
   for (const Table& table : tables_) {
     const TuningEntry* nearest = nullptr;

@@ -1,24 +1,19 @@
-// What configs share between the host's generator and the device: sizes that both architectures have, integer arithmetic; no std.
+// What configs share between the host's generator and the device: the sizes of machine/arch.h, integer arithmetic; no std.
 #pragma once
+#include "machine/arch.h"
 
 namespace kiln {
-
-// Shared by gfx942 and gfx950. Sources: LLVM's AMDGPUBaseInfo.cpp (namespace IsaInfo). tests/compile/target_tables.cpp compares them
-// with isa_checks' target table.
-inline constexpr int wave_size = 64;            // lanes
-inline constexpr int max_workgroup_size = 1024; // work-items: 16 waves
-inline constexpr int simds_per_cu = 4;
-inline constexpr int max_vgprs = 512;           // for each lane of a SIMD, VGPRs and AGPRs together; its waves share them
 
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 // VGPRs and AGPRs of each wave when the `waves` of a workgroup are spread over the SIMDs of a CU.
 constexpr int vgprs_of_wave(int waves) { return max_vgprs / ceil_div(waves, simds_per_cu); }
-// VGPRs and AGPRs of a wave when `waves` share a SIMD; they come in eights.
-constexpr int vgprs_of_waves_per_eu(int waves) { return max_vgprs / waves / 8 * 8; }
-inline constexpr int max_waves_per_eu = 8;
+// VGPRs and AGPRs of a wave when `waves` share a SIMD.
+constexpr int vgprs_of_waves_per_eu(int waves) { return max_vgprs / waves / vgpr_granule * vgpr_granule; }
 constexpr const char* why_invalid_waves_per_eu(int waves) {
-  return waves < 0 || waves > max_waves_per_eu ? "waves_per_eu must be from 1 to 8, or 0: as many as the registers give" : nullptr;
+  return waves < 0 || waves > max_waves_per_simd ? "waves_per_eu must be from 1 to 8, or 0: as many as the registers give" : nullptr;
 }
+// Loads of a ring that a wave has in flight: vmcnt tells them apart, and a few others beside them.
+inline constexpr int most_loads_in_flight = max_vmcnt - 3;
 constexpr int power_of_two_from(int value) { // the least that is not less
   int power = 1;
   while (power < value) power *= 2;

@@ -56,21 +56,19 @@ struct e8m0 { u8 bits; };
 // Two 4-bit numbers, the first in the low half; what they mean is in skinny_gemm/scales.h.
 struct u4x2 { u8 bits; };
 
-// What the target has, by the names of gen/plan/target.h and isa_checks/target/target_table.h.
+// The row of the target, and what device code asks of it.
+namespace machine {
 #if defined(__gfx950__)
-inline constexpr bool has_ocp_fp8 = true;             // fp8 is e4m3fn and e5m2; else e4m3fnuz and e5m2fnuz
-inline constexpr bool has_doubled_mfma = true;        // shapes of twice the k in the same passes: 16x16x32 f16
-inline constexpr bool has_scaled_mfma = true;         // 16x16x128 and 32x32x64 f8f6f4
-inline constexpr bool has_scaled_convert = true;      // v_cvt_scalef32_*, between wide types and OCP's 4 to 8 bits
-inline constexpr bool has_native_bf16_convert = true; // v_cvt_pk_bf16_f32
-inline constexpr bool has_dot2_bf16 = true;           // v_dot2_f32_bf16
-inline constexpr bool has_permlane_swap = true;       // v_permlane16_swap_b32, v_permlane32_swap_b32
-inline constexpr bool has_wide_lds_dma = true;        // global_load_lds_dwordx4
+inline constexpr const Arch& here = gfx950;
 #else
-inline constexpr bool has_ocp_fp8 = false, has_doubled_mfma = false, has_scaled_mfma = false, has_native_bf16_convert = false;
-inline constexpr bool has_dot2_bf16 = false, has_permlane_swap = false, has_wide_lds_dma = false, has_scaled_convert = false;
+inline constexpr const Arch& here = gfx942;
 #endif
-inline constexpr int xcds = 8; // of MI300X and MI350X in their usual partition: workgroups go to them in turn
+} // namespace machine
+inline constexpr bool has_ocp_fp8 = machine::here.fp8 == machine::Fp8Format::ocp; // fp8 is e4m3fn and e5m2; else e4m3fnuz and e5m2fnuz
+inline constexpr bool has_doubled_mfma = machine::here.doubled_mfma, has_scaled_mfma = machine::here.scaled_mfma, has_scaled_convert = machine::here.scaled_convert;
+inline constexpr bool has_native_bf16_convert = machine::here.native_bf16_convert, has_dot2_bf16 = machine::here.dot2_bf16;
+inline constexpr bool has_permlane_swap = machine::here.permlane_swap, has_wide_lds_dma = machine::here.wide_lds_dma;
+inline constexpr int xcds = machine::here.xcds;
 
 // The same bits as another type; the same numbers as a vector of another element type.
 template <class To, class From> KILN_DEVICE constexpr To bit_cast(From x) { return __builtin_bit_cast(To, x); }

@@ -10,6 +10,7 @@
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/launch/record.h"
 #include "runtime/table.h"
+#include "tests/bench/short_form.h"
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
@@ -133,12 +134,13 @@ void print_predicted(const CompileOptions& options) {
 
 } // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  const bool short_form = take_short_form(argc, argv);
   CompileOptions options = own_process_options(process_environment());
   bool good = true;
   for (const std::string_view arch : known_archs()) {
     good &= print_shares(target(arch));
-    good &= print_code(target(arch), options);
+    if (!short_form) good &= print_code(target(arch), options);
   }
   print_predicted(options);
   if (!good) fmt::print("\na bound is missed: at least {} of the time is work, at least {} KiB in flight\n", least_busy, least_kib);

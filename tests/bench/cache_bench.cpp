@@ -1,9 +1,10 @@
-// What a kernel costs that is there already: from memory, and from the cache folder in a new process. Run by hand or by `./dev
-// bench`; the argument is the number of processes (25). Exit code 1: a bound is missed.
+// What a kernel costs that is there already: from memory, and from the cache folder in a new process. The
+// argument is the number of processes (25). Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
 #include "runtime/jit/jit.h"
 #include "runtime/stopwatch.h"
 #include "runtime/table.h"
+#include "tests/bench/short_form.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -110,12 +111,14 @@ int run(const std::string& program, int processes) {
 int main(int argc, char** argv) {
   try {
     if (argc == 3 && std::strcmp(argv[1], "--child") == 0) return child(argv[2]);
-    const int processes = argc > 1 ? std::atoi(argv[1]) : 25;
+    const bool short_form = take_short_form(argc, argv);
+    const int processes = short_form ? 1 : argc > 1 ? std::atoi(argv[1]) : 25;
     if (processes < 1) {
       fmt::print(stderr, "error: processes: {} is not a number from 1; usage: kiln_cache_bench [PROCESSES]\n", argv[1]);
       return 2;
     }
-    return run(argv[0], processes);
+    const int missed = run(argv[0], processes);
+    return short_form ? 0 : missed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

@@ -12,6 +12,7 @@
 #include "runtime/build/inspect.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
+#include "tests/bench/short_form.h"
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
@@ -197,6 +198,7 @@ void print_scaled(const CompileOptions& options) {
 } // namespace
 
 int main(int argc, char** argv) try {
+  const bool short_form = take_short_form(argc, argv);
   const std::string_view argument = argc > 1 ? argv[1] : "";
   const bool check = argument == "--check", only_methods = argument == "--methods", only_scales = argument == "--scales";
   if (argc > 2 || (argc > 1 && !check && !only_methods && !only_scales))
@@ -205,8 +207,8 @@ int main(int argc, char** argv) try {
   CompileOptions options = own_process_options(process_environment());
   if (only_methods) return compare_methods(options), 0;
   if (only_scales) return print_scaled(options), 0;
-  for (const Shape2& shape : shapes)
-    for (const std::string_view arch : known_archs()) {
+  for (const Shape2& shape : std::span(shapes).first(short_form ? 1 : std::size(shapes)))
+    for (const std::string_view arch : known_archs().first(short_form ? 1 : known_archs().size())) {
       const Target to = target(arch);
       const bool first = arch == known_archs().front();
       fmt::print("\n{}: weights {} x {} fp8. Executed instructions per 16 KiB of them: Hugging Face {} (m=8), vLLM {} (m=1, "
@@ -217,6 +219,7 @@ int main(int argc, char** argv) try {
                   .rows = {},
                   .right = {true, true, true, true, true, true, true, true, false}};
       for (const std::int64_t m : {1, 8, 16, 32}) {
+        if (short_form && m > 1) continue;
         const KernelSpec spec = catalog_spec("gemm", {.dtype = to.fp8(), .fp8 = to.fp8(), .m = m, .n = shape.n, .k = shape.k});
         const BuiltKernel built = build_kernel(spec, to, options);
         const Figures f = measure(spec, built, m, to, check);
@@ -239,7 +242,7 @@ int main(int argc, char** argv) try {
              "{} when full, "
              "{} % busy: {}\n",
              most_instructions, most_in_loop, least_kib, least_peak_kib, 100 * least_busy, all_met ? "met" : "MISSED");
-  compare_methods(options);
+  if (!short_form) compare_methods(options);
   return all_met ? 0 : 1;
 } catch (const std::exception& error) {
   fmt::print(stderr, "error: {}\n", error.what());

@@ -10,6 +10,7 @@
 #include "runtime/cli/public_kernels.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
+#include "tests/bench/short_form.h"
 #include <fmt/format.h>
 
 using namespace kiln;
@@ -116,9 +117,11 @@ std::string or_none(int of_public, std::string text) { return of_public == 0 ? "
 
 } // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  const bool short_form = take_short_form(argc, argv);
   bool all_met = true;
   for (const Case& one : cases()) {
+    if (short_form && one.unit != Unit::token) continue;
     fmt::print("\n{}: {}\n", one.name, shape_text(one));
     Table table{.header = {"kernel", "gfx942", "gfx950", "Kiln / it"}, .rows = {}, .right = {false, true, true, true}};
     const Counted a = count(one, target("gfx942")), b = count(one, target("gfx950"));

@@ -4,6 +4,7 @@
 #include "runtime/aot/manifest.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/record.h"
+#include "tests/bench/short_form.h"
 #include <fmt/format.h>
 #include <map>
 
@@ -95,8 +96,9 @@ void print_layer(const timing::Chip& chip, int m) {
 
 } // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
+    if (take_short_form(argc, argv)) return print_layer(timing::chip("mi300x"), 1), 0;
     for (const char* name : {"mi300x", "mi355x"})
       for (const int m : {1, 8, 32}) print_layer(timing::chip(name), m);
     return 0;

@@ -9,6 +9,8 @@
 #include "isa_checks/error.h"
 #include "isa_checks/input/inputs.h"
 #include "isa_checks/plural.h"
+#include "tests/bench/own_objects.h"
+#include "tests/bench/short_form.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -145,6 +147,11 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   try {
+    if (kiln::take_short_form(argc, argv)) {
+      const kiln::OwnObjects own("gfx942");
+      run({.paths = {own.folder()}});
+      return 0;
+    }
     const Options options = parse(argc, argv);
     if (options.paths.empty()) {
       fmt::print("lint_precision: skipped, no collection was named\nusage: ./dev bench lint_precision -- FOLDER... [--sample N] [--seed S] "

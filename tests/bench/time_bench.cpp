@@ -6,6 +6,7 @@
 #include "isa_checks/timing/predict.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/record.h"
+#include "tests/bench/short_form.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -101,10 +102,11 @@ timing::Prediction predict_work(const Work& w, const timing::Chip& chip, std::ma
 using Classes = std::map<std::pair<std::string, double>, SizeClass>; // by chip, and the end of the class
 
 // Predicts the works of a file and prints a line for each; `words` select, none of them: all.
-void compare(const std::string& path, const std::vector<std::string>& words, Classes& classes) {
+void compare(const std::string& path, const std::vector<std::string>& words, std::size_t most, Classes& classes) {
   std::map<std::string, std::map<std::string, BuiltKernel>> built; // by chip
   for (const auto& [w, published] : read_published(path)) {
     if (!std::ranges::all_of(words, [&w](const std::string& word) { return word == w.chip || word == w.kind; })) continue;
+    if (most-- == 0) break;
     const Published& best = *std::ranges::min_element(published, {}, &Published::us);
     const timing::Prediction p = predict_work(w, timing::chip(w.chip), built[w.chip]);
     const double ratio = p.microseconds / best.us;
@@ -124,13 +126,14 @@ void compare(const std::string& path, const std::vector<std::string>& words, Cla
 int main(int argc, char** argv) {
   try {
     std::vector<std::string> words, files;
+    const std::size_t most = take_short_form(argc, argv) ? 2 : static_cast<std::size_t>(-1); // lines of a file
     for (const std::string argument : std::span(argv + 1, static_cast<std::size_t>(argc - 1)))
       (argument.ends_with(".csv") ? files : words).push_back(argument);
     if (files.empty()) files.emplace_back(KILN_SOURCE_DIR "/tests/bench/published_times.csv");
     fmt::print("{:<7} {:<7}{:>6}{:>7}{:>7} {:<5} {:>9} {:<10}{:>10} {:>7} {:>5}  {}\n", "CHIP", "WORK", "M", "N", "K", "CACHE", "PUBLISHED",
                "BY", "PREDICTED", "RATIO", "WGS", "BOUND BY");
     Classes classes;
-    for (const std::string& file : files) compare(file, words, classes);
+    for (const std::string& file : files) compare(file, words, most, classes);
     fmt::print("\nKiln's predicted time over the best published one:\n");
     for (const auto& [key, c] : classes)
       fmt::print("  {:<7} {:<14} {:>3} sizes: mean {:.2f}, worst {:.2f}\n", key.first,

@@ -30,7 +30,7 @@ TEST_CASE("each compiler makes a code object of each architecture") {
       CAPTURE(arch);
       const CodeObject object = compile(test::scale_kernel("scale", std::string(arch)), target(arch), with(kind));
       const isa::CodeObject code = parsed(object);
-      CHECK(code.target().arch == arch);
+      CHECK(code.target().name == arch);
       CHECK_FALSE(code.relocatable());
       REQUIRE(code.find("scale") != nullptr);
       CHECK(code.kernel("scale").code.size() >= 16);

@@ -11,7 +11,7 @@ missing=$(
       [[ -e $(dirname "$page")/$link ]] || echo "$page: there is no $link"
     done || :
     # `folder/file`, from the top of the tree; * is a pattern, and an ending may be left out
-    grep -oE '`(gen|templates|isa_checks|runtime|examples|tests|docs|cmake)/[A-Za-z0-9_/.*-]+' "$page" | tr -d '`' | while read -r name; do
+    grep -oE '`(machine|gen|templates|isa_checks|runtime|examples|tests|docs|cmake)/[A-Za-z0-9_/.*-]+' "$page" | tr -d '`' | while read -r name; do
       [[ $name == *NAME* ]] || compgen -G "$name" >/dev/null || compgen -G "$name.*" >/dev/null || compgen -G "${name}_test*" >/dev/null || echo "$page: there is no $name"
     done || :
   done

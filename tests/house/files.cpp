@@ -7,8 +7,8 @@ namespace kiln::house {
 namespace {
 
 constexpr std::size_t longest_file = 400, most_files = 25, longest_function = 60;
-const std::vector<std::string> code{"gen", "isa_checks", "runtime", "templates", "examples"};
-const std::vector<std::string> code_and_tests{"gen", "isa_checks", "runtime", "templates", "examples", "tests"};
+const std::vector<std::string> code{"machine", "gen", "isa_checks", "runtime", "templates", "examples"};
+const std::vector<std::string> code_and_tests{"machine", "gen", "isa_checks", "runtime", "templates", "examples", "tests"};
 
 TEST_CASE("a file begins with its subject") {
   for (const auto& [path, text] : read_sources(code_and_tests))

@@ -18,18 +18,19 @@ struct Layer {
 
 // CONTRIBUTING.md opens with the same order.
 const std::vector<Layer> layers{
-    {"templates", {}, {"common"}},
-    {"gen", {"templates"}, {"spec", "plan", "emit", "families", "reference", "catalog"}},
-    {"isa_checks", {}, {"target", "object", "decode", "input", "analysis", "verdict", "exec", "timing", "cli"}},
+    {"machine", {}, {}},
+    {"templates", {"machine"}, {"common"}},
+    {"gen", {"machine", "templates"}, {"spec", "plan", "emit", "families", "reference", "catalog"}},
+    {"isa_checks", {"machine"}, {"target", "object", "decode", "input", "analysis", "verdict", "exec", "timing", "cli"}},
     {"isa_checks/exec", {}, {"numbers", "machine", "sanitisers", "instructions", "run"}},
-    {"runtime", {"gen", "isa_checks"}, {"compile", "build", "cache", "workers", "launch", "tune", "jit", "aot", "c", "cli"}}};
+    {"runtime", {"machine", "gen", "isa_checks"}, {"compile", "build", "cache", "workers", "launch", "tune", "jit", "aot", "c", "cli"}}};
 
 struct Include {
   std::string from, to; // files
 };
 
 std::vector<Include> find_includes() {
-  const std::map<std::string, std::string> sources = read_sources({"gen", "isa_checks", "runtime", "templates"});
+  const std::map<std::string, std::string> sources = read_sources({"machine", "gen", "isa_checks", "runtime", "templates"});
   static const std::regex directive("(^|\n)#include \"([^\"]+)\"");
   std::vector<Include> includes;
   for (const auto& [path, text] : sources)

@@ -254,7 +254,7 @@ TEST_CASE("issue and roofline of a loop") {
   CHECK(loop.memory_bound()); // 4096 B at 8.3 B a clock
   CHECK(k.issue.loops.at(1).clocks_of(Pipe::valu) == 80);
   CHECK(k.concurrency.size() == 1);
-  CHECK(bytes_for_bandwidth(target_facts("gfx942")) == 13947);
+  CHECK(bytes_for_bandwidth(target_facts("gfx942")) == 14632);
 }
 
 TEST_CASE("the whole analysis as text and JSON") {

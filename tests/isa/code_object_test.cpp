@@ -15,7 +15,7 @@ TEST_CASE("a kernel has its name, code, metadata and descriptor") {
     CAPTURE(arch);
     const CodeObject object =
         assemble_kernel("  v_mov_b32_e32 v0, 1\n  s_nop 0", arch, {.vgprs = 40, .accum_offset = 40, .sgprs = 20, .lds_bytes = 4096});
-    CHECK(object.target().arch == arch);
+    CHECK(object.target().name == arch);
     CHECK(object.relocatable());
     REQUIRE(object.kernels().size() == 1);
     const Kernel& kernel = object.kernel("k");

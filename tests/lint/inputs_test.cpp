@@ -26,7 +26,7 @@ Seen look(const Bytes& bytes, const InputOptions& options = {}) {
                                  [&](Bytes object, const std::string& name) {
                                    const CodeObject code = load_code_object(std::move(object), name);
                                    for (const Kernel& kernel : code.kernels())
-                                     seen.kernels.push_back(std::string(code.target().arch) + " " + kernel.name);
+                                     seen.kernels.push_back(std::string(code.target().name) + " " + kernel.name);
                                    seen.names.push_back(name);
                                  },
                              .skipped = [&](const std::string& arch) { ++seen.skipped[arch]; },

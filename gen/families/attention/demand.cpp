@@ -6,7 +6,7 @@
 namespace kiln {
 
 Demand Attention::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
-  const ChipTerms& chip = chip_terms(target);
+  const machine::Chip& chip = target.chip();
   const auto size = [&](const Dim& dim) { return static_cast<double>(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size()); };
   const double sequences = size(attention_of(plan).sequences()), keys = size(attention_of(plan).keys());
   const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys())), shares = steps / c.workgroups;

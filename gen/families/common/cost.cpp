@@ -7,65 +7,14 @@
 namespace kiln {
 namespace {
 
-constexpr ChipTerms mi300x{.chip = "mi300x",
-                           .cus = 304,
-                           .xcds = 8,
-                           .clock_ghz = 2.1,
-                           .floor_ns = 630,
-                           .slot_turnover_ns = 30,
-                           .scalar_load_cycles = 200,
-                           .hbm_latency_ns = 425,
-                           .hbm_tbs = 4.2,
-                           .write_tbs = 4.8,
-                           .hbm_free_bytes = 2600,
-                           .hbm_ns_per_byte = 0.0527,
-                           .l2_latency_cycles = 213,
-                           .l2_tbs = 27.5,
-                           .fill_bytes_per_cycle = 43,
-                           .l1_bytes_per_cycle = 64,
-                           .lds_latency_cycles = 48,
-                           .barrier_cycles = 16,
-                           .dependent_cycles = 8,
-                           .taken_branch_cycles = 16,
-                           .store_ack_cycles = 400,
-                           .release_ns = 450,
-                           .atomic_ns = 218};
-
-constexpr ChipTerms mi355x{.chip = "mi355x",
-                           .cus = 256,
-                           .xcds = 8,
-                           .clock_ghz = 2.4,
-                           .floor_ns = 630,
-                           .slot_turnover_ns = 30,
-                           .scalar_load_cycles = 200,
-                           .hbm_latency_ns = 362,
-                           .hbm_tbs = 6.9,
-                           .write_tbs = 6.9,
-                           .hbm_free_bytes = 2600 * (6.9 / 4.2) * (304.0 / 256) * 362 / 425,
-                           .hbm_ns_per_byte = 0.0527 / (6.9 / 4.2 * 304 / 256),
-                           .l2_latency_cycles = 213,
-                           .l2_tbs = 27.5 * (256.0 / 304) * (2.4 / 2.1),
-                           .fill_bytes_per_cycle = 43,
-                           .l1_bytes_per_cycle = 64,
-                           .lds_latency_cycles = 61,
-                           .barrier_cycles = 16,
-                           .dependent_cycles = 8,
-                           .taken_branch_cycles = 16,
-                           .store_ack_cycles = 400,
-                           .release_ns = 450,
-                           .atomic_ns = 218};
-
-constexpr double issue_cycles = 4;      // of an instruction of a wave
+constexpr double issue_cycles = issue_clocks, simds = simds_per_cu;
 constexpr double dependent_share = 0.4; // of vector instructions, those that read the result of the one before
 constexpr double busy_together = 6;     // the power of the norm that joins the times of what may bound a stream
-constexpr double simds = 4;             // of a CU
 constexpr double kept_dirty = 32 << 20; // bytes that the L2s hold at the end of a kernel and write then
 
 } // namespace
 
-const ChipTerms& chip_terms(const Target& target) { return target.compute_units() == mi300x.cus ? mi300x : mi355x; }
-
-Cost cost_of(const Demand& w, const ChipTerms& chip) {
+Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const auto ns = [&](double cycles) { return cycles / chip.clock_ghz; };
   const double cus = chip.cus, active = std::min(cus, w.workgroups);
   const bool all_at_once = w.workgroups <= cus * w.per_cu;

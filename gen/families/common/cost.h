@@ -9,20 +9,6 @@
 
 namespace kiln {
 
-// What the closed form knows of the largest chip of a target. The numbers are those of isa_checks/timing/chips.cpp, in the same units
-// (tests/timing compares them); docs/timing.md has their sources.
-struct ChipTerms {
-  std::string_view chip; // "mi300x"
-  int cus, xcds;
-  double clock_ghz;
-  double floor_ns, slot_turnover_ns, scalar_load_cycles;
-  double hbm_latency_ns, hbm_tbs, write_tbs, hbm_free_bytes, hbm_ns_per_byte;
-  double l2_latency_cycles, l2_tbs, fill_bytes_per_cycle, l1_bytes_per_cycle;
-  double lds_latency_cycles, barrier_cycles, dependent_cycles, taken_branch_cycles;
-  double store_ack_cycles, release_ns, atomic_ns;
-};
-const ChipTerms& chip_terms(const Target& target);
-
 // What a launch of a schedule asks of a chip. Bytes are of a workgroup, the mean over all.
 struct Demand {
   double workgroups = 1;
@@ -51,7 +37,7 @@ struct Cost {
   std::string_view bound_by = {};         // what decides the stream
   double total() const { return start + stream + exit; }
 };
-Cost cost_of(const Demand& work, const ChipTerms& chip);
+Cost cost_of(const Demand& work, const machine::Chip& chip);
 
 // The run-time sizes that a plan is judged at, by name: few rows to many, within the bounds that the spec gives. One entry, empty, when
 // there is no run-time size.

@@ -6,12 +6,11 @@
 namespace kiln {
 namespace {
 
-constexpr int max_vec = 16;                            // of RowwiseConfig and ElementwiseConfig
-constexpr double convert_slots = 0.5;                  // of an element: packed conversions, and those that a mixed fma does
-constexpr double round_to_bf16_slots = 4;              // of an element without an instruction for it: gfx942
-constexpr double exchange_slots = 1;                   // of an element that another lane has; a stage in two steps is rare
-constexpr double loop_slots = 4;                       // of a pass and chunk: waits, addresses, a branch
-constexpr int vgpr_granule = 8, most_waves_a_simd = 8; // LLVM's AMDGPUBaseInfo.cpp, gfx90a and later
+constexpr int max_vec = 16;               // of RowwiseConfig and ElementwiseConfig
+constexpr double convert_slots = 0.5;     // of an element: packed conversions, and those that a mixed fma does
+constexpr double round_to_bf16_slots = 4; // of an element without an instruction for it: gfx942
+constexpr double exchange_slots = 1;      // of an element that another lane has; a stage in two steps is rare
+constexpr double loop_slots = 4;          // of a pass and chunk: waits, addresses, a branch
 
 bool uses(const Body& body, Op op) {
   return std::ranges::any_of(body.values, [op](const Value& v) { return v.expr.op() == op; });
@@ -99,7 +98,7 @@ ChunkWork chunk_work(const Body& body, const std::vector<Pass>& passes, int vec,
 }
 
 double workgroups_per_cu(int waves, int vgprs, int lds_bytes, const Target& target) {
-  const int waves_a_simd = std::clamp(max_vgprs / ceil_div(vgprs, vgpr_granule) / vgpr_granule, 1, most_waves_a_simd);
+  const int waves_a_simd = std::clamp(max_vgprs / ceil_div(vgprs, vgpr_granule) / vgpr_granule, 1, max_waves_per_simd);
   const int by_waves = simds_per_cu * waves_a_simd / waves;
   return std::max(1, lds_bytes > 0 ? std::min(by_waves, target.lds_bytes() / lds_bytes) : by_waves);
 }

@@ -44,7 +44,7 @@ std::vector<Candidate<ElementwiseConfig>> Elementwise::candidates(const Plan& pl
   // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight; fewer loads for specs that compute much, and for few elements,
   // which small workgroups spread over more CUs.
   const int widest = preferred_vec(plan.body);
-  for (const int threads : {256, 128, 64})
+  for (const int threads : {4 * wave_size, 2 * wave_size, wave_size})
     for (const int registers : {32, 16, 8, 1}) add(with_loads(plan.body, widest, threads, registers));
   return result;
 }
@@ -82,7 +82,7 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
   w.in_flight = chunk.in_flight * c.ahead * lanes;
   w.instructions = chunk.instructions * std::ceil(chunks);
   w.lead = lead_slots + chunk.loads * c.ahead;
-  if (!c.exact) w.exit_ns = (c.chunks - 1) * chip_terms(target).hbm_latency_ns; // a partial workgroup loads chunk after chunk
+  if (!c.exact) w.exit_ns = (c.chunks - 1) * target.chip().hbm_latency_ns; // a partial workgroup loads chunk after chunk
   return w;
 }
 

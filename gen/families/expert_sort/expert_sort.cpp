@@ -19,7 +19,7 @@ void ExpertSort::require_valid(const Config& c, const Plan& plan, const Target&)
 
 Demand ExpertSort::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const double pairs = outer_size(plan.body, sizes) * static_cast<double>(plan.body.cols), rounds = std::ceil(pairs / wave_size);
-  const ChipTerms& chip = chip_terms(target);
+  const machine::Chip& chip = target.chip();
   Demand w{.workgroups = 1, .waves = 1};
   w.far_bytes = w.fill_bytes = w.loaded = w.in_flight = pairs * size_bytes(i32);
   w.written = (pairs + c.experts + 1) * size_bytes(i32);

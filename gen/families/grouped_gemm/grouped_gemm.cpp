@@ -110,7 +110,7 @@ void GroupedGemm::require_valid(const Config& c, const Plan& plan, const Target&
 
 Demand GroupedGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   Demand w = SkinnyGemm::demand(plan, in_one(c), target, sizes);
-  const ChipTerms& chip = chip_terms(target);
+  const machine::Chip& chip = target.chip();
   // Before the first load: offsets come from memory, the lists go through LDS.
   w.lead += 40 + 30.0 * ceil_div(c.experts, wave_size);
   w.chain_ns += chip.hbm_latency_ns + (chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;

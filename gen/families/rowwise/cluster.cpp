@@ -1,14 +1,14 @@
 // Cluster: the limits of several workgroups a row, their workspace, and their cost.
 #include "gen/families/rowwise/cluster.h"
+#include "machine/chip.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln {
 namespace {
 
-// An XCD is the smallest part of a chip that a partition gives to a process: 20 CUs on MI308X, 32 on MI350X, 38 on MI300X. A CU holds
-// four waves a SIMD, of the 128 registers that the ISA contract allows.
-constexpr int least_cus = 20, waves_a_cu = 16;
+// A CU holds four waves a SIMD, of the 128 registers that the ISA contract allows.
+constexpr int least_cus = machine::cus_of_smallest_xcd(), waves_a_cu = 4 * simds_per_cu;
 constexpr int most_tiles = wave_size; // a lane reads one workgroup's part
 constexpr int place_bytes = 8;
 
@@ -63,7 +63,7 @@ std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& c) {
   return std::max<std::int64_t>(workgroups(body, c), 1) * cluster_reductions(body) * place_bytes;
 }
 
-double cluster_chain_ns(const Body& body, const ChipTerms& chip) {
+double cluster_chain_ns(const Body& body, const machine::Chip& chip) {
   int in_sequence = 0;
   for (const Value& v : body.values) in_sequence = std::max(in_sequence, v.level);
   return in_sequence * 1.5 * chip.atomic_ns;

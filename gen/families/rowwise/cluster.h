@@ -28,6 +28,6 @@ std::uint32_t cluster_loads(const Body& body);
 std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& config);
 
 // Nanoseconds that the reductions take on top: the way of a store, and a load there and back that sees it.
-double cluster_chain_ns(const Body& body, const ChipTerms& chip);
+double cluster_chain_ns(const Body& body, const machine::Chip& chip);
 
 } // namespace kiln

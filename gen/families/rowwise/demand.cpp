@@ -11,13 +11,12 @@ namespace kiln {
 namespace {
 
 constexpr double slots_of_lds_access = 4; // of a wave: 1 KiB at 64 bytes a clock, shared by four SIMDs
-constexpr double l2_bytes = 4 << 20;      // of an XCD
 
 // The share of a row that L2 has lost when the next pass reads it again: the rows that are under way on an XCD drive each other out.
-double lost_between_passes(const Demand& w, double workgroup_bytes, const ChipTerms& chip) {
+double lost_between_passes(const Demand& w, double workgroup_bytes, const machine::Chip& chip) {
   const double on_a_cu = std::min(w.per_cu, std::ceil(w.workgroups / chip.cus)),
                rows = on_a_cu * std::min<double>(chip.cus, w.workgroups) / chip.xcds;
-  return std::clamp(rows * workgroup_bytes / l2_bytes - 0.5, 0.0, 1.0);
+  return std::clamp(rows * workgroup_bytes / machine::l2_bytes - 0.5, 0.0, 1.0);
 }
 
 // Loads that follow each other: the turns of all passes. The next pass's first loads are issued before a reduction is waited for, unless
@@ -37,7 +36,7 @@ Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, 
   Demand w{.workgroups = std::max(1.0, std::ceil(rows / c.rows_per_block)) * c.tiles, .waves = lanes / wave_size};
   const double used = rows * cols / (w.workgroups * lanes * c.vec * c.chunks()); // the rest lies beyond rows and columns
   const double elements = lanes * c.chunks() * used;                             // vectors of a workgroup
-  const ChipTerms& chip = chip_terms(target);
+  const machine::Chip& chip = target.chip();
   w.per_cu =
       workgroups_per_cu(c.threads() / wave_size, wave_vgprs(registers_of(body, passes, c), c.waves_per_eu), lds_bytes(body, c), target);
   w.far_bytes =

@@ -43,11 +43,11 @@ int columns_in_wave(const Body& body) {
 // The largest vector that divides the columns, so that rows start aligned. If that is less than half of what one access
 // moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
 int widest_vec(const Body& body, int largest_group) {
-  int preferred = std::max(preferred_vec(body), largest_group / 64); // a group lies within a wave
+  int preferred = std::max(preferred_vec(body), largest_group / wave_size); // a group lies within a wave
   if (body.smallest_group()) preferred = std::min<int>(preferred, static_cast<int>(body.smallest_group()));
   const int natural = std::min(preferred, largest_power_of_two_in(body.cols));
-  if (largest_group > 64 * natural) return preferred;
-  return body.cols <= 64 * natural || natural * 2 >= preferred ? natural : preferred;
+  if (largest_group > wave_size * natural) return preferred;
+  return body.cols <= wave_size * natural || natural * 2 >= preferred ? natural : preferred;
 }
 
 bool has_views(const Body& body) {
@@ -88,7 +88,7 @@ int lds_of_picks(const Body& body, const RowwiseConfig& c) {
 
 int lds_of(const RowwiseConfig& c, int kept_dwords_a_chunk) {
   const int kept = c.residency == Residency::lds ? c.chunks() * c.threads() * kept_dwords_a_chunk * 4 : 0;
-  return kept + (c.threads_per_row > 64 ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
+  return kept + (c.threads_per_row > wave_size ? 4096 : 0); // reductions: at most 16 accumulators of 64 numbers
 }
 
 // The residencies that fit, first that which moves least. A row that needs half of the registers or less stays there; else the cost
@@ -150,18 +150,18 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
       base.rows_per_block = rows;
       add(base);
     }
-  } else if (lanes <= 64) {
+  } else if (lanes <= wave_size) {
     base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
-    for (const int threads : {256, 64}) {
+    for (const int threads : {4 * wave_size, wave_size}) {
       base.rows_per_block = std::max(1, threads / base.threads_per_row);
       add(base);
     }
   } else if (body.passes == 1 && body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
     // Nothing is reduced, so that workgroups may share a row: fewer chunks each if there are few rows.
-    for (const int threads : {256, 64}) {
-      base.threads_per_row = std::clamp(next_power_of_two(lanes), 64, threads);
+    for (const int threads : {4 * wave_size, wave_size}) {
+      base.threads_per_row = std::clamp(next_power_of_two(lanes), wave_size, threads);
       for (const int rows : {1, 4}) {
-        base.rows_per_block = base.threads_per_row == 64 ? rows : 1;
+        base.rows_per_block = base.threads_per_row == wave_size ? rows : 1;
         base.tiles = 1;
         const int row_chunks = base.row_chunks();
         for (int chunks = 4; chunks >= 1; --chunks) {
@@ -174,12 +174,12 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   } else {
     // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU. More waves share
     // what a row waits for and computes.
-    int threads = lanes <= 4 * 64 ? 64 : 256;
-    while (threads < 1024 && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
-    for (; threads <= 1024 && (threads <= 256 || threads / 2 < lanes); threads *= 2) {
+    int threads = lanes <= 4 * wave_size ? wave_size : 4 * wave_size;
+    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
+    for (; threads <= max_workgroup_size && (threads <= 4 * wave_size || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       for (const int rows : {1, 4}) {
-        base.rows_per_block = threads == 64 ? rows : 1;
+        base.rows_per_block = threads == wave_size ? rows : 1;
         add(base);
       }
     }
@@ -279,7 +279,7 @@ bool Rowwise::takes(const AnalysedSpec& spec) { return spec.products.empty(); }
 void Rowwise::lay_out(AnalysedSpec& spec) {
   const std::int64_t smallest = spec.body.smallest_group();
   for (const std::int64_t group : spec.body.group_sizes)
-    if (group > 64 * smallest)
+    if (group > wave_size * smallest)
       throw UserError(fmt::format("kernel '{}'", spec.spec.name()), fmt::format("it has groups of {} and of {}", smallest, group),
                       "use sizes whose ratio is at most 64, the lanes of a wave, or two kernels");
   lay_out_rows(spec.body);
@@ -323,9 +323,9 @@ void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& tar
       reject_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
                       fmt::format("use a vec that {}", wanted));
     const int group = static_cast<int>(v.expr->group);
-    if (group && (group < c.vec || group / c.vec > std::min(64, c.threads_per_row)))
+    if (group && (group < c.vec || group / c.vec > std::min(wave_size, c.threads_per_row)))
       reject_schedule(
-          plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(64, c.threads_per_row), c.vec),
+          plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
           "choose vec and threads_per_row so that it does");
     if (const int lanes = std::min(wave_size, c.threads_per_row); pairs_in_wave(v.expr) && 2 * v.expr->step > lanes * c.vec)
       reject_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),

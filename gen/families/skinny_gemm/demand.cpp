@@ -10,8 +10,8 @@
 namespace kiln {
 namespace {
 
-// As isa_checks/timing has them: 32 KiB of L1, of which four ways are an assumption, and 4 MiB of L2 an XCD.
-constexpr int line_bytes = 128, l1_ways = 4, l1_sets = 64, l2_ways = 16, l2_sets = 2048;
+using machine::l1_ways, machine::l2_ways, machine::line_bytes;
+constexpr int l1_sets = machine::l1_bytes / line_bytes / l1_ways, l2_sets = machine::l2_bytes / line_bytes / l2_ways;
 constexpr double l2_slack = 1.2, l2_spread = 4;   // lines under way over those with room: none is lost up to the first, all so much later
 constexpr double l2_spread_behind_barrier = 0.5;  // waves that begin together, when factors of rows are there, hardly drift apart
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
@@ -101,7 +101,7 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
 // The share of lines that L2 has lost when their second part is asked for. In between, every other wave of the XCD loads a step. Waves
 // that begin at places with a common distance move through the sets side by side, the less so the longer they run, and lose more than
 // others, which meet at random.
-double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
+double lost_by_l2(const SkinnyGemmConfig& c, const machine::Chip& chip) {
   if (c.step_bytes() >= line_bytes && !c.quantises) return 0; // both parts are asked for in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
   // The waves of a workgroup share its part of a row.
@@ -142,7 +142,7 @@ Turns turns_of(const SkinnyGemmConfig& c) {
 }
 
 // What an epilogue waits for its operands: those that are not near come from HBM, near ones lie in L2 by then.
-double operands_ns(const Plan& plan, const SkinnyGemmConfig& c, const ChipTerms& chip) {
+double operands_ns(const Plan& plan, const SkinnyGemmConfig& c, const machine::Chip& chip) {
   const auto operands = [&](auto counts) {
     return std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
       return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr && counts(t);
@@ -161,7 +161,7 @@ double rows_of_a(const Plan& plan, const SkinnyGemmConfig& c, const RunTimeSizes
 // In front all of A comes from L2 once more, or the sums of the squares of its rows do; then rows are quantised into LDS, if they are
 // staged.
 // For every further segment, behind its first loads of B.
-void add_quantising(Demand& w, const SkinnyGemmConfig& c, double rows, double segments, const ChipTerms& chip) {
+void add_quantising(Demand& w, const SkinnyGemmConfig& c, double rows, double segments, const machine::Chip& chip) {
   const double of_row = c.norm_parts > 0 ? c.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
   const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
   const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
@@ -177,7 +177,7 @@ void add_quantising(Demand& w, const SkinnyGemmConfig& c, double rows, double se
 } // namespace
 
 Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
-  const ChipTerms& chip = chip_terms(target);
+  const machine::Chip& chip = target.chip();
   const double rows = rows_of_a(plan, c, sizes);
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
   const double most = std::ceil(steps);
@@ -186,7 +186,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   const double of_wave = turns.added;
   const double segments = !takes_whole_parts(c) ? std::ceil((most - 1) / c.steps_per_tile()) + 1 : std::ceil(most / c.steps_per_tile());
   Demand w{.workgroups = static_cast<double>(c.workgroups), .waves = static_cast<double>(c.waves)};
-  w.per_cu = std::max(1, std::min(8 * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
+  w.per_cu = std::max(1, std::min(max_waves_per_simd * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
   w.far_bytes = steps * c.b_loads() * access_bytes;
   w.loaded = turns.loaded * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));

@@ -7,15 +7,15 @@
 namespace kiln {
 namespace {
 
-// HBM3 at 5.3 TB/s with about 1 us of loaded latency needs 17 KiB in flight per CU; nearly four times that hides jitter.
+// The peak of MI300X at its latency under load (docs/isa_analyses.md) needs 14 KiB in flight per CU; four times that hides jitter.
 constexpr int kib_in_flight_per_cu = 64;
 constexpr int kib_for_producers = 96; // in direct loads, which take no registers
 
-// Whether vmcnt, which counts to 63, can tell that one step has arrived while the others are in flight.
+// Whether vmcnt can tell that one step has arrived while the others are in flight.
 bool fits_counter(const SkinnyGemmConfig& c) {
-  if (!c.scales_of_lanes()) return c.ring * c.b_loads() <= 60;
+  if (!c.scales_of_lanes()) return c.ring * c.b_loads() <= most_loads_in_flight;
   const int scales = gemm_scale_loads(c), others = c.wide_scales() ? scales : scales - scales / c.ring;
-  return (c.ring - 1) * (c.b_loads() + gemm_a_loads(c)) + others <= 62 && c.ring * c.b_loads() <= 60;
+  return (c.ring - 1) * (c.b_loads() + gemm_a_loads(c)) + others < max_vmcnt && c.ring * c.b_loads() <= most_loads_in_flight;
 }
 
 // Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.

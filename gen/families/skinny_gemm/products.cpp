@@ -13,7 +13,8 @@ constexpr std::int64_t max_size = 1 << 24;     // the same
 constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
 // Groups of columns that tiles have whole: as wide as the widest vector of a lane at least, and two columns a lane of a wave at most.
 constexpr std::int64_t least_group = 8, most_group = 128;
-constexpr std::int64_t most_in_tile = 15 * 1024; // sums of a tile, of all rows and products: 60 KiB of the 64 KiB of LDS
+// Sums of a tile, of all rows and products. A plan is for any target: of the smallest LDS, less what else a kernel keeps there.
+constexpr std::int64_t most_in_tile = (machine::least_lds_bytes() - 4096) / 4;
 
 // The bound of m.
 std::int64_t most_rows(const Product& p) {

@@ -43,7 +43,7 @@ ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, co
 double nominal_cost(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
   double sum = 0;
   for (const RunTimeSizes& sizes : nominal_sizes(problem)) {
-    sum += std::log(cost_of(demand_in(threads / wave_size, problem, c, target, sizes), chip_terms(target)).total());
+    sum += std::log(cost_of(demand_in(threads / wave_size, problem, c, target, sizes), target.chip()).total());
   }
   return sum;
 }

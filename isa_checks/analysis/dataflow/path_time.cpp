@@ -8,8 +8,6 @@
 namespace kiln::isa {
 namespace {
 
-constexpr int issue_clocks = 4; // 64 lanes on 16 lanes of a SIMD; LLVM's wait state
-
 class WaveClock {
 public:
   explicit WaveClock(const TargetFacts& target) : target_(target) {}
@@ -17,8 +15,8 @@ public:
   // Returns the clock at which the instruction issues.
   int issue(const Instruction& instruction) {
     if (const auto wait = wait_counts(instruction)) {
-      complete(memory_, wait->vmcnt, memory_latency_clocks);
-      complete(lds_, wait->lgkmcnt, lds_latency_clocks);
+      complete(memory_, wait->vmcnt, memory_latency_clocks(target_));
+      complete(lds_, wait->lgkmcnt, target_.lds_latency_clocks);
     }
     const InstructionCost cost = instruction_cost(instruction, nullptr, target_);
     int& free = free_[static_cast<std::size_t>(cost.pipe == Pipe::trans ? Pipe::valu : cost.pipe)];

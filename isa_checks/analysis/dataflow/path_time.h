@@ -11,13 +11,12 @@ namespace kiln::isa {
 // same pipe is done; behind an s_waitcnt for a younger operation when that is back. Everything else takes no time.
 int least_clocks(const Program& program, const FlowPath& path, std::size_t from, std::size_t to, const TargetFacts& target);
 
-// Clocks from issue to data with nothing else under way: of LDS, and of anything that device memory brings (docs/timing.md: 48 to 61
-// cycles without the passes of the access; 425 ns at 2.1 GHz and 362 ns at 2.4 GHz).
-inline constexpr int lds_latency_clocks = 64, memory_latency_clocks = 900;
+// Clocks from issue to data of anything that device memory brings, with nothing else under way.
+constexpr int memory_latency_clocks(const TargetFacts& target) { return target.memory_latency_ns * target.clock_mhz / 1000; }
 
 // Clocks after which LDS has served an operation even if each of `waves` waves keeps as many in its queue as lgkmcnt counts, each of
 // them 16 passes (16 B a lane with a two-way conflict).
-constexpr int most_lds_clocks(int waves) { return lds_latency_clocks + waves * TargetFacts::max_lgkmcnt * 16; }
+constexpr int most_lds_clocks(const TargetFacts& target, int waves) { return target.lds_latency_clocks + waves * max_lgkmcnt * 16; }
 
 // A barrier lies between the two instructions of the path: how long the other waves take to come there is not known.
 bool barrier_on(const Program& program, const FlowPath& path, std::size_t from, std::size_t to);

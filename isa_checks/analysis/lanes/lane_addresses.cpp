@@ -21,7 +21,7 @@ std::uint32_t bits_below(std::uint32_t count, int from) {
 // v0 at the entry: ids packed ten bits each (AMDGPUUsage, "Initial Kernel Execution State"). What the waves of a workgroup
 // differ in is the unknown base.
 Maybe workitem_id(const Kernel& kernel, const Resources& resources) {
-  constexpr std::uint32_t lanes = TargetFacts::wave_size, most = TargetFacts::max_workgroup_size;
+  constexpr std::uint32_t lanes = wave_size, most = max_workgroup_size;
   LaneValue v;
   for (std::uint32_t i = 0; i < lanes; ++i) v.lane[i] = i;
   const auto& size = kernel.metadata ? kernel.metadata->required_workgroup_size : std::nullopt;

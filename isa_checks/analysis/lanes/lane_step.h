@@ -41,7 +41,7 @@ public:
 
 private:
   static std::size_t slot(std::uint16_t reg);
-  static constexpr std::size_t vectors = TargetFacts::max_arch_vgprs, scalars = reg::count - reg::sgpr;
+  static constexpr std::size_t vectors = max_arch_vgprs, scalars = reg::count - reg::sgpr;
   std::array<std::uint32_t, vectors + scalars> numbers_;
   std::bitset<vectors> partly_;
 };

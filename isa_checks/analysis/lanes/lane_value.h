@@ -11,7 +11,7 @@ namespace kiln::isa {
 // Lane i holds base + lane[i] modulo 2^32, where base is the same in all lanes and has no bits outside of `mask`; nothing
 // else is known of it. With an empty mask base is 0: the value is known. A scalar register is the same in all lanes.
 struct LaneValue {
-  std::array<std::uint32_t, TargetFacts::wave_size> lane{};
+  std::array<std::uint32_t, wave_size> lane{};
   std::uint32_t mask = 0;
 
   bool known() const { return mask == 0; }

@@ -10,7 +10,7 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::uint32_t lanes = TargetFacts::wave_size;
+constexpr std::uint32_t lanes = wave_size;
 // A loop's state settles when the counters' queues are full at the latest.
 constexpr int most_rounds = 64;
 // The budget of the whole analysis: instructions walked, and places of queues joined or shifted. A matrix product of 1,100

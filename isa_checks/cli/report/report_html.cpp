@@ -26,16 +26,16 @@ std::string embedded(const Json& json) {
 Json occupancy_json(const KernelAnalysis& a) {
   const Occupancy& o = a.facts.occupancy;
   const TargetFacts& t = *a.target;
-  const int waves_a_workgroup = std::max(1, (a.facts.resources.workgroup_size + t.wave_size - 1) / t.wave_size);
-  const double lds_waves = std::min<double>(t.max_waves_per_simd, double(o.lds_workgroups) * waves_a_workgroup / t.simds_per_cu);
+  const int waves_a_workgroup = std::max(1, (a.facts.resources.workgroup_size + wave_size - 1) / wave_size);
+  const double lds_waves = std::min<double>(max_waves_per_simd, double(o.lds_workgroups) * waves_a_workgroup / simds_per_cu);
   return {{"waves", o.waves_per_simd},
           {"limit", to_string(o.limit)},
-          {"max", t.max_waves_per_simd},
+          {"max", max_waves_per_simd},
           {"vgpr_waves", o.vgpr_waves},
           {"sgpr_waves", o.sgpr_waves},
           {"lds_waves", lds_waves},
           {"next_vgprs", o.next_vgprs},
-          {"vgprs_total", t.max_vgprs},
+          {"vgprs_total", max_vgprs},
           {"allocated_vgprs", o.allocated_vgprs},
           {"lds_total", t.lds_bytes},
           {"allocated_lds", o.allocated_lds_bytes},
@@ -190,7 +190,7 @@ Json row_json(const ScannedKernel& kernel) {
           {"object", kernel.object},
           {"arch", kernel.facts.arch},
           {"resources", {{"vgprs", r.vgprs}, {"sgprs", r.sgprs}, {"lds", r.lds_bytes}, {"scratch", r.scratch_bytes}}},
-          {"occupancy", {{"waves", kernel.facts.occupancy.waves_per_simd}, {"max", target_facts(kernel.facts.arch).max_waves_per_simd}}},
+          {"occupancy", {{"waves", kernel.facts.occupancy.waves_per_simd}, {"max", max_waves_per_simd}}},
           {"instructions", kernel.facts.instructions},
           {"findings", findings}};
 }

@@ -77,7 +77,7 @@ struct Semantics {
 };
 
 // Number of a0; v0 is 0.
-inline constexpr std::uint16_t first_accumulator = isa::TargetFacts::max_arch_vgprs;
+inline constexpr std::uint16_t first_accumulator = max_arch_vgprs;
 
 struct InstOperand {
   enum Kind : std::uint8_t { none, vector, scalar, constant } kind = none;

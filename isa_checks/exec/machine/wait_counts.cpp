@@ -19,7 +19,7 @@ void InFlight::mark(const Event& event, int change) {
 void InFlight::issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar, Effect effect) {
   const Event event{vector, scalar, inst.address, now_, effect};
   loaded_bytes_ += effect.loaded_bytes;
-  constexpr int vector_limit = isa::TargetFacts::max_vmcnt, lds_limit = isa::TargetFacts::max_lgkmcnt; // the hardware stalls there
+  constexpr int vector_limit = max_vmcnt, lds_limit = max_lgkmcnt; // the hardware stalls there
   const isa::CounterUse& counts = inst.counts;
   if (counts.vm) outstanding_vm_ = std::min(outstanding_vm_ + 1, vector_limit);
   if (counts.lgkm) outstanding_lgkm_ = std::min(outstanding_lgkm_ + 1, lds_limit);

@@ -57,7 +57,7 @@ private:
 
   std::deque<Event> vector_memory_, lds_;
   std::vector<Event> scalar_, flat_;
-  std::array<std::uint8_t, isa::TargetFacts::max_vgprs> vector_count_{};
+  std::array<std::uint8_t, max_vgprs> vector_count_{};
   std::array<std::uint8_t, code::scalar_registers> scalar_count_{};
   std::uint64_t loaded_bytes_ = 0;
   std::uint32_t now_ = 0, to_lds_done_ = 0; // the latter: when the latest direct-to-LDS load that has arrived was issued

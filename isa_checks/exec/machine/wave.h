@@ -20,7 +20,7 @@ class HazardWindow;
 class Observer;
 enum class FlagUse : std::uint8_t;
 
-inline constexpr int lane_count = isa::TargetFacts::wave_size;
+inline constexpr int lane_count = wave_size;
 inline constexpr std::uint64_t all_lanes = ~0ULL;
 // Flat addresses that stand for LDS and for private memory.
 inline constexpr std::uint64_t shared_aperture = 0x0001'0000'0000'0000ULL, private_aperture = 0x0002'0000'0000'0000ULL;

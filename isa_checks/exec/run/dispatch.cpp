@@ -19,14 +19,14 @@ void check_grid(const isa::Kernel& kernel, const isa::TargetFacts& target, const
     groups *= grid.workgroups[static_cast<std::size_t>(d)];
   }
   const u64 limit = kernel.metadata && kernel.metadata->max_flat_workgroup_size ? *kernel.metadata->max_flat_workgroup_size
-                                                                                : static_cast<u64>(target.max_workgroup_size);
+                                                                                : static_cast<u64>(max_workgroup_size);
   if (items == 0 || items > limit)
     throw isa::Error("kernel " + kernel.name, fmt::format("a workgroup of {} work items, the kernel takes 1 to {}", items, limit),
                      "choose another workgroup size");
   if (groups > 0xffffffffULL)
     throw isa::Error("kernel " + kernel.name, fmt::format("a grid of {} workgroups", groups), "launch fewer than 2^32");
   if (lds_bytes > static_cast<u32>(target.lds_bytes))
-    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of LDS, {} has {}", lds_bytes, target.arch, target.lds_bytes),
+    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of LDS, {} has {}", lds_bytes, target.name, target.lds_bytes),
                      "ask for less dynamic LDS");
 }
 
@@ -216,7 +216,7 @@ int start_wave(const Dispatch& dispatch, Wave& wave, int slot, u64 seed) {
   u64 state = seed ^ (static_cast<u64>(wave.index) << 32);
   for (u32& word : wave.s) word = static_cast<u32>(next_random(state));
   const u32 noise = static_cast<u32>(next_random(state)) | 0x7fc00000U;
-  const auto used = std::min<std::size_t>(dispatch.kernel->descriptor.vgprs, isa::TargetFacts::max_vgprs);
+  const auto used = std::min<std::size_t>(dispatch.kernel->descriptor.vgprs, max_vgprs);
   std::memset(wave.vector.get(), static_cast<int>(noise & 0xffU), sizeof(Lanes) * std::max<std::size_t>(used, 1));
   wave.scc = false;
   wave.mode = initial_mode(dispatch.kernel->descriptor);

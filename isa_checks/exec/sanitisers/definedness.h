@@ -10,7 +10,7 @@ namespace kiln::exec {
 
 // A set bit means: never written. Vector registers by byte and lane, scalar registers by bit.
 struct RegisterShadow {
-  static constexpr int vector_registers = isa::TargetFacts::max_vgprs + 32;
+  static constexpr int vector_registers = max_vgprs + 32;
   std::vector<std::array<std::uint64_t, 4>> vector{vector_registers};
   std::array<std::uint32_t, code::scalar_registers> scalar{};
   bool scc = false;

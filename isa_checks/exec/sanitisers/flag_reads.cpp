@@ -14,7 +14,7 @@ constexpr std::uint32_t rotated_distance = 64; // of a loop's read from the same
 
 // Registers that depend on the value.
 struct Dependent {
-  std::bitset<isa::TargetFacts::max_vgprs> vector;
+  std::bitset<max_vgprs> vector;
   std::bitset<code::scalar_registers> scalar;
   bool scc = false;
   bool any() const { return scc || vector.any() || scalar.any(); }

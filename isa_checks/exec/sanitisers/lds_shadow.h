@@ -9,7 +9,7 @@
 
 namespace kiln::exec {
 
-inline constexpr int max_waves = isa::TargetFacts::max_waves_per_workgroup;
+inline constexpr int max_waves = max_waves_per_workgroup;
 
 // Happens-before, kept with vector clocks. Each wave counts as three: its LDS reads, its LDS writes, and the direct-to-LDS
 // loads that it issued, because they are done at different times. Time is the wave's count of executed instructions.

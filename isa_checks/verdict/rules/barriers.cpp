@@ -80,7 +80,7 @@ void sync002(const KernelAnalysis& k, FindingSink& sink) {
 
 void sync003(const KernelAnalysis& k, FindingSink& sink) {
   const Resources& r = k.facts.resources;
-  if (!r.workgroup_size_known || r.workgroup_size > k.target->wave_size) return;
+  if (!r.workgroup_size_known || r.workgroup_size > wave_size) return;
   const Instructions barriers = where(all_instructions(k), [&](std::size_t i) { return k.classes[i] == InstructionClass::barrier; });
   if (barriers.empty()) return;
   sink.add({.message = fmt::format("{} in workgroups of {} lanes: one wave", plural(barriers.size(), "barrier"), r.workgroup_size),

@@ -58,14 +58,14 @@ struct Timed {
 Timed timed(const KernelAnalysis& k, const EarlyUse& early) {
   const bool lds = k.classes[early.operation] == InstructionClass::lds;
   Timed result{&early, least_clocks(k.program, early.path, early.operation, early.use, *k.target),
-               lds ? lds_latency_clocks : memory_latency_clocks, Severity::warning, "time alone orders the two"};
+               lds ? k.target->lds_latency_clocks : memory_latency_clocks(*k.target), Severity::warning, "time alone orders the two"};
   if (may_be_excluded(k, early.path)) {
     result.severity = Severity::info;
     result.verdict = "the branches on the way may exclude each other";
   } else if (result.clocks < result.latency && !barrier_on(k.program, early.path, early.operation, early.use)) {
     result.severity = Severity::error;
     result.verdict = "the data takes longer";
-  } else if (lds && result.clocks >= most_lds_clocks(k.facts.occupancy.waves_per_cu)) {
+  } else if (lds && result.clocks >= most_lds_clocks(*k.target, k.facts.occupancy.waves_per_cu)) {
     result.severity = Severity::info;
     result.verdict = "long enough for LDS, whatever the other waves do";
   }

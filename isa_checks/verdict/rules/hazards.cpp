@@ -111,7 +111,7 @@ private:
 
   const KernelAnalysis& k_;
   const int reach_; // wait states
-  const bool several_waves_ = !k_.facts.resources.workgroup_size_known || k_.facts.resources.workgroup_size > k_.target->wave_size;
+  const bool several_waves_ = !k_.facts.resources.workgroup_size_known || k_.facts.resources.workgroup_size > wave_size;
   std::vector<HazardTraits> traits_; // by instruction
 };
 

@@ -16,9 +16,9 @@ bool few_waves_by_design(const KernelAnalysis& k) {
 // Waves that the registers allow which the descriptor allocates. LLVM allocates as many as keep further waves out where LDS or an
 // attribute limits them anyway (AMDGPUAsmPrinter.cpp, NumVGPRsForWavesPerEU): then those that are used count.
 int waves_by_registers(const KernelAnalysis& k) {
-  const int allocated = static_cast<int>(k.kernel.descriptor.vgprs), granule = k.target->vgpr_granule;
-  const int waves = std::clamp(k.target->max_vgprs / std::max(allocated, 1), 0, k.target->max_waves_per_simd);
-  const int raised_to = k.target->max_vgprs / (waves + 1) / granule * granule + granule; // the fewest that allow no more waves
+  const int allocated = static_cast<int>(k.kernel.descriptor.vgprs), granule = vgpr_granule;
+  const int waves = std::clamp(max_vgprs / std::max(allocated, 1), 0, max_waves_per_simd);
+  const int raised_to = max_vgprs / (waves + 1) / granule * granule + granule; // the fewest that allow no more waves
   return allocated == raised_to ? k.occupancy.now.vgpr_waves : std::min(waves, k.occupancy.now.vgpr_waves);
 }
 
@@ -26,7 +26,7 @@ int waves_by_registers(const KernelAnalysis& k) {
 
 void occ001(const KernelAnalysis& k, FindingSink& sink) {
   const auto& step = k.occupancy.vgprs;
-  if (!step || step->fewer > k.target->vgpr_granule || few_waves_by_design(k)) return;
+  if (!step || step->fewer > vgpr_granule || few_waves_by_design(k)) return;
   const double now = k.occupancy.now.waves_per_simd;
   sink.add({.message = fmt::format("{} fewer would give {:g} waves per SIMD instead of {:g}",
                                    plural(static_cast<std::size_t>(step->fewer), "VGPR"), step->waves_per_simd, now),

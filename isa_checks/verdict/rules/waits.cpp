@@ -144,7 +144,7 @@ void wait003(const KernelAnalysis& k, FindingSink& sink) {
     const bool vm = p.counter == WaitCounter::vmcnt;
     if (vm && p.shortest_distance >= hiding_distance) continue;
     const int clocks = clocks_before(k, p.waits_for.back(), p.instruction);
-    if (clocks >= (vm ? memory_latency_clocks : lds_latency_clocks)) continue; // they are back
+    if (clocks >= (vm ? memory_latency_clocks(*k.target) : k.target->lds_latency_clocks)) continue; // they are back
     const auto late = late_loads(k, p);
     if (!late || late->needed == 0 || late->needed == p.waits_for.size()) continue;
     const std::size_t enough = static_cast<std::size_t>(p.value) + p.waits_for.size() - late->needed;

@@ -23,7 +23,7 @@ int run(const ExplainRequest& request) {
     throw UserError("kiln explain", "neither --arch nor --chip was given", "use --chip " + timing::chip_names());
   const timing::Chip* chip = request.chip.empty() ? nullptr : &timing::chip(request.chip);
   const Target gpu = target(request.arch.empty() ? std::string(chip->arch) : request.arch);
-  if (chip == nullptr) chip = &usual_chip(gpu);
+  if (chip == nullptr) chip = &gpu.chip();
   if (chip->arch != gpu.arch())
     throw UserError("--chip " + request.chip, fmt::format("it is {}, --arch is {}", chip->arch, gpu.arch()), "leave --arch out");
   const KernelSpec spec = chosen_spec(request.kernel, gpu);

@@ -124,7 +124,7 @@ int run(const TuneRequest& request) {
   if (request.arch.empty() && chip == nullptr)
     throw UserError("kiln tune", "neither --arch nor --chip was given", "use --chip " + timing::chip_names());
   const Target gpu = target(request.arch.empty() ? std::string(chip->arch) : request.arch);
-  if (chip == nullptr) chip = &usual_chip(gpu);
+  if (chip == nullptr) chip = &gpu.chip();
   if (chip->arch != gpu.arch())
     throw UserError("--chip " + request.chip, fmt::format("it is {}, --arch is {}", chip->arch, gpu.arch()), "leave --arch out");
   CompileOptions compile = own_process_options(process_environment());

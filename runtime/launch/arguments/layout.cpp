@@ -92,9 +92,9 @@ void check_block(const Kernel& kernel, const KernelSpec& spec, std::uint32_t seg
 
 void check_launch(const Kernel& kernel, const Launch& launch, const KernelSpec& spec, const isa::TargetFacts& target) {
   const auto within = [](std::int64_t value) { return value >= 1 && value <= max_dim_size; };
-  if (launch.threads < 1 || launch.threads > target.max_workgroup_size)
-    disagree(kernel, fmt::format("it launches workgroups of {} threads, and {} takes 1 to {}", launch.threads, target.arch,
-                                 target.max_workgroup_size));
+  if (launch.threads < 1 || launch.threads > max_workgroup_size)
+    disagree(kernel, fmt::format("it launches workgroups of {} threads, and {} takes 1 to {}", launch.threads, target.name,
+                                 max_workgroup_size));
   if (!within(launch.units_per_block) || !within(launch.blocks_per_unit) || !within(launch.units))
     disagree(kernel, fmt::format("its grid has {} units, {} units a workgroup and {} workgroups a unit", launch.units,
                                  launch.units_per_block, launch.blocks_per_unit));
@@ -132,8 +132,8 @@ void check_code(const Kernel& kernel, const isa::Kernel& code) {
 
 KernelSpec check_layout(const Kernel& kernel) {
   const isa::CodeObject object = parse(kernel);
-  if (object.target().arch != kernel.arch())
-    disagree(kernel, fmt::format("its code object is for {}, not for {}", object.target().arch, kernel.arch()));
+  if (object.target().name != kernel.arch())
+    disagree(kernel, fmt::format("its code object is for {}, not for {}", object.target().name, kernel.arch()));
   const isa::Kernel* code = object.find(kernel.name());
   if (code == nullptr) disagree(kernel, "its code object has no kernel of that name");
   if (!code->metadata) disagree(kernel, "its code object says nothing about the arguments");

@@ -31,7 +31,7 @@ TensorRule rule_of(const KernelSpec& spec, const std::vector<Expr>& inputs, cons
 // The most rows of a workgroup whose waves have several; 0: there is none. More units than threads are the elements of a flat problem,
 // whose tensors have no strides.
 std::int64_t rows_that_share_waves(const Launch& launch) {
-  const bool share = launch.units_per_block > 1 && launch.threads < isa::TargetFacts::wave_size * launch.units_per_block;
+  const bool share = launch.units_per_block > 1 && launch.threads < wave_size * launch.units_per_block;
   std::int64_t most = share ? launch.units_per_block : 0;
   if (!launch.behind.empty() && most > launch.threads) most = 0;
   for (const Launch& other : launch.behind)
