@@ -1,6 +1,6 @@
 // Flat<config>: a flat run of elements, of which every workgroup handles one tile, and the passes over it.
 #pragma once
-#include "common/math.h"
+#include "common/arithmetic.h"
 #include "common/stream.h"
 #include "elementwise_config.h"
 

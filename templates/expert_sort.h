@@ -1,6 +1,7 @@
 // ExpertSort<config>: pairs of a token and an expert in the order of their experts, by counting, by one wave.
 #pragma once
-#include "common/platform.h"
+#include "common/lane_instructions.h"
+#include "common/memory_instructions.h"
 #include "expert_sort_config.h"
 
 namespace kiln {

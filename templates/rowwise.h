@@ -1,15 +1,19 @@
-// Row<config>: the rows of a [rows, cols] iteration space, and what a kernel does with them: start, pass, keep, reduce.
+// Row<config>: the rows of a [rows, cols] iteration space, and what a kernel does with them: start, pass, keep, reduce. What few kernels
+// use is declared here and defined in rowwise/cluster.h, groups.h, ranks.h and views.h, which the emitted text includes when it does.
 #pragma once
-#include "common/math.h"
-#include "common/partners.h"
+#include "common/arithmetic.h"
+#include "common/column_map.h"
 #include "common/reduce.h"
 #include "common/stream.h"
-#include "rowwise/cluster.h"
-#include "rowwise/ranks.h"
-#include "rowwise/views.h"
 #include "rowwise_config.h"
 
 namespace kiln {
+
+template <int tiles> class Cluster;
+struct NamedRow;
+struct Found;
+template <class R> struct ArgAccumulator;
+template <int k, int N, int chunks> struct Ranking;
 
 template <RowwiseConfig config> class Row {
   static_assert(why_invalid(config) == nullptr, "invalid RowwiseConfig");
@@ -71,65 +75,24 @@ public:
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride), value);
   }
   // The row that the index of this row names, from a [rows, 1] tensor of i32 or i64.
-  template <class T> KILN_MEMBER NamedRow named(const T* index, u64 row_stride = 1) const {
-    const T* const at = index + row_ * row_stride;
-    return named_row(load_chunk<T, 1>(at, row_in_block_ * static_cast<u32>(row_stride) * static_cast<u32>(sizeof(T)), 0)[0]);
-  }
+  template <class T> KILN_MEMBER NamedRow named(const T* index, u64 row_stride = 1) const;
   // A row that begins at `tensor`, at other columns than the lane's own; nothing but zeros unless it exists.
-  template <ColumnMap map, bool optional, class T> KILN_MEMBER auto view(T* tensor, bool exists = true) const {
-    return ViewStream<T, vec, stride, config.cols, map, optional>{tensor, lane_column(), exists};
-  }
+  template <ColumnMap map, bool optional, class T> KILN_MEMBER auto view(T* tensor, bool exists = true) const;
   // The row to store that begins at `tensor`; nothing is stored unless it exists.
-  template <class T> KILN_MEMBER auto scattered(T* tensor, bool exists) const {
-    const auto row = full(tensor, 0);
-    return ScatteredRow<__remove_cv(decltype(row))>{row, exists};
-  }
+  template <class T> KILN_MEMBER auto scattered(T* tensor, bool exists) const;
   // The columns of a chunk, or their partners, as numbers.
-  template <ColumnMap map> KILN_MEMBER Vec<f32, vec> columns_at(At at) const {
-    Vec<f32, vec> columns;
-#pragma unroll
-    for (int i = 0; i < vec; ++i) columns[i] = static_cast<f32>(map.of(column_of(at.chunk) + i));
-    return columns;
-  }
+  template <ColumnMap map> KILN_MEMBER auto columns_at(At at) const -> Vec<f32, vec>;
   // -1 in the first of each pair of columns `distance` apart, 1 in the second.
-  template <int distance, ColumnMap map> KILN_MEMBER Vec<f32, vec> signs_at(At at) const {
-    const auto sign = [](u32 column) KILN_LAMBDA { return column % (2u * distance) < distance ? -1.0f : 1.0f; };
-    if constexpr (distance % vec == 0 && map.partner % vec == 0) return Vec<f32, vec>(sign(map.of(column_of(at.chunk))));
-    Vec<f32, vec> signs;
-#pragma unroll
-    for (int i = 0; i < vec; ++i) signs[i] = sign(map.of(vec % (2 * distance) == 0 && !map.partner ? i : column_of(at.chunk) + i));
-    return signs;
-  }
+  template <int distance, ColumnMap map> KILN_MEMBER auto signs_at(At at) const -> Vec<f32, vec>;
   // The element of this lane's group at `at` in a dense [rows, ceil(cols / group)] tensor, and in one with another stride.
-  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor) const {
-    return load_one(tensor + groups_before<group>(), group_in_part<group>(at));
-  }
-  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value) const {
-    const auto element = to<T>(Vec<f32, 1>(value)); // in front of the branch: behind it, LLVM gives the other lanes a branch of their own
-    if (at.count > 0 && column(at) % group == 0) store_one(tensor + groups_before<group>(), group_in_part<group>(at), element);
-  }
-  template <int group, class T>
-  KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride) const {
-    return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at));
-  }
-  template <int group, class T>
-  KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride) const {
-    const auto element = to<T>(Vec<f32, 1>(value));
-    if (at.count > 0 && column(at) % group == 0)
-      store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), element);
-  }
-
+  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor) const;
+  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride) const;
+  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value) const;
+  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride) const;
   // To a [ceil(cols / group), rows] tensor.
-  template <int group, class T> KILN_MEMBER void store_of_group_transposed(At at, T* tensor, f32 value, u32 rows) const {
-    if (at.count > 0 && column(at) % group == 0)
-      store_one(tensor + (static_cast<u64>(group_index<group>(at)) * rows + row_), row_in_block_, value);
-  }
-
+  template <int group, class T> KILN_MEMBER void store_of_group_transposed(At at, T* tensor, f32 value, u32 rows) const;
   // How many columns this lane's group has: fewer in the last group of a row.
-  template <int group> KILN_MEMBER f32 group_size(At at) const {
-    const u32 first = group_index<group>(at) * group, left = config.cols - first;
-    return static_cast<f32>(left < group ? left : group);
-  }
+  template <int group> KILN_MEMBER f32 group_size(At at) const;
 
   // Room for `ahead` chunks of a stream in flight.
   template <class S> KILN_MEMBER Ring<S, vec, ahead> ring(S stream) const { return {stream, {}}; }
@@ -191,72 +154,20 @@ public:
   }
 
   // Finds the column over the row's lanes, which is `total` in every lane afterwards; `id` and `place` as for reduce.
-  template <int id, int place = 0, class R> KILN_MEMBER void find(ArgAccumulator<R>& accumulator) const {
-    if constexpr (config.tiles > 1) cluster_.know_generation();
-    Found best;
-    if constexpr (config.threads_per_row <= wave_size) {
-      best = found_across_lanes<R, config.threads_per_row>(accumulator.best);
-    } else {
-      constexpr int partials = config.waves_per_row(); // at most 16
-      static __shared__ Found slots[partials];
-      best = found_across_lanes<R, wave_size>(accumulator.best);
-      const u32 thread = platform::thread_id();
-      slots[thread / wave_size] = best; // all lanes of a wave write the same
-      platform::barrier();
-      best = found_across_lanes<R, partials>(slots[thread % partials]);
-    }
-    if constexpr (config.tiles > 1) best = cluster_.template meet_found<place, R>(best);
-    accumulator.total = best.column == no_column ? 0.0f : static_cast<f32>(best.column);
-  }
+  template <int id, int place = 0, class R> KILN_MEMBER void find(ArgAccumulator<R>& accumulator) const;
 
   // ---- ranks: a wave has the whole row, and its first lanes have one rank each.
 
-  template <int k> KILN_MEMBER Ranking<k, vec, chunks> ranking() const {
-    static_assert(config.threads_per_row == wave_size && config.residency == Residency::registers, "a wave holds the row");
-    return {};
-  }
+  template <int k> KILN_MEMBER auto ranking() const -> Ranking<k, vec, chunks>;
   // Finds the columns of the largest elements, one after the other.
-  template <int k> KILN_MEMBER void rank(Ranking<k, vec, chunks>& ranking) const {
-    u32 found = 0;
-    if constexpr (k > 1 && chunks == 1 && vec <= 8) {
-      found = detail::ranks_of_lists<k>(ranking.left[0], lane_column());
-    } else if constexpr (k * chunks * vec <= 64) {
-#pragma unroll
-      for (u32 j = 0; j < k; ++j) found = with_rank<k>(found, j, take_largest(ranking.left));
-    } else {
-#pragma nounroll
-      for (u32 j = 0; j < k; ++j) found = with_rank<k>(found, j, take_largest(ranking.left));
-    }
-    ranking.columns = static_cast<f32>(found);
-  }
+  template <int k> KILN_MEMBER void rank(Ranking<k, vec, chunks>& ranking) const;
   // The elements of a row that some are picked from. `id` tells those of a kernel apart.
-  template <int id> struct Picks {
-    const Row& row;
-    KILN_MEMBER f32* elements() const {
-      static __shared__ f32 storage[config.rows_per_block][chunks * stride];
-      return storage[platform::thread_id() / wave_size];
-    }
-    KILN_MEMBER void put(At at, Vec<f32, vec> x) const { *reinterpret_cast<Vec<f32, vec>*>(elements() + row.column_of(at.chunk)) = x; }
-    KILN_MEMBER f32 at(f32 column) const {
-      platform::wave_barrier();
-      return elements()[static_cast<u32>(column)];
-    }
-  };
-  template <int id> KILN_MEMBER Picks<id> picks() const { return {*this}; }
+  template <int id> struct Picks;
+  template <int id> KILN_MEMBER auto picks() const -> Picks<id>;
   // A reduction of k ranks, and the rank of the largest (smallest) one.
-  template <class R, int k> KILN_MEMBER f32 reduce_ranks(f32 value) const {
-    if constexpr (__is_same(R, AbsMaxOf)) value = platform::abs(value);
-    return platform::uniform(across_lanes<R, lanes_of(k)>(lane_ < k ? value : R::identity));
-  }
-  template <class R, int k> KILN_MEMBER f32 find_rank(f32 value) const {
-    const bool is_better = __is_same(R, MaxOf) ? value > R::identity : value < R::identity;
-    const Found best = found_across_lanes<R, lanes_of(k)>(lane_ < k && is_better ? Found{value, lane_} : Found{R::identity, no_column});
-    const u32 rank = platform::uniform(best.column);
-    return rank == no_column ? 0.0f : static_cast<f32>(rank);
-  }
-  template <int k, class T> KILN_MEMBER void store_ranks(T* tensor, f32 value, u64 row_stride = k) const {
-    if (lane_ < k) store_one(tensor + row_ * row_stride, lane_, value);
-  }
+  template <class R, int k> KILN_MEMBER f32 reduce_ranks(f32 value) const;
+  template <class R, int k> KILN_MEMBER f32 find_rank(f32 value) const;
+  template <int k, class T> KILN_MEMBER void store_ranks(T* tensor, f32 value, u64 row_stride = k) const;
 
   // Only the last chunk of a row can be partial; every tile asks, the last one finds it so.
   KILN_MEMBER At at(int chunk) const {
@@ -276,24 +187,11 @@ private:
   }
   KILN_MEMBER u32 lane_column() const { return lane_ * vec + uniform_columns(); }
   KILN_MEMBER u32 column_of(int chunk) const { return lane_column() + static_cast<u32>(chunk * stride); }
-  template <int group> KILN_MEMBER u32 group_index(At at) const {
-    const u32 column = column_of(at.chunk);
-    return (at.count > 0 ? column : static_cast<u32>(config.cols - 1)) / group;
-  }
-
-  // Groups of a dense tensor: those in front of this wave's part, a scalar for the base of an address, and the one inside that part.
-  template <int group> KILN_DEVICE constexpr bool has_whole_groups() {
-    return config.exact() && config.cols % group == 0 && stride % group == 0; // waves and tiles take several strides
-  }
-  template <int group> KILN_MEMBER u64 groups_before() const {
-    if constexpr (has_whole_groups<group>()) return (row_ * static_cast<u64>(config.cols) + uniform_columns()) / group;
-    else return row_ * static_cast<u64>(ceil_div(config.cols, group));
-  }
-  template <int group> KILN_MEMBER u32 group_in_part(At at) const {
-    const u32 of_row = row_in_block_ * ceil_div(config.cols, group);
-    if constexpr (has_whole_groups<group>()) return of_row + (lane_ * vec + static_cast<u32>(at.chunk * stride)) / group;
-    else return of_row + group_index<group>(at);
-  }
+  template <int group> KILN_MEMBER u32 group_index(At at) const;
+  // Whether groups lie in the part of a wave; waves and tiles take several strides.
+  template <int group> static constexpr bool has_whole_groups = config.exact() && config.cols % group == 0 && stride % group == 0;
+  template <int group> KILN_MEMBER u64 groups_before() const;
+  template <int group> KILN_MEMBER u32 group_in_part(At at) const;
 
   template <class T> KILN_MEMBER auto stream(T* tensor, u64 uniform_elements, u32 lane_row_elements) const {
     using Element = __remove_cv(T);
@@ -313,37 +211,8 @@ private:
   template <class T> KILN_MEMBER void store_one(T* base, u32 offset, Chunk<T, 1> element) const {
     store_chunk<T, 1>(base, offset * static_cast<u32>(sizeof(T)), 0, element);
   }
-  KILN_DEVICE constexpr int lanes_of(int ranks) {
-    int lanes = 1;
-    while (lanes < ranks) lanes *= 2;
-    return lanes;
-  }
-  template <int k> KILN_MEMBER u32 with_rank(u32 found, u32 rank, u32 column) const {
-    return k == 1 || lane_ == rank ? column : found;
-  }
-  // The column of the largest element that is left, the lowest of those alike. It is not left afterwards.
-  KILN_MEMBER u32 take_largest(Vec<f32, vec> (&left)[chunks]) const {
-    f32 best = left[0][0];
-#pragma unroll
-    for (int e = 1; e < chunks * vec; ++e) best = platform::max(best, left[e / vec][e % vec]);
-    const f32 largest = platform::uniform(across_lanes<MaxOf, wave_size>(best));
-    u32 own = 0; // column of this lane's lowest one
-#pragma unroll
-    for (int e = chunks * vec - 1; e >= 0; --e) own = left[e / vec][e % vec] == largest ? e / vec * stride + e % vec : own;
-    own += lane_column();
-    u32 column;
-    if constexpr (chunks == 1) { // lanes have columns in their order
-      column = platform::read_lane(own, platform::first_lane(best == largest));
-    } else {
-      const f32 number = best == largest ? static_cast<f32>(own) : platform::infinity;
-      column = static_cast<u32>(platform::uniform(across_lanes<MinOf, wave_size>(number)));
-    }
-    const u32 from_lane = column - lane_column();
-#pragma unroll
-    for (int e = 0; e < chunks * vec; ++e)
-      left[e / vec][e % vec] = from_lane == static_cast<u32>(e / vec * stride + e % vec) ? platform::nan : left[e / vec][e % vec];
-    return column;
-  }
+  template <int k> KILN_MEMBER u32 with_rank(u32 found, u32 rank, u32 column) const;
+  KILN_MEMBER u32 take_largest(Vec<f32, vec> (&left)[chunks]) const;
   template <class R, int lanes, int N> KILN_DEVICE f32 combine_slots(Vec<f32, N> partial) {
     f32 value = partial[0];
 #pragma unroll
@@ -352,7 +221,8 @@ private:
   }
 
   u32 rows_, row_ = 0, row_in_block_ = 0, lane_ = 0, wave_ = 0, tile_ = 0;
-  Cluster<config.tiles> cluster_; // of a row with reductions and several workgroups
+  struct Alone {};
+  Either<(config.tiles > 1), Cluster<config.tiles>, Alone> cluster_; // of a row with reductions and several workgroups
 };
 
 } // namespace kiln

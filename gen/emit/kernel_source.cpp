@@ -78,11 +78,12 @@ std::string with_line_directives(const KernelSource& source) {
     rest.remove_prefix(text.size());
     const bool says_spec = next != source.spec_lines.end() && next->text_line == line;
     if (says_spec) out += fmt::format("#line {} \"{}.{}.kiln\"\n", next->spec_line, source.name, source.arch);
+    const bool last_include = text.starts_with(include) && !rest.starts_with(include);
     if (text.starts_with(include)) out += "#define KILN_LINES_OF_SPEC // see platform.h\n";
     out += text;
-    if (text.starts_with(include)) out += "#undef KILN_LAMBDA\n#define KILN_LAMBDA __attribute__((always_inline))\n"; // with lines here
+    if (last_include) out += "#undef KILN_LAMBDA\n#define KILN_LAMBDA __attribute__((always_inline))\n"; // with lines here
     while (next != source.spec_lines.end() && next->text_line == line) ++next;
-    if (says_spec || text.starts_with(include)) out += fmt::format("#line {} \"{}\"\n", line + 1 + headers, as_one_file);
+    if (says_spec || last_include) out += fmt::format("#line {} \"{}\"\n", line + 1 + headers, as_one_file);
   }
   return out;
 }

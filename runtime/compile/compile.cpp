@@ -1,5 +1,6 @@
 // compile: HIP text to a code object, through hipRTC or comgr.
 #include "runtime/compile/compile.h"
+#include "gen/emit/includes.h"
 #include "gen/emit/templates.h"
 #include "gen/error.h"
 #include "runtime/compile/comgr.h"
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -126,7 +128,9 @@ CompileOptions own_process_options(const Environment& environment) {
 
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options) {
   CompilerInput input{.file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
-  for (const TemplateHeader& header : template_headers()) input.headers.push_back({header.name, header.text});
+  const std::set<std::string_view> included = included_headers(source.text);
+  for (const TemplateHeader& header : template_headers())
+    if (included.contains(header.name)) input.headers.push_back({header.name, header.text});
   if (options.environment.compiler == CompilerKind::hiprtc && options.replace_builtin_header)
     input.headers.push_back(replaced_builtin_header());
   input.options.assign(device_options.begin(), device_options.end());

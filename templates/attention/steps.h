@@ -1,7 +1,8 @@
 // StepStream: the steps of all sequences of a batch, in order, and where one of them lies.
 #pragma once
 #include "attention_config.h"
-#include "common/platform.h"
+#include "common/lane_instructions.h"
+#include "common/memory_instructions.h"
 
 namespace kiln {
 

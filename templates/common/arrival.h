@@ -1,6 +1,6 @@
 // Arrival: workgroups each leave a part in memory; the last one finds out that it is the last, and sees the parts of all.
 #pragma once
-#include "common/platform.h"
+#include "common/memory_instructions.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // Conversions between a Chunk of memory elements and f32: to<f32>(chunk), to<T>(values), to_nonsaturating<T>(values).
 #pragma once
-#include "common/mx_convert.h"
+#include "common/vec.h"
 
 namespace kiln {
 
@@ -29,6 +29,15 @@ template <> inline constexpr bool is_fp8<e5m2> = true;
 template <> inline constexpr bool is_fp8<e5m2fnuz> = true;
 
 namespace detail {
+
+// What common/mx_convert.h has; few kernels have these types.
+template <class T> KILN_DEVICE f32 rounded_to_power(f32 x);
+template <int N> KILN_DEVICE Bytes<e8m0, N> pack_powers(Vec<f32, N> x);
+template <int N> KILN_DEVICE Vec<f32, N> unpack_powers(Bytes<e8m0, N> bytes);
+template <int N> KILN_DEVICE Bytes<e2m1, N> pack_e2m1(Vec<f32, N> x);
+template <int N> KILN_DEVICE Vec<f32, N> unpack_e2m1(Bytes<e2m1, N> bytes);
+template <class T, bool e4m3, bool infinities, int N> KILN_DEVICE Bytes<T, N> pack_ocp_fp8(Vec<f32, N> half);
+template <bool e4m3, class T, int N> KILN_DEVICE Vec<f32, N> unpack_ocp_fp8(Bytes<T, N> bytes);
 
 template <class V> KILN_DEVICE auto splat_like(f32 value) {
   if constexpr (width<V> == 0) return value;
@@ -160,7 +169,7 @@ template <class To, int N> KILN_DEVICE auto to_nonsaturating(Vec<f32, N> x) { re
 
 // One number rounded through T, as an f32.
 template <class T> KILN_DEVICE f32 rounded(f32 x) {
-  if constexpr (__is_same(T, e8m0)) return detail::power_below(x);
+  if constexpr (__is_same(T, e8m0)) return detail::rounded_to_power<T>(x);
   else return to<f32>(to<T>(Vec<f32, 1>(x)))[0];
 }
 template <class T> KILN_DEVICE f32 rounded_nonsaturating(f32 x) { return to<f32>(to_nonsaturating<T>(Vec<f32, 1>(x)))[0]; }

@@ -5,7 +5,10 @@
 // instructions want other k in a lane, but any order of k does as long as both operands have the same: this is how every lane
 // loads 16 contiguous bytes.
 #pragma once
-#include "common/convert.h"
+#include "common/lane_instructions.h"
+#include "common/matrix_instructions.h"
+#include "common/memory_instructions.h"
+#include "common/mx_convert.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // Scales that are powers of two: scale_up(x, s), scale_down(x, s), and to_scaled<T>(x, s), which is scale_down and rounding in one.
 #pragma once
-#include "common/convert.h"
+#include "common/mx_convert.h"
 
 namespace kiln {
 

@@ -1,6 +1,7 @@
 // Conversions of what MX formats consist of: e2m1, e8m0, and OCP's fp8 where it is not native.
 #pragma once
-#include "common/vec.h"
+#include "common/convert.h"
+#include "common/scaled_instructions.h"
 
 namespace kiln {
 namespace detail {
@@ -11,6 +12,7 @@ KILN_DEVICE f32 power_below(f32 x) {
   const u32 bits = bit_cast<u32>(x) & exponent_bits;
   return platform::fma(x, 0.0f, bit_cast<f32>(platform::max(bits, least_power))); // x * 0 is NaN for NaN and infinity
 }
+template <class T> KILN_DEVICE f32 rounded_to_power(f32 x) { return power_below(x); }
 template <int N> KILN_DEVICE Bytes<e8m0, N> pack_powers(Vec<f32, N> x) {
   Bytes<e8m0, N> bytes{};
 #pragma unroll

@@ -1,5 +1,6 @@
 // Partners: what the columns have whose numbers differ in one bit, in the same lane or another one of the wave.
 #pragma once
+#include "common/lane_instructions.h"
 #include "common/vec.h"
 
 namespace kiln {

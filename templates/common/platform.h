@@ -1,4 +1,4 @@
-// With instructions.h the one place that spells compiler builtins: attributes, ids, memory, and operations of waves.
+// With the headers of instructions the place that spells compiler builtins: attributes, ids, memory, and operations of waves.
 #pragma once
 #include "common/config.h"
 
@@ -103,105 +103,8 @@ KILN_DEVICE void barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 }
-// Flags in LDS by which waves of a workgroup wait for one another. Accesses to LDS before release_lds are done when a flag
-// that is raised after it is seen; accesses after acquire_lds are made after the read that saw the flag.
-KILN_DEVICE u32 lds_address(const u32* of) {
-  return static_cast<u32>(reinterpret_cast<u64>((const __attribute__((address_space(3))) u32*)of));
-}
-KILN_DEVICE void release_lds() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local"); }
-KILN_DEVICE void acquire_lds() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local"); }
-// `beside_direct_loads`: in a wave with direct loads to LDS in flight. The compiler takes those for writes of any LDS variable
-// and waits for all of them before an access that it sees.
-template <bool beside_direct_loads> KILN_DEVICE u32 read_flag(const u32* flag) {
-  u32 value;
-  if constexpr (beside_direct_loads) asm volatile("ds_read_b32 %0, %1\n\ts_waitcnt lgkmcnt(0)" : "=v"(value) : "v"(lds_address(flag)) : "memory");
-  else value = __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
-  return uniform(value);
-}
-template <bool beside_direct_loads> KILN_DEVICE void raise_flag(u32* flag, u32 value) {
-  if (thread_id() % wave_size) return;
-  if constexpr (beside_direct_loads) asm volatile("ds_write_b32 %0, %1" : : "v"(lds_address(flag)), "v"(value) : "memory");
-  else __hip_atomic_store(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
-}
-KILN_DEVICE void nap() { __builtin_amdgcn_s_sleep(1); } // 64 to 127 clocks
-// Stores of this wave before it are seen, by whoever acquires afterwards, in all of the device; and the other side of that.
-KILN_DEVICE void release_to_device() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
-KILN_DEVICE void acquire_from_device() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
-// The same for the workgroup.
-KILN_DEVICE void release_to_workgroup() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); }
-KILN_DEVICE void acquire_from_workgroup() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"); }
-// Adds for the whole device and returns the count before.
-KILN_DEVICE u32 count_up(u32* counter, u32 by = 1) {
-  return __hip_atomic_fetch_add(counter, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
-
-// A number that workgroups of the device tell each other: written and read as a whole, past the caches that others do not see.
-// The compiler does not always see that these are global addresses.
-using GlobalU64 = __attribute__((address_space(1))) u64;
-KILN_DEVICE u64 load_for_device(const u64* from) {
-  return __hip_atomic_load((const GlobalU64*)from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
-KILN_DEVICE void store_for_device(u64* to, u64 value) {
-  __hip_atomic_store((GlobalU64*)to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
-
 // Nothing moves across it at compile time.
 KILN_DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
-// Wait states that software leaves between a matrix instruction of `passes` passes (of 4 clocks) and an instruction that reads or
-// overwrites its result: LLVM's GCNHazardRecognizer.cpp, GFX940_XDL_N_PassWriteVgprVALUMemExpReadWaitStates and GFX950's. 8 passes
-// and more; tests/compile/target_tables.cpp compares them with isa_checks' table.
-constexpr int matrix_wait_states(int passes) { return passes + (has_doubled_mfma ? 4 : 3); }
-template <int states> KILN_DEVICE void wait_states() { // s_nop N is N + 1 of them, up to 16
-  asm volatile("s_nop %0" : : "n"(states - 1));
-}
-// Stands between the last matrix instruction and what reads its result or reuses its registers. LLVM 21 leaves too few wait states
-// if paths of different lengths lead from the one to the other: it looks at one of them. The longest instructions have 8 passes for
-// 16 x 16 tiles and 16 passes for 32 x 32.
-template <int edge> KILN_DEVICE void settle_sums() {
-  schedule_barrier();
-  wait_states<matrix_wait_states(8)>();
-  if constexpr (edge == 32) wait_states<matrix_wait_states(16) - matrix_wait_states(8)>();
-  schedule_barrier();
-}
-// Adds to a number in global memory for the whole device.
-KILN_DEVICE void add_for_device(f32* to, f32 value) {
-  __builtin_amdgcn_global_atomic_fadd_f32((__attribute__((address_space(1))) f32*)to, value);
-}
-
-// Keeps what is computed from an offset behind this place. If LLVM widens an offset to 64 bits before a loop, it adds it to its base
-// there, in VGPRs; widened beside the access, it is part of the access. The same for what VALU makes for an f8f6f4 matrix instruction: LLVM
-// 21 moves those behind later branches, and with them what they take, where lanes that do not take the branch compute nothing.
-template <class T> KILN_DEVICE void stay_here(T& value) { asm volatile("" : "+v"(value)); }
-// Loads 16 bytes at base + offset; streamed: bytes that nobody needs again.
-using u32x4 = u32 __attribute__((ext_vector_type(4)));
-KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }
-KILN_DEVICE u32x4 load_streamed(const char* base, u32 offset) {
-  return __builtin_nontemporal_load(reinterpret_cast<const u32x4*>(base + offset));
-}
-KILN_DEVICE Vec<u32, 2> load_streamed_half(const char* base, u32 offset) {
-  return __builtin_nontemporal_load(reinterpret_cast<const Vec<u32, 2>*>(base + offset));
-}
-// A number at a place that is the same in all lanes, and that no kernel writes meanwhile: a scalar load.
-KILN_DEVICE i32 load_uniform(const i32* from) { return *reinterpret_cast<const __attribute__((address_space(4))) i32*>(reinterpret_cast<u64>(from)); }
-#if defined(__gfx950__)
-// Loads 16 bytes at base + offset of each lane to LDS, lane after lane. `streamed`: nobody needs them again (cache policy nt).
-// The base is hidden from the compiler, which otherwise adds constant parts of it to the lanes' offsets, as 64-bit numbers.
-template <bool streamed> KILN_DEVICE void load_to_lds(const char* base, u32 offset, u32x4 (&to)[wave_size]) {
-  using Global = __attribute__((address_space(1))) void; // not const: clang 22 takes no other
-  using Local = __attribute__((address_space(3))) void;
-  asm("" : "+s"(base));
-  __builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 16, 0, streamed ? 2 : 0);
-}
-#else
-template <bool streamed> void load_to_lds(const char* base, u32 offset, u32x4 (&to)[wave_size]) = delete;
-#endif
-// Waits until at most `left` loads of this wave are in flight. Direct loads to LDS need it: no register shows their arrival.
-template <int left> KILN_DEVICE void await_loads() {
-  schedule_barrier();
-  __builtin_amdgcn_s_waitcnt((left & 15) | (left >> 4) << 14 | 0x0f70); // vmcnt; the other counters at their largest
-  asm volatile("" ::: "memory");
-  schedule_barrier();
-}
 // A register whose content does not matter. (__builtin_nondeterministic_value costs a v_mov of 0 each time.)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wuninitialized"
@@ -243,12 +146,6 @@ template <class T> KILN_DEVICE T computed_here(T value) {
     return value;
   }
 }
-// As count_up, for a count that is needed later. If LLVM sees that all lanes add to one place, it combines them, and waits for the
-// result at once.
-KILN_DEVICE u32 count_up_ahead(u32* counter, u32 by = 1) {
-  const u64 address = computed_here(reinterpret_cast<u64>(counter));
-  return __hip_atomic_fetch_add(reinterpret_cast<__attribute__((address_space(1))) u32*>(address), by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
 // As computed_here, for a value that all lanes have.
 KILN_DEVICE u32 known_here(u32 value) {
   asm volatile("" : "+s"(value));
@@ -273,36 +170,6 @@ template <Dpp control> KILN_DEVICE f32 dpp(f32 value) {
   return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(bits, bits, static_cast<int>(control), 0xf, 0xf, true));
 }
 
-// What the lane that many places below in its 16 has, or below in the wave; the last lane of the 16 (32) below. 0 where there is none,
-// and in rows of 16 lanes that `rows` has no bit for.
-enum class Shift : int { by_1 = 0x111, by_2 = 0x112, by_4 = 0x114, by_8 = 0x118, wave_by_1 = 0x138, end_of_16 = 0x142, end_of_32 = 0x143 };
-template <Shift control, int rows = 0xf> KILN_DEVICE f32 shifted(f32 value) {
-  return __builtin_bit_cast(f32, __builtin_amdgcn_update_dpp(0, __builtin_bit_cast(int, value), static_cast<int>(control), rows, 0xf, false));
-}
-template <Shift control, int rows = 0xf> KILN_DEVICE u32 shifted(u32 value) {
-  return static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), static_cast<int>(control), rows, 0xf, false));
-}
-// The lowest of the lanes that `condition` holds in, if there is one; and the number of one lane, the same in all.
-KILN_DEVICE int first_lane(bool condition) { return __builtin_ctzll(__builtin_amdgcn_ballot_w64(condition)); }
-template <class Lane> KILN_DEVICE u32 read_lane(u32 value, Lane lane) {
-  return static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value), static_cast<int>(lane)));
-}
-// Accesses of this wave's lanes to LDS before it are done before those after it.
-KILN_DEVICE void wave_barrier() {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront", "local");
-  __builtin_amdgcn_wave_barrier();
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront", "local");
-}
-
-// The lanes in which it holds, a bit each; how many lanes such bits name, and how many below this one.
-KILN_DEVICE u64 lanes_where(bool condition) { return __builtin_amdgcn_ballot_w64(condition); }
-KILN_DEVICE u32 count_lanes(u64 lanes) { return static_cast<u32>(__builtin_popcountll(lanes)); }
-KILN_DEVICE u32 lanes_below(u64 lanes) {
-  return __builtin_amdgcn_mbcnt_hi(static_cast<u32>(lanes >> 32), __builtin_amdgcn_mbcnt_lo(static_cast<u32>(lanes), 0u));
-}
-
-// Whether it holds in some lane; all take part.
-KILN_DEVICE bool any_lane(bool condition) { return __builtin_amdgcn_ballot_w64(condition) != 0; }
 KILN_DEVICE u32 lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
 // Exchanges rows of 16 lanes (distance 16) or halves of 32 (distance 32): {even row's value, odd row's value} in both.
 struct Halves {
@@ -324,33 +191,6 @@ template <int distance> KILN_DEVICE Halves swap_halves(f32 value) {
 template <int distance> void swap_rows(u32& a, u32& b) = delete;
 template <int distance> Halves swap_halves(f32 value) = delete;
 #endif
-
-// What another lane has; all lanes take part. Through the paths of LDS, so that it takes as long as a read of LDS.
-KILN_DEVICE f32 of_lane(f32 value, u32 lane) {
-  return __builtin_bit_cast(f32, __builtin_amdgcn_ds_bpermute(static_cast<int>(lane * 4), __builtin_bit_cast(int, value)));
-}
-// What the lane whose number differs in the bit `distance` has; lanes that take part do so with that one. 1 to 8 by DPP; 16 and 32
-// through the paths of LDS, where permlane swaps are not there.
-template <int distance> KILN_DEVICE u32 of_partner_lane(u32 value) {
-  const f32 bits = __builtin_bit_cast(f32, value);
-  if constexpr (distance == 1) return __builtin_bit_cast(u32, dpp<Dpp::quad_swap1>(bits));
-  else if constexpr (distance == 2) return __builtin_bit_cast(u32, dpp<Dpp::quad_swap2>(bits));
-  else if constexpr (distance == 4) return __builtin_bit_cast(u32, dpp<Dpp::quad_mirror>(dpp<Dpp::half_mirror>(bits))); // 7 ^ 3
-  else if constexpr (distance == 8) return __builtin_bit_cast(u32, dpp<Dpp::rotate8>(bits));
-  else if constexpr (distance == 16) return static_cast<u32>(__builtin_amdgcn_ds_swizzle(static_cast<int>(value), 0x401f)); // lane ^ 16
-  else return __builtin_bit_cast(u32, of_lane(bits, lane_id() ^ 32));
-}
-// The sum of the values of this lane and of all before it.
-KILN_DEVICE u32 sum_up_to_lane(u32 value) {
-  // row_shr:1, 2, 4 and 8 inside 16 lanes, then the last lane of a row of 16 to the next row, and of the first half to the second.
-  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x111, 0xf, 0xf, false));
-  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x112, 0xf, 0xf, false));
-  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x114, 0xf, 0xf, false));
-  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x118, 0xf, 0xf, false));
-  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x142, 0xa, 0xf, false));
-  value += static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), 0x143, 0xc, 0xf, false));
-  return value;
-}
 
 } // namespace platform
 } // namespace kiln

@@ -1,6 +1,8 @@
 // Cluster: workgroups that share a row tell each other their parts of its reductions, through places in the workspace.
 #pragma once
-#include "common/reduce.h"
+#include "common/found.h"
+#include "common/lane_instructions.h"
+#include "common/memory_instructions.h"
 
 namespace kiln {
 

@@ -1,6 +1,8 @@
-// Ranks and running sums: what a wave does with a row that it has as a whole.
+// Searches, ranks and running sums: columns of a row that are found, and what a wave does with a row that it has as a whole.
 #pragma once
-#include "common/reduce.h"
+#include "common/found.h"
+#include "common/lane_instructions.h"
+#include "rowwise.h"
 
 namespace kiln {
 
@@ -105,5 +107,94 @@ struct RunningSum {
     return x;
   }
 };
+
+template <RowwiseConfig config> template <int id, int place, class R> KILN_MEMBER void Row<config>::find(ArgAccumulator<R>& accumulator) const {
+  if constexpr (config.tiles > 1) cluster_.know_generation();
+  Found best;
+  if constexpr (config.threads_per_row <= wave_size) {
+    best = found_across_lanes<R, config.threads_per_row>(accumulator.best);
+  } else {
+    constexpr int partials = config.waves_per_row(); // at most 16
+    static __shared__ Found slots[partials];
+    best = found_across_lanes<R, wave_size>(accumulator.best);
+    const u32 thread = platform::thread_id();
+    slots[thread / wave_size] = best; // all lanes of a wave write the same
+    platform::barrier();
+    best = found_across_lanes<R, partials>(slots[thread % partials]);
+  }
+  if constexpr (config.tiles > 1) best = cluster_.template meet_found<place, R>(best);
+  accumulator.total = best.column == no_column ? 0.0f : static_cast<f32>(best.column);
+}
+
+template <RowwiseConfig config> template <int k> KILN_MEMBER auto Row<config>::ranking() const -> Ranking<k, vec, chunks> {
+  static_assert(config.threads_per_row == wave_size && config.residency == Residency::registers, "a wave holds the row");
+  return {};
+}
+template <RowwiseConfig config> template <int k> KILN_MEMBER void Row<config>::rank(Ranking<k, vec, chunks>& ranking) const {
+  u32 found = 0;
+  if constexpr (k > 1 && chunks == 1 && vec <= 8) {
+    found = detail::ranks_of_lists<k>(ranking.left[0], lane_column());
+  } else if constexpr (k * chunks * vec <= 64) {
+#pragma unroll
+    for (u32 j = 0; j < k; ++j) found = with_rank<k>(found, j, take_largest(ranking.left));
+  } else {
+#pragma nounroll
+    for (u32 j = 0; j < k; ++j) found = with_rank<k>(found, j, take_largest(ranking.left));
+  }
+  ranking.columns = static_cast<f32>(found);
+}
+template <RowwiseConfig config> template <int id> struct Row<config>::Picks {
+  const Row& row;
+  KILN_MEMBER f32* elements() const {
+    static __shared__ f32 storage[config.rows_per_block][chunks * stride];
+    return storage[platform::thread_id() / wave_size];
+  }
+  KILN_MEMBER void put(At at, Vec<f32, vec> x) const { *reinterpret_cast<Vec<f32, vec>*>(elements() + row.column_of(at.chunk)) = x; }
+  KILN_MEMBER f32 at(f32 column) const {
+    platform::wave_barrier();
+    return elements()[static_cast<u32>(column)];
+  }
+};
+template <RowwiseConfig config> template <int id> KILN_MEMBER auto Row<config>::picks() const -> Picks<id> { return {*this}; }
+template <RowwiseConfig config> template <class R, int k> KILN_MEMBER f32 Row<config>::reduce_ranks(f32 value) const {
+  if constexpr (__is_same(R, AbsMaxOf)) value = platform::abs(value);
+  return platform::uniform(across_lanes<R, power_of_two_from(k)>(lane_ < k ? value : R::identity));
+}
+template <RowwiseConfig config> template <class R, int k> KILN_MEMBER f32 Row<config>::find_rank(f32 value) const {
+  const bool is_better = __is_same(R, MaxOf) ? value > R::identity : value < R::identity;
+  const Found best = found_across_lanes<R, power_of_two_from(k)>(lane_ < k && is_better ? Found{value, lane_} : Found{R::identity, no_column});
+  const u32 rank = platform::uniform(best.column);
+  return rank == no_column ? 0.0f : static_cast<f32>(rank);
+}
+template <RowwiseConfig config> template <int k, class T> KILN_MEMBER void Row<config>::store_ranks(T* tensor, f32 value, u64 row_stride) const {
+  if (lane_ < k) store_one(tensor + row_ * row_stride, lane_, value);
+}
+
+template <RowwiseConfig config> template <int k> KILN_MEMBER u32 Row<config>::with_rank(u32 found, u32 rank, u32 column) const {
+  return k == 1 || lane_ == rank ? column : found;
+}
+// The column of the largest element that is left, the lowest of those alike. It is not left afterwards.
+template <RowwiseConfig config> KILN_MEMBER u32 Row<config>::take_largest(Vec<f32, vec> (&left)[chunks]) const {
+  f32 best = left[0][0];
+#pragma unroll
+  for (int e = 1; e < chunks * vec; ++e) best = platform::max(best, left[e / vec][e % vec]);
+  const f32 largest = platform::uniform(across_lanes<MaxOf, wave_size>(best));
+  u32 own = 0; // column of this lane's lowest one
+#pragma unroll
+  for (int e = chunks * vec - 1; e >= 0; --e) own = left[e / vec][e % vec] == largest ? e / vec * stride + e % vec : own;
+  own += lane_column();
+  u32 column;
+  if constexpr (chunks == 1) { // lanes have columns in their order
+    column = platform::read_lane(own, platform::first_lane(best == largest));
+  } else {
+    const f32 number = best == largest ? static_cast<f32>(own) : platform::infinity;
+    column = static_cast<u32>(platform::uniform(across_lanes<MinOf, wave_size>(number)));
+  }
+  const u32 from_lane = column - lane_column();
+#pragma unroll
+  for (int e = 0; e < chunks * vec; ++e)
+    left[e / vec][e % vec] = from_lane == static_cast<u32>(e / vec * stride + e % vec) ? platform::nan : left[e / vec][e % vec];
+  return column;
+}
 
 } // namespace kiln

@@ -1,7 +1,6 @@
 // Views: chunks that a lane reads from other rows and columns than its own, and rows that an index names.
 #pragma once
-#include "common/column_map.h"
-#include "common/stream.h"
+#include "rowwise.h"
 
 namespace kiln {
 
@@ -87,5 +86,31 @@ template <class S> struct ScatteredRow {
     if (exists) stream.store(at, computed);
   }
 };
+
+template <RowwiseConfig config> template <class T> KILN_MEMBER NamedRow Row<config>::named(const T* index, u64 row_stride) const {
+  const T* const at = index + row_ * row_stride;
+  return named_row(load_chunk<T, 1>(at, row_in_block_ * static_cast<u32>(row_stride) * static_cast<u32>(sizeof(T)), 0)[0]);
+}
+template <RowwiseConfig config> template <ColumnMap map, bool optional, class T> KILN_MEMBER auto Row<config>::view(T* tensor, bool exists) const {
+  return ViewStream<T, vec, stride, config.cols, map, optional>{tensor, lane_column(), exists};
+}
+template <RowwiseConfig config> template <class T> KILN_MEMBER auto Row<config>::scattered(T* tensor, bool exists) const {
+  const auto row = full(tensor, 0);
+  return ScatteredRow<__remove_cv(decltype(row))>{row, exists};
+}
+template <RowwiseConfig config> template <ColumnMap map> KILN_MEMBER auto Row<config>::columns_at(At at) const -> Vec<f32, vec> {
+  Vec<f32, vec> columns;
+#pragma unroll
+  for (int i = 0; i < vec; ++i) columns[i] = static_cast<f32>(map.of(column_of(at.chunk) + i));
+  return columns;
+}
+template <RowwiseConfig config> template <int distance, ColumnMap map> KILN_MEMBER auto Row<config>::signs_at(At at) const -> Vec<f32, vec> {
+  const auto sign = [](u32 column) KILN_LAMBDA { return column % (2u * distance) < distance ? -1.0f : 1.0f; };
+  if constexpr (distance % vec == 0 && map.partner % vec == 0) return Vec<f32, vec>(sign(map.of(column_of(at.chunk))));
+  Vec<f32, vec> signs;
+#pragma unroll
+  for (int i = 0; i < vec; ++i) signs[i] = sign(map.of(vec % (2 * distance) == 0 && !map.partner ? i : column_of(at.chunk) + i));
+  return signs;
+}
 
 } // namespace kiln

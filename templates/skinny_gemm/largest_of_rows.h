@@ -1,6 +1,7 @@
 // LargestOfRows: the largest magnitude of each row of A, which every workgroup finds for itself before it multiplies.
 #pragma once
 #include "common/convert.h"
+#include "common/memory_instructions.h"
 #include "common/reduce.h"
 #include "skinny_gemm_config.h"
 

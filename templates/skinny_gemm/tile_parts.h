@@ -1,6 +1,7 @@
 // TileParts: what a lane has of a finished tile, in chunks: the sums of waves, and of workgroups that share it.
 #pragma once
 #include "common/arrival.h"
+#include "common/lane_instructions.h"
 #include "common/tile_chunk.h"
 #include "skinny_gemm/segment.h"
 #include "skinny_gemm_config.h"

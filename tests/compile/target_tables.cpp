@@ -69,12 +69,12 @@ TEST_CASE("no matrix instruction of the templates takes longer than settle_sums 
     }
 }
 
-TEST_CASE("compiler builtins and architecture names stand in platform.h and instructions.h alone") {
+TEST_CASE("compiler builtins and architecture names stand in platform.h and the headers of instructions alone") {
   for (const TemplateHeader& header : template_headers())
     for (const std::string_view word : {"__builtin", "__gfx", "__hip", "asm(", "asm volatile", "__attribute__((amdgpu"}) {
       CAPTURE(header.name);
       CAPTURE(word);
-      CHECK((header.text.find(word) == header.text.npos || header.name == "common/platform.h" || header.name == "common/instructions.h"));
+      CHECK((header.text.find(word) == header.text.npos || header.name == "common/platform.h" || header.name.ends_with("instructions.h")));
     }
 }
 

@@ -1,0 +1,17 @@
+// Which device headers a kernel's text needs.
+#pragma once
+#include "gen/plan/target.h"
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace kiln {
+
+// The headers that `text` includes, and those that these include, by the names of template_headers().
+std::set<std::string_view> included_headers(std::string_view text);
+
+// Lines that include `door`.h, which has what most kernels of a family use, and what `code` uses beyond it. `shares_rows`: a row has several
+// workgroups.
+std::string includes_text(std::string_view door, std::string_view code, const Target& target, bool shares_rows);
+
+} // namespace kiln
