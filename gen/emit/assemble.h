@@ -27,6 +27,7 @@ struct KernelParts {
   int threads_per_block = 0;
   std::int64_t units_per_block = 1, blocks_per_unit = 1;
   std::int64_t workspace_bytes = 0;
+  bool shares_rows = false; // several workgroups have a row of Row<config>
 };
 
 // The place of a problem of several, as device text: its workgroup, counted from its first one, and its part of the workspace. The

@@ -1,7 +1,6 @@
 // Device headers by the words of emitted text.
 #include "gen/emit/includes.h"
 #include "gen/emit/templates.h"
-#include "gen/emit/values.h"
 #include "gen/spec/op.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -13,9 +12,8 @@ struct Provider {
   std::string_view header, words; // that it declares or defines, and that emitted text says
 };
 constexpr Provider providers[] = {
-    {"common/functions.h", ""}, // says_function
     {"common/microscaling.h", "scale_up scale_down to_scaled power_over"},
-    {"common/mx_convert.h", "e2m1 e8m0"}, // and fp8 types that are not the target's own
+    {"common/mx_convert.h", "e2m1 e8m0"},
     {"common/partners.h", "swap_partners partners partners_of_group"},
     {"rowwise/groups.h", "of_group store_of_group store_of_group_transposed group_size"},
     {"rowwise/ranks.h", "ArgAccumulator rank ranking picks reduce_ranks find_rank store_ranks RunningSum"},
@@ -67,25 +65,19 @@ std::set<std::string_view> included_headers(std::string_view text) {
   return found;
 }
 
-std::string includes_text(std::string_view door, std::string_view code, const Target& target, bool shares_rows) {
-  const std::string of_door = fmt::format("\n#include \"{}.h\"\n", door);
-  const std::set<std::string_view> there = included_headers(of_door);
+std::string includes_text(std::string_view door, std::string_view code, bool shares_rows) {
   const Words said = words_of(code);
   const auto says_any = [&](const Words& words) {
     return std::ranges::any_of(words, [&](std::string_view word) { return said.contains(word); });
   };
-  const auto is_foreign = [&](DType type) { return !target.has_native(type) && said.contains(device_type(type)); };
-  std::string text = of_door.substr(1);
+  std::string text = fmt::format("\n#include \"{}.h\"\n", door);
   const auto add_if = [&](bool used, std::string_view header) {
-    if (used && !there.contains(header)) text += fmt::format("#include \"{}\"\n", header);
+    if (used && !included_headers(text).contains(header)) text += fmt::format("#include \"{}\"\n", header);
   };
-  for (const auto& [header, words] : providers)
-    add_if(header == "common/functions.h"                                                        ? says_function(said)
-           : header == "common/mx_convert.h" && std::ranges::any_of(all_dtypes(), is_foreign) ? true
-                                                                                                 : says_any(words_of(words)),
-           header);
+  add_if(says_function(said), "common/functions.h");
+  for (const auto& [header, words] : providers) add_if(says_any(words_of(words)), header);
   add_if(shares_rows, "rowwise/cluster.h");
-  return text;
+  return text.substr(1);
 }
 
 } // namespace kiln

@@ -1,6 +1,5 @@
 // Which device headers a kernel's text needs.
 #pragma once
-#include "gen/plan/target.h"
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,7 +10,7 @@ namespace kiln {
 std::set<std::string_view> included_headers(std::string_view text);
 
 // Lines that include `door`.h, which has what most kernels of a family use, and what `code` uses beyond it. `shares_rows`: a row has several
-// workgroups.
-std::string includes_text(std::string_view door, std::string_view code, const Target& target, bool shares_rows);
+// workgroups (KernelParts).
+std::string includes_text(std::string_view door, std::string_view code, bool shares_rows);
 
 } // namespace kiln

@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-using Config = RegisteredFamilies::Config; // ElementwiseConfig, RowwiseConfig, SkinnyGemmConfig
+using Config = RegisteredFamilies::Config; // a variant of the configs in families.def
 
 struct Schedule {
   const Family* family = nullptr; // the plan's

@@ -1,4 +1,4 @@
-// Plan: the analysis of a spec, each graph walked once.
+// Plan: the analysis of a spec: validity, what is split off (products, parts, the sort of experts), the body, and problems of several.
 #include "gen/plan/plan.h"
 #include "gen/error.h"
 #include "gen/plan/output_order.h"

@@ -210,8 +210,8 @@ void check_machine(const std::string& object, const std::string& arch) {
   std::memcpy(&machine, object.data() + machine_at, sizeof machine);
   std::memcpy(&flags, object.data() + flags_at, sizeof flags);
   const isa::TargetFacts* target = machine == amdgpu ? isa::find_target_by_machine(flags & 0xffu) : nullptr;
-  if (target == nullptr || target->arch != arch)
-    throw CorruptEntry(fmt::format("kernel.co is for {}, not for {}", target == nullptr ? "no known GPU" : target->arch, arch));
+  if (target == nullptr || target->name != arch)
+    throw CorruptEntry(fmt::format("kernel.co is for {}, not for {}", target == nullptr ? "no known GPU" : target->name, arch));
 }
 
 } // namespace

@@ -7,9 +7,9 @@
 #include "gen/reference/random_inputs.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
-#include "runtime/cli/public_kernels.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
+#include "tests/bench/public_kernels.h"
 #include "tests/bench/short_form.h"
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ namespace {
 enum class Unit : std::uint8_t { outputs, token, launch };
 
 struct Case {
-  const char* name; // of the kernel, and what is set apart from its default; cli::public_kernels has it by that
+  const char* name; // of the kernel, and what is set apart from its default; public_kernels has it by that
   CatalogOptions options;
   std::int64_t rows;
   Unit unit;
@@ -125,7 +125,7 @@ int main(int argc, char** argv) try {
     fmt::print("\n{}: {}\n", one.name, shape_text(one));
     Table table{.header = {"kernel", "gfx942", "gfx950", "Kiln / it"}, .rows = {}, .right = {false, true, true, true}};
     const Counted a = count(one, target("gfx942")), b = count(one, target("gfx950"));
-    for (const cli::PublicKernel& p : cli::public_kernels(one.name))
+    for (const PublicKernel& p : public_kernels(one.name))
       table.rows.push_back({std::string(p.name), or_none(p.gfx942, fmt::format("{}", p.gfx942)),
                             or_none(p.gfx950, fmt::format("{}", p.gfx950)),
                             or_none(p.gfx942, fmt::format("{:.2f}", a.all / p.gfx942)) + " / " +

@@ -21,7 +21,7 @@ const std::vector<Fact> facts{{"CUs", R"(\b(304|110)\b)"},
                               {"latency of HBM", R"(\b(425|362)\b)"},
                               {"SIMDs of a CU", R"(\bsimds(_per_cu)? = 4\b)"},
                               {"lanes of a wave", R"(\b(wave_size|lane_count|wave_lanes) = 64\b)"},
-                              {"registers", R"(\b(max_vgprs|max_arch_vgprs) = \d)"},
+                              {"registers", R"(\b(max_vgprs|max_arch_vgprs) = [1-9])"},
                               {"depth of vmcnt", R"(\bvmcnt\w* (=|<|<=|>) (60|62|63)\b)"},
                               {"depth of lgkmcnt", R"(\blgkmcnt\w* (=|<|<=|>) 15\b)"},
                               {"number of an ELF machine", R"(\b0x(3f|4c|4f)\b.*machine)"}};

@@ -25,11 +25,10 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("kernels include what they use") {
   CHECK(includes("add_rmsnorm_quant", {.cols = 16384, .fp8 = e4m3fnuz}) == Names{"rowwise.h"});
-  CHECK(includes("add_rmsnorm_quant", {.cols = 16384, .fp8 = e4m3fn}) == Names{"rowwise.h", "common/mx_convert.h"});
   CHECK(includes("add_rmsnorm_quant", {.cols = 16384, .fp8 = e4m3fn}, "gfx950") == Names{"rowwise.h"});
   CHECK(includes("silu_mul", {}) == Names{"elementwise.h", "common/functions.h"});
   CHECK(includes("rmsnorm", {.cols = 8192, .max_rows = 2}) == Names{"rowwise.h", "rowwise/cluster.h"});
-  CHECK(includes("group_quant", {.fp8 = e4m3fnuz}) == Names{"rowwise.h", "rowwise/groups.h"});
+  CHECK(includes("mx_quant", {.mx = e4m3fn}) == Names{"rowwise.h", "common/microscaling.h", "rowwise/groups.h", "rowwise/cluster.h"});
   CHECK(includes("argmax_rows", {}) == Names{"rowwise.h", "rowwise/ranks.h"});
   CHECK(includes("gemm", {}) == Names{"skinny_gemm.h"});
 }

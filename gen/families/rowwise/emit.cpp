@@ -116,7 +116,8 @@ KernelParts Rowwise::parts(const Plan& plan, const Config& c, const Target& targ
           .threads_per_block = c.threads(),
           .units_per_block = c.rows_per_block,
           .blocks_per_unit = c.tiles,
-          .workspace_bytes = is_cluster(plan.body, c) ? cluster_workspace_bytes(plan.body, c) : 0};
+          .workspace_bytes = is_cluster(plan.body, c) ? cluster_workspace_bytes(plan.body, c) : 0,
+          .shares_rows = c.tiles > 1};
 }
 
 KernelSource Rowwise::emit(const Plan& plan, const Config& c, const Target& target) {

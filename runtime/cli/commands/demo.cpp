@@ -5,12 +5,10 @@
 #include "runtime/build/inspect.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/output.h"
-#include "runtime/cli/public_kernels.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
 #include <cstdlib>
 #include <fmt/format.h>
-#include <map>
 #include <memory>
 
 namespace kiln::cli {
@@ -52,6 +50,7 @@ std::vector<std::string> table_row(const Outcome& outcome) {
           fmt::format("{:g}", facts.occupancy.waves_per_simd),
           isa::widths_text(global_widths(facts, isa::MemoryDirection::load)),
           isa::widths_text(global_widths(facts, isa::MemoryDirection::store)),
+          fmt::format("{:.0f}", outcome.instructions),
           outcome.verdict};
 }
 
@@ -60,25 +59,6 @@ void leave_files(const std::filesystem::path& folder, const BuiltKernel& built) 
   write_file(stem + ".hip", self_contained(built.source));
   write_file(stem + ".co", {reinterpret_cast<const char*>(built.object.bytes.data()), built.object.bytes.size()});
   write_file(stem + ".s", assembly(built.object));
-}
-
-// By kernel: the instructions on each architecture, in the order of known_archs().
-using Counts = std::map<std::string_view, std::vector<double>>;
-
-std::string counts_table(const Counts& counts) {
-  Table table{.header = {"kernel", "by"}, .rows = {}, .right = {false, false}};
-  for (const std::string_view arch : known_archs()) {
-    table.header.emplace_back(arch);
-    table.right.push_back(true);
-  }
-  for (const auto& [kernel, kiln] : counts) {
-    std::vector<std::string> row{std::string(kernel), "Kiln"};
-    for (const double count : kiln) row.push_back(fmt::format("{:.0f}", count));
-    table.rows.push_back(std::move(row));
-    for (const PublicKernel& other : public_kernels(kernel))
-      table.rows.push_back({"", std::string(other.name), fmt::format("{}", other.gfx942), fmt::format("{}", other.gfx950)});
-  }
-  return to_text(table);
 }
 
 void print_next(const std::string& folder) {
@@ -97,10 +77,9 @@ int run(const std::string& folder) {
   make_folder(folder);
   CompileOptions options = own_process_options(process_environment());
   options.warnings_as_errors = true;
-  Table table{.header = {"kernel", "arch", "compile ms", "VGPR", "scratch B", "waves/SIMD", "global loads", "global stores", "result"},
+  Table table{.header = {"kernel", "arch", "compile ms", "VGPR", "scratch B", "waves/SIMD", "global loads", "global stores", "instructions", "result"},
               .rows = {},
-              .right = {false, false, true, true, true, true}};
-  Counts counts;
+              .right = {false, false, true, true, true, true, false, false, true}};
   std::string compiler;
   bool all_right = true;
   for (const std::string_view kernel : demo_kernels) {
@@ -110,15 +89,14 @@ int run(const std::string& folder) {
       const Outcome outcome = execute(spec, build_kernel(spec, one, options));
       leave_files(folder, outcome.built);
       table.rows.push_back(table_row(outcome));
-      counts[kernel].push_back(outcome.instructions);
       compiler = fmt::format("{}, {}", outcome.built.object.compiler, outcome.built.object.llvm);
       all_right = all_right && outcome.right;
     }
   }
   fmt::print("Compiled with {}; [{}, {}] f16 in, native fp8 out.\n"
-             "Executed on a CPU model of the GPU, lane for lane, and compared with a plain reference:\n\n{}\n"
-             "Executed wave instructions per 512 outputs, beside public kernels for the same work (counts, not times):\n\n{}",
-             compiler, demo_rows, demo_cols, to_text(table), counts_table(counts));
+             "Executed on a CPU model of the GPU, lane for lane, and compared with a plain reference; instructions are executed ones of\n"
+             "waves, per 512 outputs:\n\n{}",
+             compiler, demo_rows, demo_cols, to_text(table));
   print_next(folder);
   return all_right ? ok : kernel_failed;
 }

@@ -1,10 +1,9 @@
-// Executed instructions of public kernels, counted once on the CPU model as Kiln's are: what `kiln demo` and `./dev bench isa` print
-// beside.
+// Executed instructions of public kernels, counted once on the CPU model as Kiln's are: what `./dev bench isa` prints beside.
 #pragma once
 #include <string_view>
 #include <vector>
 
-namespace kiln::cli {
+namespace kiln {
 
 struct PublicKernel {
   std::string_view name;
@@ -36,4 +35,4 @@ inline std::vector<PublicKernel> public_kernels(std::string_view entry) {
   return {};
 }
 
-} // namespace kiln::cli
+} // namespace kiln
