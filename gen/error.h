@@ -9,9 +9,15 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What the user did: subject, fact with numbers, remedy. what() is "subject: fact; remedy".
+// Why something is not done, as an answer to a question: subject, fact with numbers, remedy.
+struct Refusal {
+  std::string subject, fact, remedy;
+};
+
+// What the user did. what() is "subject: fact; remedy".
 struct UserError : Error {
   UserError(std::string subject, std::string fact, std::string remedy);
+  explicit UserError(const Refusal& r) : UserError(r.subject, r.fact, r.remedy) {}
   std::string subject, fact, remedy;
 };
 

@@ -8,9 +8,7 @@
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
-#include <algorithm>
 #include <fmt/format.h>
-#include <tuple>
 #include <vector>
 
 namespace kiln {
@@ -240,158 +238,75 @@ KernelSpec cast_quant(const CatalogOptions& options) { return KernelSpec("cast_q
 // ---- the registry: one line an entry
 
 constexpr CatalogEntry entries[] = {
-    {"add_rmsnorm_quant", "residual add, RMS norm, fp8 with a given scale (or dynamic_scale)", add_rmsnorm_quant},
-    {"add_rmsnorm_dynamic_quant", "residual add, RMS norm, fp8 with one scale a token", add_rmsnorm_dynamic_quant},
-    {"rmsnorm", "RMS norm with a weight a column", rmsnorm},
-    {"layernorm", "layer norm with weight and bias a column", layernorm},
-    {"softmax", "softmax of each row", softmax},
-    {"softmax_temperature", "softmax of each row over its temperature, f32", softmax_temperature},
-    {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", argmax_rows},
-    {"hadamard", "Hadamard transform of every `group` columns of a row, over the root of their number", hadamard_blocks, {.blocks = true}},
-    {"sinkhorn",
-     "each `side` x `side` matrix of a row: exp, then rows and columns divided by their sums, `times` times",
-     sinkhorn_matrices,
+    {"add_rmsnorm_quant", "residual add, RMS norm, fp8 with a given scale (or dynamic_scale)", "cols max_rows dtype fp8 dynamic_scale in_place", add_rmsnorm_quant},
+    {"add_rmsnorm_dynamic_quant", "residual add, RMS norm, fp8 with one scale a token", "cols max_rows dtype fp8 in_place", add_rmsnorm_dynamic_quant},
+    {"rmsnorm", "RMS norm with a weight a column", "cols max_rows dtype", rmsnorm},
+    {"layernorm", "layer norm with weight and bias a column", "cols max_rows dtype", layernorm},
+    {"softmax", "softmax of each row", "cols max_rows dtype", softmax},
+    {"softmax_temperature", "softmax of each row over its temperature, f32", "cols max_rows dtype", softmax_temperature},
+    {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", "cols max_rows dtype", argmax_rows},
+    {"hadamard", "Hadamard transform of every `group` columns of a row, over the root of their number", "cols max_rows dtype group in_place", hadamard_blocks, {.blocks = true}},
+    {"sinkhorn", "each `side` x `side` matrix of a row: exp, then rows and columns divided by their sums, `times` times", "cols max_rows dtype side times", sinkhorn_matrices,
      {.matrices = true}},
-    {"layernorm_modulate", "layer norm, times 1 + scale and plus shift of the row's batch", layernorm_modulate},
-    {"lse_merge", "two partial attention results by their log-sum-exp", lse_merge},
-    {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", topk_softmax, {.ranked = true}},
-    {"moe_sort",
-     "pairs of a token and one of its experts in the order of the experts, and where each expert's begin",
-     moe_sort,
+    {"layernorm_modulate", "layer norm, times 1 + scale and plus shift of the row's batch", "cols dtype", layernorm_modulate},
+    {"lse_merge", "two partial attention results by their log-sum-exp", "cols dtype", lse_merge},
+    {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", "cols dtype top sigmoid sorted", topk_softmax, {.ranked = true}},
+    {"moe_sort", "pairs of a token and one of its experts in the order of the experts, and where each expert's begin", "top experts", moe_sort,
      {.experts = true}},
-    {"embedding", "rows of a table by id; zeros for a negative id", embedding},
-    {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", rope, {.rope = true}},
-    {"qk_norm", "RMS norm of each head of q and of k, with a weight for each of the two, in one launch", qk_norm, {.rope = true}},
-    {"rope_kv_write",
-     "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option",
-     rope_kv_write,
+    {"embedding", "rows of a table by id; zeros for a negative id", "cols max_rows dtype index", embedding},
+    {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads", "cols max_rows dtype in_place heads index interleaved head_norm", rope, {.rope = true}},
+    {"qk_norm", "RMS norm of each head of q and of k, with a weight for each of the two, in one launch", "cols max_rows dtype in_place heads kv_heads", qk_norm, {.rope = true}},
+    {"rope_kv_write", "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option", "cols max_rows dtype fp8 heads index interleaved head_norm fp8_cache", rope_kv_write,
      {.rope = true}},
-    {"swiglu_quant", "silu(gate) * up, fp8 with a given scale", swiglu_quant},
-    {"gelu_mul", "gelu(gate) * up, gelu by erf", gelu_mul},
-    {"silu_mul", "silu(gate) * up", silu_mul},
-    {"add_bias_gelu", "gelu(x + bias), gelu by tanh", add_bias_gelu},
-    {"per_token_quant", "fp8 with one scale a row", per_token_quant},
-    {"group_quant", "fp8 with one scale for every `group` columns of a row", group_quant},
-    {"dequant", "fp8 times one scale a row", dequant},
-    {"group_dequant", "fp8 times one scale for every `group` columns of a row", group_dequant},
-    {"mx_quant", "MXFP4 or MXFP8: OCP microscaling, a power of two for every 32 columns", mx_quant, {.mx = true}},
-    {"mx_dequant", "MXFP4 or MXFP8 to activations", mx_dequant, {.mx = true}},
-    {"silu_mul_mx_quant", "silu(gate) * up, MXFP4 or MXFP8", silu_mul_mx_quant, {.mx = true}},
-    {"add_rmsnorm_mx_quant", "residual add, RMS norm, MXFP4 or MXFP8", add_rmsnorm_mx_quant, {.mx = true}},
-    {"scaled_add", "x + alpha * y, alpha given at launch", scaled_add},
-    {"cast", "rounding to fp8 without a scale", cast_quant},
-    {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", gemm, {.gemm = true}},
-    {"gemm_quant", "gemm, fp8 with a given scale", gemm_quant, {.gemm = true}},
-    {"router",
-     "gemm to the logits of n experts, the `top` of each row and their weights, in one launch",
-     router,
+    {"swiglu_quant", "silu(gate) * up, fp8 with a given scale", "cols max_rows dtype fp8", swiglu_quant},
+    {"gelu_mul", "gelu(gate) * up, gelu by erf", "cols max_rows dtype", gelu_mul},
+    {"silu_mul", "silu(gate) * up", "cols max_rows dtype", silu_mul},
+    {"add_bias_gelu", "gelu(x + bias), gelu by tanh", "cols max_rows dtype", add_bias_gelu},
+    {"per_token_quant", "fp8 with one scale a row", "cols max_rows dtype fp8", per_token_quant},
+    {"group_quant", "fp8 with one scale for every `group` columns of a row", "cols max_rows dtype fp8 group transposed", group_quant},
+    {"dequant", "fp8 times one scale a row", "cols max_rows dtype fp8", dequant},
+    {"group_dequant", "fp8 times one scale for every `group` columns of a row", "cols max_rows dtype fp8 group", group_dequant},
+    {"mx_quant", "MXFP4 or MXFP8: OCP microscaling, a power of two for every 32 columns", "cols max_rows dtype mx transposed", mx_quant, {.mx = true}},
+    {"mx_dequant", "MXFP4 or MXFP8 to activations", "cols max_rows dtype mx", mx_dequant, {.mx = true}},
+    {"silu_mul_mx_quant", "silu(gate) * up, MXFP4 or MXFP8", "cols max_rows dtype mx transposed", silu_mul_mx_quant, {.mx = true}},
+    {"add_rmsnorm_mx_quant", "residual add, RMS norm, MXFP4 or MXFP8", "cols max_rows dtype mx transposed in_place", add_rmsnorm_mx_quant, {.mx = true}},
+    {"scaled_add", "x + alpha * y, alpha given at launch", "cols max_rows dtype", scaled_add},
+    {"cast", "rounding to fp8 without a scale", "cols max_rows dtype fp8", cast_quant},
+    {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", "m n k dtype preshuffled", gemm, {.gemm = true}},
+    {"gemm_quant", "gemm, fp8 with a given scale", "m n k dtype fp8 preshuffled", gemm_quant, {.gemm = true}},
+    {"router", "gemm to the logits of n experts, the `top` of each row and their weights, in one launch", "m n k dtype preshuffled top sigmoid sorted", router,
      {.gemm = true, .ranked = true}},
-    {"gemm_bias", "gemm + bias", gemm_bias, {.gemm = true}},
-    {"gemm_residual", "gemm + residual", gemm_residual, {.gemm = true}},
-    {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", gemm_swiglu_quant, {.gemm = true}},
-    {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", gemm_w8a16, {.gemm = true}},
-    {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k", gemm_w4a16, {.gemm = true}},
-    {"gemm_w_mxfp4",
-     "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k",
-     gemm_w_mxfp4,
+    {"gemm_bias", "gemm + bias", "m n k dtype preshuffled", gemm_bias, {.gemm = true}},
+    {"gemm_residual", "gemm + residual", "m n k dtype preshuffled in_place", gemm_residual, {.gemm = true}},
+    {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", "m n k dtype fp8 preshuffled", gemm_swiglu_quant, {.gemm = true}},
+    {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", "m n k dtype fp8 preshuffled", gemm_w8a16, {.gemm = true}},
+    {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k", "m n k dtype group preshuffled packed_zeros", gemm_w4a16, {.gemm = true}},
+    {"gemm_w_mxfp4", "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k", "m n k dtype preshuffled", gemm_w_mxfp4,
      {.gemm = true, .mx = true}},
-    {"gemm_mx", "MX a and b (a8w8, a4w4, a8w4), powers of two for every 32 elements of k of both", gemm_mx, {.gemm = true, .mx = true}},
-    {"gemm_dynamic_quant",
-     "rows of f16 or bf16 a quantised to fp8 by their absmax inside the product, fp8 b",
-     gemm_dynamic_quant,
+    {"gemm_mx", "MX a and b (a8w8, a4w4, a8w4), powers of two for every 32 elements of k of both", "m n k dtype mx preshuffled transposed weights", gemm_mx, {.gemm = true, .mx = true}},
+    {"gemm_dynamic_quant", "rows of f16 or bf16 a quantised to fp8 by their absmax inside the product, fp8 b", "m n k dtype fp8 preshuffled", gemm_dynamic_quant,
      {.gemm = true}},
-    {"attention_decode",
-     "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v",
-     attention_decode,
+    {"attention_decode", "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v", "dtype heads kv_heads d length cache_dtype", attention_decode,
      {.attention = true}},
-    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", attention_paged, {.attention = true}},
-    {"grouped_gemm",
-     "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option",
-     grouped_gemm,
+    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence", "dtype heads kv_heads d length page cache_dtype", attention_paged, {.attention = true}},
+    {"grouped_gemm", "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option", "m n k dtype top experts weights", grouped_gemm,
      {.gemm = true, .experts = true}},
-    {"grouped_gemm_swiglu", "the same: silu(gate) * up of the product's halves", grouped_gemm_swiglu, {.gemm = true, .experts = true}},
-    {"grouped_gemm_sum",
-     "each pair with its expert's matrix, and the weighted sum of a token's, in one launch",
-     grouped_gemm_sum,
+    {"grouped_gemm_swiglu", "the same: silu(gate) * up of the product's halves", "m n k dtype top experts weights", grouped_gemm_swiglu, {.gemm = true, .experts = true}},
+    {"grouped_gemm_sum", "each pair with its expert's matrix, and the weighted sum of a token's, in one launch", "m n k dtype top experts weights", grouped_gemm_sum,
      {.gemm = true, .experts = true}},
-    {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", gemm_block_scaled, {.gemm = true}},
+    {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", "m n k dtype fp8 preshuffled transposed", gemm_block_scaled, {.gemm = true}},
 };
-
-void require_options(const CatalogEntry& entry, const CatalogOptions& options) {
-  const auto refuse = [&](std::string fact, std::string remedy) {
-    throw UserError(fmt::format("catalogue entry '{}'", entry.name), std::move(fact), std::move(remedy));
-  };
-  if (entry.is.mx && (entry.is.gemm ? options.k : options.cols) % mx_block)
-    refuse(fmt::format("{} is {}", entry.is.gemm ? "k" : "cols", entry.is.gemm ? options.k : options.cols),
-           fmt::format("use a multiple of {}, the elements of an MX block", mx_block));
-  if (entry.is.mx && !is_mx_element(options.mx)) refuse(fmt::format("mx is {}", to_string(options.mx)), "use e2m1, e4m3fn or e5m2");
-  if (const std::int64_t experts = entry.is.gemm ? options.n : options.cols; entry.is.ranked) {
-    if (experts > most_ranked_columns)
-      refuse(fmt::format("{} is {}", entry.is.gemm ? "n" : "cols", experts), fmt::format("use 1 to {} experts", most_ranked_columns));
-    if (options.top < 1 || options.top > std::min(most_ranks, experts))
-      refuse(fmt::format("top is {} of {}", options.top, experts), fmt::format("use 1 to {}", std::min(most_ranks, experts)));
-  }
-  if (entry.is.experts) {
-    if (options.experts < 1 || options.experts > most_experts)
-      refuse(fmt::format("experts is {}", options.experts), fmt::format("use 1 to {}", most_experts));
-    if (options.top < 1 || options.top > std::min(most_ranks, options.experts))
-      refuse(fmt::format("top is {} of {}", options.top, options.experts),
-             fmt::format("use 1 to {}", std::min(most_ranks, options.experts)));
-    if (options.weights != f32 && options.weights != e2m1)
-      refuse(fmt::format("weights is {}", to_string(options.weights)), "use e2m1, or leave it out");
-  }
-  if (entry.is.gemm) {
-    for (const auto& [what, size, most] :
-         {std::tuple{"m", options.m, 128}, std::tuple{"n", options.n, 1 << 24}, std::tuple{"k", options.k, 1 << 24}})
-      if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
-    if (!is_float(options.dtype) && options.dtype != i8)
-      refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f16, bf16, an fp8 or i8");
-    return;
-  }
-  if (entry.is.attention) {
-    for (const auto& [what, size, most] :
-         {std::tuple{"heads", options.heads, std::int64_t{1024}}, std::tuple{"kv_heads", options.kv_heads, std::int64_t{1024}},
-          std::tuple{"d", options.d, std::int64_t{576}}, std::tuple{"page", options.page, std::int64_t{65536}},
-          std::tuple{"length", options.length, max_dim_size - 65536}})
-      if (size < 1 || size > most) refuse(fmt::format("{} is {}", what, size), fmt::format("use 1 to {}", most));
-    return;
-  }
-  if (options.cols < 1 || options.cols > max_dim_size)
-    refuse(fmt::format("cols is {}", options.cols), fmt::format("use 1 to {}", max_dim_size));
-  if (options.max_rows < 0 || options.max_rows > max_dim_size)
-    refuse(fmt::format("max_rows is {}", options.max_rows), fmt::format("use 1 to {}, or leave it out", max_dim_size));
-  if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
-    refuse(fmt::format("dtype is {}", to_string(options.dtype)), "use f32, f16 or bf16");
-  if (options.index != i32 && options.index != i64) refuse(fmt::format("index is {}", to_string(options.index)), "use i32 or i64");
-  for (const auto& [what, count] : {std::pair{"heads", options.heads}, std::pair{"kv_heads", options.kv_heads}})
-    if (entry.is.rope && (count < 1 || count > max_dim_size))
-      refuse(fmt::format("{} is {}", what, count), fmt::format("use 1 to {}", max_dim_size));
-  if (entry.is.rope && options.cols % 2)
-    refuse(fmt::format("cols is {}", options.cols), "use an even number: rotary embedding turns pairs of columns");
-  if (entry.is.blocks) require_blocks_of_hadamard(fmt::format("catalogue entry '{}'", entry.name), options);
-  if (entry.is.matrices) require_matrices_of_sinkhorn(fmt::format("catalogue entry '{}'", entry.name), options);
-  if (!is_fp8(options.fp8)) refuse(fmt::format("fp8 is {}", to_string(options.fp8)), "use e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz");
-}
 
 } // namespace
 
 std::span<const CatalogEntry> catalog() { return entries; }
-
-bool fits(const CatalogEntry& entry, const CatalogOptions& options) {
-  try {
-    require_options(entry, options);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
 
 KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options) {
   std::vector<std::string_view> names;
   for (const CatalogEntry& entry : entries) {
     names.push_back(entry.name);
     if (entry.name != name) continue;
-    require_options(entry, options);
+    if (const auto refusal = why_not(entry, options)) throw UserError(*refusal);
     return entry.build(options);
   }
   throw UserError(fmt::format("catalogue entry '{}'", name), "there is none of this name", did_you_mean(name, names));

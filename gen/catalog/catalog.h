@@ -1,7 +1,9 @@
 // The catalogue: ready specs of the kernels that inference engines ask for.
 #pragma once
+#include "gen/error.h"
 #include "gen/spec/spec.h"
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -38,7 +40,7 @@ struct CatalogOptions {
   bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
-// Which options an entry takes.
+// What an entry is, which decides what its options may be.
 struct CatalogKind {
   bool gemm = false;      // m, n and k in place of cols
   bool rope = false;      // `heads` too, of qk_norm `kv_heads`; cols are even
@@ -55,13 +57,15 @@ struct CatalogKind {
 struct CatalogEntry {
   std::string_view name;
   std::string_view doc;
+  std::string_view options; // that its spec depends on, by the names of gen/catalog/options.h: "cols max_rows dtype"
   KernelSpec (*build)(const CatalogOptions& options);
   CatalogKind is = {};
 };
 
 std::span<const CatalogEntry> catalog();
 
-bool fits(const CatalogEntry& entry, const CatalogOptions& options); // whether catalog_spec takes the options
+// Why catalog_spec does not take the options; nothing when it does.
+std::optional<Refusal> why_not(const CatalogEntry& entry, const CatalogOptions& options);
 
 // The spec of the entry `name`. Throws UserError on an unknown name and on options that make no kernel.
 KernelSpec catalog_spec(std::string_view name, const CatalogOptions& options);

@@ -35,20 +35,22 @@ KernelSpec sinkhorn_matrices(const CatalogOptions& options) {
   return KernelSpec("sinkhorn").output("y", options.dtype, y);
 }
 
-void require_blocks_of_hadamard(const std::string& subject, const CatalogOptions& options) {
+std::optional<Refusal> why_no_blocks_of_hadamard(const std::string& subject, const CatalogOptions& options) {
   if (!is_edge_up_to(options.group, most_paired_columns))
-    throw UserError(subject, fmt::format("group is {}", options.group),
-                    fmt::format("use a power of two from 2 to {}", most_paired_columns));
+    return Refusal{subject, fmt::format("group is {}", options.group),
+                    fmt::format("use a power of two from 2 to {}", most_paired_columns)};
   if (options.cols % options.group)
-    throw UserError(subject, fmt::format("cols is {}, and blocks have {}", options.cols, options.group), "use a multiple of group");
+    return Refusal{subject, fmt::format("cols is {}, and blocks have {}", options.cols, options.group), "use a multiple of group"};
+  return {};
 }
 
-void require_matrices_of_sinkhorn(const std::string& subject, const CatalogOptions& options) {
-  if (!is_edge_up_to(options.side, 16)) throw UserError(subject, fmt::format("side is {}", options.side), "use 2, 4, 8 or 16");
-  if (options.times < 1 || options.times > 64) throw UserError(subject, fmt::format("times is {}", options.times), "use 1 to 64");
+std::optional<Refusal> why_no_matrices_of_sinkhorn(const std::string& subject, const CatalogOptions& options) {
+  if (!is_edge_up_to(options.side, 16)) return Refusal{subject, fmt::format("side is {}", options.side), "use 2, 4, 8 or 16"};
+  if (options.times < 1 || options.times > 64) return Refusal{subject, fmt::format("times is {}", options.times), "use 1 to 64"};
   if (options.cols % (options.side * options.side))
-    throw UserError(subject, fmt::format("cols is {}, and matrices have {} elements", options.cols, options.side * options.side),
-                    "use a multiple of them: one matrix after the other");
+    return Refusal{subject, fmt::format("cols is {}, and matrices have {} elements", options.cols, options.side * options.side),
+                    "use a multiple of them: one matrix after the other"};
+  return {};
 }
 
 } // namespace kiln

@@ -7,8 +7,8 @@ namespace kiln {
 KernelSpec hadamard_blocks(const CatalogOptions& options);
 KernelSpec sinkhorn_matrices(const CatalogOptions& options);
 
-// Throws UserError with that subject unless the columns are whole blocks, or matrices, of a size that there is.
-void require_blocks_of_hadamard(const std::string& subject, const CatalogOptions& options);
-void require_matrices_of_sinkhorn(const std::string& subject, const CatalogOptions& options);
+// Nothing when the columns are whole blocks, or matrices, of a size that there is.
+std::optional<Refusal> why_no_blocks_of_hadamard(const std::string& subject, const CatalogOptions& options);
+std::optional<Refusal> why_no_matrices_of_sinkhorn(const std::string& subject, const CatalogOptions& options);
 
 } // namespace kiln

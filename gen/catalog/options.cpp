@@ -5,8 +5,6 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <map>
-#include <mutex>
 
 namespace kiln {
 namespace {
@@ -48,56 +46,8 @@ constexpr CatalogOption table[] = {
     {"fp8_cache", &O::fp8_cache, "rope_kv_write: the cache is of type --fp8"},
 };
 
-// The text of the entry's spec; empty when the options make none.
-std::string text_of(const CatalogEntry& entry, const O& options) {
-  try {
-    return to_text(catalog_spec(entry.name, options));
-  } catch (const UserError&) {
-    return "";
-  }
-}
-
-// The options with other values at one place.
-std::vector<O> varied(const O& base, const CatalogOption& option) {
-  std::vector<O> all;
-  const auto add = [&](auto place, auto value) {
-    all.push_back(base);
-    all.back().*place = value;
-  };
-  if (const auto* const number = std::get_if<std::int64_t O::*>(&option.place))
-    for (const std::int64_t value : {base.**number / 2, base.**number * 2, base.**number + 16}) add(*number, value);
-  if (const auto* const flag = std::get_if<bool O::*>(&option.place)) add(*flag, !(base.**flag));
-  if (const auto* const type = std::get_if<DType O::*>(&option.place))
-    for (const DType value : all_dtypes()) add(*type, value);
-  return all;
-}
-
-// Options from which those of an entry are varied: some matter only beside a flag or a type. Ranks are of few columns.
-std::vector<O> bases() {
-  const O small{.cols = 256, .n = 256};
-  std::vector<O> all = {small, small, small, small};
-  all[1].dtype = e4m3fn;
-  all[2].weights = e2m1;
-  all[3].mx = e4m3fn;
-  for (const CatalogOption& option : table)
-    if (std::holds_alternative<bool O::*>(option.place)) all.push_back(varied(small, option).front());
-  return all;
-}
-
-bool depends_on(const CatalogEntry& entry, const CatalogOption& option) {
-  static std::mutex mutex;
-  static std::map<std::pair<std::string_view, std::string_view>, bool> known;
-  const std::lock_guard lock(mutex);
-  const auto [found, is_new] = known.try_emplace({entry.name, option.name});
-  if (!is_new) return found->second;
-  return found->second = std::ranges::any_of(bases(), [&](const O& base) {
-           const std::string text = text_of(entry, base);
-           if (text.empty()) return false;
-           return std::ranges::any_of(varied(base, option), [&](const O& other) {
-             const std::string changed = text_of(entry, other);
-             return !changed.empty() && changed != text;
-           });
-         });
+bool takes(const CatalogEntry& entry, const CatalogOption& option) {
+  return fmt::format(" {} ", entry.options).find(fmt::format(" {} ", option.name)) != std::string::npos;
 }
 
 } // namespace
@@ -130,14 +80,14 @@ void set_catalog_option(O& options, const CatalogOption& option, const std::stri
 std::vector<const CatalogOption*> options_of(const CatalogEntry& entry) {
   std::vector<const CatalogOption*> taken;
   for (const CatalogOption& option : table)
-    if (depends_on(entry, option)) taken.push_back(&option);
+    if (takes(entry, option)) taken.push_back(&option);
   return taken;
 }
 
 void require_option_of(std::string_view name, const CatalogOption& option) {
   const auto entry = std::ranges::find(catalog(), name, &CatalogEntry::name);
   if (entry == catalog().end()) return;
-  if (depends_on(*entry, option)) return;
+  if (takes(*entry, option)) return;
   std::vector<std::string_view> names;
   for (const CatalogOption* each : options_of(*entry)) names.push_back(each->name);
   throw UserError(fmt::format("catalogue entry '{}'", name), fmt::format("it has no option {}", option.name),

@@ -26,7 +26,7 @@ using RefuseValue = std::function<void(const std::string& fact, const std::strin
 void set_catalog_option(CatalogOptions& options, const CatalogOption& option, const std::string& value, const Target& target,
                         const RefuseValue& refuse);
 
-// The options that the entry's spec depends on, whatever the others are.
+// Those of CatalogEntry::options.
 std::vector<const CatalogOption*> options_of(const CatalogEntry& entry);
 
 // Throws UserError when the entry `name` has no such option. A name that is no entry is left to catalog_spec.

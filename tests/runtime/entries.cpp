@@ -80,7 +80,7 @@ TEST_CASE("what a launch needs of any kernel comes out of its entry as it went i
         CAPTURE(catalog_entry.name);
         const Target gpu = target(arch);
         const CatalogOptions options{.cols = cols, .fp8 = gpu.fp8(), .n = catalog_entry.is.ranked ? 256 : 4096, .kv_heads = 2};
-        if (!fits(catalog_entry, options)) continue;
+        if (why_not(catalog_entry, options)) continue;
         const KernelSpec spec = catalog_entry.build(options);
         const Plan plan = make_plan(spec, gpu);
         const KernelSource source = emit_source(plan, choose_schedule(plan, gpu), gpu);

@@ -12,6 +12,55 @@ using namespace kiln;
 
 namespace {
 
+using O = CatalogOptions;
+
+// The text of the entry's spec; empty when the options make none.
+std::string text_of(const CatalogEntry& entry, const O& options) {
+  try {
+    return to_text(catalog_spec(entry.name, options));
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
+// The options with other values at one place.
+std::vector<O> varied(const O& base, const CatalogOption& option) {
+  std::vector<O> all;
+  const auto add = [&](auto place, auto value) {
+    all.push_back(base);
+    all.back().*place = value;
+  };
+  if (const auto* const number = std::get_if<std::int64_t O::*>(&option.place))
+    for (const std::int64_t value : {base.**number / 2, base.**number * 2, base.**number + 16}) add(*number, value);
+  if (const auto* const flag = std::get_if<bool O::*>(&option.place)) add(*flag, !(base.**flag));
+  if (const auto* const type = std::get_if<DType O::*>(&option.place))
+    for (const DType value : all_dtypes()) add(*type, value);
+  return all;
+}
+
+// Options from which those of an entry are varied: some matter only beside a flag or a type. Ranks are of few columns.
+std::vector<O> bases() {
+  const O small{.cols = 256, .n = 256};
+  std::vector<O> all = {small, small, small, small};
+  all[1].dtype = e4m3fn;
+  all[2].weights = e2m1;
+  all[3].mx = e4m3fn;
+  for (const CatalogOption& option : all_catalog_options())
+    if (std::holds_alternative<bool O::*>(option.place)) all.push_back(varied(small, option).front());
+  return all;
+}
+
+// Whether the spec changes with the option, whatever the others are.
+bool depends_on(const CatalogEntry& entry, const CatalogOption& option) {
+  return std::ranges::any_of(bases(), [&](const O& base) {
+    const std::string text = text_of(entry, base);
+    return !text.empty() && std::ranges::any_of(varied(base, option), [&](const O& other) {
+      const std::string changed = text_of(entry, other);
+      return !changed.empty() && changed != text;
+    });
+  });
+}
+
 std::string options_text(std::string_view name) {
   const auto entry = std::ranges::find(catalog(), name, &CatalogEntry::name);
   REQUIRE(entry != catalog().end());
@@ -35,6 +84,16 @@ TEST_CASE("entries take the options that their specs depend on") {
   for (const CatalogEntry& entry : catalog())
     for (const CatalogOption* option : options_of(entry)) taken.insert(option);
   CHECK(taken.size() == all_catalog_options().size());
+}
+
+TEST_CASE("an entry declares all options that its spec depends on, and no other") {
+  for (const CatalogEntry& entry : catalog()) {
+    std::vector<std::string_view> names;
+    for (const CatalogOption& option : all_catalog_options())
+      if (depends_on(entry, option)) names.push_back(option.name);
+    CAPTURE(entry.name);
+    CHECK(entry.options == fmt::format("{}", fmt::join(names, " ")));
+  }
 }
 
 TEST_CASE("an option that an entry does not take says so") {

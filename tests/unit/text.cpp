@@ -29,7 +29,7 @@ TEST_CASE("every catalogue entry parses back") {
         CAPTURE(entry.name);
         CAPTURE(cols);
         const CatalogOptions options{.cols = cols, .dtype = dtype, .m = 8, .n = cols, .k = 64};
-        if (((entry.is.gemm || entry.is.attention) && dtype == f32) || !fits(entry, options)) continue;
+        if (((entry.is.gemm || entry.is.attention) && dtype == f32) || why_not(entry, options)) continue;
         const KernelSpec spec = entry.build(options);
         validate(spec);
         Shape space{entry.is.gemm ? dynamic("m", 1, 8) : dynamic("rows"), cols};
