@@ -9,12 +9,7 @@ namespace kiln {
 namespace {
 
 std::string options_text(const CompileOptions& options) {
-  std::string text = fmt::format("{}", fmt::join(device_options, " "));
-  if (options.environment.line_tables) text += fmt::format(" {}", line_tables_option);
-  if (options.preload_arguments) text += fmt::format(" {}", preload_option);
-  if (options.warnings_as_errors) text += " -Wall -Wextra -Werror";
-  if (!options.replace_builtin_header) text += " built-in-header";
-  return text;
+  return fmt::format("{}{}", fmt::join(compiler_options(options), " "), options.replace_builtin_header ? "" : " built-in-header");
 }
 
 } // namespace

@@ -126,6 +126,14 @@ CompileOptions own_process_options(const Environment& environment) {
   return options;
 }
 
+std::vector<std::string> compiler_options(const CompileOptions& options) {
+  std::vector<std::string> list(device_options.begin(), device_options.end());
+  if (options.environment.line_tables) list.emplace_back(line_tables_option);
+  if (options.preload_arguments) list.insert(list.end(), {"-mllvm", std::string(preload_option)});
+  if (options.warnings_as_errors) list.insert(list.end(), {"-Wall", "-Wextra", "-Werror"});
+  return list;
+}
+
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options) {
   CompilerInput input{.file_name = source.name + ".hip", .text = source.text, .headers = {}, .arch = target.arch(), .options = {}};
   const std::set<std::string_view> included = included_headers(source.text);
@@ -133,13 +141,8 @@ CompilerInput compiler_input(const KernelSource& source, const Target& target, c
     if (included.contains(header.name)) input.headers.push_back({header.name, header.text});
   if (options.environment.compiler == CompilerKind::hiprtc && options.replace_builtin_header)
     input.headers.push_back(replaced_builtin_header());
-  input.options.assign(device_options.begin(), device_options.end());
-  if (options.environment.line_tables) {
-    input.text = with_line_directives(source);
-    input.options.emplace_back(line_tables_option);
-  }
-  if (options.preload_arguments) input.options.insert(input.options.end(), {"-mllvm", std::string(preload_option)});
-  if (options.warnings_as_errors) input.options.insert(input.options.end(), {"-Wall", "-Wextra", "-Werror"});
+  input.options = compiler_options(options);
+  if (options.environment.line_tables) input.text = with_line_directives(source);
   return input;
 }
 

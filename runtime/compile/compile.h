@@ -63,6 +63,9 @@ struct CompilerParts {
 CompilerParts compiler_parts(const Environment& environment); // loads it; throws EnvironmentError
 inline std::string compiler_identity(const Environment& environment) { return compiler_parts(environment).identity; }
 
+// Options of the compiler for every kernel that is compiled so: a part of cache keys.
+std::vector<std::string> compiler_options(const CompileOptions& options);
+
 // The input of the library: the text, Kiln's device headers and all options.
 CompilerInput compiler_input(const KernelSource& source, const Target& target, const CompileOptions& options);
 

@@ -6,35 +6,61 @@
 #include <fmt/ranges.h>
 #include <iterator>
 #include <new>
+#include <nlohmann/json.hpp>
 
 namespace kiln {
 namespace {
 
-constexpr std::size_t fixed_parts = 14;
+using Json = nlohmann::json;
 
-void require_parts(const Message& message, std::size_t at_least) {
-  if (message.size() < at_least)
-    throw InternalError(fmt::format("a message between Kiln and its worker has {} parts instead of {}", message.size(), at_least));
+std::string packed(const Json& json) {
+  std::string bytes;
+  Json::to_cbor(json, bytes);
+  return bytes;
 }
 
-Message failure(const KernelRequest& request) {
+// What `read` makes of a message.
+template <class Read> auto unpacked(const std::string& message, Read read) {
+  try {
+    return read(Json::from_cbor(message));
+  } catch (const Json::exception& error) {
+    throw InternalError(fmt::format("a message between Kiln and its worker is malformed: {}", error.what()));
+  }
+}
+
+// The fields of an environment and of options that a compile depends on: one list for both directions.
+template <class E, class O, class Each> void each_field(E& environment, O& options, Each each) {
+  each("hiprtc_path", environment.hiprtc_path);
+  each("comgr_path", environment.comgr_path);
+  each("library_path", environment.library_path);
+  each("preload", environment.preload);
+  each("save_temps", environment.save_temps);
+  each("line_tables", environment.line_tables);
+  each("compiler_variables", environment.compiler_variables);
+  each("warnings_as_errors", options.warnings_as_errors);
+  each("replace_builtin_header", options.replace_builtin_header);
+  each("preload_arguments", options.preload_arguments);
+}
+
+Json failure(const KernelRequest& request) {
   try {
     throw;
   } catch (const UserError& error) {
-    return {"user", error.subject, error.fact, error.remedy};
+    return {{"kind", "user"}, {"subject", error.subject}, {"fact", error.fact}, {"remedy", error.remedy}};
   } catch (const EnvironmentError& error) {
-    return {"environment", error.subject, error.fact, error.remedy, error.log, error.path};
+    return {{"kind", "environment"}, {"subject", error.subject}, {"fact", error.fact},
+            {"remedy", error.remedy}, {"log", error.log},        {"path", error.path}};
   } catch (const RejectedError& error) {
-    return {"rejected", error.what()};
+    return {{"kind", "rejected"}, {"what", error.what()}};
   } catch (const std::bad_alloc&) {
-    return {"environment",
-            "kernel " + kernel_name(request),
-            "the memory that a compile may take is not enough",
-            "raise the memory limit of workers",
-            "",
-            ""};
+    return {{"kind", "environment"},
+            {"subject", "kernel " + kernel_name(request)},
+            {"fact", "the memory that a compile may take is not enough"},
+            {"remedy", "raise the memory limit of workers"},
+            {"log", ""},
+            {"path", ""}};
   } catch (const std::exception& error) {
-    return {"other", error.what()};
+    return {{"kind", "other"}, {"what", error.what()}};
   }
 }
 
@@ -58,71 +84,51 @@ EntryFiles compile_entry(const KernelRequest& request) {
   return make_entry(request, build_kernel(parse_spec(request.spec), target(request.arch), request.options, request.overrides));
 }
 
-Message request_message(const KernelRequest& request) {
+std::string request_message(const KernelRequest& request) {
   const Environment& e = request.options.environment;
-  const auto flag = [](bool on) { return std::string(on ? "1" : ""); };
-  Message message{request.spec,
-                  request.arch,
-                  std::string(to_string(e.compiler)),
-                  e.hiprtc_path,
-                  e.comgr_path,
-                  e.dump_dir.string(),
-                  flag(e.save_temps),
-                  flag(request.options.warnings_as_errors),
-                  flag(request.options.replace_builtin_header),
-                  std::to_string(e.compiler_variables.size()),
-                  e.library_path,
-                  e.preload,
-                  flag(e.line_tables),
-                  flag(request.options.preload_arguments)};
-  message.insert(message.end(), e.compiler_variables.begin(), e.compiler_variables.end());
-  message.insert(message.end(), request.overrides.begin(), request.overrides.end());
-  return message;
+  Json json{{"spec", request.spec},
+            {"arch", request.arch},
+            {"overrides", request.overrides},
+            {"compiler", to_string(e.compiler)},
+            {"dump_dir", e.dump_dir.string()}};
+  each_field(e, request.options, [&](const char* name, const auto& field) { json[name] = field; });
+  return packed(json);
 }
 
-KernelRequest request_of(const Message& message) {
-  require_parts(message, fixed_parts);
-  KernelRequest request{.spec = message[0], .arch = message[1], .overrides = {}, .options = {}};
-  Environment& e = request.options.environment;
-  e.compiler = message[2] == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
-  e.hiprtc_path = message[3];
-  e.comgr_path = message[4];
-  e.dump_dir = message[5];
-  e.save_temps = !message[6].empty();
-  request.options.warnings_as_errors = !message[7].empty();
-  request.options.replace_builtin_header = !message[8].empty();
-  const std::size_t variables = fixed_parts + std::stoul(message[9]);
-  e.library_path = message[10];
-  e.preload = message[11];
-  e.line_tables = !message[12].empty();
-  request.options.preload_arguments = !message[13].empty();
-  require_parts(message, variables);
-  e.compiler_variables.assign(message.begin() + fixed_parts, message.begin() + static_cast<std::ptrdiff_t>(variables));
-  request.overrides.assign(message.begin() + static_cast<std::ptrdiff_t>(variables), message.end());
-  return request;
+KernelRequest request_of(const std::string& message) {
+  return unpacked(message, [](const Json& json) {
+    KernelRequest request{.spec = json.at("spec"), .arch = json.at("arch"), .overrides = json.at("overrides"), .options = {}};
+    Environment& e = request.options.environment;
+    e.compiler = json.at("compiler").get<std::string>() == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
+    e.dump_dir = json.at("dump_dir").get<std::string>();
+    each_field(e, request.options, [&](const char* name, auto& field) { json.at(name).get_to(field); });
+    return request;
+  });
 }
 
-Message answer_message(const KernelRequest& request) {
+std::string answer_message(const KernelRequest& request) {
   try {
-    EntryFiles files = compile_entry(request);
-    return {"entry", std::move(files.meta), std::move(files.object), std::move(files.source)};
+    const EntryFiles files = compile_entry(request);
+    return packed({{"kind", "entry"}, {"meta", files.meta}, {"object", files.object}, {"source", files.source}});
   } catch (...) {
-    return failure(request);
+    return packed(failure(request));
   }
 }
 
-EntryFiles entry_of(const Message& message) {
-  require_parts(message, 2);
-  const std::string& kind = message[0];
-  if (kind == "rejected") throw RejectedError(message[1]);
-  if (kind == "other") throw Error(message[1]);
-  require_parts(message, 4);
-  if (kind == "entry") return {message[1], message[2], message[3]};
-  if (kind == "user") throw UserError(message[1], message[2], message[3]);
-  require_parts(message, 6);
-  throw EnvironmentError(message[1], message[2], message[3], message[4], message[5]);
+EntryFiles entry_of(const std::string& message) {
+  return unpacked(message, [](const Json& json) -> EntryFiles {
+    const auto text = [&](const char* name) { return json.at(name).get<std::string>(); };
+    const std::string kind = text("kind");
+    if (kind == "entry") return {text("meta"), text("object"), text("source")};
+    if (kind == "rejected") throw RejectedError(text("what"));
+    if (kind == "other") throw Error(text("what"));
+    if (kind == "user") throw UserError(text("subject"), text("fact"), text("remedy"));
+    throw EnvironmentError(text("subject"), text("fact"), text("remedy"), text("log"), text("path"));
+  });
 }
 
-Message worker_greeting() { return {"kiln-worker", std::to_string(cache_format), std::string(generator_hash())}; }
+std::string worker_greeting() { return fmt::format("kiln-worker {} {}", cache_format, generator_hash()); }
+
+std::string failure_message(const std::exception& error) { return packed({{"kind", "other"}, {"what", error.what()}}); }
 
 } // namespace kiln

@@ -1,7 +1,8 @@
 // CompileJob: a request compiled to the files of an entry, in this process or spelled as messages for another one.
 #pragma once
 #include "runtime/cache/entry.h"
-#include "runtime/workers/message.h"
+#include <exception>
+#include <string>
 
 namespace kiln {
 
@@ -9,14 +10,18 @@ namespace kiln {
 // (HIPRTC_COMPILE_OPTIONS_APPEND, AMD_COMGR_*) are not those of the request: its key would name other code.
 EntryFiles compile_entry(const KernelRequest& request);
 
-Message request_message(const KernelRequest& request);
-KernelRequest request_of(const Message& message); // throws InternalError
+// JSON objects with named fields, in the binary form of CBOR: paths and code objects are no UTF-8.
+std::string request_message(const KernelRequest& request);
+KernelRequest request_of(const std::string& message); // throws InternalError
 
 // The result or the exception of compile_entry as a message, and back: `entry_of` returns or throws the same.
-Message answer_message(const KernelRequest& request);
-EntryFiles entry_of(const Message& message);
+std::string answer_message(const KernelRequest& request);
+EntryFiles entry_of(const std::string& message);
 
 // The first message of a worker: both programs must be of the same Kiln.
-Message worker_greeting();
+std::string worker_greeting();
+
+// An answer that says what kept a worker from one.
+std::string failure_message(const std::exception& error);
 
 } // namespace kiln

@@ -1,6 +1,7 @@
 // kiln-worker: compiles kernels for the process of Kiln that started it, and ends with it.
 // Usage: kiln-worker MEMORY_LIMIT OWNER, with a socket as its standard input. It is no program for people.
 #include "runtime/workers/compile_job.h"
+#include "runtime/workers/message.h"
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -60,13 +61,13 @@ int main(int argc, char** argv) {
   end_with_owner(static_cast<pid_t>(number(argv[2])));
   limit_resources(number(argv[1]));
   if (!send_message(STDIN_FILENO, worker_greeting())) return 0;
-  Message request;
+  std::string request;
   while (receive_message(STDIN_FILENO, request) == Received::message) {
-    Message answer;
+    std::string answer;
     try {
       answer = answer_message(request_of(request));
     } catch (const std::exception& error) {
-      answer = {"other", error.what()};
+      answer = failure_message(error);
     }
     if (!send_message(STDIN_FILENO, answer)) break;
   }

@@ -1,4 +1,4 @@
-// Message: count, sizes, bytes; in the byte order of the one machine that both ends run on.
+// Messages: size, bytes; in the byte order of the one machine that both ends run on.
 #include "runtime/workers/message.h"
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::uint64_t most_parts = 64, most_bytes = 1u << 30; // of any message that makes sense
+constexpr std::uint64_t most_bytes = 1u << 30; // of any message that makes sense
 
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;
@@ -55,30 +55,21 @@ Received receive_all(int socket, char* data, std::size_t size, const Deadline& d
 
 } // namespace
 
-bool send_message(int socket, const Message& message) {
-  std::vector<std::uint64_t> header{message.size()};
-  for (const std::string& part : message) header.push_back(part.size());
-  std::string bytes(header.size() * sizeof(std::uint64_t), '\0');
-  std::memcpy(bytes.data(), header.data(), bytes.size());
-  for (const std::string& part : message) bytes += part;
+bool send_message(int socket, const std::string& message) {
+  const std::uint64_t size = message.size();
+  std::string bytes(sizeof size, '\0');
+  std::memcpy(bytes.data(), &size, sizeof size);
+  bytes += message;
   return send_all(socket, bytes.data(), bytes.size());
 }
 
-Received receive_message(int socket, Message& message, std::optional<std::chrono::milliseconds> limit) {
+Received receive_message(int socket, std::string& message, std::optional<std::chrono::milliseconds> limit) {
   const Deadline deadline = limit ? Deadline(Clock::now() + *limit) : std::nullopt;
-  std::uint64_t count = 0;
-  const auto take = [&](void* to, std::size_t size) { return receive_all(socket, static_cast<char*>(to), size, deadline); };
-  if (const Received got = take(&count, sizeof count); got != Received::message) return got;
-  if (count > most_parts) return Received::closed;
-  std::vector<std::uint64_t> sizes(count);
-  if (const Received got = take(sizes.data(), count * sizeof(std::uint64_t)); got != Received::message) return got;
-  message.clear();
-  for (const std::uint64_t size : sizes) {
-    if (size > most_bytes) return Received::closed;
-    std::string& part = message.emplace_back(size, '\0');
-    if (const Received got = take(part.data(), part.size()); got != Received::message) return got;
-  }
-  return Received::message;
+  std::uint64_t size = 0;
+  if (const Received got = receive_all(socket, reinterpret_cast<char*>(&size), sizeof size, deadline); got != Received::message) return got;
+  if (size > most_bytes) return Received::closed;
+  message.assign(size, '\0');
+  return receive_all(socket, message.data(), message.size(), deadline);
 }
 
 } // namespace kiln

@@ -133,7 +133,7 @@ EntryFiles WorkerPool::compile(const KernelRequest& request) {
   const Place place(*this);
   std::unique_ptr<WorkerProcess> worker = take();
   if (!worker) return compile_in_process(request, options_);
-  const std::variant<Message, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
+  const std::variant<std::string, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
   if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
     events_->note("worker_failed", fmt::format("the worker that compiled {} {}", kernel_name(request), failure->fact));
     fail(request, failure->fact, failure->output);
@@ -142,7 +142,7 @@ EntryFiles WorkerPool::compile(const KernelRequest& request) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(worker));
   }
-  return entry_of(std::get<Message>(answer));
+  return entry_of(std::get<std::string>(answer));
 }
 
 // The source is emitted once more, here: a worker that is gone cannot hand it over.

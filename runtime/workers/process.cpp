@@ -51,7 +51,7 @@ struct SpawnSettings {
 
 WorkerProcess::WorkerProcess(const std::filesystem::path& program, std::span<const std::string> variables, std::uint64_t memory_limit) {
   start(program, variables, memory_limit);
-  Message greeting;
+  std::string greeting;
   const Received got = receive_message(socket_.get(), greeting, start_limit);
   if (got == Received::timed_out) fail(program, "said nothing for 20 s", end("said nothing").output);
   if (got == Received::closed) {
@@ -155,10 +155,10 @@ WorkerFailure WorkerProcess::end(const std::string& because) {
   return {because.empty() ? ending : because, output()};
 }
 
-std::variant<Message, WorkerFailure> WorkerProcess::ask(const Message& request, std::chrono::milliseconds limit) {
+std::variant<std::string, WorkerFailure> WorkerProcess::ask(const std::string& request, std::chrono::milliseconds limit) {
   if (ftruncate(output_.get(), 0) != 0) return end(std::strerror(errno));
   if (!send_message(socket_.get(), request)) return end("");
-  Message answer;
+  std::string answer;
   switch (receive_message(socket_.get(), answer, limit)) {
   case Received::message: return answer;
   case Received::timed_out: return end(fmt::format("took longer than the limit of {} ms and was ended", limit.count()));

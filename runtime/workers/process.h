@@ -29,7 +29,7 @@ public:
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // After a failure the worker is dead. Not thread-safe.
-  std::variant<Message, WorkerFailure> ask(const Message& request, std::chrono::milliseconds limit);
+  std::variant<std::string, WorkerFailure> ask(const std::string& request, std::chrono::milliseconds limit);
   bool alive() const; // asked while it is idle
   pid_t pid() const { return pid_; }
 
