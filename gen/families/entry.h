@@ -62,11 +62,6 @@ template <typename F> consteval std::span<const std::string_view> words() {
   else return {};
 }
 
-template <typename F> consteval PartKind part() {
-  if constexpr (requires { F::part; }) return F::part;
-  else return {.mark = {}, .split = nullptr};
-}
-
 // A config of several problems names the fields of theirs.
 template <typename C> consteval bool names_every_field() {
   if constexpr (requires(C c) { c.problems; }) return true;
@@ -79,7 +74,6 @@ template <typename F> consteval Family make_entry() {
       .name = F::name,
       .remedy = F::remedy,
       .words = words<F>(),
-      .part = part<F>(),
       .takes = [](const AnalysedSpec& spec) { return F::takes(spec); },
       .lay_out = [](AnalysedSpec& spec) { F::lay_out(spec); },
       .candidates = candidates<F>,

@@ -48,12 +48,6 @@ std::string value_text(const Body& body, const Value& value) {
 
 std::span<const Family> registered_families() { return entries(RegisteredFamilies()); }
 
-const PartKind* find_part(const SpecGraph& graph) {
-  for (const Family& family : registered_families())
-    if (family.part.split != nullptr && graph.has(family.part.mark)) return &family.part;
-  return nullptr;
-}
-
 bool is_word_of_a_family(std::string_view name) {
   return std::ranges::any_of(registered_families(), [&](const Family& f) { return std::ranges::find(f.words, name) != f.words.end(); });
 }

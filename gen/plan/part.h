@@ -27,13 +27,8 @@ struct PartSplit {
   std::shared_ptr<const SpecPart> part;
 };
 
-// What a family has as its member `part`.
-struct PartKind {
-  OpKind mark;                          // of operations that only specs with such a part have
-  PartSplit (*split)(const SpecGraph&); // throws UserError for a part that cannot be computed
-};
-
-// The kind of the part that a spec has; nullptr: none. Defined with the registry (gen/families/make_plan.cpp), which knows the kinds.
-const PartKind* find_part(const SpecGraph& graph);
+// Whether a spec has a part, and the split of one that has. Throws UserError for a part that cannot be computed.
+bool has_part(const SpecGraph& graph);
+PartSplit split_part(const SpecGraph& graph);
 
 } // namespace kiln

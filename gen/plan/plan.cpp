@@ -53,9 +53,9 @@ AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
     result.sort = std::move(split.parts);
     return result;
   }
-  if (const PartKind* const kind = find_part(graph)) {
+  if (has_part(graph)) {
     require_native_types(graph, target);
-    PartSplit split = kind->split(graph);
+    PartSplit split = split_part(graph);
     const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.rest));
     Shape space = require_sound_shapes(epilogue, split.one_a_row);
     AnalysedSpec result{.spec = graph.spec, .products = {}, .body = make_body(epilogue, std::move(space)), .part = std::move(split.part)};

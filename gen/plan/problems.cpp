@@ -81,7 +81,7 @@ void require_own_memory(const std::vector<KernelSpec>& problems) {
 } // namespace
 
 std::vector<KernelSpec> problems_of(const SpecGraph& graph) {
-  const bool alone = graph.has(OpKind::experts) || graph.has(OpKind::sort) || find_part(graph) != nullptr;
+  const bool alone = graph.has(OpKind::experts) || graph.has(OpKind::sort) || has_part(graph);
   if (graph.spec.outputs().size() < 2 || alone || (has_one_space(graph) && has_alike_products(graph))) return {};
   std::vector<KernelSpec> problems;
   for (const Numbers& outputs : outputs_by_space(graph.spec)) problems.push_back(with_outputs(graph.spec, outputs));

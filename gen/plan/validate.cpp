@@ -179,7 +179,7 @@ static bool is_scale_of_product(const SpecGraph& graph, const Expr& expr) {
 
 Shape iteration_space(const SpecGraph& graph) {
   if (graph.has(OpKind::sort)) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
-  if (const PartKind* const kind = find_part(graph)) return iteration_space(SpecGraph::as_spelled(kind->split(graph).rest));
+  if (has_part(graph)) return iteration_space(SpecGraph::as_spelled(split_part(graph).rest));
   if (graph.has(OpKind::product)) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
   if (std::ranges::any_of(graph.nodes, [](const Expr& node) { return node.op() == Op::transpose; }))
     return iteration_space(SpecGraph::as_spelled(in_order_of_rows(graph.spec, Op::transpose).spec));
@@ -237,8 +237,8 @@ Shape require_sound_shapes(const SpecGraph& graph, bool one_a_row) {
 
 void require_one_space(const SpecGraph& graph) {
   if (graph.has(OpKind::sort)) return validate(split_sort(graph).rest);
-  if (const PartKind* const kind = find_part(graph)) {
-    PartSplit split = kind->split(graph);
+  if (has_part(graph)) {
+    PartSplit split = split_part(graph);
     require_sound_shapes(SpecGraph::as_spelled(std::move(split.rest)), split.one_a_row);
     return;
   }

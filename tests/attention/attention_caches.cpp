@@ -1,6 +1,6 @@
 // Caches and outputs of attention, executed: one latent head, scales of heads and keys, pages smaller than a tile, outputs by heads.
 #include "gen/catalog/catalog.h"
-#include "gen/families/attention/parts.h"
+#include "gen/plan/attention_parts.h"
 #include "gen/families/schedule.h"
 #include "tests/attention/attention_cases.h"
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // Attention: softmax of scores of few queries a sequence, times the values of its cache, and a pointwise epilogue.
 #pragma once
-#include "gen/families/attention/parts.h"
+#include "gen/plan/attention_parts.h"
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
 #include "templates/attention_config.h"
@@ -30,7 +30,6 @@ struct Attention {
   static constexpr std::string_view remedy = "use fewer tokens or heads of a group at a time, or split the epilogue off";
   static constexpr std::string_view words[] = {"Attention", "AttentionConfig", "CacheScales",    "KeyScale", "ScoreRow",
                                                "OfThisRow", "scored",          "first_key_from", "later_key"};
-  static constexpr PartKind part = {.mark = OpKind::scores, .split = split_attention};
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);

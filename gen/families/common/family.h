@@ -27,8 +27,6 @@ struct Family {
   std::string_view remedy; // what to do when no schedule keeps its promises
   // Words of its kernels' text beside those of all kernels: no input, output or kernel is called so. In F optional.
   std::span<const std::string_view> words;
-  // What it splits off a spec before the body; in F optional.
-  PartKind part;
   // Whether the family computes such specs. The first family of the registry that takes a spec has it.
   bool (*takes)(const AnalysedSpec&);
   // Sets Body::outer_dims and Body::cols. Throws UserError for what only this family could compute, but does not.

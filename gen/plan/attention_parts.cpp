@@ -1,5 +1,5 @@
 // Parts of attention: the split of a spec into operands, score expression and epilogue.
-#include "gen/families/attention/parts.h"
+#include "gen/plan/attention_parts.h"
 #include "gen/error.h"
 #include "gen/plan/output_order.h"
 #include "gen/plan/validate.h"
@@ -175,5 +175,8 @@ PartSplit split_attention(const SpecGraph& given) {
 bool has_attention(const AnalysedSpec& spec) { return dynamic_cast<const AttentionPart*>(spec.part.get()) != nullptr; }
 
 const AttentionParts& attention_of(const AnalysedSpec& spec) { return dynamic_cast<const AttentionPart&>(*spec.part).parts(); }
+
+bool has_part(const SpecGraph& graph) { return graph.has(OpKind::scores); }
+PartSplit split_part(const SpecGraph& graph) { return split_attention(graph); } // the one kind that there is
 
 } // namespace kiln
