@@ -1,24 +1,24 @@
-// The architectures: what a wave, a CU and an instruction set have. The one place of these facts, for the host and for device code (no std).
-// docs/hardware.md says how sure each is. "IsaInfo" is namespace IsaInfo of LLVM's AMDGPUBaseInfo.cpp, "gpu-specs" are ROCm's hardware
-// specification tables. LLVM's assembler is asked about capabilities (tests/isa/target_test.cpp).
+// The architectures: what a wave, a CU and an instruction set have. The one place of these facts, for the host and for device code (no
+// std). docs/hardware.md says how sure each is. "IsaInfo" is namespace IsaInfo of LLVM's AMDGPUBaseInfo.cpp, "gpu-specs" are ROCm's
+// hardware specification tables. LLVM's assembler is asked about capabilities (tests/isa/target_test.cpp).
 #pragma once
 
 namespace kiln {
 
 // What all of the architectures share, so that arrays and configs can have these sizes. A granule is the unit in which hardware allocates.
-inline constexpr int wave_size = 64;                // lanes
+inline constexpr int wave_size = 64; // lanes
 inline constexpr int max_waves_per_workgroup = 16;
 inline constexpr int max_workgroup_size = max_waves_per_workgroup * wave_size; // work-items (IsaInfo); 2048 can be encoded
-inline constexpr int simds_per_cu = 4;              // IsaInfo::getEUsPerCU
-inline constexpr int max_waves_per_simd = 8;        // IsaInfo::getMaxWavesPerEU
-inline constexpr int max_vgprs = 512;               // of a wave, and of a SIMD for each lane: VGPRs and AGPRs together (IsaInfo)
-inline constexpr int max_arch_vgprs = 256;          // v0 to v255, and as many accumulation registers a0 to a255 (IsaInfo)
-inline constexpr int vgpr_granule = 8;              // of VGPRs and AGPRs together (IsaInfo::getVGPRAllocGranule)
-inline constexpr int accum_offset_granule = 4;      // of the VGPRs alone (IsaInfo::getArchVGPRAllocGranule)
-inline constexpr int sgpr_granule = 16;             // IsaInfo::getSGPRAllocGranule
+inline constexpr int simds_per_cu = 4;                                         // IsaInfo::getEUsPerCU
+inline constexpr int max_waves_per_simd = 8;                                   // IsaInfo::getMaxWavesPerEU
+inline constexpr int max_vgprs = 512;          // of a wave, and of a SIMD for each lane: VGPRs and AGPRs together (IsaInfo)
+inline constexpr int max_arch_vgprs = 256;     // v0 to v255, and as many accumulation registers a0 to a255 (IsaInfo)
+inline constexpr int vgpr_granule = 8;         // of VGPRs and AGPRs together (IsaInfo::getVGPRAllocGranule)
+inline constexpr int accum_offset_granule = 4; // of the VGPRs alone (IsaInfo::getArchVGPRAllocGranule)
+inline constexpr int sgpr_granule = 16;        // IsaInfo::getSGPRAllocGranule
 inline constexpr int max_vmcnt = 63, max_expcnt = 7, max_lgkmcnt = 15; // largest counts that s_waitcnt encodes (AMDGPUBaseInfo.cpp)
-inline constexpr int issue_clocks = 4;              // of an instruction of a wave: 64 lanes on 16 lanes of a SIMD
-inline constexpr int lds_write_banks = 32;          // HipKittens' measurements of ds_write_b64; AMD's Composable Kernel documentation
+inline constexpr int issue_clocks = 4;                                 // of an instruction of a wave: 64 lanes on 16 lanes of a SIMD
+inline constexpr int lds_write_banks = 32; // HipKittens' measurements of ds_write_b64; AMD's Composable Kernel documentation
 
 namespace machine {
 
@@ -26,8 +26,8 @@ enum class Generation : unsigned char { cdna2, cdna3, cdna4 };
 enum class Fp8Format : unsigned char { none, fnuz, ocp }; // what fp8 and bf8 of conversions and matrix instructions mean
 
 struct Arch {
-  const char* name;            // "gfx942"
-  unsigned elf_machine;        // EF_AMDGPU_MACH of e_flags
+  const char* name;     // "gfx942"
+  unsigned elf_machine; // EF_AMDGPU_MACH of e_flags
   Generation generation;
   int compute_units;           // of the largest part (gpu-specs)
   int xcds;                    // of it in its usual partition: workgroups go to them in turn

@@ -9,10 +9,10 @@
 namespace kiln::machine {
 
 // Caches, of all chips: docs/hardware.md. Four ways of L1 are an assumption.
-inline constexpr int line_bytes = 128;                   // of L1 and L2
-inline constexpr int l1_bytes = 32 << 10, l1_ways = 4;   // a CU's vector cache
-inline constexpr int l2_bytes = 4 << 20, l2_ways = 16;   // of an XCD
-inline constexpr double mall_bytes = 256 << 20;          // of the chip
+inline constexpr int line_bytes = 128;                 // of L1 and L2
+inline constexpr int l1_bytes = 32 << 10, l1_ways = 4; // a CU's vector cache
+inline constexpr int l2_bytes = 4 << 20, l2_ways = 16; // of an XCD
+inline constexpr double mall_bytes = 256 << 20;        // of the chip
 
 // Cycles are of the engine clock. A latency is from issue to data with nothing else under way.
 struct Chip {
@@ -139,7 +139,12 @@ constexpr Chip mi350x_of(Chip c) {
   return c;
 }
 
-inline constexpr std::array chips{mi300x, part_of(mi300x, "mi308x", 80, 4), mi325x_of(mi300x), mi350x_of(mi355x_of(mi300x)), mi355x_of(mi300x), part_of(mi300x, "mi300a", 228, 6)};
+inline constexpr std::array chips{mi300x,
+                                  part_of(mi300x, "mi308x", 80, 4),
+                                  mi325x_of(mi300x),
+                                  mi350x_of(mi355x_of(mi300x)),
+                                  mi355x_of(mi300x),
+                                  part_of(mi300x, "mi300a", 228, 6)};
 
 // The chip that schedules are made for: of those with the most CUs of the architecture the first one with its clock; null when no chip of
 // it is known.

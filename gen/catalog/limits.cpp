@@ -21,7 +21,8 @@ struct Range {
 Why out_of(const CatalogEntry& entry, std::initializer_list<Range> ranges) {
   for (const auto& [what, value, least, most] : ranges)
     if (value < least || value > most)
-      return refusal(entry, fmt::format("{} is {}", what, value), fmt::format("use {} to {}{}", std::max<std::int64_t>(least, 1), most, least ? "" : ", or leave it out"));
+      return refusal(entry, fmt::format("{} is {}", what, value),
+                     fmt::format("use {} to {}{}", std::max<std::int64_t>(least, 1), most, least ? "" : ", or leave it out"));
   return {};
 }
 
@@ -55,8 +56,7 @@ Why why_no_rows(const CatalogEntry& entry, const CatalogOptions& o) {
   if (o.index != i32 && o.index != i64) return of_type("index", o.index, "use i32 or i64");
   if (entry.is.rope) {
     if (auto why = out_of(entry, {{"heads", o.heads, 1, max_dim_size}, {"kv_heads", o.kv_heads, 1, max_dim_size}})) return why;
-    if (o.cols % 2)
-      return refusal(entry, fmt::format("cols is {}", o.cols), "use an even number: rotary embedding turns pairs of columns");
+    if (o.cols % 2) return refusal(entry, fmt::format("cols is {}", o.cols), "use an even number: rotary embedding turns pairs of columns");
   }
   const std::string subject = fmt::format("catalogue entry '{}'", entry.name);
   if (entry.is.blocks)
@@ -72,8 +72,7 @@ std::optional<Refusal> why_not(const CatalogEntry& entry, const CatalogOptions& 
   if (const std::int64_t size = entry.is.gemm ? o.k : o.cols; entry.is.mx && size % mx_block)
     return refusal(entry, fmt::format("{} is {}", entry.is.gemm ? "k" : "cols", size),
                    fmt::format("use a multiple of {}, the elements of an MX block", mx_block));
-  if (entry.is.mx && !is_mx_element(o.mx))
-    return refusal(entry, fmt::format("mx is {}", to_string(o.mx)), "use e2m1, e4m3fn or e5m2");
+  if (entry.is.mx && !is_mx_element(o.mx)) return refusal(entry, fmt::format("mx is {}", to_string(o.mx)), "use e2m1, e4m3fn or e5m2");
   if (auto why = why_no_choice(entry, o)) return why;
   if (entry.is.gemm) {
     if (auto why = out_of(entry, {{"m", o.m, 1, 128}, {"n", o.n, 1, 1 << 24}, {"k", o.k, 1, 1 << 24}})) return why;

@@ -37,8 +37,7 @@ KernelSpec sinkhorn_matrices(const CatalogOptions& options) {
 
 std::optional<Refusal> why_no_blocks_of_hadamard(const std::string& subject, const CatalogOptions& options) {
   if (!is_edge_up_to(options.group, most_paired_columns))
-    return Refusal{subject, fmt::format("group is {}", options.group),
-                    fmt::format("use a power of two from 2 to {}", most_paired_columns)};
+    return Refusal{subject, fmt::format("group is {}", options.group), fmt::format("use a power of two from 2 to {}", most_paired_columns)};
   if (options.cols % options.group)
     return Refusal{subject, fmt::format("cols is {}, and blocks have {}", options.cols, options.group), "use a multiple of group"};
   return {};
@@ -49,7 +48,7 @@ std::optional<Refusal> why_no_matrices_of_sinkhorn(const std::string& subject, c
   if (options.times < 1 || options.times > 64) return Refusal{subject, fmt::format("times is {}", options.times), "use 1 to 64"};
   if (options.cols % (options.side * options.side))
     return Refusal{subject, fmt::format("cols is {}, and matrices have {} elements", options.cols, options.side * options.side),
-                    "use a multiple of them: one matrix after the other"};
+                   "use a multiple of them: one matrix after the other"};
   return {};
 }
 

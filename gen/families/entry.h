@@ -22,9 +22,9 @@ template <typename F> std::vector<Schedule> candidates(const Plan& plan, const T
 
 // Whether a field that was set by name has another value in `other`.
 template <typename C> bool changes_any(const C& first, const C& other, std::span<const Setting> settings) {
-  const std::vector<std::string> before = settings_of(first);
-  return std::ranges::any_of(settings_of(other), [&](const std::string& now) {
-    const bool is_set = std::ranges::find(settings, now.substr(0, now.find('=')), &Setting::field) != settings.end();
+  const auto before = field_values(first, true);
+  return std::ranges::any_of(field_values(other, true), [&](const auto& now) {
+    const bool is_set = std::ranges::find(settings, now.first, &Setting::field) != settings.end();
     return is_set && std::ranges::find(before, now) == before.end();
   });
 }
@@ -79,7 +79,7 @@ template <typename F> consteval Family make_entry() {
       .candidates = candidates<F>,
       .fallbacks = fallbacks<F>,
       .set = set<F>,
-      .require_valid = [](const Schedule& s, const Plan& plan, const Target& target) { F::require_valid(config_of<F>(s), plan, target); },
+      .why_not = [](const Schedule& s, const Plan& plan, const Target& target) { return F::why_not(config_of<F>(s), plan, target); },
       .demand = [](const Plan& plan, const Schedule& s, const Target& target, const RunTimeSizes& sizes) -> Demand {
         return F::demand(plan, config_of<F>(s), target, sizes);
       },

@@ -10,15 +10,6 @@
 namespace kiln {
 namespace {
 
-bool is_valid(const Schedule& schedule, const Plan& plan, const Target& target) {
-  try {
-    require_valid(schedule, plan, target);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
-
 std::vector<Setting> parse_settings(const std::vector<std::string>& texts) {
   std::vector<Setting> settings;
   for (const std::string& text : texts) settings.push_back(parse_setting(text));
@@ -27,8 +18,8 @@ std::vector<Setting> parse_settings(const std::vector<std::string>& texts) {
 
 } // namespace
 
-void reject_schedule(const Plan& plan, const std::string& fact, const std::string& remedy) {
-  throw UserError(fmt::format("schedule of '{}'", plan.spec.name()), fact, remedy);
+Refusal refuse_schedule(const Plan& plan, std::string fact, std::string remedy) {
+  return {fmt::format("schedule of '{}'", plan.spec.name()), std::move(fact), std::move(remedy)};
 }
 
 Cost cost_of(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
@@ -45,7 +36,7 @@ double nominal_cost(const Plan& plan, const Schedule& schedule, const Target& ta
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   std::vector<Schedule> result = plan.family->candidates(plan, target);
   const Schedule last = result.back();
-  std::erase_if(result, [&](const Schedule& s) { return !is_valid(s, plan, target); });
+  std::erase_if(result, [&](const Schedule& s) { return why_not(s, plan, target).has_value(); });
   if (result.empty()) require_valid(last, plan, target); // says why
   std::vector<std::pair<double, Schedule>> by_cost;
   for (Schedule& s : result) {
@@ -62,17 +53,21 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target, const s
   const std::vector<std::string> fields = without_knobs(result.front(), settings);
   if (!settings.empty()) result = {with_overrides(result.front(), fields, plan, target)};
   for (Schedule& fallback : plan.family->fallbacks(result.front(), parse_settings(fields)))
-    if (is_valid(fallback, plan, target)) result.push_back(std::move(fallback));
+    if (!why_not(fallback, plan, target)) result.push_back(std::move(fallback));
   return result;
 }
 
 Schedule choose_schedule(const Plan& plan, const Target& target) { return candidates(plan, target).front(); }
 
-void require_valid(const Schedule& schedule, const Plan& plan, const Target& target) {
+std::optional<Refusal> why_not(const Schedule& schedule, const Plan& plan, const Target& target) {
   if (schedule.family != plan.family)
-    reject_schedule(plan, fmt::format("it is {}, the plan is {}", schedule.family->name, plan.family->name),
-                    "make the schedule for this plan");
-  plan.family->require_valid(schedule, plan, target);
+    return refuse_schedule(plan, fmt::format("it is {}, the plan is {}", schedule.family->name, plan.family->name),
+                           "make the schedule for this plan");
+  return plan.family->why_not(schedule, plan, target);
+}
+
+void require_valid(const Schedule& schedule, const Plan& plan, const Target& target) {
+  if (const auto refusal = why_not(schedule, plan, target)) throw UserError(*refusal);
 }
 
 Schedule with_overrides(Schedule schedule, const std::vector<std::string>& settings, const Plan& plan, const Target& target) {

@@ -31,8 +31,9 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target);
 std::vector<Schedule> candidates(const Plan& plan, const Target& target, const std::vector<std::string>& settings);
 Schedule choose_schedule(const Plan& plan, const Target& target); // the first of them
 
-// Throws UserError that says why a schedule cannot run a plan: the config is invalid in itself, or does not fit the plan
-// (columns, group sizes, LDS of the target, an in-place output whose input would be read again).
+// Why a schedule cannot run a plan: the config is invalid in itself, or does not fit the plan (columns, group sizes, LDS of the target, an
+// in-place output whose input would be read again). Nothing when it can; require_valid throws it.
+std::optional<Refusal> why_not(const Schedule& schedule, const Plan& plan, const Target& target);
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target);
 
 // Replaces fields by name: {"threads_per_row=512", "residency=lds"}; knobs of gen/families/knobs.h too. Throws UserError on unknown names

@@ -16,7 +16,7 @@ public:
   const std::string& arch() const { return name_; } // "gfx942"
   const machine::Chip& chip() const { return chip_; }
   int compute_units() const { return chip_.cus; }
-  int lds_bytes() const { return arch_.lds_bytes; } // of a CU, also the most that one workgroup may have
+  int lds_bytes() const { return arch_.lds_bytes; }                                   // of a CU, also the most that one workgroup may have
   DType fp8_e4m3() const { return has_fnuz_fp8() ? DType::e4m3fnuz : DType::e4m3fn; } // the native one
   DType fp8_e5m2() const { return has_fnuz_fp8() ? DType::e5m2fnuz : DType::e5m2; }
   DType fp8() const { return fp8_e4m3(); }

@@ -28,10 +28,10 @@ constexpr std::string_view reserved[] = {
     "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
     "xor_eq", "main", "linux", "unix",
     // words of all emitted kernels (templates/); those of a family stand with it
-    "row", "flat", "at", "to", "config", "kiln", "machine", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating", "mixed_product",
-    "power_over", "to_scaled", "by_rule", "reduce_group", "swap_partners", "partners", "partners_of_group", "Row", "Flat", "At", "Vec",
-    "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "ArgAccumulator", "ColumnMap", "NamedRow", "RunningSum",
-    "i16", "u16", "u32", "u64"};
+    "row", "flat", "at", "to", "config", "kiln", "machine", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating",
+    "mixed_product", "power_over", "to_scaled", "by_rule", "reduce_group", "swap_partners", "partners", "partners_of_group", "Row", "Flat",
+    "At", "Vec", "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "ArgAccumulator", "ColumnMap", "NamedRow",
+    "RunningSum", "i16", "u16", "u32", "u64"};
 
 } // namespace
 

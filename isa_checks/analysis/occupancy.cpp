@@ -61,8 +61,7 @@ Occupancy occupancy(const TargetFacts& target, const OccupancyInput& input) {
   result.compiler_waves_per_simd = waves_by_compiler(target, input, waves);
   if (result.limit == OccupancyLimit::vgprs)
     for (int count = result.allocated_vgprs - vgpr_granule; count > 0 && result.next_vgprs == 0; count -= vgpr_granule)
-      if (std::min({by_waves(waves_by_vgprs(count)), slots, result.lds_workgroups, by_waves(result.sgpr_waves)}) >
-          result.workgroups_per_cu)
+      if (std::min({by_waves(waves_by_vgprs(count)), slots, result.lds_workgroups, by_waves(result.sgpr_waves)}) > result.workgroups_per_cu)
         result.next_vgprs = count;
   return result;
 }

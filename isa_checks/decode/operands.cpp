@@ -62,10 +62,8 @@ std::optional<RegisterRange> parse_register(Text text) {
                                     {"scc", {reg::scc, 1}}};
   if (text.size() < 2) return std::nullopt;
   const Text rest = text.substr(1);
-  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9')))
-    return indexed(rest, reg::vgpr, max_arch_vgprs);
-  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9')))
-    return indexed(rest, reg::agpr, max_arch_vgprs);
+  if (text[0] == 'v' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::vgpr, max_arch_vgprs);
+  if (text[0] == 'a' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::agpr, max_arch_vgprs);
   if (text[0] == 's' && (rest[0] == '[' || (rest[0] >= '0' && rest[0] <= '9'))) return indexed(rest, reg::sgpr, 102);
   for (const Named& n : named)
     if (n.name == text) return n.range;

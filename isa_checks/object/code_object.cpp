@@ -61,8 +61,7 @@ bool is_code(const ElfImage& image, std::uint16_t section) {
 
 class KernelFinder {
 public:
-  KernelFinder(const ElfImage& image, const Metadata& metadata, const std::string& name)
-      : image_(image), name_(name) {
+  KernelFinder(const ElfImage& image, const Metadata& metadata, const std::string& name) : image_(image), name_(name) {
     for (const ElfSymbol& symbol : image.symbols)
       if (is_code(image, symbol.section)) code_symbols_.emplace(symbol.name, &symbol);
     for (const KernelMetadata& entry : metadata.kernels)

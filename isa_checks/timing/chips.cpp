@@ -16,7 +16,8 @@ std::string chip_names() {
 
 const Chip& chip(std::string_view name) {
   const auto* const found = std::ranges::find(machine::chips, name, &Chip::name);
-  if (found == machine::chips.end()) throw isa::Error(fmt::format("chip \"{}\"", name), "there is no such chip", "use one of " + chip_names());
+  if (found == machine::chips.end())
+    throw isa::Error(fmt::format("chip \"{}\"", name), "there is no such chip", "use one of " + chip_names());
   return *found;
 }
 

@@ -35,12 +35,12 @@ enum class Action : std::uint8_t {
 struct Code {
   std::uint64_t address = 0;
   Action action = Action::other;
-  bool to_lds = false;                   // a direct-to-LDS load
-  bool returns = false;                  // an atomic that gives the old value back
-  bool polls = false;                    // a read that was seen to wait for another wave
-  bool for_device = false;               // a load or store past the caches that other XCDs do not see
+  bool to_lds = false;                                   // a direct-to-LDS load
+  bool returns = false;                                  // an atomic that gives the old value back
+  bool polls = false;                                    // a read that was seen to wait for another wave
+  bool for_device = false;                               // a load or store past the caches that other XCDs do not see
   std::uint8_t vmcnt = max_vmcnt, lgkmcnt = max_lgkmcnt; // of waits: how many operations may stay outstanding
-  float cycles = 4;                      // that its pipe is busy
+  float cycles = 4;                                      // that its pipe is busy
   std::string text;
 };
 

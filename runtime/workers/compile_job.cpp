@@ -48,8 +48,8 @@ Json failure(const KernelRequest& request) {
   } catch (const UserError& error) {
     return {{"kind", "user"}, {"subject", error.subject}, {"fact", error.fact}, {"remedy", error.remedy}};
   } catch (const EnvironmentError& error) {
-    return {{"kind", "environment"}, {"subject", error.subject}, {"fact", error.fact},
-            {"remedy", error.remedy}, {"log", error.log},        {"path", error.path}};
+    return {{"kind", "environment"},  {"subject", error.subject}, {"fact", error.fact},
+            {"remedy", error.remedy}, {"log", error.log},         {"path", error.path}};
   } catch (const RejectedError& error) {
     return {{"kind", "rejected"}, {"what", error.what()}};
   } catch (const std::bad_alloc&) {

@@ -1,7 +1,7 @@
 // Caches and outputs of attention, executed: one latent head, scales of heads and keys, pages smaller than a tile, outputs by heads.
 #include "gen/catalog/catalog.h"
-#include "gen/plan/attention_parts.h"
 #include "gen/families/schedule.h"
+#include "gen/plan/attention_parts.h"
 #include "tests/attention/attention_cases.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>

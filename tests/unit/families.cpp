@@ -19,8 +19,9 @@ struct Copy {
   static std::vector<Candidate<Config>> candidates(const Plan&, const Target&) {
     return {{{.vec = 3}, "not valid"}, {{.threads = 64}, "one wave"}, {{.threads = 128}, "two"}};
   }
-  static void require_valid(const Config& c, const Plan& plan, const Target&) {
-    if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+  static std::optional<Refusal> why_not(const Config& c, const Plan& plan, const Target&) {
+    if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
+    return {};
   }
   static KernelSource emit(const Plan& plan, const Config& c, const Target& target) {
     return assemble(plan, target,

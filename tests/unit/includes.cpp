@@ -1,6 +1,6 @@
 // A kernel includes what its text uses beyond what most kernels do, and no other header travels to the compiler.
-#include "gen/catalog/catalog.h"
 #include "gen/emit/includes.h"
+#include "gen/catalog/catalog.h"
 #include "gen/families/schedule.h"
 #include <algorithm>
 #include <doctest/doctest.h>

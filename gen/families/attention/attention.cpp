@@ -116,13 +116,14 @@ std::vector<Candidate<AttentionConfig>> Attention::fallbacks(const Config& first
   return result;
 }
 
-void Attention::require_valid(const Config& c, const Plan& plan, const Target& target) {
-  if (planned_fields_text(c) != planned_fields_text(planned_attention(plan)))
-    reject_schedule(plan, fields_text(c), "leave heads, kv_heads, tokens, d, bits and page as the plan has them");
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+std::optional<Refusal> Attention::why_not(const Config& c, const Plan& plan, const Target& target) {
+  if (field_values(c, false) != field_values(planned_attention(plan), false))
+    return refuse_schedule(plan, fields_text(c), "leave heads, kv_heads, tokens, d, bits and page as the plan has them");
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())
-    reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use fewer rows of q");
+    return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
+                           "use fewer rows of q");
+  return {};
 }
 
 Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {

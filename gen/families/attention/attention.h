@@ -1,8 +1,8 @@
 // Attention: softmax of scores of few queries a sequence, times the values of its cache, and a pointwise epilogue.
 #pragma once
-#include "gen/plan/attention_parts.h"
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
+#include "gen/plan/attention_parts.h"
 #include "templates/attention_config.h"
 
 namespace kiln {
@@ -36,7 +36,7 @@ struct Attention {
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static constexpr std::string_view falls_back_by = "per_cu";
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
-  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);

@@ -1,6 +1,7 @@
 // Family: a kind of kernel.
 #pragma once
 #include "gen/emit/assemble.h"
+#include "gen/error.h"
 #include "gen/families/common/cost.h"
 #include "gen/families/common/promises.h"
 #include <optional>
@@ -40,8 +41,8 @@ struct Family {
   // Sets fields by name. F may have after_setting(Config&, std::string_view field, const Plan&, const Target&), which sets what follows
   // from a field; the one that others follow from comes first if it ends with F::sets_others.
   void (*set)(Schedule&, std::span<const Setting> settings, const Plan&, const Target&);
-  // Throws UserError that says why the config cannot run the plan.
-  void (*require_valid)(const Schedule&, const Plan&, const Target&);
+  // Why the config cannot run the plan; nothing when it can.
+  std::optional<Refusal> (*why_not)(const Schedule&, const Plan&, const Target&);
   // What a launch asks of a chip. For products the bound of m counts, whatever `sizes` say.
   Demand (*demand)(const Plan&, const Schedule&, const Target&, const RunTimeSizes& sizes);
   KernelSource (*emit)(const Plan&, const Schedule&, const Target&);
@@ -53,7 +54,7 @@ struct Family {
   std::vector<std::string> (*settings)(const Schedule&);
 };
 
-// Throws the UserError of a schedule that cannot run a plan.
-[[noreturn]] void reject_schedule(const Plan& plan, const std::string& fact, const std::string& remedy);
+// Of a schedule that cannot run a plan.
+Refusal refuse_schedule(const Plan& plan, std::string fact, std::string remedy);
 
 } // namespace kiln

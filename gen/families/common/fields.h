@@ -65,16 +65,22 @@ template <typename M> std::string member_text(const Field& field, const M& membe
 }
 
 // "vec=8 threads=256 chunks=4"
-template <typename C> std::string fields_text(const C& config, bool settable_too = true) {
+template <typename C> std::string fields_text(const C& config) {
   std::string text;
   for_each_field(config, [&](const Field& field, const auto& member) {
-    if (!field.shown || (field.settable && !settable_too)) return;
+    if (!field.shown) return;
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name, member_text(field, member));
   });
   return text;
 }
-// For the fields that follow from the plan alone.
-template <typename C> std::string planned_fields_text(const C& config) { return fields_text(config, false); }
+// By name, of the fields that can be set or of those that follow from the plan alone.
+template <typename C> std::vector<std::pair<std::string, long long>> field_values(const C& config, bool settable) {
+  std::vector<std::pair<std::string, long long>> values;
+  for_each_field(config, [&](const Field& field, const auto& member) {
+    if (field.shown && field.settable == settable) values.emplace_back(field.name, static_cast<long long>(member));
+  });
+  return values;
+}
 
 // {"vec=8", "threads=256"}: what sets a config like this one.
 template <typename C> std::vector<std::string> settings_of(const C& config) {

@@ -63,8 +63,9 @@ void Elementwise::after_setting(Config& c, std::string_view, const Plan& plan, c
   c.exact = why_invalid(c) == nullptr && known_factor(plan.body) % c.tile() == 0;
 }
 
-void Elementwise::require_valid(const Config& c, const Plan& plan, const Target&) {
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+std::optional<Refusal> Elementwise::why_not(const Config& c, const Plan& plan, const Target&) {
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
+  return {};
 }
 
 Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {

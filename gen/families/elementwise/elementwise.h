@@ -27,7 +27,7 @@ struct Elementwise {
   static constexpr std::string_view falls_back_by = "vec";
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
-  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   // What emit puts together; with `block` for that workgroup, of a kernel that has other workgroups too.

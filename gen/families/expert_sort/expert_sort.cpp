@@ -12,9 +12,10 @@ std::vector<Candidate<ExpertSortConfig>> ExpertSort::candidates(const Plan& plan
   return {{{.experts = static_cast<int>(plan.sort->count)}, "one wave counts the pairs of each expert, 64 pairs at a time"}};
 }
 
-void ExpertSort::require_valid(const Config& c, const Plan& plan, const Target&) {
-  if (c.experts != plan.sort->count) reject_schedule(plan, fields_text(c), "leave experts as the plan has them");
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+std::optional<Refusal> ExpertSort::why_not(const Config& c, const Plan& plan, const Target&) {
+  if (c.experts != plan.sort->count) return refuse_schedule(plan, fields_text(c), "leave experts as the plan has them");
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
+  return {};
 }
 
 Demand ExpertSort::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {

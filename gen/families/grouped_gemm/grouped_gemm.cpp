@@ -99,13 +99,14 @@ std::vector<Candidate<GroupedGemmConfig>> GroupedGemm::fallbacks(const Config& f
   return result;
 }
 
-void GroupedGemm::require_valid(const Config& c, const Plan& plan, const Target& target) {
-  if (planned_fields_text(c) != planned_fields_text(planned_groups(plan, target)))
-    reject_schedule(plan, fields_text(c), "leave experts, top, tokens, n, k, bits, group and products as the plan has them");
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+std::optional<Refusal> GroupedGemm::why_not(const Config& c, const Plan& plan, const Target& target) {
+  if (field_values(c, false) != field_values(planned_groups(plan, target), false))
+    return refuse_schedule(plan, fields_text(c), "leave experts, top, tokens, n, k, bits, group and products as the plan has them");
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())
-    reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n or fewer waves");
+    return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
+                           "use a smaller tile_n or fewer waves");
+  return {};
 }
 
 Demand GroupedGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {

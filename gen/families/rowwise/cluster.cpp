@@ -37,24 +37,26 @@ std::optional<std::int64_t> most_rows(const Body& body) {
 
 bool is_resident(const Body& body, const RowwiseConfig& c) { return most_rows(body) && workgroups(body, c) <= resident_workgroups(c); }
 
-void require_valid_cluster(const Plan& plan, const RowwiseConfig& c) {
+std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& c) {
   const Body& body = plan.body;
   if (c.threads_per_row < wave_size || c.rows_per_block > 1)
-    reject_schedule(plan,
-                    fmt::format("tiles is {}, and the workgroups of a reduced row have {} lanes a row and {} rows", c.tiles,
-                                c.threads_per_row, c.rows_per_block),
-                    "use rows_per_block=1 and 64 threads_per_row or more, or tiles=1");
+    return refuse_schedule(plan,
+                           fmt::format("tiles is {}, and the workgroups of a reduced row have {} lanes a row and {} rows", c.tiles,
+                                       c.threads_per_row, c.rows_per_block),
+                           "use rows_per_block=1 and 64 threads_per_row or more, or tiles=1");
   if (c.tiles > most_tiles || c.cols >= 1 << 24)
-    reject_schedule(plan, fmt::format("{} workgroups share a reduced row of {} columns", c.tiles, c.cols),
-                    fmt::format("use at most {} tiles, and fewer than 16777216 columns", most_tiles));
+    return refuse_schedule(plan, fmt::format("{} workgroups share a reduced row of {} columns", c.tiles, c.cols),
+                           fmt::format("use at most {} tiles, and fewer than 16777216 columns", most_tiles));
   if (!most_rows(body))
-    reject_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows, and no bound says how many there are", c.tiles),
-                    "use tiles=1, or give the rows a bound: dim rows[1..8]");
+    return refuse_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows, and no bound says how many there are", c.tiles),
+                           "use tiles=1, or give the rows a bound: dim rows[1..8]");
   if (!is_resident(body, c))
-    reject_schedule(plan,
-                    fmt::format("up to {} rows of {} workgroups wait for each other, and an XCD has room for {} workgroups of {} lanes",
-                                *most_rows(body), c.tiles, resident_workgroups(c), c.threads()),
-                    "use fewer tiles or threads, or a smaller bound of the rows");
+    return refuse_schedule(
+        plan,
+        fmt::format("up to {} rows of {} workgroups wait for each other, and an XCD has room for {} workgroups of {} lanes",
+                    *most_rows(body), c.tiles, resident_workgroups(c), c.threads()),
+        "use fewer tiles or threads, or a smaller bound of the rows");
+  return {};
 }
 
 std::uint32_t cluster_loads(const Body& body) { return 1 + 2 * static_cast<std::uint32_t>(cluster_reductions(body)); }

@@ -19,7 +19,7 @@ std::optional<std::int64_t> most_rows(const Body& body);
 bool is_resident(const Body& body, const RowwiseConfig& config);
 
 // Throws the UserError of a cluster that may not be.
-void require_valid_cluster(const Plan& plan, const RowwiseConfig& config);
+std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& config);
 
 // Loads of 8 bytes that the code has: the generation, and the parts of each reduction, of which a loop may have a first turn of its own.
 std::uint32_t cluster_loads(const Body& body);

@@ -175,7 +175,8 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
     // One wave a row up to four chunks: it needs no LDS and no barrier. Then four waves, one for each SIMD of a CU. More waves share
     // what a row waits for and computes.
     int threads = lanes <= 4 * wave_size ? wave_size : 4 * wave_size;
-    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks)) threads *= 2;
+    while (threads < max_workgroup_size && (ceil_div(lanes, threads) * vec > elements_a_lane || ceil_div(lanes, threads) > unrolled_chunks))
+      threads *= 2;
     for (; threads <= max_workgroup_size && (threads <= 4 * wave_size || threads / 2 < lanes); threads *= 2) {
       base.threads_per_row = threads;
       for (const int rows : {1, 4}) {
@@ -205,34 +206,36 @@ std::string tensor_of(const Expr& stream) {
 }
 
 // Another lane's elements, or another row's, are read before they are overwritten only if one wave has all of them at once.
-void require_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
-  if (c.threads_per_row <= wave_size && c.chunks() == 1 && c.tiles == 1) return;
+std::optional<Refusal> why_no_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
+  if (c.threads_per_row <= wave_size && c.chunks() == 1 && c.tiles == 1) return {};
   for (const Value& v : plan.body.values)
     if (const auto view = view_of(v.expr); view && v.uses > 0 && view->tensor == output.in_place_of)
-      reject_schedule(
+      return refuse_schedule(
           plan,
           fmt::format(
               "output '{}' is in place of '{}', of which '{}' reads other columns, and a row takes {} workgroups of {} lanes and {} chunks",
               output.name, output.in_place_of, info(v.expr.op()).name, c.tiles, c.threads_per_row, c.chunks()),
           "give the output memory of its own; rows of up to 64 lanes of one chunk may be in place");
+  return {};
 }
 
 // An output may overwrite an input only if no later pass reads that again.
-void require_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
+std::optional<Refusal> why_no_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
   const Body& body = plan.body;
   const std::vector<Pass> passes = rowwise_passes(body, c.residency);
   for (const TensorPlan& output : body.tensors) {
     if (output.in_place_of.empty() || !output.row_index.empty()) continue;
-    require_views_in_wave(plan, c, output);
+    if (auto why = why_no_views_in_wave(plan, c, output)) return why;
     const int written = body.value(std::ranges::find(body.outputs, output.name, &Output::name)->value).level;
     for (std::size_t p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
       for (const int index : passes[p].streams)
         if (tensor_of(body.value(index).expr) == output.in_place_of)
-          reject_schedule(plan,
-                          fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
-                                      output.name, output.in_place_of, p, written),
-                          "give the output memory of its own, or use a residency that keeps the row on the chip");
+          return refuse_schedule(plan,
+                                 fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
+                                             output.name, output.in_place_of, p, written),
+                                 "give the output memory of its own, or use a residency that keeps the row on the chip");
   }
+  return {};
 }
 
 } // namespace
@@ -300,42 +303,44 @@ std::vector<Candidate<RowwiseConfig>> Rowwise::fallbacks(const Config& first) {
   return {{c, fmt::format("registers for {} waves a SIMD", c.waves_per_eu)}};
 }
 
-void Rowwise::require_valid(const Config& c, const Plan& plan, const Target& target) {
+std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const Target& target) {
   const Body& body = plan.body;
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.cols != body.cols)
-    reject_schedule(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, body.cols), "leave cols as it is");
-  if (is_cluster(body, c)) require_valid_cluster(plan, c);
+    return refuse_schedule(plan, fmt::format("cols is {}, the plan has {} columns", c.cols, body.cols), "leave cols as it is");
+  if (is_cluster(body, c))
+    if (auto why = why_no_cluster(plan, c)) return why;
   for (const TensorPlan& t : body.tensors)
     if (is_packed(t.dtype) && c.vec < 2)
-      reject_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
-                      "use a vec of 2 or more");
+      return refuse_schedule(plan, fmt::format("vec is {}, but '{}' is {}, two numbers a byte", c.vec, t.name, to_string(t.dtype)),
+                             "use a vec of 2 or more");
   if (in_one_wave(body) && (c.threads_per_row != wave_size || c.tiles != 1))
-    reject_schedule(
+    return refuse_schedule(
         plan,
         fmt::format("a row takes {} lanes and {} workgroups, but ranks and running sums go through one wave", c.threads_per_row, c.tiles),
         "use threads_per_row=64 and tiles=1");
   if (uses_ranks(body) && c.residency != Residency::registers)
-    reject_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
-                    "use residency=registers");
+    return refuse_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
+                           "use residency=registers");
   for (const Value& v : body.values) {
     if (const char* const wanted = why_no_vec(body, v, c.vec))
-      reject_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
-                      fmt::format("use a vec that {}", wanted));
+      return refuse_schedule(plan, fmt::format("vec is {}, but '{}' reads other columns than its own", c.vec, info(v.expr.op()).name),
+                             fmt::format("use a vec that {}", wanted));
     const int group = static_cast<int>(v.expr->group);
     if (group && (group < c.vec || group / c.vec > std::min(wave_size, c.threads_per_row)))
-      reject_schedule(
-          plan, fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
+      return refuse_schedule(
+          plan,
+          fmt::format("a group of {} does not lie in 1 to {} lanes of {} elements", group, std::min(wave_size, c.threads_per_row), c.vec),
           "choose vec and threads_per_row so that it does");
     if (const int lanes = std::min(wave_size, c.threads_per_row); pairs_in_wave(v.expr) && 2 * v.expr->step > lanes * c.vec)
-      reject_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),
-                      "choose vec and threads_per_row so that they do");
+      return refuse_schedule(plan, fmt::format("partners {} apart do not lie in {} lanes of {} elements", v.expr->step, lanes, c.vec),
+                             "choose vec and threads_per_row so that they do");
   }
   const int lds = lds_bytes(body, c);
   if (lds > target.lds_bytes())
-    reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
-                    "use residency=reload");
-  require_in_place_reads(plan, c);
+    return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
+                           "use residency=reload");
+  return why_no_in_place_reads(plan, c);
 }
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {

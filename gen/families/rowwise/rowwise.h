@@ -35,7 +35,7 @@ struct Rowwise {
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static std::vector<Candidate<Config>> fallbacks(const Config& first); // fewer waves a SIMD, which have more registers
-  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   // What emit puts together; with `block` for that workgroup, of a kernel that has other workgroups too and no workspace.

@@ -55,7 +55,7 @@ SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
   c.b_producers = c.loads = c.ring = c.a_producers = 1;
   c.tile_n = narrowest;
   c.slots = wanted_slots(c);
-  return c; // fits or not: require_valid says why
+  return c; // fits or not: why_not says why
 }
 
 } // namespace

@@ -108,20 +108,22 @@ void SkinnyGemm::after_setting(Config& c, std::string_view field, const Plan&, c
   if (field == "method") c = with_method(c, c.method, target);
 }
 
-void SkinnyGemm::require_valid(const Config& c, const Plan& plan, const Target& target) {
-  if (planned_fields_text(c) != planned_fields_text(planned_config(plan, target)))
-    reject_schedule(plan, fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
+std::optional<Refusal> SkinnyGemm::why_not(const Config& c, const Plan& plan, const Target& target) {
+  if (field_values(c, false) != field_values(planned_config(plan, target), false))
+    return refuse_schedule(plan, fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_wide_lds_dma())
-    reject_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()), "use direct=0");
-  if (const char* const invalid = why_invalid(c)) reject_schedule(plan, fields_text(c), invalid);
+    return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()),
+                           "use direct=0");
+  if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.rows_at_end && c.lds_bytes() + lds_bytes(plan.body, rows_at_end(plan.body, c)) > target.lds_bytes())
-    reject_schedule(plan,
-                    fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),
-                                lds_bytes(plan.body, rows_at_end(plan.body, c)), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n or fewer waves");
+    return refuse_schedule(plan,
+                           fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),
+                                       lds_bytes(plan.body, rows_at_end(plan.body, c)), target.arch(), target.lds_bytes()),
+                           "use a smaller tile_n or fewer waves");
   if (c.lds_bytes() > target.lds_bytes())
-    reject_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
-                    "use a smaller tile_n, fewer waves or fewer slots");
+    return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
+                           "use a smaller tile_n, fewer waves or fewer slots");
+  return {};
 }
 
 std::optional<std::int64_t> SkinnyGemm::addition_depth(const Config&) { return {}; } // MFMA's order is not public

@@ -67,7 +67,7 @@ struct SkinnyGemm {
   static std::vector<Candidate<Config>> candidates_on(const Plan& plan, const Target& target, int cus);
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
-  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   // What emit puts together.
@@ -103,7 +103,7 @@ std::string tile_epilogue(const Plan& plan, ValueEmitter& values);
 SkinnyGemmConfig planned_config(const Plan& plan, const Target& target);
 
 // The config with another method, and what that asks of other fields: tile, ring, workgroups and so on, as the chosen schedule
-// has them for method matrix. It may be invalid for the plan (rows over the method's limit): require_valid says why.
+// has them for method matrix. It may be invalid for the plan (rows over the method's limit): why_not says why.
 SkinnyGemmConfig with_method(SkinnyGemmConfig config, GemmMethod method, const Target& target);
 
 // Fields that follow from others, as far as registers, vmcnt and LDS allow.

@@ -11,15 +11,6 @@ constexpr std::size_t most_of_a_size = 3; // schedules for one number of threads
 
 using Configs = std::vector<ProblemConfig>;
 
-bool is_valid(const Plan& problem, const ProblemConfig& c, const Target& target) {
-  try {
-    require_valid(schedule_of(problem, c), problem, target);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
-
 // The same config for workgroups of `threads`, as near as it comes; that of a product stays.
 ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, const Target& target) {
   if (auto* const flat = std::get_if<ElementwiseConfig>(&c.config)) {
@@ -53,7 +44,8 @@ Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewe
   std::vector<std::pair<double, ProblemConfig>> by_cost;
   const auto add = [&](const ProblemConfig& c) {
     const auto same = [&](const auto& other) { return other.second == c; };
-    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c) || !is_valid(problem, c, target)) return;
+    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c)) return;
+    if (problem.family->why_not(schedule_of(problem, c), problem, target)) return;
     by_cost.emplace_back(nominal_cost(problem, c, threads, target), c);
   };
   for (const ProblemConfig& each : known) {

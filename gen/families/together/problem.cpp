@@ -26,11 +26,11 @@ int lds_of(const TogetherConfig& config, const Plan& plan, const Target& target)
   return bytes;
 }
 
-void require_registers(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
+std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
   const int most = problem.family->promises(problem, schedule_of(problem, c), target).max_vgprs, left = vgprs_of_wave(threads / wave_size);
-  if (most <= left) return;
+  if (most <= left) return {};
   const int waves = ceil_div(threads / wave_size, simds_per_cu);
-  reject_schedule(
+  return refuse_schedule(
       problem,
       fmt::format("a wave of '{}' takes up to {} registers, and workgroups of {} threads leave it {}", c.name, most, threads, left),
       fmt::format("use {}.waves_per_eu={}, or fewer threads for the other problems", c.name, waves));

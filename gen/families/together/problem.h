@@ -15,8 +15,8 @@ bool is_cluster_of(const Plan& problem, const ProblemConfig& config);
 // Every problem has LDS of its own, whichever a workgroup computes.
 int lds_of(const TogetherConfig& config, const Plan& plan, const Target& target);
 
-// Throws UserError when the registers that workgroups of `threads` leave a wave are fewer than the problem may take.
-void require_registers(const Plan& problem, const ProblemConfig& config, int threads, const Target& target);
+// Whether the registers that workgroups of `threads` leave a wave are fewer than the problem may take.
+std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemConfig& config, int threads, const Target& target);
 
 // What the problem asks of a chip in workgroups of `waves`: those that have nothing to do take room all the same.
 Demand demand_in(double waves, const Plan& problem, const ProblemConfig& config, const Target& target, const RunTimeSizes& sizes);

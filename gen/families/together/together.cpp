@@ -103,31 +103,29 @@ void Together::after_setting(Config& config, std::string_view field, const Plan&
   }
 }
 
-void Together::require_valid(const Config& c, const Plan& plan, const Target& target) {
+std::optional<Refusal> Together::why_not(const Config& c, const Plan& plan, const Target& target) {
   if (c.problems.size() != plan.problems.size())
-    reject_schedule(plan, fmt::format("it has {} problems, the plan has {}", c.problems.size(), plan.problems.size()),
-                    "make the schedule for this plan");
+    return refuse_schedule(plan, fmt::format("it has {} problems, the plan has {}", c.problems.size(), plan.problems.size()),
+                           "make the schedule for this plan");
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
     const ProblemConfig& own = c.problems[i];
     if (family_of(own) != problem.family->name || own.name != name_of(problem))
-      reject_schedule(plan, fmt::format("its problem {} is not '{}', {}", i, name_of(problem), problem.family->name),
-                      "make the schedule for this plan");
-    try {
-      problem.family->require_valid(schedule_of(problem, own), problem, target);
-    } catch (const UserError& error) {
-      throw UserError(error.subject, fmt::format("'{}': {}", own.name, error.fact), error.remedy);
-    }
+      return refuse_schedule(plan, fmt::format("its problem {} is not '{}', {}", i, name_of(problem), problem.family->name),
+                             "make the schedule for this plan");
+    if (const auto why = problem.family->why_not(schedule_of(problem, own), problem, target))
+      return Refusal{why->subject, fmt::format("'{}': {}", own.name, why->fact), why->remedy};
     if (is_cluster_of(problem, own))
-      reject_schedule(plan,
-                      fmt::format("{0}.tiles is {1}: workgroups that share a reduced row wait for each other, beside others", own.name,
-                                  std::get<RowwiseConfig>(own.config).tiles),
-                      fmt::format("use {}.tiles=1", own.name));
-    require_registers(problem, own, c.threads(), target);
+      return refuse_schedule(plan,
+                             fmt::format("{0}.tiles is {1}: workgroups that share a reduced row wait for each other, beside others",
+                                         own.name, std::get<RowwiseConfig>(own.config).tiles),
+                             fmt::format("use {}.tiles=1", own.name));
+    if (auto why = why_no_registers(problem, own, c.threads(), target)) return why;
   }
   if (const int lds = lds_of(c, plan, target); lds > target.lds_bytes())
-    reject_schedule(plan, fmt::format("its problems take {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
-                    "use residency=reload for rows, a smaller tile_n for products, or compute them in several kernels");
+    return refuse_schedule(plan, fmt::format("its problems take {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
+                           "use residency=reload for rows, a smaller tile_n for products, or compute them in several kernels");
+  return {};
 }
 
 // Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each other, and registers, are those

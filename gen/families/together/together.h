@@ -48,7 +48,7 @@ struct Together {
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static std::vector<Candidate<Config>> fallbacks(const Config& first); // those of its rows, of its products, of both
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
-  static void require_valid(const Config& config, const Plan& plan, const Target& target);
+  static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);

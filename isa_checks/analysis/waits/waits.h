@@ -17,8 +17,7 @@ enum class WaitCounter : std::uint8_t {
   expcnt,  // GDS operations that have yet to read their registers, in order
 };
 inline constexpr std::size_t wait_counter_count = 3;
-inline constexpr std::array<int, wait_counter_count> counter_capacity{max_vmcnt, max_lgkmcnt,
-                                                                      max_expcnt}; // by WaitCounter
+inline constexpr std::array<int, wait_counter_count> counter_capacity{max_vmcnt, max_lgkmcnt, max_expcnt}; // by WaitCounter
 std::string_view to_string(WaitCounter counter);
 
 // One counter of one s_waitcnt. Outstanding means: not yet waited for; it may have completed by itself.

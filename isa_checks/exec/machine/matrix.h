@@ -17,9 +17,7 @@ struct MatrixLayout {
   bool named_formats = false; // f8f6f4: CBSZ and BLGP name the formats of A and B (matrix_scaled.cpp), not `a` and `b`
 
   int element_bits(Element e) const;
-  int per_lane() const {
-    return m * k * blocks / wave_size;
-  } // elements of B that a lane holds; as many of A, adjacent in k, unless sparse
+  int per_lane() const { return m * k * blocks / wave_size; } // elements of B that a lane holds; as many of A, adjacent in k, unless sparse
   int source_registers() const { return std::max(per_lane() * element_bits(b) / 32, 1); } // of B
   int a_registers() const { return sparse ? source_registers() / 2 : source_registers(); }
   int result_registers() const { return m * n * blocks / wave_size * (accumulator == Element::f64 ? 2 : 1); }

@@ -77,7 +77,8 @@ int run(const std::string& folder) {
   make_folder(folder);
   CompileOptions options = own_process_options(process_environment());
   options.warnings_as_errors = true;
-  Table table{.header = {"kernel", "arch", "compile ms", "VGPR", "scratch B", "waves/SIMD", "global loads", "global stores", "instructions", "result"},
+  Table table{.header = {"kernel", "arch", "compile ms", "VGPR", "scratch B", "waves/SIMD", "global loads", "global stores", "instructions",
+                         "result"},
               .rows = {},
               .right = {false, false, true, true, true, true, false, false, true}};
   std::string compiler;

@@ -93,8 +93,8 @@ void check_block(const Kernel& kernel, const KernelSpec& spec, std::uint32_t seg
 void check_launch(const Kernel& kernel, const Launch& launch, const KernelSpec& spec, const isa::TargetFacts& target) {
   const auto within = [](std::int64_t value) { return value >= 1 && value <= max_dim_size; };
   if (launch.threads < 1 || launch.threads > max_workgroup_size)
-    disagree(kernel, fmt::format("it launches workgroups of {} threads, and {} takes 1 to {}", launch.threads, target.name,
-                                 max_workgroup_size));
+    disagree(kernel,
+             fmt::format("it launches workgroups of {} threads, and {} takes 1 to {}", launch.threads, target.name, max_workgroup_size));
   if (!within(launch.units_per_block) || !within(launch.blocks_per_unit) || !within(launch.units))
     disagree(kernel, fmt::format("its grid has {} units, {} units a workgroup and {} workgroups a unit", launch.units,
                                  launch.units_per_block, launch.blocks_per_unit));
