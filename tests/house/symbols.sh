@@ -4,6 +4,7 @@
 set -euo pipefail
 nm=$1 objects=$2
 rooms=(spec plan emit families reference catalog) # in the order of tests/house/includes.cpp
+known='kiln::is_word_of_a_family' # spec asks families for reserved words as long as emitted text names devices' functions unqualified
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 
@@ -17,7 +18,7 @@ done
 failed=0
 for ((i = 0; i < ${#rooms[@]}; ++i)); do
   for ((j = i + 1; j < ${#rooms[@]}; ++j)); do
-    up=$(comm -12 "$work/${rooms[i]}.uses" "$work/${rooms[j]}.has")
+    up=$(comm -12 "$work/${rooms[i]}.uses" "$work/${rooms[j]}.has" | grep -v "^$known" || true)
     [[ -z $up ]] || { printf 'gen/%s links up to gen/%s:\n%s\n' "${rooms[i]}" "${rooms[j]}" "$up"; failed=1; }
   done
 done
