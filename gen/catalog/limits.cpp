@@ -26,7 +26,7 @@ Why out_of(const CatalogEntry& entry, std::initializer_list<Range> ranges) {
   return {};
 }
 
-// Of routers and experts: what is chosen among, and how many of it.
+// What routers and experts choose among, and how many of it.
 Why why_no_choice(const CatalogEntry& entry, const CatalogOptions& o) {
   const auto top_of = [&](std::int64_t experts) -> Why {
     const std::int64_t most = std::min(most_ranks, experts);

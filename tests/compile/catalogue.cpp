@@ -34,7 +34,7 @@ void compile_all(std::int64_t cols, unsigned turn) {
   for (const CatalogEntry& entry : catalog())
     for (const DType dtype : {f16, bf16, f32}) {
       ++turn;
-      if (!fits(entry, {.cols = cols}) || ((entry.is.gemm || entry.is.attention) && dtype == f32)) continue;
+      if (why_not(entry, {.cols = cols}) || ((entry.is.gemm || entry.is.attention) && dtype == f32)) continue;
       for (unsigned place = 0; const std::string_view arch : known_archs())
         if (place++ == turn % known_archs().size() || std::getenv("KILN_LINT_ALL") != nullptr) compile_one(entry, arch, dtype, cols);
     }

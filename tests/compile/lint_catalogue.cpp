@@ -24,7 +24,7 @@ void check_catalogue(std::string_view arch, const CatalogOptions& base, bool gem
                      const std::function<Expected(std::string_view entry)>& expected) {
   CompileOptions compile = own_process_options(process_environment());
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.is.gemm != gemm || entry.is.attention || !fits(entry, base)) continue; // tests/attention/attention_code.cpp
+    if (entry.is.gemm != gemm || entry.is.attention || why_not(entry, base)) continue; // tests/attention/attention_code.cpp
     const Target to = target(arch);
     CatalogOptions options = base;
     options.fp8 = to.fp8();

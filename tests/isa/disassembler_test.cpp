@@ -96,7 +96,7 @@ TEST_CASE("bytes that are no instruction are kept as data") {
 
 TEST_CASE("a literal that is cut off, and 200,000 random words") {
   const std::vector<std::uint8_t> cut{0xff, 0x67, 0x31, 0x9a}; // s_lshr_b64 with a literal operand, which does not follow
-  for (const TargetFacts& target : machine::archs) {
+  for (const TargetFacts& target : kiln::machine::archs) {
     Disassembler disassembler(target);
     const auto code = disassembler.decode(cut, 0);
     REQUIRE(code.size() == 1);

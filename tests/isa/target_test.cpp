@@ -38,18 +38,18 @@ constexpr Capability capabilities[] = {
     {"v_dot2_f32_bf16 v0, v1, v2, v3", [](const TargetFacts& t) { return t.dot2_bf16; }},
     {"v_permlane32_swap_b32 v0, v1", [](const TargetFacts& t) { return t.permlane_swap; }},
     {"v_cvt_pk_fp8_f32 v0, v1, v2", [](const TargetFacts& t) { return t.fp8 != Fp8Format::none; }},
-    {"v_mov_b32 v255, 0", [](const TargetFacts&) { return max_arch_vgprs > 255; }},
-    {"v_mov_b32 v256, 0", [](const TargetFacts&) { return max_arch_vgprs > 256; }},
-    {"s_waitcnt vmcnt(63)", [](const TargetFacts&) { return max_vmcnt >= 63; }},
-    {"s_waitcnt vmcnt(64)", [](const TargetFacts&) { return max_vmcnt >= 64; }},
-    {"s_waitcnt lgkmcnt(15)", [](const TargetFacts&) { return max_lgkmcnt >= 15; }},
-    {"s_waitcnt lgkmcnt(16)", [](const TargetFacts&) { return max_lgkmcnt >= 16; }},
+    {"v_mov_b32 v255, 0", [](const TargetFacts&) { return kiln::max_arch_vgprs > 255; }},
+    {"v_mov_b32 v256, 0", [](const TargetFacts&) { return kiln::max_arch_vgprs > 256; }},
+    {"s_waitcnt vmcnt(63)", [](const TargetFacts&) { return kiln::max_vmcnt >= 63; }},
+    {"s_waitcnt vmcnt(64)", [](const TargetFacts&) { return kiln::max_vmcnt >= 64; }},
+    {"s_waitcnt lgkmcnt(15)", [](const TargetFacts&) { return kiln::max_lgkmcnt >= 15; }},
+    {"s_waitcnt lgkmcnt(16)", [](const TargetFacts&) { return kiln::max_lgkmcnt >= 16; }},
 };
 
 } // namespace
 
 TEST_CASE("target table: each capability is what the assembler accepts") {
-  for (const TargetFacts& target : machine::archs)
+  for (const TargetFacts& target : kiln::machine::archs)
     for (const Capability& c : capabilities) {
       CAPTURE(target.name);
       CAPTURE(c.instruction);
@@ -58,7 +58,7 @@ TEST_CASE("target table: each capability is what the assembler accepts") {
 }
 
 TEST_CASE("target table: names, machines and messages agree") {
-  for (const TargetFacts& target : machine::archs) {
+  for (const TargetFacts& target : kiln::machine::archs) {
     CHECK(find_target(target.name) == &target);
     CHECK(find_target_by_machine(target.elf_machine) == &target);
     CHECK(known_target_names().find(target.name) != std::string_view::npos);

@@ -14,7 +14,7 @@ void check_catalog(std::int64_t cols, std::int64_t rows, DType dtype, bool speci
   for (const std::string_view arch : known_archs())
     for (auto point = static_cast<std::uint64_t>(cols); const CatalogEntry& entry : catalog()) {
       if (!testing::runs_here(target(arch), ++point)) continue;
-      if (entry.is.gemm || entry.is.attention || entry.is.experts || !fits(entry, {.cols = cols}))
+      if (entry.is.gemm || entry.is.attention || entry.is.experts || why_not(entry, {.cols = cols}))
         continue; // products below, with sizes of their own
       const Target to = target(arch);
       const auto wrong = testing::check_kernel(entry.build({.cols = cols, .dtype = dtype, .fp8 = to.fp8(), .heads = 2}), to, 1,

@@ -16,7 +16,7 @@ namespace {
 
 double hbm_bytes(const KernelSpec& spec, const Target& to, const RunTimeSizes& sizes, const std::vector<std::string>& settings = {}) {
   const Plan plan = make_plan(spec, to);
-  const TriedSchedule tried = try_schedule(plan, with_overrides(choose_schedule(plan, to), settings, plan, to), to, usual_chip(to),
+  const TriedSchedule tried = try_schedule(plan, with_overrides(choose_schedule(plan, to), settings, plan, to), to, to.chip(),
                                            {.changes = false}, std::span(&sizes, 1), {});
   REQUIRE(tried.report.met());
   const auto& simulation = tried.predictions.front().simulation;

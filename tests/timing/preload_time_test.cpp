@@ -20,7 +20,7 @@ double start_us(const timing::Prediction& prediction) {
 TEST_CASE("with preloaded arguments the first data come a scalar load earlier") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
-    const timing::Chip& chip = usual_chip(to);
+    const timing::Chip& chip = to.chip();
     const double load = chip.scalar_load_cycles / chip.clock_ghz / 1e3;
     for (const KernelSpec& spec : {catalog_spec("rmsnorm", {.cols = 16384, .max_rows = 1}),
                                    catalog_spec("gemm", {.dtype = to.fp8(), .m = 8, .n = 2304, .k = 16384})}) {

@@ -54,7 +54,7 @@ struct Family {
   std::vector<std::string> (*settings)(const Schedule&);
 };
 
-// Of a schedule that cannot run a plan.
+// The refusal of a schedule that cannot run a plan.
 Refusal refuse_schedule(const Plan& plan, std::string fact, std::string remedy);
 
 } // namespace kiln
