@@ -40,8 +40,9 @@ const TemplateHeader* find_header(std::string_view name) {
 }
 
 void add_included(std::string_view text, std::set<std::string_view>& found) {
-  constexpr std::string_view include = "\n#include \"";
+  constexpr std::string_view include = "#include \"";
   for (std::size_t at = text.find(include); at != text.npos; at = text.find(include, at + 1)) {
+    if (at > 0 && text[at - 1] != '\n') continue;
     const std::size_t begin = at + include.size();
     const TemplateHeader* const header = find_header(text.substr(begin, text.find('"', begin) - begin));
     if (header != nullptr && found.insert(header->name).second) add_included(header->text, found);
@@ -70,14 +71,14 @@ std::string includes_text(std::string_view door, std::string_view code, bool sha
   const auto says_any = [&](const Words& words) {
     return std::ranges::any_of(words, [&](std::string_view word) { return said.contains(word); });
   };
-  std::string text = fmt::format("\n#include \"{}.h\"\n", door);
+  std::string text = fmt::format("#include \"{}.h\"\n", door);
   const auto add_if = [&](bool used, std::string_view header) {
     if (used && !included_headers(text).contains(header)) text += fmt::format("#include \"{}\"\n", header);
   };
   add_if(says_function(said), "common/functions.h");
   for (const auto& [header, words] : providers) add_if(says_any(words_of(words)), header);
   add_if(shares_rows, "rowwise/cluster.h");
-  return text.substr(1);
+  return text;
 }
 
 } // namespace kiln

@@ -37,6 +37,8 @@ TEST_CASE("headers are found through those that include them") {
   const auto found = included_headers("// a kernel\n#include \"rowwise.h\"\n");
   CHECK(found.contains("machine/arch.h"));
   CHECK(found.contains("common/platform.h"));
+  CHECK(included_headers("#include \"common/math.h\"\n// #include \"attention.h\"\n").contains("common/mx_convert.h"));
+  CHECK_FALSE(included_headers("// #include \"attention.h\"\n").contains("attention.h"));
   CHECK_FALSE(found.contains("common/mx_convert.h"));
   CHECK_FALSE(found.contains("common/matrix_instructions.h"));
 }
