@@ -19,8 +19,8 @@ struct Tried {
 Tried one_row(const Target& to, std::int64_t max_rows) {
   const Plan plan = make_plan(catalog_spec("add_rmsnorm_quant", {.cols = 16384, .max_rows = max_rows, .fp8 = to.fp8()}), to);
   const std::vector<RunTimeSizes> sizes{{{"rows", 1}}};
-  TriedSchedule tried = try_schedule(plan, choose_schedule(plan, to), to, to.chip(), {.changes = false}, sizes,
-                                     own_process_options(process_environment()));
+  TriedSchedule tried =
+      try_schedule(plan, choose_schedule(plan, to), to, to.chip(), {.changes = false}, sizes, own_process_options(process_environment()));
   timing::Record record = record_kernel(plan.spec, tried.source, tried.object, sizes.front());
   return {std::move(tried), std::move(record)};
 }

@@ -56,8 +56,7 @@ Standing standing_of(const SchedulePoint& point, const Table& table) {
     const std::string fields = schedule.family->fields_text(schedule), key = point.title + "\t" + fields;
     std::optional<double> us = table.find(key);
     if (!us) {
-      us = try_schedule(plan, schedule, point.to, point.to.chip(), {.changes = false}, sizes,
-                        own_process_options(process_environment()))
+      us = try_schedule(plan, schedule, point.to, point.to.chip(), {.changes = false}, sizes, own_process_options(process_environment()))
                .microseconds();
       table.add(key, *us);
     }
