@@ -2,8 +2,9 @@
 #pragma once
 #include "attention/steps.h"
 #include "attention/wave.h"
-#include "common/arrival.h"
+#include "common/loops.h"
 #include "common/tile_chunk.h"
+#include "gemm/stream_k.h"
 
 namespace kiln {
 
@@ -36,23 +37,25 @@ template <AttentionConfig config, class Q, class C, class Region> class Attentio
   static_assert(config.q_bits == 8 * sizeof(Q) && config.cache_bits == 8 * sizeof(C));
   using Part = Vec<f32, 4>;
   using Wave = AttentionWave<config, Q, C>;
+  using Runs = StepRuns<config.workgroups, 0xffffffffull>;
   static constexpr int row_tiles = config.tiles, units = config.units(), column_parts = config.column_parts();
+  static constexpr bool shares = config.workgroups > 1; // else there is no workspace, and every item is whole
 
 public:
   // `workspace` has config.workspace_bytes(), zero before the first launch; every launch leaves its counters zero.
   KILN_MEMBER Attention(const Q* q, const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence, const i32* lengths, u32 sequences,
                         void* workspace, Region region)
-      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence, wave_index() % column_parts), stream_(lengths, sequences, region), workspace_(static_cast<char*>(workspace)) {
-    each_ = stream_.total() / config.workgroups;
-    extra_ = stream_.total() % config.workgroups;
-  }
+      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence, wave_index() % column_parts), steps_(lengths, sequences, region), stream_(workspace, platform::block_x(), Runs{steps_.total()}) {}
 
   // `score(ScoreRow)` gives the score expression of a row, epilogue(AttentionChunk, InRegisters<Part>, OfThisRow) takes a finished chunk.
   template <class Score, class Epilogue> KILN_MEMBER void run(Score score, Epilogue epilogue) {
-    const u32 group = platform::block_x(), end = first_step(group + 1);
-    u32 at = first_step(group);
-    if (at == end) return;
-    AttentionItem item = stream_.find(at);
+    const u32 end = stream_.end_step();
+    u32 at = stream_.first_step();
+    if (at == end) {
+      if constexpr (shares) stream_.skip();
+      return;
+    }
+    AttentionItem item = steps_.find(at);
     for (bool again = false;; again = true) {
       const u32 from = at - item.begin, left = end - at, count = item.steps - from < left ? item.steps - from : left;
       Wave wave;
@@ -62,11 +65,15 @@ public:
         platform::barrier();
       }
       multiply(wave, item, from, count, score);
+      const bool whole = !shares || count == item.steps;
+      if constexpr (shares)
+        if (!again) stream_.load_generation();
+      const u32 arrived = whole ? 0 : stream_.register_arrival(item.begin);
       platform::settle_sums<16>();
-      finish(wave, item, count == item.steps, again, epilogue);
+      finish(wave, item, whole, arrived, again, epilogue);
       at += count;
       if (at == end) return;
-      item = stream_.next(item);
+      item = steps_.next(item);
     }
   }
 
@@ -112,10 +119,6 @@ private:
 
   // ---- sums of waves and workgroups. A lane has four columns of one row of each unit.
 
-  // Sums of a unit or of all, relative to the row's reference.
-  struct Rows {
-    f32 reference[row_tiles], weights[row_tiles];
-  };
   KILN_DEVICE u32 unit_row() { return platform::thread_id() / 16; }
   KILN_DEVICE u32 unit_column(int unit) {
     const u32 c = platform::thread_id() % 16 * 4;
@@ -123,9 +126,43 @@ private:
   }
   KILN_DEVICE int tile_of(int unit) { return unit / (2 * config.blocks()); }
 
-  template <class Epilogue> KILN_MEMBER void finish(const Wave& wave, const AttentionItem& item, bool whole, bool again, Epilogue& epilogue) {
+  // What a lane has of an item, as a part of gemm/stream_k.h: the sums of its units, each row's relative to a reference.
+  struct Sums {
     Part parts[units];
-    Rows rows;
+    f32 reference[row_tiles], weights[row_tiles];
+
+    static constexpr int in_parts = units * 4, numbers = config.lane_numbers();
+    template <class F> static KILN_MEMBER void each_number(F f) { for_each<numbers>(f); }
+    KILN_DEVICE bool is_own(int i) { return i < in_parts || platform::thread_id() % 16 == 0; } // the lanes of a row have the same
+    KILN_DEVICE u32 word(int i) {
+      if (i < in_parts) return i * config.threads() + platform::thread_id();
+      return in_parts * config.threads() + (i - in_parts) * 16 + unit_row();
+    }
+    KILN_MEMBER f32 number(int i) const {
+      if (i < in_parts) return parts[i / 4][i % 4];
+      return i % 2 ? weights[(i - in_parts) / 2] : reference[(i - in_parts) / 2];
+    }
+    KILN_MEMBER void clear() {
+      for_each<units>([&](int u) KILN_LAMBDA { parts[u] = Part(0); });
+      for_each<row_tiles>([&](int r) KILN_LAMBDA { reference[r] = Wave::least_reference, weights[r] = 0; });
+    }
+    template <class F> KILN_MEMBER void add(F number) {
+#pragma unroll
+      for (int r = 0; r < row_tiles; ++r) {
+        const f32 other = number(in_parts + 2 * r), most = platform::max(reference[r], other);
+        const f32 own = platform::exp2(reference[r] - most), others = platform::exp2(other - most);
+        reference[r] = most;
+        weights[r] = weights[r] * own + number(in_parts + 2 * r + 1) * others;
+#pragma unroll
+        for (int u = r * units / row_tiles; u < (r + 1) * units / row_tiles; ++u)
+          parts[u] = parts[u] * own + Part{number(4 * u), number(4 * u + 1), number(4 * u + 2), number(4 * u + 3)} * others;
+      }
+    }
+  };
+
+  template <class Epilogue>
+  KILN_MEMBER void finish(const Wave& wave, const AttentionItem& item, bool whole, u32 arrived, bool again, Epilogue& epilogue) {
+    Sums sums;
     if (again) platform::barrier(); // LDS is read no more
     const u32 lane = platform::thread_id() % wave_size, w = wave_index();
     if (lane < 16) {
@@ -136,28 +173,34 @@ private:
     for (int u = 0; u < units / column_parts; ++u) { // of those that a wave has
       if (u) platform::barrier();
       to_lds(wave, u, lds().sums[w]);
+      if constexpr (shares)
+        if (u == units / column_parts - 1) {
+          if (platform::thread_id() == 0) lds().arrived = arrived;
+          stream_.pin_generation();
+        }
       platform::barrier();
 #pragma unroll
       for (int part = 0; part < column_parts; ++part) {
         const int tile = u / (2 * config.wave_blocks()), unit = (tile * column_parts + part) * 2 * config.wave_blocks() + u % (2 * config.wave_blocks());
-        if (unit % (2 * config.blocks()) == 0) add_rows(tile, rows);
-        parts[unit] = sum_of_waves(tile, part, rows.reference[tile]);
+        if (unit % (2 * config.blocks()) == 0) add_rows(tile, sums);
+        sums.parts[unit] = sum_of_waves(tile, part, sums.reference[tile]);
       }
     }
-    if constexpr (config.workgroups > 1) { // else there is no workspace, and every item is whole
-      if (!whole && !meet(item, parts, rows)) return;
+    if constexpr (shares) {
+      stream_.store_generation();
+      if (!whole && !stream_.template combine<config.parts_at_a_time()>(sums, item.begin, item.begin + item.steps - 1, lds().arrived)) return;
     }
 #pragma unroll
     for (int u = 0; u < units; ++u) {
       const int r = tile_of(u);
       const u32 row = Wave::row_of(item.head, r, unit_row()), column = unit_column(u);
-      const f32 total = rows.weights[r];
+      const f32 total = sums.weights[r];
       f32 share = total == 0 ? 0.0f : platform::rcp(total);
       if constexpr (config.v_scale == KeyScale::all || config.v_scale == KeyScale::head) share *= cache_.v_scale(item.head / config.row_blocks());
-      const f32 log_sum = total == 0 ? -platform::infinity : (rows.reference[r] + platform::log2(total)) * ln_2;
+      const f32 log_sum = total == 0 ? -platform::infinity : (sums.reference[r] + platform::log2(total)) * ln_2;
       if (row >= config.rows() || (config.block_tail() && column >= config.values())) continue;
       const u32 index = Wave::row_index(item.sequence, item.head, row);
-      epilogue(AttentionChunk<config>(index, column), InRegisters<Part>{parts[u] * share}, OfThisRow{log_sum});
+      epilogue(AttentionChunk<config>(index, column), InRegisters<Part>{sums.parts[u] * share}, OfThisRow{log_sum});
     }
   }
   // Columns 32 * (l / 16) + 16 * (unit % 2) to + 15 of a block, next to those of the other quarters.
@@ -174,15 +217,15 @@ private:
         *reinterpret_cast<Part*>(to + lane % 16 * config.lds_row() + lane / 16 * 16 + i * 8 + half * 4) = four;
       }
   }
-  KILN_MEMBER void add_rows(int r, Rows& rows) const {
+  KILN_MEMBER void add_rows(int r, Sums& sums) const {
     const u32 row = r * 16 + unit_row();
     f32 most = Wave::least_reference, total = 0;
 #pragma unroll
     for (int w = 0; w < config.waves; w += column_parts) most = platform::max(most, lds().rows[w][row][0]);
 #pragma unroll
     for (int w = 0; w < config.waves; w += column_parts) total += lds().rows[w][row][1] * platform::exp2(lds().rows[w][row][0] - most);
-    rows.reference[r] = most;
-    rows.weights[r] = total;
+    sums.reference[r] = most;
+    sums.weights[r] = total;
   }
   // The sum over the waves with columns of that part.
   KILN_MEMBER Part sum_of_waves(int tile, int part_of_columns, f32 reference) const {
@@ -196,61 +239,10 @@ private:
     return sum;
   }
 
-  // Steps of workgroup g: up to those of the next one; and back.
-  KILN_MEMBER u32 first_step(u32 g) const { return g * each_ + (g < extra_ ? g : extra_); }
-  KILN_MEMBER u32 group_of(u32 step) const {
-    const u32 larger = extra_ * (each_ + 1);
-    return step < larger ? step / (each_ + 1) : extra_ + (step - larger) / (each_ ? each_ : 1);
-  }
-
-  // Leaves this workgroup's part of an item in the workspace. The last one to arrive adds all parts, in the order of the keys, and
-  // returns true.
-  KILN_MEMBER bool meet(const AttentionItem& item, Part (&parts)[units], Rows& rows) {
-    const u32 first = group_of(item.begin), last = group_of(item.begin + item.steps - 1);
-    u32* const counter = reinterpret_cast<u32*>(workspace_) + first; // the only item that begins in that workgroup and does not end there
-    f32* const mine = place_of(platform::block_x(), item);
-#pragma unroll
-    for (int u = 0; u < units; ++u) *reinterpret_cast<Part*>(mine + part_offset(u)) = parts[u];
-    if (platform::thread_id() % 16 == 0) {
-#pragma unroll
-      for (int r = 0; r < row_tiles; ++r)
-        *reinterpret_cast<Vec<f32, 2>*>(mine + row_offset(r)) = Vec<f32, 2>{rows.reference[r], rows.weights[r]};
-    }
-    if (!arrives_last(counter, last - first, lds().arrived)) return false;
-#pragma unroll
-    for (int u = 0; u < units; ++u) parts[u] = Part(0);
-#pragma unroll
-    for (int r = 0; r < row_tiles; ++r) rows.reference[r] = Wave::least_reference, rows.weights[r] = 0;
-#pragma nounroll
-    for (u32 g = first; g <= last; ++g) add_part(place_of(g, item), parts, rows);
-    return true;
-  }
-  KILN_MEMBER void add_part(const f32* from, Part (&parts)[units], Rows& rows) const {
-#pragma unroll
-    for (int r = 0; r < row_tiles; ++r) {
-      const auto other = *reinterpret_cast<const Vec<f32, 2>*>(from + row_offset(r));
-      const f32 most = platform::max(rows.reference[r], other[0]);
-      const f32 own = platform::exp2(rows.reference[r] - most), others = platform::exp2(other[0] - most);
-      rows.reference[r] = most;
-      rows.weights[r] = rows.weights[r] * own + other[1] * others;
-#pragma unroll
-      for (int u = r * units / row_tiles; u < (r + 1) * units / row_tiles; ++u)
-        parts[u] = parts[u] * own + *reinterpret_cast<const Part*>(from + part_offset(u)) * others;
-    }
-  }
-  KILN_DEVICE u32 part_offset(int unit) { return (unit * config.threads() + platform::thread_id()) * 4; }
-  KILN_DEVICE u32 row_offset(int r) { return units * config.threads() * 4 + (r * 16 + unit_row()) * 2; }
-  // A workgroup's first part has its first place, a part of another item its second.
-  KILN_MEMBER f32* place_of(u32 g, const AttentionItem& item) const {
-    const u32 place = 2 * g + (first_step(g) < item.begin);
-    return reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * config.partial_floats();
-  }
-
   const Q* q_;
   KeyCache<config, C> cache_;
-  StepStream<config, Region> stream_;
-  char* workspace_;
-  u32 each_, extra_; // steps of a workgroup, and workgroups that have one more
+  StepStream<config, Region> steps_;
+  StreamK<config.shared(), Runs, false> stream_;
 };
 
 } // namespace kiln

@@ -4,7 +4,7 @@
 // sequences, and every workgroup takes a contiguous run of them, equal but for one step, whatever the lengths are. A run is cut into
 // segments where heads end. The four waves of a workgroup share the steps of a segment.
 #pragma once
-#include "common/config.h"
+#include "stream_k_config.h"
 
 namespace kiln {
 
@@ -64,10 +64,13 @@ struct AttentionConfig {
   constexpr int units() const { return tiles * blocks() * 2; }
   constexpr int lds_row() const { return 64 + 4; }
   constexpr int lds_bytes() const { return waves * 16 * lds_row() * 4 + waves * tiles * 16 * 8 + q_lds_words() * wave_size * 16 + 16; }
-  // What a workgroup leaves of a head that it has a part of: sums, and for each row what they are relative to and the sum of weights.
+  // What a workgroup publishes of a head that it has a part of: sums, and for each row what they are relative to and the sum of weights.
+  constexpr int lane_numbers() const { return units() * 4 + tiles * 2; } // of a lane, whose row is that of 16
   constexpr int partial_floats() const { return units() * threads() * 4 + tiles * 16 * 2; }
-  constexpr long long counter_bytes() const { return (workgroups * 4ll + 255) / 256 * 256; }
-  constexpr long long workspace_bytes() const { return workgroups == 1 ? 0 : counter_bytes() + 8ll * partial_floats() * workgroups; }
+  // Parts that are collected at a time: four where that is 40 numbers of a lane. Two of 18 made LLVM 21 set VGPRs aside in the loop over keys.
+  constexpr int parts_at_a_time() const { return lane_numbers() > 10 ? 1 : 4; }
+  constexpr StreamKSpace shared() const { return {.workgroups = workgroups, .numbers = partial_floats()}; }
+  constexpr long long workspace_bytes() const { return workgroups == 1 ? 0 : shared().bytes(); }
 
   bool operator==(const AttentionConfig&) const = default;
 };

@@ -1,5 +1,7 @@
 // GroupedGemm<config>: tokens times the matrices of their experts. Which steps a workgroup takes, and how sums meet.
 #pragma once
+#include "common/arrival.h"
+#include "gemm/stream_k.h"
 #include "grouped_gemm_config.h"
 #include "skinny_gemm/ring.h"
 #include "skinny_gemm/tile_parts.h"
@@ -30,6 +32,7 @@ template <GroupedGemmConfig config, class A, class B> class GroupedGemm {
   static_assert(tile.a_bits == gemm_bits<A> && tile.b_bits == gemm_bits<B>);
   using Parts = TileParts<tile>;
   using Part = typename Parts::Part;
+  using Runs = StepRuns<config.workgroups, config.steps()>;
   static constexpr u32 tile_steps = tile.steps_per_tile(), columns = config.column_tiles();
 
 public:
@@ -38,30 +41,36 @@ public:
   // of A][group]; `weights`, of a sum: [pair].
   KILN_MEMBER GroupedGemm(const A* a, u32 tokens, const i32* order, const i32* offsets, void* workspace, const f32* weights = nullptr,
                           const void* a_scale = nullptr)
-      : a_(a), a_scale_(a_scale), weights_(weights), tokens_(tokens), workspace_(static_cast<char*>(workspace)) {
-    group_ = workgroup_in_order<config.workgroups>();
-    list(order, offsets);
-  }
+      : a_(a), a_scale_(a_scale), weights_(weights), tokens_(tokens), blocks_(list(order, offsets)),
+        stream_(workspace, workgroup_in_order<config.workgroups>(), Runs{blocks_ * (columns * tile_steps)}) {}
 
   // Multiplies with `b...`, the first expert's matrix for each product, and calls epilogue(TileChunk, one InRegisters<Part> a product) for
   // every chunk of the result that this workgroup finishes: rows are pairs, or tokens of a sum.
   template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) {
-    u32 left = first_step(group_ + 1) - first_step(group_);
-    if (left == 0) return;
+    u32 left = stream_.end_step() - stream_.first_step();
+    if (left == 0) return stream_.skip();
+    stream_.load_generation();
     const u32 wave = platform::uniform(platform::thread_id() / wave_size);
     GemmRing<tile, A, B> ring;
     ring.work_as(wave);
-    Segment segment = segment_at(first_step(group_), left);
+    Segment segment = segment_at(stream_.first_step(), left);
     begin(ring, segment, b...);
     for (bool again = false;; again = true) {
-      ring.accumulate();
+      u32 arrived = 0;
+      ring.accumulate([&] KILN_LAMBDA {
+        if (segment.count != tile_steps) arrived = stream_.register_arrival(first_step_of(segment));
+      });
+      arrived = platform::computed_here(arrived); // no wait for it behind the loads of the next segment
       left -= segment.count;
       Segment next = after(segment, left);
       if (left) begin(ring, next, b...);      // in flight while this tile is finished
       if (again) platform::barrier();         // LDS is read no more
       platform::settle_sums<tile.edge()>();
       ring.to_lds(Parts::lds().tiles[wave]);
+      if (platform::thread_id() == 0) Parts::lds().arrived = arrived;
+      stream_.pin_generation();
       platform::barrier();
+      stream_.store_generation();
       finish(segment, epilogue);
       if constexpr (config.sums)
         if (!left || next.column != segment.column) complete(segment.column, epilogue);
@@ -87,8 +96,8 @@ private:
   }
   static constexpr int pair_bits = 12, rows_bits = 8; // of a block: its first pair, how many it has, and the expert
 
-  // Every workgroup lists the blocks of all experts. The first wave does it, 64 experts at a time.
-  KILN_MEMBER void list(const i32* order, const i32* offsets) {
+  // Every workgroup lists the blocks of all experts, and returns how many there are. The first wave does it, 64 experts at a time.
+  KILN_MEMBER u32 list(const i32* order, const i32* offsets) {
     const u32 thread = platform::thread_id();
     if (thread < wave_size) {
       u32 before = 0;
@@ -105,8 +114,7 @@ private:
     }
     for (u32 i = thread; i < tokens_ * config.top; i += config.threads()) lists().pairs[i] = static_cast<u16>(order[i]);
     platform::barrier();
-    blocks_ = platform::uniform(lists().count);
-    steps_ = blocks_ * (columns * tile_steps);
+    return platform::uniform(lists().count);
   }
 
   KILN_MEMBER Segment listed(Segment s) const {
@@ -125,7 +133,7 @@ private:
     const Segment next{s.column + wraps, wraps ? 0 : s.block + 1, 0, smaller(tile_steps, left)};
     return left ? listed(next) : next;
   }
-  KILN_MEMBER u32 number_of(const Segment& s) const { return s.column * blocks_ + s.block; } // of its tile
+  KILN_MEMBER u32 first_step_of(const Segment& s) const { return (s.column * blocks_ + s.block) * tile_steps; } // of its tile
 
   // Pair `row` of a segment's block; the last one where the block has fewer.
   KILN_DEVICE u32 pair_of(const Segment& s, u32 row) { return lists().pairs[s.first_pair + smaller(row, s.pairs - 1)]; }
@@ -137,19 +145,14 @@ private:
     ring.begin(GemmSegment{s.column, s.first, s.count}, a_, detail::of_expert<config>(b, s.expert)...);
   }
 
-  // Steps of workgroup g: floor(g * steps / workgroups) up to the next one's; and back. 32 bits where they do.
-  using Wide = Either<(config.steps() + 1) * (config.workgroups + 1) < 1ll << 32, u32, u64>;
-  KILN_MEMBER u32 first_step(u32 group) const { return static_cast<u32>(Wide(group) * Wide(steps_) / Wide(config.workgroups)); }
-  KILN_MEMBER u32 group_of(u32 step) const {
-    return static_cast<u32>(((Wide(step) + 1) * Wide(config.workgroups) - 1) / Wide(steps_));
-  }
-
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
   template <class Epilogue> KILN_MEMBER void finish(const Segment& segment, Epilogue& epilogue) {
     Parts parts;
     parts.sum_waves();
-    if (segment.count != tile_steps)
-      if (!meet(segment, parts)) return;
+    if (segment.count != tile_steps) {
+      const u32 begin = first_step_of(segment);
+      if (!stream_.template combine<tile.parts_at_a_time()>(parts, begin, begin + tile_steps - 1, Parts::lds().arrived)) return;
+    }
 #pragma unroll
     for (int c = 0; c < Parts::chunks; ++c) {
       const u32 row = Parts::row(c), column = segment.column * tile.tile_n + Parts::column(c);
@@ -168,36 +171,14 @@ private:
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
-  // Leaves this workgroup's part of a tile in the workspace. The last one to arrive sums all parts, in the order of k, and returns true. A
-  // tile's counter is that of the first workgroup that has a part of it: no other tile goes on behind that one.
-  KILN_MEMBER bool meet(const Segment& segment, Parts& parts) {
-    const u32 number = number_of(segment);
-    const u32 begin = number * tile_steps, first = group_of(begin), last = group_of(begin + tile_steps - 1);
-    // With fewer steps than workgroups each step has a workgroup of its own, and those between have none.
-    const bool alone = steps_ < config.workgroups;
-    const u32 count = alone ? tile_steps : last - first + 1;
-    parts.store(place_of(group_, number));
-    if (!arrives_last(reinterpret_cast<u32*>(workspace_) + first, count - 1, Parts::lds().arrived)) return false;
-    parts.clear();
-#pragma unroll 4
-    for (u32 i = 0; i < count; ++i) parts.add(place_of(alone ? group_of(begin + i) : first + i, number));
-    return true;
-  }
-  // A workgroup's first part has its first place; a part of the tile that it ends in, when that is another, its second.
-  KILN_MEMBER f32* place_of(u32 group, u32 number) const {
-    const u32 place = 2 * group + (first_step(group) < number * tile_steps);
-    return reinterpret_cast<f32*>(workspace_ + config.counter_bytes()) + static_cast<u64>(place) * tile.partial_floats();
-  }
-
   // The workgroup that finishes the last tile of some columns has the results of all pairs there, and adds those of each token, in the order
   // of its experts, each times its weight.
-  KILN_MEMBER f32* sums() const { return reinterpret_cast<f32*>(workspace_ + config.counter_bytes() + config.partial_bytes()); }
+  KILN_MEMBER f32* sums() const { return reinterpret_cast<f32*>(stream_.behind()); }
   template <class Epilogue> KILN_MEMBER void complete(u32 column, Epilogue& epilogue) {
     const u32 finished = finished_;
     finished_ = 0;
     if (finished == 0) return;
-    u32* const counter = reinterpret_cast<u32*>(workspace_) + config.workgroups + column;
-    if (!arrives_last(counter, blocks_ - finished, Parts::lds().arrived, finished)) return;
+    if (!arrives_last(stream_.own_counters() + column, blocks_ - finished, Parts::lds().arrived, finished)) return;
     constexpr u32 chunks = tile.chunks_per_row();
     for (u32 i = platform::thread_id(); i < tokens_ * chunks; i += config.threads()) {
       const u32 token = i / chunks, at = column * tile.tile_n + i % chunks * config.vec;
@@ -214,8 +195,8 @@ private:
   const A* a_;
   const void* a_scale_;
   const f32* weights_;
-  u32 tokens_, group_, blocks_, steps_, finished_ = 0; // tiles of these columns
-  char* workspace_;
+  u32 tokens_, blocks_, finished_ = 0; // tiles of these columns
+  StreamK<config.shared(), Runs, false> stream_;
 };
 
 } // namespace kiln

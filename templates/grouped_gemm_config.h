@@ -43,11 +43,9 @@ struct GroupedGemmConfig {
   constexpr long long zero_bytes_of_expert() const { return zero_bytes ? static_cast<long long>(zero_bytes) * tile().groups() : scales_of_expert(); }
   constexpr long long bytes_of_expert() const { return static_cast<long long>(expert_n) * tile().row_bytes(); }
 
-  // The workspace: a counter for each workgroup's last tile, and one for each tile of columns of a sum; parts of tiles, two a workgroup; the
-  // sums of all pairs.
-  constexpr long long counter_bytes() const { return (4ll * (workgroups + (sums ? column_tiles() : 0)) + 255) / 256 * 256; }
-  constexpr long long partial_bytes() const { return 4ll * tile().partial_floats() * 2 * workgroups; }
-  constexpr long long workspace_bytes() const { return counter_bytes() + partial_bytes() + (sums ? 4ll * pairs() * n : 0); }
+  // The workspace: counters, with one for each tile of columns of a sum, and parts of tiles; the sums of all pairs.
+  constexpr StreamKSpace shared() const { return {.workgroups = workgroups, .numbers = tile().partial_floats(), .counters = sums ? column_tiles() : 0}; }
+  constexpr long long workspace_bytes() const { return shared().bytes() + (sums ? 4ll * pairs() * n : 0); }
   // LDS: that of a tile, and the lists of blocks and pairs.
   constexpr int list_bytes() const { return blocks() * 4 + ceil_div(pairs() * 2, 4) * 4 + 4; }
   constexpr int lds_bytes() const { return tile().lds_bytes() + list_bytes() + 16; }

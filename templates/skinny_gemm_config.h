@@ -4,7 +4,7 @@
 // first, tile after tile, and every workgroup takes a contiguous run of them, equal but for one step. A run is cut into
 // segments where tiles end. The waves of a workgroup share the steps of a segment.
 #pragma once
-#include "common/config.h"
+#include "stream_k_config.h"
 
 namespace kiln {
 
@@ -105,22 +105,22 @@ struct SkinnyGemmConfig {
   constexpr int chunks_per_row() const { return tile_n / vec; }
   constexpr int chunks() const { return ceil_div(rows * chunks_per_row(), threads()); }
   constexpr bool ragged() const { return n % vec != 0; }
-  // Whether workgroups tell each other their parts of a tile: numbers beside the generation of the launch, which need no other order.
-  constexpr bool tells() const { return splits() && !atomics; }
-  // Numbers of one partial tile in the workspace, of which every workgroup has two, and bytes of all.
+  // Whether parts of a tile are published, see gemm/stream_k.h.
+  constexpr bool publishes() const { return splits() && !atomics; }
+  // Numbers of one partial tile in the workspace; and what lies there: counters, with rows at the end that of finished tiles, and parts.
   constexpr int partial_floats() const { return chunks() * threads() * vec * products; }
-  // The counters of tiles, behind them that of finished tiles, and a generation for each workgroup.
-  constexpr int first_generation() const { return tiles() + (rows_at_end ? 1 : 0); }
-  constexpr long long counter_bytes() const { return ((static_cast<long long>(first_generation()) + (tells() ? workgroups : 0)) * 4 + 255) / 256 * 256; }
-  constexpr long long partial_bytes() const { return splits() ? (atomics ? 4ll * tiles() : 16ll * workgroups) * partial_floats() : 0; }
-  // Parts that the last workgroup reads at a time: as many as 16 numbers of a lane allow, from one to four.
+  constexpr StreamKSpace shared() const {
+    return {.workgroups = splits() ? workgroups : 0, .numbers = atomics ? 0 : partial_floats(), .counters = rows_at_end ? 1 : 0};
+  }
+  constexpr long long partial_bytes() const { return shared().bytes() + (splits() && atomics ? 4ll * tiles() * partial_floats() : 0); }
+  // Parts that are collected at a time: as many as 16 numbers of a lane allow, from one to four.
   constexpr int parts_at_a_time() const {
     const int numbers = chunks() * products * vec;
     return numbers >= 16 ? 1 : numbers >= 8 ? 2 : 4;
   }
   constexpr long long sums_bytes() const { return rows_at_end ? 4ll * rows * n : 0; } // of one product
   constexpr long long workspace_bytes() const {
-    return splits() || rows_at_end ? counter_bytes() + partial_bytes() + products * sums_bytes() : 0;
+    return splits() || rows_at_end ? partial_bytes() + products * sums_bytes() : 0;
   }
   // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. If the lanes of a row are far apart,
   // their sums meet there too: each quarter of a wave has a plane.

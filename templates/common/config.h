@@ -10,6 +10,10 @@ inline constexpr int max_workgroup_size = 1024; // work-items: 16 waves
 inline constexpr int simds_per_cu = 4;
 inline constexpr int max_vgprs = 512;           // for each lane of a SIMD, VGPRs and AGPRs together; its waves share them
 
+template <bool first, class X, class Y> struct EitherOf { using type = X; };
+template <class X, class Y> struct EitherOf<false, X, Y> { using type = Y; };
+template <bool first, class X, class Y> using Either = typename EitherOf<first, X, Y>::type;
+
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 // VGPRs and AGPRs of each wave when the `waves` of a workgroup are spread over the SIMDs of a CU.
 constexpr int vgprs_of_wave(int waves) { return max_vgprs / ceil_div(waves, simds_per_cu); }

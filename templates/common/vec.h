@@ -28,10 +28,6 @@ template <class T, int N, bool byte> struct ChunkOf { using type = Vec<T, N>; };
 template <class T, int N> struct ChunkOf<T, N, true> { using type = Bytes<T, N>; };
 template <class T, int N> using Chunk = typename ChunkOf<T, N, is_byte<T>>::type;
 
-template <bool first, class X, class Y> struct EitherOf { using type = X; };
-template <class X, class Y> struct EitherOf<false, X, Y> { using type = Y; };
-template <bool first, class X, class Y> using Either = typename EitherOf<first, X, Y>::type;
-
 // N truth values, as numbers: clang passes a struct of one bool as i1 and stores it through memory. The optimiser still sees
 // comparisons, and keeps them as lane masks.
 template <int N> struct Mask {

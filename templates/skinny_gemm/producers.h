@@ -221,7 +221,7 @@ public:
     left_in_tile_ = config.steps_per_tile() - segment.first - at_.first();
     at_.base += segment.count;
   }
-  template <class AtTheEnd> KILN_MEMBER void accumulate(AtTheEnd) {
+  template <class AtTheEnd> KILN_MEMBER void accumulate(AtTheEnd at_the_end) {
     sums_.clear();
     auto& memory = Slots::lds();
 #pragma nounroll
@@ -243,6 +243,7 @@ public:
       }
       sums_.add(slot);
     }
+    at_the_end();
   }
   KILN_MEMBER void to_lds(f32* tile) const { sums_.to_lds(tile); }
 

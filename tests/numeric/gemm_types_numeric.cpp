@@ -194,13 +194,13 @@ namespace {
 
 // The zero bytes of the workspace that every launch must find: all of it with atomics, else the counters.
 std::size_t zeros_needed(const SkinnyGemmConfig& c) {
-  return static_cast<std::size_t>(c.atomics ? c.workspace_bytes() : 4ll * c.first_generation());
+  return static_cast<std::size_t>(c.atomics ? c.workspace_bytes() : 4ll * c.shared().first_generation());
 }
 
-// Whether every workgroup has counted the launches that told parts.
+// Whether every workgroup has counted the launches.
 bool has_generation(std::span<const std::byte> workspace, const SkinnyGemmConfig& c, std::byte launches) {
-  for (int g = 0; c.tells() && g < c.workgroups; ++g)
-    if (workspace[static_cast<std::size_t>(4 * (c.first_generation() + g))] != launches) return false;
+  for (int g = 0; c.publishes() && g < c.workgroups; ++g)
+    if (workspace[static_cast<std::size_t>(4 * (c.shared().first_generation() + g))] != launches) return false;
   return true;
 }
 

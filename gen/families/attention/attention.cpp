@@ -127,11 +127,12 @@ void Attention::require_valid(const Config& c, const Plan& plan, const Target& t
 
 Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
-  p.max_sgpr_spills = 32; // of score expressions with many scalars, set aside outside of the steady loop
+  p.max_sgpr_spills = 80; // of score expressions with many scalars, set aside outside of the steady loop: 75 at most in random ones
   // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
   const auto score_tensors = static_cast<int>(attention_of(plan).score_body.tensors.size());
   const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles +
-                    (c.small_pages() ? 3 * c.key_tiles() * (1 + c.value_lookups()) : 0) + (c.scales_keys() + c.scales_values()) * 4 * 8 + 2;
+                    (c.small_pages() ? 3 * c.key_tiles() * (1 + c.value_lookups()) : 0) + (c.scales_keys() + c.scales_values()) * 4 * 8 +
+                    2 + 1 + c.parts_at_a_time() * c.lane_numbers(); // parts of a head and a generation
   p.global_loads = {.min_bytes = c.cache_bits == 16 ? 16 : 8,
                     .exceptions = static_cast<std::uint32_t>(small),
                     .at_least = static_cast<std::uint32_t>(c.k_loads() + c.v_loads())};

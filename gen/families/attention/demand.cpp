@@ -31,7 +31,11 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   w.tail = 40.0 * c.units();
   w.chain_ns =
       chip.hbm_latency_ns + c.units() * (2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz; // q, and sums of waves
-  w.exit_ns = chip.release_ns + chip.atomic_ns + 2 * chip.hbm_latency_ns;                                     // parts of a head meet
+  if (c.workgroups == 1) return w;
+  // Parts of a head meet: the count, a store and a load there and back that sees it, and further parts a few at a time.
+  const double sharers = shares < 1 ? steps / (sequences * c.items()) : std::ceil((steps / (sequences * c.items()) - 1) / shares) + 1;
+  const double rounds = std::ceil(sharers / c.parts_at_a_time());
+  w.exit_ns = 1.5 * chip.atomic_ns + chip.hbm_latency_ns + (rounds - 1) * chip.atomic_ns;
   return w;
 }
 

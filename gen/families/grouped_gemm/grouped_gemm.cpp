@@ -122,7 +122,8 @@ Promises GroupedGemm::promises(const Plan& plan, const Config& c, const Target&)
   Promises p{.max_vgprs = vgprs_of_wave(c.waves), .max_lds_bytes = c.lds_bytes()};
   const SkinnyGemmConfig tile = c.tile();
   // Weights and activations come 16 bytes at a time; the epilogue, scales, offsets, pairs and weights of experts by less.
-  const int epilogue = tile.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8);
+  const int epilogue = tile.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8) + 1 +
+                       4 * tile.parts_at_a_time() * tile.chunks() * tile.products * tile.vec; // parts of tiles and a generation
   const int lists = 2 * ceil_div(c.experts, wave_size) + 16 + (c.sums ? 8 * c.top : 0);
   p.global_loads = {.min_bytes = 16,
                     .exceptions = static_cast<std::uint32_t>(epilogue + lists + 8 * gemm_scale_loads(tile)),

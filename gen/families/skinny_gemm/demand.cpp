@@ -207,7 +207,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.lead = lead_of_row_tile * c.row_tiles() * (c.group > 0 ? 2 : 1); // addresses, of scales too
   if (c.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
   // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
-  // each tells its part, and the one that began last hears all parts.
+  // each publishes its part, and the one that counted last collects all.
   const double values = c.chunks() * c.products;
   const double sum_bytes = 4.0 * c.rows * c.tile_n * c.products; // of a tile
   const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles +
@@ -218,13 +218,13 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   if (c.splits()) {
     w.chain_ns += chip.scalar_load_cycles / chip.clock_ghz; // the generation
     const double sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
-    // Numbers are told beside their generation, 8 bytes each. The way of a store and a load there and back that sees it; the count was
-    // under way before. The workgroup that began last reads a few parts at a time.
-    const double told = 2 * sum_bytes;
+    // Numbers are published beside their generation, 8 bytes each. The way of a store and a load there and back that sees it; the count
+    // was under way before. The collector reads a few parts at a time.
+    const double published = 2 * sum_bytes;
     const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
-    const double write = told / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * told / chip.write_tbs / 1e3;
+    const double write = published / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * published / chip.write_tbs / 1e3;
     const double read =
-        (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * told / chip.fill_bytes_per_cycle / chip.clock_ghz;
+        (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * published / chip.fill_bytes_per_cycle / chip.clock_ghz;
     w.exit_ns = write + meet + read + epilogue;
     w.chain_ns += (segments - 1) * (write + meet + in_lds / chip.clock_ghz);
   } else {

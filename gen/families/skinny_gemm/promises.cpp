@@ -45,6 +45,11 @@ void promise_ring(Promises& p, const SkinnyGemmConfig& c) {
   p.in_loops_with = multiplies;
   if (c.ring > 1) p.max_loop_drains = 0;
   p.min_bytes_in_flight = count((c.ring - 1) * c.b_loads() * 1024);
+  // Addresses and sums wait in AGPRs and in lanes of VGPRs while many rows, or parts of several tiles, need all others.
+  if (c.is_matrix() && (c.rows > 16 || c.splits())) {
+    p.max_vgpr_spills = most_vgprs_aside;
+    p.max_sgpr_spills = most_sgprs_aside;
+  }
 }
 
 Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) {
@@ -54,7 +59,7 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   // scales by the element: the code loads a ring in at most eight places, which are the first turn, the next ones and the last
   // but one, twice each as tiles follow each other, and twice as a turn may be partial.
   const int epilogue = c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8) +
-                       (c.tells() ? 1 + 4 * c.parts_at_a_time() * c.chunks() * c.products * c.vec : 0);
+                       (c.publishes() ? 1 + 4 * c.parts_at_a_time() * c.chunks() * c.products * c.vec : 0);
   p.global_loads = {.min_bytes = 16,
                     .exceptions = count(epilogue + 8 * gemm_scale_loads(c) + (c.norm_parts > 0 ? 10 : 0)),
                     .at_least = count(c.ring * c.b_loads())};
@@ -74,11 +79,6 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   p.limit_to_waves_per_eu(c.waves_per_eu);
   if (c.has_producers()) promise_producers(p, c);
   else promise_ring(p, c);
-  // Addresses and sums wait in AGPRs and in lanes of VGPRs while many rows, or parts of several tiles, need all others.
-  if (c.is_matrix() && !c.has_producers() && (c.rows > 16 || c.splits())) {
-    p.max_vgpr_spills = most_vgprs_aside;
-    p.max_sgpr_spills = most_sgprs_aside;
-  }
   return p;
 }
 

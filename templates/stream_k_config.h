@@ -1,0 +1,46 @@
+// Stream-K's partition and what it keeps in the workspace. Shared by the host and the device.
+#pragma once
+#include "common/config.h"
+
+namespace kiln {
+
+// Steps are numbered item after item, and workgroup g has those from floor(g * steps / workgroups) up to the next one's: runs that differ by one
+// step at most. With fewer steps than workgroups the first workgroups have one each. `max_steps` bounds `steps`.
+template <unsigned workgroups, unsigned long long max_steps> struct StepRuns {
+  // Holds (steps + 1) * (workgroups + 1).
+  using Wide = Either<(max_steps + 1) * (workgroups + 1) < 1ull << 32, unsigned, unsigned long long>;
+  unsigned steps;
+
+  constexpr unsigned first_step(unsigned group) const {
+    if (steps < workgroups) return group < steps ? group : steps;
+    return static_cast<unsigned>(Wide(group) * Wide(steps) / Wide(workgroups));
+  }
+  // The inverse: the workgroup that has `step`.
+  constexpr unsigned group_of(unsigned step) const {
+    return steps < workgroups ? step : static_cast<unsigned>(((Wide(step) + 1) * Wide(workgroups) - 1) / Wide(steps));
+  }
+  // The same without a division, from a number near to the result.
+  constexpr unsigned group_of(unsigned step, unsigned near) const {
+    if (steps < workgroups) return step;
+    unsigned group = near < workgroups ? near : workgroups - 1;
+    while (first_step(group) > step) --group;
+    while (first_step(group + 1) <= step) ++group;
+    return group;
+  }
+};
+
+// What the workgroups keep: a counter for the item that goes on behind each one's run, the generation of each one's last launch, `counters` of
+// the caller's own; and two places a workgroup for parts of `numbers` numbers, each beside its generation.
+struct StreamKSpace {
+  int workgroups = 1;
+  int numbers = 0;
+  int counters = 0;
+
+  constexpr int first_generation() const { return workgroups + counters; }
+  constexpr long long counter_bytes() const { return ((static_cast<long long>(first_generation()) + workgroups) * 4 + 255) / 256 * 256; }
+  constexpr long long bytes() const { return counter_bytes() + 16ll * workgroups * numbers; }
+
+  bool operator==(const StreamKSpace&) const = default;
+};
+
+} // namespace kiln

@@ -1,0 +1,59 @@
+// The partition of steps over workgroups and its inverse: every step has one workgroup, and both forms of the inverse find it.
+#include "templates/stream_k_config.h"
+#include <doctest/doctest.h>
+#include <random>
+
+using namespace kiln;
+
+namespace {
+
+// As the device has it, an ulp of its reciprocal off.
+unsigned nearly(unsigned workgroups, unsigned steps, unsigned step) {
+  const float reciprocal = 1 / static_cast<float>(steps) * 1.0000001F;
+  return static_cast<unsigned>(static_cast<float>(step) * (static_cast<float>(workgroups) * reciprocal));
+}
+
+template <unsigned workgroups> bool holds(const StepRuns<workgroups, 0xffffffffull>& runs, unsigned group) {
+  const unsigned first = runs.first_step(group), end = runs.first_step(group + 1), count = end - first;
+  if (end < first || count < runs.steps / workgroups || count > (runs.steps - 1) / workgroups + 1) return false;
+  for (const unsigned step : {first, end - 1})
+    if (count > 0 && (runs.group_of(step) != group || runs.group_of(step, nearly(workgroups, runs.steps, step)) != group)) return false;
+  return true;
+}
+
+template <unsigned workgroups> void check_runs(unsigned steps) {
+  CAPTURE(workgroups);
+  CAPTURE(steps);
+  const StepRuns<workgroups, 0xffffffffull> runs{steps};
+  CHECK(runs.first_step(0) == 0);
+  CHECK(runs.first_step(workgroups) == steps);
+  unsigned held = 0;
+  while (held < workgroups && holds(runs, held)) ++held;
+  CHECK(held == workgroups);
+}
+
+} // namespace
+
+TEST_CASE("stream-K: runs of steps and back") {
+  for (unsigned steps = 1; steps < 1000; ++steps) {
+    check_runs<1>(steps);
+    check_runs<7>(steps);
+    check_runs<304>(steps);
+  }
+  std::mt19937 random(33);
+  for (int i = 0; i < 50; ++i) {
+    const unsigned steps = static_cast<unsigned>(random()) >> random() % 20;
+    check_runs<304>(steps);
+    check_runs<608>(steps);
+    check_runs<65536>(steps);
+  }
+  check_runs<65536>(0xffffffffu);
+}
+
+TEST_CASE("stream-K: counters and places of the workspace do not overlap") {
+  const StreamKSpace space{.workgroups = 65, .numbers = 12, .counters = 3};
+  CHECK(space.first_generation() == 68);
+  CHECK(space.counter_bytes() == 768); // 133 words, in multiples of 256 bytes
+  CHECK(space.bytes() == 768 + 65 * 2 * 12 * 8);
+  CHECK(StreamKSpace{.workgroups = 0}.bytes() == 0);
+}
