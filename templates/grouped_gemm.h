@@ -3,36 +3,33 @@
 #include "common/arrival.h"
 #include "gemm/stream_k.h"
 #include "grouped_gemm_config.h"
-#include "skinny_gemm/ring.h"
-#include "skinny_gemm/tile_parts.h"
+#include "gemm/ring.h"
+#include "gemm/tile_parts.h"
 
 namespace kiln {
 
 namespace detail {
 
-// The matrix of an expert.
+// The matrix of an expert: a pointer, or a struct of its encoding.
 template <GroupedGemmConfig config, class B> KILN_DEVICE const B* of_expert(const B* b, u64 expert) {
   return reinterpret_cast<const B*>(reinterpret_cast<const char*>(b) + expert * config.bytes_of_expert());
 }
-template <GroupedGemmConfig config, class B> KILN_DEVICE BlockScaled<B> of_expert(BlockScaled<B> b, u64 expert) {
-  return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert()};
-}
-template <GroupedGemmConfig config, class A> KILN_DEVICE PackedWeights<A> of_expert(PackedWeights<A> b, u64 expert) {
-  return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert(), b.zero + expert * config.zero_bytes_of_expert()};
-}
-template <GroupedGemmConfig config, class A> KILN_DEVICE MxWeights<A> of_expert(MxWeights<A> b, u64 expert) {
-  return {of_expert<config>(b.values, expert), b.scale + expert * config.scales_of_expert()};
+template <GroupedGemmConfig config, class Matrix> KILN_DEVICE Matrix of_expert(Matrix b, u64 expert) {
+  b.values = of_expert<config>(b.values, expert);
+  b.scale += expert * config.scales_of_expert();
+  if constexpr (requires { b.zero; }) b.zero += expert * config.zero_bytes_of_expert();
+  return b;
 }
 
 } // namespace detail
 
 template <GroupedGemmConfig config, class A, class B> class GroupedGemm {
   static_assert(why_invalid(config) == nullptr, "invalid GroupedGemmConfig");
-  static constexpr SkinnyGemmConfig tile = config.tile();
-  static_assert(tile.a_bits == gemm_bits<A> && tile.b_bits == gemm_bits<B>);
+  static constexpr SkinnyGemmConfig tile = config.tile;
+  static_assert(tile.a.bits == gemm_bits<A> && tile.b.bits == gemm_bits<B>);
   using Parts = TileParts<tile>;
   using Part = typename Parts::Part;
-  using Runs = StepRuns<config.workgroups, config.steps()>;
+  using Runs = StepRuns<tile.workgroups, config.steps()>;
   static constexpr u32 tile_steps = tile.steps_per_tile(), columns = config.column_tiles();
 
 public:
@@ -42,7 +39,7 @@ public:
   KILN_MEMBER GroupedGemm(const A* a, u32 tokens, const i32* order, const i32* offsets, void* workspace, const f32* weights = nullptr,
                           const void* a_scale = nullptr)
       : a_(a), a_scale_(a_scale), weights_(weights), tokens_(tokens), blocks_(list(order, offsets)),
-        stream_(workspace, workgroup_in_order<config.workgroups>(), Runs{blocks_ * (columns * tile_steps)}) {}
+        stream_(workspace, workgroup_in_order<tile.workgroups>(), Runs{blocks_ * (columns * tile_steps)}) {}
 
   // Multiplies with `b...`, the first expert's matrix for each product, and calls epilogue(TileChunk, one InRegisters<Part> a product) for
   // every chunk of the result that this workgroup finishes: rows are pairs, or tokens of a sum.
@@ -104,10 +101,10 @@ private:
       for (u32 first = 0; first < config.experts; first += wave_size) {
         const u32 expert = smaller(first + thread, config.experts - 1);
         const u32 begin = offsets[expert], end = first + thread < config.experts ? static_cast<u32>(offsets[expert + 1]) : begin;
-        const u32 blocks = (end - begin + config.rows - 1) / config.rows, up_to = platform::sum_up_to_lane(blocks);
+        const u32 blocks = (end - begin + tile.rows - 1) / tile.rows, up_to = platform::sum_up_to_lane(blocks);
         u32 place = before + up_to - blocks;
-        for (u32 pair = begin; pair < end; pair += config.rows)
-          lists().blocks[place++] = pair | smaller(end - pair, config.rows) << pair_bits | expert << (pair_bits + rows_bits);
+        for (u32 pair = begin; pair < end; pair += tile.rows)
+          lists().blocks[place++] = pair | smaller(end - pair, tile.rows) << pair_bits | expert << (pair_bits + rows_bits);
         before += platform::read_lane(up_to, wave_size - 1);
       }
       if (thread == 0) lists().count = before;
@@ -158,16 +155,16 @@ private:
       const u32 row = Parts::row(c), column = segment.column * tile.tile_n + Parts::column(c);
       const u32 pair = pair_of(segment, row);
       if constexpr (config.sums) {
-        if (Parts::in_tile(c) && row < segment.pairs && column < config.n) *reinterpret_cast<Part*>(sums() + static_cast<u64>(pair) * config.n + column) = parts.of[c][0];
+        if (Parts::in_tile(c) && row < segment.pairs && column < tile.n) *reinterpret_cast<Part*>(sums() + static_cast<u64>(pair) * tile.n + column) = parts.of[c][0];
       } else {
-        call(epilogue, pair, row < segment.pairs ? column : config.n, config.pairs(), parts.of[c]);
+        call(epilogue, pair, row < segment.pairs ? column : tile.n, config.pairs(), parts.of[c]);
       }
     }
     if constexpr (config.sums) ++finished_;
   }
-  template <class Epilogue> KILN_DEVICE void call(Epilogue& epilogue, u32 row, u32 column, u32 rows, const Part (&parts)[config.products]) {
-    const TileChunk<config.n, config.vec> chunk(row, column, rows);
-    if constexpr (config.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
+  template <class Epilogue> KILN_DEVICE void call(Epilogue& epilogue, u32 row, u32 column, u32 rows, const Part (&parts)[tile.products]) {
+    const TileChunk<tile.n, tile.vec> chunk(row, column, rows);
+    if constexpr (tile.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
@@ -181,13 +178,13 @@ private:
     if (!arrives_last(stream_.own_counters() + column, blocks_ - finished, Parts::lds().arrived, finished)) return;
     constexpr u32 chunks = tile.chunks_per_row();
     for (u32 i = platform::thread_id(); i < tokens_ * chunks; i += config.threads()) {
-      const u32 token = i / chunks, at = column * tile.tile_n + i % chunks * config.vec;
-      if (tile.n_tail() && at >= config.n) continue;
+      const u32 token = i / chunks, at = column * tile.tile_n + i % chunks * tile.vec;
+      if (tile.n_tail() && at >= tile.n) continue;
       const f32* const weights = weights_ + token * config.top;
-      const f32* const results = sums() + static_cast<u64>(token) * config.top * config.n + at;
+      const f32* const results = sums() + static_cast<u64>(token) * config.top * tile.n + at;
       Part sum[1] = {Part(0)};
 #pragma unroll
-      for (int rank = 0; rank < config.top; ++rank) sum[0] += Part(weights[rank]) * *reinterpret_cast<const Part*>(results + rank * config.n);
+      for (int rank = 0; rank < config.top; ++rank) sum[0] += Part(weights[rank]) * *reinterpret_cast<const Part*>(results + rank * tile.n);
       call(epilogue, token, at, tokens_, sum);
     }
   }

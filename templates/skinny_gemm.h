@@ -2,17 +2,17 @@
 #pragma once
 #include "common/arrival.h"
 #include "gemm/stream_k.h"
-#include "skinny_gemm/near.h"
-#include "skinny_gemm/producers.h"
-#include "skinny_gemm/ring.h"
-#include "skinny_gemm/staging.h"
-#include "skinny_gemm/tile_parts.h"
+#include "gemm/near.h"
+#include "gemm/producers.h"
+#include "gemm/ring.h"
+#include "gemm/staging.h"
+#include "gemm/tile_parts.h"
 
 namespace kiln {
 
 template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
   static_assert(why_invalid(config) == nullptr, "invalid SkinnyGemmConfig");
-  static_assert(config.a_bits == gemm_bits<A> && config.b_bits == gemm_bits<B>);
+  static_assert(config.a.bits == gemm_bits<A> && config.b.bits == gemm_bits<B>);
   using Parts = TileParts<config>;
   using Part = typename Parts::Part;
   using Runs = StepRuns<config.workgroups, config.steps()>;
@@ -29,10 +29,10 @@ public:
 
   // With norm_parts, before run.
   KILN_MEMBER void norm_by(RowNorm norm) {
-    if constexpr (config.norm_parts > 0) norm_ = norm;
+    if constexpr (config.a.norm_parts > 0) norm_ = norm;
   }
 
-  // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of skinny_gemm/scales.h), and calls
+  // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of gemm/operands/), and calls
   // epilogue(TileChunk, one InRegisters<Part> a product) for every chunk of C that this workgroup finishes.
   // `near`: operands of the epilogue that are asked for before.
   template <int N, class Epilogue, class... Bs> KILN_MEMBER void run(Near<N> near, Epilogue epilogue, Bs... b) { run_with(near, epilogue, b...); }
@@ -78,7 +78,7 @@ private:
     Steps steps;
     steps.start(rows_, index, a_scale_);
     if constexpr (config.quantises_steps()) {
-      if constexpr (config.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::ask(norm_, rows_), norm_, rows_));
+      if constexpr (config.a.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::ask(norm_, rows_), norm_, rows_));
       else steps.take_largest(LargestOfRows<config>::find(a_, rows_));
     }
     const typename Steps::RowsOfA* const a = rows_for<Steps>();
@@ -133,10 +133,10 @@ private:
   template <class Epilogue> KILN_MEMBER void finish(const GemmSegment& segment, Epilogue& epilogue) {
     Parts parts;
     parts.sum_waves();
-    if constexpr (config.norm_parts > 0) {
+    if constexpr (config.a.norm_parts > 0) {
       const f32 scale = *norm_.scale;
       Parts::each_part([&](int c, int p) KILN_LAMBDA { parts.of[c][p] *= Part(scale); });
-    } else if constexpr (config.quantises) {
+    } else if constexpr (config.a.quantises) {
       const f32* const largest = LargestOfRows<config>::in_lds();
       Parts::each_part([&](int c, int p) KILN_LAMBDA { parts.of[c][p] *= Part(largest[Parts::row(c)] / Fp8<B>::max); });
     }
@@ -186,7 +186,7 @@ private:
 
   const A* a_;
   const void* a_scale_;
-  [[no_unique_address]] Either<(config.norm_parts > 0), RowNorm, NoNorm> norm_;
+  [[no_unique_address]] Either<(config.a.norm_parts > 0), RowNorm, NoNorm> norm_;
   u32 rows_, finished_ = 0; // tiles
   StreamK<config.shared(), Runs, true> stream_;
   char* workspace_;

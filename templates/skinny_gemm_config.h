@@ -17,18 +17,40 @@ enum class GemmMethod {
   producers, // waves that only load fill slots in LDS, from which the other waves multiply with MFMA of 16 x 16 tiles
 };
 
+// How an operand lies in memory:
+//   plain         numbers that are multiplied as they are, or widened to those of the other operand
+//   block_scaled  8-bit numbers with an f32 scale for 128 elements of k, of B also for 128 rows; of both operands
+//   int4          of B: two integers a byte, with a scale of A's type and a zero point for a group
+//   mx            e2m1 or fp8 with a power of two for 32 elements of k
+#define KILN_ENCODINGS(name) name(plain) name(block_scaled) name(int4) name(mx)
+enum class Encoding {
+#define KILN_ENCODING(name) name,
+  KILN_ENCODINGS(KILN_ENCODING)
+#undef KILN_ENCODING
+};
+
+struct OperandConfig {
+  int bits = 0; // of an element
+  Encoding encoding = Encoding::plain;
+  int group = 0;                // elements of k with a common scale; 0: no scales
+  bool scales_by_group = false; // of A: the scales of a group lie side by side, [group][row]; else those of a row do
+  bool quantises = false;       // of A: rows of 16 bits are quantised to B's 8-bit type by their largest magnitudes before they are multiplied
+  int norm_parts = 0;           // if those rows are normed first, with a weight for each column: how many numbers make the sum of a row's squares
+  int zero_bytes = 0;           // of B: of a group's zero points of all rows, if those have 4 bits; 0: zero points of 8 bits, row after row
+  bool preshuffled = false;     // of B: 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
+
+  constexpr bool plain() const { return encoding == Encoding::plain; }
+  constexpr bool mx() const { return encoding == Encoding::mx; }
+  // What a lane loads of scales and zero points beside a word of 16 bytes of its own; 0: nothing, or what all words of a step share.
+  constexpr int word_scales() const { return encoding == Encoding::int4 ? 2 : mx() ? 1 : 0; }
+  constexpr bool operator==(const OperandConfig&) const = default;
+};
+
 struct SkinnyGemmConfig {
   int rows = 0;         // of A and C at most: the bound of m, up to 128
   int n = 0, k = 0;     // of one product
-  int a_bits = 0, b_bits = 0; // of an element of A, of B: 8, 16 or 32; 4 for packed B, and for packed A of MX formats
-  int group = 0;        // elements of k with a common scale: of both operands (8 bits, 128), of 4-bit B, of MX formats; 0: no scales
-  bool mx = false;      // scales are powers of two, of B and, unless it has 16 bits, of A; else 4-bit B is integers with zero points
-  int zero_bytes = 0;   // of a group's zero points of all rows of B, if those have 4 bits; 0: zero points of 8 bits, row after row
-  bool quantises = false; // rows of 16-bit A are quantised to 8-bit B's type by their largest magnitudes before they are multiplied
-  int norm_parts = 0;       // if those rows are normed first, with a weight for each column: how many numbers make the sum of a row's squares
-  bool staged = false;      // those rows lie in LDS, quantised once, while a workgroup multiplies them; else every step quantises anew
-  bool preshuffled = false; // B lies as 16 rows by 16 bytes after another, see gen/spec/preshuffle.h
-  bool a_scales_by_group = false; // A's scales of a group lie side by side, [group][row]; else those of a row do
+  OperandConfig a = {}, b = {};
+  bool staged = false;  // rows of A that are quantised lie in LDS, quantised once, while a workgroup multiplies them; else every step quantises anew
   GemmMethod method = GemmMethod::matrix;
   bool open = false;        // how many tiles there are is known at launch only: workgroups take parts of any
   bool rows_at_end = false; // the last workgroup goes on with the rows of C, once all of it is in the workspace
@@ -48,41 +70,39 @@ struct SkinnyGemmConfig {
 
   constexpr int threads() const { return waves * wave_size; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
-  constexpr int step_a_bits() const { return staged ? b_bits : a_bits; } // as a step loads or takes an element of A
-  constexpr bool quantises_steps() const { return quantises && !staged; }
+  constexpr int step_a_bits() const { return staged ? b.bits : a.bits; } // as a step loads or takes an element of A
+  constexpr bool quantises_steps() const { return a.quantises && !staged; }
   constexpr int summing_waves() const { return waves - b_producers - a_producers; }
   constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers(); }
   constexpr int edge() const { return method == GemmMethod::matrix32 ? 32 : 16; } // of the tiles of an MFMA
   constexpr int row_tiles() const { return ceil_div(rows, edge()); }              // of A, for MFMA
   // Lanes that a load of B gives to a row. Side by side in dot, so that a row is contiguous; else a lane is one row further
   // than its neighbour, as MFMA wants it and as preshuffled rows lie.
-  constexpr bool row_side_by_side() const { return method == GemmMethod::dot && !preshuffled; }
+  constexpr bool row_side_by_side() const { return method == GemmMethod::dot && !b.preshuffled; }
   constexpr int lanes_per_row() const { return row_side_by_side() ? 16 : method == GemmMethod::matrix32 ? 2 : 4; }
   constexpr int rows_per_load() const { return wave_size / lanes_per_row(); }
   constexpr int b_loads() const { return products * tile_n / rows_per_load() * loads; } // of a lane and step
   // Loads of A of a lane and step, for MFMA; steps that a wave that loads A keeps in flight. A comes from a cache, in at most half the
   // time that B takes.
-  constexpr int a_loads() const { return row_tiles() * loads * (a_bits / b_bits); }
+  constexpr int a_loads() const { return row_tiles() * loads * (a.bits / b.bits); }
   constexpr int a_ring() const { return a_producers > 0 && ring * b_producers > 2 * a_producers ? ring * b_producers / (2 * a_producers) : 1; }
   constexpr int slot_bytes() const { return (b_loads() + a_loads()) * wave_size * 16; }
   constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
-  constexpr int step_k() const { return step_bytes() * 8 / b_bits; }
+  constexpr int step_k() const { return step_bytes() * 8 / b.bits; }
   constexpr int load_k() const { return step_k() / loads; } // elements of a row that a load covers
-  constexpr bool packed() const { return b_bits == 4; }     // two weights a byte, with scales of groups
-  constexpr bool mx_pair() const { return mx && a_bits < 16; }  // both operands are of MX formats
-  constexpr bool scales_of_lanes() const { return packed() || mx; } // every lane loads scales for its own words
-  constexpr bool block_scaled() const { return group > 0 && !scales_of_lanes(); }
-  constexpr int groups() const { return ceil_div(k, group); } // of a row
+  constexpr bool packed() const { return b.bits == 4; } // two weights a byte, with scales of groups
+  constexpr bool block_scaled() const { return b.encoding == Encoding::block_scaled; }
+  constexpr int groups() const { return ceil_div(k, b.group); } // of a row
   // Unpacked f16 weights are not in the order of k. Either they are put in order or A's numbers are put into theirs, whichever are
   // fewer. If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators.
-  constexpr bool unpacks_in_order() const { return packed() && !mx && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
+  constexpr bool unpacks_in_order() const { return b.encoding == Encoding::int4 && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
-  constexpr bool wide_scales() const { return packed() && !mx && zero_bytes == 0 && !k_tail() && load_k() % group == 0 && load_k() / group <= 2 && groups() >= 4; }
-  constexpr int scale_quads() const { return ceil_div(ring * step_k() / group, 4); } // such loads of a row in a turn of the ring
-  constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b_bits / 8); }
+  constexpr bool wide_scales() const { return b.encoding == Encoding::int4 && b.zero_bytes == 0 && !k_tail() && load_k() % b.group == 0 && load_k() / b.group <= 2 && groups() >= 4; }
+  constexpr int scale_quads() const { return ceil_div(ring * step_k() / b.group, 4); } // such loads of a row in a turn of the ring
+  constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b.bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
-  constexpr int k_stride() const { return preshuffled ? 16 : 1; }
-  constexpr int a_row_bytes() const { return static_cast<int>(static_cast<long long>(k) * a_bits / 8); }
+  constexpr int k_stride() const { return b.preshuffled ? 16 : 1; }
+  constexpr int a_row_bytes() const { return static_cast<int>(static_cast<long long>(k) * a.bits / 8); }
   constexpr int steps_per_tile() const { return ceil_div(row_bytes(), step_bytes()); }
   // Steps of a segment at most; bytes of a row of A in LDS, which lies 16 bytes further in the banks than the row before.
   constexpr int most_steps() const {
@@ -91,7 +111,7 @@ struct SkinnyGemmConfig {
   }
   // Pieces of 16 elements a lane that a row of A in LDS has; and whether a wave can hold all that it takes in registers while they come.
   constexpr int staged_pieces() const { return ceil_div(most_steps() * step_bytes() / 16, wave_size); }
-  constexpr bool asks_for_rows() const { return staged && ceil_div(staged_pieces() * rows, waves) <= (norm_parts > 0 ? 8 : 16); }
+  constexpr bool asks_for_rows() const { return staged && ceil_div(staged_pieces() * rows, waves) <= (a.norm_parts > 0 ? 8 : 16); }
   constexpr int staged_row() const { return most_steps() * step_bytes() + 16; }
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
   constexpr int tiles() const { return ceil_div(n, tile_n); }
@@ -124,50 +144,73 @@ struct SkinnyGemmConfig {
   }
   // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. If the lanes of a row are far apart,
   // their sums meet there too: each quarter of a wave has a plane.
-  constexpr int planes_per_wave() const { return method == GemmMethod::dot && preshuffled ? lanes_per_row() : 1; }
+  constexpr int planes_per_wave() const { return method == GemmMethod::dot && b.preshuffled ? lanes_per_row() : 1; }
   constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }
   constexpr int lds_bytes() const {
-    return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (quantises ? ceil_div(rows, 4) * 16 : 0) +
+    return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (a.quantises ? ceil_div(rows, 4) * 16 : 0) +
            (staged ? rows * staged_row() : 0);
   }
 
   bool operator==(const SkinnyGemmConfig&) const = default;
 };
 
+// nullptr, or what is wrong: with A, with B, with both together.
+constexpr const char* why_invalid_a(const OperandConfig& a) {
+  if (a.bits != 8 && a.bits != 16 && a.bits != 32 && !(a.bits == 4 && a.mx())) return "a_bits must be 8, 16 or 32; 4 of MX formats";
+  if (a.encoding == Encoding::int4 || a.zero_bytes || a.preshuffled) return "integers of 4 bits and preshuffled rows are of B";
+  if (a.scales_by_group && a.plain()) return "A has no scales that could lie group after group";
+  if (a.quantises && (a.bits != 16 || !a.plain())) return "rows of A are quantised from 16 bits, without scales of groups";
+  if (a.norm_parts < 0 || (a.norm_parts && !a.quantises)) return "rows of A are normed before they are quantised, by one number or more a row";
+  return nullptr;
+}
+constexpr const char* why_invalid_b(const OperandConfig& b) {
+  if (b.bits != 4 && b.bits != 8 && b.bits != 16 && b.bits != 32) return "b_bits must be 4, 8, 16 or 32";
+  if (b.scales_by_group || b.quantises || b.norm_parts) return "rows that are quantised and scales group after group are of A";
+  if (b.zero_bytes && (b.encoding != Encoding::int4 || b.zero_bytes % 4)) return "zero points of 4 bits are for 4-bit integers, eight in a word";
+  switch (b.encoding) {
+  case Encoding::plain: return b.bits == 4 || b.group ? "B without scales has 8, 16 or 32 bits" : nullptr;
+  case Encoding::block_scaled: return b.group != 128 || b.bits != 8 ? "scales of blocks are for 8-bit A and B, one for 128 elements of k" : nullptr;
+  case Encoding::int4: return b.bits != 4 || b.group < 32 || b.group % 32 ? "4-bit B takes 16-bit A and a group that is a multiple of 32" : nullptr;
+  case Encoding::mx: return b.bits > 8 || b.group != 32 ? "mx is for B of 4 bits, or of 8 as A, with a scale for 32 elements of k" : nullptr;
+  }
+  return "unknown encoding of B";
+}
+constexpr const char* why_invalid_pair(const OperandConfig& a, const OperandConfig& b) {
+  if (a.bits == 32 ? b.bits < 16 : b.bits == 32) return "32-bit A takes B of 16 or 32 bits, other A none of 32";
+  if (b.encoding == Encoding::int4 && (a.bits != 16 || !a.plain())) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
+  if (b.mx() && (a.bits < b.bits || (b.bits == 8 && a.bits != 8) || (a.bits == 16) != a.plain()))
+    return "mx is for B of 4 bits, or of 8 as A, with a scale for 32 elements of k";
+  if (a.mx() && (!b.mx() || a.group != b.group)) return "A of an MX format takes B of one";
+  if ((a.encoding == Encoding::block_scaled) != (b.encoding == Encoding::block_scaled) || (a.encoding == Encoding::block_scaled && (a.bits != 8 || a.group != b.group)))
+    return "scales of blocks are for 8-bit A and B, one for 128 elements of k";
+  if (a.quantises && (b.bits != 8 || !b.plain())) return "rows of A are quantised to B's 8 bits, without scales of groups";
+  return nullptr;
+}
+
 // nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
 constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.rows < 1 || c.rows > 128) return "rows must be from 1 to 128";
   if (c.n < 1 || c.n > 1 << 24 || c.k < 1 || c.k > 1 << 24) return "n and k must be from 1 to 16777216";
-  if (c.a_bits != 8 && c.a_bits != 16 && c.a_bits != 32 && !(c.a_bits == 4 && c.mx)) return "a_bits must be 8, 16 or 32; 4 of MX formats";
-  if (c.b_bits != 4 && c.b_bits != 8 && c.b_bits != 16 && c.b_bits != 32) return "b_bits must be 4, 8, 16 or 32";
-  if (c.a_bits == 32 ? c.b_bits < 16 : c.b_bits == 32) return "32-bit A takes B of 16 or 32 bits, other A none of 32";
-  if (c.a_bits == 32 && c.method != GemmMethod::matrix) return "32-bit A takes method matrix only";
-  if (c.b_bits == 4 && ((c.a_bits != 16 && !c.mx) || c.group < 32 || c.group % 32)) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
-  if (c.mx && (c.group != 32 || c.a_bits < c.b_bits || (c.b_bits != 4 && c.b_bits != c.a_bits) || c.b_bits > 8))
-    return "mx is for B of 4 bits, or of 8 as A, with a scale for 32 elements of k";
-  if (c.a_scales_by_group && !c.block_scaled() && !c.mx_pair()) return "A has no scales that could lie group after group";
-  if (c.mx_pair() && c.method != GemmMethod::matrix) return "A and B of MX formats take method matrix";
-  if (c.mx_pair() && c.b_bits == 8 && c.loads == 1) return "A and B of MX formats of 8 bits take loads of 2 or 4: an instruction has 128 bytes of a row";
-  if (c.zero_bytes && (!c.packed() || c.mx || c.zero_bytes % 4)) return "zero points of 4 bits are for 4-bit integers, eight in a word";
-  if (c.quantises && (c.a_bits != 16 || c.b_bits != 8 || c.group || c.method != GemmMethod::matrix))
-    return "rows of A are quantised from 16 bits to B's 8 bits, by method matrix, without scales of groups";
-  if (c.staged && !c.quantises) return "rows of A that lie in LDS are quantised ones";
-  if (c.norm_parts < 0 || (c.norm_parts && !c.quantises)) return "rows of A are normed before they are quantised, by one number or more a row";
-  if (!c.scales_of_lanes() && c.group && (c.group != 128 || c.a_bits != 8 || c.b_bits != 8))
-    return "scales of blocks are for 8-bit A and B, one for 128 elements of k";
-  if (static_cast<long long>(c.k) * c.b_bits % 128 || static_cast<long long>(c.k) * c.a_bits % 128)
+  if (const char* const invalid = why_invalid_a(c.a)) return invalid;
+  if (const char* const invalid = why_invalid_b(c.b)) return invalid;
+  if (const char* const invalid = why_invalid_pair(c.a, c.b)) return invalid;
+  if ((c.a.bits == 32 || c.a.mx() || c.a.quantises) && c.method != GemmMethod::matrix)
+    return "A of 32 bits, of an MX format, or quantised takes method matrix only";
+  if (c.a.mx() && c.b.bits == 8 && c.loads == 1) return "A and B of MX formats of 8 bits take loads of 2 or 4: an instruction has 128 bytes of a row";
+  if (c.staged && !c.a.quantises) return "rows of A that lie in LDS are quantised ones";
+  if (static_cast<long long>(c.k) * c.b.bits % 128 || static_cast<long long>(c.k) * c.a.bits % 128)
     return "rows of A and B must be multiples of 16 bytes";
   if (c.products < 1 || c.products > 2) return "products must be 1 or 2";
   if (c.tile_n < 16 || c.tile_n > 256 || !is_power_of_two(c.tile_n)) return "tile_n must be 16, 32, 64, 128 or 256";
   if (c.has_producers() && c.rows_at_end) return "method producers has no rows at the end: use method matrix";
-  if (c.has_producers() && (c.packed() || c.group || c.preshuffled))
+  if (c.has_producers() && (!c.b.plain() || c.b.preshuffled))
     return "method producers takes B of 8 or 16 bits, without scales of groups and not preshuffled: use method matrix";
   if (c.has_producers() ? c.waves < 3 || c.waves > 16 : !is_power_of_two(c.waves) || c.waves > 16)
     return "waves must be 1, 2, 4, 8 or 16; with producers from 3 to 16";
   if (c.loads != 1 && c.loads != 2 && c.loads != 4) return "loads must be 1, 2 or 4";
   if (c.tile_n < c.rows_per_load()) return "method matrix32 takes a tile_n of 32 at least";
-  if (c.block_scaled() && (c.tile_n > c.group || (c.method != GemmMethod::dot && c.step_k() > c.group)))
+  if (c.block_scaled() && (c.tile_n > c.b.group || (c.method != GemmMethod::dot && c.step_k() > c.b.group)))
     return "with scales of blocks, tile_n and the elements of a step must not exceed a block of 128";
   if (c.ring < 1 || c.ring > 16) return "ring must be from 1 to 16";
   if (c.ring * c.b_loads() > 60) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";

@@ -74,7 +74,7 @@ std::string translated(const SkinnyGemmConfig& c, const Setting& knob, const std
     refuse(knob, fmt::format("a workgroup computes all rows: the bound of m, {}", c.rows), "give the spec another bound of m");
   if (knob.field == "BLOCK_N") return set("tile_n", positive(knob));
   if (knob.field == "BLOCK_K") {
-    const int load = c.lanes_per_row() * 16 * 8 / c.b_bits; // elements
+    const int load = c.lanes_per_row() * 16 * 8 / c.b.bits; // elements
     return set("loads", units(knob, load, fmt::format("one load of a wave covers {} elements of k", load)));
   }
   if (knob.field == "SPLIT_K") {

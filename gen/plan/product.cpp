@@ -58,6 +58,16 @@ Product product_of(const Expr& node, const std::string& placeholder) {
 
 } // namespace
 
+Encoding Product::encoding() const {
+  switch (op) {
+  case Op::matmul_nt_scaled: return Encoding::block_scaled;
+  case Op::matmul_nt_w4: return Encoding::int4;
+  case Op::matmul_nt_mx:
+  case Op::matmul_nt_mx_mx: return Encoding::mx;
+  default: return Encoding::plain;
+  }
+}
+
 const Product* find_product(std::span<const Product> products, std::string_view placeholder) {
   const auto found = std::ranges::find(products, placeholder, &Product::placeholder);
   return found == products.end() ? nullptr : &*found;

@@ -1,6 +1,7 @@
 // Products: the matrix products of a spec, and what is left of the spec without them, the epilogue.
 #pragma once
 #include "gen/spec/graph.h"
+#include "templates/skinny_gemm_config.h"
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct Product {
   std::int64_t rows_of_b() const { return b.shape()[b.shape().size() - 2].size(); }            // of an expert
   std::int64_t top() const { return sorted.front().shape()[1].size(); }                        // experts of a token
   int b_bits() const { return op == Op::matmul_nt_w4 ? 4 : size_bits(b.dtype()); }             // of an element of b
+  Encoding encoding() const;                                                                   // of b
   bool has_a_scale() const { return op == Op::matmul_nt_scaled || op == Op::matmul_nt_mx_mx; } // scales[0]; that of b is scales[1]
   bool is_normed() const { return op == Op::matmul_nt_normed; }
   std::int64_t norm_parts() const { return is_normed() ? scales[1].shape().back().size() : 0; }

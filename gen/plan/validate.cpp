@@ -260,8 +260,8 @@ static bool has_mx_users(const SpecGraph& graph, const Expr& input) {
   const auto uses = [&](const Expr& node) {
     return std::ranges::any_of(node.operands(), [&](const Expr& o) { return o.same_node(input); });
   };
-  const bool computed = std::ranges::all_of(
-      graph.nodes, [&](const Expr& node) { return !uses(node) || node.op() == Op::scale_up || node.op() == Op::matmul_nt_mx_mx; });
+  const auto decodes = [](Op op) { return op == Op::scale_up || op == Op::matmul_nt_mx || op == Op::matmul_nt_mx_mx; };
+  const bool computed = std::ranges::all_of(graph.nodes, [&](const Expr& node) { return !uses(node) || decodes(node.op()); });
   return computed && std::ranges::none_of(graph.spec.outputs(), [&](const Output& o) { return o.value.same_node(input); });
 }
 

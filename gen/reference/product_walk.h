@@ -51,9 +51,10 @@ public:
     to.resize(static_cast<std::size_t>(k_));
     for (std::int64_t i = 0; i < k_; ++i) to[static_cast<std::size_t>(i)] = b_.at(row * k_ + i);
     if (node_.op() != Op::matmul_nt_mx) return;
+    const std::int64_t blocks = of(2).shape().back();
     for (std::int64_t i = 0; i < k_; ++i) {
       float& weight = to[static_cast<std::size_t>(i)];
-      weight = round_to(a_.dtype(), weight * of(2).at(row * (k_ / mx_block) + i / mx_block)); // the product is exact
+      weight = round_to(a_.dtype(), weight * of(2).at(row * blocks + i * blocks / k_)); // the product is exact
     }
   }
   // The f32 products of the scales of row `row` of a and of row `row_of_b` of b.

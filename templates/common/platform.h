@@ -53,7 +53,7 @@ struct e5m2fnuz { u8 bits; };
 // Two numbers of 4 bits, the first in the low half; and a power of two. What they mean is in common/mx_convert.h.
 struct e2m1 { u8 bits; };
 struct e8m0 { u8 bits; };
-// Two 4-bit numbers, the first in the low half; what they mean is in skinny_gemm/scales.h.
+// Two 4-bit numbers, the first in the low half; what they mean is in gemm/operands/.
 struct u4x2 { u8 bits; };
 
 // What the target has, by the names of gen/plan/target.h and isa_checks/target/target_table.h.

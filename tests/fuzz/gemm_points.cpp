@@ -88,11 +88,11 @@ Point random_point(std::uint64_t seed) {
 
 // Methods other than the chosen one that take the point.
 std::vector<std::string> other_methods(const SkinnyGemmConfig& c) {
-  if (c.quantises) return {};
+  if (c.a.quantises) return {};
   std::vector<std::string> result{"method=matrix32"};
   if (c.rows <= 8) result.emplace_back("method=sparse");
   if (c.rows <= 4) result.emplace_back("method=dot");
-  if (c.group == 0 && !c.preshuffled && !c.packed()) result.emplace_back("method=producers");
+  if (c.b.plain() && !c.b.preshuffled) result.emplace_back("method=producers");
   return result;
 }
 

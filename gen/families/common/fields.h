@@ -1,7 +1,10 @@
 // Fields: the members of a config by name, for printing, --set and the emitted text. A config names them once, in a function
-// for_each_field(config, visit) that calls visit(Field, member) in the order of their declaration.
+// for_each_field(config, visit) that calls visit(Field, member) in the order of their declaration. A member that is such a struct itself is
+// named by visit_nested.
 #pragma once
 #include "gen/error.h"
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <fmt/format.h>
 #include <string>
@@ -12,10 +15,24 @@ namespace kiln {
 
 struct Field {
   std::string_view name;
-  bool settable = true;     // by --set; the others follow from the plan
-  bool shown = true;        // printed and emitted
-  bool begins_line = false; // in the emitted text
+  bool settable = true;                      // by --set; the others follow from the plan
+  bool shown = true;                         // printed and emitted
+  bool begins_line = false;                  // in the emitted text
+  std::string_view prefix = {};              // of the name where it is printed or set: "a_" of bits, in a member a
+  std::array<std::string_view, 2> path = {}; // the members that it lies in, outermost first
+
+  std::string label() const { return fmt::format("{}{}", prefix, name); }
 };
+
+// The fields of `member`, which the config calls `name`. `adjust` changes how each is shown.
+template <typename M, typename Visit, typename Adjust>
+constexpr void visit_nested(std::string_view name, M& member, const Visit& visit, const Adjust& adjust) {
+  for_each_field(member, [&](Field field, auto& of_member) {
+    field.path = {name, field.path[0]};
+    adjust(field);
+    visit(field, of_member);
+  });
+}
 
 // The words of an enum that is a member of a config: specialised with `type`, its C++ name, and `words`, pairs of a value and
 // its word, which is the enumerator's C++ name too.
@@ -44,7 +61,11 @@ template <typename C, typename... Members> consteval int member_count() {
 template <typename C> consteval int named_fields() {
   constexpr C config{};
   int count = 0;
-  for_each_field(config, [&](const Field&, const auto&) { ++count; });
+  std::string_view nested;
+  for_each_field(config, [&](const Field& field, const auto&) {
+    if (field.path[0].empty() || field.path[0] != nested) ++count;
+    nested = field.path[0];
+  });
   return count;
 }
 
@@ -69,7 +90,7 @@ template <typename C> std::string fields_text(const C& config, bool settable_too
   std::string text;
   for_each_field(config, [&](const Field& field, const auto& member) {
     if (!field.shown || (field.settable && !settable_too)) return;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name, member_text(field, member));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.label(), member_text(field, member));
   });
   return text;
 }
@@ -80,7 +101,7 @@ template <typename C> std::string planned_fields_text(const C& config) { return 
 template <typename C> std::vector<std::string> settings_of(const C& config) {
   std::vector<std::string> settings;
   for_each_field(config, [&](const Field& field, const auto& member) {
-    if (field.shown && field.settable) settings.push_back(fmt::format("{}={}", field.name, member_text(field, member)));
+    if (field.shown && field.settable) settings.push_back(fmt::format("{}={}", field.label(), member_text(field, member)));
   });
   return settings;
 }
@@ -89,13 +110,22 @@ template <typename C> std::vector<std::string> settings_of(const C& config) {
 template <typename C> std::string config_text(const C& config, std::string_view type) {
   const std::string head = fmt::format("constexpr {} config{{", type);
   std::string text;
+  std::array<std::string_view, 2> path;
   for_each_field(config, [&]<typename M>(const Field& field, const M& member) {
     if (!field.shown) return;
+    const std::size_t depth = std::ranges::count_if(path, [](auto p) { return !p.empty(); });
+    std::size_t common = 0;
+    while (common < depth && path[common] == field.path[common]) ++common;
+    text += std::string(depth - common, '}');
     if (!text.empty()) text += field.begins_line ? ",\n" + std::string(head.size(), ' ') : ", ";
+    for (std::size_t level = common; level < field.path.size() && !field.path[level].empty(); ++level)
+      text += fmt::format(".{} = {{", field.path[level]);
+    path = field.path;
     text += fmt::format(".{} = ", field.name);
     if constexpr (WordedEnum<M>) text += fmt::format("{}::{}", EnumText<M>::type, to_string(member));
     else text += fmt::format("{}", member);
   });
+  text += std::string(std::ranges::count_if(path, [](auto p) { return !p.empty(); }), '}');
   return head + text + "};\n";
 }
 
@@ -105,8 +135,8 @@ template <typename C> void set_field(C& config, std::string_view family, const S
   std::string names;
   for_each_field(config, [&]<typename M>(const Field& field, M& member) {
     if (!field.settable) return;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", field.name);
-    if (field.name != setting.field) return;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", field.label());
+    if (field.label() != setting.field) return;
     found = true;
     if constexpr (WordedEnum<M>) {
       std::vector<std::string_view> words;

@@ -38,12 +38,12 @@ KernelSource GroupedGemm::emit(const Plan& plan, const Config& c, const Target& 
                   {.door = std::string(name),
                    .config = config_text(c, "GroupedGemmConfig"),
                    .threads = "config.threads()",
-                   .attributes = gemm_without_agprs(c.tile()) ? "KILN_VGPRS_ONLY " : "",
+                   .attributes = gemm_without_agprs(c.tile) ? "KILN_VGPRS_ONLY " : "",
                    .body = grouped_body(plan, target),
-                   .access = {.vec = c.vec},
+                   .access = {.vec = c.tile.vec},
                    .threads_per_block = c.threads(),
                    .units_per_block = all,
-                   .blocks_per_unit = c.workgroups,
+                   .blocks_per_unit = c.tile.workgroups,
                    .workspace_bytes = c.workspace_bytes()});
 }
 

@@ -3,42 +3,36 @@
 #include "gen/families/skinny_gemm/register_model.h"
 #include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <algorithm>
+#include <utility>
 
 namespace kiln {
 namespace {
 
 // What skinny GEMM would plan for the matrix of one expert and all tokens.
 GroupedGemmConfig planned_groups(const Plan& plan, const Target& target) {
-  const SkinnyGemmConfig one = planned_config(plan, target);
   const Product& first = plan.products.front();
-  return {.experts = static_cast<int>(first.experts()),
-          .top = static_cast<int>(first.top()),
-          .tokens = one.rows,
-          .n = one.n,
-          .k = one.k,
-          .expert_n = static_cast<int>(first.rows_of_b()),
-          .a_bits = one.a_bits,
-          .b_bits = one.b_bits,
-          .group = one.group,
-          .mx = one.mx,
-          .zero_bytes = one.zero_bytes,
-          .of_pairs = first.a.shape().size() == 3,
-          .sums = first.sums_experts(),
-          .products = one.products,
-          .loads = one.loads};
+  GroupedGemmConfig c{.experts = static_cast<int>(first.experts()),
+                      .top = static_cast<int>(first.top()),
+                      .expert_n = static_cast<int>(first.rows_of_b()),
+                      .of_pairs = first.a.shape().size() == 3,
+                      .sums = first.sums_experts(),
+                      .tile = planned_config(plan, target)};
+  c.tokens = std::exchange(c.tile.rows, 16);
+  c.tile.open = true;
+  return c;
 }
 
 // Blocks that pairs make when they spread over the experts.
 int likely_blocks(const GroupedGemmConfig& c) {
   const int busy = std::min(c.experts, c.pairs());
-  return busy * ceil_div(ceil_div(c.pairs(), busy), c.rows);
+  return busy * ceil_div(ceil_div(c.pairs(), busy), c.tile.rows);
 }
 
 // One product whose columns are those of all likely blocks: it streams as much, in as many steps.
 SkinnyGemmConfig in_one(const GroupedGemmConfig& c) {
-  SkinnyGemmConfig one = c.tile();
+  SkinnyGemmConfig one = c.tile;
   one.open = false;
-  one.n = static_cast<int>(std::min<long long>(1 << 24, static_cast<long long>(c.n) * likely_blocks(c)));
+  one.n = static_cast<int>(std::min<long long>(1 << 24, static_cast<long long>(c.tile.n) * likely_blocks(c)));
   return one;
 }
 
@@ -51,8 +45,8 @@ int rows_of_block(const GroupedGemmConfig& c) {
 std::string why_groups(const GroupedGemmConfig& c, const Target& target) {
   return fmt::format(
       "{} blocks of up to {} pairs, about {} steps of {} x {} bytes on {} workgroups for {} CUs, {} KiB of weights in flight each",
-      likely_blocks(c), c.rows, in_one(c).steps(), c.tile_n * c.products, c.tile().step_bytes(), c.workgroups, target.compute_units(),
-      c.ring * c.tile().b_loads() * c.waves);
+      likely_blocks(c), c.tile.rows, in_one(c).steps(), c.tile.tile_n * c.tile.products, c.tile.step_bytes(), c.tile.workgroups,
+      target.compute_units(), c.tile.ring * c.tile.b_loads() * c.tile.waves);
 }
 
 } // namespace
@@ -81,13 +75,13 @@ std::vector<Candidate<GroupedGemmConfig>> GroupedGemm::candidates(const Plan& pl
   std::vector<Candidate<Config>> result;
   for (const int columns : {64, 32, 16}) {
     Config c = planned_groups(plan, target);
-    c.rows = rows_of_block(c);
-    c.tile_n = std::max(16, columns / c.products);
+    c.tile.rows = rows_of_block(c);
+    c.tile.tile_n = std::max(16, columns / c.tile.products);
     const SkinnyGemmConfig one = with_ring(with_workgroups(in_one(c), target.compute_units()));
-    c.workgroups = one.workgroups;
-    c.ring = one.ring;
-    c.vec = with_vec(c.tile()).vec;
-    if (columns == 16 || (!why_invalid(c) && c.lds_bytes() <= target.lds_bytes() && fits_registers(c.tile())))
+    c.tile.workgroups = one.workgroups;
+    c.tile.ring = one.ring;
+    c.tile = with_vec(c.tile);
+    if (columns == 16 || (!why_invalid(c) && c.lds_bytes() <= target.lds_bytes() && fits_registers(c.tile)))
       result.push_back({c, why_groups(c, target)});
   }
   return result;
@@ -95,7 +89,7 @@ std::vector<Candidate<GroupedGemmConfig>> GroupedGemm::candidates(const Plan& pl
 
 std::vector<Candidate<GroupedGemmConfig>> GroupedGemm::fallbacks(const Config& first) {
   std::vector<Candidate<Config>> result;
-  for (Config c = first; (c.ring /= 2) > 0;) result.push_back({c, "a shorter ring"});
+  for (Config c = first; (c.tile.ring /= 2) > 0;) result.push_back({c, "a shorter ring"});
   return result;
 }
 
@@ -119,15 +113,15 @@ Demand GroupedGemm::demand(const Plan& plan, const Config& c, const Target& targ
 }
 
 Promises GroupedGemm::promises(const Plan& plan, const Config& c, const Target&) {
-  Promises p{.max_vgprs = vgprs_of_wave(c.waves), .max_lds_bytes = c.lds_bytes()};
-  const SkinnyGemmConfig tile = c.tile();
+  Promises p{.max_vgprs = vgprs_of_wave(c.tile.waves), .max_lds_bytes = c.lds_bytes()};
+  const SkinnyGemmConfig& tile = c.tile;
   // Weights and activations come 16 bytes at a time; the epilogue, scales, offsets, pairs and weights of experts by less.
-  const int epilogue = tile.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8) + 1 +
+  const int epilogue = tile.chunks() * 8 * (tile.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8) + 1 +
                        4 * tile.parts_at_a_time() * tile.chunks() * tile.products * tile.vec; // parts of tiles and a generation
   const int lists = 2 * ceil_div(c.experts, wave_size) + 16 + (c.sums ? 8 * c.top : 0);
   p.global_loads = {.min_bytes = 16,
                     .exceptions = static_cast<std::uint32_t>(epilogue + lists + 8 * gemm_scale_loads(tile)),
-                    .at_least = static_cast<std::uint32_t>(c.ring * tile.b_loads())};
+                    .at_least = static_cast<std::uint32_t>(tile.ring * tile.b_loads())};
   p.no_findings = {"HAZ002"};
   promise_ring(p, tile);
   return p;

@@ -2,6 +2,7 @@
 #pragma once
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
+#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include "templates/grouped_gemm_config.h"
 
 namespace kiln {
@@ -10,24 +11,17 @@ template <MaybeConst<GroupedGemmConfig> C, typename Visit> constexpr void for_ea
   visit(Field{.name = "experts", .settable = false}, c.experts);
   visit(Field{.name = "top", .settable = false}, c.top);
   visit(Field{.name = "tokens", .settable = false}, c.tokens);
-  visit(Field{.name = "n", .settable = false}, c.n);
-  visit(Field{.name = "k", .settable = false}, c.k);
   visit(Field{.name = "expert_n", .settable = false}, c.expert_n);
-  visit(Field{.name = "a_bits", .settable = false}, c.a_bits);
-  visit(Field{.name = "b_bits", .settable = false}, c.b_bits);
-  visit(Field{.name = "group", .settable = false, .shown = c.group != 0}, c.group);
-  visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
-  visit(Field{.name = "zero_bytes", .settable = false, .shown = c.zero_bytes != 0}, c.zero_bytes);
   visit(Field{.name = "of_pairs", .settable = false}, c.of_pairs);
   visit(Field{.name = "sums", .settable = false}, c.sums);
-  visit(Field{.name = "products", .settable = false}, c.products);
-  visit(Field{.name = "rows", .begins_line = true}, c.rows);
-  visit(Field{"tile_n"}, c.tile_n);
-  visit(Field{"waves"}, c.waves);
-  visit(Field{"loads"}, c.loads);
-  visit(Field{"ring"}, c.ring);
-  visit(Field{"workgroups"}, c.workgroups);
-  visit(Field{"vec"}, c.vec);
+  visit_nested("tile", c.tile, visit, [](Field& f) {
+    // Blocks have as many rows as a schedule says; methods and what goes with them are those of dense products.
+    f.begins_line = f.name == "rows";
+    if (f.name == "rows") f.settable = true;
+    if (f.name == "method" || f.name == "waves_per_eu" || f.name == "atomics" || f.name == "staged" || f.name == "b_producers" ||
+        f.name == "a_producers" || f.name == "slots" || f.name == "direct")
+      f.settable = f.shown = false;
+  });
 }
 
 struct GroupedGemm {

@@ -22,32 +22,31 @@ constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cyc
 double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
   if (c.method == GemmMethod::dot) return 0;
   const double elements_of_k = c.step_k();
-  const bool as_bf16 = c.mx_pair() && !target.has_scaled_mfma();
-  const double of_bits = as_bf16 ? 1 : c.a_bits == 4 ? 4 : c.a_bits == 8 || c.quantises ? 2 : 1;
+  const bool as_bf16 = c.a.mx() && !target.has_scaled_mfma();
+  const double of_bits = as_bf16 ? 1 : c.a.bits == 4 ? 4 : c.a.bits == 8 || c.a.quantises ? 2 : 1;
   const double narrow = of_bits * (target.has_scaled_mfma() ? 2.0 : 1.0); // MFMA 16x16x16 f16: 16 cycles
-  const double k_a_cycle = c.a_bits == 32 ? 0.125 : narrow;               // 16x16x4 f32: 32 cycles
+  const double k_a_cycle = c.a.bits == 32 ? 0.125 : narrow;               // 16x16x4 f32: 32 cycles
   return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
 }
 
 // Instructions for 16 elements of a row a lane: f32, a product or two, clamped bytes, as LLVM 21 makes them.
-double quantise_slots(const SkinnyGemmConfig& c) { return c.norm_parts > 0 ? 85 : 53; }
+double quantise_slots(const SkinnyGemmConfig& c) { return c.a.norm_parts > 0 ? 85 : 53; }
 
 // Instructions for eight weights of a lane, as LLVM 21 makes them: they become what is multiplied.
 double unpack_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
-  if (c.mx) return target.has_scaled_convert() ? 4 : 21;
-  if (!c.packed()) return c.a_bits > c.b_bits ? 8 : 0;
+  if (c.b.mx()) return target.has_scaled_convert() ? 4 : 21;
+  if (!c.packed()) return c.a.bits > c.b.bits ? 8 : 0;
   return a == f16 ? 14 : target.has_dot2_bf16() ? 34 : 50; // bf16 is rounded to by hand on gfx942
 }
 
 // Issue slots of a wave and step: loads and their addresses, a wait for each row tile, matrix instructions, and what happens to numbers.
 double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
   const double loads = c.b_loads() + gemm_a_loads(c);
-  const bool in_instruction = c.mx_pair() && target.has_scaled_mfma();
-  const double converted =
-      c.mx_pair() ? c.b_loads() * 128.0 / c.b_bits + gemm_a_loads(c) * 128.0 / c.a_bits : c.b_loads() * 128.0 / c.b_bits;
+  const bool in_instruction = c.a.mx() && target.has_scaled_mfma();
+  const double converted = c.a.mx() ? c.b_loads() * 128.0 / c.b.bits + gemm_a_loads(c) * 128.0 / c.a.bits : c.b_loads() * 128.0 / c.b.bits;
   const double quantise = c.quantises_steps() ? quantise_slots(c) * c.row_tiles() * c.loads : 0;
-  const double reorder = c.packed() && !c.mx && a == f16 && !c.unpacks_in_order() ? 4.0 * gemm_a_loads(c) : 0;
-  const double unpack = in_instruction || c.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
+  const double reorder = c.b.encoding == Encoding::int4 && a == f16 && !c.unpacks_in_order() ? 4.0 * gemm_a_loads(c) : 0;
+  const double unpack = in_instruction || c.a.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
   const int tiles = c.products * c.tile_n / 16;
   const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
   const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
@@ -55,8 +54,8 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
 }
 
 // How often a line of 128 bytes is asked for: loads cover a part of it each. Words of A beside a word of B lie in turn.
-int loads_a_line(const SkinnyGemmConfig& c) { return c.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
-int a_loads_a_line(const SkinnyGemmConfig& c) { return std::max(c.a_bits / c.b_bits, std::max(1, line_bytes / (c.lanes_per_row() * 16))); }
+int loads_a_line(const SkinnyGemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
+int a_loads_a_line(const SkinnyGemmConfig& c) { return std::max(c.a.bits / c.b.bits, std::max(1, line_bytes / (c.lanes_per_row() * 16))); }
 
 // The shares of lines of B and of A that L1 has lost when another part of them is asked for: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
@@ -64,7 +63,7 @@ struct LostByL1 {
   double b = 0, a = 0;
 };
 LostByL1 lost_by_l1(const SkinnyGemmConfig& c, int rows) {
-  const int ratio = c.a_bits / c.b_bits;
+  const int ratio = c.a.bits / c.b.bits;
   const long long count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()), turns = (count + c.ring - 1) / c.ring;
   std::set<long long> of_b, of_a;
   const auto add = [](std::set<long long>& lines, long long first, int bytes) {
@@ -102,13 +101,13 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
 // that begin at places with a common distance move through the sets side by side, the less so the longer they run, and lose more than
 // others, which meet at random.
 double lost_by_l2(const SkinnyGemmConfig& c, const ChipTerms& chip) {
-  if (c.step_bytes() >= line_bytes && !c.quantises) return 0; // both parts are asked for in one step, before the line has come
+  if (c.step_bytes() >= line_bytes && !c.a.quantises) return 0; // both parts are asked for in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
   // The waves of a workgroup share its part of a row.
   const int row = std::max(1, c.row_bytes() / line_bytes),
             part = static_cast<int>(row * std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()) / c.steps_per_tile());
   const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, part / c.waves)), l2_sets) : 1;
-  const double spread = c.quantises ? l2_spread_behind_barrier : l2_spread;
+  const double spread = c.a.quantises ? l2_spread_behind_barrier : l2_spread;
   return std::clamp((lines * side_by_side / room - l2_slack) / spread, std::min(1.0, lines / (2 * room)), 1.0);
 }
 
@@ -162,7 +161,7 @@ double rows_of_a(const Plan& plan, const SkinnyGemmConfig& c, const RunTimeSizes
 // staged.
 // For every further segment, behind its first loads of B.
 void add_quantising(Demand& w, const SkinnyGemmConfig& c, double rows, double segments, const ChipTerms& chip) {
-  const double of_row = c.norm_parts > 0 ? c.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
+  const double of_row = c.a.norm_parts > 0 ? c.a.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
   const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
   const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
   w.lead += 20 * loads + quantise_slots(c) * pieces;
@@ -195,7 +194,7 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.far_bytes *= 1 + (loads_a_line(c) - 1) * lost.b * lost_by_l2(c, chip);
   // Rows that are staged are read once for a segment, or for all tiles of a workgroup that has them whole.
   const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.most_steps();
-  const double a_bytes = read_steps * (rows + (c.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a_bits / c.b_bits;
+  const double a_bytes = read_steps * (rows + (c.a.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a.bits / c.b.bits;
   w.fill_bytes = again * steps * c.b_loads() * access_bytes + a_again * a_bytes;
   w.busiest = most / steps;
   w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
@@ -204,8 +203,8 @@ Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& targe
   w.written = rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = of_wave * step_slots(c, target, plan.products.front().a.dtype());
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
-  w.lead = lead_of_row_tile * c.row_tiles() * (c.group > 0 ? 2 : 1); // addresses, of scales too
-  if (c.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
+  w.lead = lead_of_row_tile * c.row_tiles() * (c.b.group > 0 ? 2 : 1); // addresses, of scales too
+  if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
   // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
   // each publishes its part, and the one that counted last collects all.
   const double values = c.chunks() * c.products;

@@ -29,8 +29,8 @@ std::string zero_points(const Product& p) {
 } // namespace
 
 std::string_view weights_type(const Product& p) {
-  const bool integers = p.op == Op::matmul_nt_w4, converted = p.op == Op::matmul_nt_mx;
-  return integers || converted ? "u4x2" : device_type(p.b.dtype());
+  const bool becomes_a = p.b_bits() == 4 && p.a.dtype() != p.b.dtype() && !p.has_a_scale(); // in the kernel
+  return becomes_a ? "u4x2" : device_type(p.b.dtype());
 }
 
 // Words of four bytes cover it: the kernel touches them, and never a byte beyond.
@@ -43,12 +43,14 @@ bool is_near(const TensorPlan& t, std::int64_t n) {
 
 std::string weights_text(const Product& p) {
   const std::string b = moved(p.b, p.first);
-  if (p.op == Op::matmul_nt_scaled)
+  switch (p.encoding()) {
+  case Encoding::plain: break;
+  case Encoding::block_scaled:
     return fmt::format("BlockScaled<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales[1], p.first / scale_block));
-  if (p.op == Op::matmul_nt_w4)
+  case Encoding::int4:
     return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first), zero_points(p));
-  if (p.op == Op::matmul_nt_mx || p.op == Op::matmul_nt_mx_mx)
-    return fmt::format("MxWeights<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales.back(), p.first));
+  case Encoding::mx: return fmt::format("MxWeights<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales.back(), p.first));
+  }
   return b;
 }
 

@@ -13,7 +13,7 @@ constexpr int kib_for_producers = 96; // in direct loads, which take no register
 
 // Whether vmcnt, which counts to 63, can tell that one step has arrived while the others are in flight.
 bool fits_counter(const SkinnyGemmConfig& c) {
-  if (!c.scales_of_lanes()) return c.ring * c.b_loads() <= 60;
+  if (c.b.word_scales() == 0) return c.ring * c.b_loads() <= 60;
   const int scales = gemm_scale_loads(c), others = c.wide_scales() ? scales : scales - scales / c.ring;
   return (c.ring - 1) * (c.b_loads() + gemm_a_loads(c)) + others <= 62 && c.ring * c.b_loads() <= 60;
 }

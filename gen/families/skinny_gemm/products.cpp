@@ -126,24 +126,28 @@ void SkinnyGemm::lay_out(AnalysedSpec& spec) {
 
 SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
   const Product& first = plan.products.front();
+  const auto group = static_cast<int>(first.group);
+  OperandConfig a{.bits = size_bits(first.a.dtype()),
+                  .scales_by_group = first.a_scales_by_group,
+                  .quantises = first.op == Op::matmul_nt_quantised || first.is_normed(),
+                  .norm_parts = static_cast<int>(first.norm_parts())};
+  if (first.has_a_scale()) a.encoding = first.encoding(), a.group = group;
+  const OperandConfig b{.bits = first.b_bits(),
+                        .encoding = first.encoding(),
+                        .group = group,
+                        .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
+                        .preshuffled = first.preshuffled()};
   SkinnyGemmConfig c{.rows = static_cast<int>(most_rows(first)),
                      .n = static_cast<int>(first.n),
                      .k = static_cast<int>(first.k()),
-                     .a_bits = size_bits(first.a.dtype()),
-                     .b_bits = first.b_bits(),
-                     .group = static_cast<int>(first.group),
-                     .mx = first.op == Op::matmul_nt_mx || first.op == Op::matmul_nt_mx_mx,
-                     .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
-                     .quantises = first.op == Op::matmul_nt_quantised || first.is_normed(),
-                     .norm_parts = static_cast<int>(first.norm_parts()),
-                     .preshuffled = first.preshuffled(),
-                     .a_scales_by_group = first.a_scales_by_group,
+                     .a = a,
+                     .b = b,
                      .rows_at_end = reduces_rows(plan.body, plan.products),
                      .epilogue_group = group_in_tile(plan.body, plan.products),
                      .products = static_cast<int>(plan.products.size())};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
-  const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.dtype()) || c.quantises) && is_fp8(first.b.dtype());
-  if (wide || c.block_scaled() || (c.mx_pair() && !c.packed())) c.loads = 2;
+  const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.dtype()) || c.a.quantises) && is_fp8(first.b.dtype());
+  if (wide || c.block_scaled() || (c.a.mx() && !c.packed())) c.loads = 2;
   return c;
 }
 

@@ -61,9 +61,9 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
   const int epilogue = c.chunks() * 8 * (c.products * 4 + static_cast<int>(plan.body.tensors.size()) * 8) +
                        (c.publishes() ? 1 + 4 * c.parts_at_a_time() * c.chunks() * c.products * c.vec : 0);
   p.global_loads = {.min_bytes = 16,
-                    .exceptions = count(epilogue + 8 * gemm_scale_loads(c) + (c.norm_parts > 0 ? 10 : 0)),
+                    .exceptions = count(epilogue + 8 * gemm_scale_loads(c) + (c.a.norm_parts > 0 ? 10 : 0)),
                     .at_least = count(c.ring * c.b_loads())};
-  if (c.quantises) p.global_loads.at_least += 1; // largest magnitudes of rows
+  if (c.a.quantises) p.global_loads.at_least += 1; // largest magnitudes of rows
   if (c.rows_at_end) {
     const RowwiseConfig rows = rows_at_end(plan.body, c);
     const int tensors = static_cast<int>(plan.body.tensors.size());

@@ -39,7 +39,7 @@ int loaded_vgprs(const SkinnyGemmConfig& c) {
 
 // Masks of a tail of k, with 4-bit weights in tiles of 64 x 64 and short rings, spilled one or two SGPRs.
 bool spills_masks(const SkinnyGemmConfig& c) {
-  return c.scales_of_lanes() && c.k_tail() && c.method == GemmMethod::matrix && c.row_tiles() * c.products * c.tile_n >= 4 * 64;
+  return c.b.word_scales() > 0 && c.k_tail() && c.method == GemmMethod::matrix && c.row_tiles() * c.products * c.tile_n >= 4 * 64;
 }
 
 } // namespace
@@ -47,14 +47,14 @@ bool spills_masks(const SkinnyGemmConfig& c) {
 int gemm_a_loads(const SkinnyGemmConfig& c) {
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
   if (c.staged) return 0;
-  const int weights = c.norm_parts > 0 ? 1 : 0; // as many as those of a row tile
-  return (rows + weights) * c.loads * (c.a_bits / c.b_bits);
+  const int weights = c.a.norm_parts > 0 ? 1 : 0; // as many as those of a row tile
+  return (rows + weights) * c.loads * (c.a.bits / c.b.bits);
 }
 
 int gemm_scale_loads(const SkinnyGemmConfig& c) {
-  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads();  // four scales, four zero points
-  if (c.mx_pair()) return c.ring * (c.b_loads() + c.row_tiles() * c.loads); // of both
-  if (c.packed()) return c.ring * (c.mx ? 1 : 2) * c.b_loads();             // a scale and, of integers, a zero point
+  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
+  if (c.a.mx()) return c.ring * (c.b_loads() + c.row_tiles() * c.loads);   // of both
+  if (c.packed()) return c.ring * c.b.word_scales() * c.b_loads();
   if (!c.block_scaled()) return 0;
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
   return c.ring * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);

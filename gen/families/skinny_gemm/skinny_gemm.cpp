@@ -77,7 +77,7 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
   };
   const auto add = [&](Config c, bool narrowest) {
     add_one(c, narrowest);
-    c.staged = c.quantises; // in LDS, if that has room
+    c.staged = c.a.quantises; // in LDS, if that has room
     if (c.staged) add_one(c, false);
   };
   for (const int columns : {64, 32, 16}) {

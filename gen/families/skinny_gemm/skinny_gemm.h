@@ -18,21 +18,32 @@ template <> struct EnumText<GemmMethod> {
                                                                       {GemmMethod::producers, "producers"}};
 };
 
+template <> struct EnumText<Encoding> {
+  static constexpr std::string_view type = "Encoding";
+#define KILN_ENCODING(name) {Encoding::name, #name},
+  static constexpr std::pair<Encoding, std::string_view> words[] = {KILN_ENCODINGS(KILN_ENCODING)};
+#undef KILN_ENCODING
+};
+
+template <MaybeConst<OperandConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
+  visit(Field{.name = "bits", .settable = false}, c.bits);
+  visit(Field{.name = "encoding", .settable = false, .shown = !c.plain()}, c.encoding);
+  visit(Field{.name = "group", .settable = false, .shown = c.group != 0}, c.group);
+  visit(Field{.name = "scales_by_group", .settable = false, .shown = c.scales_by_group}, c.scales_by_group);
+  visit(Field{.name = "quantises", .settable = false, .shown = c.quantises}, c.quantises);
+  visit(Field{.name = "norm_parts", .settable = false, .shown = c.norm_parts != 0}, c.norm_parts);
+  visit(Field{.name = "zero_bytes", .settable = false, .shown = c.zero_bytes != 0}, c.zero_bytes);
+  visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
+}
+
 template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
   const bool producers = c.has_producers();
   visit(Field{.name = "rows", .settable = false}, c.rows);
   visit(Field{.name = "n", .settable = false}, c.n);
   visit(Field{.name = "k", .settable = false}, c.k);
-  visit(Field{.name = "a_bits", .settable = false}, c.a_bits);
-  visit(Field{.name = "b_bits", .settable = false}, c.b_bits);
-  visit(Field{.name = "group", .settable = false, .shown = c.group != 0}, c.group);
-  visit(Field{.name = "mx", .settable = false, .shown = c.mx}, c.mx);
-  visit(Field{.name = "zero_bytes", .settable = false, .shown = c.zero_bytes != 0}, c.zero_bytes);
-  visit(Field{.name = "quantises", .settable = false, .shown = c.quantises}, c.quantises);
-  visit(Field{.name = "norm_parts", .settable = false, .shown = c.norm_parts != 0}, c.norm_parts);
-  visit(Field{.name = "staged", .shown = c.quantises}, c.staged);
-  visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
-  visit(Field{.name = "a_scales_by_group", .settable = false, .shown = c.a_scales_by_group}, c.a_scales_by_group);
+  visit_nested("a", c.a, visit, [](Field& f) { f.prefix = "a_"; });
+  visit_nested("b", c.b, visit, [](Field& f) { f.prefix = "b_"; });
+  visit(Field{.name = "staged", .shown = c.a.quantises}, c.staged);
   visit(Field{"method"}, c.method);
   visit(Field{.name = "open", .settable = false, .shown = c.open}, c.open);
   visit(Field{.name = "rows_at_end", .settable = false, .shown = c.rows_at_end}, c.rows_at_end);
@@ -49,7 +60,7 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "slots", .shown = producers}, c.slots);
   visit(Field{.name = "direct", .shown = producers}, c.direct);
   visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
-  visit(Field{"atomics"}, c.atomics);
+  visit(Field{.name = "atomics"}, c.atomics);
 }
 
 struct SkinnyGemm {

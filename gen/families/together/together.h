@@ -28,8 +28,9 @@ template <MaybeConst<TogetherConfig> C, typename Visit> void for_each_field(C& c
     std::visit(
         [&](auto& config) {
           for_each_field(config, [&](Field field, auto& member) {
-            const std::string name = fmt::format("{}.{}", problem.name, field.name);
+            const std::string name = fmt::format("{}.{}", problem.name, field.label());
             field.name = name;
+            field.prefix = {};
             visit(field, member);
           });
         },

@@ -1,7 +1,7 @@
 // StagedRows: rows of A as a workgroup multiplies them, quantised once into LDS for the steps of a segment.
 #pragma once
-#include "skinny_gemm/mx_weights.h"
-#include "skinny_gemm/segment.h"
+#include "gemm/operands/mx_numbers.h"
+#include "gemm/segment.h"
 #include "skinny_gemm_config.h"
 
 namespace kiln {
@@ -10,7 +10,7 @@ namespace kiln {
 template <SkinnyGemmConfig config> class StagedRows {
   static constexpr u32 of_step = config.step_bytes() / 16, exist = config.row_bytes() / 16; // chunks of 16 elements of a row
   static constexpr u32 pieces = config.staged_pieces(), of_wave = ceil_div(config.staged_pieces() * config.rows, config.waves);
-  static constexpr bool has_weights = config.norm_parts > 0;
+  static constexpr bool has_weights = config.a.norm_parts > 0;
   struct Words {
     Word16 a[2], weights[2];
   };

@@ -6,13 +6,13 @@
 #pragma once
 #include "common/loops.h"
 #include "common/memory.h"
-#include "skinny_gemm/scales.h"
+#include "gemm/operands/int4.h"
 
 namespace kiln {
 
 template <SkinnyGemmConfig config> class TurnScales {
-  using Operands = PackedScaleOperands<config>;
-  static constexpr int per_load = config.load_k() / config.group, quads = config.scale_quads();
+  using Operands = Int4Operands<config>;
+  static constexpr int per_load = config.load_k() / config.b.group, quads = config.scale_quads();
 
 public:
   // For the turn that starts `step` steps after the current one. Beyond the end of a row its last four groups are read.
@@ -36,7 +36,7 @@ public:
     });
   }
   // Those of the turn's step `step`.
-  KILN_MEMBER void give(PackedScales<config>& to, int step) const {
+  KILN_MEMBER void give(Int4Words<config>& to, int step) const {
 #pragma unroll
     for (int u = 0; u < config.loads; ++u) {
       const int at = (step * config.loads + u) * per_load;

@@ -1,6 +1,6 @@
 // GemmSums by SMFMAC: each row of A is two 4:2-structured rows of the instruction, so that 8 rows of A fill a tile of 16.
 #pragma once
-#include "skinny_gemm/sums.h"
+#include "gemm/sums.h"
 
 namespace kiln {
 

@@ -1,7 +1,7 @@
 // GemmSums: the accumulators of one wave over its steps of a tile, a struct for each method.
 #pragma once
 #include "common/loops.h"
-#include "skinny_gemm/steps.h"
+#include "gemm/steps.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // GemmSums by MFMA: tiles of 16 x 16 or 32 x 32, every word of B against every row tile of A.
 #pragma once
-#include "skinny_gemm/sums.h"
+#include "gemm/sums.h"
 
 namespace kiln {
 
@@ -32,7 +32,7 @@ template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
   KILN_MEMBER void add(const Slot& slot) {
     if constexpr (config.block_scaled()) {
       add_groups(slot);
-    } else if constexpr (config.mx_pair()) {
+    } else if constexpr (config.a.mx()) {
       add_of_mx(slot);
     } else if constexpr (config.quantises_steps()) {
       add_quantised(slot);
@@ -142,7 +142,7 @@ private:
           sums[p][i][r] = multiply_mx<B, A>(mx_words(slot.b[p][i], u), mx_words(slot.a[r], u), slot.scales.scale[p][i][u], slot.scales.a[r][u], sums[p][i][r]);
         });
     } else {
-      constexpr int parts = 16 / config.b_bits, of_a = 16 / config.a_bits; // words of bf16 that a word makes
+      constexpr int parts = 16 / config.b.bits, of_a = 16 / config.a.bits; // words of bf16 that a word makes
 #pragma unroll
       for (int u = 0; u < config.loads; ++u)
 #pragma unroll
@@ -176,7 +176,7 @@ private:
 #pragma unroll
         for (int w = 0; w < words; ++w) {
           const int at = 2 * (u + w);
-          if constexpr (config.norm_parts > 0)
+          if constexpr (config.a.norm_parts > 0)
             a[r][w] = quantised<B, A>(slot.a[r][at], slot.a[r][at + 1], factor[r], slot.weights.of[at], slot.weights.of[at + 1]);
           else a[r][w] = quantised<B, A>(slot.a[r][at], slot.a[r][at + 1], factor[r]);
           platform::stay_here(a[r][w]);
@@ -188,7 +188,7 @@ private:
     }
   }
 
-  static constexpr int words = has_scaled_mfma && (config.quantises || is_fp8<A>) && is_fp8<B> && config.loads % 2 == 0 ? 2 : 1; // that an instruction takes
+  static constexpr int words = has_scaled_mfma && (config.a.quantises || is_fp8<A>) && is_fp8<B> && config.loads % 2 == 0 ? 2 : 1; // that an instruction takes
 
   // Words of all tiles in turn: no instruction waits for the one before.
   KILN_MEMBER void multiply_in_order(const Slot& slot) {

@@ -2,7 +2,7 @@
 #pragma once
 #include "common/dot.h"
 #include "common/reduce.h"
-#include "skinny_gemm/sums.h"
+#include "gemm/sums.h"
 
 namespace kiln {
 

@@ -3,9 +3,8 @@
 #include "common/matrix.h"
 #include "common/memory.h"
 #include "common/reduce.h"
-#include "skinny_gemm/mx_weights.h"
-#include "skinny_gemm/scales.h"
-#include "skinny_gemm/staged_rows.h"
+#include "gemm/operands/operands.h"
+#include "gemm/staged_rows.h"
 
 namespace kiln {
 
@@ -13,16 +12,16 @@ namespace kiln {
 template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int lanes = config.lanes_per_row();
   using Multiplied = Either<sizeof(A) == sizeof(B), B, A>; // what B's elements are when they are multiplied
-  static constexpr int ratio = config.step_a_bits() / config.b_bits; // words of A that go with a word of B
+  static constexpr int ratio = config.step_a_bits() / config.b.bits; // words of A that go with a word of B
   static constexpr int b_rows = config.tile_n / config.rows_per_load(); // loads that cover the rows of a tile
   static constexpr int a_rows = config.method == GemmMethod::dot ? config.rows : config.method == GemmMethod::sparse ? 1 : config.row_tiles();
   static constexpr bool tail = config.k_tail();
   // Scaled matrix instructions take 16 bytes of each half of 128 elements of 8 bits, where 4-bit ones lie 32 in sequence.
-  static constexpr bool a_in_halves = config.mx_pair() && ratio == 2 && has_scaled_mfma;
+  static constexpr bool a_in_halves = config.a.mx() && ratio == 2 && has_scaled_mfma;
   static constexpr u32 a_word_bytes = a_in_halves ? 64 : 16; // from a word of A to the next one of the load
   using Scales = typename GemmScales<config>::Operands;
 
-  static constexpr bool normed = config.norm_parts > 0 && !config.staged;
+  static constexpr bool normed = config.a.norm_parts > 0 && !config.staged;
 
   const char* a;
   const char *weights, *weight; // of A's columns, if its rows are normed: the first one, and that of the step
@@ -49,9 +48,9 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
       weights = static_cast<const char*>(a_scale);
       weight_offset = tail ? 0 : lane_bytes() * ratio;
     }
-    if constexpr (config.group > 0) scales.start(row_of, a_scale, lane_bytes() * 8 / config.b_bits);
+    scales.start(row_of, a_scale, lane_bytes() * 8 / config.b.bits);
   }
-  // To `step` of a tile of the matrices, each a pointer or a struct of skinny_gemm/scales.h.
+  // To `step` of a tile of the matrices, each a pointer or a struct of gemm/operands/.
   template <class... Bs> KILN_MEMBER void move_to(u32 tile, u32 step, const A* a_matrix, Bs... matrices) {
     const u32 k = step * config.step_bytes();
     const u64 first = static_cast<u64>(tile) * config.tile_n * config.row_bytes() + (tail ? 0 : static_cast<u64>(k) * config.k_stride());
@@ -70,15 +69,14 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
 #pragma unroll
     for (int i = 0; i < b_rows; ++i) {
       const u32 row = row_of(i);
-      if constexpr (config.preshuffled) b_offset[i] = row / 16 * 16 * config.row_bytes() + row % 16 * 16;
+      if constexpr (config.b.preshuffled) b_offset[i] = row / 16 * 16 * config.row_bytes() + row % 16 * 16;
       else b_offset[i] = row * config.row_bytes();
       if constexpr (!tail) b_offset[i] += lane_bytes() * config.k_stride();
     }
-    if constexpr (config.scales_of_lanes()) scales.move_to(tile, step, row_of, matrices...);
-    else if constexpr (config.block_scaled()) scales.move_to(tile, step, matrices...);
+    scales.move_to(tile, step, row_of, matrices...);
   }
   KILN_MEMBER void advance(int steps) {
-    if constexpr (config.group > 0) scales.position.at += steps;
+    scales.advance(steps);
     if constexpr (config.staged) staged += steps * config.step_bytes();
     if constexpr (tail) {
       lane_k += steps * config.step_bytes();
@@ -179,7 +177,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
 #pragma unroll
         for (int w = 0; w < Operands::ratio; ++w) weights.of[u * Operands::ratio + w] = from.load_weight(step, u, w);
     }
-    if constexpr (config.group > 0) scales.load(from.scales, step);
+    scales.load(from.scales, step);
   }
   // The rows of A of a step, from LDS.
   KILN_MEMBER void take_a(const Operands& from, u32 step) {
@@ -190,25 +188,21 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
   }
   // Word `w` of what is multiplied for load `u`: of the lane's row of B, and of its row of A, in the same order of k.
   KILN_MEMBER Word16 b_word(int product, int row, int u, int w) const {
-    if constexpr (config.mx) return unpack_mx<A>(b[product][row][u][w], scales.scale[product][row][u]);
-    else if constexpr (config.packed()) return unpack4<A, config.unpacks_in_order()>(b[product][row][u][w], scales.scale[product][row][u], scales.zero_point(product, row, u));
-    else if constexpr (Operands::ratio > 1) return widen<A, B>(b[product][row][u], w);
-    else return b[product][row][u];
+    return scales.template b_word<A, B>(b[product][row][u], product, row, u, w);
   }
   KILN_MEMBER Word16 a_word(int row, int u, int w) const {
-    if constexpr (config.packed() && !config.mx && !config.unpacks_in_order()) return in_order_of_unpacked<A>(a[row][u * Operands::ratio + w]);
-    else return a[row][u * Operands::ratio + w];
+    return scales.template a_word<A>(a[row][u * Operands::ratio + w]);
   }
   // Zeroes what lies beyond the end of the rows, in A and in B: the bytes that were read instead may be NaN.
   KILN_MEMBER void cut(const Operands& from, u32 step) {
 #pragma unroll
     for (int u = 0; u < config.loads; ++u) {
       const bool beyond = from.beyond(step, u);
-      if constexpr (config.group > 0) scales.cut(beyond, u);
+      scales.cut(beyond, u);
       const auto zero = [](Word16& word, bool beyond) KILN_LAMBDA {
 #pragma unroll
         for (int i = 0; i < 4; ++i) word[i] = beyond ? 0u : word[i];
-        if constexpr (has_scaled_mfma && (config.mx_pair() || is_fp8<B>)) platform::stay_here(word);
+        if constexpr (has_scaled_mfma && (config.a.mx() || is_fp8<B>)) platform::stay_here(word);
       };
 #pragma unroll
       for (int p = 0; p < config.products; ++p)

@@ -9,8 +9,8 @@
 // registers on. 16 bytes a lane without gaps have no bank conflicts, neither for ds_write_b128 nor for ds_read_b128, and it is
 // the one layout that direct loads can make.
 #pragma once
-#include "skinny_gemm/matrix_sums.h"
-#include "skinny_gemm/segment.h"
+#include "gemm/matrix_sums.h"
+#include "gemm/segment.h"
 
 namespace kiln {
 

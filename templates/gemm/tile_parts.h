@@ -2,7 +2,7 @@
 #pragma once
 #include "common/loops.h"
 #include "common/tile_chunk.h"
-#include "skinny_gemm/segment.h"
+#include "gemm/segment.h"
 #include "skinny_gemm_config.h"
 
 namespace kiln {

@@ -1,10 +1,10 @@
 // GemmRing: every wave loads its own steps, keeps a ring of them in flight in registers, and multiplies them.
 #pragma once
-#include "skinny_gemm/dot_sums.h"
-#include "skinny_gemm/matrix_sums.h"
-#include "skinny_gemm/segment.h"
-#include "skinny_gemm/sparse_sums.h"
-#include "skinny_gemm/turn_scales.h"
+#include "gemm/dot_sums.h"
+#include "gemm/matrix_sums.h"
+#include "gemm/segment.h"
+#include "gemm/sparse_sums.h"
+#include "gemm/operands/turn_scales.h"
 
 namespace kiln {
 
@@ -99,9 +99,9 @@ public:
   }
 
   KILN_MEMBER void to_lds(f32* tile) const { sums_.to_lds(tile); }
-  // With config.quantises: the largest magnitude of each row of A.
+  // With config.a.quantises: the largest magnitude of each row of A.
   KILN_MEMBER void take_largest(const f32* largest) { sums_.take_largest(largest); }
-  // With config.norm_parts: what each row of A is multiplied by.
+  // With config.a.norm_parts: what each row of A is multiplied by.
   KILN_MEMBER void take_factors(const f32* factors) { sums_.take_factors(factors); }
 
 private:

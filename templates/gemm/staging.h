@@ -1,8 +1,8 @@
 // Staging: when a workgroup loads its rows of A, what they are multiplied by, and when they lie quantised in LDS.
 #pragma once
-#include "skinny_gemm/largest_of_rows.h"
-#include "skinny_gemm/norm_of_rows.h"
-#include "skinny_gemm/staged_rows.h"
+#include "gemm/largest_of_rows.h"
+#include "gemm/norm_of_rows.h"
+#include "gemm/staged_rows.h"
 
 namespace kiln {
 
@@ -10,13 +10,13 @@ template <SkinnyGemmConfig config, class A> struct RowsToStage {
   const A* a;
   u32 rows;
   const void* weights;
-  Either<(config.norm_parts > 0), RowNorm, NoNorm> norm;
+  Either<(config.a.norm_parts > 0), RowNorm, NoNorm> norm;
 };
 
 // Rows come while the first ring of B is on its way: they are asked for before it, and loads return in order.
 template <SkinnyGemmConfig config, class A, class B> class Staging {
   using Staged = StagedRows<config>;
-  static constexpr bool norms = config.norm_parts > 0, ahead = config.asks_for_rows();
+  static constexpr bool norms = config.a.norm_parts > 0, ahead = config.asks_for_rows();
 
 public:
   KILN_MEMBER explicit Staging(const RowsToStage<config, A>& from) : from_(from) {}

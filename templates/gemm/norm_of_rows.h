@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-// The numbers of a row whose sum is that of its squares, [m, config.norm_parts]; what its quantised numbers are multiplied by; and what
+// The numbers of a row whose sum is that of its squares, [m, config.a.norm_parts]; what its quantised numbers are multiplied by; and what
 // keeps the root from 0.
 struct RowNorm {
   const f32* squares;
@@ -16,7 +16,7 @@ struct RowNorm {
 struct NoNorm {};
 
 template <SkinnyGemmConfig config> struct NormOfRows {
-  static constexpr int rows_of_wave = ceil_div(config.rows, config.waves), parts_of_lane = ceil_div(config.norm_parts, wave_size);
+  static constexpr int rows_of_wave = ceil_div(config.rows, config.waves), parts_of_lane = ceil_div(config.a.norm_parts, wave_size);
   // The parts of the rows that a wave adds up, in flight.
   struct Asked {
     f32 of[rows_of_wave][parts_of_lane > 0 ? parts_of_lane : 1];
@@ -31,11 +31,11 @@ template <SkinnyGemmConfig config> struct NormOfRows {
 #pragma unroll
     for (int r = 0; r < rows_of_wave; ++r) {
       const u32 row = row_of(r), lane = platform::thread_id() % wave_size;
-      const f32* const begin = norm.squares + static_cast<u64>(row < rows ? row : rows - 1) * config.norm_parts;
+      const f32* const begin = norm.squares + static_cast<u64>(row < rows ? row : rows - 1) * config.a.norm_parts;
 #pragma unroll
       for (int i = 0; i < parts_of_lane; ++i) {
         const u32 part = lane + i * wave_size;
-        asked.of[r][i] = begin[config.norm_parts % wave_size && part >= config.norm_parts ? config.norm_parts - 1 : part];
+        asked.of[r][i] = begin[config.a.norm_parts % wave_size && part >= config.a.norm_parts ? config.a.norm_parts - 1 : part];
       }
     }
     return asked;
@@ -49,7 +49,7 @@ template <SkinnyGemmConfig config> struct NormOfRows {
     for (int r = 0; r < rows_of_wave; ++r) {
       f32 sum = 0;
 #pragma unroll
-      for (int i = 0; i < parts_of_lane; ++i) sum += lane + i * wave_size < config.norm_parts ? asked.of[r][i] : 0.0f;
+      for (int i = 0; i < parts_of_lane; ++i) sum += lane + i * wave_size < config.a.norm_parts ? asked.of[r][i] : 0.0f;
       sum = across_lanes<SumOf, wave_size>(sum);
       if (lane == 0 && row_of(r) < config.rows)
         factors[row_of(r)] = row_of(r) < rows ? platform::rsqrt(sum * (1.0f / config.k) + norm.epsilon) / scale : 0.0f;
