@@ -22,7 +22,8 @@ enum class GemmMethod {
 //   block_scaled  8-bit numbers with an f32 scale for 128 elements of k, of B also for 128 rows; of both operands
 //   int4          of B: two integers a byte, with a scale of A's type and a zero point for a group
 //   mx            e2m1 or fp8 with a power of two for 32 elements of k
-#define KILN_ENCODINGS(name) name(plain) name(block_scaled) name(int4) name(mx)
+//   nvfp4         of B: e2m1 with an e4m3fn scale for 16 elements of k; two of those are a group
+#define KILN_ENCODINGS(name) name(plain) name(block_scaled) name(int4) name(mx) name(nvfp4)
 enum class Encoding {
 #define KILN_ENCODING(name) name,
   KILN_ENCODINGS(KILN_ENCODING)
@@ -42,7 +43,7 @@ struct OperandConfig {
   constexpr bool plain() const { return encoding == Encoding::plain; }
   constexpr bool mx() const { return encoding == Encoding::mx; }
   // What a lane loads of scales and zero points beside a word of 16 bytes of its own; 0: nothing, or what all words of a step share.
-  constexpr int word_scales() const { return encoding == Encoding::int4 ? 2 : mx() ? 1 : 0; }
+  constexpr int word_scales() const { return encoding == Encoding::int4 ? 2 : mx() || encoding == Encoding::nvfp4 ? 1 : 0; }
   constexpr bool operator==(const OperandConfig&) const = default;
 };
 
@@ -158,7 +159,7 @@ struct SkinnyGemmConfig {
 // nullptr, or what is wrong: with A, with B, with both together.
 constexpr const char* why_invalid_a(const OperandConfig& a) {
   if (a.bits != 8 && a.bits != 16 && a.bits != 32 && !(a.bits == 4 && a.mx())) return "a_bits must be 8, 16 or 32; 4 of MX formats";
-  if (a.encoding == Encoding::int4 || a.zero_bytes || a.preshuffled) return "integers of 4 bits and preshuffled rows are of B";
+  if (a.encoding == Encoding::int4 || a.encoding == Encoding::nvfp4 || a.zero_bytes || a.preshuffled) return "integers of 4 bits and preshuffled rows are of B";
   if (a.scales_by_group && a.plain()) return "A has no scales that could lie group after group";
   if (a.quantises && (a.bits != 16 || !a.plain())) return "rows of A are quantised from 16 bits, without scales of groups";
   if (a.norm_parts < 0 || (a.norm_parts && !a.quantises)) return "rows of A are normed before they are quantised, by one number or more a row";
@@ -173,12 +174,14 @@ constexpr const char* why_invalid_b(const OperandConfig& b) {
   case Encoding::block_scaled: return b.group != 128 || b.bits != 8 ? "scales of blocks are for 8-bit A and B, one for 128 elements of k" : nullptr;
   case Encoding::int4: return b.bits != 4 || b.group < 32 || b.group % 32 ? "4-bit B takes 16-bit A and a group that is a multiple of 32" : nullptr;
   case Encoding::mx: return b.bits > 8 || b.group != 32 ? "mx is for B of 4 bits, or of 8 as A, with a scale for 32 elements of k" : nullptr;
+  case Encoding::nvfp4: return b.bits != 4 || b.group != 32 ? "nvfp4 is for B of 4 bits, with two scales for 32 elements of k" : nullptr;
   }
   return "unknown encoding of B";
 }
 constexpr const char* why_invalid_pair(const OperandConfig& a, const OperandConfig& b) {
   if (a.bits == 32 ? b.bits < 16 : b.bits == 32) return "32-bit A takes B of 16 or 32 bits, other A none of 32";
   if (b.encoding == Encoding::int4 && (a.bits != 16 || !a.plain())) return "4-bit B takes 16-bit A and a group that is a multiple of 32";
+  if (b.encoding == Encoding::nvfp4 && (a.bits != 16 || !a.plain())) return "nvfp4 takes A of 16 bits";
   if (b.mx() && (a.bits < b.bits || (b.bits == 8 && a.bits != 8) || (a.bits == 16) != a.plain()))
     return "mx is for B of 4 bits, or of 8 as A, with a scale for 32 elements of k";
   if (a.mx() && (!b.mx() || a.group != b.group)) return "A of an MX format takes B of one";

@@ -62,7 +62,7 @@ Encoding Product::encoding() const {
   switch (op) {
   case Op::matmul_nt_scaled: return Encoding::block_scaled;
   case Op::matmul_nt_w4: return Encoding::int4;
-  case Op::matmul_nt_mx:
+  case Op::matmul_nt_mx: return scales[0].dtype() == e8m0 ? Encoding::mx : Encoding::nvfp4;
   case Op::matmul_nt_mx_mx: return Encoding::mx;
   default: return Encoding::plain;
   }

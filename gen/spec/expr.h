@@ -117,7 +117,8 @@ Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale);
 // that of row r of b is (word r / 8 >> 4 * (r % 8)) & 15.
 Expr matmul_nt_w4(Expr a, Expr b, Expr scale, Expr zero, std::int64_t group);
 // The product with MXFP4 weights: a is f16 or bf16 [m, k], b e2m1 [n, k], scale e8m0 [n, k/32]. A weight is cast(type of a, b * scale),
-// rounding included: exact in bf16, and in f16 unless the scale leaves its range.
+// rounding included: exact in bf16, and in f16 unless the scale leaves its range. With NVFP4 weights scale is e4m3fn [n, k/16], and always
+// exact; the f32 scale of the whole matrix is a factor of the result.
 Expr matmul_nt_mx(Expr a, Expr b, Expr scale);
 // The product of MX operands: a is e2m1, e4m3fn or e5m2 [m, k] with a_scale e8m0 [m, k/32]; b is of a's type, or e2m1, [n, k] with b_scale
 // e8m0 [n, k/32]. The sum of (a * its scale) * (b * its scale). A number times its scale that is no normal number of f32 may count as 0, or

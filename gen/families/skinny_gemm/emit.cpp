@@ -50,6 +50,9 @@ std::string weights_text(const Product& p) {
   case Encoding::int4:
     return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first), zero_points(p));
   case Encoding::mx: return fmt::format("MxWeights<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales.back(), p.first));
+  case Encoding::nvfp4:
+    return fmt::format("Nvfp4Weights<{}>{{{}, reinterpret_cast<const Nvfp4Scales*>({})}}", device_type(p.b.dtype()), b,
+                       moved(p.scales[0], p.first));
   }
   return b;
 }

@@ -182,9 +182,12 @@ Expr matmul_nt_mx(Expr a, Expr b, Expr scale) {
     throw UserError(subject_of(op),
                     fmt::format("there is no product of {} and MX numbers in {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use f16 or bf16 for a, and e2m1 for b");
-  const Shape blocks = in_blocks(b, b.shape().back().size(), mx_block);
-  require_scale(op, "scale", scale, e8m0, blocks,
-                fmt::format("b {} has {} blocks of {} in each of its rows", to_text(b.shape()), blocks.back().size(), mx_block));
+  const bool nvfp4 = scale.dtype() == e4m3fn;
+  const DType type = nvfp4 ? e4m3fn : e8m0;
+  const std::int64_t block = nvfp4 ? 16 : mx_block;
+  const Shape blocks = in_blocks(b, b.shape().back().size(), block);
+  require_scale(op, "scale", scale, type, blocks,
+                fmt::format("b {} has {} blocks of {} in each of its rows", to_text(b.shape()), blocks.back().size(), block));
   return make_product(op, {std::move(a), std::move(b), std::move(scale)}, 0);
 }
 

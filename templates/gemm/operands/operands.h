@@ -3,6 +3,7 @@
 #include "gemm/operands/block_scaled.h"
 #include "gemm/operands/int4.h"
 #include "gemm/operands/mx.h"
+#include "gemm/operands/nvfp4.h"
 
 namespace kiln {
 
@@ -10,6 +11,7 @@ template <SkinnyGemmConfig config, Encoding encoding> struct ScalesOf { using ty
 template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::block_scaled> { using type = BlockScales<config>; };
 template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::int4> { using type = Int4Words<config>; };
 template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::mx> { using type = Either<config.a.mx(), MxScales<config>, MxWords<config>>; };
+template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::nvfp4> { using type = Nvfp4Words<config>; };
 template <SkinnyGemmConfig config> using GemmScales = typename ScalesOf<config, config.b.encoding>::type;
 
 } // namespace kiln
