@@ -19,9 +19,7 @@ double value_of(unsigned code, int mantissa, int bias) {
   return exponent == 0 ? std::ldexp(digits, 1 - bias) : std::ldexp(1 + digits, exponent - bias);
 }
 double e2m1_of(unsigned code) { return (code & 8 ? -1 : 1) * value_of(code & 7, 1, 1); }
-double e4m3fn_of(unsigned code) {
-  return (code & 0x80 ? -1 : 1) * ((code & 0x7f) == 0x7f ? double(NAN) : value_of(code & 0x7f, 3, 7));
-}
+double e4m3fn_of(unsigned code) { return (code & 0x80 ? -1 : 1) * ((code & 0x7f) == 0x7f ? double(NAN) : value_of(code & 0x7f, 3, 7)); }
 
 } // namespace
 
@@ -86,7 +84,8 @@ TEST_CASE("NVFP4: methods, tails of k and n, two products, preshuffled, by exper
                                         input("scale", e4m3fn, {p.n, p.k / 16}));
       check(KernelSpec("w_nvfp4").output("c", p.type, product * scalar("of_all")), p.m, p.settings);
     }
-    const Expr both = matmul_nt_mx(input("a", bf16, {dynamic("m", 1, 8), 512}), input("b", e2m1, {256, 512}), input("scale", e4m3fn, {256, 32}));
+    const Expr both =
+        matmul_nt_mx(input("a", bf16, {dynamic("m", 1, 8), 512}), input("b", e2m1, {256, 512}), input("scale", e4m3fn, {256, 32}));
     check(KernelSpec("gate_up").output("y", bf16, silu(columns(both, 0, 128)) * columns(both, 128, 128)), 7, {});
     for (const DType type : {f16, bf16}) {
       const Dim m = dynamic("m", 1, 8);

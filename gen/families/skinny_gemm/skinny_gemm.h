@@ -68,6 +68,9 @@ struct SkinnyGemm {
   static constexpr std::string_view name = "skinny_gemm";
   static constexpr std::string_view remedy =
       "split the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16";
+  static constexpr std::string_view words[] = {"SkinnyGemm",   "SkinnyGemmConfig", "GemmMethod",  "Encoding",    "Near",
+                                               "near_columns", "near_rows",        "TileChunk",   "BlockScaled", "PackedWeights",
+                                               "MxWeights",    "Nvfp4Weights",     "Nvfp4Scales", "u4x2"};
   static constexpr std::string_view sets_others = "method";
   static constexpr std::string_view falls_back_by = "ring";
 
