@@ -50,7 +50,8 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
   const int tiles = c.products * c.tile_n / 16;
   const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
   const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
-  return 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
+  const double dots = c.method == GemmMethod::dot ? 4.0 * c.rows * converted / 8 : 0; // a register of both holds two numbers
+  return dots + 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
 }
 
 // How often a line of 128 bytes is asked for: loads cover a part of it each. Words of A beside a word of B lie in turn.

@@ -38,6 +38,9 @@ long long most_parts(const SkinnyGemmConfig& c) {
   return std::min<long long>(c.workgroups, (c.steps_per_tile() + least_steps - 2) / least_steps + 1);
 }
 
+// Whether dot instructions take a's numbers as they are.
+bool takes_dots(const Plan& plan, const Target& target) { return plan.products.front().a.dtype() == f16 || target.has_dot2_bf16(); }
+
 std::string why(const SkinnyGemmConfig& c, const Target& target) {
   const std::string sums = !c.splits() ? "no tile is split"
                                        : fmt::format("a tile is split into up to {} parts, whose sums meet {}", most_parts(c),
@@ -86,6 +89,17 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
     for (const int workgroups : workgroup_counts(c, cus)) {
       c.workgroups = workgroups;
       add(c, columns == 16);
+    }
+  }
+  // One row of 16-bit numbers: a dot instruction does as much as a tile of 16 x 16 of which one row is used, and its loads are whole lines.
+  const bool dots = planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end && planned.epilogue_group == 0;
+  if (dots && cus == target.compute_units() && takes_dots(plan, target)) {
+    Config c = planned;
+    c.tile_n = narrowest_tile;
+    for (const int workgroups : workgroup_counts(c, cus)) {
+      Config other = with_method(c, GemmMethod::dot, target);
+      other.workgroups = workgroups;
+      add_one(other, false);
     }
   }
   if (configs.empty()) { // invalid: the caller says why
