@@ -57,7 +57,10 @@ private:
       return matmul_nt_scaled(a(small), b(small), input("a_scale", f32, rows(of_pairs, groups)),
                               input("b_scale", f32, {experts_, group_count(n, scale_block), groups}));
     }
-    case 2: return matmul_nt_mx(a(type), b(e2m1), input("b_scale", e8m0, {experts_, n, k_ / mx_block}));
+    case 2: {
+      const bool nvfp4 = random_.chance(40);
+      return matmul_nt_mx(a(type), b(e2m1), input("b_scale", nvfp4 ? e4m3fn : e8m0, {experts_, n, k_ / (nvfp4 ? 16 : mx_block)}));
+    }
     case 3: {
       const std::int64_t group = random_.pick({32, 64, 128}), groups = group_count(k_, group);
       return matmul_nt_w4(a(type), input("b", u8, {experts_, n, k_ / 2}), input("scale", type, {experts_, n, groups}),

@@ -92,7 +92,8 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
     }
   }
   // One row of 16-bit numbers: a dot instruction does as much as a tile of 16 x 16 of which one row is used, and its loads are whole lines.
-  const bool dots = planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end && planned.epilogue_group == 0;
+  const bool dots =
+      planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end && planned.epilogue_group == 0;
   if (dots && cus == target.compute_units() && takes_dots(plan, target)) {
     Config c = planned;
     c.tile_n = narrowest_tile;
