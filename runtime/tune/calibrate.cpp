@@ -25,7 +25,8 @@ struct Launched {
 class Bench {
 public:
   Bench(const Device& device, const CompileOptions& options) : device_(device), out_(device.allocate(256, "results")) {
-    const KernelSource source{.name = "calibrate", .arch = device.target().arch(), .text = "#include \"calibrate.h\"\n", .launch = {}};
+    const KernelSource source{
+        .name = "calibrate", .arch = device.target().arch(), .text = "#include \"calibrate_instructions.h\"\n", .launch = {}};
     object_ = compile(source, device.target(), options);
     if (!device.is_emulated()) clock_ = device.backend().clock();
   }

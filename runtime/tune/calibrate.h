@@ -27,9 +27,9 @@ struct Calibration {
   std::vector<RatePoint> rates;
 };
 
-// Compiles templates/calibrate.h and runs each kernel of it: about a minute and 3 GiB on a GPU. On an emulated device every kernel runs
-// with a small size, so that all that is here is executed; what the kernels compute is checked on both. Throws EnvironmentError: HIP
-// refuses, or a kernel did not compute what it should, which makes its time worth nothing.
+// Compiles templates/calibrate_instructions.h and runs each kernel of it: about a minute and 3 GiB on a GPU. On an emulated device every
+// kernel runs with a small size, so that all that is here is executed; what the kernels compute is checked on both. Throws
+// EnvironmentError: HIP refuses, or a kernel did not compute what it should, which makes its time worth nothing.
 Calibration calibrate(const Device& device, const timing::Chip& chip, const CompileOptions& options);
 
 std::string to_json(const Calibration& calibration); // as timing::read_chip reads it

@@ -4,6 +4,7 @@
 #include "common/found.h"
 #include "common/lane_instructions.h"
 #include "common/memory_instructions.h"
+#include "rowwise_config.h"
 
 namespace kiln {
 

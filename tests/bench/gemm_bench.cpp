@@ -32,7 +32,7 @@ struct Shape2 {
 constexpr Shape2 shapes[] = {
     {2304, 16384, {940, 872}, 327, 288}, {13312, 16384, {549, 540}, 247, 278}, {16384, 6656, {530, 527}, 361, 256}};
 
-constexpr double most_instructions = 200, most_in_loop = 130, least_busy = 0.97, least_kib = 48, least_peak_kib = 64;
+constexpr double most_instructions = 200, most_in_loop = 130, least_kib = 48, least_peak_kib = 64;
 
 struct Figures {
   double instructions = 0, in_loop = 0; // per 16 KiB of weights; 0: no loop, as all loads are issued at the start
@@ -226,8 +226,8 @@ int main(int argc, char** argv) try {
         const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
         const double busy = gemm_balance(c, to);
         const bool counted = m <= 8; // the bounds on instructions are for these
-        const bool met = (!counted || (f.instructions <= most_instructions && f.in_loop <= most_in_loop)) && busy >= least_busy &&
-                         f.least_kib >= least_kib && f.peak_kib >= least_peak_kib && built.facts.resources.vgpr_spills == 0;
+        const bool met = (!counted || (f.instructions <= most_instructions && f.in_loop <= most_in_loop)) && f.least_kib >= least_kib &&
+                         f.peak_kib >= least_peak_kib && built.facts.resources.vgpr_spills == 0;
         all_met &= met;
         table.rows.push_back({std::to_string(m), fmt::format("{:.0f}", f.instructions), fmt::format("{:.0f}", f.in_loop),
                               fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
@@ -239,9 +239,8 @@ int main(int argc, char** argv) try {
       fmt::print("{}", to_text(table));
     }
   fmt::print("\nbounds: at most {} instructions per 16 KiB and {} in the loop for m up to 8, at least {} KiB in flight a CU and "
-             "{} when full, "
-             "{} % busy: {}\n",
-             most_instructions, most_in_loop, least_kib, least_peak_kib, 100 * least_busy, all_met ? "met" : "MISSED");
+             "{} when full: {}\n",
+             most_instructions, most_in_loop, least_kib, least_peak_kib, all_met ? "met" : "MISSED");
   if (!short_form) compare_methods(options);
   return all_met ? 0 : 1;
 } catch (const std::exception& error) {

@@ -30,7 +30,7 @@ int wait_states(std::string_view mnemonic, int passes, const isa::TargetFacts& f
 
 // What the device has to read out of machine/arch.h, and the one table that stands twice: wait states behind matrix instructions.
 std::string demands(const isa::TargetFacts& facts) {
-  return "#include \"common/platform.h\"\n" + equal("machine::here.elf_machine", static_cast<int>(facts.elf_machine)) +
+  return "#include \"common/matrix_instructions.h\"\n" + equal("machine::here.elf_machine", static_cast<int>(facts.elf_machine)) +
          equal("has_ocp_fp8", facts.fp8 == isa::Fp8Format::ocp) +
          equal("platform::matrix_wait_states(8)", wait_states("v_mfma_f32_32x32x8_f16", 8, facts)) +
          equal("platform::matrix_wait_states(16)", wait_states("v_mfma_f32_32x32x4_2b_f16", 16, facts));

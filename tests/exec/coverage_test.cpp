@@ -63,7 +63,6 @@ constexpr std::string_view not_modelled[] = {
     "buffer_load_format_",
     "buffer_store_format_",
     "tbuffer_", // typed buffer accesses
-    "s_store_",
     "s_buffer_store_",
     "s_scratch_",
     "s_atomic_",

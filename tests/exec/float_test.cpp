@@ -224,7 +224,7 @@ bool signalling_half(In v, int k, int shift) {
   const u32 h = v[k] >> shift & 0xffffU;
   return (h & 0x7c00U) == 0x7c00U && (h & 0x3ffU) != 0 && (h & 0x200U) == 0;
 }
-// Of the halves of v[1] and v[2], and of v[3] too.
+// The least of the halves of v[1] and v[2], and of v[3] too.
 double least(In v, int shift = 0) {
   return signalling_half(v, 1, shift) || signalling_half(v, 2, shift) ? NAN : smaller(hv(v, 1, shift), hv(v, 2, shift));
 }

@@ -37,7 +37,7 @@ TEST_CASE("with preloaded arguments the first data come a scalar load earlier") 
       const timing::Prediction with = predicted(true), without = predicted(false);
       CHECK(start_us(without) - start_us(with) > 0.6 * load); // less than a load, where others' launches took part of it
       CHECK(start_us(without) - start_us(with) < 1.1 * load);
-      CHECK(with.microseconds < without.microseconds);
+      CHECK(with.microseconds < 1.01 * without.microseconds); // a product that begins earlier may meet more of the others in a queue
     }
   }
 }

@@ -1,5 +1,5 @@
 // kiln demo: two kernels for every architecture: compiled, judged, executed on the CPU model, compared with the reference and counted.
-// Where there is a GPU, also launched there, compared with the CPU model's bits, and timed beside the prediction.
+// If there is a GPU, also launched there, compared with the CPU model's bits, and timed beside the prediction.
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
 #include "gen/reference/random_inputs.h"

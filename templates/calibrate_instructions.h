@@ -1,6 +1,7 @@
 // Micro-benchmarks for the constants of a chip (kiln calibrate). Each kernel takes data, two results and a number of steps; the first result
 // is the clocks that the steps took, the second what they computed, by which the host knows that they were made.
 #pragma once
+#include "common/memory_instructions.h"
 #include "common/platform.h"
 
 namespace kiln {
