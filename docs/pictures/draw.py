@@ -76,7 +76,7 @@ def flow():
     nouns = [("KernelSpec", "an expression", "a"), ("Plan", "iteration space", "a"), ("Schedules", "best first", "a"),
              ("KernelSource", "HIP text", "a"), ("CodeObject", "machine code", "b"), ("IsaReport", "promises kept?", "c")]
     verbs = ["make_plan", "candidates", "emit_source", "hipRTC, comgr", "check_isa"]
-    w, gap, y, h = 112, 52, 96, 60
+    w, gap, y, h = 118, 45, 96, 60
     x = [30 + i * (w + gap) for i in range(6)]
     p.box(x[0] - 12, 60, x[3] + w - x[0] + 24, 108, "none", dashed=True)
     p.text(x[0], 80, "gen: pure values", 12, "s", "start")
@@ -99,7 +99,7 @@ def flow():
     p.arrow((x[5] - 55, ky + 20), (x[2] + w + 45, ky + 20))
     p.text((x[2] + w + x[5] - 20) / 2, ky + 12, "stored; key: spec, target, Kiln, compiler", 12, "s")
     p.arrow((x[2] + w + 45, ky + 42), (x[5] - 55, ky + 42))
-    p.text((x[2] + w + x[5] - 20) / 2, ky + 58, "found: nothing is planned, emitted or compiled", 12, "s")
+    p.text((x[2] + w + x[5] - 20) / 2, ky + 58, "found: nothing is compiled", 12, "s")
     p.arrow((x[0] + w / 2, y + h + 3), (x[0] + w / 2, ky + 30), (x[2] - 45, ky + 30))
     p.text(x[0] + w / 2 + 12, ky + 22, "asked for first", 12, "s", "start")
     dy = 322

@@ -55,10 +55,11 @@ int Launch::workgroup_threads() const {
 }
 
 std::string self_contained(const KernelSource& source) {
-  std::string out = fmt::format("// One file. As Kiln compiles it: clang++ -x hip --offload-device-only -nogpuinc -nogpulib "
-                                "--offload-arch={} -std=c++20 -O3\n"
-                                "// -ffp-contract=fast -fno-slp-vectorize\n",
-                                source.arch);
+  std::string out =
+      fmt::format("// One file. As Kiln compiles it, by the clang of LLVM 20 or newer or of ROCm:\n"
+                  "//   clang++ -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib --offload-arch={1} -std=c++20 -O3 "
+                  "-ffp-contract=fast -fno-slp-vectorize {0}.{1}.hip -o {0}.{1}.co\n",
+                  source.name, source.arch);
   std::set<std::string, std::less<>> done;
   inline_headers(source.text, done, out);
   return out;

@@ -91,7 +91,7 @@ Prediction predict(const Record& record, const Chip& chip, const PredictOptions&
   const Band band = band_of(chip, options.launch, p.microseconds);
   p.low = p.microseconds * band.low;
   p.high = p.microseconds * band.high;
-  p.bytes = record.footprint;
+  p.bytes = record.moved;
   p.rate_tbs = p.bytes / nanoseconds / 1e3;
   p.share_of_peak = p.rate_tbs / chip.peak_tbs;
   p.flops = record.flops;

@@ -31,7 +31,7 @@ struct Prediction {
   CacheState cache{};
   LaunchKind launch{};
   double microseconds = 0, low = 0, high = 0; // low, high: the band, from the errors on what was measured (docs/timing.md)
-  double bytes = 0;                           // distinct ones that the launch touches
+  double bytes = 0;                           // distinct ones that the launch reads, and those that it writes
   double rate_tbs = 0;                        // bytes / time
   double share_of_peak = 0;                   // of the data sheet's memory rate
   double flops = 0;                           // of matrix instructions

@@ -84,11 +84,19 @@ std::string bandwidth(const Prediction& p) {
     points += fmt::format("{:.1f},{:.1f} ", static_cast<double>(i) * BusyTime::slice / s.cycles * width,
                           160 - 150 * s.far_bytes[i] * scale / most);
   const double peak = 160 - 150 * p.chip->peak_tbs / most;
+  std::string rates; // the axis on the right
+  for (const double share : {0.0, 0.5, 1.0}) {
+    const double at = 160 - 150 * share;
+    rates += fmt::format("<path d=\"M{0} {1:.0f} h4\" stroke=\"#555\"/><text x=\"{2}\" y=\"{3:.0f}\" font-size=\"11\" "
+                         "fill=\"#555\">{4:.1f} TB/s</text>",
+                         width, at, width + 6, at + 4, share * most);
+  }
   return fmt::format("<svg width=\"{}\" height=\"180\"><polyline points=\"{}\" fill=\"none\" stroke=\"#3b6fb6\"/><line x1=\"0\" x2=\"{}\" "
                      "y1=\"{:.0f}\" y2=\"{:.0f}\" "
                      "stroke=\"#c0504d\" stroke-dasharray=\"4\"/><text x=\"4\" y=\"{:.0f}\" font-size=\"11\" fill=\"#c0504d\">peak of HBM, "
-                     "{:g} TB/s</text>{}</svg>",
-                     width + 90, points, width, peak, peak, peak + 12, p.chip->peak_tbs, axis(s.cycles / p.chip->clock_ghz / 1e3, 176));
+                     "{:g} TB/s</text>{}{}</svg>",
+                     width + 90, points, width, peak, peak, peak + 12, p.chip->peak_tbs, rates,
+                     axis(s.cycles / p.chip->clock_ghz / 1e3, 176));
 }
 
 std::string roofline(const Prediction& p) {
@@ -98,12 +106,19 @@ std::string roofline(const Prediction& p) {
   const auto x = [](double i) { return 40 + 300 * (std::log10(std::clamp(i, 0.1, 1e4)) + 1) / 5; };
   const auto y = [&](double t) { return 200 - 180 * (std::log10(std::clamp(t, 0.1, 1e4)) + 1) / 5; };
   const double ridge = p.chip->peak_tflops_fp8 / p.chip->peak_tbs;
+  std::string axes = "<path d=\"M40 20 V200 H340\" stroke=\"#555\" fill=\"none\"/>";
+  for (const double decade : {0.1, 1.0, 10.0, 100.0, 1e3, 1e4})
+    axes += fmt::format("<text x=\"{0:.0f}\" y=\"214\" font-size=\"10\" text-anchor=\"middle\" fill=\"#555\">{2:g}</text>"
+                        "<text x=\"36\" y=\"{1:.0f}\" font-size=\"10\" text-anchor=\"end\" fill=\"#555\">{2:g}</text>",
+                        x(decade), y(decade) + 3, decade);
+  axes += "<text x=\"190\" y=\"230\" font-size=\"11\" text-anchor=\"middle\" fill=\"#555\">operations a byte</text>"
+          "<text x=\"44\" y=\"14\" font-size=\"11\" fill=\"#555\">TFLOP/s; the line: memory rate, then fp8 matrix rate</text>";
   return fmt::format(
-      "<svg width=\"400\" height=\"220\"><polyline points=\"{:.0f},{:.0f} {:.0f},{:.0f} {:.0f},{:.0f}\" fill=\"none\" stroke=\"#555\"/>"
+      "<svg width=\"400\" height=\"236\">{}<polyline points=\"{:.0f},{:.0f} {:.0f},{:.0f} {:.0f},{:.0f}\" fill=\"none\" stroke=\"#555\"/>"
       "<circle cx=\"{:.0f}\" cy=\"{:.0f}\" r=\"4\" fill=\"#c0504d\"/></svg><p>{:.1f} operations a byte, {:.1f} TFLOP/s predicted of {:.0f} "
       "below the roof.</p>",
-      x(0.1), y(0.1 * p.chip->peak_tbs), x(ridge), y(p.chip->peak_tflops_fp8), x(1e4), y(p.chip->peak_tflops_fp8), x(intensity), y(reached),
-      intensity, reached, roof);
+      axes, x(0.1), y(0.1 * p.chip->peak_tbs), x(ridge), y(p.chip->peak_tflops_fp8), x(1e4), y(p.chip->peak_tflops_fp8), x(intensity),
+      y(reached), intensity, reached, roof);
 }
 
 } // namespace

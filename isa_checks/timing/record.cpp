@@ -133,33 +133,52 @@ private:
   std::vector<std::pair<uint64_t, std::vector<std::byte>>> saved_;
 };
 
+// The lines that steps of these actions touch, in order, each once.
+std::vector<uint64_t> lines_of(const Workgroup& w, const std::vector<Code>& code, std::initializer_list<Action> actions) {
+  std::vector<uint64_t> lines;
+  for (const auto& steps : w.waves)
+    for (const Step& s : steps)
+      if (s.access != none && std::ranges::find(actions, code[s.code].action) != actions.end()) {
+        const Access& a = w.accesses[s.access];
+        lines.insert(lines.end(), w.lines.begin() + a.first, w.lines.begin() + a.first + a.lines);
+      }
+  std::ranges::sort(lines);
+  lines.erase(std::ranges::unique(lines).begin(), lines.end());
+  return lines;
+}
+
 // Lines that workgroups ask for, by buffer; what was not recorded is taken to be like what was.
 std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
   std::vector<Buffer> buffers;
   for (const exec::Allocation& a : memory.allocations())
     if (!a.bytes.empty()) buffers.push_back({.name = a.name, .first_line = a.address / 128, .end_line = (a.end() + 127) / 128});
-  std::vector<std::vector<bool>> seen(buffers.size());
+  enum : uint8_t { read = 1, written = 2 };
+  std::vector<std::vector<uint8_t>> seen(buffers.size());
   for (std::size_t b = 0; b < buffers.size(); ++b) seen[b].resize(buffers[b].end_line - buffers[b].first_line);
-  const double scale = static_cast<double>(r.workgroups) / static_cast<double>(r.recorded.size());
-  for (const Workgroup& w : r.recorded) {
-    std::vector<uint64_t> lines = w.lines;
-    std::ranges::sort(lines);
-    lines.erase(std::ranges::unique(lines).begin(), lines.end());
+  const auto mark = [&](const std::vector<uint64_t>& lines, uint8_t how) {
     std::size_t b = 0;
     for (const uint64_t line : lines) {
       while (b < buffers.size() && line >= buffers[b].end_line) ++b;
-      if (b == buffers.size()) break;
+      if (b == buffers.size()) return;
       if (line < buffers[b].first_line) continue;
-      buffers[b].asked += 1;
-      if (const auto at = line - buffers[b].first_line; !seen[b][at]) {
-        seen[b][at] = true;
-        buffers[b].touched += 1;
-      }
+      if (how == 0) buffers[b].asked += 1;
+      else seen[b][line - buffers[b].first_line] |= how;
     }
+  };
+  for (const Workgroup& w : r.recorded) {
+    mark(lines_of(w, r.code, {Action::load, Action::scalar_load, Action::atomic}), read);
+    mark(lines_of(w, r.code, {Action::store, Action::atomic}), written);
+    mark(lines_of(w, r.code, {Action::load, Action::scalar_load, Action::store, Action::atomic}), 0);
   }
-  for (Buffer& b : buffers) {
+  const double scale = static_cast<double>(r.workgroups) / static_cast<double>(r.recorded.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    Buffer& b = buffers[i];
     b.asked *= scale;
-    b.touched = std::min({b.touched * scale, b.asked, static_cast<double>(b.end_line - b.first_line)});
+    const auto lines = [&](auto is_one) {
+      return std::min({static_cast<double>(std::ranges::count_if(seen[i], is_one)) * scale, b.asked, static_cast<double>(seen[i].size())});
+    };
+    b.touched = lines([](uint8_t how) { return how != 0; });
+    b.updated = lines([](uint8_t how) { return how == (read | written); });
   }
   std::erase_if(buffers, [](const Buffer& b) { return b.asked == 0; });
   return buffers;
@@ -233,7 +252,10 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   }
   r.buffers = count_buffers(r, memory);
   for (Workgroup& w : r.recorded) measure_spans(w, r.buffers);
-  for (const Buffer& b : r.buffers) r.footprint += 128 * b.touched;
+  for (const Buffer& b : r.buffers) {
+    r.footprint += 128 * b.touched;
+    r.moved += 128 * (b.touched + b.updated);
+  }
   r.flops = matrix_flops(r, instructions, target);
   return r;
 }

@@ -86,6 +86,7 @@ struct Buffer {
   std::string name;
   std::uint64_t first_line = 0, end_line = 0;
   double touched = 0, asked = 0; // lines: distinct over the launch, and summed over workgroups (each line once a workgroup)
+  double updated = 0;            // distinct lines that are read and written: they move twice
   double sharing() const { return touched > 0 && asked > touched ? asked / touched : 1; } // workgroups that touch a line
 };
 
@@ -98,6 +99,7 @@ struct Record {
   int workgroups_per_cu = 0;       // that a CU holds at once
   std::vector<Buffer> buffers;     // by address
   double footprint = 0;            // bytes: distinct lines touched
+  double moved = 0;                // bytes: the footprint, and once more the lines that are read and written
   double flops = 0;                // of matrix instructions
   // Like which recorded workgroup a workgroup of the launch behaves: itself when it was recorded, else the nearest one before it.
   const Workgroup& like(std::uint32_t number) const;

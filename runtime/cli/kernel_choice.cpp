@@ -16,12 +16,6 @@ bool in_catalog(const std::string& name) {
   return std::ranges::any_of(catalog(), [&](const CatalogEntry& entry) { return entry.name == name; });
 }
 
-std::string flag_of(const CatalogOption& option) {
-  std::string flag = fmt::format("--{}", option.name);
-  std::ranges::replace(flag, '_', '-');
-  return flag;
-}
-
 CatalogOptions catalog_options(const KernelChoice& choice, const Target& target) {
   CatalogOptions options = default_options(choice.kernel);
   options.fp8 = target.fp8();
@@ -48,15 +42,23 @@ KernelSpec spec_of_file(const KernelChoice& choice, const Target& target) {
 
 } // namespace
 
+std::string flag_of(const CatalogOption& option) {
+  std::string flag = fmt::format("--{}", option.name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
 void add_kernel_options(CLI::App& app, KernelChoice& choice) {
   app.add_option("kernel", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec")->required();
+  const std::string group = "OPTIONS OF CATALOGUE ENTRIES (`kiln list NAME`: those of one)";
   for (const CatalogOption& option : all_catalog_options()) {
     const auto set = [&choice, &option](const std::string& value) { choice.options.insert_or_assign(&option, value); };
     if (std::holds_alternative<bool CatalogOptions::*>(option.place))
-      app.add_flag_callback(flag_of(option), [set] { set("true"); }, std::string(option.help));
+      app.add_flag_callback(flag_of(option), [set] { set("true"); }, std::string(option.help))->group(group);
     else
       app.add_option_function<std::string>(flag_of(option), set, std::string(option.help))
-          ->type_name(std::holds_alternative<DType CatalogOptions::*>(option.place) ? "TYPE" : "INT");
+          ->type_name(std::holds_alternative<DType CatalogOptions::*>(option.place) ? "TYPE" : "INT")
+          ->group(group);
   }
 }
 

@@ -16,6 +16,7 @@ struct KernelChoice {
   std::map<const CatalogOption*, std::string> options; // those that were given
 };
 
+std::string flag_of(const CatalogOption& option); // "--max-rows"
 void add_kernel_options(CLI::App& app, KernelChoice& choice);
 
 // The spec; fp8 of a catalogue entry is the native one of `target` unless asked otherwise.

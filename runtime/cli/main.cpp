@@ -47,6 +47,24 @@ void require_command(const std::vector<cli::Command>& commands, int argc, char**
                   did_you_mean(argv[1], std::vector<std::string_view>(names.begin(), names.end())));
 }
 
+// What to do about a command line that CLI11 refuses: the option that was meant, if one of the command's comes close.
+std::string remedy_of(const CLI::ParseError& error, const std::vector<cli::Command>& commands, int argc, char** argv) {
+  std::string remedy = "kiln --help and kiln COMMAND --help say what there is";
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || argc < 2) return remedy;
+  const auto command = std::ranges::find(commands, argv[1], [](const cli::Command& each) { return each.app->get_name(); });
+  if (command == commands.end()) return remedy;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command->app->get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  for (int i = 2; i < argc; ++i) {
+    const std::string given = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (!given.starts_with("--") || std::ranges::find(names, given) != names.end()) continue;
+    if (std::string meant = did_you_mean(given, views); meant.starts_with("did you mean")) return meant;
+  }
+  return remedy;
+}
+
 int run_parsed(const std::vector<cli::Command>& commands) {
   try {
     for (const cli::Command& command : commands)
@@ -98,7 +116,7 @@ int main(int argc, char** argv) {
     report(error.what());
     return cli::bad_usage;
   } catch (const CLI::ParseError& error) {
-    report(fmt::format("command line: {}; kiln --help and kiln COMMAND --help say what there is", error.what()));
+    report(fmt::format("command line: {}; {}", error.what(), remedy_of(error, commands, argc, argv)));
     return cli::bad_usage;
   }
   return with_output_written(run_parsed(commands));

@@ -70,8 +70,8 @@ Compiled run_compiler(const Environment& environment, CompilerInput& input) {
 
 // A plain clang that stands in the dump's folder repeats the compile with this.
 std::string repeat_command(const CompilerInput& input) {
-  return fmt::format("clang++ -x hip --offload-device-only --offload-arch={} -nogpuinc -I . {} {} -o {}.co\n", input.arch,
-                     fmt::join(input.options, " "), input.file_name, std::filesystem::path(input.file_name).stem().string());
+  return fmt::format("clang++ -x hip --offload-device-only --no-gpu-bundle-output --offload-arch={} -nogpuinc -I . {} {} -o {}.co\n",
+                     input.arch, fmt::join(input.options, " "), input.file_name, std::filesystem::path(input.file_name).stem().string());
 }
 
 std::vector<DumpFile> dump_files(const CompilerInput& input, const CompilerOutput& output) {

@@ -53,6 +53,25 @@ TEST_CASE("run compares a kernel of the catalogue with its spec, for both archit
     }
 }
 
+TEST_CASE("without --arch and --chip a command takes KILN_CHIP's, and says which") {
+  for (const auto& [chip, arch] : {std::pair{"mi308x", "gfx942"}, {"mi355x", "gfx950"}}) {
+    const std::string variables = std::string("KILN_CHIP=") + chip;
+    CHECK(kiln::test::kiln("run rmsnorm --cols 64", variables).out.find(std::string("rmsnorm for ") + arch) == 0);
+    CHECK(kiln::test::kiln("compile rmsnorm --cols 64", variables).out.find(arch) != std::string::npos);
+    CHECK(kiln::test::kiln("predict rmsnorm --cols 64 --quick", variables).out.find(std::string("on ") + chip) != std::string::npos);
+    CHECK(kiln::test::kiln("explain rmsnorm --cols 64", variables).out.find(std::string("on ") + chip) != std::string::npos);
+  }
+  CHECK(kiln::test::kiln("predict rmsnorm --cols 64 --quick --arch gfx950", "KILN_CHIP=mi300x").out.find("on mi355x") != std::string::npos);
+}
+
+TEST_CASE("list NAME shows an entry's options with their defaults, and the spec of those") {
+  const CliResult result = kiln::test::kiln("list topk_softmax");
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 0);
+  for (const char* part : {"--top", "256", "kernel topk_softmax"}) CHECK(result.out.find(part) != std::string::npos);
+  CHECK(result.out.find("--kv-heads") == std::string::npos);
+}
+
 TEST_CASE("run as text: a line an output, findings, classes") {
   const CliResult result = kiln::test::kiln("run softmax --cols 129 --rows 2 --arch gfx942");
   CHECK(result.exit_code == 0);
@@ -125,7 +144,7 @@ extern "C" __attribute__((global)) void k(int* out, S s) {
 }
 
 TEST_CASE("run refuses what cannot be meant") {
-  check_run_refused("rmsnorm", "--arch");
+  check_run_refused("rmsnorm --row 4", "did you mean '--rows'?");
   check_run_refused("rmsnorm --arch gfx942 --rows -2", "-2 is no size");
   check_run_refused("--arch gfx942", "neither a kernel nor --object");
   check_run_refused("rmsnorm --object k.co --kernel k --grid 1 --block 64", "both 'rmsnorm' and --object");

@@ -43,10 +43,13 @@ TEST_CASE("plain clang compiles what kiln compile --emit source writes") {
       CAPTURE(entry.name);
       CHECK(std::system(command.c_str()) == 0);
     }
-  // One of them all the way.
-  const std::string whole = fmt::format("{0} -x hip --offload-device-only -nogpuinc -nogpulib --offload-arch=gfx950 -std=c++20 "
-                                        "-O3 --no-gpu-bundle-output {1}/kernel.hip -o {1}/kernel.co",
-                                        clang, folder.string());
-  CHECK(std::system(whole.c_str()) == 0);
+  // One of them all the way, by the command at its head.
+  const Plan plan = make_plan(catalog_spec("rmsnorm", {}), target("gfx950"));
+  const std::string text = self_contained(emit_source(plan, choose_schedule(plan, target("gfx950")), target("gfx950")));
+  std::ofstream(folder / "rmsnorm.gfx950.hip") << text;
+  const std::size_t begin = text.find("clang++"), end = text.find('\n', begin);
+  const std::string command = clang + text.substr(begin + std::string("clang++").size(), end - begin - std::string("clang++").size());
+  CHECK(std::system(fmt::format("cd {} && {}", folder.string(), command).c_str()) == 0);
+  CHECK(std::filesystem::exists(folder / "rmsnorm.gfx950.co"));
   std::filesystem::remove_all(folder);
 }

@@ -25,7 +25,10 @@ TEST_CASE("wrong words on the command line") {
   check_refused("", "command line: ");
   check_refused("compil", "\"compil\" is no command");
   check_refused("list --jsn", "--jsn");
-  check_refused("compile softmax", "--arch");
+  check_refused("compile softmax --max-row 4", "did you mean '--max-rows'?");
+  check_refused("compile softmax --arch gfx942 --col 4", "did you mean '--cols'?");
+  check_refused("list softmx", "did you mean 'softmax'?");
+  check_refused("cache ls /nowhere/at/all", "there is no folder /nowhere/at/all; name one", 1);
   check_refused("compile softmax --arch gfx942 --emit nonsense", "there is no stage \"nonsense\"");
   check_refused("compile softmax --arch gfx942 --emit object", "name a folder for it with -o");
   check_refused("compile softmax --arch gfx942 --cols many", "many");

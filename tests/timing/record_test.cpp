@@ -69,6 +69,18 @@ TEST_CASE("buffers: what each workgroup has of its own, and what all share") {
   CHECK(buffer(r, "y").sharing() == doctest::Approx(4));
 }
 
+TEST_CASE("lines that are read and written move twice") {
+  exec::Memory memory;
+  const std::uint64_t x = memory.allocate("x", 1024), y = memory.allocate("y", 256);
+  const std::uint64_t in_place[3] = {x, y, x};
+  const Record r =
+      record(assemble_kernel({.body = sum_kernel}), "k", {.workgroups = {4, 1, 1}}, std::as_bytes(std::span(in_place)), memory);
+  CHECK(buffer(r, "x").updated == 8);
+  CHECK(buffer(r, "y").updated == 0);
+  CHECK(r.footprint == 1024 + 256);
+  CHECK(r.moved == record_sum(4).moved); // as much as to another tensor
+}
+
 TEST_CASE("of many workgroups that are alike some are run, and stand for the others") {
   const Record r = record_sum(20'000);
   CHECK(r.workgroups == 20'000);

@@ -55,6 +55,10 @@ std::string format_folder() { return fmt::format("v{}", cache_format); }
 CacheFolder::CacheFolder(const std::filesystem::path& folder, CacheFolderOptions options) : options_(std::move(options)) {
   try {
     root_ = options_.writable ? Folder::make(folder, options_.trust, options_.shipped ? 0755 : 0700) : Folder::open(folder, options_.trust);
+    if (!root_ && errno == ENOENT && !options_.writable)
+      throw EnvironmentError(
+          "kernel cache", fmt::format("there is no folder {}", folder.string()),
+          "name one that a program or `kiln aot -o` filled: KILN_CACHE_DIR, KILN_CACHE_LAYERS or the command's argument");
     if (!root_) fail(folder, std::strerror(errno));
     if (!options_.writable) return;
     // Now rather than in the middle of a prune: each of them is there as a folder of ours, or not at all. A glance, since every

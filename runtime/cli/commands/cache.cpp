@@ -1,6 +1,7 @@
 // kiln cache: looking into kernel caches and keeping them in order. Each subcommand of it is one function here.
 #include "runtime/cache/cache.h"
 #include "gen/error.h"
+#include "gen/spec/spec.h"
 #include "runtime/cache/folder/compare.h"
 #include "runtime/cache/folder/transfer.h"
 #include "runtime/cli/command.h"
@@ -12,6 +13,7 @@
 #include <ctime>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <grp.h>
 #include <iostream>
@@ -55,20 +57,36 @@ std::shared_ptr<const PublicKeys> signers() {
 
 std::string when(std::int64_t seconds) { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds))); }
 
+// Types and shapes of the inputs, equal neighbours once: "f16[rows, 4096], f16[4096]". Another version's text is left out.
+std::string inputs_of(const CachedKernel& kernel) {
+  try {
+    std::vector<std::string> inputs;
+    for (const Expr& input : parse_spec(field_of(kernel.key, "spec")).inputs())
+      if (std::string text = fmt::format("{}{}", to_string(input->dtype), to_text(input->shape)); inputs.empty() || inputs.back() != text)
+        inputs.push_back(std::move(text));
+    return fmt::format("{}", fmt::join(inputs, ", "));
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 int list(const CacheRequest& request) {
   const CacheFolder cache = open_folder(request.folder, Use::look);
-  Table table{.header = {"KEY", "KERNEL", "ARCH", "BYTES", "USED (UTC)"}, .rows = {}, .right = {false, false, false, true, false}};
+  Table table{
+      .header = {"KEY", "KERNEL", "ARCH", "BYTES", "USED (UTC)", "INPUTS"}, .rows = {}, .right = {false, false, false, true, false}};
   Json json = Json::array();
   for (const EntryInfo& entry : cache.list()) {
-    std::string kernel = "(corrupt)", arch;
+    std::string kernel = "(corrupt)", arch, inputs;
     try {
       const CachedKernel found = cache.verify(entry);
       kernel = found.name;
       arch = found.arch;
+      inputs = inputs_of(found);
     } catch (const EntryProblem&) { // `verify` says what is wrong
     }
-    table.rows.push_back({entry.key.substr(0, 16), kernel, arch, std::to_string(entry.bytes), when(entry.used)});
-    json.push_back({{"key", entry.key}, {"kernel", kernel}, {"arch", arch}, {"bytes", entry.bytes}, {"used", entry.used}});
+    table.rows.push_back({entry.key.substr(0, 16), kernel, arch, std::to_string(entry.bytes), when(entry.used), inputs});
+    json.push_back(
+        {{"key", entry.key}, {"kernel", kernel}, {"arch", arch}, {"bytes", entry.bytes}, {"used", entry.used}, {"inputs", inputs}});
   }
   if (request.json) fmt::print("{}\n", json.dump(2));
   else fmt::print("{}", to_text(table));

@@ -4,6 +4,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/output.h"
+#include "runtime/cli/target_choice.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -76,6 +77,7 @@ int run(const CompileRequest& request) {
 
   std::vector<Target> targets; // all of them before the first compile: a wrong one should not cost a compile
   for (const std::string& arch : request.archs) targets.push_back(target(arch));
+  if (targets.empty()) targets.push_back(chosen_target({}).target);
   std::vector<Production> productions;
   for (const Target& one : targets)
     productions.push_back(produce(chosen_spec(request.kernel, one), one, wanted, request.overrides, options));
@@ -90,7 +92,8 @@ Command make_compile(CLI::App& root) {
   CLI::App* app = root.add_subcommand("compile", "Compile a kernel and show what came out, or any value on the way");
   const auto request = std::make_shared<CompileRequest>();
   add_kernel_options(*app, request->kernel);
-  app->add_option("--arch", request->archs, "Architectures, comma separated")->delimiter(',')->required();
+  app->add_option("--arch", request->archs, "Architectures, comma separated (that of KILN_CHIP, else of this machine's GPU, else gfx942)")
+      ->delimiter(',');
   app->add_option("--emit", request->emit, fmt::format("What to show, comma separated: {}", fmt::join(artifact_names(), ", ")))
       ->delimiter(',')
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/output.h"
 #include "runtime/cli/random_tensor.h"
+#include "runtime/cli/target_choice.h"
 #include "runtime/table.h"
 #include <algorithm>
 #include <charconv>
@@ -23,7 +24,7 @@ namespace {
 
 struct EvalRequest {
   KernelChoice kernel;
-  std::string arch{known_archs().front()};
+  std::string arch;
   std::int64_t rows = 4;
   std::uint64_t seed = 1;
   std::vector<std::string> sizes, scalars, inputs; // NAME=VALUE, NAME=VALUE, NAME=FILE
@@ -198,7 +199,7 @@ void print_text(const Outputs& outputs) {
 }
 
 int run(const EvalRequest& request) {
-  const KernelSpec spec = chosen_spec(request.kernel, target(request.arch));
+  const KernelSpec spec = chosen_spec(request.kernel, chosen_target({.arch = request.arch, .chip = {}}).target);
   const Inputs inputs = inputs_of(spec, request);
   const Outputs outputs = evaluate(spec, inputs);
   if (!request.folder.empty()) {
@@ -216,7 +217,7 @@ Command make_eval(CLI::App& root) {
   CLI::App* app = root.add_subcommand("eval", "Evaluate a kernel's spec on the CPU and show statistics of its outputs");
   const auto request = std::make_shared<EvalRequest>();
   add_kernel_options(*app, request->kernel);
-  app->add_option("--arch", request->arch, "Architecture whose fp8 type catalogue entries use")->capture_default_str();
+  add_arch_option(*app, request->arch); // whose fp8 type entries of the catalogue have
   app->add_option("--rows", request->rows, "Size of the dimension `rows`")->capture_default_str();
   app->add_option("--size", request->sizes, "Size of another run-time dimension, NAME=N")->delimiter(',');
   app->add_option("--seed", request->seed, "Seed of the random inputs")->capture_default_str();

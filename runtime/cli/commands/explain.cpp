@@ -4,6 +4,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/commands/predict_launch.h"
 #include "runtime/cli/output.h"
+#include "runtime/cli/target_choice.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
@@ -14,18 +15,13 @@ namespace {
 struct ExplainRequest {
   KernelChoice kernel;
   std::optional<std::int64_t> rows;
-  std::string arch, chip, cache = "cold", html;
+  TargetChoice target;
+  std::string cache = "cold", html;
   bool json = false;
 };
 
 int run(const ExplainRequest& request) {
-  if (request.arch.empty() && request.chip.empty())
-    throw UserError("kiln explain", "neither --arch nor --chip was given", "use --chip " + timing::chip_names());
-  const timing::Chip* chip = request.chip.empty() ? nullptr : &timing::chip(request.chip);
-  const Target gpu = target(request.arch.empty() ? std::string(chip->arch) : request.arch);
-  if (chip == nullptr) chip = &gpu.chip();
-  if (chip->arch != gpu.arch())
-    throw UserError("--chip " + request.chip, fmt::format("it is {}, --arch is {}", chip->arch, gpu.arch()), "leave --arch out");
+  const auto [gpu, chip] = chosen_target(request.target);
   const KernelSpec spec = chosen_spec(request.kernel, gpu);
   std::vector<RunTimeSizes> sizes;
   if (request.rows) {
@@ -48,8 +44,7 @@ Command make_explain(CLI::App& root) {
   add_kernel_options(*app, request->kernel);
   app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds (few to many: 1, 16, 256, 4096)")
       ->check(CLI::PositiveNumber);
-  app->add_option("--arch", request->arch, "Architecture (that of --chip)");
-  app->add_option("--chip", request->chip, "Chip that times are predicted on (the largest of --arch): " + timing::chip_names());
+  add_target_options(*app, request->target);
   app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2")->capture_default_str();
   app->add_flag("--json", request->json, "Print one JSON document");
   app->add_option("--html", request->html, "Write a page to this file");

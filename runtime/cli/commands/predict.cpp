@@ -5,6 +5,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/commands/predict_launch.h"
 #include "runtime/cli/output.h"
+#include "runtime/cli/target_choice.h"
 #include <fmt/format.h>
 #include <memory>
 
@@ -13,15 +14,16 @@ namespace {
 
 struct PredictRequest {
   PredictLaunch launch;
-  std::string chip, chip_file, cache = "cold", how, html;
+  TargetChoice target;
+  std::string chip_file, cache = "cold", how, html;
   bool json = false, quick = false;
 };
 
 int run(const PredictRequest& request) {
-  if (request.chip.empty() == request.chip_file.empty())
-    throw UserError("--chip", request.chip.empty() ? "none was given" : "--chip-file was given too",
-                    "use --chip-file, or one of " + timing::chip_names());
-  const timing::Chip chip = request.chip_file.empty() ? timing::chip(request.chip) : timing::read_chip(read_file(request.chip_file));
+  if (!request.chip_file.empty() && !(request.target.chip + request.target.arch).empty())
+    throw UserError("--chip-file " + request.chip_file, "--chip or --arch was given too", "give one of them");
+  const timing::Chip chip =
+      request.chip_file.empty() ? *chosen_target(request.target).chip : timing::read_chip(read_file(request.chip_file));
   const timing::CacheState cache = parse_cache_state(request.cache);
   const timing::LaunchKind how = parse_launch(request.how, request.launch, cache);
   const timing::Record record = record_launch(request.launch, chip);
@@ -40,7 +42,7 @@ Command make_predict(CLI::App& root) {
       root.add_subcommand("predict", "Predict how long a kernel takes on a chip, from its code object and a launch; needs no GPU");
   const auto request = std::make_shared<PredictRequest>();
   add_launch_options(*app, request->launch);
-  app->add_option("--chip", request->chip, "Chip: " + timing::chip_names());
+  add_target_options(*app, request->target);
   app->add_option("--chip-file", request->chip_file,
                   "In place of --chip: a file that kiln calibrate wrote, whose measured constants are taken");
   app->add_option("--cache", request->cache, "Where the data lie before: cold (HBM), mall or l2, as far as they fit")

@@ -5,6 +5,7 @@
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/run_object.h"
 #include "runtime/cli/run_report.h"
+#include "runtime/cli/target_choice.h"
 #include "runtime/launch/emulated/emulate.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,9 +46,8 @@ struct BuiltSpec {
 };
 
 BuiltSpec build_spec(const RunRequest& request, const std::string& arch) {
-  if (arch.empty()) throw UserError("--arch", "none was given", fmt::format("use one of {}, or --device", fmt::join(known_archs(), ", ")));
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");
-  const Target chosen = target(arch);
+  const Target chosen = chosen_target({.arch = arch, .chip = {}}).target;
   KernelSpec spec = chosen_spec(request.kernel, chosen);
   CompileOptions compile = own_process_options(process_environment());
   BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
@@ -152,7 +152,7 @@ Command make_run(CLI::App& root) {
   add_kernel_options(*app, request->kernel);
   app->remove_option(app->get_option("kernel")); // --object does without it, and has a --kernel of its own
   app->add_option("spec", request->kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
-  app->add_option("--arch", request->arch, "Architecture to build for");
+  add_arch_option(*app, request->arch);
   app->add_option("--device", request->device,
                   "Launch on hip:ORDINAL and compare with the CPU model too, or on emulated:ARCH as a program would");
   app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();

@@ -6,6 +6,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/commands/predict_launch.h"
 #include "runtime/cli/kernel_choice.h"
+#include "runtime/cli/target_choice.h"
 #include "runtime/jit/jit.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device_chip.h"
@@ -28,7 +29,8 @@ constexpr int simulated_first = 3;
 
 struct TuneRequest {
   KernelChoice kernel; // or a manifest
-  std::string arch, chip, device = "predicted", cache = "cold", output, shard;
+  TargetChoice target;
+  std::string device = "predicted", cache = "cold", output, shard;
   std::optional<int> candidates;
   double seconds = 0, timeout = 30;
   bool json = false;
@@ -101,15 +103,15 @@ TuneOptions tune_options(const TuneRequest& request, const Target& gpu, const ti
   return options;
 }
 
-// --arch, else that of --chip, else the device's own.
-Target target_of(const TuneRequest& request, const timing::Chip* chip) {
-  if (!request.arch.empty()) return target(request.arch);
-  return chip != nullptr ? target(std::string(chip->arch)) : chosen_device(request).target();
-}
-
-const timing::Chip* chip_of(const TuneRequest& request, const Target& gpu) {
-  if (request.device == "predicted") return &gpu.chip();
-  return kiln::chip_of(gpu, chosen_device(request).product(), process_environment().chip).chip;
+// What a measuring device is goes before the default.
+ChosenTarget target_of(const TuneRequest& request) {
+  TargetChoice choice = request.target;
+  if (request.device != "predicted" && choice.chip.empty()) {
+    const Device device = chosen_device(request);
+    const Target measured = choice.arch.empty() ? device.target() : target(choice.arch);
+    choice.chip = chip_of(measured, device.product(), process_environment().chip).chip->name;
+  }
+  return chosen_target(choice);
 }
 
 struct Counts {
@@ -147,13 +149,7 @@ void tune_one(const TuneRequest& request, const Tuner& tuner, const AotKernel& k
 }
 
 int run(const TuneRequest& request) {
-  const timing::Chip* chip = request.chip.empty() ? nullptr : &timing::chip(request.chip);
-  if (request.arch.empty() && chip == nullptr && request.device == "predicted")
-    throw UserError("kiln tune", "neither --arch nor --chip was given", "use --chip " + timing::chip_names());
-  const Target gpu = target_of(request, chip);
-  if (chip == nullptr) chip = chip_of(request, gpu);
-  if (chip->arch != gpu.arch())
-    throw UserError("--chip " + request.chip, fmt::format("it is {}, --arch is {}", chip->arch, gpu.arch()), "leave --arch out");
+  const auto [gpu, chip] = target_of(request);
   CompileOptions compile = own_process_options(process_environment());
   const std::vector<AotKernel> kernels = kernels_of(request, gpu, compile);
   std::vector<TuningEntry> known;
@@ -173,8 +169,7 @@ Command make_tune(CLI::App& root) {
   const auto request = std::make_shared<TuneRequest>();
   add_kernel_options(*app, request->kernel);
   app->get_option("kernel")->description("A name of the catalogue, a file with the text of a spec, or a manifest (.jsonl, docs/aot.md)");
-  app->add_option("--arch", request->arch, "Architecture (that of --chip, or of the device)");
-  app->add_option("--chip", request->chip, "Chip (the device's, else the largest of --arch): " + timing::chip_names());
+  add_target_options(*app, request->target);
   app->add_option("--device", request->device, "predicted, or hip:ORDINAL to measure")->capture_default_str();
   app->add_option("--cache", request->cache, "Predicted: where the data lie before, cold (HBM), mall or l2")->capture_default_str();
   app->add_option("-o,--output", request->output, "The table to add to; what it has is not tuned again")->required();

@@ -3,6 +3,7 @@
 #include "gen/plan/target.h"
 #include "runtime/compile/rocm_folders.h"
 #include "runtime/launch/doctor/doctor_lines.h"
+#include "runtime/launch/hip/driver_gpus.h"
 #include "runtime/launch/hip/hip.h"
 #include "runtime/launch/hip/known_bugs.h"
 #include <algorithm>
@@ -109,30 +110,17 @@ DoctorLine rocm(const DoctorSources& sources) {
   return line;
 }
 
-// The architectures that the driver lists, so that they can be compared with what HIP lists.
-std::vector<std::string> driver_archs(const DoctorSources& sources) {
-  std::vector<std::string> archs;
-  for (const fs::path& node : folders_in(sources.root / "sys/class/kfd/kfd/topology/nodes")) {
-    std::ifstream stream(node / "properties");
-    std::string key;
-    for (std::uint64_t value = 0; stream >> key >> value;)
-      if (key == "gfx_target_version" && value != 0) // 90402 is gfx942: two digits each of major, minor, stepping
-        archs.push_back(fmt::format("gfx{}{:x}{:x}", value / 10000, value / 100 % 100, value % 100));
-  }
-  return archs;
-}
-
 DoctorLine gpus(const DoctorSources& sources) {
   DoctorLine line{
       .subject = "GPUs", .found = {}, .advised = {}, .why = "as the driver lists them; HIP_VISIBLE_DEVICES and containers hide some"};
-  const std::vector<std::string> archs = driver_archs(sources);
+  const std::vector<std::string> archs = driver_archs(sources.root);
   line.found = archs.empty() ? "none" : fmt::format("{}", fmt::join(archs, ", "));
   return line;
 }
 
 // Why HIP sees no device although the driver has one.
 std::string why_no_device(const DoctorSources& sources, const Hip& loaded) {
-  const std::vector<std::string> archs = driver_archs(sources);
+  const std::vector<std::string> archs = driver_archs(sources.root);
   if (archs.empty()) return {};
   const int major = RocmVersion::parse(loaded.version()).major;
   if (major < 7 && std::ranges::find(archs, "gfx950") != archs.end()) // 6.4.3 says "Unsupported HSA device"
@@ -172,7 +160,7 @@ DoctorLine bugs(const DoctorSources& sources, const Hip& loaded) {
   const std::string beside = first_line(fs::path(loaded.path()).parent_path().parent_path() / ".info/version");
   RocmVersion version = RocmVersion::parse(beside.empty() ? loaded.version() : beside);
   if (beside.empty()) version.patch.reset(); // of HIP: a build number
-  std::vector<std::string> archs = driver_archs(sources);
+  std::vector<std::string> archs = driver_archs(sources.root);
   try {
     for (int i = 0, count = loaded.device_count(); i < count; ++i) archs.push_back(loaded.device(i).arch);
   } catch (const EnvironmentError&) { // the line above says it
