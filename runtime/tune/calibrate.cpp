@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::uint32_t line = 128; // bytes: two elements of a ring never share one
+constexpr std::uint32_t cache_line = 128; // bytes: two elements of a ring never share one
 
 // What a launch told, and how long it took by the device's clock.
 struct Launched {
@@ -82,9 +82,9 @@ private:
 // A walk over all lines of `bytes` bytes in random order, as byte offsets; and where it is after some steps.
 struct Ring {
   std::vector<std::uint32_t> words;
-  std::uint32_t stride = line;
+  std::uint32_t stride = cache_line;
 
-  explicit Ring(std::uint64_t bytes, std::uint32_t stride_ = line) : words(bytes / 4), stride(stride_) {
+  explicit Ring(std::uint64_t bytes, std::uint32_t stride_ = cache_line) : words(bytes / 4), stride(stride_) {
     std::vector<std::uint32_t> order(bytes / stride);
     std::iota(order.begin(), order.end(), 0U);
     std::shuffle(order.begin() + 1, order.end(), std::mt19937(1));
