@@ -37,7 +37,7 @@ template <AttentionConfig config, class Q, class C, class Region> class Attentio
   static_assert(config.q_bits == 8 * sizeof(Q) && config.cache_bits == 8 * sizeof(C));
   using Part = Vec<f32, 4>;
   using Wave = AttentionWave<config, Q, C>;
-  using Runs = StepRuns<config.workgroups, 0xffffffffull>;
+  using Runs = ActiveRuns;
   static constexpr int row_tiles = config.tiles, units = config.units(), column_parts = config.column_parts();
   static constexpr bool shares = config.workgroups > 1; // else there is no workspace, and every item is whole
 
@@ -45,7 +45,7 @@ public:
   // `workspace` has config.workspace_bytes(), zero before the first launch; every launch leaves its counters zero.
   KILN_MEMBER Attention(const Q* q, const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence, const i32* lengths, u32 sequences,
                         void* workspace, Region region)
-      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence, wave_index() % column_parts), steps_(lengths, sequences, region), stream_(workspace, platform::block_x(), Runs{steps_.total()}) {}
+      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence, wave_index() % column_parts), steps_(lengths, sequences, region), stream_(workspace, platform::block_x(), Runs(steps_.total(), active_workgroups(steps_.total(), sequences * config.items()))) {}
 
   // `score(ScoreRow)` gives the score expression of a row, epilogue(AttentionChunk, InRegisters<Part>, OfThisRow) takes a finished chunk.
   template <class Score, class Epilogue> KILN_MEMBER void run(Score score, Epilogue epilogue) {
@@ -87,6 +87,11 @@ private:
   static KILN_MEMBER Lds& lds() {
     static __shared__ Lds memory;
     return memory;
+  }
+  KILN_DEVICE u32 active_workgroups(u32 steps, u32 items) {
+    if constexpr (!shares) return 1;
+    const f32 of_item = platform::rcp(static_cast<f32>(items)) * 1.001f; // above its rounding, so that 16 parts are not 15
+    return platform::uniform(config.active_workgroups(steps, items, platform::sqrt(static_cast<f32>(steps) * of_item), config.workgroups * of_item));
   }
   KILN_DEVICE u32 wave_index() { return platform::uniform(platform::thread_id() / wave_size); }
 

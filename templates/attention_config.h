@@ -69,6 +69,19 @@ struct AttentionConfig {
   constexpr int partial_floats() const { return units() * threads() * 4 + tiles * 16 * 2; }
   // Parts that are collected at a time: four where that is 40 numbers of a lane. Two of 18 made LLVM 21 set VGPRs aside in the loop over keys.
   constexpr int parts_at_a_time() const { return lane_numbers() > 10 ? 1 : 4; }
+  // How many of the workgroups share `steps` steps of `items` items. Parts that are collected take time too: by the simulation an item of n
+  // steps is done first in about sqrt(n) parts, `best`, where there are so many workgroups: `most` an item (docs/attention.md). Items are cut
+  // into whole parts each, as many as are collected in whole rounds, where that keeps two thirds of the workgroups: a run that crosses items
+  // finishes two.
+  constexpr unsigned active_workgroups(unsigned steps, unsigned items, float best, float most) const {
+    const unsigned all = static_cast<unsigned>(workgroups), at_a_time = static_cast<unsigned>(parts_at_a_time());
+    const float parts = best < most ? best : most;
+    const unsigned any = static_cast<unsigned>(parts * static_cast<float>(items)), whole = static_cast<unsigned>(parts);
+    const auto fits = [&](unsigned each) { return each != 0 && each * items <= all && 3 * each * items >= 2 * any; };
+    const unsigned rounds = (whole + at_a_time / 2) / at_a_time * at_a_time;
+    const unsigned active = fits(rounds) ? rounds * items : fits(whole) ? whole * items : any < all ? any : all;
+    return active > steps ? (steps != 0 ? steps : 1) : active != 0 ? active : 1;
+  }
   constexpr StreamKSpace shared() const { return {.workgroups = workgroups, .numbers = partial_floats()}; }
   constexpr long long workspace_bytes() const { return workgroups == 1 ? 0 : shared().bytes(); }
 

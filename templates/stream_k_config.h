@@ -11,6 +11,7 @@ template <unsigned workgroups, unsigned long long max_steps> struct StepRuns {
   using Wide = Either<(max_steps + 1) * (workgroups + 1) < 1ull << 32, unsigned, unsigned long long>;
   unsigned steps;
 
+  static constexpr unsigned groups() { return workgroups; } // among which the steps are shared
   constexpr unsigned first_step(unsigned group) const {
     if (steps < workgroups) return group < steps ? group : steps;
     return static_cast<unsigned>(Wide(group) * Wide(steps) / Wide(workgroups));
@@ -23,6 +24,30 @@ template <unsigned workgroups, unsigned long long max_steps> struct StepRuns {
   constexpr unsigned group_of(unsigned step, unsigned near) const {
     if (steps < workgroups) return step;
     unsigned group = near < workgroups ? near : workgroups - 1;
+    while (first_step(group) > step) --group;
+    while (first_step(group + 1) <= step) ++group;
+    return group;
+  }
+};
+
+// The same among the first `active` workgroups, which may be told at run time; the others have none. 1 <= active, and active <= steps.
+struct ActiveRuns {
+  using Wide = unsigned long long;
+  unsigned steps, active;
+  float steps_per_group;
+
+  constexpr ActiveRuns(unsigned all_steps, unsigned active_groups)
+      : steps(all_steps), active(active_groups), steps_per_group(static_cast<float>(all_steps) / static_cast<float>(active_groups)) {}
+  constexpr unsigned groups() const { return active; }
+  constexpr unsigned first_step(unsigned group) const {
+    if (group >= active) return steps;
+    unsigned step = static_cast<unsigned>(static_cast<float>(group) * steps_per_group); // off by steps / 2^22 at most, and so mended
+    while (Wide(step) * active > Wide(group) * steps) --step;
+    while (Wide(step + 1) * active <= Wide(group) * steps) ++step;
+    return step;
+  }
+  constexpr unsigned group_of(unsigned step, unsigned near) const {
+    unsigned group = near < active ? near : active - 1;
     while (first_step(group) > step) --group;
     while (first_step(group + 1) <= step) ++group;
     return group;

@@ -79,7 +79,7 @@ private:
   KILN_MEMBER u32 group_of(u32 step) const {
     if constexpr (known_steps) return platform::uniform(runs_.group_of(step));
     // A division of 64 bits takes a hundred instructions.
-    const f32 near = static_cast<f32>(step) * (static_cast<f32>(space.workgroups) * platform::rcp(static_cast<f32>(runs_.steps)));
+    const f32 near = static_cast<f32>(step) * (static_cast<f32>(runs_.groups()) * platform::rcp(static_cast<f32>(runs_.steps)));
     return platform::uniform(runs_.group_of(step, static_cast<u32>(near)));
   }
   // A workgroup's first part has its first place; a part of the item that it ends in, when that is another, its second.

@@ -1,5 +1,6 @@
 // The partition of steps over workgroups and its inverse: every step has one workgroup, and both forms of the inverse find it.
 #include "templates/stream_k_config.h"
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <random>
 
@@ -32,7 +33,37 @@ template <unsigned workgroups> void check_runs(unsigned steps) {
   CHECK(held == workgroups);
 }
 
+void check_active_runs(unsigned steps, unsigned active) {
+  CAPTURE(steps);
+  CAPTURE(active);
+  const ActiveRuns runs{steps, active};
+  const auto holds = [&](unsigned group) {
+    const unsigned first = runs.first_step(group), end = runs.first_step(group + 1);
+    if (end - first != steps / active && end - first != (steps - 1) / active + 1) return false;
+    for (const unsigned step : {first, end - 1})
+      if (runs.group_of(step, nearly(active, steps, step)) != group) return false;
+    return true;
+  };
+  CHECK(runs.first_step(0) == 0);
+  CHECK(runs.first_step(active) == steps);
+  CHECK(runs.first_step(active + 1) == steps);
+  unsigned held = 0;
+  while (held < active && holds(held)) ++held;
+  CHECK(held == active);
+}
+
 } // namespace
+
+TEST_CASE("stream-K: runs of steps of as many workgroups as are active, and back") {
+  for (unsigned steps = 1; steps < 300; ++steps)
+    for (unsigned active = 1; active <= steps; ++active) check_active_runs(steps, active);
+  std::mt19937 random(34);
+  for (int i = 0; i < 50; ++i) {
+    const unsigned steps = (static_cast<unsigned>(random()) >> (4 + random() % 20)) + 1;
+    check_active_runs(steps, static_cast<unsigned>(random()) % std::min(steps, 700U) + 1);
+  }
+  check_active_runs(1U << 24, 608);
+}
 
 TEST_CASE("stream-K: runs of steps and back") {
   for (unsigned steps = 1; steps < 1000; ++steps) {

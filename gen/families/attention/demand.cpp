@@ -9,10 +9,14 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   const machine::Chip& chip = target.chip();
   const auto size = [&](const Dim& dim) { return static_cast<double>(dim.is_dynamic() ? sizes.at(dim.name()) : dim.size()); };
   const double sequences = size(attention_of(plan).sequences()), keys = size(attention_of(plan).keys());
-  const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys())), shares = steps / c.workgroups;
+  const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys()));
+  const double items = std::max(1.0, sequences * c.items());
+  const double active = c.active_workgroups(static_cast<unsigned>(steps), static_cast<unsigned>(items),
+                                            static_cast<float>(std::sqrt(steps / items)), static_cast<float>(c.workgroups / items));
+  const double shares = steps / active;
   const double of_values = c.values() * c.cache_bits / 8.0;
   const double step_bytes = c.step_keys() * (c.head_bytes() + of_values); // of keys and values
-  Demand w{.workgroups = std::min<double>(c.workgroups, steps), .waves = static_cast<double>(c.waves)};
+  Demand w{.workgroups = active, .waves = static_cast<double>(c.waves)};
   w.per_cu = c.per_cu;
   w.fill_bytes = w.loaded = std::max(1.0, shares) * step_bytes;
   // The blocks of rows of a head follow each other, and so do the keys and the values that are columns of them.
@@ -33,7 +37,7 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
       chip.hbm_latency_ns + c.units() * (2 * chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz; // q, and sums of waves
   if (c.workgroups == 1) return w;
   // Parts of a head meet: the count, a store and a load there and back that sees it, and further parts a few at a time.
-  const double sharers = shares < 1 ? steps / (sequences * c.items()) : std::ceil((steps / (sequences * c.items()) - 1) / shares) + 1;
+  const double sharers = std::ceil((steps / items - 1) / shares) + 1;
   const double rounds = std::ceil(sharers / c.parts_at_a_time());
   w.exit_ns = 1.5 * chip.atomic_ns + chip.hbm_latency_ns + (rounds - 1) * chip.atomic_ns;
   return w;
