@@ -78,7 +78,7 @@ Configs configs_alone(const Plan& problem, int cus, const Target& target) {
   const auto add = [&](const auto& candidates) {
     for (const auto& c : candidates) result.push_back({.name = name_of(problem), .config = c.config});
   };
-  if (is_product(problem)) add(SkinnyGemm::candidates_on(problem, target, cus));
+  if (is_product(problem)) add(Gemm::candidates_on(problem, target, cus));
   else if (problem.family->name == Elementwise::name) add(Elementwise::candidates(problem, target));
   else add(Rowwise::candidates(problem, target));
   return result;
@@ -131,9 +131,9 @@ std::vector<Candidate<TogetherConfig>> with_products_fallen_back(const TogetherC
     more = 0;
     Candidate<TogetherConfig> next{result.empty() ? first : result.back().config, {}};
     for (std::size_t p = 0; p < first.problems.size(); ++p) {
-      const auto* const gemm = std::get_if<SkinnyGemmConfig>(&first.problems[p].config);
+      const auto* const gemm = std::get_if<GemmConfig>(&first.problems[p].config);
       if (gemm == nullptr) continue;
-      const auto own = SkinnyGemm::fallbacks(*gemm);
+      const auto own = Gemm::fallbacks(*gemm);
       if (i >= own.size()) continue;
       next.config.problems[p].config = own[i].config;
       next.why = why.empty() ? own[i].why : fmt::format("{}, {}", why, own[i].why);

@@ -1,6 +1,6 @@
 // Together: the problems' families, schedules of each, and what they come to.
 #include "gen/error.h"
-#include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/gemm/register_model.h"
 #include "gen/families/together/problem.h"
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,7 @@ namespace kiln {
 namespace {
 
 const Family& family_alone(const AnalysedSpec& problem) {
-  const std::string_view wanted = SkinnyGemm::takes(problem)    ? SkinnyGemm::name
-                                  : Elementwise::takes(problem) ? Elementwise::name
-                                                                : Rowwise::name;
+  const std::string_view wanted = Gemm::takes(problem) ? Gemm::name : Elementwise::takes(problem) ? Elementwise::name : Rowwise::name;
   return *std::ranges::find(registered_families(), wanted, &Family::name);
 }
 
@@ -33,7 +31,7 @@ std::vector<TensorPlan> tensors_of(const AnalysedSpec& spec) {
 }
 
 std::string_view family_of(const ProblemConfig& problem) {
-  if (std::holds_alternative<SkinnyGemmConfig>(problem.config)) return SkinnyGemm::name;
+  if (std::holds_alternative<GemmConfig>(problem.config)) return Gemm::name;
   return std::holds_alternative<ElementwiseConfig>(problem.config) ? Elementwise::name : Rowwise::name;
 }
 
@@ -49,7 +47,7 @@ int waves_per_eu(const TogetherConfig& config) {
 bool without_agprs(const TogetherConfig& config) {
   bool asked = false;
   for (const ProblemConfig& problem : config.problems)
-    if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&problem.config)) {
+    if (const auto* const gemm = std::get_if<GemmConfig>(&problem.config)) {
       if (gemm_without_agprs(*gemm)) asked = true;
       else if (gemm->unpacks_in_order() || gemm->block_scaled()) return false;
     }
@@ -76,7 +74,7 @@ void merge_loops(Promises& total, const Promises& own) {
 
 int ProblemConfig::threads() const {
   if (const auto* const flat = std::get_if<ElementwiseConfig>(&config)) return flat->threads;
-  if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&config)) return gemm->threads();
+  if (const auto* const gemm = std::get_if<GemmConfig>(&config)) return gemm->threads();
   return std::get<RowwiseConfig>(config).threads();
 }
 
@@ -100,7 +98,7 @@ void Together::after_setting(Config& config, std::string_view field, const Plan&
     const std::string_view of_own = field.substr(own.name.size() + 1);
     if (auto* const flat = std::get_if<ElementwiseConfig>(&own.config))
       Elementwise::after_setting(*flat, of_own, *plan.problems[i], target);
-    if (auto* const gemm = std::get_if<SkinnyGemmConfig>(&own.config)) SkinnyGemm::after_setting(*gemm, of_own, *plan.problems[i], target);
+    if (auto* const gemm = std::get_if<GemmConfig>(&own.config)) Gemm::after_setting(*gemm, of_own, *plan.problems[i], target);
   }
 }
 
@@ -165,7 +163,7 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
 std::optional<std::int64_t> Together::addition_depth(const Config& c) {
   std::int64_t most = 0;
   for (const ProblemConfig& problem : c.problems) {
-    if (std::holds_alternative<SkinnyGemmConfig>(problem.config)) return {}; // not known of products
+    if (std::holds_alternative<GemmConfig>(problem.config)) return {}; // not known of products
     const auto* const rows = std::get_if<RowwiseConfig>(&problem.config);
     most = std::max(most, rows != nullptr ? *Rowwise::addition_depth(*rows) : 0);
   }
@@ -180,10 +178,10 @@ KernelSource Together::emit(const Plan& plan, const Config& c, const Target& tar
     const Plan& problem = *plan.problems[i];
     if (const auto* const flat = std::get_if<ElementwiseConfig>(&c.problems[i].config)) {
       parts.push_back(Elementwise::parts(problem, *flat, target, block));
-    } else if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&c.problems[i].config)) {
+    } else if (const auto* const gemm = std::get_if<GemmConfig>(&c.problems[i].config)) {
       const std::string all = workspace_name(plan);
       const std::string own = workspace == 0 ? all : fmt::format("static_cast<char*>({}) + {}ull", all, workspace);
-      parts.push_back(SkinnyGemm::parts(problem, *gemm, target, {.block = block, .workspace = own}));
+      parts.push_back(Gemm::parts(problem, *gemm, target, {.block = block, .workspace = own}));
       workspace += workspace_part(gemm->workspace_bytes());
     } else {
       parts.push_back(Rowwise::parts(problem, std::get<RowwiseConfig>(c.problems[i].config), target, block));

@@ -1,8 +1,8 @@
 // Together: several problems of unlike shapes in one launch. Each has workgroups of its own, as the family has them that computes it.
 #pragma once
 #include "gen/families/elementwise/elementwise.h"
+#include "gen/families/gemm/gemm.h"
 #include "gen/families/rowwise/rowwise.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <variant>
 
 namespace kiln {
@@ -10,7 +10,7 @@ namespace kiln {
 // How one problem is computed, by the name of its first output.
 struct ProblemConfig {
   std::string name = {};
-  std::variant<ElementwiseConfig, RowwiseConfig, SkinnyGemmConfig> config = {};
+  std::variant<ElementwiseConfig, RowwiseConfig, GemmConfig> config = {};
   int threads() const;
   bool operator==(const ProblemConfig&) const = default;
 };

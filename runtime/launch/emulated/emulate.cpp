@@ -170,7 +170,7 @@ BoundsOptions bounds_options(const Schedule& schedule) {
   BoundsOptions options;
   if (const auto depth = addition_depth(schedule)) options.addition_depth = *depth;
   const auto is_sparse = [](const auto& config) {
-    const auto* const gemm = std::get_if<SkinnyGemmConfig>(&config);
+    const auto* const gemm = std::get_if<GemmConfig>(&config);
     return gemm != nullptr && gemm->method == GemmMethod::sparse;
   };
   options.absent_products = is_sparse(schedule.config);

@@ -53,7 +53,7 @@ template <class A> KILN_DEVICE Word16 unpack_nvfp4(u32 word, u8 scale) {
 
 } // namespace detail
 
-template <SkinnyGemmConfig config> struct Nvfp4Words : WordScales<config, Nvfp4Scales> {
+template <GemmConfig config> struct Nvfp4Words : WordScales<config, Nvfp4Scales> {
   template <class A, class B> KILN_MEMBER Word16 b_word(const Word16& loaded, int p, int i, int u, int w) const {
     return detail::unpack_nvfp4<A>(loaded[w], this->scale[p][i][u].of[w / 2]);
   }
