@@ -54,7 +54,11 @@ public:
     return {pair_of(s, row), row < s.pairs ? s.tile * config.tile_n + column : config.n, experts.pairs()};
   }
 
-  // The results of each token's pairs in the order of its experts, each times its weight.
+  // The result of a pair, and those of each token's pairs in the order of its experts, each times its weight.
+  template <class Part> KILN_DEVICE void store(f32* of_pairs, const Segment& s, u32 row, u32 in_tile, const Part& part) {
+    const u32 column = s.tile * config.tile_n + in_tile, pair = pair_of(s, row);
+    if (row < s.pairs && column < config.n) *reinterpret_cast<Part*>(of_pairs + static_cast<u64>(pair) * config.n + column) = part;
+  }
   template <class Part, class Put> KILN_MEMBER void add_pairs(u32 column, const f32* of_pairs, Put put) const {
     constexpr u32 chunks = config.chunks_per_row();
     for (u32 i = platform::thread_id(); i < tokens_ * chunks; i += config.threads()) {

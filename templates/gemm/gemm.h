@@ -160,9 +160,8 @@ private:
     }
 #pragma unroll
     for (int c = 0; c < config.chunks(); ++c) {
-      const TilePlace at = tiles_.place(segment, Parts::row(c), Parts::column(c));
-      if constexpr (!config.experts.sums) call(epilogue, at, parts.of[c]);
-      else if (Parts::in_tile(c) && at.column < config.n) *reinterpret_cast<Part*>(sums(0) + static_cast<u64>(at.row) * config.n + at.column) = parts.of[c][0];
+      if constexpr (!config.experts.sums) call(epilogue, tiles_.place(segment, Parts::row(c), Parts::column(c)), parts.of[c]);
+      else if (Parts::in_tile(c)) tiles_.store(sums(0), segment, Parts::row(c), Parts::column(c), parts.of[c][0]);
     }
     if constexpr (config.rows_at_end || config.experts.sums) ++finished_;
   }
