@@ -168,8 +168,4 @@ KernelParts Gemm::parts(const Plan& plan, const Config& c, const Target& target,
           .workspace_bytes = c.workspace_bytes()};
 }
 
-KernelSource Gemm::emit(const Plan& plan, const Config& c, const Target& target) {
-  return assemble(plan, target, parts(plan, c, target, {.block = {}, .workspace = workspace_name(plan)}));
-}
-
 } // namespace kiln

@@ -60,12 +60,8 @@ double gemm_balance(const GemmConfig& c, const Target& target) {
   return steps / (most * cus);
 }
 
-std::vector<Candidate<GemmConfig>> Gemm::candidates(const Plan& plan, const Target& target) {
-  if (plan.products.front().by_expert()) return candidates_by_expert(plan, target);
-  return candidates_on(plan, target, target.compute_units());
-}
-
 std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const Target& target, int cus) {
+  if (plan.products.front().by_expert()) return candidates_by_expert(plan, target);
   const Config planned = planned_config(plan, target);
   std::vector<Config> configs;
   const auto add_one = [&](Config c, bool narrowest) {

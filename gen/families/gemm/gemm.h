@@ -87,16 +87,14 @@ struct Gemm {
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
-  static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
-  // For a part of the chip.
   static std::vector<Candidate<Config>> candidates_on(const Plan& plan, const Target& target, int cus);
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
-  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
-  // What emit puts together.
   static KernelParts parts(const Plan& plan, const Config& config, const Target& target, const ProblemPlace& place);
+  static int threads(const Config& config) { return config.threads(); }
+  static Config with_threads(const Config& config, int, const Plan&, const Target&) { return config; } // waves share its steps
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };

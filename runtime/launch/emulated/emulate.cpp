@@ -175,7 +175,8 @@ BoundsOptions bounds_options(const Schedule& schedule) {
   };
   options.absent_products = is_sparse(schedule.config);
   if (const auto* const together = std::get_if<TogetherConfig>(&schedule.config))
-    options.absent_products = std::ranges::any_of(together->problems, [&](const ProblemConfig& own) { return is_sparse(own.config); });
+    options.absent_products =
+        std::ranges::any_of(together->problems, [&](const ProblemSchedule& own) { return is_sparse(own.schedule.config); });
   return options;
 }
 
