@@ -53,7 +53,7 @@ struct Family {
   // For all fields that are shown, and those of them that can be set, "vec=8" each; not those of F.
   std::string (*fields_text)(const Schedule&);
   std::vector<std::string> (*settings)(const Schedule&);
-  // Of families whose problems a fused launch may have (null of others): what emit puts together; threads of a workgroup; the same schedule
+  // For families whose problems a fused launch may have, else null: what emit puts together; threads of a workgroup; the same schedule
   // in workgroups of so many, as near as it comes; candidates on so many CUs; and after_setting, if F has it.
   KernelParts (*parts)(const Plan&, const Schedule&, const Target&, const ProblemPlace&) = nullptr;
   int (*threads)(const Schedule&) = nullptr;
