@@ -1,4 +1,4 @@
 // What kernels of several problems are made of when some are products.
 #pragma once
-#include "skinny_gemm_rows.h"
+#include "gemm/rows_at_end.h"
 #include "together.h"

@@ -14,6 +14,7 @@ struct Provider {
 constexpr Provider providers[] = {
     {"common/microscaling.h", "scale_up scale_down to_scaled power_over"},
     {"common/mx_convert.h", "e2m1 e8m0"},
+    {"gemm/by_expert.h", "SortedPairs"},
     {"common/partners.h", "swap_partners partners partners_of_group"},
     {"rowwise/groups.h", "of_group store_of_group store_of_group_transposed group_size"},
     {"rowwise/ranks.h", "ArgAccumulator rank ranking picks reduce_ranks find_rank store_ranks RunningSum"},

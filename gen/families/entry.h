@@ -14,11 +14,15 @@ template <typename F> const typename F::Config& config_of(const Schedule& schedu
   return *config;
 }
 
-template <typename F> std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
+template <typename F> std::vector<Schedule> schedules(const Plan& plan, std::vector<Candidate<typename F::Config>> candidates) {
   std::vector<Schedule> result;
-  for (Candidate<typename F::Config>& c : F::candidates(plan, target))
+  for (Candidate<typename F::Config>& c : candidates)
     result.push_back({.family = plan.family, .config = std::move(c.config), .why = std::move(c.why)});
   return result;
+}
+template <typename F> std::vector<Schedule> candidates_on(const Plan& plan, const Target& target, int cus) {
+  if constexpr (requires { F::candidates_on(plan, target, cus); }) return schedules<F>(plan, F::candidates_on(plan, target, cus));
+  else return schedules<F>(plan, F::candidates(plan, target));
 }
 
 // Whether a field that was set by name has another value in `other`.
@@ -37,9 +41,7 @@ template <typename F> std::vector<Schedule> fallbacks(const Schedule& first, std
       if (std::ranges::find(settings, F::falls_back_by, &Setting::field) != settings.end()) return result;
     for (Candidate<typename F::Config>& c : F::fallbacks(config_of<F>(first))) {
       if (changes_any(config_of<F>(first), c.config, settings)) continue;
-      result.push_back({.family = first.family,
-                        .config = std::move(c.config),
-                        .why = fmt::format("{}; {}, as what was better broke the ISA contract", first.why, c.why)});
+      result.push_back({.family = first.family, .config = std::move(c.config), .why = std::move(c.why)});
     }
   }
   return result;
@@ -69,27 +71,50 @@ template <typename C> consteval bool names_every_field() {
   else return named_fields<C>() == member_count<C>();
 }
 
+template <typename F> KernelSource emit(const Plan& plan, const Schedule& s, const Target& target) {
+  if constexpr (requires { F::emit(plan, config_of<F>(s), target); }) return F::emit(plan, config_of<F>(s), target);
+  else return assemble(plan, target, F::parts(plan, config_of<F>(s), target, {.block = {}, .workspace = workspace_name(plan)}));
+}
+
+template <typename F> void after_setting(Schedule& schedule, std::string_view field, const Plan& plan, const Target& target) {
+  auto config = config_of<F>(schedule);
+  if constexpr (requires { F::after_setting(config, field, plan, target); }) F::after_setting(config, field, plan, target);
+  schedule.config = config;
+}
+
 template <typename F> consteval Family make_entry() {
   static_assert(names_every_field<typename F::Config>(), "for_each_field names every member of a config");
-  return {
+  Family family{
       .name = F::name,
       .remedy = F::remedy,
       .words = words<F>(),
       .takes = [](const AnalysedSpec& spec) { return F::takes(spec); },
       .lay_out = [](AnalysedSpec& spec) { F::lay_out(spec); },
-      .candidates = candidates<F>,
+      .candidates = [](const Plan& plan, const Target& target) { return candidates_on<F>(plan, target, target.compute_units()); },
       .fallbacks = fallbacks<F>,
       .set = set<F>,
       .why_not = [](const Schedule& s, const Plan& plan, const Target& target) { return F::why_not(config_of<F>(s), plan, target); },
       .demand = [](const Plan& plan, const Schedule& s, const Target& target, const RunTimeSizes& sizes) -> Demand {
         return F::demand(plan, config_of<F>(s), target, sizes);
       },
-      .emit = [](const Plan& plan, const Schedule& s, const Target& target) { return F::emit(plan, config_of<F>(s), target); },
+      .emit = emit<F>,
       .promises = [](const Plan& plan, const Schedule& s, const Target& target) { return F::promises(plan, config_of<F>(s), target); },
       .addition_depth = [](const Schedule& s) { return F::addition_depth(config_of<F>(s)); },
       .fields_text = [](const Schedule& s) { return fields_text(config_of<F>(s)); },
       .settings = [](const Schedule& s) { return settings_of(config_of<F>(s)); },
   };
+  if constexpr (requires { F::with_threads; }) {
+    family.parts = [](const Plan& plan, const Schedule& s, const Target& target, const ProblemPlace& place) {
+      return F::parts(plan, config_of<F>(s), target, place);
+    };
+    family.threads = [](const Schedule& s) { return F::threads(config_of<F>(s)); };
+    family.with_threads = [](const Schedule& s, int threads, const Plan& plan, const Target& target) {
+      return Schedule{.family = s.family, .config = F::with_threads(config_of<F>(s), threads, plan, target), .why = s.why};
+    };
+    family.candidates_on = candidates_on<F>;
+    family.after_setting = after_setting<F>;
+  }
+  return family;
 }
 
 } // namespace entry

@@ -67,9 +67,10 @@ std::string translated(const RowwiseConfig& c, const Setting& knob, const std::v
   return set("tiles", row / chunks);
 }
 
-std::string translated(const SkinnyGemmConfig& c, const Setting& knob, const std::vector<std::string>& earlier) {
+std::string translated(const GemmConfig& c, const Setting& knob, const std::vector<std::string>& earlier) {
   if (knob.field == "num_warps") return set("waves", positive(knob));
   if (knob.field == "num_stages") return set("ring", positive(knob));
+  if (knob.field == "BLOCK_M" && c.by_expert()) return set("rows", positive(knob));
   if (knob.field == "BLOCK_M")
     refuse(knob, fmt::format("a workgroup computes all rows: the bound of m, {}", c.rows), "give the spec another bound of m");
   if (knob.field == "BLOCK_N") return set("tile_n", positive(knob));
@@ -77,6 +78,7 @@ std::string translated(const SkinnyGemmConfig& c, const Setting& knob, const std
     const int load = c.lanes_per_row() * 16 * 8 / c.b.bits; // elements
     return set("loads", units(knob, load, fmt::format("one load of a wave covers {} elements of k", load)));
   }
+  if (c.by_expert()) refuse(knob, "products by expert have no such choice", "name a field that --emit schedule prints");
   if (knob.field == "SPLIT_K") {
     const int tile_n = value_of("tile_n", earlier, c.tile_n);
     if (tile_n < 1) refuse(knob, fmt::format("tile_n is {}", tile_n), "use a tile_n of 16 to 256");

@@ -52,8 +52,11 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target, const s
   std::vector<Schedule> result = candidates(plan, target);
   const std::vector<std::string> fields = without_knobs(result.front(), settings);
   if (!settings.empty()) result = {with_overrides(result.front(), fields, plan, target)};
-  for (Schedule& fallback : plan.family->fallbacks(result.front(), parse_settings(fields)))
-    if (!why_not(fallback, plan, target)) result.push_back(std::move(fallback));
+  for (Schedule& fallback : plan.family->fallbacks(result.front(), parse_settings(fields))) {
+    if (why_not(fallback, plan, target)) continue;
+    fallback.why = fmt::format("{}; {}, as what was better broke the ISA contract", result.front().why, fallback.why);
+    result.push_back(std::move(fallback));
+  }
   return result;
 }
 

@@ -12,9 +12,17 @@ using Config = RegisteredFamilies::Config; // a variant of the configs in famili
 
 struct Schedule {
   const Family* family = nullptr; // the plan's
-  Config config = {};             // of that family
+  Config config;                  // of that family
   std::string why = {};           // one line: what decided
   bool operator==(const Schedule&) const = default;
+};
+
+// A problem of a fused launch, by the name of its first output, with its schedule as its own family has it.
+struct ProblemSchedule {
+  std::string name = {};
+  Schedule schedule;
+  int threads() const { return schedule.family->threads(schedule); }
+  bool operator==(const ProblemSchedule&) const = default;
 };
 
 // What a launch of the schedule takes, by the closed form of gen/families/common/cost.h, on the largest chip of the target.

@@ -1,7 +1,7 @@
 // Products: the matrix products of a spec, and what is left of the spec without them, the epilogue.
 #pragma once
 #include "gen/spec/graph.h"
-#include "templates/skinny_gemm_config.h"
+#include "templates/gemm_config.h"
 #include <span>
 #include <string>
 #include <string_view>

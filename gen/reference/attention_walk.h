@@ -1,6 +1,7 @@
 // The walk over the keys of attention that evaluate and evaluate_bounds share. Internal to gen/reference.
 #pragma once
 #include "gen/reference/evaluate.h"
+#include "gen/reference/range.h"
 #include "gen/spec/attention.h"
 #include <algorithm>
 #include <cmath>
@@ -55,9 +56,9 @@ private:
   const Tensor* pages_ = nullptr;
 };
 
-inline std::vector<float> head_of(const Tensor& tensor, std::int64_t place, std::int64_t d) {
-  std::vector<float> head(static_cast<std::size_t>(d), 0.0f);
-  for (std::int64_t i = 0; place >= 0 && i < d; ++i) head[static_cast<std::size_t>(i)] = tensor.at(place * d + i);
+template <typename Number> std::vector<Number> head_of(const Tensor& tensor, std::int64_t place, std::int64_t d) {
+  std::vector<Number> head(static_cast<std::size_t>(d), 0);
+  for (std::int64_t i = 0; place >= 0 && i < d; ++i) head[static_cast<std::size_t>(i)] = static_cast<Number>(tensor.at(place * d + i));
   return head;
 }
 
@@ -98,10 +99,11 @@ std::vector<typename Arithmetic::Value> scores_of_keys(const Expr& node, const I
   std::vector<typename Arithmetic::Value> values;
   values.reserve(static_cast<std::size_t>(element_count(shape)));
   for (std::int64_t row = 0, count = rows.keys() ? element_count(shape) / rows.keys() : 0; row < count; ++row) {
-    const std::vector<float> query = head_of(q, row, rows.d());
+    const auto query = head_of<double>(q, row, rows.d());
     for (std::int64_t key = 0; key < rows.keys(); ++key) {
       const std::int64_t place = rows.place(row, key);
-      typename Arithmetic::Value both[2] = {place < 0 ? arithmetic.leaf(0) : arithmetic.product(query, head_of(*k.cache, place, rows.d())),
+      const auto of_key = head_of<double>(*k.cache, place, rows.d());
+      typename Arithmetic::Value both[2] = {place < 0 ? arithmetic.leaf(0) : arithmetic.product({.a = query, .b = of_key}),
                                             arithmetic.leaf(1)};
       if (k.scale && place >= 0) {
         both[1] = arithmetic.leaf(k.scale_at(rows, place));
@@ -137,7 +139,7 @@ std::vector<typename Arithmetic::Value> attend(const Expr& node, const Inputs& i
     std::vector<std::vector<float>> heads;
     for (std::size_t key = 0; key < length; ++key) {
       const std::int64_t place = rows.place(row, static_cast<std::int64_t>(key));
-      std::vector<float>& head = heads.emplace_back(head_of(*v.cache, place, rows.d()));
+      std::vector<float>& head = heads.emplace_back(head_of<float>(*v.cache, place, rows.d()));
       if (const float scale = v.scale && place >= 0 ? v.scale_at(rows, place) : 1; v.scale)
         for (float& x : head) x *= scale;
     }

@@ -61,27 +61,15 @@ struct F32Arithmetic {
 
   float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
 
-  static double dot(std::span<const float> a, std::span<const float> b) {
+  float product(const ProductRows& rows) const {
     double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    return sum;
-  }
-
-  float product(std::span<const float> a, std::span<const float> b) const { return static_cast<float>(dot(a, b)); }
-
-  float scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
-    double sum = 0;
-    for (std::size_t g = 0; g < scales.size(); ++g) {
-      const std::size_t first = g * scale_block, count = std::min<std::size_t>(scale_block, a.size() - first);
-      sum += dot(a.subspan(first, count), b.subspan(first, count)) * static_cast<double>(scales[g]);
+    for (std::size_t first = 0; first < rows.a.size();) {
+      const std::size_t end = rows.scales.empty() ? rows.a.size() : std::min(first + rows.group, rows.a.size());
+      const double scale = rows.scales.empty() ? 1 : static_cast<double>(rows.scales[first / rows.group]);
+      double of_group = 0;
+      for (; first < end; ++first) of_group += rows.a[first] * rows.b[first];
+      sum += of_group * scale;
     }
-    return static_cast<float>(sum);
-  }
-
-  float widened(float value, double) const { return value; }
-  float mx_product(std::span<const double> a, std::span<const double> b) const {
-    double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
     return static_cast<float>(sum);
   }
 

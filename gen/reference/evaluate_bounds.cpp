@@ -23,19 +23,11 @@ struct RangeArithmetic {
   std::optional<double> certain(const Range& value) const { return value.lo == value.hi ? std::optional(value.lo) : std::nullopt; }
   Range between(double least, double most) const { return join(Range::exactly(least), Range::exactly(most)); }
   Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
-  Range product(std::span<const float> a, std::span<const float> b) const {
-    Range range = product_range(a, b, addition_depth);
-    range.maybe_nan |= absent_products && std::ranges::any_of(b, [](float x) { return std::isinf(x); });
+  Range product(const ProductRows& rows) const {
+    Range range = product_range(rows, addition_depth);
+    range.maybe_nan |= absent_products && std::ranges::any_of(rows.b, [](double x) { return std::isinf(x); });
     return range;
   }
-  Range scaled_product(std::span<const float> a, std::span<const float> b, std::span<const float> scales) const {
-    return scaled_product_range(a, b, scales, scale_block);
-  }
-  Range widened(Range value, double spread) const {
-    if (spread > 0 && value.has_numbers()) value.lo -= spread, value.hi += spread;
-    return value;
-  }
-  Range mx_product(std::span<const double> a, std::span<const double> b) const { return mx_product_range(a, b, addition_depth); }
   using Weights = AttentionWeights;
   Weights weights(std::span<const Range> scores, DType rounded_to) const { return attention_weights(scores, rounded_to); }
   Range weighted_sum(const Weights& w, std::span<const float> values, const detail::ValueRounding& rounding) const {

@@ -36,10 +36,7 @@ private:
 //   Value picked(std::span<const Value> elements, const Value& column) const;
 //   std::optional<double> certain(const Value&) const;   the number, if there is but one
 //   Value between(double least, double most) const;      any number of these
-//   Value product(std::span<const float> a, std::span<const float> b) const;   the sum of a[i] * b[i]
-//   Value scaled_product(a, b, std::span<const float> scales) const;   the same, elements of each block times its scale
-//   Value widened(Value, double spread) const;           any number up to `spread` from it
-//   Value mx_product(std::span<const double> a, b) const;   the same of numbers of MX formats, which f32 may not hold
+//   Value product(const ProductRows&) const;
 template <typename Arithmetic> class Walk {
 public:
   using Value = typename Arithmetic::Value;

@@ -8,66 +8,72 @@
 
 namespace kiln::detail {
 
-// The weights and scales of a product. Rows of b are counted through all experts.
+// The operands of a product, row by row. Rows of b are counted through all experts.
 class ProductOperands {
 public:
+  using Numbers = std::vector<double>;
   ProductOperands(const Expr& node, const Inputs& inputs)
       : node_(node), inputs_(inputs), a_(of(0)), b_(of(1)), k_(a_.shape().back()), n_(*(b_.shape().end() - 2)) {}
-  std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; } // of an expert
-  bool is_scaled() const { return node_.op() == Op::matmul_nt_scaled || node_.op() == Op::matmul_nt_quantised || is_normed(); }
-  bool is_normed() const { return node_.op() == Op::matmul_nt_normed; }
   bool is_of_mx() const { return node_.op() == Op::matmul_nt_mx_mx; }
 
-  std::vector<float> row_of_a(std::int64_t row) const {
-    std::vector<float> numbers;
-    for (std::int64_t i = 0; i < k_; ++i) numbers.push_back(a_.at(row * k_ + i));
-    if (is_normed()) return normed(row, numbers, 0);
+  Numbers row_of_a(std::int64_t row) const {
+    if (is_normed()) return normed(row, 0);
+    Numbers numbers = is_of_mx() ? mx_row(0, row) : memory_row(a_, row);
     if (node_.op() != Op::matmul_nt_quantised) return numbers;
     const float factor = most() / absmax_of(row);
-    for (float& number : numbers) number = round_to(b_.dtype(), number * factor);
+    for (double& number : numbers) number = rounded(b_.dtype(), static_cast<float>(number) * factor);
     return numbers;
   }
-  // How far numbers of a normed row may lie from row_of_a: those near the middle of two numbers of b's type are rounded to either.
-  std::vector<float> spread_of_a(std::int64_t row) const {
-    std::vector<float> numbers;
-    for (std::int64_t i = 0; i < k_; ++i) numbers.push_back(a_.at(row * k_ + i));
+  // How far numbers of a normed row may lie from row_of_a: those near the middle of two numbers of b's type are rounded to either. Of
+  // others nothing.
+  Numbers spread_of_a(std::int64_t row) const {
+    if (!is_normed()) return {};
     const double error = norm_error(row);
-    std::vector<float> low = normed(row, numbers, -error);
-    const std::vector<float> high = normed(row, std::move(numbers), error);
+    Numbers low = normed(row, -error);
+    const Numbers high = normed(row, error);
     for (std::size_t i = 0; i < low.size(); ++i) low[i] = std::fabs(high[i] - low[i]);
     return low;
   }
-  // MX operands: row `row` of operand 0 or 1, each number times its block's scale.
-  std::vector<double> mx_row(std::size_t operand, std::int64_t row) const {
-    const Tensor& values = of(operand);
-    std::vector<double> numbers;
-    for (std::int64_t i = 0; i < k_; ++i)
-      numbers.push_back(static_cast<double>(values.at(row * k_ + i)) * static_cast<double>(scale(operand + 2, row, i / mx_block)));
-    return numbers;
-  }
-  void row_of_b(std::int64_t row, std::vector<float>& to) const {
-    if (node_.op() == Op::matmul_nt_w4) return unpack(row, to);
-    to.resize(static_cast<std::size_t>(k_));
-    for (std::int64_t i = 0; i < k_; ++i) to[static_cast<std::size_t>(i)] = b_.at(row * k_ + i);
-    if (node_.op() != Op::matmul_nt_mx) return;
+  Numbers row_of_b(std::int64_t row) const {
+    if (node_.op() == Op::matmul_nt_w4) return unpacked(row);
+    if (is_of_mx()) return mx_row(1, row);
+    Numbers numbers = memory_row(b_, row);
+    if (node_.op() != Op::matmul_nt_mx) return numbers;
     const std::int64_t blocks = of(2).shape().back();
     for (std::int64_t i = 0; i < k_; ++i) {
-      float& weight = to[static_cast<std::size_t>(i)];
-      weight = round_to(a_.dtype(), weight * of(2).at(row * blocks + i * blocks / k_)); // the product is exact
+      double& weight = numbers[static_cast<std::size_t>(i)];
+      weight = rounded(a_.dtype(), static_cast<float>(weight) * of(2).at(row * blocks + i * blocks / k_)); // the product is exact
     }
+    return numbers;
   }
-  // The f32 products of the scales of row `row` of a and of row `row_of_b` of b.
-  void block_scales(std::int64_t row, std::int64_t row_of_b, std::vector<float>& to) const {
-    const std::int64_t groups = group_count(k_, scale_block);
-    if (is_normed()) return to.assign(static_cast<std::size_t>(groups), of(4).at(0));
-    if (node_.op() == Op::matmul_nt_quantised) return to.assign(static_cast<std::size_t>(groups), absmax_of(row) / most());
+  // The f32 products of the scales of row `row` of a and of row `row_of_b` of b, one for scale_block elements each.
+  std::vector<float> scales(std::int64_t row, std::int64_t row_of_b) const {
+    const auto groups = static_cast<std::size_t>(group_count(k_, scale_block));
+    if (is_normed()) return std::vector<float>(groups, of(4).at(0));
+    if (node_.op() == Op::matmul_nt_quantised) return std::vector<float>(groups, absmax_of(row) / most());
+    std::vector<float> scales;
+    if (node_.op() != Op::matmul_nt_scaled) return scales;
     const std::int64_t block = row_of_b / n_ * group_count(n_, scale_block) + row_of_b % n_ / scale_block;
-    to.clear();
-    for (std::int64_t g = 0; g < groups; ++g) to.push_back(scale(2, row, g) * scale(3, block, g));
+    for (std::int64_t g = 0; g < group_count(k_, scale_block); ++g) scales.push_back(scale(2, row, g) * scale(3, block, g));
+    return scales;
   }
 
 private:
+  bool is_normed() const { return node_.op() == Op::matmul_nt_normed; }
+  static double rounded(DType type, float number) { return static_cast<double>(round_to(type, number)); }
+  Numbers memory_row(const Tensor& tensor, std::int64_t row) const {
+    Numbers numbers;
+    for (std::int64_t i = 0; i < k_; ++i) numbers.push_back(static_cast<double>(tensor.at(row * k_ + i)));
+    return numbers;
+  }
+  // MX operands: row `row` of operand 0 or 1, each number times its block's scale.
+  Numbers mx_row(std::size_t operand, std::int64_t row) const {
+    Numbers numbers = memory_row(of(operand), row);
+    for (std::int64_t i = 0; i < k_; ++i)
+      numbers[static_cast<std::size_t>(i)] *= static_cast<double>(scale(operand + 2, row, i / mx_block));
+    return numbers;
+  }
   const Tensor& of(std::size_t operand) const { return inputs_.tensors.at(node_.operands()[operand]->name); }
   // The tensor is [rows, groups], or an input with the groups in front that is transposed.
   float scale(std::size_t operand, std::int64_t row, std::int64_t group) const {
@@ -82,7 +88,8 @@ private:
     return absmax;
   }
   // The numbers of a row times what norms it, times 1 + error, rounded to b's type.
-  std::vector<float> normed(std::int64_t row, std::vector<float> numbers, double error) const {
+  Numbers normed(std::int64_t row, double error) const {
+    Numbers numbers = memory_row(a_, row);
     const Tensor& squares = of(3);
     const std::int64_t parts = squares.shape().back();
     double sum = 0;
@@ -90,8 +97,9 @@ private:
     const double mean = sum / static_cast<double>(k_) + static_cast<double>(node_.operands()[5]->value);
     const auto factor = static_cast<float>(1 / std::sqrt(mean) / static_cast<double>(of(4).at(0)));
     for (std::int64_t i = 0; i < k_; ++i) {
-      float& number = numbers[static_cast<std::size_t>(i)];
-      number = round_to(b_.dtype(), static_cast<float>(static_cast<double>(number * factor * of(2).at(i)) * (1 + error)));
+      double& number = numbers[static_cast<std::size_t>(i)];
+      number =
+          rounded(b_.dtype(), static_cast<float>(static_cast<double>(static_cast<float>(number) * factor * of(2).at(i)) * (1 + error)));
     }
     return numbers;
   }
@@ -114,15 +122,16 @@ private:
     const std::int64_t in_expert = row % n_, first = row / n_ * group_count(k_, node_->group); // groups of the experts before
     return static_cast<float>(zero.bits((first + group) * (n_ / 8) + in_expert / 8) >> (4 * (in_expert % 8)) & 15);
   }
-  void unpack(std::int64_t row, std::vector<float>& to) const {
+  Numbers unpacked(std::int64_t row) const {
     const Tensor& scale = of(2);
-    to.resize(static_cast<std::size_t>(k_));
+    Numbers numbers;
     for (std::int64_t k = 0; k < k_; ++k) {
       const std::int64_t group = row * scale.shape().back() + k / node_->group;
       const std::uint64_t byte = b_.bits(row * b_.shape().back() + k / 2), q = k % 2 ? byte >> 4 : byte & 15;
-      to[static_cast<std::size_t>(k)] = round_to(scale.dtype(), (static_cast<float>(q) - zero_point(row, k / node_->group)) *
-                                                                    scale.at(group)); // exact but for the rounding
+      numbers.push_back(
+          rounded(scale.dtype(), (static_cast<float>(q) - zero_point(row, k / node_->group)) * scale.at(group))); // exact before
     }
+    return numbers;
   }
 
   const Expr& node_;
@@ -135,34 +144,21 @@ private:
 template <typename Arithmetic, typename Put>
 void multiply_rows(const ProductOperands& operands, const std::vector<std::int64_t>& rows_of_a, std::int64_t first_of_b,
                    const Arithmetic& arithmetic, const Put& put) {
-  if (operands.is_of_mx()) {
-    std::vector<std::vector<double>> rows;
-    for (const std::int64_t row : rows_of_a) rows.push_back(operands.mx_row(0, row));
-    for (std::int64_t c = 0; c < operands.n() && !rows.empty(); ++c) {
-      const std::vector<double> column = operands.mx_row(1, first_of_b + c);
-      for (std::size_t r = 0; r < rows.size(); ++r) put(r, c, arithmetic.mx_product(rows[r], column));
-    }
-    return;
-  }
-  std::vector<std::vector<float>> rows, spreads;
+  std::vector<ProductOperands::Numbers> rows, spreads;
   for (const std::int64_t row : rows_of_a) {
     rows.push_back(operands.row_of_a(row));
-    if (operands.is_normed()) spreads.push_back(operands.spread_of_a(row));
+    spreads.push_back(operands.spread_of_a(row));
   }
-  std::vector<float> column, scales;
   for (std::int64_t c = 0; c < operands.n() && !rows.empty(); ++c) {
-    operands.row_of_b(first_of_b + c, column);
+    const ProductOperands::Numbers column = operands.row_of_b(first_of_b + c);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (operands.is_scaled()) operands.block_scales(rows_of_a[r], first_of_b + c, scales);
-      if (operands.is_normed()) {
-        double spread = 0;
-        for (std::size_t i = 0; i < column.size(); ++i)
-          if (spreads[r][i] > 0) spread += static_cast<double>(spreads[r][i]) * std::fabs(static_cast<double>(column[i]));
-        put(r, c,
-            arithmetic.widened(arithmetic.scaled_product(rows[r], column, scales), spread * std::fabs(static_cast<double>(scales[0]))));
-        continue;
-      }
-      put(r, c, operands.is_scaled() ? arithmetic.scaled_product(rows[r], column, scales) : arithmetic.product(rows[r], column));
+      const std::vector<float> scales = operands.scales(rows_of_a[r], first_of_b + c);
+      double spread = 0;
+      for (std::size_t i = 0; i < spreads[r].size(); ++i)
+        if (spreads[r][i] > 0) spread += spreads[r][i] * std::fabs(column[i] * static_cast<double>(scales[0]));
+      put(r, c,
+          arithmetic.product(
+              {.a = rows[r], .b = column, .scales = scales, .group = scale_block, .holds_scales = operands.is_of_mx(), .spread = spread}));
     }
   }
 }

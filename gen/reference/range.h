@@ -41,15 +41,18 @@ std::vector<Range> running_sum_ranges(std::span<const Range> elements, std::int6
 // The columns that the k largest elements may have, by rank; those in between are in the range too.
 std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k);
 
-// The range of a sum of products a[i] * b[i], exact each, with at most `addition_depth` roundings on every path.
-Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth);
-
-// The same of numbers of MX formats times their scales. One below 2^-126 may count as 0; with one from 2^128 on nothing is certain.
-Range mx_product_range(std::span<const double> a, std::span<const double> b, std::int64_t addition_depth);
-
-// The same where `group` elements in sequence have a scale: sums of elements of a group times the group's scale, added up. No
-// element passes through more than one rounding more than there are elements.
-Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group);
+// A row of each operand of a product: the sum of a[i] * b[i], exact each.
+struct ProductRows {
+  std::span<const double> a, b;
+  std::span<const float> scales = {}; // of `group` elements in sequence each: the sum of theirs is multiplied by it; none: of one
+  std::size_t group = 1;
+  bool holds_scales =
+      false;         // numbers are times their scales, of MX formats: one below 2^-126 may count as 0, from 2^128 on nothing is certain
+  double spread = 0; // how far the sum may lie off because numbers may have been rounded to either side
+};
+// Its range, with at most `addition_depth` roundings on every path. With scales no element passes through more than one rounding more than
+// there are elements.
+Range product_range(const ProductRows& rows, std::int64_t addition_depth);
 
 // The weights that a kernel of attention may give the keys of a row, relative to the largest. docs/attention.md derives the errors.
 struct AttentionWeights {

@@ -174,69 +174,35 @@ std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k) 
   return columns;
 }
 
-Range product_range(std::span<const float> a, std::span<const float> b, std::int64_t addition_depth) {
-  double sum = 0, magnitudes = 0;
-  bool infinite = false, negative_infinite = false, nan = false, integers = true;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    if (!std::isfinite(product)) {
-      nan |= std::isnan(product);
-      (product > 0 ? infinite : negative_infinite) |= std::isinf(product);
-      continue;
-    }
-    sum += product;
-    magnitudes += std::fabs(product);
-    integers &= product == std::nearbyint(product);
-  }
-  if (nan || (infinite && negative_infinite)) return Range::nan();
-  if (infinite || negative_infinite) return with_infinity(infinite, magnitudes);
-  if (integers && magnitudes <= 0x1p24) return Range::exactly(sum); // as every partial sum is a number of f32
-  const auto n = static_cast<double>(a.size());
-  const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
-  return with_error(sum, sum, magnitudes, magnitudes * sum_error(n, depth));
-}
-
-Range mx_product_range(std::span<const double> a, std::span<const double> b, std::int64_t addition_depth) {
+Range product_range(const ProductRows& rows, std::int64_t addition_depth) {
+  const bool scaled = !rows.scales.empty();
   double sum = 0, magnitudes = 0, vanishing = 0;
-  bool infinite = false, negative_infinite = false, nan = false, integers = true;
-  const auto beyond = [](double x) { return std::isfinite(x) && std::fabs(x) >= 0x1p128; };
-  const auto tiny = [](double x) { return x != 0 && std::fabs(x) < 0x1p-126; };
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double product = a[i] * b[i];
-    if (beyond(a[i]) || beyond(b[i])) return Range::anything();
-    if (!std::isfinite(product)) {
-      nan |= std::isnan(product);
-      (product > 0 ? infinite : negative_infinite) |= std::isinf(product);
-      // An infinity times a number that may count as 0.
-      if (tiny(a[i]) || tiny(b[i])) return Range::anything();
+  bool infinite = false, negative_infinite = false, nan = false, integers = !scaled;
+  const auto beyond = [&](double x) { return rows.holds_scales && std::isfinite(x) && std::fabs(x) >= 0x1p128; };
+  const auto tiny = [&](double x) { return rows.holds_scales && x != 0 && std::fabs(x) < 0x1p-126; };
+  for (std::size_t i = 0; i < rows.a.size(); ++i) {
+    const double a = rows.a[i], b = rows.b[i], scale = scaled ? static_cast<double>(rows.scales[i / rows.group]) : 1;
+    if (beyond(a) || beyond(b)) return Range::anything();
+    nan |= std::isnan(a * b) || std::isnan(scale);
+    if (!nan && scaled && (std::isinf(a * b) || std::isinf(scale)))
+      return Range::anything(); // times a partial sum of 0, or of the other sign
+    if (!std::isfinite(a * b)) {
+      (a * b > 0 ? infinite : negative_infinite) |= std::isinf(a * b);
+      if (tiny(a) || tiny(b)) return Range::anything(); // an infinity times a number that may count as 0
       continue;
     }
-    sum += product;
-    magnitudes += std::fabs(product);
-    if (tiny(a[i]) || tiny(b[i])) vanishing += std::fabs(product);
-    integers &= product == std::nearbyint(product);
+    sum += a * b * scale;
+    magnitudes += std::fabs(a * b * scale);
+    if (tiny(a) || tiny(b)) vanishing += std::fabs(a * b);
+    integers &= a * b == std::nearbyint(a * b);
   }
   if (nan || (infinite && negative_infinite)) return Range::nan();
   if (infinite || negative_infinite) return with_infinity(infinite, magnitudes);
-  if (integers && vanishing == 0 && magnitudes <= 0x1p24) return Range::exactly(sum);
-  const auto n = static_cast<double>(a.size());
-  const double depth = std::min(n - 1, static_cast<double>(addition_depth)) + 1;
-  return with_error(sum, sum, magnitudes, magnitudes * sum_error(n, depth) + vanishing + n * 0x1p-126);
-}
-
-Range scaled_product_range(std::span<const float> a, std::span<const float> b, std::span<const float> scales, std::size_t group) {
-  double sum = 0, magnitudes = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]), scale = static_cast<double>(scales[i / group]);
-    if (std::isnan(product) || std::isnan(scale)) return Range::nan();
-    // An infinite scale makes NaN of a partial sum that is 0 or of the other sign.
-    if (std::isinf(product) || std::isinf(scale)) return Range::anything();
-    sum += product * scale;
-    magnitudes += std::fabs(product * scale);
-  }
-  const auto n = static_cast<double>(a.size());
-  // A scaled sum may be denormal: half of the smallest number more.
-  return with_error(sum, sum, magnitudes, magnitudes * sum_error(2 * n, n + 1) + n * 0x1p-149);
+  if (integers && vanishing == 0 && magnitudes <= 0x1p24) return Range::exactly(sum); // as every partial sum is a number of f32
+  const auto n = static_cast<double>(rows.a.size());
+  const double depth = scaled ? n + 1 : std::min(n - 1, static_cast<double>(addition_depth)) + 1;
+  const double least = scaled ? 0x1p-149 : rows.holds_scales ? 0x1p-126 : 0; // of a sum that may be denormal
+  return with_error(sum, sum, magnitudes, magnitudes * sum_error(scaled ? 2 * n : n, depth) + vanishing + n * least + rows.spread);
 }
 
 // Rises with the magnitude; infinity becomes NaN.

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::dot> {
+template <GemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::dot> {
   using Operands = GemmOperands<config, A, B>;
   using Slot = GemmSlot<config, A, B>;
   static constexpr int products = config.products, b_rows = Operands::b_rows, rows = config.rows;

@@ -3,11 +3,11 @@
 #include "common/convert.h"
 #include "common/memory_instructions.h"
 #include "common/reduce.h"
-#include "skinny_gemm_config.h"
+#include "gemm_config.h"
 
 namespace kiln {
 
-template <SkinnyGemmConfig config> struct LargestOfRows {
+template <GemmConfig config> struct LargestOfRows {
   static constexpr f32 least = 0x1p-100f;
 
   static KILN_MEMBER f32* in_lds() {

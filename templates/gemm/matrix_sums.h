@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config, class A, class B> struct MatrixSums {
+template <GemmConfig config, class A, class B> struct MatrixSums {
   using Operands = GemmOperands<config, A, B>;
   using Slot = GemmSlot<config, A, B>;
   using OfGroup = typename SumsOf<A, config.edge()>::type;
@@ -201,7 +201,7 @@ private:
     else sum = multiply<edge, B, A>(slot.b[p][i][u], slot.a[r][u], sum);
   }
 };
-template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::matrix> : MatrixSums<config, A, B> {};
-template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::matrix32> : MatrixSums<config, A, B> {};
+template <GemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::matrix> : MatrixSums<config, A, B> {};
+template <GemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::matrix32> : MatrixSums<config, A, B> {};
 
 } // namespace kiln

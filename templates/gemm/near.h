@@ -1,7 +1,7 @@
 // Near: operands of the epilogue that a workgroup asks for while its last steps come, so that they lie in a cache when it needs them.
 #pragma once
 #include "common/platform.h"
-#include "skinny_gemm_config.h"
+#include "gemm_config.h"
 
 namespace kiln {
 
@@ -12,7 +12,7 @@ struct NearOperand {
 };
 
 // One value a column, and one value of four bytes a row.
-template <SkinnyGemmConfig config, class T> KILN_DEVICE NearOperand near_columns(const T* columns) {
+template <GemmConfig config, class T> KILN_DEVICE NearOperand near_columns(const T* columns) {
   constexpr u32 of_tile = config.tile_n * sizeof(T), of_lane = of_tile / wave_size < 4 ? 4 : of_tile / wave_size;
   return {reinterpret_cast<const char*>(columns), of_tile, of_lane, config.n * static_cast<u32>(sizeof(T)) - 4};
 }

@@ -1,7 +1,7 @@
 // NormOfRows: what each row of A is multiplied by when it is normed, from sums of its squares that another kernel left.
 #pragma once
 #include "common/reduce.h"
-#include "skinny_gemm_config.h"
+#include "gemm_config.h"
 
 namespace kiln {
 
@@ -15,7 +15,7 @@ struct RowNorm {
 
 struct NoNorm {};
 
-template <SkinnyGemmConfig config> struct NormOfRows {
+template <GemmConfig config> struct NormOfRows {
   static constexpr int rows_of_wave = ceil_div(config.rows, config.waves), parts_of_lane = ceil_div(config.a.norm_parts, wave_size);
   // The parts of the rows that a wave adds up, in flight.
   struct Asked {

@@ -15,7 +15,7 @@
 namespace kiln {
 
 // The slots, their flags, and a wave's way through them.
-template <SkinnyGemmConfig config, class A, class B> struct GemmSlots {
+template <GemmConfig config, class A, class B> struct GemmSlots {
   static_assert(!config.direct || has_wide_lds_dma, "this target has no 128-bit loads to LDS");
   using Operands = GemmOperands<without_producers(config), A, B>;
   static constexpr int b_loads = config.b_loads(), a_loads = config.a_loads();
@@ -84,7 +84,7 @@ template <SkinnyGemmConfig config, class A, class B> struct GemmSlots {
 };
 
 // A wave that loads B, or A.
-template <SkinnyGemmConfig config, class A, class B, bool of_b> class GemmLoader {
+template <GemmConfig config, class A, class B, bool of_b> class GemmLoader {
   using Slots = GemmSlots<config, A, B>;
   using Operands = typename Slots::Operands;
   static constexpr int waves = of_b ? config.b_producers : config.a_producers;
@@ -93,7 +93,6 @@ template <SkinnyGemmConfig config, class A, class B, bool of_b> class GemmLoader
   using Cursor = typename Slots::template Cursor<waves>;
 
 public:
-  using RowsOfA = A;
   static constexpr bool sums = false;
 
   KILN_MEMBER void start(u32 rows, u32 index, const void*) {
@@ -201,14 +200,13 @@ private:
 };
 
 // A wave that multiplies.
-template <SkinnyGemmConfig config, class A, class B> class GemmReader {
-  static constexpr SkinnyGemmConfig multiplied = without_producers(config);
+template <GemmConfig config, class A, class B> class GemmReader {
+  static constexpr GemmConfig multiplied = without_producers(config);
   using Slots = GemmSlots<config, A, B>;
   using Operands = typename Slots::Operands;
   static constexpr u32 waves = config.summing_waves();
 
 public:
-  using RowsOfA = A;
   static constexpr bool sums = true;
 
   KILN_MEMBER void start(u32 rows, u32 index, const void*) {

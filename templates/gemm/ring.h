@@ -8,14 +8,13 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config, class A, class B> class GemmRing {
+template <GemmConfig config, class A, class B> class GemmRing {
   using Operands = GemmOperands<config, A, B>;
   using Slot = GemmSlot<config, A, B>;
   // Whether some wave may have another number of steps than whole turns of the ring.
   static constexpr bool partial_turns = config.crosses() || config.steps() / config.workgroups % (config.waves * config.ring) != 0;
 
 public:
-  using RowsOfA = A;
   static constexpr bool sums = true;
 
   KILN_MEMBER void start(u32 rows, u32 wave, const void* a_scale) {

@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::sparse> {
+template <GemmConfig config, class A, class B> struct GemmSums<config, A, B, GemmMethod::sparse> {
   using Operands = GemmOperands<config, A, B>;
   using Slot = GemmSlot<config, A, B>;
   using OfGroup = typename SumsOf<A, 16>::type;

@@ -2,12 +2,12 @@
 #pragma once
 #include "gemm/operands/mx_numbers.h"
 #include "gemm/segment.h"
-#include "skinny_gemm_config.h"
+#include "gemm_config.h"
 
 namespace kiln {
 
 // A row's part in the segment is cut into pieces of 16 elements a lane, which the waves take in turn, row after row.
-template <SkinnyGemmConfig config> class StagedRows {
+template <GemmConfig config> class StagedRows {
   static constexpr u32 of_step = config.step_bytes() / 16, exist = config.row_bytes() / 16; // chunks of 16 elements of a row
   static constexpr u32 pieces = config.staged_pieces(), of_wave = ceil_div(config.staged_pieces() * config.rows, config.waves);
   static constexpr bool has_weights = config.a.norm_parts > 0;

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config, class A> struct RowsToStage {
+template <GemmConfig config, class A> struct RowsToStage {
   const A* a;
   u32 rows;
   const void* weights;
@@ -14,7 +14,7 @@ template <SkinnyGemmConfig config, class A> struct RowsToStage {
 };
 
 // Rows come while the first ring of B is on its way: they are asked for before it, and loads return in order.
-template <SkinnyGemmConfig config, class A, class B> class Staging {
+template <GemmConfig config, class A, class B> class Staging {
   using Staged = StagedRows<config>;
   static constexpr bool norms = config.a.norm_parts > 0, ahead = config.asks_for_rows();
 

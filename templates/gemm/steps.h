@@ -9,7 +9,7 @@
 namespace kiln {
 
 // Addresses of a lane's loads: uniform ones that move along k, and the lane's offsets from them.
-template <SkinnyGemmConfig config, class A, class B> struct GemmOperands {
+template <GemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int lanes = config.lanes_per_row();
   using Multiplied = Either<sizeof(A) == sizeof(B), B, A>; // what B's elements are when they are multiplied
   static constexpr int ratio = config.step_a_bits() / config.b.bits; // words of A that go with a word of B
@@ -153,7 +153,7 @@ template <int words> struct ColumnWeights {
 struct NoWeights {};
 
 // What one lane holds of a step.
-template <SkinnyGemmConfig config, class A, class B> struct GemmSlot {
+template <GemmConfig config, class A, class B> struct GemmSlot {
   using Operands = GemmOperands<config, A, B>;
   Word16 b[config.products][Operands::b_rows][config.loads];
   Word16 a[Operands::a_rows][config.loads * Operands::ratio];

@@ -7,10 +7,10 @@ namespace kiln {
 
 // clear, then add and settle for each step, which may stand apart; `to_lds(tile)` stores the sums as
 // tile[row of A * lds_row + product * tile_n + row of B].
-template <SkinnyGemmConfig config, class A, class B, GemmMethod method> struct GemmSums;
+template <GemmConfig config, class A, class B, GemmMethod method> struct GemmSums;
 
 // With scales of blocks, the sum of a group is formed from zero and then added times its scale. Accumulators are f32 then.
-template <SkinnyGemmConfig config, class A>
+template <GemmConfig config, class A>
 using SumOfLane = Either<config.block_scaled(), Vec<f32, config.edge() * config.edge() / wave_size>, typename SumsOf<A, config.edge()>::type>;
 
 } // namespace kiln

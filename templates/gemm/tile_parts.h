@@ -4,11 +4,11 @@
 #include "common/loops.h"
 #include "common/tile_chunk.h"
 #include "gemm/segment.h"
-#include "skinny_gemm_config.h"
+#include "gemm_config.h"
 
 namespace kiln {
 
-template <SkinnyGemmConfig config> struct TileParts {
+template <GemmConfig config> struct TileParts {
   using Part = Vec<f32, config.vec>;
   static constexpr int chunks = config.chunks();
   struct Lds {

@@ -50,7 +50,7 @@ bool multiplies(const isa::Instruction& i) {
 
 // The steady loop: innermost, loads and multiplies.
 void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) {
-  const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
+  const GemmConfig& c = std::get<GemmConfig>(built.schedule.config);
   const isa::Program program = program_of(built.object);
   const isa::WaitAnalysis waits = isa::analyse_waits(program);
   const double waves = c.waves * workgroups_a_cu;
@@ -85,7 +85,7 @@ Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m
   if (check)
     if (const auto wrong = find_mismatch(run.outputs, evaluate_bounds(spec, inputs, bounds_options(built.schedule))))
       throw Error(to_text(*wrong));
-  const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
+  const GemmConfig& c = std::get<GemmConfig>(built.schedule.config);
   Figures figures;
   figures.instructions = static_cast<double>(run.result.waves.executed()) / (static_cast<double>(c.n) * c.row_bytes() / 16384);
   read_loop(built, (c.workgroups + to.compute_units() - 1) / to.compute_units(), figures);
@@ -141,7 +141,7 @@ void compare_methods(const CompileOptions& options) {
         const EmulatedRun run = emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
         if (!run.result.completed || !run.result.defects.empty())
           throw Error(fmt::format("{}: it did not run cleanly", to_text(built.schedule)));
-        const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
+        const GemmConfig& c = std::get<GemmConfig>(built.schedule.config);
         const double units = static_cast<double>(c.n) * c.row_bytes() / 16384;
         std::map<exec::InstClass, double> counts = without_polls(built, run);
         double all = 0;
@@ -181,7 +181,7 @@ void print_scaled(const CompileOptions& options) {
           const KernelSpec spec =
               catalog_spec(entry.name, {.dtype = entry.type, .fp8 = to.fp8(), .group = entry.group, .m = m, .n = n, .k = 4096});
           const BuiltKernel built = build_kernel(spec, to, options);
-          const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
+          const GemmConfig& c = std::get<GemmConfig>(built.schedule.config);
           Figures f;
           read_loop(built, 1, f);
           table.rows.push_back({fmt::format("{} {}", entry.name, to_string(entry.type)), std::to_string(entry.group), std::to_string(n),
@@ -223,7 +223,7 @@ int main(int argc, char** argv) try {
         const KernelSpec spec = catalog_spec("gemm", {.dtype = to.fp8(), .fp8 = to.fp8(), .m = m, .n = shape.n, .k = shape.k});
         const BuiltKernel built = build_kernel(spec, to, options);
         const Figures f = measure(spec, built, m, to, check);
-        const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
+        const GemmConfig& c = std::get<GemmConfig>(built.schedule.config);
         const double busy = gemm_balance(c, to);
         const bool counted = m <= 8; // the bounds on instructions are for these
         const bool met = (!counted || (f.instructions <= most_instructions && f.in_loop <= most_in_loop)) && f.least_kib >= least_kib &&

@@ -71,12 +71,12 @@ TEST_CASE("groups of columns behind a product: sums of squares, scales, MX forma
 
 TEST_CASE("groups of columns behind a product do not wait for all of it") {
   const Plan plan = make_plan(quantised_by_group(target("gfx942"), 16, 2048, 512, 128), target("gfx942")); // beyond 1024 columns
-  const auto config = std::get<SkinnyGemmConfig>(choose_schedule(plan, target("gfx942")).config);
+  const auto config = std::get<GemmConfig>(choose_schedule(plan, target("gfx942")).config);
   CHECK(!config.rows_at_end);
   CHECK(config.epilogue_group == 128);
   CHECK(config.tile_n % 128 == 0);
   const Plan ragged = make_plan(with_squares(16, 72, 512, 16), target("gfx942")); // no whole groups: the last workgroup reduces rows
-  CHECK(std::get<SkinnyGemmConfig>(choose_schedule(ragged, target("gfx942")).config).rows_at_end);
+  CHECK(std::get<GemmConfig>(choose_schedule(ragged, target("gfx942")).config).rows_at_end);
   // 64 rows of two groups of 128 columns, of a gate and its partner, are more than LDS has.
   const Expr both = product(64, 512, 256);
   const Expr y = silu(columns(both, 0, 256)) * columns(both, 256, 256);

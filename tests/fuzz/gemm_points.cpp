@@ -87,7 +87,7 @@ Point random_point(std::uint64_t seed) {
 }
 
 // Methods other than the chosen one that take the point.
-std::vector<std::string> other_methods(const SkinnyGemmConfig& c) {
+std::vector<std::string> other_methods(const GemmConfig& c) {
   if (c.a.quantises) return {};
   std::vector<std::string> result{"method=matrix32"};
   if (c.rows <= 8) result.emplace_back("method=sparse");

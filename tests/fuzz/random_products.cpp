@@ -48,8 +48,8 @@ public:
   std::vector<std::string> settings() {
     std::vector<std::string> result;
     const Plan plan = make_plan(spec_, to_);
-    const auto config = [&] { return std::get<SkinnyGemmConfig>(with_overrides(candidates(plan, to_).front(), result, plan, to_).config); };
-    const SkinnyGemmConfig chosen = config();
+    const auto config = [&] { return std::get<GemmConfig>(with_overrides(candidates(plan, to_).front(), result, plan, to_).config); };
+    const GemmConfig chosen = config();
     if (chosen.a.quantises) { // many rows do not fit LDS, nor registers if they are quantised in every step
       if (most_ > 32) return result;
       result.push_back(most_ <= 16 && random_.chance(50) ? "staged=1" : "staged=0");

@@ -75,8 +75,8 @@ public:
     if (point_.rows != Rows::as_they_are) result.push_back(bound_ <= 16 && random_.chance(50) ? "staged=1" : "staged=0");
     if (random_.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps
       const Schedule chosen = with_overrides(candidates(plan, point_.to).front(), result, plan, point_.to);
-      result.push_back(fmt::format(
-          "workgroups={}", std::min<long long>(random_.pick({1, 2, 3, 5, 7, 11}), std::get<SkinnyGemmConfig>(chosen.config).steps())));
+      result.push_back(fmt::format("workgroups={}",
+                                   std::min<long long>(random_.pick({1, 2, 3, 5, 7, 11}), std::get<GemmConfig>(chosen.config).steps())));
     }
     return result;
   }

@@ -153,7 +153,7 @@ TEST_CASE("weights of more than 4 GiB") {
     CompileOptions compile = own_process_options(process_environment());
     // A multiple of the XCDs, so that the last workgroup has the last steps.
     const BuiltKernel built = build_kernel(plain({to.fp8(), to.fp8()}, m, n, k), to, compile, {"workgroups=256"});
-    const SkinnyGemmConfig& c = std::get<SkinnyGemmConfig>(built.schedule.config);
+    const GemmConfig& c = std::get<GemmConfig>(built.schedule.config);
     REQUIRE(c.steps() / c.workgroups > 2 * c.steps_per_tile()); // so that the last workgroup has whole tiles
     Random random(1);
     exec::Memory memory;

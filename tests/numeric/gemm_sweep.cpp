@@ -125,8 +125,8 @@ Case case_of(const Point& p, std::uint64_t number) {
   if (!p.columns && random.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps
     const Plan plan = make_plan(result.spec, p.to);
     const Schedule chosen = with_overrides(candidates(plan, p.to).front(), result.settings, plan, p.to);
-    result.settings.push_back(fmt::format(
-        "workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), std::get<SkinnyGemmConfig>(chosen.config).steps())));
+    result.settings.push_back(
+        fmt::format("workgroups={}", std::min<long long>(random.pick({1, 2, 3, 5, 7, 11}), std::get<GemmConfig>(chosen.config).steps())));
   }
   return result;
 }

@@ -193,12 +193,12 @@ TEST_CASE("preshuffled weights") {
 namespace {
 
 // The zero bytes of the workspace that every launch must find: all of it with atomics, else the counters.
-std::size_t zeros_needed(const SkinnyGemmConfig& c) {
+std::size_t zeros_needed(const GemmConfig& c) {
   return static_cast<std::size_t>(c.atomics ? c.workspace_bytes() : 4ll * c.shared().first_generation());
 }
 
 // Whether every workgroup has counted the launches.
-bool has_generation(std::span<const std::byte> workspace, const SkinnyGemmConfig& c, std::byte launches) {
+bool has_generation(std::span<const std::byte> workspace, const GemmConfig& c, std::byte launches) {
   for (int g = 0; c.publishes() && g < c.workgroups; ++g)
     if (workspace[static_cast<std::size_t>(4 * (c.shared().first_generation() + g))] != launches) return false;
   return true;
@@ -209,7 +209,7 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
   const KernelSpec spec = plain(to.fp8(), to.fp8(), 16, 160, 1536);
   CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, to, compile, settings);
-  REQUIRE(std::get<SkinnyGemmConfig>(built.schedule.config).splits());
+  REQUIRE(std::get<GemmConfig>(built.schedule.config).splits());
   const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
   const auto bounds = evaluate_bounds(spec, inputs, bounds_options(built.schedule));
   std::vector<std::vector<std::uint32_t>> results;
@@ -223,9 +223,9 @@ std::vector<std::vector<std::uint32_t>> launches_of(const Target& to, const Sett
     CHECK_MESSAGE(!wrong, (wrong ? to_text(*wrong) : ""));
     REQUIRE(done.workspace.size() == static_cast<std::size_t>(built.source.workspace_bytes));
     const std::span workspace(done.workspace);
-    CHECK(std::ranges::all_of(workspace.first(zeros_needed(std::get<SkinnyGemmConfig>(built.schedule.config))),
+    CHECK(std::ranges::all_of(workspace.first(zeros_needed(std::get<GemmConfig>(built.schedule.config))),
                               [](std::byte b) { return b == std::byte{0}; }));
-    CHECK(has_generation(workspace, std::get<SkinnyGemmConfig>(built.schedule.config), std::byte{3}));
+    CHECK(has_generation(workspace, std::get<GemmConfig>(built.schedule.config), std::byte{3}));
     results.emplace_back();
     const Tensor& c = done.outputs.at("c");
     for (std::int64_t i = 0; i < c.size(); ++i) results.back().push_back(static_cast<std::uint32_t>(c.bits(i)));

@@ -1,6 +1,6 @@
 // The order of a skinny GEMM's schedules: idle CUs against the exit of split sums, balance of large products, bytes of A.
+#include "gen/families/gemm/register_model.h"
 #include "gen/families/schedule.h"
-#include "gen/families/skinny_gemm/register_model.h"
 #include "gen/spec/math.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -9,13 +9,13 @@ using namespace kiln;
 
 namespace {
 
-std::vector<SkinnyGemmConfig> configs_of(const KernelSpec& spec, const Target& to) {
-  std::vector<SkinnyGemmConfig> result;
-  for (const Schedule& schedule : candidates(make_plan(spec, to), to)) result.push_back(std::get<SkinnyGemmConfig>(schedule.config));
+std::vector<GemmConfig> configs_of(const KernelSpec& spec, const Target& to) {
+  std::vector<GemmConfig> result;
+  for (const Schedule& schedule : candidates(make_plan(spec, to), to)) result.push_back(std::get<GemmConfig>(schedule.config));
   return result;
 }
 
-std::vector<SkinnyGemmConfig> eight_bits(const Target& to, std::int64_t m, std::int64_t n, std::int64_t k) {
+std::vector<GemmConfig> eight_bits(const Target& to, std::int64_t m, std::int64_t n, std::int64_t k) {
   return configs_of(
       KernelSpec("gemm").output("c", f32, matmul_nt(input("a", to.fp8(), {dynamic("m", 1, m), k}), input("b", to.fp8(), {n, k}))), to);
 }
@@ -36,7 +36,7 @@ TEST_CASE("schedules are offered with and without split sums, each once, the lea
     before = nominal_cost(plan, s, gfx942);
     CHECK(std::ranges::count(all, s.config, &Schedule::config) == 1);
   }
-  const auto splits = [](const Schedule& s) { return std::get<SkinnyGemmConfig>(s.config).splits(); };
+  const auto splits = [](const Schedule& s) { return std::get<GemmConfig>(s.config).splits(); };
   CHECK(std::ranges::any_of(all, splits));
   CHECK_FALSE(std::ranges::all_of(all, splits));
 }
@@ -61,7 +61,7 @@ TEST_CASE("a tile so narrow that it reads A more often than L1 keeps up with doe
                                            matmul_nt_w4(input("a", f16, {dynamic("m", 1, 64), 4096}), input("b", u8, {14336, 2048}),
                                                         input("scale", f16, {14336, 32}), input("zero", u8, {14336, 32}), 128)),
                  gfx942);
-  const auto a_for_b = [](const SkinnyGemmConfig& c) { return static_cast<double>(gemm_a_loads(c)) / c.b_loads(); };
+  const auto a_for_b = [](const GemmConfig& c) { return static_cast<double>(gemm_a_loads(c)) / c.b_loads(); };
   const auto most = std::ranges::max_element(configs, {}, a_for_b);
   CHECK(a_for_b(configs.front()) < a_for_b(*most));
 }

@@ -30,7 +30,7 @@ TEST_CASE("kernels include what they use") {
   CHECK(includes("rmsnorm", {.cols = 8192, .max_rows = 2}) == Names{"rowwise.h", "rowwise/cluster.h"});
   CHECK(includes("mx_quant", {.mx = e4m3fn}) == Names{"rowwise.h", "common/microscaling.h", "rowwise/groups.h", "rowwise/cluster.h"});
   CHECK(includes("argmax_rows", {}) == Names{"rowwise.h", "rowwise/ranks.h"});
-  CHECK(includes("gemm", {}) == Names{"skinny_gemm.h"});
+  CHECK(includes("gemm", {}) == Names{"gemm/gemm.h"});
 }
 
 TEST_CASE("headers are found through those that include them") {

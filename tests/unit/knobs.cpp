@@ -1,5 +1,6 @@
 // Proves that names of Triton's knobs set the fields that they mean, and are refused with the reason where they mean nothing.
 #include "gen/families/knobs.h"
+#include "gen/catalog/catalog.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include <doctest/doctest.h>
@@ -28,7 +29,7 @@ void refused(const KernelSpec& spec, const std::string& setting, const char* rea
 } // namespace
 
 TEST_CASE("knobs of a product") {
-  const auto c = std::get<SkinnyGemmConfig>(
+  const auto c = std::get<GemmConfig>(
       with(product, {"SPLIT_K=2", "num_warps=8", "num_stages=3", "BLOCK_N=32", "BLOCK_K=64", "matrix_instr_nonkdim=16"}).config);
   CHECK(c.method == GemmMethod::matrix);
   CHECK(c.waves == 8);
@@ -36,7 +37,11 @@ TEST_CASE("knobs of a product") {
   CHECK(c.tile_n == 32);
   CHECK(c.loads == 2); // 64 elements of 16 bits
   CHECK(c.workgroups == 2 * 2048 / 32);
-  CHECK(std::get<SkinnyGemmConfig>(with(product, {"matrix_instr_nonkdim=32"}).config).method == GemmMethod::matrix32);
+  CHECK(std::get<GemmConfig>(with(product, {"matrix_instr_nonkdim=32"}).config).method == GemmMethod::matrix32);
+  const KernelSpec by_expert = catalog_spec("grouped_gemm", {});
+  CHECK(std::get<GemmConfig>(with(by_expert, {"BLOCK_M=64", "num_warps=8"}).config).rows == 64);
+  refused(by_expert, "SPLIT_K=2", "products by expert have no such choice");
+  refused(by_expert, "matrix_instr_nonkdim=32", "products by expert have no such choice");
   refused(product, "BLOCK_M=16", "a workgroup computes all rows: the bound of m, 16");
   refused(product, "BLOCK_K=48", "no multiple of 32");
   refused(product, "matrix_instr_nonkdim=4", "16 x 16 or 32 x 32");

@@ -40,10 +40,10 @@ TEST_CASE("a row of nonsense: costs are its own") {
 TEST_CASE("a row of nonsense: schedules follow its CUs, its LDS and its instructions") {
   const Target few = odd([](machine::Arch& a, machine::Chip& c) { a.compute_units = c.cus = 7; });
   const KernelSpec product = catalog_spec("gemm", {.dtype = f16, .m = 16, .n = 4096, .k = 4096});
-  CHECK(std::get<SkinnyGemmConfig>(choose_schedule(make_plan(product, few), few).config).workgroups <= 2 * 7);
+  CHECK(std::get<GemmConfig>(choose_schedule(make_plan(product, few), few).config).workgroups <= 2 * 7);
   const Target little = odd([](machine::Arch& a, auto&) { a.lds_bytes = 20000; });
   for (const Schedule& schedule : candidates(make_plan(product, little), little))
-    CHECK(std::get<SkinnyGemmConfig>(schedule.config).lds_bytes() <= 20000);
+    CHECK(std::get<GemmConfig>(schedule.config).lds_bytes() <= 20000);
   CHECK(odd([](machine::Arch& a, auto&) { a.fp8 = machine::Fp8Format::ocp; }).fp8() == e4m3fn);
   CHECK(odd([](machine::Arch& a, auto&) { a.permlane_swap = true; }).has_permlane_swap());
 }

@@ -52,9 +52,9 @@ TEST_CASE("bounds of ranks: certain columns, and those that several may have") {
 }
 
 TEST_CASE("sums of integer products have one value") {
-  const std::vector<float> a{3, -2, 5}, b{7, 8, 1}, c{0.5f, 1, 1};
-  CHECK(product_range(a, b, 3) == Range::exactly(10));
-  CHECK(product_range(a, c, 3).lo < product_range(a, c, 3).hi);
+  const std::vector<double> a{3, -2, 5}, b{7, 8, 1}, c{0.5, 1, 1};
+  CHECK(product_range({.a = a, .b = b}, 3) == Range::exactly(10));
+  CHECK(product_range({.a = a, .b = c}, 3).lo < product_range({.a = a, .b = c}, 3).hi);
 }
 
 TEST_CASE("ranks and running sums have a text") {

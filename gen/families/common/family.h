@@ -45,6 +45,7 @@ struct Family {
   std::optional<Refusal> (*why_not)(const Schedule&, const Plan&, const Target&);
   // What a launch asks of a chip. For products the bound of m counts, whatever `sizes` say.
   Demand (*demand)(const Plan&, const Schedule&, const Target&, const RunTimeSizes& sizes);
+  // In F either this, or what it puts together: parts(const Plan&, const Config&, const Target&, const ProblemPlace&).
   KernelSource (*emit)(const Plan&, const Schedule&, const Target&);
   Promises (*promises)(const Plan&, const Schedule&, const Target&);
   // The most f32 additions that an element passes through in a sum; nothing when the order of a sum is not known.
@@ -52,6 +53,13 @@ struct Family {
   // For all fields that are shown, and those of them that can be set, "vec=8" each; not those of F.
   std::string (*fields_text)(const Schedule&);
   std::vector<std::string> (*settings)(const Schedule&);
+  // For families whose problems a fused launch may have, else null: what emit puts together; threads of a workgroup; the same schedule
+  // in workgroups of so many, as near as it comes; candidates on so many CUs; and after_setting, if F has it.
+  KernelParts (*parts)(const Plan&, const Schedule&, const Target&, const ProblemPlace&) = nullptr;
+  int (*threads)(const Schedule&) = nullptr;
+  Schedule (*with_threads)(const Schedule&, int threads, const Plan&, const Target&) = nullptr;
+  std::vector<Schedule> (*candidates_on)(const Plan&, const Target&, int cus) = nullptr;
+  void (*after_setting)(Schedule&, std::string_view field, const Plan&, const Target&) = nullptr;
 };
 
 // The refusal of a schedule that cannot run a plan.

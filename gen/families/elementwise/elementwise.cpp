@@ -64,6 +64,12 @@ void Elementwise::after_setting(Config& c, std::string_view, const Plan& plan, c
   c.exact = why_invalid(c) == nullptr && known_factor(plan.body) % c.tile() == 0;
 }
 
+ElementwiseConfig Elementwise::with_threads(Config c, int threads, const Plan& plan, const Target& target) {
+  c.threads = threads;
+  after_setting(c, "threads", plan, target);
+  return c;
+}
+
 std::optional<Refusal> Elementwise::why_not(const Config& c, const Plan& plan, const Target&) {
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   return {};

@@ -34,19 +34,15 @@ std::string kernel_body(const Body& body, const Target& target, const std::strin
 
 } // namespace
 
-KernelParts Elementwise::parts(const Plan& plan, const Config& c, const Target& target, const std::string& block) {
+KernelParts Elementwise::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
   return {.door = std::string(name),
           .config = config_text(c, "ElementwiseConfig"),
           .threads = "config.threads",
           .attributes = waves_per_eu_attribute(c.waves_per_eu),
-          .body = kernel_body(plan.body, target, block),
+          .body = kernel_body(plan.body, target, place.block),
           .access = {.vec = c.vec},
           .threads_per_block = c.threads,
           .units_per_block = c.tile()};
-}
-
-KernelSource Elementwise::emit(const Plan& plan, const Config& c, const Target& target) {
-  return assemble(plan, target, parts(plan, c, target));
 }
 
 } // namespace kiln

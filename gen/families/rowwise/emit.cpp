@@ -133,23 +133,31 @@ std::string rows_text(const Body& body, const RowwiseConfig& config, const Targe
   return RowEmitter(body, config, target).kernel_body(row, leave, "");
 }
 
-KernelParts Rowwise::parts(const Plan& plan, const Config& c, const Target& target, const std::string& block) {
-  const std::string rows = size_text(plan.body.outer_dims) + (block.empty() ? "" : ", " + block);
+RowwiseConfig Rowwise::with_threads(Config c, int threads, const Plan&, const Target&) {
+  if (c.threads() == threads) return c;
+  if (c.threads_per_row <= wave_size) {
+    c.rows_per_block = threads / c.threads_per_row;
+  } else {
+    c.threads_per_row = threads;
+    c.tiles = 1;
+    c.ahead = std::min(c.ahead, c.chunks());
+  }
+  return c;
+}
+
+KernelParts Rowwise::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
+  const std::string rows = size_text(plan.body.outer_dims) + (place.block.empty() ? "" : ", " + place.block);
   return {.door = std::string(name),
           .config = config_text(c, "RowwiseConfig"),
           .threads = "config.threads()",
           .attributes = waves_per_eu_attribute(c.waves_per_eu),
-          .body = RowEmitter(plan.body, c, target).kernel_body(rows, "return", workspace_name(plan)),
+          .body = RowEmitter(plan.body, c, target).kernel_body(rows, "return", place.workspace),
           .access = {.vec = c.vec, .ragged = c.ragged()},
           .threads_per_block = c.threads(),
           .units_per_block = c.rows_per_block,
           .blocks_per_unit = c.tiles,
           .workspace_bytes = is_cluster(plan.body, c) ? cluster_workspace_bytes(plan.body, c) : 0,
           .shares_rows = c.tiles > 1};
-}
-
-KernelSource Rowwise::emit(const Plan& plan, const Config& c, const Target& target) {
-  return assemble(plan, target, parts(plan, c, target));
 }
 
 } // namespace kiln

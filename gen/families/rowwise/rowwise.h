@@ -37,9 +37,9 @@ struct Rowwise {
   static std::vector<Candidate<Config>> fallbacks(const Config& first); // fewer waves a SIMD, which have more registers
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
-  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
-  // What emit puts together; with `block` for that workgroup, of a kernel that has other workgroups too and no workspace.
-  static KernelParts parts(const Plan& plan, const Config& config, const Target& target, const std::string& block = {});
+  static KernelParts parts(const Plan& plan, const Config& config, const Target& target, const ProblemPlace& place);
+  static int threads(const Config& config) { return config.threads(); }
+  static Config with_threads(Config config, int threads, const Plan& plan, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };

@@ -10,29 +10,9 @@ namespace {
 
 constexpr std::size_t most_of_a_size = 3; // schedules for one number of threads: the compiler may break what the first ones promise
 
-using Configs = std::vector<ProblemConfig>;
+using Configs = std::vector<ProblemSchedule>;
 
-// The same config for workgroups of `threads`, as near as it comes; that of a product stays.
-ProblemConfig with_threads(const Plan& problem, ProblemConfig c, int threads, const Target& target) {
-  if (auto* const flat = std::get_if<ElementwiseConfig>(&c.config)) {
-    flat->threads = threads;
-    Elementwise::after_setting(*flat, "threads", problem, target);
-    return c;
-  }
-  if (is_product(problem)) return c;
-  auto& rows = std::get<RowwiseConfig>(c.config);
-  if (rows.threads() == threads) return c;
-  if (rows.threads_per_row <= wave_size) {
-    rows.rows_per_block = threads / rows.threads_per_row;
-  } else {
-    rows.threads_per_row = threads;
-    rows.tiles = 1;
-    rows.ahead = std::min(rows.ahead, rows.chunks());
-  }
-  return c;
-}
-
-double nominal_cost(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
+double nominal_cost(const Plan& problem, const Schedule& c, int threads, const Target& target) {
   double sum = 0;
   for (const RunTimeSizes& sizes : nominal_sizes(problem)) {
     sum += std::log(cost_of(demand_in(threads / wave_size, problem, c, target, sizes), target.chip()).total());
@@ -42,18 +22,18 @@ double nominal_cost(const Plan& problem, const ProblemConfig& c, int threads, co
 
 // Schedules of a problem in workgroups of `threads`, the least cost first: those that use all of them, or also those that use fewer.
 Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, const Target& target) {
-  std::vector<std::pair<double, ProblemConfig>> by_cost;
-  const auto add = [&](const ProblemConfig& c) {
+  std::vector<std::pair<double, ProblemSchedule>> by_cost;
+  const auto add = [&](const ProblemSchedule& c) {
     const auto same = [&](const auto& other) { return other.second == c; };
-    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c)) return;
-    if (problem.family->why_not(schedule_of(problem, c), problem, target)) return;
-    by_cost.emplace_back(nominal_cost(problem, c, threads, target), c);
+    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c.schedule)) return;
+    if (problem.family->why_not(c.schedule, problem, target)) return;
+    by_cost.emplace_back(nominal_cost(problem, c.schedule, threads, target), c);
   };
-  for (const ProblemConfig& each : known) {
-    add(with_threads(problem, each, threads, target));
+  for (const ProblemSchedule& each : known) {
+    add({each.name, problem.family->with_threads(each.schedule, threads, problem, target)});
     if (fewer) add(each);
   }
-  std::ranges::stable_sort(by_cost, {}, &std::pair<double, ProblemConfig>::first);
+  std::ranges::stable_sort(by_cost, {}, &std::pair<double, ProblemSchedule>::first);
   Configs result;
   for (auto& [cost, c] : by_cost) result.push_back(std::move(c));
   return result;
@@ -75,12 +55,10 @@ int share_of_cus(const Plan& problem, const Plan& plan, const Target& target) {
 // As for a kernel of its own, of products on so many CUs.
 Configs configs_alone(const Plan& problem, int cus, const Target& target) {
   Configs result;
-  const auto add = [&](const auto& candidates) {
-    for (const auto& c : candidates) result.push_back({.name = name_of(problem), .config = c.config});
-  };
-  if (is_product(problem)) add(SkinnyGemm::candidates_on(problem, target, cus));
-  else if (problem.family->name == Elementwise::name) add(Elementwise::candidates(problem, target));
-  else add(Rowwise::candidates(problem, target));
+  for (Schedule& c : problem.family->candidates_on(problem, target, cus)) {
+    c.why.clear(); // that of all says it
+    result.push_back({name_of(problem), std::move(c)});
+  }
   return result;
 }
 
@@ -88,7 +66,7 @@ std::string why(const TogetherConfig& config, const Plan& plan) {
   const int threads = config.threads();
   std::string text = fmt::format("{} problems in workgroups of {} threads", config.problems.size(), threads);
   for (std::size_t i = 0; i < config.problems.size(); ++i) {
-    const ProblemConfig& own = config.problems[i];
+    const ProblemSchedule& own = config.problems[i];
     text += fmt::format("{} {} by {}", i == 0 ? ":" : ",", own.name, plan.problems[i]->family->name);
     if (own.threads() != threads) text += fmt::format(" with {} of them", own.threads());
   }
@@ -113,12 +91,12 @@ void add_ranks(std::vector<Candidate<TogetherConfig>>& result, const std::vector
 // Each problem of rows as it falls back, if the registers that it then has are there: waves that end at once have some too.
 Candidate<TogetherConfig> with_rows_fallen_back(const TogetherConfig& first) {
   Candidate<TogetherConfig> result{first, {}};
-  for (ProblemConfig& problem : result.config.problems) {
-    const auto* const rows = std::get_if<RowwiseConfig>(&problem.config);
+  for (ProblemSchedule& problem : result.config.problems) {
+    const auto* const rows = std::get_if<RowwiseConfig>(&problem.schedule.config);
     if (rows == nullptr) continue;
     for (const auto& own : Rowwise::fallbacks(*rows)) {
       if (vgprs_of_wave(first.threads() / wave_size) < vgprs_of_waves_per_eu(own.config.waves_per_eu)) continue;
-      problem.config = own.config, result.why = own.why;
+      problem.schedule.config = own.config, result.why = own.why;
     }
   }
   return result;
@@ -131,11 +109,11 @@ std::vector<Candidate<TogetherConfig>> with_products_fallen_back(const TogetherC
     more = 0;
     Candidate<TogetherConfig> next{result.empty() ? first : result.back().config, {}};
     for (std::size_t p = 0; p < first.problems.size(); ++p) {
-      const auto* const gemm = std::get_if<SkinnyGemmConfig>(&first.problems[p].config);
+      const auto* const gemm = std::get_if<GemmConfig>(&first.problems[p].schedule.config);
       if (gemm == nullptr) continue;
-      const auto own = SkinnyGemm::fallbacks(*gemm);
+      const auto own = Gemm::fallbacks(*gemm);
       if (i >= own.size()) continue;
-      next.config.problems[p].config = own[i].config;
+      next.config.problems[p].schedule.config = own[i].config;
       next.why = why.empty() ? own[i].why : fmt::format("{}, {}", why, own[i].why);
       ++more;
     }
@@ -167,7 +145,7 @@ std::vector<Candidate<TogetherConfig>> Together::candidates(const Plan& plan, co
     std::set<int> sizes;
     for (const auto& problem : plan.problems) {
       alone.push_back(configs_alone(*problem, shared ? share_of_cus(*problem, plan, target) : target.compute_units(), target));
-      for (const ProblemConfig& c : alone.back()) sizes.insert(c.threads());
+      for (const ProblemSchedule& c : alone.back()) sizes.insert(c.threads());
     }
     for (const bool fewer : {false, true})
       for (const int threads : sizes) {

@@ -9,12 +9,8 @@ namespace kiln {
 
 const std::string& name_of(const Plan& problem) { return problem.body.outputs.front().name; }
 
-Schedule schedule_of(const Plan& problem, const ProblemConfig& c) {
-  return std::visit([&](const auto& config) { return Schedule{.family = problem.family, .config = config, .why = {}}; }, c.config);
-}
-
-bool is_cluster_of(const Plan& problem, const ProblemConfig& c) {
-  const auto* const rows = std::get_if<RowwiseConfig>(&c.config);
+bool is_cluster_of(const Plan& problem, const Schedule& schedule) {
+  const auto* const rows = std::get_if<RowwiseConfig>(&schedule.config);
   return rows != nullptr && is_cluster(problem.body, *rows);
 }
 
@@ -22,13 +18,13 @@ int lds_of(const TogetherConfig& config, const Plan& plan, const Target& target)
   int bytes = 0;
   for (std::size_t i = 0; i < config.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    bytes += problem.family->promises(problem, schedule_of(problem, config.problems[i]), target).max_lds_bytes;
+    bytes += problem.family->promises(problem, config.problems[i].schedule, target).max_lds_bytes;
   }
   return bytes;
 }
 
-std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemConfig& c, int threads, const Target& target) {
-  const int most = problem.family->promises(problem, schedule_of(problem, c), target).max_vgprs, left = vgprs_of_wave(threads / wave_size);
+std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemSchedule& c, int threads, const Target& target) {
+  const int most = problem.family->promises(problem, c.schedule, target).max_vgprs, left = vgprs_of_wave(threads / wave_size);
   if (most <= left) return {};
   const int waves = ceil_div(threads / wave_size, simds_per_cu);
   return refuse_schedule(
@@ -37,8 +33,8 @@ std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemConfig
       fmt::format("use {}.waves_per_eu={}, or fewer threads for the other problems", c.name, waves));
 }
 
-Demand demand_in(double waves, const Plan& problem, const ProblemConfig& c, const Target& target, const RunTimeSizes& sizes) {
-  Demand own = problem.family->demand(problem, schedule_of(problem, c), target, sizes);
+Demand demand_in(double waves, const Plan& problem, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
+  Demand own = problem.family->demand(problem, schedule, target, sizes);
   own.per_cu = std::max(1.0, std::floor(own.per_cu * own.waves / waves));
   own.idle_waves = waves - own.waves;
   return own;

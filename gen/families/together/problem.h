@@ -7,18 +7,17 @@ namespace kiln {
 
 const std::string& name_of(const Plan& problem);
 inline bool is_product(const Plan& problem) { return !problem.products.empty(); }
-Schedule schedule_of(const Plan& problem, const ProblemConfig& config);
 
 // Whether workgroups of the problem wait for each other in the middle of a row.
-bool is_cluster_of(const Plan& problem, const ProblemConfig& config);
+bool is_cluster_of(const Plan& problem, const Schedule& schedule);
 
 // Every problem has LDS of its own, whichever a workgroup computes.
 int lds_of(const TogetherConfig& config, const Plan& plan, const Target& target);
 
 // Whether the registers that workgroups of `threads` leave a wave are fewer than the problem may take.
-std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemConfig& config, int threads, const Target& target);
+std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemSchedule& own, int threads, const Target& target);
 
 // What the problem asks of a chip in workgroups of `waves`: those that have nothing to do take room all the same.
-Demand demand_in(double waves, const Plan& problem, const ProblemConfig& config, const Target& target, const RunTimeSizes& sizes);
+Demand demand_in(double waves, const Plan& problem, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes);
 
 } // namespace kiln

@@ -1,6 +1,6 @@
 // Together: the problems' families, schedules of each, and what they come to.
 #include "gen/error.h"
-#include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/gemm/register_model.h"
 #include "gen/families/together/problem.h"
 #include <algorithm>
 #include <cmath>
@@ -10,11 +10,9 @@
 namespace kiln {
 namespace {
 
+// The first that takes it.
 const Family& family_alone(const AnalysedSpec& problem) {
-  const std::string_view wanted = SkinnyGemm::takes(problem)    ? SkinnyGemm::name
-                                  : Elementwise::takes(problem) ? Elementwise::name
-                                                                : Rowwise::name;
-  return *std::ranges::find(registered_families(), wanted, &Family::name);
+  return *std::ranges::find_if(registered_families(), [&](const Family& f) { return f.parts != nullptr && f.takes(problem); });
 }
 
 // Its tensors in the order of the spec, each once.
@@ -32,24 +30,22 @@ std::vector<TensorPlan> tensors_of(const AnalysedSpec& spec) {
   return result;
 }
 
-std::string_view family_of(const ProblemConfig& problem) {
-  if (std::holds_alternative<SkinnyGemmConfig>(problem.config)) return SkinnyGemm::name;
-  return std::holds_alternative<ElementwiseConfig>(problem.config) ? Elementwise::name : Rowwise::name;
-}
-
 // The most that a problem asks for, which the kernel has.
 int waves_per_eu(const TogetherConfig& config) {
   int most = 0;
-  for (const ProblemConfig& problem : config.problems)
-    most = std::max(most, std::visit([](const auto& c) { return c.waves_per_eu; }, problem.config));
+  const auto wanted = [](const auto& c) {
+    if constexpr (requires { c.waves_per_eu; }) return c.waves_per_eu;
+    else return 0;
+  };
+  for (const ProblemSchedule& problem : config.problems) most = std::max(most, std::visit(wanted, problem.schedule.config));
   return most;
 }
 
 // Whether the kernel is compiled for VGPRs alone: a product asks for it, and no other one has accumulators in AGPRs for want of room.
 bool without_agprs(const TogetherConfig& config) {
   bool asked = false;
-  for (const ProblemConfig& problem : config.problems)
-    if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&problem.config)) {
+  for (const ProblemSchedule& problem : config.problems)
+    if (const auto* const gemm = std::get_if<GemmConfig>(&problem.schedule.config)) {
       if (gemm_without_agprs(*gemm)) asked = true;
       else if (gemm->unpacks_in_order() || gemm->block_scaled()) return false;
     }
@@ -74,13 +70,8 @@ void merge_loops(Promises& total, const Promises& own) {
 
 } // namespace
 
-int ProblemConfig::threads() const {
-  if (const auto* const flat = std::get_if<ElementwiseConfig>(&config)) return flat->threads;
-  if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&config)) return gemm->threads();
-  return std::get<RowwiseConfig>(config).threads();
-}
-
-int TogetherConfig::threads() const { return std::ranges::max(problems, {}, &ProblemConfig::threads).threads(); }
+int TogetherConfig::threads() const { return std::ranges::max(problems, {}, &ProblemSchedule::threads).threads(); }
+bool TogetherConfig::operator==(const TogetherConfig& other) const { return problems == other.problems; }
 
 bool Together::takes(const AnalysedSpec& spec) { return !spec.problems.empty(); }
 
@@ -95,12 +86,8 @@ void Together::lay_out(AnalysedSpec& spec) {
 // Fields that follow from others.
 void Together::after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target) {
   for (std::size_t i = 0; i < config.problems.size(); ++i) {
-    ProblemConfig& own = config.problems[i];
-    if (!field.starts_with(own.name + ".")) continue;
-    const std::string_view of_own = field.substr(own.name.size() + 1);
-    if (auto* const flat = std::get_if<ElementwiseConfig>(&own.config))
-      Elementwise::after_setting(*flat, of_own, *plan.problems[i], target);
-    if (auto* const gemm = std::get_if<SkinnyGemmConfig>(&own.config)) SkinnyGemm::after_setting(*gemm, of_own, *plan.problems[i], target);
+    auto& [name, schedule] = config.problems[i];
+    if (field.starts_with(name + ".")) schedule.family->after_setting(schedule, field.substr(name.size() + 1), *plan.problems[i], target);
   }
 }
 
@@ -110,16 +97,16 @@ std::optional<Refusal> Together::why_not(const Config& c, const Plan& plan, cons
                            "make the schedule for this plan");
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    const ProblemConfig& own = c.problems[i];
-    if (family_of(own) != problem.family->name || own.name != name_of(problem))
+    const ProblemSchedule& own = c.problems[i];
+    if (own.schedule.family != problem.family || own.name != name_of(problem))
       return refuse_schedule(plan, fmt::format("its problem {} is not '{}', {}", i, name_of(problem), problem.family->name),
                              "make the schedule for this plan");
-    if (const auto why = problem.family->why_not(schedule_of(problem, own), problem, target))
+    if (const auto why = problem.family->why_not(own.schedule, problem, target))
       return Refusal{why->subject, fmt::format("'{}': {}", own.name, why->fact), why->remedy};
-    if (is_cluster_of(problem, own))
+    if (is_cluster_of(problem, own.schedule))
       return refuse_schedule(plan,
                              fmt::format("{0}.tiles is {1}: workgroups that share a reduced row wait for each other, beside others",
-                                         own.name, std::get<RowwiseConfig>(own.config).tiles),
+                                         own.name, std::get<RowwiseConfig>(own.schedule.config).tiles),
                              fmt::format("use {}.tiles=1", own.name));
     if (auto why = why_no_registers(problem, own, c.threads(), target)) return why;
   }
@@ -137,7 +124,7 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
   double waves = 0, waves_a_cu = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    const Demand& own = all.emplace_back(problem.family->demand(problem, schedule_of(problem, c.problems[i]), target, sizes));
+    const Demand& own = all.emplace_back(problem.family->demand(problem, c.problems[i].schedule, target, sizes));
     total.workgroups += own.workgroups;
     waves += own.workgroups * own.waves;
     waves_a_cu = std::min(waves_a_cu, own.per_cu * own.waves);
@@ -164,10 +151,10 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
 
 std::optional<std::int64_t> Together::addition_depth(const Config& c) {
   std::int64_t most = 0;
-  for (const ProblemConfig& problem : c.problems) {
-    if (std::holds_alternative<SkinnyGemmConfig>(problem.config)) return {}; // not known of products
-    const auto* const rows = std::get_if<RowwiseConfig>(&problem.config);
-    most = std::max(most, rows != nullptr ? *Rowwise::addition_depth(*rows) : 0);
+  for (const ProblemSchedule& problem : c.problems) {
+    const auto depth = kiln::addition_depth(problem.schedule);
+    if (!depth) return {};
+    most = std::max(most, *depth);
   }
   return most;
 }
@@ -178,16 +165,10 @@ KernelSource Together::emit(const Plan& plan, const Config& c, const Target& tar
   std::int64_t workspace = 0;
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    if (const auto* const flat = std::get_if<ElementwiseConfig>(&c.problems[i].config)) {
-      parts.push_back(Elementwise::parts(problem, *flat, target, block));
-    } else if (const auto* const gemm = std::get_if<SkinnyGemmConfig>(&c.problems[i].config)) {
-      const std::string all = workspace_name(plan);
-      const std::string own = workspace == 0 ? all : fmt::format("static_cast<char*>({}) + {}ull", all, workspace);
-      parts.push_back(SkinnyGemm::parts(problem, *gemm, target, {.block = block, .workspace = own}));
-      workspace += workspace_part(gemm->workspace_bytes());
-    } else {
-      parts.push_back(Rowwise::parts(problem, std::get<RowwiseConfig>(c.problems[i].config), target, block));
-    }
+    const std::string all = workspace_name(plan);
+    const std::string own = workspace == 0 ? all : fmt::format("static_cast<char*>({}) + {}ull", all, workspace);
+    parts.push_back(problem.family->parts(problem, c.problems[i].schedule, target, {.block = block, .workspace = own}));
+    workspace += workspace_part(parts.back().workspace_bytes);
   }
   const std::string door =
       std::ranges::any_of(plan.problems, [](const auto& p) { return is_product(*p); }) ? "together_gemm" : std::string(name);
@@ -199,7 +180,7 @@ Promises Together::promises(const Plan& plan, const Config& c, const Target& tar
   Promises total;
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    const Promises own = problem.family->promises(problem, schedule_of(problem, c.problems[i]), target);
+    const Promises own = problem.family->promises(problem, c.problems[i].schedule, target);
     if (i == 0) {
       total = own;
       continue;

@@ -1,39 +1,33 @@
 // Together: several problems of unlike shapes in one launch. Each has workgroups of its own, as the family has them that computes it.
 #pragma once
-#include "gen/families/elementwise/elementwise.h"
-#include "gen/families/rowwise/rowwise.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
+#include "gen/families/common/family.h"
+#include "gen/families/common/fields.h"
 #include <variant>
 
 namespace kiln {
 
-// How one problem is computed, by the name of its first output.
-struct ProblemConfig {
-  std::string name = {};
-  std::variant<ElementwiseConfig, RowwiseConfig, SkinnyGemmConfig> config = {};
-  int threads() const;
-  bool operator==(const ProblemConfig&) const = default;
-};
+struct ProblemSchedule; // gen/families/schedule.h
 
 struct TogetherConfig {
-  std::vector<ProblemConfig> problems = {};
+  std::vector<ProblemSchedule> problems;
   int threads() const; // of a workgroup: those of the problem that uses most
-  bool operator==(const TogetherConfig&) const = default;
+  bool operator==(const TogetherConfig&) const;
 };
 
 // The fields of every problem, with its name before them: "y.vec".
 template <MaybeConst<TogetherConfig> C, typename Visit> void for_each_field(C& c, const Visit& visit) {
   for (auto& problem : c.problems)
     std::visit(
-        [&](auto& config) {
-          for_each_field(config, [&](Field field, auto& member) {
-            const std::string name = problem.name + "." + std::string(field.label());
-            field.name = name;
-            field.prefix = {};
-            visit(field, member);
-          });
+        [&]<typename P>(P& config) {
+          if constexpr (!std::same_as<std::remove_const_t<P>, TogetherConfig>) // a problem has no problems
+            for_each_field(config, [&](Field field, auto& member) {
+              const std::string name = problem.name + "." + std::string(field.label());
+              field.name = name;
+              field.prefix = {};
+              visit(field, member);
+            });
         },
-        problem.config);
+        problem.schedule.config);
 }
 
 struct Together {

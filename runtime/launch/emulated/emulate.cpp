@@ -170,12 +170,13 @@ BoundsOptions bounds_options(const Schedule& schedule) {
   BoundsOptions options;
   if (const auto depth = addition_depth(schedule)) options.addition_depth = *depth;
   const auto is_sparse = [](const auto& config) {
-    const auto* const gemm = std::get_if<SkinnyGemmConfig>(&config);
+    const auto* const gemm = std::get_if<GemmConfig>(&config);
     return gemm != nullptr && gemm->method == GemmMethod::sparse;
   };
   options.absent_products = is_sparse(schedule.config);
   if (const auto* const together = std::get_if<TogetherConfig>(&schedule.config))
-    options.absent_products = std::ranges::any_of(together->problems, [&](const ProblemConfig& own) { return is_sparse(own.config); });
+    options.absent_products =
+        std::ranges::any_of(together->problems, [&](const ProblemSchedule& own) { return is_sparse(own.schedule.config); });
   return options;
 }
 

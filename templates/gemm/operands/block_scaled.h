@@ -11,7 +11,7 @@ template <class B> struct BlockScaled {
 };
 
 // A lane loads the scales of the rows of A that its sums belong to, and the tile's scale of B.
-template <SkinnyGemmConfig config> struct BlockScaleOperands {
+template <GemmConfig config> struct BlockScaleOperands {
   static constexpr int words = config.method == GemmMethod::dot ? config.loads : 1; // dot: a lane's loads lie in several groups
   static constexpr int rows = config.is_matrix() ? config.row_tiles() : config.method == GemmMethod::sparse ? 2 : config.rows;
   ScalesOfA<config, f32> a;
@@ -42,7 +42,7 @@ template <SkinnyGemmConfig config> struct BlockScaleOperands {
   KILN_MEMBER void advance(int steps) { position.at += steps; }
 };
 
-template <SkinnyGemmConfig config> struct BlockScales : PlainWords {
+template <GemmConfig config> struct BlockScales : PlainWords {
   using Operands = BlockScaleOperands<config>;
   f32 a[Operands::rows][Operands::words], b[config.products][Operands::words];
 

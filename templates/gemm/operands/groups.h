@@ -3,7 +3,7 @@
 #include "common/loops.h"
 #include "common/matrix.h"
 #include "common/memory.h"
-#include "skinny_gemm_config.h"
+#include "gemm_config.h"
 
 namespace kiln {
 
@@ -29,7 +29,7 @@ struct GroupIndex {
   u32 lane;
 };
 
-template <SkinnyGemmConfig config> struct GroupPosition {
+template <GemmConfig config> struct GroupPosition {
   static constexpr u32 step_k = config.step_k(), group = config.b.group;
   static constexpr bool steps_in_group = group % step_k == 0, groups_in_step = !steps_in_group && step_k % group == 0;
   // Whether the lane's part is the same in every step, so that it can be part of the lane's offset.
@@ -66,7 +66,7 @@ template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, Group
 }
 
 // A's scales in memory: row after row, or group after group.
-template <SkinnyGemmConfig config, class T> struct ScalesOfA {
+template <GemmConfig config, class T> struct ScalesOfA {
   const char* first;
   u32 distance; // bytes from a group to the next one, if group follows group
 
@@ -107,7 +107,7 @@ struct NoScales : PlainWords {
 };
 
 // A scale of type T for every group of a row of B, [row][group], which a lane loads for each of its words.
-template <SkinnyGemmConfig config, class T> struct WordScaleOperands {
+template <GemmConfig config, class T> struct WordScaleOperands {
   static constexpr int rows = config.tile_n / config.rows_per_load();
   static constexpr u32 scale_bytes = sizeof(T);
   const char* scale[config.products];
@@ -128,7 +128,7 @@ template <SkinnyGemmConfig config, class T> struct WordScaleOperands {
   // The lane's groups before those of the step, where they are the same in all.
   KILN_MEMBER u32 fixed_part() const { return position.lane_fixed && !config.wide_scales() ? position.lane_part() : 0; }
 };
-template <SkinnyGemmConfig config, class T> struct WordScales {
+template <GemmConfig config, class T> struct WordScales {
   using Operands = WordScaleOperands<config, T>;
   T scale[config.products][Operands::rows][config.loads]; // as bits
 

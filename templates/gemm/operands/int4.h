@@ -63,7 +63,7 @@ template <class A> KILN_DEVICE Word16 in_order_of_unpacked(Word16 a) {
           platform::permute_bytes(a[3], a[1], platform::lower_halves), platform::permute_bytes(a[3], a[1], platform::upper_halves)};
 }
 
-template <SkinnyGemmConfig config> struct Int4Operands : WordScaleOperands<config, u16> {
+template <GemmConfig config> struct Int4Operands : WordScaleOperands<config, u16> {
   using Base = WordScaleOperands<config, u16>;
   static constexpr u32 zero_distance = config.b.zero_bytes ? config.b.zero_bytes : 1; // from a group's zero point to the next one's
   const char* zero[config.products];
@@ -80,7 +80,7 @@ template <SkinnyGemmConfig config> struct Int4Operands : WordScaleOperands<confi
   }
 };
 
-template <SkinnyGemmConfig config> struct Int4Words : WordScales<config, u16> {
+template <GemmConfig config> struct Int4Words : WordScales<config, u16> {
   using Operands = Int4Operands<config>;
   u8 zero[config.products][Operands::rows][config.loads];
 

@@ -12,7 +12,7 @@ template <class B> struct MxWeights {
 };
 
 // ---- of B: weights become A's type
-template <SkinnyGemmConfig config> struct MxWords : WordScales<config, u8> {
+template <GemmConfig config> struct MxWords : WordScales<config, u8> {
   template <class A, class B> KILN_MEMBER Word16 b_word(const Word16& loaded, int p, int i, int u, int w) const {
     return unpack_mx<A>(loaded[w], this->scale[p][i][u]);
   }
@@ -22,7 +22,7 @@ template <SkinnyGemmConfig config> struct MxWords : WordScales<config, u8> {
 // ---- of both
 // A lane loads the scales of its rows of both. A scaled matrix instruction takes those of block lane / 16 of 128 elements; where numbers are
 // converted, each 16 bytes have theirs.
-template <SkinnyGemmConfig config> struct MxScaleOperands {
+template <GemmConfig config> struct MxScaleOperands {
   static constexpr bool in_instruction = has_scaled_mfma;
   static constexpr int rows = config.tile_n / config.rows_per_load(), a_rows = config.row_tiles();
   static constexpr int loads_each = in_instruction && config.b.bits == 8 ? 2 : 1, words = config.loads / loads_each; // loads with one scale
@@ -51,7 +51,7 @@ private:
   KILN_MEMBER u32 fixed_part() const { return position.lane_fixed ? position.lane_part() : 0; }
 };
 
-template <SkinnyGemmConfig config> struct MxScales : PlainWords {
+template <GemmConfig config> struct MxScales : PlainWords {
   using Operands = MxScaleOperands<config>;
   u8 scale[config.products][Operands::rows][Operands::words], a[Operands::a_rows][Operands::words]; // as bits
 

@@ -6,37 +6,45 @@
 namespace kiln {
 namespace detail {
 
-// f16 without an instruction for it. The upper byte of a number of e2m1 in f16 is looked up by its code; the lower one is 0. The scale
-// 2^e is a product of two numbers of f16: only the second product rounds, and any e beyond their range gives 0 or infinity as well.
-KILN_DEVICE Word16 unpack_mx_f16(u32 word, u8 scale) {
-  using Halves = Vec<f16, 2>;
-  const auto clamped = [](i32 e) KILN_OWN_LINES { return e < -14 ? -14 : e > 15 ? 15 : e; };
-  const i32 e = static_cast<i32>(scale) - 127, first = clamped(e), second = clamped(e - first);
-  const u32 factor = scale == 0xff ? 0x7e00u : static_cast<u32>(first + 15) << 10;
-  const auto one = Halves(bit_cast<f16>(static_cast<u16>(factor))), two = Halves(bit_cast<f16>(static_cast<u16>(static_cast<u32>(second + 15) << 10)));
-  const u32 even = platform::permute_bytes(0x46444240u, 0x3e3c3800u, word & 0x07070707u) | (word & 0x08080808u) << 4;
-  const u32 odd = platform::permute_bytes(0x46444240u, 0x3e3c3800u, word >> 4 & 0x07070707u) | (word & 0x80808080u);
+// Eight numbers of e2m1 as f16 times each factor, and as bf16 times one, which holds the product: the upper half of it in f32.
+// The upper byte of a number in f16 is looked up by its code in `bytes`; the lower one is 0. A code as bits of f32 is the number times 2^-126.
+using Halves = Vec<f16, 2>;
+template <class... Factors> KILN_DEVICE Word16 unpack_e2m1_f16(u32 word, u64 bytes, Factors... factors) {
+  const u32 upper = bytes >> 32, lower = static_cast<u32>(bytes);
+  const u32 even = platform::permute_bytes(upper, lower, word & 0x07070707u) | (word & 0x08080808u) << 4;
+  const u32 odd = platform::permute_bytes(upper, lower, word >> 4 & 0x07070707u) | (word & 0x80808080u);
   Word16 result;
 #pragma unroll
   for (u32 i = 0; i < 4; ++i)
-    result[i] = bit_cast<u32>(bit_cast<Halves>(platform::permute_bytes(odd, even, 0x040c000cu + i * 0x01000100u)) * one * two);
+    result[i] = bit_cast<u32>((bit_cast<Halves>(platform::permute_bytes(odd, even, 0x040c000cu + i * 0x01000100u)) * ... * factors));
   return result;
 }
-
-// bf16 holds every product: the upper half of it in f32.
-KILN_DEVICE Word16 unpack_mx_bf16(u32 word, u8 scale) {
-  const u32 exponent = static_cast<u32>(scale) << 23;
-  const f32 factor = bit_cast<f32>(scale == 0xff ? 0x7fc00000u : scale ? exponent : 0x00400000u);
+KILN_DEVICE Word16 unpack_e2m1_bf16(u32 word, f32 factor) {
   Word16 result;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const u32 low = word >> (8 * i), high = word >> (8 * i + 4);
     const Vec<f32, 2> codes = {bit_cast<f32>((low & 7u) << 22 | (low & 8u) << 28), bit_cast<f32>((high & 7u) << 22 | (high & 8u) << 28)};
-    const Vec<f32, 2> numbers = codes * Vec<f32, 2>(0x1p126f) * Vec<f32, 2>(factor); // a code as bits is the number times 2^-126
+    const Vec<f32, 2> numbers = codes * Vec<f32, 2>(0x1p126f) * Vec<f32, 2>(factor);
     const f32 x = numbers.x, y = numbers.y;
     result[i] = platform::permute_bytes(bit_cast<u32>(y), bit_cast<u32>(x), platform::upper_halves);
   }
   return result;
+}
+
+// f16 without an instruction for it. The scale 2^e is a product of two numbers of f16: only the second product rounds, and any e beyond
+// their range gives 0 or infinity as well.
+KILN_DEVICE Word16 unpack_mx_f16(u32 word, u8 scale) {
+  const auto clamped = [](i32 e) KILN_OWN_LINES { return e < -14 ? -14 : e > 15 ? 15 : e; };
+  const i32 e = static_cast<i32>(scale) - 127, first = clamped(e), second = clamped(e - first);
+  const u32 factor = scale == 0xff ? 0x7e00u : static_cast<u32>(first + 15) << 10;
+  const auto one = Halves(bit_cast<f16>(static_cast<u16>(factor))), two = Halves(bit_cast<f16>(static_cast<u16>(static_cast<u32>(second + 15) << 10)));
+  return unpack_e2m1_f16(word, 0x464442403e3c3800ull, one, two);
+}
+
+KILN_DEVICE Word16 unpack_mx_bf16(u32 word, u8 scale) {
+  const u32 exponent = static_cast<u32>(scale) << 23;
+  return unpack_e2m1_bf16(word, bit_cast<f32>(scale == 0xff ? 0x7fc00000u : scale ? exponent : 0x00400000u));
 }
 
 } // namespace detail

@@ -7,11 +7,11 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config, Encoding encoding> struct ScalesOf { using type = NoScales; };
-template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::block_scaled> { using type = BlockScales<config>; };
-template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::int4> { using type = Int4Words<config>; };
-template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::mx> { using type = Either<config.a.mx(), MxScales<config>, MxWords<config>>; };
-template <SkinnyGemmConfig config> struct ScalesOf<config, Encoding::nvfp4> { using type = Nvfp4Words<config>; };
-template <SkinnyGemmConfig config> using GemmScales = typename ScalesOf<config, config.b.encoding>::type;
+template <GemmConfig config, Encoding encoding> struct ScalesOf { using type = NoScales; };
+template <GemmConfig config> struct ScalesOf<config, Encoding::block_scaled> { using type = BlockScales<config>; };
+template <GemmConfig config> struct ScalesOf<config, Encoding::int4> { using type = Int4Words<config>; };
+template <GemmConfig config> struct ScalesOf<config, Encoding::mx> { using type = Either<config.a.mx(), MxScales<config>, MxWords<config>>; };
+template <GemmConfig config> struct ScalesOf<config, Encoding::nvfp4> { using type = Nvfp4Words<config>; };
+template <GemmConfig config> using GemmScales = typename ScalesOf<config, config.b.encoding>::type;
 
 } // namespace kiln

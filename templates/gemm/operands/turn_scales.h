@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config> class TurnScales {
+template <GemmConfig config> class TurnScales {
   using Operands = Int4Operands<config>;
   static constexpr int per_load = config.load_k() / config.b.group, quads = config.scale_quads();
 

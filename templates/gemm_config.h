@@ -1,8 +1,12 @@
-// SkinnyGemmConfig: how workgroups share C[m, n] = A[m, k] x B[n, k]^T for few rows m. Shared by the host and the device.
+// GemmConfig: how workgroups share C[m, n] = A[m, k] x B[n, k]^T for few rows m. Shared by the host and the device.
 //
 // The work is cut into steps: `tile_n` rows of B (of each product) by step_bytes() bytes of k. Steps are numbered along k
 // first, tile after tile, and every workgroup takes a contiguous run of them, equal but for one step. A run is cut into
 // segments where tiles end. The waves of a workgroup share the steps of a segment.
+//
+// With a matrix for each expert, rows are pairs of a token and one of its experts. A block is up to `rows` pairs of one expert, which
+// share its weights; a tile is a block and `tile_n` columns, and blocks of the same columns follow each other. How many blocks there are
+// is known at launch: workgroups take equal parts of any tiles.
 #pragma once
 #include "stream_k_config.h"
 
@@ -47,13 +51,25 @@ struct OperandConfig {
   constexpr bool operator==(const OperandConfig&) const = default;
 };
 
-struct SkinnyGemmConfig {
-  int rows = 0;         // of A and C at most: the bound of m, up to 128
+// The experts whose matrices multiply the rows of A.
+struct ExpertsConfig {
+  int count = 0, top = 0; // of all, and of a token; 0: one matrix for all rows
+  int tokens = 0;         // at most
+  int n = 0;              // rows of B of an expert: n of the config, or more if the products are columns of one
+  bool of_pairs = false;  // A has a row for each pair, else for each token
+  bool sums = false;      // the weighted sum over a token's experts
+
+  constexpr int pairs() const { return tokens * top; } // at most
+  constexpr bool operator==(const ExpertsConfig&) const = default;
+};
+
+struct GemmConfig {
+  ExpertsConfig experts = {};
+  int rows = 0;         // of A and C at most: the bound of m, up to 128; with experts, pairs of a block
   int n = 0, k = 0;     // of one product
   OperandConfig a = {}, b = {};
   bool staged = false;  // rows of A that are quantised lie in LDS, quantised once, while a workgroup multiplies them; else every step quantises anew
   GemmMethod method = GemmMethod::matrix;
-  bool open = false;        // how many tiles there are is known at launch only: workgroups take parts of any
   bool rows_at_end = false; // the last workgroup goes on with the rows of C, once all of it is in the workspace
   int epilogue_group = 0;   // columns of C that the epilogue reduces together, or that share bytes: whole groups in a tile; 0: none
   int products = 1;     // matrices B that the one A multiplies: 2 for a gate and its partner
@@ -69,6 +85,8 @@ struct SkinnyGemmConfig {
   int waves_per_eu = 0; // of a SIMD, that registers have to leave room for; 0: as the method wants it
   bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
 
+  constexpr bool by_expert() const { return experts.count > 0; }
+  constexpr int blocks() const { return by_expert() ? (experts.count < experts.pairs() ? experts.count : experts.pairs()) + experts.pairs() / rows : 1; } // at most
   constexpr int threads() const { return waves * wave_size; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
   constexpr int step_a_bits() const { return staged ? b.bits : a.bits; } // as a step loads or takes an element of A
@@ -117,21 +135,22 @@ struct SkinnyGemmConfig {
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
   constexpr int tiles() const { return ceil_div(n, tile_n); }
   constexpr bool n_tail() const { return n % tile_n != 0; }
-  constexpr long long steps() const { return static_cast<long long>(tiles()) * steps_per_tile(); }
+  constexpr long long steps() const { return static_cast<long long>(tiles()) * steps_per_tile() * blocks(); } // at most, with experts
   // Whether some workgroup has parts of several tiles.
-  constexpr bool crosses() const { return open || steps() % workgroups != 0 || steps_per_tile() % (steps() / workgroups) != 0; }
+  constexpr bool crosses() const { return by_expert() || steps() % workgroups != 0 || steps_per_tile() % (steps() / workgroups) != 0; }
   // Whether some workgroup gets a part of a tile, so that partial sums have to meet.
-  constexpr bool splits() const { return open || steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0; }
+  constexpr bool splits() const { return by_expert() || steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0; }
   // Chunks of `vec` elements that a lane has of a finished tile.
   constexpr int chunks_per_row() const { return tile_n / vec; }
   constexpr int chunks() const { return ceil_div(rows * chunks_per_row(), threads()); }
   constexpr bool ragged() const { return n % vec != 0; }
   // Whether parts of a tile are published, see gemm/stream_k.h.
   constexpr bool publishes() const { return splits() && !atomics; }
-  // Numbers of one partial tile in the workspace; and what lies there: counters, with rows at the end that of finished tiles, and parts.
+  // Numbers of one partial tile in the workspace; and what lies there: counters, parts, and sums that are gone on with. Counters are also of
+  // finished tiles: of all with rows at the end, of those of the same columns with sums over experts.
   constexpr int partial_floats() const { return chunks() * threads() * vec * products; }
   constexpr StreamKSpace shared() const {
-    return {.workgroups = splits() ? workgroups : 0, .numbers = atomics ? 0 : partial_floats(), .counters = rows_at_end ? 1 : 0};
+    return {.workgroups = splits() ? workgroups : 0, .numbers = atomics ? 0 : partial_floats(), .counters = rows_at_end ? 1 : experts.sums ? tiles() : 0};
   }
   constexpr long long partial_bytes() const { return shared().bytes() + (splits() && atomics ? 4ll * tiles() * partial_floats() : 0); }
   // Parts that are collected at a time: as many as 16 numbers of a lane allow, from one to four.
@@ -139,7 +158,7 @@ struct SkinnyGemmConfig {
     const int numbers = chunks() * products * vec;
     return numbers >= 16 ? 1 : numbers >= 8 ? 2 : 4;
   }
-  constexpr long long sums_bytes() const { return rows_at_end ? 4ll * rows * n : 0; } // of one product
+  constexpr long long sums_bytes() const { return 4ll * n * (rows_at_end ? rows : experts.sums ? experts.pairs() : 0); } // of one product
   constexpr long long workspace_bytes() const {
     return splits() || rows_at_end ? partial_bytes() + products * sums_bytes() : 0;
   }
@@ -148,12 +167,18 @@ struct SkinnyGemmConfig {
   constexpr int planes_per_wave() const { return method == GemmMethod::dot && b.preshuffled ? lanes_per_row() : 1; }
   constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }
+  constexpr int list_bytes() const { return by_expert() ? blocks() * 4 + ceil_div(experts.pairs() * 2, 4) * 4 + 4 + 16 : 0; } // of blocks and pairs
   constexpr int lds_bytes() const {
-    return planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (a.quantises ? ceil_div(rows, 4) * 16 : 0) +
+    return list_bytes() + planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (a.quantises ? ceil_div(rows, 4) * 16 : 0) +
            (staged ? rows * staged_row() : 0);
   }
 
-  bool operator==(const SkinnyGemmConfig&) const = default;
+  // From an expert to the next one: elements of scales, and bytes of zero points and of the matrix.
+  constexpr long long scales_of_expert() const { return static_cast<long long>(b.word_scales() > 0 ? experts.n : ceil_div(experts.n, 128)) * groups(); }
+  constexpr long long zero_bytes_of_expert() const { return b.zero_bytes ? static_cast<long long>(b.zero_bytes) * groups() : scales_of_expert(); }
+  constexpr long long bytes_of_expert() const { return static_cast<long long>(experts.n) * row_bytes(); }
+
+  bool operator==(const GemmConfig&) const = default;
 };
 
 // nullptr, or what is wrong: with A, with B, with both together.
@@ -191,8 +216,22 @@ constexpr const char* why_invalid_pair(const OperandConfig& a, const OperandConf
   return nullptr;
 }
 
+constexpr const char* why_invalid_experts(const GemmConfig& c) {
+  const ExpertsConfig& of = c.experts;
+  if (of.count < 1 || of.count > 1024) return "experts must be from 1 to 1024";
+  if (of.tokens < 1 || of.tokens > 128 || of.top < 1 || of.top > 16) return "tokens must be from 1 to 128, and top from 1 to 16";
+  if (c.rows != 16 && c.rows != 32 && c.rows != 64 && c.rows != 128) return "rows must be 16, 32, 64 or 128";
+  if (of.sums && c.products != 1) return "a sum over experts is of one product";
+  if (c.vec < 1 || c.n % c.vec) return "vec must divide n";
+  if (c.method != GemmMethod::matrix || c.a.quantises || c.b.preshuffled || c.rows_at_end || c.atomics)
+    return "products by expert take method matrix, and parts of any of their tiles";
+  return nullptr;
+}
+
 // nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
-constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
+constexpr const char* why_invalid(const GemmConfig& c) {
+  if (c.by_expert())
+    if (const char* const invalid = why_invalid_experts(c)) return invalid;
   if (c.rows < 1 || c.rows > 128) return "rows must be from 1 to 128";
   if (c.n < 1 || c.n > 1 << 24 || c.k < 1 || c.k > 1 << 24) return "n and k must be from 1 to 16777216";
   if (const char* const invalid = why_invalid_a(c.a)) return invalid;
@@ -218,8 +257,8 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
   if (c.ring < 1 || c.ring > 16) return "ring must be from 1 to 16";
   if (c.ring * c.b_loads() > most_loads_in_flight) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";
   if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
-  if (!c.open && c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
-  if (c.steps() >= 1ll << 31) return "n * k has too many steps: use a larger tile_n or loads";
+  if (c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
+  if (c.steps() >= 1ll << 31) return "the work has too many steps: use a larger tile_n, loads or rows";
   if (const char* const invalid = why_invalid_waves_per_eu(c.waves_per_eu)) return invalid;
   if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";
   if (c.epilogue_group && (c.tile_n % c.epilogue_group || c.n % c.epilogue_group || c.vec > c.epilogue_group || c.vec * wave_size < c.epilogue_group))
@@ -241,7 +280,7 @@ constexpr const char* why_invalid(const SkinnyGemmConfig& c) {
 }
 
 // What the waves that multiply do with a step when others load it.
-constexpr SkinnyGemmConfig without_producers(SkinnyGemmConfig c) {
+constexpr GemmConfig without_producers(GemmConfig c) {
   if (c.has_producers()) c.method = GemmMethod::matrix;
   return c;
 }

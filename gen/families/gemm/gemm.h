@@ -1,13 +1,11 @@
-// SkinnyGemm: few rows times one or two matrices, and a pointwise epilogue.
+// Gemm: few rows times one or two matrices, or those of their experts, and an epilogue.
 #pragma once
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
+#include "templates/gemm_config.h"
 #include "templates/rowwise_config.h"
-#include "templates/skinny_gemm_config.h"
 
 namespace kiln {
-
-class ValueEmitter; // gen/emit/values.h
 
 template <> struct EnumText<GemmMethod> {
   static constexpr std::string_view type = "GemmMethod";
@@ -36,16 +34,29 @@ template <MaybeConst<OperandConfig> C, typename Visit> constexpr void for_each_f
   visit(Field{.name = "preshuffled", .settable = false, .shown = c.preshuffled}, c.preshuffled);
 }
 
-template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
-  const bool producers = c.has_producers();
-  visit(Field{.name = "rows", .settable = false}, c.rows);
+template <MaybeConst<ExpertsConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
+  visit(Field{.name = "count", .settable = false}, c.count);
+  visit(Field{.name = "top", .settable = false}, c.top);
+  visit(Field{.name = "tokens", .settable = false}, c.tokens);
+  visit(Field{.name = "n", .settable = false}, c.n);
+  visit(Field{.name = "of_pairs", .settable = false}, c.of_pairs);
+  visit(Field{.name = "sums", .settable = false}, c.sums);
+}
+
+// With experts, blocks have as many rows as a schedule says, and the method is matrix.
+template <MaybeConst<GemmConfig> C, typename Visit> constexpr void for_each_field(C& c, const Visit& visit) {
+  const bool producers = c.has_producers(), dense = !c.by_expert();
+  visit_nested("experts", c.experts, visit, [&](Field& f) {
+    f.prefix = "experts_";
+    f.shown = !dense;
+  });
+  visit(Field{.name = "rows", .settable = !dense, .begins_line = !dense}, c.rows);
   visit(Field{.name = "n", .settable = false}, c.n);
   visit(Field{.name = "k", .settable = false}, c.k);
   visit_nested("a", c.a, visit, [](Field& f) { f.prefix = "a_"; });
   visit_nested("b", c.b, visit, [](Field& f) { f.prefix = "b_"; });
   visit(Field{.name = "staged", .shown = c.a.quantises}, c.staged);
-  visit(Field{"method"}, c.method);
-  visit(Field{.name = "open", .settable = false, .shown = c.open}, c.open);
+  visit(Field{.name = "method", .settable = dense, .shown = dense}, c.method);
   visit(Field{.name = "rows_at_end", .settable = false, .shown = c.rows_at_end}, c.rows_at_end);
   visit(Field{.name = "epilogue_group", .settable = false, .shown = c.epilogue_group != 0}, c.epilogue_group);
   visit(Field{.name = "products", .settable = false}, c.products);
@@ -60,32 +71,30 @@ template <MaybeConst<SkinnyGemmConfig> C, typename Visit> constexpr void for_eac
   visit(Field{.name = "slots", .shown = producers}, c.slots);
   visit(Field{.name = "direct", .shown = producers}, c.direct);
   visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
-  visit(Field{.name = "atomics"}, c.atomics);
+  visit(Field{.name = "atomics", .settable = dense, .shown = dense}, c.atomics);
 }
 
-struct SkinnyGemm {
-  using Config = SkinnyGemmConfig;
-  static constexpr std::string_view name = "skinny_gemm";
+struct Gemm {
+  using Config = GemmConfig;
+  static constexpr std::string_view name = "gemm";
   static constexpr std::string_view remedy =
       "split the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16";
-  static constexpr std::string_view words[] = {"SkinnyGemm",   "SkinnyGemmConfig", "GemmMethod",  "Encoding",    "Near",
-                                               "near_columns", "near_rows",        "TileChunk",   "BlockScaled", "PackedWeights",
-                                               "MxWeights",    "Nvfp4Weights",     "Nvfp4Scales", "u4x2"};
+  static constexpr std::string_view words[] = {"Gemm",         "GemmConfig",   "GemmMethod",  "Encoding",    "Near",
+                                               "near_columns", "near_rows",    "TileChunk",   "BlockScaled", "PackedWeights",
+                                               "MxWeights",    "Nvfp4Weights", "Nvfp4Scales", "SortedPairs", "u4x2"};
   static constexpr std::string_view sets_others = "method";
   static constexpr std::string_view falls_back_by = "ring";
 
   static bool takes(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
-  static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
-  // For a part of the chip.
   static std::vector<Candidate<Config>> candidates_on(const Plan& plan, const Target& target, int cus);
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
-  static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
-  // What emit puts together.
   static KernelParts parts(const Plan& plan, const Config& config, const Target& target, const ProblemPlace& place);
+  static int threads(const Config& config) { return config.threads(); }
+  static Config with_threads(const Config& config, int, const Plan&, const Target&) { return config; } // waves share its steps
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
 };
@@ -96,43 +105,37 @@ int group_in_tile(const Body& epilogue, std::span<const Product> products);
 // Whether the epilogue reduces rows otherwise or has one value a row, and so has to wait for all of C; how the workgroup that has it then
 // deals out rows.
 bool reduces_rows(const Body& epilogue, std::span<const Product> products);
-RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config);
-
-// Throws UserError for products that do not belong into one kernel, and for sizes out of reach.
-void require_products(const AnalysedSpec& spec);
-
-// What the steady state of a schedule without producers promises.
-void promise_ring(Promises& p, const SkinnyGemmConfig& c);
+RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config);
 
 // Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel asks for while its last steps come.
 bool is_near(const TensorPlan& operand, std::int64_t n);
 
-// Device text: the type of the elements of b; the matrix b of a product from its first row on, with its scales; and the epilogue where
-// tiles are finished.
-std::string_view weights_type(const Product& p);
-std::string weights_text(const Product& p);
-std::string tile_epilogue(const Plan& plan, ValueEmitter& values);
-
 // The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step.
-SkinnyGemmConfig planned_config(const Plan& plan, const Target& target);
+GemmConfig planned_config(const Plan& plan, const Target& target);
+
+// With a matrix for each expert: what the kernel does not compute; schedules; and one product that streams as much as the likely blocks, in
+// as many steps.
+void require_by_expert(const AnalysedSpec& spec);
+std::vector<Candidate<GemmConfig>> candidates_by_expert(const Plan& plan, const Target& target);
+GemmConfig as_one_product(GemmConfig config);
 
 // The config with another method, and what that asks of other fields: tile, ring, workgroups and so on, as the chosen schedule
 // has them for method matrix. It may be invalid for the plan (rows over the method's limit): why_not says why.
-SkinnyGemmConfig with_method(SkinnyGemmConfig config, GemmMethod method, const Target& target);
+GemmConfig with_method(GemmConfig config, GemmMethod method, const Target& target);
 
 // Fields that follow from others, as far as registers, vmcnt and LDS allow.
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
-SkinnyGemmConfig with_ring(SkinnyGemmConfig config);
+GemmConfig with_ring(GemmConfig config);
 // The widest vector of the epilogue that divides n and gives every lane some of a tile.
-SkinnyGemmConfig with_vec(SkinnyGemmConfig config);
+GemmConfig with_vec(GemmConfig config);
 // As many workgroups as CUs, but each with a step for every wave at least.
-SkinnyGemmConfig with_workgroups(SkinnyGemmConfig config, int cus);
+GemmConfig with_workgroups(GemmConfig config, int cus);
 
 // What is still in flight after a wait for the oldest step that hides the latency of HBM, with one workgroup a CU.
 inline constexpr int kib_enough_behind_a_wait = 48;
 
 // The share of the target's CUs that are busy all the time if every step takes as long as another: steps over CUs times the
 // steps of the CU that has most. Workgroups are dealt out evenly.
-double gemm_balance(const SkinnyGemmConfig& config, const Target& target);
+double gemm_balance(const GemmConfig& config, const Target& target);
 
 } // namespace kiln

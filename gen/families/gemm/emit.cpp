@@ -1,11 +1,11 @@
-// SkinnyGemm: the text of a kernel. The product is a verb, the epilogue its argument.
+// Gemm: the text of a kernel. The product is a verb, the epilogue its argument.
 #include "gen/emit/device_text.h"
 #include "gen/emit/line_marks.h"
 #include "gen/emit/row_text.h"
 #include "gen/emit/values.h"
+#include "gen/families/gemm/gemm.h"
+#include "gen/families/gemm/register_model.h"
 #include "gen/families/rowwise/rowwise.h"
-#include "gen/families/skinny_gemm/register_model.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include "gen/spec/names.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,21 +27,12 @@ std::string zero_points(const Product& p) {
   return fmt::format("reinterpret_cast<const u8*>({})", p.first == 0 ? zero : fmt::format("{} + {}", zero, p.first / 8));
 }
 
-} // namespace
-
 std::string_view weights_type(const Product& p) {
   const bool becomes_a = p.b_bits() == 4 && p.a.dtype() != p.b.dtype() && !p.has_a_scale(); // in the kernel
   return becomes_a ? "u4x2" : device_type(p.b.dtype());
 }
 
-// Words of four bytes cover it: the kernel touches them, and never a byte beyond.
-bool is_near(const TensorPlan& t, std::int64_t n) {
-  if (t.layout != Layout::contiguous || t.named_rows || t.columns != 0 || is_packed(t.dtype)) return false;
-  const bool varies = std::ranges::find(t.outer, true) != t.outer.end();
-  if (t.extent == Extent::row) return varies && size_bytes(t.dtype) == 4;
-  return t.extent == Extent::element && !varies && !t.covers_rows() && n * size_bytes(t.dtype) % 4 == 0;
-}
-
+// The matrix b of a product from its first row on, with its scales.
 std::string weights_text(const Product& p) {
   const std::string b = moved(p.b, p.first);
   switch (p.encoding()) {
@@ -58,6 +49,7 @@ std::string weights_text(const Product& p) {
   return b;
 }
 
+// The text behind finished tiles.
 std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
   const Body& body = plan.body;
   const Pass pass = split_passes(body).front();
@@ -76,8 +68,6 @@ std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
   return text + fmt::format("  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n", fmt::join(parameters, ", "), pass_text.inside,
                             fmt::join(sources, ", "));
 }
-
-namespace {
 
 // The operands that come near before the epilogue needs them.
 std::string near_operands(const Plan& plan) {
@@ -101,7 +91,7 @@ std::string store_sums(const Plan& plan, const std::string& gemm_name) {
 }
 
 // The rest of a spec that reduces rows, by the workgroup that is last.
-std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const Target& target, const std::string& gemm_name,
+std::string rows_of_last(const Plan& plan, const GemmConfig& config, const Target& target, const std::string& gemm_name,
                          const ProblemPlace& place) {
   const RowwiseConfig rows = rows_at_end(plan.body, config);
   const std::string count = size_text(plan.body.outer_dims);
@@ -120,20 +110,25 @@ std::string rows_of_last(const Plan& plan, const SkinnyGemmConfig& config, const
   return text;
 }
 
-std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const Target& target, const ProblemPlace& place) {
+std::string kernel_body(const Plan& plan, const GemmConfig& config, const Target& target, const ProblemPlace& place) {
   const Body& body = plan.body;
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
   const std::string gemm_name = values.fresh("gemm");
   const Product& first = plan.products.front();
   const Dim& m = first.a.shape()[0];
-  const std::string scale = first.has_a_scale() || first.is_normed() ? ", " + first.scales[0]->name
-                            : place.block.empty()                    ? ""
-                                                                     : ", nullptr";
-  std::string text =
-      fmt::format("  SkinnyGemm<config, {}, {}> {}({}, {}, {}{}{});\n", device_type(first.a.dtype()), weights_type(first), gemm_name,
-                  first.a->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
-                  config.workspace_bytes() > 0 ? place.workspace : "nullptr", scale, place.block.empty() ? "" : ", " + place.block);
+  std::vector<std::string> arguments{first.a->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
+                                     config.workspace_bytes() > 0 ? place.workspace : "nullptr"};
+  if (first.has_a_scale() || first.is_normed()) arguments.push_back(first.scales[0]->name);
+  else if (first.by_expert() || !place.block.empty()) arguments.emplace_back("nullptr");
+  if (first.by_expert()) {
+    std::vector<std::string> sorted;
+    for (const Expr& each : first.sorted) sorted.push_back(each->name);
+    arguments.push_back(fmt::format("SortedPairs{{{}}}", fmt::join(sorted, ", ")));
+  }
+  if (!place.block.empty()) arguments.push_back(place.block);
+  std::string text = fmt::format("  Gemm<config, {}, {}> {}({});\n", device_type(first.a.dtype()), weights_type(first), gemm_name,
+                                 fmt::join(arguments, ", "));
   if (first.is_normed())
     text += fmt::format("  {}.norm_by({{{}, {}, {}}});\n", gemm_name, first.scales[1]->name, first.scales[2]->name, literal(first.epsilon));
   std::vector<std::string> products, matrices;
@@ -143,8 +138,8 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
   }
   const char* const row_type = config.epilogue_group ? "TileChunk<config.n, config.vec>" : "auto"; // members that are templates need it
   text += fmt::format("  {}.run({}[&](const {}& row, {}) KILN_LAMBDA {{{}\n", gemm_name,
-                      config.rows_at_end || config.has_producers() ? "" : near_operands(plan), row_type, fmt::join(products, ", "),
-                      line_mark(first.line));
+                      config.rows_at_end || config.has_producers() || config.by_expert() ? "" : near_operands(plan), row_type,
+                      fmt::join(products, ", "), line_mark(first.line));
   text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, values);
   text += fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
   return config.rows_at_end ? text + rows_of_last(plan, config, target, gemm_name, place) : text;
@@ -152,21 +147,25 @@ std::string kernel_body(const Plan& plan, const SkinnyGemmConfig& config, const 
 
 } // namespace
 
-KernelParts SkinnyGemm::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
-  return {.door = c.rows_at_end ? "skinny_gemm_rows" : std::string(name),
-          .config = config_text(c, "SkinnyGemmConfig"),
+// Words of four bytes cover it: the kernel touches them, and never a byte beyond.
+bool is_near(const TensorPlan& t, std::int64_t n) {
+  if (t.layout != Layout::contiguous || t.named_rows || t.columns != 0 || is_packed(t.dtype)) return false;
+  const bool varies = std::ranges::find(t.outer, true) != t.outer.end();
+  if (t.extent == Extent::row) return varies && size_bytes(t.dtype) == 4;
+  return t.extent == Extent::element && !varies && !t.covers_rows() && n * size_bytes(t.dtype) % 4 == 0;
+}
+
+KernelParts Gemm::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
+  return {.door = c.rows_at_end ? "gemm/rows_at_end" : "gemm/gemm",
+          .config = config_text(c, "GemmConfig"),
           .threads = "config.threads()",
           .attributes = waves_per_eu_attribute(c.waves_per_eu, gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : ""),
           .body = kernel_body(plan, c, target, place),
           .access = {.vec = c.vec, .ragged = c.ragged()},
           .threads_per_block = c.threads(),
-          .units_per_block = c.rows,
+          .units_per_block = c.by_expert() ? max_dim_size : c.rows, // the grid does not depend on the number of tokens
           .blocks_per_unit = c.workgroups,
           .workspace_bytes = c.workspace_bytes()};
-}
-
-KernelSource SkinnyGemm::emit(const Plan& plan, const Config& c, const Target& target) {
-  return assemble(plan, target, parts(plan, c, target, {.block = {}, .workspace = workspace_name(plan)}));
 }
 
 } // namespace kiln

@@ -1,7 +1,7 @@
-// SkinnyGemm: its schedules, and what is valid.
-#include "gen/families/skinny_gemm/skinny_gemm.h"
+// Gemm: its schedules, and what is valid.
+#include "gen/families/gemm/gemm.h"
+#include "gen/families/gemm/register_model.h"
 #include "gen/families/rowwise/rowwise.h"
-#include "gen/families/skinny_gemm/register_model.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ constexpr int narrowest_tile = 16, many_parts = 8;
 
 // Workgroups that take whole tiles, or whole parts of tiles, each: none crosses from a tile to another, and if a workgroup has whole
 // tiles, no sums meet. Beside them the one workgroup a CU that balances best.
-std::vector<int> workgroup_counts(const SkinnyGemmConfig& c, int cus) {
+std::vector<int> workgroup_counts(const GemmConfig& c, int cus) {
   std::vector<int> counts{with_workgroups(c, cus).workgroups};
   const int most = static_cast<int>(std::min<long long>(c.steps(), cus));
   const auto add = [&](int count) {
@@ -34,7 +34,7 @@ std::vector<int> workgroup_counts(const SkinnyGemmConfig& c, int cus) {
 }
 
 // The most workgroups that share a tile: the parts that its sum has.
-long long most_parts(const SkinnyGemmConfig& c) {
+long long most_parts(const GemmConfig& c) {
   const long long least_steps = c.steps() / c.workgroups; // of a workgroup
   return std::min<long long>(c.workgroups, (c.steps_per_tile() + least_steps - 2) / least_steps + 1);
 }
@@ -42,7 +42,7 @@ long long most_parts(const SkinnyGemmConfig& c) {
 // Whether dot instructions take a's numbers as they are.
 bool takes_dots(const Plan& plan, const Target& target) { return plan.products.front().a.dtype() == f16 || target.has_dot2_bf16(); }
 
-std::string why(const SkinnyGemmConfig& c, const Target& target) {
+std::string why(const GemmConfig& c, const Target& target) {
   const std::string sums = !c.splits() ? "no tile is split"
                                        : fmt::format("a tile is split into up to {} parts, whose sums meet {}", most_parts(c),
                                                      c.atomics ? "by atomics" : "in fixed order");
@@ -53,18 +53,15 @@ std::string why(const SkinnyGemmConfig& c, const Target& target) {
 
 } // namespace
 
-double gemm_balance(const SkinnyGemmConfig& c, const Target& target) {
+double gemm_balance(const GemmConfig& c, const Target& target) {
   const auto steps = static_cast<double>(c.steps());
   const auto cus = static_cast<double>(target.compute_units());
   const double most = std::ceil(steps / c.workgroups) * std::ceil(c.workgroups / cus);
   return steps / (most * cus);
 }
 
-std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates(const Plan& plan, const Target& target) {
-  return candidates_on(plan, target, target.compute_units());
-}
-
-std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& plan, const Target& target, int cus) {
+std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const Target& target, int cus) {
+  if (plan.products.front().by_expert()) return candidates_by_expert(plan, target);
   const Config planned = planned_config(plan, target);
   std::vector<Config> configs;
   const auto add_one = [&](Config c, bool narrowest) {
@@ -114,19 +111,19 @@ std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::candidates_on(const Plan& p
   return result;
 }
 
-std::vector<Candidate<SkinnyGemmConfig>> SkinnyGemm::fallbacks(const Config& first) {
+std::vector<Candidate<GemmConfig>> Gemm::fallbacks(const Config& first) {
   std::vector<Candidate<Config>> result;
   for (Config c = first; (c.ring /= 2) > 0;) result.push_back({c, "a shorter ring"});
   return result;
 }
 
-void SkinnyGemm::after_setting(Config& c, std::string_view field, const Plan&, const Target& target) {
+void Gemm::after_setting(Config& c, std::string_view field, const Plan&, const Target& target) {
   if (field == "method") c = with_method(c, c.method, target);
 }
 
-std::optional<Refusal> SkinnyGemm::why_not(const Config& c, const Plan& plan, const Target& target) {
+std::optional<Refusal> Gemm::why_not(const Config& c, const Plan& plan, const Target& target) {
   if (field_values(c, false) != field_values(planned_config(plan, target), false))
-    return refuse_schedule(plan, fields_text(c), "leave rows, n, k, bits, group, preshuffled and products as the plan has them");
+    return refuse_schedule(plan, fields_text(c), "leave rows, experts, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_wide_lds_dma())
     return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()),
                            "use direct=0");
@@ -142,6 +139,6 @@ std::optional<Refusal> SkinnyGemm::why_not(const Config& c, const Plan& plan, co
   return {};
 }
 
-std::optional<std::int64_t> SkinnyGemm::addition_depth(const Config&) { return {}; } // MFMA's order is not public
+std::optional<std::int64_t> Gemm::addition_depth(const Config&) { return {}; } // MFMA's order is not public
 
 } // namespace kiln

@@ -1,6 +1,6 @@
 // Fitting: the ring, vector, workgroups and producers of a skinny GEMM, and what another method makes of them.
-#include "gen/families/skinny_gemm/register_model.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
+#include "gen/families/gemm/gemm.h"
+#include "gen/families/gemm/register_model.h"
 #include <algorithm>
 #include <bit>
 
@@ -12,28 +12,28 @@ constexpr int kib_in_flight_per_cu = 64;
 constexpr int kib_for_producers = 96; // in direct loads, which take no registers
 
 // Whether vmcnt can tell that one step has arrived while the others are in flight.
-bool fits_counter(const SkinnyGemmConfig& c) {
+bool fits_counter(const GemmConfig& c) {
   if (c.b.word_scales() == 0) return c.ring * c.b_loads() <= most_loads_in_flight;
   const int scales = gemm_scale_loads(c), others = c.wide_scales() ? scales : scales - scales / c.ring;
   return (c.ring - 1) * (c.b_loads() + gemm_a_loads(c)) + others < max_vmcnt && c.ring * c.b_loads() <= most_loads_in_flight;
 }
 
 // Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.
-long long wave_steps(const SkinnyGemmConfig& c) {
+long long wave_steps(const GemmConfig& c) {
   const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.ring - 1) / c.ring;
   return std::min(steps, (turns + c.waves - 1) / c.waves * c.ring);
 }
 
 // Slots in LDS. Direct loads need all that is in flight, and one more for every wave that reads; loads through registers need
 // one for each wave and one to fill.
-int wanted_slots(const SkinnyGemmConfig& c) {
+int wanted_slots(const GemmConfig& c) {
   const int most = std::max({c.b_producers, c.a_producers, c.summing_waves()});
   return c.direct ? std::max(c.ring * c.b_producers + c.summing_waves(), most) : most + 1;
 }
 
 // Half of the waves load B; the widest tile and the longest ring whose slots fit, with at least two steps in flight a wave.
 // If many rows of wide elements fill LDS: one load a step, then fewer waves.
-SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
+GemmConfig with_producers(GemmConfig c, const Target& target) {
   c.method = GemmMethod::producers;
   c.direct = target.has_wide_lds_dma();
   const auto fits = [&] {
@@ -60,11 +60,11 @@ SkinnyGemmConfig with_producers(SkinnyGemmConfig c, const Target& target) {
 
 } // namespace
 
-SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
+GemmConfig with_ring(GemmConfig c) {
   const int loads = (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads(); // with one workgroup a CU
   const int least = std::max({1, loads, (kib_enough_behind_a_wait / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
   const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.ring <= 16; };
-  SkinnyGemmConfig best = c;
+  GemmConfig best = c;
   best.ring = 0;
   for (c.ring = least; fits(); ++c.ring)
     if (best.ring == 0 || wave_steps(c) < wave_steps(best)) best = c;
@@ -75,7 +75,7 @@ SkinnyGemmConfig with_ring(SkinnyGemmConfig c) {
   return best;
 }
 
-SkinnyGemmConfig with_vec(SkinnyGemmConfig c) {
+GemmConfig with_vec(GemmConfig c) {
   const auto each = static_cast<unsigned>(std::max(1, c.rows * c.tile_n / c.threads()));
   c.vec = std::min(8, static_cast<int>(std::bit_floor(each)));
   // A wave has all of a group of columns, and a lane all that share a byte.
@@ -84,12 +84,12 @@ SkinnyGemmConfig with_vec(SkinnyGemmConfig c) {
   return c;
 }
 
-SkinnyGemmConfig with_workgroups(SkinnyGemmConfig c, int cus) {
+GemmConfig with_workgroups(GemmConfig c, int cus) {
   c.workgroups = static_cast<int>(std::clamp<long long>(c.steps() / c.waves, 1, cus));
   return c;
 }
 
-SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target& target) {
+GemmConfig with_method(GemmConfig c, GemmMethod method, const Target& target) {
   if (method == GemmMethod::producers) return with_producers(c, target);
   c.method = method;
   if (method == GemmMethod::matrix) return c;
@@ -97,7 +97,7 @@ SkinnyGemmConfig with_method(SkinnyGemmConfig c, GemmMethod method, const Target
   const int wanted = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
   const int widest = std::max(wanted, c.epilogue_group);
   for (c.tile_n = widest;; c.tile_n /= 2) {
-    SkinnyGemmConfig fitted = with_vec(with_ring(with_workgroups(c, target.compute_units())));
+    GemmConfig fitted = with_vec(with_ring(with_workgroups(c, target.compute_units())));
     const bool narrowest = c.tile_n <= std::max({c.rows_per_load(), 16, c.epilogue_group});
     if (!narrowest && (!fits_registers(fitted) || fitted.lds_bytes() > target.lds_bytes())) continue;
     while (fitted.lds_bytes() > target.lds_bytes() && fitted.waves > 1) { // holds the sums of each wave

@@ -1,7 +1,7 @@
-// SkinnyGemm: what its schedules promise about the ISA.
+// Gemm: what its schedules promise about the ISA.
+#include "gen/families/gemm/gemm.h"
+#include "gen/families/gemm/register_model.h"
 #include "gen/families/rowwise/rowwise.h"
-#include "gen/families/skinny_gemm/register_model.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include "templates/expert_sort_config.h"
 #include <algorithm>
 
@@ -15,7 +15,7 @@ constexpr int most_vgprs_aside = 32, most_sgprs_aside = 32;
 std::uint32_t count(int value) { return static_cast<std::uint32_t>(value); }
 
 // Accesses to LDS of method producers: words that the waves that load pass on, and as exceptions flags and sums.
-PromisedWidths producers_lds(const SkinnyGemmConfig& c) {
+PromisedWidths producers_lds(const GemmConfig& c) {
   // If a row ends within the only step, words of A that lie beyond its end need not be read.
   const int used = std::min(c.loads, ceil_div(c.row_bytes(), c.step_bytes() / c.loads));
   const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
@@ -24,7 +24,7 @@ PromisedWidths producers_lds(const SkinnyGemmConfig& c) {
           .at_least = count(c.b_loads() + c.a_loads() / c.loads * used)};
 }
 
-void promise_producers(Promises& p, const SkinnyGemmConfig& c) {
+void promise_producers(Promises& p, const GemmConfig& c) {
   const char* const fills = c.direct ? "global_load_lds_dwordx4" : "ds_write_b128";
   p.required = {"v_mfma_", "ds_read_b128", "s_sleep", fills};
   p.global_loads.at_least = count(c.b_loads()); // the rest of the ring may be issued by a loop
@@ -36,9 +36,8 @@ void promise_producers(Promises& p, const SkinnyGemmConfig& c) {
   p.min_bytes_in_flight = count(std::min((c.ring - 1) * c.b_loads(), (c.a_ring() - 1) * c.a_loads()) * 1024);
 }
 
-} // namespace
-
-void promise_ring(Promises& p, const SkinnyGemmConfig& c) {
+// The steady state of a schedule without producers.
+void promise_ring(Promises& p, const GemmConfig& c) {
   const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
   if (c.method != GemmMethod::dot) p.required.emplace_back(multiplies);
   // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.
@@ -52,7 +51,9 @@ void promise_ring(Promises& p, const SkinnyGemmConfig& c) {
   }
 }
 
-Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) {
+} // namespace
+
+Promises Gemm::promises(const Plan& plan, const Config& c, const Target&) {
   // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave.
   Promises p{.max_vgprs = vgprs_of_wave(c.waves), .max_lds_bytes = c.lds_bytes()};
   // Weights and activations come 16 bytes at a time. The epilogue's operands and partial sums come as the chunks of C do, and
@@ -64,6 +65,8 @@ Promises SkinnyGemm::promises(const Plan& plan, const Config& c, const Target&) 
                     .exceptions = count(epilogue + 8 * gemm_scale_loads(c) + (c.a.norm_parts > 0 ? 10 : 0)),
                     .at_least = count(c.ring * c.b_loads())};
   if (c.a.quantises) p.global_loads.at_least += 1; // largest magnitudes of rows
+  if (c.by_expert())                               // offsets, pairs, and weights of experts
+    p.global_loads.exceptions += count(2 * ceil_div(c.experts.count, wave_size) + 16 + (c.experts.sums ? 8 * c.experts.top : 0));
   if (c.rows_at_end) {
     const RowwiseConfig rows = rows_at_end(plan.body, c);
     const int tensors = static_cast<int>(plan.body.tensors.size());

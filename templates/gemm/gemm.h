@@ -1,6 +1,7 @@
-// SkinnyGemm<config>: which steps a workgroup takes, and how sums meet.
+// Gemm<config>: the tiles whose steps a workgroup takes, and how sums meet.
 #pragma once
 #include "common/arrival.h"
+#include "gemm/dense.h"
 #include "gemm/stream_k.h"
 #include "gemm/near.h"
 #include "gemm/producers.h"
@@ -10,22 +11,26 @@
 
 namespace kiln {
 
-template <SkinnyGemmConfig config, class A, class B> class SkinnyGemm {
-  static_assert(why_invalid(config) == nullptr, "invalid SkinnyGemmConfig");
+template <GemmConfig config, class A, class B> class Gemm {
+  static_assert(why_invalid(config) == nullptr, "invalid GemmConfig");
   static_assert(config.a.bits == gemm_bits<A> && config.b.bits == gemm_bits<B>);
   using Parts = TileParts<config>;
   using Part = typename Parts::Part;
   using Runs = StepRuns<config.workgroups, config.steps()>;
+  using Tiles = GemmTiles<config>;
+  using Segment = typename Tiles::Segment;
   static constexpr u32 tile_steps = config.steps_per_tile();
 
 public:
-  // `rows` of A exist, from 1 to config.rows. `workspace` has config.workspace_bytes(), zero before the first launch; every
-  // launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group], or [group][row] with a_scales_by_group; with
-  // norm_parts the weight of each column, of A's type.
+  // `rows` of A exist, from 1 to config.rows; with experts, so many tokens. `workspace` has config.workspace_bytes(), zero before the first
+  // launch; every launch leaves zero what has to be. `a_scale`, with scales of blocks: [row][group], or [group][row] with
+  // a_scales_by_group; with norm_parts the weight of each column, of A's type.
   // `block`: of config.workgroups, whoever works on them.
-  KILN_MEMBER SkinnyGemm(const A* a, u32 rows, void* workspace, const void* a_scale = nullptr, u32 block = platform::block_x())
-      : a_(a), a_scale_(a_scale), rows_(rows), stream_(workspace, workgroup_in_order<config.workgroups>(block), Runs{config.steps()}),
-        workspace_(static_cast<char*>(workspace)) {}
+  KILN_MEMBER Gemm(const A* a, u32 rows, void* workspace, const void* a_scale = nullptr, u32 block = platform::block_x())
+      : Gemm(a, rows, workspace, a_scale, Tiles{rows}, block) {}
+  template <class Pairs> requires(config.by_expert())
+  KILN_MEMBER Gemm(const A* a, u32 tokens, void* workspace, const void* a_scale, Pairs pairs)
+      : Gemm(a, tokens, workspace, a_scale, Tiles(tokens, pairs), platform::block_x()) {}
 
   // With norm_parts, before run.
   KILN_MEMBER void norm_by(RowNorm norm) {
@@ -56,6 +61,9 @@ public:
   }
 
 private:
+  KILN_MEMBER Gemm(const A* a, u32 rows, void* workspace, const void* a_scale, Tiles tiles, u32 block)
+      : a_(a), a_scale_(a_scale), rows_(rows), tiles_(tiles), stream_(workspace, workgroup_in_order<config.workgroups>(block), Runs{tiles.steps()}),
+        workspace_(static_cast<char*>(workspace)) {}
   static KILN_MEMBER typename Parts::Lds& lds() { return Parts::lds(); }
 
   template <class NearBy, class Epilogue, class... Bs> KILN_MEMBER void run_with(NearBy near, Epilogue epilogue, Bs... b) {
@@ -75,22 +83,25 @@ private:
   // All segments, `index` counts the waves that work as Steps.
   template <class Steps, class NearBy, class Epilogue, class... Bs>
   KILN_MEMBER void run_as(u32 index, const NearBy& near, Epilogue& epilogue, Bs... b) {
+    u32 left = 0; // steps of this workgroup
+    if constexpr (config.by_expert()) {
+      left = stream_.end_step() - stream_.first_step();
+      if (left == 0) return stream_.skip();
+    }
     Steps steps;
-    steps.start(rows_, index, a_scale_);
+    tiles_.start(steps, index, a_scale_);
     if constexpr (config.quantises_steps()) {
       if constexpr (config.a.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::ask(norm_, rows_), norm_, rows_));
       else steps.take_largest(LargestOfRows<config>::find(a_, rows_));
     }
-    const typename Steps::RowsOfA* const a = rows_for<Steps>();
     if constexpr (config.publishes()) stream_.load_generation();
-    u32 left = stream_.end_step() - stream_.first_step();
-    const u32 tile = stream_.first_step() / tile_steps, at = stream_.first_step() - tile * tile_steps;
-    GemmSegment segment{tile, at, smaller(tile_steps - at, left)};
+    if constexpr (!config.by_expert()) left = stream_.end_step() - stream_.first_step();
+    Segment segment = tiles_.first(stream_, left);
     u32 arrived = 0;
     if constexpr (!config.crosses()) arrived = register_arrival(segment);
     Either<config.staged, Staging<config, A, B>, NoStaging> staging(RowsToStage<config, A>{a_, rows_, a_scale_, norm_});
     staging.begin(segment);
-    steps.begin(segment, a, b...);
+    begin(steps, segment, b...);
     staging.finish(segment);
     for (bool again = false;; again = true) {
       typename NearBy::Words words;
@@ -101,10 +112,10 @@ private:
       if constexpr (!config.has_producers()) words = platform::computed_here(words);
       if constexpr (config.publishes()) arrived = platform::computed_here(arrived); // no wait for it behind the loads of the next segment
       left -= segment.count;
-      const GemmSegment next{segment.tile + 1, 0, smaller(tile_steps, left)};
+      const Segment next = tiles_.after(segment, left);
       if (config.crosses() && left) {
         staging.begin_next(segment, next);
-        steps.begin(next, a, b...); // in flight while this tile is finished
+        begin(steps, next, b...); // in flight while this tile is finished
       }
       if (config.crosses() && again) platform::barrier(); // LDS is read no more
       if constexpr (Steps::sums) {
@@ -118,19 +129,23 @@ private:
       platform::barrier();
       if constexpr (config.publishes()) stream_.store_generation();
       finish(segment, epilogue);
+      if constexpr (config.experts.sums)
+        if (!left || next.tile != segment.tile) add_pairs(segment.tile, epilogue);
       if (!config.crosses() || !left) return;
       staging.finish_next(segment, next);
       segment = next;
     }
   }
 
-  // What the steps load A from: nothing, if it is staged.
-  template <class Steps> KILN_MEMBER const typename Steps::RowsOfA* rows_for() const {
-    if constexpr (config.staged) return nullptr;
-    else return a_;
+  // The first loads of a segment. If A is staged, steps load none of it.
+  template <class Steps, class... Bs> KILN_MEMBER void begin(Steps& steps, const Segment& segment, Bs... b) const {
+    if constexpr (config.by_expert()) steps.take_rows(tiles_.rows_of(segment), a_scale_);
+    if constexpr (config.staged) steps.begin(segment, nullptr, b...);
+    else steps.begin(segment, a_, tiles_.matrix(segment, b)...);
   }
+
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
-  template <class Epilogue> KILN_MEMBER void finish(const GemmSegment& segment, Epilogue& epilogue) {
+  template <class Epilogue> KILN_MEMBER void finish(const Segment& segment, Epilogue& epilogue) {
     Parts parts;
     parts.sum_waves();
     if constexpr (config.a.norm_parts > 0) {
@@ -144,27 +159,38 @@ private:
       if (!combine(segment, parts)) return;
     }
 #pragma unroll
-    for (int c = 0; c < config.chunks(); ++c) call(epilogue, segment.tile, c, parts.of[c]);
-    if constexpr (config.rows_at_end) ++finished_;
+    for (int c = 0; c < config.chunks(); ++c) {
+      if constexpr (!config.experts.sums) call(epilogue, tiles_.place(segment, Parts::row(c), Parts::column(c)), parts.of[c]);
+      else if (Parts::in_tile(c)) tiles_.store(sums(0), segment, Parts::row(c), Parts::column(c), parts.of[c][0]);
+    }
+    if constexpr (config.rows_at_end || config.experts.sums) ++finished_;
   }
 
-  template <class Epilogue> KILN_MEMBER void call(Epilogue& epilogue, u32 tile, int c, const Part (&parts)[config.products]) {
-    const TileChunk<config.n, config.vec> chunk(Parts::row(c), tile * config.tile_n + Parts::column(c), rows_);
+  template <class Epilogue> KILN_MEMBER void call(Epilogue& epilogue, TilePlace at, const Part (&parts)[config.products]) {
+    const TileChunk<config.n, config.vec> chunk(at.row, at.column, at.rows);
     if constexpr (config.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
     else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
+  // The workgroup that finishes the last tile of some columns has the results of all pairs there, and adds those of each token.
+  template <class Epilogue> KILN_MEMBER void add_pairs(u32 column, Epilogue& epilogue) {
+    const u32 finished = finished_;
+    finished_ = 0;
+    if (finished == 0 || !arrives_last(stream_.own_counters() + column, tiles_.blocks() - finished, lds().arrived, finished)) return;
+    tiles_.template add_pairs<Part>(column, sums(0), [&](TilePlace at, const Part& sum) KILN_LAMBDA { call(epilogue, at, {sum}); });
+  }
+
   // Counts this workgroup for a tile of which it has a part.
-  KILN_MEMBER u32 register_arrival(const GemmSegment& segment) const {
+  KILN_MEMBER u32 register_arrival(const Segment& segment) const {
     if constexpr (config.publishes())
-      if (segment.count != tile_steps) return stream_.register_arrival(segment.tile * tile_steps);
+      if (segment.count != tile_steps) return stream_.register_arrival(tiles_.first_step_of(segment));
     return 0;
   }
 
   // Publishes this workgroup's part of a tile, or adds it to the tile's in the workspace. The one that has the sum of all parts then, in the
   // order of k, or takes the sum and leaves zeros for the next launch, returns true.
-  KILN_MEMBER bool combine(const GemmSegment& segment, Parts& parts) {
-    const u32 begin = segment.tile * tile_steps, end = begin + tile_steps;
+  KILN_MEMBER bool combine(const Segment& segment, Parts& parts) {
+    const u32 begin = tiles_.first_step_of(segment), end = begin + tile_steps;
     if constexpr (config.atomics) {
       f32* const sum = reinterpret_cast<f32*>(stream_.places()) + static_cast<u64>(segment.tile) * config.partial_floats();
       Parts::each_part([&](int c, int p) KILN_LAMBDA {
@@ -187,8 +213,9 @@ private:
   const A* a_;
   const void* a_scale_;
   [[no_unique_address]] Either<(config.a.norm_parts > 0), RowNorm, NoNorm> norm_;
-  u32 rows_, finished_ = 0; // tiles
-  StreamK<config.shared(), Runs, true> stream_;
+  u32 rows_, finished_ = 0; // tiles; with sums over experts, those of the same columns
+  Tiles tiles_;
+  StreamK<config.shared(), Runs, !config.by_expert()> stream_;
   char* workspace_;
 };
 

@@ -1,7 +1,7 @@
-// Products that skinny GEMM computes, and the part of its config that follows from them.
+// Products that Gemm computes, and the part of its config that follows from them.
 #include "gen/error.h"
+#include "gen/families/gemm/gemm.h"
 #include "gen/families/rowwise/rowwise.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t max_rows = 128;         // as why_invalid of SkinnyGemmConfig
+constexpr std::int64_t max_rows = 128;         // as why_invalid of GemmConfig
 constexpr std::int64_t max_size = 1 << 24;     // the same
 constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
 // Groups of columns that tiles have whole: as wide as the widest vector of a lane at least, and two columns a lane of a wave at most.
@@ -108,25 +108,22 @@ bool reduces_rows(const Body& epilogue, std::span<const Product> products) {
          std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return t.output && t.extent != Extent::element; });
 }
 
-RowwiseConfig rows_at_end(const Body& epilogue, const SkinnyGemmConfig& config) { return in_waves(epilogue, config.waves); }
+RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config) { return in_waves(epilogue, config.waves); }
 
-void require_products(const AnalysedSpec& spec) {
+bool Gemm::takes(const AnalysedSpec& spec) { return !spec.products.empty(); }
+
+void Gemm::lay_out(AnalysedSpec& spec) {
   require_alike(spec.spec.name(), spec.products);
   require_sizes(spec);
-}
-
-bool SkinnyGemm::takes(const AnalysedSpec& spec) { return !spec.products.empty() && !spec.products.front().by_expert(); }
-
-void SkinnyGemm::lay_out(AnalysedSpec& spec) {
-  require_products(spec);
   lay_out_rows(spec.body);
+  if (spec.products.front().by_expert()) return require_by_expert(spec);
   require_short_rows(spec);
   if (spec.body.outer_dims.size() > 1 || spec.body.space.size() != 2)
     throw UserError(fmt::format("kernel '{}'", spec.spec.name()), "its epilogue has more than two dimensions",
                     "give every operand [m, n], [n], [m, 1] or []");
 }
 
-SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
+GemmConfig planned_config(const Plan& plan, const Target& target) {
   const Product& first = plan.products.front();
   const auto group = static_cast<int>(first.group);
   OperandConfig a{.bits = size_bits(first.a.dtype()),
@@ -139,14 +136,21 @@ SkinnyGemmConfig planned_config(const Plan& plan, const Target& target) {
                         .group = group,
                         .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
                         .preshuffled = first.preshuffled()};
-  SkinnyGemmConfig c{.rows = static_cast<int>(most_rows(first)),
-                     .n = static_cast<int>(first.n),
-                     .k = static_cast<int>(first.k()),
-                     .a = a,
-                     .b = b,
-                     .rows_at_end = reduces_rows(plan.body, plan.products),
-                     .epilogue_group = group_in_tile(plan.body, plan.products),
-                     .products = static_cast<int>(plan.products.size())};
+  GemmConfig c{.rows = first.by_expert() ? 16 : static_cast<int>(most_rows(first)),
+               .n = static_cast<int>(first.n),
+               .k = static_cast<int>(first.k()),
+               .a = a,
+               .b = b,
+               .rows_at_end = reduces_rows(plan.body, plan.products),
+               .epilogue_group = group_in_tile(plan.body, plan.products),
+               .products = static_cast<int>(plan.products.size())};
+  if (first.by_expert())
+    c.experts = {.count = static_cast<int>(first.experts()),
+                 .top = static_cast<int>(first.top()),
+                 .tokens = static_cast<int>(most_rows(first)),
+                 .n = static_cast<int>(first.rows_of_b()),
+                 .of_pairs = first.a.shape().size() == 3,
+                 .sums = first.sums_experts()};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
   const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.dtype()) || c.a.quantises) && is_fp8(first.b.dtype());
   if (wide || c.block_scaled() || (c.a.mx() && !c.packed())) c.loads = 2;

@@ -4,24 +4,24 @@
 // fail when a limit is too high: their kernels spill, or copy loaded values to AGPRs and drain the ring, which breaks the promises.
 // To fit the model to another LLVM, run 500 of them.
 #pragma once
-#include "templates/skinny_gemm_config.h"
+#include "templates/gemm_config.h"
 
 namespace kiln {
 
 // 16-byte loads of A that a lane makes in a step.
-int gemm_a_loads(const SkinnyGemmConfig& config);
+int gemm_a_loads(const GemmConfig& config);
 
 // Loads of scales and zero points that a lane makes in a turn of the ring, each of less than 16 bytes.
-int gemm_scale_loads(const SkinnyGemmConfig& config);
+int gemm_scale_loads(const GemmConfig& config);
 
 // Whether the ring, the accumulators and what lies between them fit the registers of a wave.
-bool fits_registers(const SkinnyGemmConfig& config);
+bool fits_registers(const GemmConfig& config);
 
 // The same for the waves of method producers that load B, and that multiply.
-bool producers_fit_registers(const SkinnyGemmConfig& config);
+bool producers_fit_registers(const GemmConfig& config);
 
 // Whether the kernel is compiled for VGPRs alone: accumulators that are read after every step, and fit, are then not copied
 // out of AGPRs.
-bool gemm_without_agprs(const SkinnyGemmConfig& config);
+bool gemm_without_agprs(const GemmConfig& config);
 
 } // namespace kiln

@@ -1,5 +1,5 @@
 // Register model of skinny GEMM: LLVM's limits, and what configs need.
-#include "gen/families/skinny_gemm/register_model.h"
+#include "gen/families/gemm/register_model.h"
 #include <algorithm>
 
 namespace kiln {
@@ -14,14 +14,14 @@ constexpr int most_with_group_sums = 192;     // ring, scales and accumulators, 
 constexpr int most_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
 
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
-int scale_vgprs(const SkinnyGemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
+int scale_vgprs(const GemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
 
-int ring_vgprs(const SkinnyGemmConfig& c) {
+int ring_vgprs(const GemmConfig& c) {
   const int staged = c.staged ? 2 * c.row_tiles() * c.loads * vgprs_a_load : 0; // A of a step and of the next one, out of LDS
   return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged;
 }
 
-int accumulator_vgprs(const SkinnyGemmConfig& c) {
+int accumulator_vgprs(const GemmConfig& c) {
   const int each = c.is_matrix() ? c.edge() * c.edge() / 64 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
   const int tiles = c.products * c.tile_n / c.rows_per_load();
   // Block scales: the sums of a group of up to four tiles wait to be scaled and added. With many rows they lie in AGPRs.
@@ -32,26 +32,26 @@ int accumulator_vgprs(const SkinnyGemmConfig& c) {
 
 // The ring's loads, and with a tail of k a copy of one step, in which what lies beyond the end is zeroed; beside that one, if rows are
 // quantised in every step, A's words of it, what its rows are multiplied by, and 16 numbers on the way with their weights.
-int loaded_vgprs(const SkinnyGemmConfig& c) {
+int loaded_vgprs(const GemmConfig& c) {
   const int quantised = c.quantises_steps() && c.k_tail() ? c.row_tiles() * (c.loads * vgprs_a_load + 1) + 32 : 0;
   return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + quantised;
 }
 
 // Masks of a tail of k, with 4-bit weights in tiles of 64 x 64 and short rings, spilled one or two SGPRs.
-bool spills_masks(const SkinnyGemmConfig& c) {
+bool spills_masks(const GemmConfig& c) {
   return c.b.word_scales() > 0 && c.k_tail() && c.method == GemmMethod::matrix && c.row_tiles() * c.products * c.tile_n >= 4 * 64;
 }
 
 } // namespace
 
-int gemm_a_loads(const SkinnyGemmConfig& c) {
+int gemm_a_loads(const GemmConfig& c) {
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
   if (c.staged) return 0;
   const int weights = c.a.norm_parts > 0 ? 1 : 0; // as many as those of a row tile
   return (rows + weights) * c.loads * (c.a.bits / c.b.bits);
 }
 
-int gemm_scale_loads(const SkinnyGemmConfig& c) {
+int gemm_scale_loads(const GemmConfig& c) {
   if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
   if (c.a.mx()) return c.ring * (c.b_loads() + c.row_tiles() * c.loads);   // of both
   if (c.packed()) return c.ring * c.b.word_scales() * c.b_loads();
@@ -60,7 +60,7 @@ int gemm_scale_loads(const SkinnyGemmConfig& c) {
   return c.ring * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
 }
 
-bool fits_registers(const SkinnyGemmConfig& c) {
+bool fits_registers(const GemmConfig& c) {
   if (spills_masks(c)) return false;
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= most_beside_accumulators;
@@ -68,11 +68,9 @@ bool fits_registers(const SkinnyGemmConfig& c) {
   return ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all && loaded_vgprs(c) <= most_loaded;
 }
 
-bool producers_fit_registers(const SkinnyGemmConfig& c) {
-  return c.ring * c.b_loads() * vgprs_a_load + accumulator_vgprs(c) <= most_in_all;
-}
+bool producers_fit_registers(const GemmConfig& c) { return c.ring * c.b_loads() * vgprs_a_load + accumulator_vgprs(c) <= most_in_all; }
 
-bool gemm_without_agprs(const SkinnyGemmConfig& c) {
+bool gemm_without_agprs(const GemmConfig& c) {
   return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 && ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all;
 }
 

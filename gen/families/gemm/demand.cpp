@@ -1,6 +1,6 @@
-// SkinnyGemm: what a launch of a schedule asks of a chip.
-#include "gen/families/skinny_gemm/register_model.h"
-#include "gen/families/skinny_gemm/skinny_gemm.h"
+// Gemm: what a launch of a schedule asks of a chip.
+#include "gen/families/gemm/gemm.h"
+#include "gen/families/gemm/register_model.h"
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr double lead_of_row_tile = 12;           // slots: rows that do not exi
 constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
 
 // Cycles of a wave and step in the matrix pipe: 16 rows of A by 16 columns by 64 bytes of k take 16 or 32 cycles.
-double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
+double step_matrix_cycles(const GemmConfig& c, const Target& target) {
   if (c.method == GemmMethod::dot) return 0;
   const double elements_of_k = c.step_k();
   const bool as_bf16 = c.a.mx() && !target.has_scaled_mfma();
@@ -30,17 +30,17 @@ double step_matrix_cycles(const SkinnyGemmConfig& c, const Target& target) {
 }
 
 // Instructions for 16 elements of a row a lane: f32, a product or two, clamped bytes, as LLVM 21 makes them.
-double quantise_slots(const SkinnyGemmConfig& c) { return c.a.norm_parts > 0 ? 85 : 53; }
+double quantise_slots(const GemmConfig& c) { return c.a.norm_parts > 0 ? 85 : 53; }
 
 // Instructions for eight weights of a lane, as LLVM 21 makes them: they become what is multiplied.
-double unpack_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
+double unpack_slots(const GemmConfig& c, const Target& target, DType a) {
   if (c.b.mx()) return target.has_scaled_convert() ? 4 : 21;
   if (!c.packed()) return c.a.bits > c.b.bits ? 8 : 0;
   return a == f16 ? 14 : target.has_dot2_bf16() ? 34 : 50; // bf16 is rounded to by hand on gfx942
 }
 
 // Issue slots of a wave and step: loads and their addresses, a wait for each row tile, matrix instructions, and what happens to numbers.
-double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
+double step_slots(const GemmConfig& c, const Target& target, DType a) {
   const double loads = c.b_loads() + gemm_a_loads(c);
   const bool in_instruction = c.a.mx() && target.has_scaled_mfma();
   const double converted = c.a.mx() ? c.b_loads() * 128.0 / c.b.bits + gemm_a_loads(c) * 128.0 / c.a.bits : c.b_loads() * 128.0 / c.b.bits;
@@ -55,15 +55,15 @@ double step_slots(const SkinnyGemmConfig& c, const Target& target, DType a) {
 }
 
 // How often a line of 128 bytes is asked for: loads cover a part of it each. Words of A beside a word of B lie in turn.
-int loads_a_line(const SkinnyGemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
-int a_loads_a_line(const SkinnyGemmConfig& c) { return std::max(c.a.bits / c.b.bits, std::max(1, line_bytes / (c.lanes_per_row() * 16))); }
+int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
+int a_loads_a_line(const GemmConfig& c) { return std::max(c.a.bits / c.b.bits, std::max(1, line_bytes / (c.lanes_per_row() * 16))); }
 
 // The shares of lines of B and of A that L1 has lost when another part of them is asked for: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
 struct LostByL1 {
   double b = 0, a = 0;
 };
-LostByL1 lost_by_l1(const SkinnyGemmConfig& c, int rows) {
+LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
   const int ratio = c.a.bits / c.b.bits;
   const long long count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()), turns = (count + c.ring - 1) / c.ring;
   std::set<long long> of_b, of_a;
@@ -92,7 +92,7 @@ LostByL1 lost_by_l1(const SkinnyGemmConfig& c, int rows) {
 }
 
 // Whether every workgroup has whole tiles, or every tile whole workgroups.
-bool takes_whole_parts(const SkinnyGemmConfig& c) {
+bool takes_whole_parts(const GemmConfig& c) {
   if (c.steps() % c.workgroups) return false;
   const long long each = c.steps() / c.workgroups;
   return each % c.steps_per_tile() == 0 || c.steps_per_tile() % each == 0;
@@ -101,7 +101,7 @@ bool takes_whole_parts(const SkinnyGemmConfig& c) {
 // The share of lines that L2 has lost when their second part is asked for. In between, every other wave of the XCD loads a step. Waves
 // that begin at places with a common distance move through the sets side by side, the less so the longer they run, and lose more than
 // others, which meet at random.
-double lost_by_l2(const SkinnyGemmConfig& c, const machine::Chip& chip) {
+double lost_by_l2(const GemmConfig& c, const machine::Chip& chip) {
   if (c.step_bytes() >= line_bytes && !c.a.quantises) return 0; // both parts are asked for in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
   // The waves of a workgroup share its part of a row.
@@ -118,7 +118,7 @@ struct Turns {
   double added = 0;  // by the waves that each segment waits for, of the busiest workgroup
   double loaded = 0; // the mean over the workgroups
 };
-Turns turns_of(const SkinnyGemmConfig& c) {
+Turns turns_of(const GemmConfig& c) {
   Turns result;
   const long long tile = c.steps_per_tile();
   for (long long group = 0; group < c.workgroups; ++group) {
@@ -142,7 +142,7 @@ Turns turns_of(const SkinnyGemmConfig& c) {
 }
 
 // What an epilogue waits for its operands: those that are not near come from HBM, near ones lie in L2 by then.
-double operands_ns(const Plan& plan, const SkinnyGemmConfig& c, const machine::Chip& chip) {
+double operands_ns(const Plan& plan, const GemmConfig& c, const machine::Chip& chip) {
   const auto operands = [&](auto counts) {
     return std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
       return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr && counts(t);
@@ -153,7 +153,7 @@ double operands_ns(const Plan& plan, const SkinnyGemmConfig& c, const machine::C
 }
 
 // Rows of A that a tile has; loads of others read the last one again, from L1.
-double rows_of_a(const Plan& plan, const SkinnyGemmConfig& c, const RunTimeSizes& sizes) {
+double rows_of_a(const Plan& plan, const GemmConfig& c, const RunTimeSizes& sizes) {
   const Dim& m = plan.products.front().a.shape()[0];
   return std::min<double>(c.rows, static_cast<double>(m.is_dynamic() ? sizes.at(m.name()) : m.size()));
 }
@@ -161,7 +161,7 @@ double rows_of_a(const Plan& plan, const SkinnyGemmConfig& c, const RunTimeSizes
 // In front all of A comes from L2 once more, or the sums of the squares of its rows do; then rows are quantised into LDS, if they are
 // staged.
 // For every further segment, behind its first loads of B.
-void add_quantising(Demand& w, const SkinnyGemmConfig& c, double rows, double segments, const machine::Chip& chip) {
+void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments, const machine::Chip& chip) {
   const double of_row = c.a.norm_parts > 0 ? c.a.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
   const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
   const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
@@ -174,10 +174,19 @@ void add_quantising(Demand& w, const SkinnyGemmConfig& c, double rows, double se
   w.chain_ns += waits + (segments - 1) * (put / chip.clock_ghz + waits);
 }
 
+// Before the first load offsets come from memory, and the lists of blocks and pairs go through LDS.
+Demand with_lists(Demand w, const ExpertsConfig& experts, const machine::Chip& chip) {
+  w.lead += 40 + 30.0 * ceil_div(experts.count, wave_size);
+  w.chain_ns += chip.hbm_latency_ns + (chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
+  if (experts.sums) w.exit_ns += chip.release_ns + chip.atomic_ns + chip.l2_latency_cycles / chip.clock_ghz;
+  return w;
+}
+
 } // namespace
 
-Demand SkinnyGemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
+Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const machine::Chip& chip = target.chip();
+  if (c.by_expert()) return with_lists(demand(plan, as_one_product(c), target, sizes), c.experts, chip);
   const double rows = rows_of_a(plan, c, sizes);
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
   const double most = std::ceil(steps);

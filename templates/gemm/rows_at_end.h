@@ -2,4 +2,4 @@
 #pragma once
 #include "expert_sort.h"
 #include "rowwise.h"
-#include "skinny_gemm.h"
+#include "gemm/gemm.h"
