@@ -116,10 +116,10 @@ private:
   void read_file(const std::string& path, std::uint64_t before) {
     ++totals_.files;
     try {
-      if (path == standard_input) return read_bytes(path, standard_input_bytes(), {});
-      MappedFile file(path);
-      read_bytes(path, file.bytes(), [&](std::uint64_t done) {
-        file.done_until(done);
+      if (path == standard_input) return read_bytes(path, SharedBytes(standard_input_bytes()), {});
+      const auto file = std::make_shared<MappedFile>(path);
+      read_bytes(path, SharedBytes(file), [&](std::uint64_t done) {
+        file->done_until(done);
         show(before + done);
       });
     } catch (const Error& error) {
@@ -133,12 +133,12 @@ private:
     return bytes;
   }
 
-  void read_bytes(const std::string& path, std::span<const std::uint8_t> bytes, const std::function<void(std::uint64_t)>& done) {
+  void read_bytes(const std::string& path, const SharedBytes& bytes, const std::function<void(std::uint64_t)>& done) {
     const auto policy = policies_.of(path);
     const auto baseline = policies_.baseline(*policy);
     in_use_.insert(policy);
     InputVisitor visitor;
-    visitor.object = [&](Bytes object, const std::string& name) { enqueue(std::move(object), name, path, policy, baseline); };
+    visitor.object = [&](SharedBytes object, const std::string& name) { enqueue(std::move(object), name, path, policy, baseline); };
     visitor.skipped = [&](const std::string& arch) { count_skipped(arch); };
     visitor.failed = [&](const Error& error) { fail(error); };
     const bool named = std::ranges::find(options_.paths, path) != options_.paths.end();
@@ -169,9 +169,9 @@ private:
     return options_.kernels.empty() || std::ranges::any_of(options_.kernels, matches);
   }
 
-  void enqueue(Bytes bytes, const std::string& name, const std::string& path, const std::shared_ptr<const Policy>& policy,
+  void enqueue(SharedBytes bytes, const std::string& name, const std::string& path, const std::shared_ptr<const Policy>& policy,
                const std::shared_ptr<const Baseline>& baseline) {
-    const std::uint64_t size = bytes.size();
+    const std::uint64_t size = bytes->size();
     std::shared_ptr<Job> job;
     try {
       job = std::make_shared<Job>(Job{load_code_object(std::move(bytes), name), next_job_++, path, policy, baseline});

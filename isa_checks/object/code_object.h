@@ -39,7 +39,7 @@ public:
   std::string target_id() const; // "gfx942:sramecc+:xnack-", as the ELF flags say
   bool relocatable() const { return image_.relocatable; }
   std::span<const std::uint8_t> bytes() const { return *image_.bytes; }
-  const std::shared_ptr<const Bytes>& shared_bytes() const { return image_.bytes; }
+  const SharedBytes& shared_bytes() const { return image_.bytes; }
   std::span<const ElfSection> sections() const { return image_.sections; }
   std::span<const ElfSymbol> symbols() const { return image_.symbols; }
   std::span<const Kernel> kernels() const { return kernels_; } // by address
@@ -48,7 +48,7 @@ public:
   const Metadata& metadata() const { return metadata_; }
 
 private:
-  friend CodeObject load_code_object(Bytes bytes, std::string name);
+  friend CodeObject load_code_object(SharedBytes bytes, std::string name);
   std::string name_;
   const TargetFacts* target_ = nullptr;
   ElfImage image_;
@@ -58,7 +58,7 @@ private:
 
 // A kernel is a symbol NAME.kd of 64 bytes whose entry lies in a section of code. Throws Error for malformed bytes, and
 // UnknownMachine for an architecture that is not in the target table. `name` is the subject of errors.
-CodeObject load_code_object(Bytes bytes, std::string name = "code object");
+CodeObject load_code_object(SharedBytes bytes, std::string name = "code object");
 CodeObject load_code_object_file(const std::string& path);
 
 } // namespace kiln::isa

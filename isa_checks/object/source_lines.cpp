@@ -11,7 +11,7 @@
 namespace kiln::isa {
 
 struct SourceLines::Tables {
-  std::shared_ptr<const Bytes> bytes; // the object need not live as long
+  SharedBytes bytes; // the object need not live as long
   std::unique_ptr<llvm::object::ObjectFile> file;
   llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> sections; // of a linked object: what the context reads
   mutable std::unique_ptr<llvm::DWARFContext> context;           // parses units when they are first asked for
