@@ -1,6 +1,7 @@
 // One thread reads, the others analyse; a window keeps the order.
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/input/mapped_file.h"
+#include "isa_checks/object/called_functions.h"
 #include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
@@ -27,6 +28,7 @@ struct Job {
   std::string file;
   std::shared_ptr<const Policy> policy;
   std::shared_ptr<const Baseline> baseline;
+  std::vector<Kernel> functions = {};
 };
 struct Task {
   std::shared_ptr<const Job> job;
@@ -183,6 +185,7 @@ private:
     const std::string_view arch = job->object.target().name;
     const auto& archs = options_.input.archs;
     if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
+    if (options_.functions) job->functions = called_functions(job->object);
     std::unique_lock lock(mutex_);
     ++totals_.objects;
     count_code(job->object);
@@ -196,8 +199,9 @@ private:
       in_flight_ -= size;
       room_.notify_all();
     });
-    for (const Kernel& kernel : shared->object.kernels())
-      if (wanted(kernel)) tasks_.push_back({shared, &kernel, next_sequence_++});
+    for (const std::span<const Kernel> list : {shared->object.kernels(), std::span<const Kernel>(shared->functions)})
+      for (const Kernel& kernel : list)
+        if (wanted(kernel)) tasks_.push_back({shared, &kernel, next_sequence_++});
     lock.unlock(); // before `shared` goes, which may be the last one
     ready_.notify_all();
   }
@@ -250,7 +254,7 @@ private:
   ScannedKernel examine(const Task& task, Worker& worker) {
     const Job& job = *task.job;
     Disassembler& disassembler = worker.disassembler(job.object.target());
-    ScannedKernel result{.file = job.file, .object = job.object.name()};
+    ScannedKernel result{.file = job.file, .object = job.object.name(), .function = task.kernel->function};
     if (!options_.lint && !sink_.render) {
       result.facts = kernel_facts(job.object, *task.kernel, disassembler);
       return result;
@@ -269,6 +273,7 @@ private:
     if (job.policy->suppressions.empty()) rules.least = job.policy->severity; // else an entry may be for what is below it
     result.findings = lint(analysis, rules);
     for (const KernelExpectations* entry : expectations_for(job.policy->expectations, analysis.facts.kernel, analysis.facts.arch)) {
+      if (result.function) break; // they are of kernels
       mark_used(entry);
       result.contracts.push_back(check_isa(analysis, entry->expectations));
       for (const ExpectationResult& one : result.contracts.back().results)
@@ -338,10 +343,15 @@ private:
   }
 
   void hand_on(ScannedKernel&& kernel) {
-    ++totals_.kernels;
+    if (kernel.function) {
+      ++totals_.reviewed_functions;
+      totals_.reviewed_function_bytes += kernel.facts.code_bytes;
+    } else {
+      ++totals_.kernels;
+      totals_.code_bytes += kernel.facts.code_bytes;
+    }
     totals_.findings += kernel.findings.size();
     totals_.suppressed += kernel.suppressed;
-    totals_.code_bytes += kernel.facts.code_bytes;
     totals_.undecodable += kernel.facts.undecodable;
     sink_.kernel(std::move(kernel));
   }

@@ -19,7 +19,8 @@ struct Kernel {
   std::uint64_t entry = 0;            // address of the first instruction; in a relocatable object an offset into its section
   std::uint16_t section = 0;          // index into CodeObject::sections()
   std::span<const std::uint8_t> code; // from the entry, as long as the symbol says
-  bool code_size_known = true;        // false: the symbol has no size, so `code` ends at the next kernel or the section's end
+  bool function = false;       // a device function that a kernel calls (called_functions.h), with descriptor and metadata of that one
+  bool code_size_known = true; // false: the symbol has no size, so `code` ends at the next kernel or the section's end
   std::uint64_t descriptor_address = 0;
   KernelDescriptor descriptor;
   std::optional<KernelMetadata> metadata; // absent when the note has no entry for it
@@ -46,6 +47,8 @@ public:
   const Kernel* find(std::string_view kernel) const;           // null when there is none of that name
   const Kernel& kernel(std::string_view kernel) const;         // throws Error naming those there are
   const Metadata& metadata() const { return metadata_; }
+  // The bytes of a function; empty when they do not lie in a section of code.
+  std::span<const std::uint8_t> code_at(const ElfSymbol& symbol) const;
 
 private:
   friend CodeObject load_code_object(SharedBytes bytes, std::string name);
