@@ -29,6 +29,10 @@ struct Job {
   std::shared_ptr<const Policy> policy;
   std::shared_ptr<const Baseline> baseline;
   std::vector<Kernel> functions = {};
+  bool mapped = false; // the object's bytes are those of a mapped file
+  void forget(std::span<const std::uint8_t> part) const {
+    if (mapped) MappedFile::forget(part);
+  }
 };
 struct Task {
   std::shared_ptr<const Job> job;
@@ -44,7 +48,10 @@ public:
     return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.name, Disassembler(target)).first->second;
   }
   const SourceLines& lines(const Job& job) {
-    if (!lines_ || job.number != number_) lines_.emplace(job.object);
+    if (!lines_ || job.number != number_) {
+      lines_.emplace(job.object);
+      job.forget(job.object.bytes()); // compressed tables, of which nothing is asked again
+    }
     number_ = job.number;
     return *lines_;
   }
@@ -119,7 +126,7 @@ private:
     ++totals_.files;
     try {
       if (path == standard_input) return read_bytes(path, SharedBytes(standard_input_bytes()), {});
-      const auto file = std::make_shared<MappedFile>(path);
+      const auto file = mapped_ = std::make_shared<MappedFile>(path);
       read_bytes(path, SharedBytes(file), [&](std::uint64_t done) {
         file->done_until(done);
         show(before + done);
@@ -177,6 +184,7 @@ private:
     std::shared_ptr<Job> job;
     try {
       job = std::make_shared<Job>(Job{load_code_object(std::move(bytes), name), next_job_++, path, policy, baseline});
+      job->mapped = mapped_ && job->object.bytes().data() == mapped_->data();
     } catch (const UnknownMachine& other) {
       return count_skipped(other.machine);
     } catch (const Error& error) {
@@ -186,6 +194,7 @@ private:
     const auto& archs = options_.input.archs;
     if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
     if (options_.functions) job->functions = called_functions(job->object);
+    job->forget(job->object.bytes()); // all code was looked at for calls
     std::unique_lock lock(mutex_);
     ++totals_.objects;
     count_code(job->object);
@@ -241,6 +250,7 @@ private:
       lock.unlock();
       try {
         deliver(task.sequence, examine(task, worker));
+        task.job->forget(task.kernel->code);
       } catch (const Error& error) { // hostile code that an analysis refuses
         fail(error);
         deliver(task.sequence, std::nullopt);
@@ -361,8 +371,9 @@ private:
   Policies policies_;                              // the reading thread's
   std::set<std::shared_ptr<const Policy>> in_use_; // the reading thread's
   SourceComments comments_;
-  std::uint64_t all_ = 0;      // bytes of all files
-  std::uint64_t next_job_ = 0; // the reading thread's
+  std::uint64_t all_ = 0;              // bytes of all files
+  std::uint64_t next_job_ = 0;         // the reading thread's
+  std::shared_ptr<MappedFile> mapped_; // likewise: the file that is being read
 
   std::mutex mutex_; // over all that follows
   std::condition_variable ready_, room_;
@@ -378,18 +389,5 @@ private:
 } // namespace
 
 ScanTotals scan(const ScanOptions& options, const ScanSink& sink) { return Scanner(options, sink).run(); }
-
-Finding contract_finding(const IsaReport& report, const ExpectationResult& result) {
-  Finding finding;
-  finding.rule = contract_rule;
-  finding.severity = Severity::error;
-  finding.kernel = report.kernel;
-  finding.arch = report.arch;
-  finding.message = fmt::format("{} is expected to be {} and is {}{}", result.name, result.expected, result.found,
-                                result.evidence.empty() ? "" : fmt::format(" ({})", fmt::join(result.evidence, "; ")));
-  finding.why = contract_why;
-  finding.advice = contract_advice;
-  return finding;
-}
 
 } // namespace kiln::isa::cli

@@ -70,9 +70,4 @@ struct ScanSink {
 // Throws Error when the paths or settings cannot be read at all.
 ScanTotals scan(const ScanOptions& options, const ScanSink& sink);
 
-// An unmet contract as a finding of contract_rule.
-inline constexpr std::string_view contract_why = "The kernel's expectations say what its code has to look like.";
-inline constexpr std::string_view contract_advice = "Look at what changed since the expectation was met, or change the expectation.";
-Finding contract_finding(const IsaReport& report, const ExpectationResult& result);
-
 } // namespace kiln::isa::cli

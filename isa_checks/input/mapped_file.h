@@ -19,6 +19,8 @@ public:
   std::size_t size() const { return bytes_.size(); }
   // Tells the system that the bytes before `end` (an offset) will not be asked for again.
   void done_until(std::uint64_t end);
+  // Gives back the memory of a part of the bytes, which are read again if asked for. By any thread.
+  static void forget(std::span<const std::uint8_t> part);
 
 private:
   std::span<const std::uint8_t> bytes_;
