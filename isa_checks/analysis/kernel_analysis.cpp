@@ -44,6 +44,9 @@ KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassemb
   result.matrix = analyse_matrix(program, result.operands, result.uses, object.target());
   result.issue = estimate_issue(program, result.memory, result.weights, object.target());
   if (options.source_lines) {
+    for (const ElfSymbol& symbol : object.symbols())
+      if (symbol.section == kernel.section && symbol.value > kernel.entry && symbol.value < kernel.entry + kernel.code.size())
+        result.labels.emplace(symbol.value, symbol.name);
     const SourceLines lines = options.lines ? *options.lines : SourceLines(object);
     if (lines.any())
       for (const Instruction& instruction : program.instructions) result.lines.push_back(lines.at(instruction.address, kernel.section));

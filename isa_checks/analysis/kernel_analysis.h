@@ -10,12 +10,13 @@
 #include "isa_checks/decode/program.h"
 #include "isa_checks/object/code_object.h"
 #include "isa_checks/object/source_lines.h"
+#include <map>
 #include <string>
 
 namespace kiln::isa {
 
 struct AnalysisOptions {
-  bool source_lines = true; // look up lines in the object's line table, where it has one
+  bool source_lines = true; // look up lines in the object's line table, where it has one, and labels in its symbol table
   // The object's, already read; null: they are read for this kernel. Worth giving for objects with many kernels.
   const SourceLines* lines = nullptr;
 };
@@ -40,8 +41,9 @@ struct KernelAnalysis {
   std::vector<LoopConcurrency> concurrency;
   MemoryAnalysis memory; // LDS bank conflicts and coalescing included
   MatrixAnalysis matrix;
-  IssueEstimate issue;           // and roofline
-  std::vector<SourceLine> lines; // by instruction; empty when the object has no line table
+  IssueEstimate issue;                         // and roofline
+  std::vector<SourceLine> lines;               // by instruction; empty when the object has no line table
+  std::map<std::uint64_t, std::string> labels; // by address: symbols inside the kernel
 
   // The innermost loop around an instruction, or nothing.
   std::size_t loop_of(std::size_t instruction) const;

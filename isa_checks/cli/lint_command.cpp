@@ -50,7 +50,8 @@ public:
   }
 
   int run(Streams& streams) override {
-    const ScanOptions options = to_scan(arguments_, files_);
+    ScanOptions options = to_scan(arguments_, files_);
+    options.functions = true;
     std::ofstream file;
     if (!output_.empty()) file = open(output_);
     std::ostream& out = output_.empty() ? streams.out : file;

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 
 namespace kiln::isa::cli {
@@ -169,6 +170,19 @@ std::shared_ptr<const Baseline> Policies::baseline(const Policy& policy) {
   auto& known = baselines_[policy.baseline];
   if (!known) known = std::make_shared<const Baseline>(Baseline::parse(read_text_file(policy.baseline), policy.baseline));
   return known;
+}
+
+Finding contract_finding(const IsaReport& report, const ExpectationResult& result) {
+  Finding finding;
+  finding.rule = contract_rule;
+  finding.severity = Severity::error;
+  finding.kernel = report.kernel;
+  finding.arch = report.arch;
+  finding.message = fmt::format("{} is expected to be {} and is {}{}", result.name, result.expected, result.found,
+                                result.evidence.empty() ? "" : fmt::format(" ({})", fmt::join(result.evidence, "; ")));
+  finding.why = contract_why;
+  finding.advice = contract_advice;
+  return finding;
 }
 
 } // namespace kiln::isa::cli

@@ -49,4 +49,9 @@ private:
 
 std::string read_text_file(const std::string& path); // throws Error
 
+// An unmet contract as a finding of contract_rule.
+inline constexpr std::string_view contract_why = "The kernel's expectations say what its code has to look like.";
+inline constexpr std::string_view contract_advice = "Look at what changed since the expectation was met, or change the expectation.";
+Finding contract_finding(const IsaReport& report, const ExpectationResult& result);
+
 } // namespace kiln::isa::cli

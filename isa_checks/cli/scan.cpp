@@ -1,6 +1,7 @@
 // One thread reads, the others analyse; a window keeps the order.
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/input/mapped_file.h"
+#include "isa_checks/object/called_functions.h"
 #include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
@@ -27,6 +28,11 @@ struct Job {
   std::string file;
   std::shared_ptr<const Policy> policy;
   std::shared_ptr<const Baseline> baseline;
+  std::vector<Kernel> functions = {};
+  bool mapped = false; // the object's bytes are those of a mapped file
+  void forget(std::span<const std::uint8_t> part) const {
+    if (mapped) MappedFile::forget(part);
+  }
 };
 struct Task {
   std::shared_ptr<const Job> job;
@@ -42,7 +48,10 @@ public:
     return at != disassemblers_.end() ? at->second : disassemblers_.emplace(target.name, Disassembler(target)).first->second;
   }
   const SourceLines& lines(const Job& job) {
-    if (!lines_ || job.number != number_) lines_.emplace(job.object);
+    if (!lines_ || job.number != number_) {
+      lines_.emplace(job.object);
+      job.forget(job.object.bytes()); // compressed tables, of which nothing is asked again
+    }
     number_ = job.number;
     return *lines_;
   }
@@ -116,10 +125,10 @@ private:
   void read_file(const std::string& path, std::uint64_t before) {
     ++totals_.files;
     try {
-      if (path == standard_input) return read_bytes(path, standard_input_bytes(), {});
-      MappedFile file(path);
-      read_bytes(path, file.bytes(), [&](std::uint64_t done) {
-        file.done_until(done);
+      if (path == standard_input) return read_bytes(path, SharedBytes(standard_input_bytes()), {});
+      const auto file = mapped_ = std::make_shared<MappedFile>(path);
+      read_bytes(path, SharedBytes(file), [&](std::uint64_t done) {
+        file->done_until(done);
         show(before + done);
       });
     } catch (const Error& error) {
@@ -133,12 +142,12 @@ private:
     return bytes;
   }
 
-  void read_bytes(const std::string& path, std::span<const std::uint8_t> bytes, const std::function<void(std::uint64_t)>& done) {
+  void read_bytes(const std::string& path, const SharedBytes& bytes, const std::function<void(std::uint64_t)>& done) {
     const auto policy = policies_.of(path);
     const auto baseline = policies_.baseline(*policy);
     in_use_.insert(policy);
     InputVisitor visitor;
-    visitor.object = [&](Bytes object, const std::string& name) { enqueue(std::move(object), name, path, policy, baseline); };
+    visitor.object = [&](SharedBytes object, const std::string& name) { enqueue(std::move(object), name, path, policy, baseline); };
     visitor.skipped = [&](const std::string& arch) { count_skipped(arch); };
     visitor.failed = [&](const Error& error) { fail(error); };
     const bool named = std::ranges::find(options_.paths, path) != options_.paths.end();
@@ -169,12 +178,13 @@ private:
     return options_.kernels.empty() || std::ranges::any_of(options_.kernels, matches);
   }
 
-  void enqueue(Bytes bytes, const std::string& name, const std::string& path, const std::shared_ptr<const Policy>& policy,
+  void enqueue(SharedBytes bytes, const std::string& name, const std::string& path, const std::shared_ptr<const Policy>& policy,
                const std::shared_ptr<const Baseline>& baseline) {
-    const std::uint64_t size = bytes.size();
+    const std::uint64_t size = bytes->size();
     std::shared_ptr<Job> job;
     try {
       job = std::make_shared<Job>(Job{load_code_object(std::move(bytes), name), next_job_++, path, policy, baseline});
+      job->mapped = mapped_ && job->object.bytes().data() == mapped_->data();
     } catch (const UnknownMachine& other) {
       return count_skipped(other.machine);
     } catch (const Error& error) {
@@ -183,6 +193,8 @@ private:
     const std::string_view arch = job->object.target().name;
     const auto& archs = options_.input.archs;
     if (!archs.empty() && std::ranges::find(archs, arch) == archs.end()) return count_skipped(std::string(arch));
+    if (options_.functions) job->functions = called_functions(job->object);
+    job->forget(job->object.bytes()); // all code was looked at for calls
     std::unique_lock lock(mutex_);
     ++totals_.objects;
     count_code(job->object);
@@ -196,8 +208,9 @@ private:
       in_flight_ -= size;
       room_.notify_all();
     });
-    for (const Kernel& kernel : shared->object.kernels())
-      if (wanted(kernel)) tasks_.push_back({shared, &kernel, next_sequence_++});
+    for (const std::span<const Kernel> list : {shared->object.kernels(), std::span<const Kernel>(shared->functions)})
+      for (const Kernel& kernel : list)
+        if (wanted(kernel)) tasks_.push_back({shared, &kernel, next_sequence_++});
     lock.unlock(); // before `shared` goes, which may be the last one
     ready_.notify_all();
   }
@@ -237,6 +250,7 @@ private:
       lock.unlock();
       try {
         deliver(task.sequence, examine(task, worker));
+        task.job->forget(task.kernel->code);
       } catch (const Error& error) { // hostile code that an analysis refuses
         fail(error);
         deliver(task.sequence, std::nullopt);
@@ -250,7 +264,7 @@ private:
   ScannedKernel examine(const Task& task, Worker& worker) {
     const Job& job = *task.job;
     Disassembler& disassembler = worker.disassembler(job.object.target());
-    ScannedKernel result{.file = job.file, .object = job.object.name()};
+    ScannedKernel result{.file = job.file, .object = job.object.name(), .function = task.kernel->function};
     if (!options_.lint && !sink_.render) {
       result.facts = kernel_facts(job.object, *task.kernel, disassembler);
       return result;
@@ -269,6 +283,7 @@ private:
     if (job.policy->suppressions.empty()) rules.least = job.policy->severity; // else an entry may be for what is below it
     result.findings = lint(analysis, rules);
     for (const KernelExpectations* entry : expectations_for(job.policy->expectations, analysis.facts.kernel, analysis.facts.arch)) {
+      if (result.function) break; // they are of kernels
       mark_used(entry);
       result.contracts.push_back(check_isa(analysis, entry->expectations));
       for (const ExpectationResult& one : result.contracts.back().results)
@@ -338,10 +353,15 @@ private:
   }
 
   void hand_on(ScannedKernel&& kernel) {
-    ++totals_.kernels;
+    if (kernel.function) {
+      ++totals_.reviewed_functions;
+      totals_.reviewed_function_bytes += kernel.facts.code_bytes;
+    } else {
+      ++totals_.kernels;
+      totals_.code_bytes += kernel.facts.code_bytes;
+    }
     totals_.findings += kernel.findings.size();
     totals_.suppressed += kernel.suppressed;
-    totals_.code_bytes += kernel.facts.code_bytes;
     totals_.undecodable += kernel.facts.undecodable;
     sink_.kernel(std::move(kernel));
   }
@@ -351,8 +371,9 @@ private:
   Policies policies_;                              // the reading thread's
   std::set<std::shared_ptr<const Policy>> in_use_; // the reading thread's
   SourceComments comments_;
-  std::uint64_t all_ = 0;      // bytes of all files
-  std::uint64_t next_job_ = 0; // the reading thread's
+  std::uint64_t all_ = 0;              // bytes of all files
+  std::uint64_t next_job_ = 0;         // the reading thread's
+  std::shared_ptr<MappedFile> mapped_; // likewise: the file that is being read
 
   std::mutex mutex_; // over all that follows
   std::condition_variable ready_, room_;
@@ -368,18 +389,5 @@ private:
 } // namespace
 
 ScanTotals scan(const ScanOptions& options, const ScanSink& sink) { return Scanner(options, sink).run(); }
-
-Finding contract_finding(const IsaReport& report, const ExpectationResult& result) {
-  Finding finding;
-  finding.rule = contract_rule;
-  finding.severity = Severity::error;
-  finding.kernel = report.kernel;
-  finding.arch = report.arch;
-  finding.message = fmt::format("{} is expected to be {} and is {}{}", result.name, result.expected, result.found,
-                                result.evidence.empty() ? "" : fmt::format(" ({})", fmt::join(result.evidence, "; ")));
-  finding.why = contract_why;
-  finding.advice = contract_advice;
-  return finding;
-}
 
 } // namespace kiln::isa::cli

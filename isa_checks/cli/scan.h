@@ -18,8 +18,9 @@ struct ScanOptions {
   std::vector<std::string> kernels; // globs over the name and the readable name; empty: all kernels
   InputOptions input = {};
   PolicyOptions policy = {};
-  unsigned threads = 0; // 0: one a core
-  bool lint = true;     // false: facts alone
+  unsigned threads = 0;   // 0: one a core
+  bool lint = true;       // false: facts alone
+  bool functions = false; // the device functions that kernels call, too
 };
 
 // What a loop costs, kept when the analysis is gone.
@@ -34,8 +35,9 @@ struct LoopDigest {
 };
 
 struct ScannedKernel {
-  std::string file;   // as given
-  std::string object; // where in it: "libx.so, bundle 3, gfx942"
+  std::string file;      // as given
+  std::string object;    // where in it: "libx.so, bundle 3, gfx942"
+  bool function = false; // a device function, with the facts of the first kernel that calls it
   KernelFacts facts = {};
   std::vector<LoopDigest> loops = {};
   std::vector<Finding> findings = {}; // at or over the threshold, not suppressed
@@ -50,8 +52,9 @@ struct ScanTotals {
   std::size_t host_files = 0;                         // in folders, without device code
   std::vector<std::string> warnings;                  // settings that had no effect
   std::uint64_t code_bytes = 0, undecodable = 0;      // of kernels; words
-  std::uint64_t kernel_bytes = 0, function_bytes = 0; // of all kernels, chosen or not, and of functions beside them, which are not reviewed
-  std::size_t functions = 0;
+  std::uint64_t kernel_bytes = 0, function_bytes = 0; // of all kernels, chosen or not, and of functions beside them
+  std::size_t functions = 0, reviewed_functions = 0;
+  std::uint64_t reviewed_function_bytes = 0;
   std::uint64_t largest_object = 0; // bytes
 };
 
@@ -66,10 +69,5 @@ struct ScanSink {
 // Kernels in memory are those of the objects that are being worked on: at most 64 MiB of them, or one that is larger.
 // Throws Error when the paths or settings cannot be read at all.
 ScanTotals scan(const ScanOptions& options, const ScanSink& sink);
-
-// An unmet contract as a finding of contract_rule.
-inline constexpr std::string_view contract_why = "The kernel's expectations say what its code has to look like.";
-inline constexpr std::string_view contract_advice = "Look at what changed since the expectation was met, or change the expectation.";
-Finding contract_finding(const IsaReport& report, const ExpectationResult& result);
 
 } // namespace kiln::isa::cli

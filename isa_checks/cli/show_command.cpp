@@ -41,7 +41,7 @@ public:
                              bytes(loop.bytes_a_trip), bytes(loop.least_bytes), plural(loop.drains, "full drain"));
     if (a_.waits.approximate) text_ += "  calls or irreducible flow: what is outstanding after them is a guess\n";
     for (const Finding* finding : findings_.back()) add_finding(*finding, 2);
-    text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp", "live"));
+    text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp", "live", "cost"));
     for (std::size_t b = 0; b < a_.program.blocks.size(); ++b) add_block(b);
     return std::move(text_);
   }
@@ -52,11 +52,12 @@ private:
   }
 
   // The column exp is there where a kernel uses that counter; hardly one does.
-  std::string margin(std::string_view address, std::string_view vm, std::string_view lgkm, std::string_view exp,
-                     std::string_view live) const {
-    return fmt::format("{:>8} {:>5} {:>5}", address, vm, lgkm) + (has_exp_ ? fmt::format(" {:>5}", exp) : "") + fmt::format(" {:>5}", live);
+  std::string margin(std::string_view address, std::string_view vm, std::string_view lgkm, std::string_view exp, std::string_view live,
+                     std::string_view cost) const {
+    return fmt::format("{:>8} {:>5} {:>5}", address, vm, lgkm) + (has_exp_ ? fmt::format(" {:>5}", exp) : "") +
+           fmt::format(" {:>5} {:>5}", live, cost);
   }
-  int margin_width() const { return has_exp_ ? 32 : 26; }
+  int margin_width() const { return has_exp_ ? 38 : 32; }
 
   int depth(std::size_t block) const {
     const std::size_t loop = a_.program.blocks[block].loop;
@@ -68,10 +69,29 @@ private:
     std::string heading = fmt::format("block_{}:", index);
     for (std::size_t l = 0; l < a_.program.loops.size(); ++l)
       if (a_.program.loops[l].header == index)
-        heading += fmt::format("  ; {}, depth {}", a_.program.loop_name(l), a_.program.loops[l].depth);
+        heading += fmt::format("  ; {}, depth {}, {}", a_.program.loop_name(l), a_.program.loops[l].depth, bound_text(a_.issue.loops[l]));
     heading += block.reachable ? edges(block) : "  ; unreachable";
+    if (const auto label = a_.labels.find(a_.program.instructions[block.begin].address); label != a_.labels.end())
+      heading += fmt::format("  ; {}:", printable(label->second));
     text_ += fmt::format("{:{}}{}\n", "", margin_width() + 2 + 2 * depth(index), paint_("36", heading));
     for (std::size_t i = block.begin; i < block.end; ++i) add_instruction(i, margin_width() + 4 + 2 * depth(index));
+  }
+
+  static std::string bound_text(const LoopIssue& loop) {
+    const double clocks = std::max(loop.memory_clocks, loop.clocks_of(loop.busiest));
+    return fmt::format("{:.0f} clocks a trip, bound by {}", clocks, loop.memory_bound() ? "memory" : to_string(loop.busiest));
+  }
+
+  // Vector registers that are live before the instruction.
+  std::string live_text(std::size_t index) const {
+    const int live = live_.before[index].all();
+    return live > 0 ? fmt::format("{}", live) : "";
+  }
+
+  // Clocks of its pipe.
+  std::string cost_text(std::size_t index) const {
+    const double clocks = instruction_cost(a_.program.instructions[index], a_.memory.find(index), *a_.target).clocks;
+    return clocks > 0 ? fmt::format("{:g}", clocks) : "";
   }
 
   // The flow graph: "  ; from 3, 7, to 4, 9". What only falls through says nothing.
@@ -85,15 +105,14 @@ private:
     return text;
   }
 
-  // The margin says what is outstanding, and how many vector registers are live, before the instruction.
+  // The margin says what is outstanding, and how many vector registers are live, before the instruction, and what it costs.
   void add_instruction(std::size_t index, int column) {
     const Instruction& instruction = a_.program.instructions[index];
     const OutstandingCounts& o = outstanding_[index];
-    const int live = live_.before[index].all();
     add_line_of_source(index, column);
-    text_ += paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.least_vm, o.most_vm),
-                                range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp),
-                                live > 0 ? fmt::format("{}", live) : ""));
+    text_ +=
+        paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.least_vm, o.most_vm),
+                           range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp), live_text(index), cost_text(index)));
     const InstructionClass kind = classify(instruction);
     const bool memory = memory_op(instruction).has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";
@@ -118,7 +137,7 @@ private:
     if (line.file == last_.file && line.line == last_.line) return;
     last_ = line;
     const std::string_view text = sources_.at(line);
-    text_ += fmt::format("{:{}}{}\n", "", column,
+    text_ += fmt::format("{}{:{}}{}\n", paint_("2", margin("", "", "", "", live_text(index), "")), "", column - margin_width(),
                          paint_("2", printable(fmt::format("; {}:{}{}{}", line.file, line.line, text.empty() ? "" : "  ", text))));
   }
 
@@ -150,13 +169,16 @@ public:
     add_input_options(app, arguments_);
     add_rule_options(app, arguments_);
     app.footer("\nThe columns vm, lgkm and (where anything counts there) exp count the operations outstanding before an "
-               "instruction, over all paths to it; live counts the vector registers that it or a later one reads. A block's heading names "
-               "the blocks that it is reached from and leads to.");
+               "instruction, over all paths to it; live counts the vector registers that it or a later one reads, beside a line of source "
+               "those that are live where it begins; cost is the "
+               "clocks of its pipe for one wave, by the issue estimate. A block's heading names "
+               "the blocks that it is reached from and leads to, what bounds a loop that begins there, and the symbol of its address.");
   }
 
   int run(Streams& streams) override {
     if (arguments_.severity.empty()) arguments_.severity = "info";
-    const ScanOptions options = to_scan(arguments_, files_);
+    ScanOptions options = to_scan(arguments_, files_);
+    options.functions = !arguments_.kernels.empty(); // by name only: a library may have thousands
     const SourceTexts unread(sources_);
     ScanSink sink;
     std::string_view separator;

@@ -228,10 +228,18 @@ Program build_program(std::vector<Instruction> instructions, std::string kernel,
   return program;
 }
 
-std::uint64_t execution_offset(const Kernel& kernel) { return kernel.descriptor.preload_dwords > 0 && kernel.code.size() > 256 ? 256 : 0; }
+std::uint64_t execution_offset(const Kernel& kernel) {
+  return !kernel.function && kernel.descriptor.preload_dwords > 0 && kernel.code.size() > 256 ? 256 : 0;
+}
 
 Program build_program(const Kernel& kernel, Disassembler& disassembler) {
-  return build_program(disassembler.decode(kernel), kernel.name, execution_offset(kernel));
+  std::vector<Instruction> instructions = disassembler.decode(kernel);
+  if (kernel.function)
+    for (Instruction& instruction : instructions) // back to the caller, or on to a function that goes back to it
+      if (instruction.mnemonic == "s_setpc_b64") instruction.flow = Flow::end;
+  Program program = build_program(std::move(instructions), kernel.name, execution_offset(kernel));
+  program.function = kernel.function;
+  return program;
 }
 
 } // namespace kiln::isa

@@ -40,6 +40,7 @@ struct Program {
   std::vector<std::pair<std::size_t, std::size_t>> irreducible_edges;
   std::uint32_t wild_branches = 0; // branches to an address that is no instruction of this kernel
   std::uint32_t indirect_branches = 0, calls = 0;
+  bool function = false; // begins with whatever its callers left in registers and LDS, and ends by going back to them
 
   bool dominates(std::size_t a, std::size_t b) const; // block a lies on every path from the entry to b
   std::size_t block_of(std::size_t instruction) const;

@@ -42,29 +42,17 @@ class InputReader {
 public:
   InputReader(const InputOptions& options, const InputVisitor& visitor) : options_(options), visitor_(visitor) {}
 
-  void read(View bytes, const std::string& name, const std::function<void(std::uint64_t)>& done) {
+  void read(const SharedBytes& file, const std::string& name, const std::function<void(std::uint64_t)>& done) {
+    const View bytes = *file;
     if (is_bundle(bytes)) return bundles(bytes, name, 0, done);
     if (is_host_elf(bytes)) return host(bytes, name, done);
-    if (is_elf(bytes)) return visitor_.object(copy(bytes, done), name);
+    if (is_elf(bytes)) return visitor_.object(file, name);
     if (is_assembly(bytes)) return assembly(bytes, name);
     throw Error(name, bytes.empty() ? "it is empty" : "it is no ELF file, no offload bundle and no AMD assembly text",
                 "give a code object (.co, .hsaco, .o), an offload bundle, a program or library with device code, or a .s file");
   }
 
 private:
-  // A piece at a time, so that file and copy are not in memory both.
-  static Bytes copy(View bytes, const std::function<void(std::uint64_t)>& done) {
-    constexpr std::size_t piece = 16 << 20;
-    Bytes result;
-    result.reserve(bytes.size());
-    for (std::size_t at = 0; at < bytes.size(); at += piece) {
-      const View part = bytes.subspan(at, std::min(piece, bytes.size() - at));
-      result.insert(result.end(), part.begin(), part.end());
-      if (done) done(at + part.size());
-    }
-    return result;
-  }
-
   bool reads(std::string_view arch) const {
     return find_target(arch) && (options_.archs.empty() || std::ranges::find(options_.archs, arch) != options_.archs.end());
   }
@@ -172,7 +160,7 @@ void add_path(const std::string& path, std::vector<std::string>& files) {
 
 } // namespace
 
-void read_input(View bytes, const std::string& name, const InputOptions& options, const InputVisitor& visitor,
+void read_input(const SharedBytes& bytes, const std::string& name, const InputOptions& options, const InputVisitor& visitor,
                 const std::function<void(std::uint64_t)>& done) {
   try {
     InputReader(options, visitor).read(bytes, name, done);

@@ -3,7 +3,6 @@
 #include "isa_checks/error.h"
 #include "isa_checks/object/elf_image.h"
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +21,7 @@ struct InputVisitor {
   // A host program or library without device code; when empty, such an input is told to `failed`.
   std::function<void()> no_device_code = {};
   // An AMDGPU ELF file in memory; `name` says where it came from ("libx.so, bundle 3, gfx942").
-  std::function<void(Bytes bytes, const std::string& name)> object;
+  std::function<void(SharedBytes bytes, const std::string& name)> object;
   // A code object that was passed over: of another architecture ("gfx1100"), as a bundle's entry says.
   std::function<void(const std::string& arch)> skipped;
   // An input, or a part of one, that cannot be read; the next one follows.
@@ -32,7 +31,7 @@ struct InputVisitor {
 // ELF code objects; offload bundles, plain and compressed, several in a row; host programs and libraries with
 // .hip_fatbin; assembly text. Anything else is reported to `failed`. At most one code object is in memory at a time.
 // `done` is told how far into the bytes the reading has come.
-void read_input(std::span<const std::uint8_t> bytes, const std::string& name, const InputOptions& options, const InputVisitor& visitor,
+void read_input(const SharedBytes& bytes, const std::string& name, const InputOptions& options, const InputVisitor& visitor,
                 const std::function<void(std::uint64_t)>& done = {});
 
 // What stands for standard input among paths.

@@ -44,8 +44,14 @@ MappedFile::~MappedFile() {
 void MappedFile::done_until(std::uint64_t end) {
   end &= ~(page_bytes - 1);
   if (end <= done_ || end > bytes_.size()) return;
-  madvise(const_cast<std::uint8_t*>(bytes_.data()) + done_, end - done_, MADV_DONTNEED); // unmodified: read again if asked for
+  forget(bytes_.subspan(done_, end - done_));
   done_ = end;
+}
+
+void MappedFile::forget(std::span<const std::uint8_t> part) {
+  const auto first = reinterpret_cast<std::uintptr_t>(part.data());
+  const std::uintptr_t begin = (first + page_bytes - 1) & ~(page_bytes - 1), end = (first + part.size()) & ~(page_bytes - 1);
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED); // unmodified: read again if asked for
 }
 
 } // namespace kiln::isa

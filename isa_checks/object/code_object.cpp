@@ -203,7 +203,11 @@ const Kernel& CodeObject::kernel(std::string_view kernel) const {
               names.empty() ? "give an object that contains kernels" : fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
-CodeObject load_code_object(Bytes bytes, std::string name) {
+std::span<const std::uint8_t> CodeObject::code_at(const ElfSymbol& symbol) const {
+  return is_code(image_, symbol.section) ? image_.at(symbol.section, symbol.value, symbol.size) : std::span<const std::uint8_t>();
+}
+
+CodeObject load_code_object(SharedBytes bytes, std::string name) {
   CodeObject object;
   object.name_ = std::move(name);
   object.image_ = parse_elf(std::move(bytes), object.name_);

@@ -19,7 +19,8 @@ struct Kernel {
   std::uint64_t entry = 0;            // address of the first instruction; in a relocatable object an offset into its section
   std::uint16_t section = 0;          // index into CodeObject::sections()
   std::span<const std::uint8_t> code; // from the entry, as long as the symbol says
-  bool code_size_known = true;        // false: the symbol has no size, so `code` ends at the next kernel or the section's end
+  bool function = false;       // a device function that a kernel calls (called_functions.h), with descriptor and metadata of that one
+  bool code_size_known = true; // false: the symbol has no size, so `code` ends at the next kernel or the section's end
   std::uint64_t descriptor_address = 0;
   KernelDescriptor descriptor;
   std::optional<KernelMetadata> metadata; // absent when the note has no entry for it
@@ -39,16 +40,18 @@ public:
   std::string target_id() const; // "gfx942:sramecc+:xnack-", as the ELF flags say
   bool relocatable() const { return image_.relocatable; }
   std::span<const std::uint8_t> bytes() const { return *image_.bytes; }
-  const std::shared_ptr<const Bytes>& shared_bytes() const { return image_.bytes; }
+  const SharedBytes& shared_bytes() const { return image_.bytes; }
   std::span<const ElfSection> sections() const { return image_.sections; }
   std::span<const ElfSymbol> symbols() const { return image_.symbols; }
   std::span<const Kernel> kernels() const { return kernels_; } // by address
   const Kernel* find(std::string_view kernel) const;           // null when there is none of that name
   const Kernel& kernel(std::string_view kernel) const;         // throws Error naming those there are
   const Metadata& metadata() const { return metadata_; }
+  // The bytes of a function; empty when they do not lie in a section of code.
+  std::span<const std::uint8_t> code_at(const ElfSymbol& symbol) const;
 
 private:
-  friend CodeObject load_code_object(Bytes bytes, std::string name);
+  friend CodeObject load_code_object(SharedBytes bytes, std::string name);
   std::string name_;
   const TargetFacts* target_ = nullptr;
   ElfImage image_;
@@ -58,7 +61,7 @@ private:
 
 // A kernel is a symbol NAME.kd of 64 bytes whose entry lies in a section of code. Throws Error for malformed bytes, and
 // UnknownMachine for an architecture that is not in the target table. `name` is the subject of errors.
-CodeObject load_code_object(Bytes bytes, std::string name = "code object");
+CodeObject load_code_object(SharedBytes bytes, std::string name = "code object");
 CodeObject load_code_object_file(const std::string& path);
 
 } // namespace kiln::isa

@@ -14,10 +14,7 @@ namespace elf = llvm::ELF;
 
 class Parser {
 public:
-  Parser(Bytes bytes, const std::string& name) : name_(name) {
-    image_.bytes = std::make_shared<const Bytes>(std::move(bytes));
-    file_ = *image_.bytes;
-  }
+  Parser(SharedBytes bytes, const std::string& name) : name_(name), file_(*bytes) { image_.bytes = std::move(bytes); }
 
   ElfImage run() {
     read_header();
@@ -145,6 +142,6 @@ std::span<const std::uint8_t> ElfImage::at(std::uint16_t section, std::uint64_t 
   return home.bytes.subspan(value - home.address, size);
 }
 
-ElfImage parse_elf(Bytes bytes, const std::string& name) { return Parser(std::move(bytes), name).run(); }
+ElfImage parse_elf(SharedBytes bytes, const std::string& name) { return Parser(std::move(bytes), name).run(); }
 
 } // namespace kiln::isa

@@ -5,11 +5,27 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kiln::isa {
 
 using Bytes = std::vector<std::uint8_t>;
+
+// Bytes that live as long as a copy of this: a vector's, or those of a mapped file, of which only what is looked at takes memory.
+class SharedBytes {
+public:
+  SharedBytes() = default;
+  SharedBytes(Bytes bytes) : SharedBytes(std::make_shared<const Bytes>(std::move(bytes))) {}
+  template <class Owner>
+  explicit SharedBytes(std::shared_ptr<Owner> owner) : view_(owner->data(), owner->size()), owner_(std::move(owner)) {}
+  const std::span<const std::uint8_t>& operator*() const { return view_; }
+  const std::span<const std::uint8_t>* operator->() const { return &view_; }
+
+private:
+  std::span<const std::uint8_t> view_;
+  std::shared_ptr<const void> owner_;
+};
 
 // Views into the file's bytes: valid while the ElfImage (or a copy of it) lives.
 struct ElfSection {
@@ -32,7 +48,7 @@ struct ElfSymbol {
 };
 
 struct ElfImage {
-  std::shared_ptr<const Bytes> bytes;
+  SharedBytes bytes;
   bool relocatable = false; // ET_REL; otherwise ET_DYN or ET_EXEC
   std::uint8_t os_abi = 0;
   std::uint8_t abi_version = 0;
@@ -45,6 +61,6 @@ struct ElfImage {
 };
 
 // Throws Error for anything but a well-formed AMDGPU ELF. `name` is the subject of errors.
-ElfImage parse_elf(Bytes bytes, const std::string& name);
+ElfImage parse_elf(SharedBytes bytes, const std::string& name);
 
 } // namespace kiln::isa

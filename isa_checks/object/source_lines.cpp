@@ -2,6 +2,7 @@
 #include "isa_checks/object/source_lines.h"
 #include <algorithm>
 #include <llvm/ADT/StringMap.h>
+#include <llvm/DebugInfo/DWARF/DWARFCompileUnit.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/Object/Decompressor.h>
 #include <llvm/Object/ELFObjectFile.h>
@@ -11,10 +12,11 @@
 namespace kiln::isa {
 
 struct SourceLines::Tables {
-  std::shared_ptr<const Bytes> bytes; // the object need not live as long
+  SharedBytes bytes; // the object need not live as long
   std::unique_ptr<llvm::object::ObjectFile> file;
   llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> sections; // of a linked object: what the context reads
   mutable std::unique_ptr<llvm::DWARFContext> context;           // parses units when they are first asked for
+  mutable llvm::DWARFCompileUnit* unit = nullptr;                // the last one asked for: of others no line table is kept
   bool relocatable = false;
 };
 
@@ -76,12 +78,21 @@ SourceLines::SourceLines(const CodeObject& object) {
 SourceLine SourceLines::at(std::uint64_t address, std::uint16_t section) const {
   if (!tables_) return {};
   const std::uint64_t place = tables_->relocatable ? section : llvm::object::SectionedAddress::UndefSection;
-  const llvm::DILineInfoSpecifier how(llvm::DILineInfoSpecifier::FileLineInfoKind::RelativeFilePath,
-                                      llvm::DILineInfoSpecifier::FunctionNameKind::None);
-  // LLVM 20 returns the value, later releases an optional one.
-  const std::optional<llvm::DILineInfo> found = tables_->context->getLineInfoForAddress({address, place}, how);
-  if (!found || found->Line == 0 || found->FileName == llvm::DILineInfo::BadString) return {};
-  return {found->FileName, static_cast<int>(found->Line), static_cast<int>(found->Column)};
+  // Not DWARFContext::getLineInfoForAddress, which parses all entries of the unit to find the function: RCCL's take 1 GB.
+  llvm::DWARFCompileUnit* const unit = tables_->context->getCompileUnitForCodeAddress(address);
+  if (!unit) return {};
+  if (tables_->unit && tables_->unit != unit) tables_->context->clearLineTableForUnit(tables_->unit);
+  tables_->unit = unit;
+  const llvm::DWARFDebugLine::LineTable* const table = tables_->context->getLineTableForUnit(unit);
+  if (!table) return {};
+  const std::uint32_t row = table->lookupAddress({address, place});
+  if (row >= table->Rows.size() || table->Rows[row].Line == 0) return {}; // UnknownRowIndex is larger
+  SourceLine line{.file = {}, .line = static_cast<int>(table->Rows[row].Line), .column = table->Rows[row].Column};
+  const char* const folder = unit->getCompilationDir();
+  if (!table->getFileNameByIndex(table->Rows[row].File, folder ? folder : "", llvm::DILineInfoSpecifier::FileLineInfoKind::RelativeFilePath,
+                                 line.file))
+    return {};
+  return line;
 }
 
 } // namespace kiln::isa

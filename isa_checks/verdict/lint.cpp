@@ -21,6 +21,12 @@ void check_ids(const std::vector<std::string>& ids) {
   }
 }
 
+// Rules about what a launch gives to a kernel: a function has what its callers have.
+bool of_launches(const Rule& rule) {
+  constexpr std::string_view families[] = {"BND", "LCH", "OCC", "SPL"};
+  return std::ranges::any_of(families, [&](std::string_view f) { return rule.id.starts_with(f); });
+}
+
 bool chosen(const Rule& rule, const LintOptions& options) {
   if (contains(options.without, rule.id)) return false;
   if (!options.only.empty()) return contains(options.only, rule.id);
@@ -33,7 +39,7 @@ std::vector<Finding> lint(const KernelAnalysis& kernel, const LintOptions& optio
   for (const auto* ids : {&options.only, &options.with, &options.without}) check_ids(*ids);
   FindingSink sink(kernel, options);
   for (const Rule& rule : all_rules())
-    if (chosen(rule, options)) {
+    if (chosen(rule, options) && !(kernel.program.function && of_launches(rule))) {
       sink.begin(rule);
       rule.check(kernel, sink);
     }

@@ -66,15 +66,15 @@ struct Extracted {
     std::size_t seen = 0;
     const kiln::isa::InputVisitor visitor{
         .object =
-            [&](kiln::isa::Bytes object, const std::string&) {
-              if (seen++ % options.every == 0) keep(object);
+            [&](const kiln::isa::SharedBytes& object, const std::string&) {
+              if (seen++ % options.every == 0) keep(*object);
             },
         .skipped = [](const std::string&) {},
         .failed = [](const kiln::isa::Error& error) { fmt::print(stderr, "not read: {}\n", error.what()); }};
     for (const std::string& file : kiln::isa::expand_paths({options.library})) {
-      kiln::isa::MappedFile mapped(file);
-      kiln::isa::read_input(mapped.bytes(), file, {.archs = {options.arch}, .assembly_arch = {}}, visitor,
-                            [&](std::uint64_t done) { mapped.done_until(done); });
+      const auto mapped = std::make_shared<kiln::isa::MappedFile>(file);
+      kiln::isa::read_input(kiln::isa::SharedBytes(mapped), file, {.archs = {options.arch}, .assembly_arch = {}}, visitor,
+                            [&](std::uint64_t done) { mapped->done_until(done); });
     }
   }
   ~Extracted() { fs::remove_all(folder); }
@@ -82,7 +82,7 @@ struct Extracted {
   Extracted& operator=(const Extracted&) = delete;
 
 private:
-  void keep(const kiln::isa::Bytes& object) {
+  void keep(std::span<const std::uint8_t> object) {
     std::ofstream(folder / fmt::format("{:05}.co", objects++), std::ios::binary)
         .write(reinterpret_cast<const char*>(object.data()), static_cast<std::streamsize>(object.size()));
     bytes += object.size();

@@ -106,6 +106,8 @@ std::vector<Defect> uninitialised() {
       {"DAT002", "chosen from another register", some + "v_cndmask_b32_e32 v2, v3, v0, vcc" + out,
        some + "v_cndmask_b32_e32 v2, v2, v0, vcc" + out},
       {"DAT002", "memory, not scratch", "global_store_dword v0, v3, s[0:1]", "scratch_store_dword off, v3, off"},
+      {"DAT002", "a buffer of lanes, not one of scratch", "buffer_store_dword v3, v0, s[0:3], 0 offen",
+       "buffer_store_dword v3, off, s[0:3], 0 offset:4"},
       {"DAT002", "a lane of spilled scalars",
        "v_writelane_b32 v20, s0, 0\n v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword s10, s[8:9], 0x0",
        "v_writelane_b32 v20, s0, 0\n v_writelane_b32 v20, s1, 1\n v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword "
@@ -280,6 +282,26 @@ TEST_CASE("DAT001: severity follows the time that lies between") {
   const std::string two = "s_cbranch_scc0 out\n s_nop 0\n s_cbranch_vccz out\n";
   CHECK(severity(load + two + use + "out:\n") == Severity::info);                                      // they may exclude each other
   CHECK(severity("again:\n" + load + two + use + wait + "s_branch again\nout:\n") == Severity::error); // but the loop goes on some time
+}
+
+TEST_CASE("DAT003: waves that have their SIMDs to themselves stay in step behind a barrier, and time orders them") {
+  Snippet alone = around;
+  alone.vgprs = 512;
+  alone.accum_offset = 256;
+  const auto severity = [](const std::string& body, const Snippet& snippet) {
+    const CodeObject object = assemble_kernel(body, "gfx942", snippet);
+    const auto found = lint(analyse(object, object.kernel("k")), {.only = {"DAT003"}});
+    REQUIRE(found.size() == 1);
+    return found[0].severity;
+  };
+  const std::string address = "v_lshlrev_b32_e32 v1, 2, v0\n", barrier = "s_barrier\n", write = "ds_write_b32 v1, v0\n";
+  const std::string read = "ds_read_b32 v2, v1 offset:256\n" + lgkm, soon = read + write, late = read + "s_nop 15\n s_nop 15\n" + write;
+  CHECK(severity(address + barrier + soon, alone) == Severity::warning);
+  CHECK(severity(address + barrier + late, alone) == Severity::info);         // LDS has served all four waves by then
+  CHECK(severity(address + barrier + late, around) == Severity::error);       // other waves on the SIMD hold up one of them
+  CHECK(severity(address + late, alone) == Severity::error);                  // nothing brought them together
+  CHECK(severity(address + barrier + wait + late, alone) == Severity::error); // they waited for memory, each as long as it took
+  CHECK(severity(address + barrier + "ds_read_b32 v2, v1 offset:256\n" + write, alone) == Severity::error); // one behind the other
 }
 
 TEST_CASE("DAT004: CDNA2 needs one state less") {

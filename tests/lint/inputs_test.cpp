@@ -23,7 +23,7 @@ struct Seen {
 Seen look(const Bytes& bytes, const InputOptions& options = {}) {
   Seen seen;
   const InputVisitor visitor{.object =
-                                 [&](Bytes object, const std::string& name) {
+                                 [&](SharedBytes object, const std::string& name) {
                                    const CodeObject code = load_code_object(std::move(object), name);
                                    for (const Kernel& kernel : code.kernels())
                                      seen.kernels.push_back(std::string(code.target().name) + " " + kernel.name);
@@ -122,7 +122,7 @@ TEST_CASE("assembly text for a target with features keeps them") {
   text.replace(text.find(plain), plain.size(), with);
   std::string id;
   const InputVisitor visitor{
-      .object = [&](Bytes object, const std::string& name) { id = load_code_object(std::move(object), name).target_id(); },
+      .object = [&](SharedBytes object, const std::string& name) { id = load_code_object(std::move(object), name).target_id(); },
       .skipped = [](const std::string&) {},
       .failed = [&](const Error& error) { id = error.what(); }};
   read_input(Bytes(text.begin(), text.end()), "in", {}, visitor);

@@ -134,7 +134,7 @@ Bytes symbols_like(Forged& object, std::size_t count, const std::function<std::u
 
 void read_all(const Bytes& bytes) {
   InputVisitor visitor;
-  visitor.object = [](const Bytes& object, const std::string& name) { load_code_object(object, name); };
+  visitor.object = [](const SharedBytes& object, const std::string& name) { load_code_object(object, name); };
   visitor.skipped = [](const std::string&) {};
   visitor.failed = [](const Error&) {};
   read_input(bytes, "input", {}, visitor);

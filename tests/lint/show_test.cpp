@@ -13,6 +13,7 @@ TEST_CASE("show: loops indented, waits explained, what is outstanding, findings 
   const Result r = isa_lint({"show", folder.write("k.s", plain_text("gfx942")), "--rule", "all", "--kernel", "k"});
   CHECK(r.exit_code == 0);
   CHECK(has(r.out, "loop 0 (0xc to "));
+  CHECK(has(r.out, "depth 1, 123 clocks a trip, bound by memory"));
   CHECK(has(r.out, "^ vmcnt(0): of 1 outstanding waits for all: global_load_dword at 0xc; the youngest 0 instructions ago"));
   CHECK(has(r.out, "! WAIT"));
   CHECK(has(r.out, "; to block_1"));
@@ -28,8 +29,8 @@ TEST_CASE("show: expcnt has a column where something counts in it") {
   const std::string file = folder.write("k.s", plain_text("gfx942", "k", "  ds_gws_init v0 gds\n  s_waitcnt expcnt(0)\n"));
   const Result r = isa_lint({"show", file});
   CHECK(r.exit_code == 0);
-  CHECK(has(r.out, " address    vm  lgkm   exp  live\n"));
-  CHECK(has(r.out, "           1     1          s_waitcnt expcnt(0)\n"));
+  CHECK(has(r.out, " address    vm  lgkm   exp  live  cost\n"));
+  CHECK(has(r.out, "           1     1                s_waitcnt expcnt(0)\n"));
   CHECK(has(r.out, "^ expcnt(0): of 1 outstanding waits for all: ds_gws_init at 0x0"));
   CHECK_FALSE(has(isa_lint({"show", folder.write("plain.s", plain_text("gfx942"))}).out, "lgkm   exp"));
 }
@@ -44,12 +45,12 @@ TEST_CASE("show: live registers at each instruction and at the peak, and the edg
             "  live VGPRs       peak 3 (3 architectural + 0 accumulation) at 0x8: 2 of v_mov_b32_e32 (v[1:2]), 1 of the start (v0)\n"));
   CHECK(has(r.out, "block_0:  ; to 2, 1\n"));
   CHECK(has(r.out, "block_1:  ; to 3\n"));
-  CHECK(has(r.out, "block_2:  ; from 0\n"));
-  CHECK(has(r.out, "block_3:  ; from 1, 2\n"));
+  CHECK(has(r.out, "block_2:  ; from 0  ; other:\n")); // the label of the symbol table
+  CHECK(has(r.out, "block_3:  ; from 1, 2  ; out:\n"));
   const std::size_t at = r.out.find("global_store_dword v0, v3");
   REQUIRE(at != std::string::npos);
-  const std::string margin = r.out.substr(r.out.rfind('\n', at) + 1, 26);
-  CHECK(margin.ends_with("     2")); // v0 and v3
+  const std::string margin = r.out.substr(r.out.rfind('\n', at) + 1, 32);
+  CHECK(margin.ends_with("     2     4")); // v0 and v3; clocks
 }
 
 TEST_CASE("show --sources: the lines that a line table names, from that folder and no other") {

@@ -72,8 +72,11 @@ private:
         const bool reads = uses_[i].reads_any(result) && !(in_order && keeps_half);
         if (!writes && !reads) continue;
         if (!reads && p_.instructions[i].text == p_.instructions[operation].text && p_.block_of(i) == p_.block_of(operation))
-          return FlowStep::stop;                       // the same load again: both bring the same
-        if (!reads && in_order) return FlowStep::stop; // the register is the later one's from here on
+          return FlowStep::stop; // the same load again: both bring the same
+        // The register is the later one's from here on. A flat load of device memory is in order with other loads of it, which compilers
+        // rely on too (LLVM, SIInsertWaitcnts.cpp, hasDifferentVGPRVmemTypes).
+        const bool memory_order = order == Order::flat && (step.order == Order::vector_memory || step.order == Order::flat);
+        if (!reads && (in_order || memory_order)) return FlowStep::stop;
         found.use = i;
         waited = state;
         found.overwrites = !reads;

@@ -5,6 +5,7 @@
 #include "isa_checks/analysis/waits/wait_state.h"
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -80,8 +81,9 @@ class WaveBytes {
 public:
   WaveBytes(const Program& p, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources)
       : p_(p), operands_(operands) {
-    const int waves = resources.workgroup_size / wave_size;
-    for (int w = 0; w < waves; ++w) waves_.push_back(lane_addresses(p, operands, kernel, resources, static_cast<std::uint32_t>(w)));
+    std::vector<int> waves(static_cast<std::size_t>(resources.workgroup_size / wave_size));
+    std::iota(waves.begin(), waves.end(), 0);
+    waves_ = lane_addresses_of(waves, p, operands, kernel, resources);
   }
   const std::vector<LdsBytes>& of(std::size_t i) {
     const auto [at, fresh] = known_.try_emplace(i);

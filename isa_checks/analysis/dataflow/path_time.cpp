@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <set>
 
 namespace kiln::isa {
 namespace {
@@ -90,6 +91,28 @@ int operations_on(const Program& p, const FlowPath& path, std::size_t from, std:
     count += i != to && (counter == WaitCounter::vmcnt ? use.vm : use.lgkm);
   });
   return count;
+}
+
+bool in_step_since_barrier(const Program& p, std::size_t instruction, const std::function<void(std::size_t)>& visit) {
+  std::set<std::size_t> seen;
+  std::vector<std::pair<std::size_t, std::size_t>> work{{p.block_of(instruction), instruction}}; // block, and where to look back from
+  while (!work.empty()) {
+    const auto [block, end] = work.back();
+    work.pop_back();
+    std::size_t i = end;
+    for (; i > p.blocks[block].begin; --i) {
+      const Instruction& before = p.instructions[i - 1];
+      if (before.kind == InstructionClass::barrier) break;
+      const auto wait = wait_counts(before);
+      if ((wait && wait->vmcnt) || before.kind == InstructionClass::smem || before.flow == Flow::call) return false;
+      visit(i - 1);
+    }
+    if (i > p.blocks[block].begin) continue; // a barrier
+    if (block == p.entry) return false;
+    for (const std::size_t from : p.blocks[block].predecessors)
+      if (p.blocks[from].reachable && seen.insert(from).second) work.push_back({from, p.blocks[from].end});
+  }
+  return true;
 }
 
 bool barrier_on(const Program& p, const FlowPath& path, std::size_t from, std::size_t to) {

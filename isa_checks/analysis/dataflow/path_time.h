@@ -4,6 +4,7 @@
 #include "isa_checks/analysis/waits/waits.h"
 #include "isa_checks/decode/counter_use.h"
 #include "isa_checks/target/target_table.h"
+#include <functional>
 
 namespace kiln::isa {
 
@@ -21,6 +22,10 @@ constexpr int most_lds_clocks(const TargetFacts& target, int waves) { return tar
 
 // A barrier lies between the two instructions of the path: how long the other waves take to come there is not known.
 bool barrier_on(const Program& program, const FlowPath& path, std::size_t from, std::size_t to);
+
+// Visits the instructions that lie before one on all ways back to a barrier, last first, when waves that left that barrier together come to
+// it together: no wait for memory lies between, which takes one wave longer than another. False when they may not.
+bool in_step_since_barrier(const Program& program, std::size_t instruction, const std::function<void(std::size_t)>& visit);
 
 // Operations that a counter counts, issued between the two instructions. Behind as many as it holds the first is complete: the hardware
 // stalls instead of counting further.

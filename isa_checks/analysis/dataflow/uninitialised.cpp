@@ -296,7 +296,7 @@ private:
 
 std::vector<UninitialisedRead> uninitialised_reads(const Program& program, const std::vector<Operands>& operands,
                                                    const std::vector<RegisterUse>& uses, const KernelDescriptor& descriptor) {
-  if (program.blocks.empty() || program.calls + program.indirect_branches > 0) return {};
+  if (program.blocks.empty() || program.calls + program.indirect_branches > 0 || program.function) return {};
   return UninitialisedFinder(program, operands, uses, descriptor).run();
 }
 

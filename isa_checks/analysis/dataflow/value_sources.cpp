@@ -57,6 +57,17 @@ bool keeps_lanes_that_are_off(Text m, const Operands& o) {
   return m == "s_andn2_b64" && o.count == 3 && o[2].is(Operand::Kind::registers) && o[2].registers.first == reg::exec;
 }
 
+// The operand that a store to scratch stores: what lies there is of one lane, and whether it is read back is not followed. gfx90a reaches
+// scratch through a buffer descriptor that interleaves the lanes; of any other buffer a store without an offset of the lane would put all
+// lanes at one address.
+std::optional<std::size_t> stored_to_scratch(const Instruction& instruction, const Operands& o) {
+  const auto op = memory_op(instruction);
+  if (!op || op->direction != MemoryDirection::store || o.count < 2) return std::nullopt;
+  if (op->space == MemorySpace::scratch) return 1;
+  const bool by_lane = o.has("offen") || o.has("idxen");
+  return op->space == MemorySpace::buffer && o[1].is(Operand::Kind::off) && !by_lane ? std::optional<std::size_t>(0) : std::nullopt;
+}
+
 // Operands in which an instruction reads registers by name, results left out: what it keeps of them is no read.
 template <class Read> void each_source(const Program& p, std::size_t i, const Operands& o, const RegisterUse& use, Read read) {
   const auto m = Text(p.instructions[i].mnemonic);
@@ -64,11 +75,9 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
   const bool names_zero =
       std::ranges::any_of(o.all(), [](const Operand& operand) { return operand.is(Operand::Kind::number) && operand.number == 0; });
   const bool zero = names_zero && (m.starts_with("s_mul_i32") || m.starts_with("v_mul_lo_u32") || m.find("_and_b") != m.npos);
-  // What lies in scratch is of one lane; whether it is read back is not followed.
-  const auto op = memory_op(p.instructions[i]);
-  const bool to_scratch = op && op->space == MemorySpace::scratch && op->direction == MemoryDirection::store && o.count > 1;
+  const auto stored = stored_to_scratch(p.instructions[i], o);
   for (const RegisterRange range : use.reads()) {
-    if (to_scratch && o[1].registers == range) continue;
+    if (stored && o[*stored].registers == range) continue;
     const auto is_it = [&](const Operand& operand) { return operand.is(Operand::Kind::registers) && operand.registers == range; };
     const auto results = std::ranges::count_if(use.writes(), [&](RegisterRange w) { return w == range; });
     const auto named = std::ranges::count_if(o.all(), is_it);

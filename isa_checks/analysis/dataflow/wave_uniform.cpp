@@ -144,7 +144,7 @@ private:
 
 std::vector<bool> blocks_of_all_waves(const Program& program, const std::vector<RegisterUse>& uses) {
   constexpr std::size_t most_blocks = 20'000; // post-dominators of hostile graphs take the square of it
-  if (program.blocks.empty() || program.blocks.size() > most_blocks || program.calls + program.indirect_branches > 0)
+  if (program.blocks.empty() || program.blocks.size() > most_blocks || program.calls + program.indirect_branches > 0 || program.function)
     return std::vector<bool>(program.blocks.size(), false);
   return Finder(program, uses).run();
 }

@@ -26,7 +26,7 @@ Maybe workitem_id(const Kernel& kernel, const Resources& resources) {
   for (std::uint32_t i = 0; i < lanes; ++i) v.lane[i] = i;
   const auto& size = kernel.metadata ? kernel.metadata->required_workgroup_size : std::nullopt;
   const std::uint32_t x = size ? (*size)[0] : static_cast<std::uint32_t>(resources.workgroup_size);
-  if (x == 0 || x > most || (!size && kernel.descriptor.workitem_id != 0)) return std::nullopt;
+  if (kernel.function || x == 0 || x > most || (!size && kernel.descriptor.workitem_id != 0)) return std::nullopt;
   const std::uint32_t y = size ? (*size)[1] : 1, z = size ? (*size)[2] : 1;
   if (y == 0 || z == 0 || y > most || z > most) return std::nullopt;
   const bool has_y = kernel.descriptor.workitem_id >= 1, has_z = kernel.descriptor.workitem_id >= 2;
@@ -51,23 +51,19 @@ Maybe workitem_id(const Kernel& kernel, const Resources& resources, std::uint32_
 
 class Follower {
 public:
-  Follower(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel, const Resources& resources,
-           std::optional<std::uint32_t> wave)
-      : p_(program), operands_(operands), in_(program.blocks.size()) {
+  Follower(const Program& program, const std::vector<Operands>& operands) : p_(program), operands_(operands) {
     for (const Instruction& instruction : program.instructions) steps_.push_back(lane_step_of(instruction));
-    if (p_.blocks.empty()) return;
-    LaneState start;
-    if (const auto id = wave ? workitem_id(kernel, resources, *wave) : workitem_id(kernel, resources))
-      start.set(reg::vgpr, values_.number(*id));
-    const LaneValue full = constant_value(~std::uint32_t{0});
-    start.set(reg::exec, values_.number(full));
-    start.set(reg::exec + 1, values_.number(full));
-    in_[p_.entry] = start;
   }
 
-  LaneAddresses run() {
+  LaneAddresses run(const Maybe& id) { // v0 at the entry
     LaneAddresses result;
     if (p_.blocks.empty()) return result;
+    LaneState start;
+    start.set(reg::vgpr, values_.number(id));
+    start.set(reg::exec, all_ones);
+    start.set(reg::exec + 1, all_ones);
+    in_.assign(p_.blocks.size(), std::nullopt);
+    in_[p_.entry] = start;
     result.complete = solve();
     if (result.complete)
       for (std::size_t b = 0; b < p_.blocks.size(); ++b)
@@ -152,8 +148,16 @@ const LaneAddress* LaneAddresses::find(std::size_t instruction) const {
 }
 
 LaneAddresses lane_addresses(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel,
-                             const Resources& resources, std::optional<std::uint32_t> wave) {
-  return Follower(program, operands, kernel, resources, wave).run();
+                             const Resources& resources) {
+  return Follower(program, operands).run(workitem_id(kernel, resources));
+}
+
+std::vector<LaneAddresses> lane_addresses_of(const std::vector<int>& waves, const Program& program, const std::vector<Operands>& operands,
+                                             const Kernel& kernel, const Resources& resources) {
+  Follower follower(program, operands);
+  std::vector<LaneAddresses> result;
+  for (const int wave : waves) result.push_back(follower.run(workitem_id(kernel, resources, static_cast<std::uint32_t>(wave))));
+  return result;
 }
 
 } // namespace kiln::isa

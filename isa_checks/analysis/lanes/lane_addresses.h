@@ -30,8 +30,11 @@ struct LaneAddresses {
 // Assumes what the hardware promises (the work-item id in v0, packed for two and three dimensions, whole waves along x) and
 // that workgroups are as large as the kernel was compiled for: waves are full. A kernel that was compiled for several
 // dimensions without a required size has unknown ids.
-// With `wave`, what holds in this wave of a workgroup; without, what holds in every wave.
+// What holds in every wave.
 LaneAddresses lane_addresses(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel,
-                             const Resources& resources, std::optional<std::uint32_t> wave = {});
+                             const Resources& resources);
+// What holds in each of these waves of a workgroup.
+std::vector<LaneAddresses> lane_addresses_of(const std::vector<int>& waves, const Program& program, const std::vector<Operands>& operands,
+                                             const Kernel& kernel, const Resources& resources);
 
 } // namespace kiln::isa

@@ -7,6 +7,13 @@ namespace kiln::isa {
 LaneValues::LaneValues() {
   values_.push_back({}); // unknown_value, which is never looked at
   number(uniform_value());
+  number(constant_value(~std::uint32_t{0}));
+}
+
+std::uint32_t LaneValues::constant(std::uint32_t bits) {
+  const auto [at, fresh] = constants_.try_emplace(bits, 0);
+  if (fresh) at->second = number(constant_value(bits));
+  return at->second;
 }
 
 std::uint32_t LaneValues::number(const LaneValue& value) {
@@ -63,8 +70,7 @@ bool LaneState::join(const LaneState& other, LaneValues& values) {
   bool changed = false;
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
     if (numbers_[i] == other.numbers_[i] || numbers_[i] == unknown_value) continue;
-    std::uint32_t met = unknown_value;
-    if (const Maybe a = values.value(numbers_[i]), b = values.value(other.numbers_[i]); a && b) met = values.number(isa::join(*a, *b));
+    std::uint32_t met = values.join(numbers_[i], other.numbers_[i]);
     if (i >= vectors && met == unknown_value) met = unknown_uniform;
     changed = changed || met != numbers_[i];
     numbers_[i] = met;

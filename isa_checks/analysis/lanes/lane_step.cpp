@@ -44,7 +44,8 @@ enum class LaneOp : std::uint8_t {
   readfirstlane,
   umin,
   umax,
-  saveexec, // the last: of any kind
+  saveexec, // of any kind
+  join,     // of values on two paths: no instruction's
 };
 
 namespace {
@@ -165,6 +166,7 @@ Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
     for (u32 i = 0; i < below.lane.size(); ++i) below.lane[i] = op == LaneOp::mbcnt_lo ? std::min(i, 32U) : std::max(i, 32U) - 32;
     return both(below, b, add);
   }
+  case LaneOp::join: return both(a, b, isa::join);
   default: return std::nullopt;
   }
 }
@@ -183,11 +185,13 @@ public:
                       (o_.modifiers.find("dst_sel:") != Text::npos && o_.modifiers.find("dst_sel:DWORD") == Text::npos);
     const bool permuted = part || o_.modifiers.find("row_") != Text::npos || o_.modifiers.find("quad_perm") != Text::npos ||
                           o_.modifiers.find("wave_") != Text::npos;
-    Maybe result;
+    std::uint32_t result = unknown_value;
     if (op != LaneOp::unknown && plain && !permuted) {
       const std::size_t first = instruction.mnemonic.find("_co_") != std::string::npos || op == LaneOp::mad64 ? 2 : 1;
-      result = op == LaneOp::cndmask ? (sdwa ? std::nullopt : choose())
-                                     : calculate(op, selected(first, "src0_sel:"), selected(first + 1, "src1_sel:"), source(first + 2));
+      if (op == LaneOp::cndmask) result = sdwa ? unknown_value : values_.number(choose());
+      else if (sdwa)
+        result = values_.number(calculate(op, selected(first, "src0_sel:"), selected(first + 1, "src1_sel:"), source(first + 2)));
+      else result = values_.apply(op, number(first), number(first + 1), number(first + 2));
     }
     write(o_[0], result);
     forget_scalar_result();
@@ -196,14 +200,14 @@ public:
   void scalar(LaneOp op, bool pair, Text mnemonic) {
     if (o_.count == 0 || !o_[0].is(Operand::Kind::registers)) return;
     const RegisterRange to = o_[0].registers;
-    if (op == LaneOp::unknown) return set_scalar(to, std::nullopt, std::nullopt, false);
+    if (op == LaneOp::unknown) return set_scalar(to, unknown_value, unknown_value, false);
     if (op == LaneOp::saveexec) return;
     const bool narrows = to.first == reg::exec && (op == LaneOp::band || op == LaneOp::andn2) && o_.count > 1 &&
                          o_[1].is(Operand::Kind::registers) && o_[1].registers.first == reg::exec;
-    Maybe low = calculate(op, source(1, 0), source(2, 0), std::nullopt);
-    if (mnemonic == "s_movk_i32" && low) // 16 bits, signed
-      low = constant_value(static_cast<u32>(static_cast<std::int16_t>(low->lane[0])));
-    const Maybe high = pair ? calculate(op, source(1, 1), source(2, 1), std::nullopt) : std::nullopt;
+    std::uint32_t low = values_.apply(op, number(1, 0), number(2, 0), unknown_value);
+    if (mnemonic == "s_movk_i32" && low != unknown_value) // 16 bits, signed
+      low = values_.constant(static_cast<u32>(static_cast<std::int16_t>(values_.value(low)->lane[0])));
+    const std::uint32_t high = pair ? values_.apply(op, number(1, 1), number(2, 1), unknown_value) : unknown_value;
     set_scalar(to, low, high, narrows);
   }
 
@@ -215,10 +219,10 @@ public:
                         : mnemonic.starts_with("s_xor_")   ? LaneOp::bxor
                         : mnemonic.starts_with("s_andn2_") ? LaneOp::andn2
                                                            : LaneOp::unknown;
-    Maybe old[2], now[2];
+    std::uint32_t old[2], now[2];
     for (std::uint16_t half = 0; half < 2; ++half) {
-      old[half] = values_.value(state_.get(static_cast<std::uint16_t>(reg::exec + half)));
-      now[half] = calculate(kind, source(1, half), old[half], std::nullopt);
+      old[half] = state_.get(static_cast<std::uint16_t>(reg::exec + half));
+      now[half] = values_.apply(kind, number(1, half), old[half], unknown_value);
     }
     set_scalar(o_[0].registers, old[0], old[1], false);
     set_scalar({reg::exec, 2}, now[0], now[1], kind == LaneOp::band);
@@ -226,22 +230,22 @@ public:
 
   void forget(const RegisterUse& use) {
     for (const RegisterRange range : use.writes()) {
-      if (range.overlaps({reg::exec, 2})) set_scalar({reg::exec, 2}, std::nullopt, std::nullopt, false);
+      if (range.overlaps({reg::exec, 2})) set_scalar({reg::exec, 2}, unknown_value, unknown_value, false);
       for (std::uint16_t r = range.first; r < range.first + range.count; ++r) state_.set(r, unknown_value);
     }
   }
 
 private:
   // A source in 32 bits: of a register range the low register, or the one `half` above it.
-  Maybe source(std::size_t index, std::uint16_t half = 0) const {
-    if (index >= o_.count) return std::nullopt;
+  std::uint32_t number(std::size_t index, std::uint16_t half = 0) const {
+    if (index >= o_.count) return unknown_value;
     const Operand& operand = o_[index];
-    if (operand.modified) return std::nullopt;
-    if (operand.is(Operand::Kind::number)) return constant_value(static_cast<u32>(half == 0 ? operand.number : operand.number >> 32));
-    if (!operand.is(Operand::Kind::registers)) return std::nullopt;
-    if (half >= operand.registers.count) return std::nullopt;
-    return values_.value(state_.get(static_cast<std::uint16_t>(operand.registers.first + half)));
+    if (operand.modified) return unknown_value;
+    if (operand.is(Operand::Kind::number)) return values_.constant(static_cast<u32>(half == 0 ? operand.number : operand.number >> 32));
+    if (!operand.is(Operand::Kind::registers) || half >= operand.registers.count) return unknown_value;
+    return state_.get(static_cast<std::uint16_t>(operand.registers.first + half));
   }
+  Maybe source(std::size_t index, std::uint16_t half = 0) const { return values_.value(number(index, half)); }
 
   // A source of which SDWA takes a byte or a half.
   Maybe selected(std::size_t index, Text modifier) const {
@@ -256,13 +260,13 @@ private:
     return shifted ? bit_and(*shifted, constant_value((u32{1} << width) - 1)) : std::nullopt;
   }
 
-  void write(const Operand& to, const Maybe& low) {
+  void write(const Operand& to, std::uint32_t low) {
     if (!to.is(Operand::Kind::registers)) return;
-    if (to.registers.first >= reg::sgpr) return set_scalar(to.registers, std::nullopt, std::nullopt, false);
-    const bool all_on = state_.active(values_) == ~std::uint64_t{0};
+    if (to.registers.first >= reg::sgpr) return set_scalar(to.registers, unknown_value, unknown_value, false);
+    const bool all_on = state_.all_on();
     for (std::uint16_t i = 0; i < to.registers.count; ++i) {
       const auto r = static_cast<std::uint16_t>(to.registers.first + i);
-      const std::uint32_t number = i == 0 ? values_.number(low) : unknown_value; // of pairs only the low half is followed
+      const std::uint32_t number = i == 0 ? low : unknown_value; // of pairs only the low half is followed
       all_on ? state_.set(r, number) : state_.set_partly(r, number);
     }
   }
@@ -270,13 +274,13 @@ private:
   void forget_scalar_result() { // the carry of v_add_co_u32 and its like
     if (o_.count > 1 && o_[1].is(Operand::Kind::registers) && o_[1].registers.first >= reg::sgpr && o_[1].registers.count == 2 &&
         o_[0].is(Operand::Kind::registers) && o_[0].registers.vector() && o_.count > 3)
-      set_scalar(o_[1].registers, std::nullopt, std::nullopt, false);
+      set_scalar(o_[1].registers, unknown_value, unknown_value, false);
   }
 
-  void set_scalar(RegisterRange to, const Maybe& low, const Maybe& high, bool narrows) {
+  void set_scalar(RegisterRange to, std::uint32_t low, std::uint32_t high, bool narrows) {
     if (to.overlaps({reg::exec, 2}) && !narrows) state_.lanes_come_on();
     for (std::uint16_t i = 0; i < to.count; ++i)
-      state_.set(static_cast<std::uint16_t>(to.first + i), values_.number(i == 0 ? low : i == 1 ? high : std::nullopt));
+      state_.set(static_cast<std::uint16_t>(to.first + i), i == 0 ? low : i == 1 ? high : unknown_value);
   }
 
   Maybe choose() const { // v_cndmask_b32 D, S0, S1, MASK: S1 where the mask has a 1
@@ -298,7 +302,7 @@ private:
     write_scalar(v);
   }
   void write_scalar(const Maybe& v) {
-    if (o_[0].is(Operand::Kind::registers)) set_scalar(o_[0].registers, v, std::nullopt, false);
+    if (o_[0].is(Operand::Kind::registers)) set_scalar(o_[0].registers, values_.number(v), unknown_value, false);
   }
 
   // v_cmp_RELATION_{u32,i32}: a mask of the lanes where it holds, 0 in lanes that are off.
@@ -310,7 +314,7 @@ private:
     const Maybe a = selected(1, "src0_sel:"), b = selected(2, "src1_sel:");
     const auto on = state_.active(values_);
     const bool is_signed = m.find("_i32") != Text::npos;
-    Maybe low, high;
+    std::uint32_t low = unknown_value, high = unknown_value;
     if (a && b && on && a->known() && b->known() && (is_signed || m.find("_u32") != Text::npos)) {
       std::uint64_t mask = 0;
       bool fine = true;
@@ -320,8 +324,8 @@ private:
         mask |= std::uint64_t{holds.value_or(false)} << i;
       }
       if (fine) {
-        low = constant_value(static_cast<u32>(mask & *on));
-        high = constant_value(static_cast<u32>((mask & *on) >> 32));
+        low = values_.constant(static_cast<u32>(mask & *on));
+        high = values_.constant(static_cast<u32>((mask & *on) >> 32));
       }
     }
     if (o_.count > 0 && o_[0].is(Operand::Kind::registers)) set_scalar(o_[0].registers, low, high, false);
@@ -345,6 +349,16 @@ private:
 };
 
 } // namespace
+
+std::uint32_t LaneValues::apply(LaneOp op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  constexpr unsigned bits = 19; // of a number: most_values of lane_addresses.cpp, and a block's worth behind it
+  const std::uint64_t key = ((static_cast<std::uint64_t>(op) << bits | a) << bits | b) << bits | c;
+  const auto [at, fresh] = applied_.try_emplace(key, unknown_value);
+  if (fresh) at->second = number(calculate(op, value(a), value(b), value(c)));
+  return at->second;
+}
+
+std::uint32_t LaneValues::join(std::uint32_t a, std::uint32_t b) { return apply(LaneOp::join, a, b, unknown_value); }
 
 LaneStep lane_step_of(const Instruction& instruction) {
   const Text m = instruction.mnemonic;

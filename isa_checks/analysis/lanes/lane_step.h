@@ -10,7 +10,9 @@
 
 namespace kiln::isa {
 
-inline constexpr std::uint32_t unknown_value = 0, unknown_uniform = 1; // numbers of values
+inline constexpr std::uint32_t unknown_value = 0, unknown_uniform = 1, all_ones = 2; // numbers of values
+
+enum class LaneOp : std::uint8_t;
 
 // Every value that occurs, once.
 class LaneValues {
@@ -18,12 +20,18 @@ public:
   LaneValues();
   std::uint32_t number(const LaneValue& value);
   std::uint32_t number(const Maybe& value) { return value ? number(*value) : unknown_value; }
+  std::uint32_t constant(std::uint32_t bits);
   Maybe value(std::uint32_t number) const { return number == unknown_value ? std::nullopt : Maybe(values_[number]); }
   std::size_t size() const { return values_.size(); }
+  // What an operation makes of values, worked out once: fixpoints, and the waves of a workgroup, repeat themselves.
+  std::uint32_t apply(LaneOp op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
+  std::uint32_t join(std::uint32_t a, std::uint32_t b);
 
 private:
   std::vector<LaneValue> values_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+  std::unordered_map<std::uint32_t, std::uint32_t> constants_;
+  std::unordered_map<std::uint64_t, std::uint32_t> applied_; // by operation and values
 };
 
 // The values of vector registers (architectural ones; of accumulation registers nothing is known) and scalar ones.
@@ -38,6 +46,7 @@ public:
   void lanes_come_on();
   bool join(const LaneState& other, LaneValues& values);               // true when this changed
   std::optional<std::uint64_t> active(const LaneValues& values) const; // EXEC, when known
+  bool all_on() const { return get(reg::exec) == all_ones && get(reg::exec + 1) == all_ones; }
 
 private:
   static std::size_t slot(std::uint16_t reg);
@@ -46,7 +55,6 @@ private:
   std::bitset<vectors> partly_;
 };
 
-enum class LaneOp : std::uint8_t;
 struct LaneStep {
   LaneOp op{};
   bool vector = false, scalar64 = false;

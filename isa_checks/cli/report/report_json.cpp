@@ -16,7 +16,8 @@ public:
   explicit JsonReport(std::ostream& out) : out_(out) { out_ << "{\"version\":1,\"kernels\":["; }
 
   void kernel(const ScannedKernel& kernel) override {
-    Json json{{"file", kernel.file}, {"object", kernel.object}, {"name", readable_name(kernel.facts.kernel)}};
+    Json json{
+        {"file", kernel.file}, {"object", kernel.object}, {"name", readable_name(kernel.facts.kernel)}, {"function", kernel.function}};
     json["facts"] = Json::parse(to_json(kernel.facts));
     json["loops"] = Json::array();
     for (const LoopDigest& l : kernel.loops)
@@ -53,8 +54,10 @@ public:
                        {"undecodable", totals.undecodable},
                        {"skipped", totals.skipped},
                        {"functions", totals.functions},
+                       {"reviewed_functions", totals.reviewed_functions},
                        {"kernel_code_bytes", totals.kernel_bytes},
-                       {"function_code_bytes", totals.function_bytes}};
+                       {"function_code_bytes", totals.function_bytes},
+                       {"reviewed_function_code_bytes", totals.reviewed_function_bytes}};
     out_ << "\n],\"failures\":" << json_text(errors_) << ",\n\"summary\":" << json_text(summary) << "}\n";
   }
 

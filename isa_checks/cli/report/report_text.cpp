@@ -17,8 +17,8 @@ public:
   // The kernel once, then its findings.
   void kernel(const ScannedKernel& kernel) override {
     if (kernel.findings.empty()) return;
-    out_ << fmt::format("{}\n  {}, {}\n", paint("1", printable(short_name(readable_name(kernel.facts.kernel)))), kernel.facts.arch,
-                        printable(kernel.object));
+    out_ << fmt::format("{}\n  {}{}, {}\n", paint("1", printable(short_name(readable_name(kernel.facts.kernel)))),
+                        kernel.function ? "function, " : "", kernel.facts.arch, printable(kernel.object));
     for (const Finding& finding : kernel.findings) {
       counts_.add(finding);
       out_ << text(finding);
@@ -83,9 +83,10 @@ std::string summary_line(const ScanTotals& totals, const SeverityCounts& counts)
                                  plural(totals.kernels, "kernel"), plural(totals.files, "file"));
   if (totals.suppressed > 0) line += fmt::format("; {} suppressed", totals.suppressed);
   if (totals.functions > 0)
-    line += fmt::format("; {} beside the kernels, {} % of the code, {} not reviewed", plural(totals.functions, "function"),
-                        100 * totals.function_bytes / std::max<std::uint64_t>(1, totals.function_bytes + totals.kernel_bytes),
-                        totals.functions == 1 ? "was" : "were");
+    line += fmt::format("; {} of {} beside the kernels reviewed, {} % of the code not", totals.reviewed_functions,
+                        plural(totals.functions, "function"),
+                        100 * (totals.function_bytes - std::min(totals.function_bytes, totals.reviewed_function_bytes)) /
+                            std::max<std::uint64_t>(1, totals.function_bytes + totals.kernel_bytes));
   if (totals.undecodable > 0) line += fmt::format("; {} of code cannot be decoded", plural(totals.undecodable, "word"));
   return line;
 }

@@ -40,25 +40,28 @@ bool awaited_soon(const KernelAnalysis& k, std::size_t i, std::size_t count) {
 
 } // namespace
 
+bool drains_for_barrier(const KernelAnalysis& k, const WaitPoint& p) {
+  const std::size_t next = p.instruction + 1;
+  if (p.counter != WaitCounter::vmcnt || !p.drains() || p.loop == nothing || !k.is_innermost(p.loop) ||
+      next >= k.program.instructions.size() || k.classes[next] != InstructionClass::barrier || p.shortest_distance >= long_before)
+    return false;
+  const bool only_loads = std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
+    const MemoryAccess* a = k.memory.find(i);
+    return a && a->op.direction == MemoryDirection::load && !a->op.to_lds;
+  });
+  if (!only_loads) return false; // stores and LDS DMA are what other waves may wait for
+  std::vector<RegisterRange> loaded;
+  for (const std::size_t i : p.waits_for) loaded.push_back(k.memory.find(i)->data);
+  return !touched_soon(k, next, soon + 1, loaded) && !awaited_soon(k, next, soon + 1); // else it would cost as much behind the barrier
+}
+
 void sync001(const KernelAnalysis& k, FindingSink& sink) {
-  for (const WaitPoint& p : k.waits.points) {
-    const std::size_t next = p.instruction + 1;
-    if (p.counter != WaitCounter::vmcnt || !p.drains() || p.loop == nothing || !k.is_innermost(p.loop) ||
-        next >= k.program.instructions.size() || k.classes[next] != InstructionClass::barrier || p.shortest_distance >= long_before)
-      continue;
-    const bool only_loads = std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
-      const MemoryAccess* a = k.memory.find(i);
-      return a && a->op.direction == MemoryDirection::load && !a->op.to_lds;
-    });
-    if (!only_loads) continue; // stores and LDS DMA are what other waves may wait for
-    std::vector<RegisterRange> loaded;
-    for (const std::size_t i : p.waits_for) loaded.push_back(k.memory.find(i)->data);
-    if (touched_soon(k, next, soon + 1, loaded) || awaited_soon(k, next, soon + 1)) continue; // it would cost as much behind the barrier
-    sink.add({.message = fmt::format("waits for all of {} before a barrier that orders LDS", plural(p.waits_for.size(), "load")),
-              .evidence = {{"loads", number(p.waits_for.size()), "instructions"}},
-              .instructions = {p.instruction, next},
-              .cause = "drain"});
-  }
+  for (const WaitPoint& p : k.waits.points)
+    if (drains_for_barrier(k, p))
+      sink.add({.message = fmt::format("waits for all of {} before a barrier that orders LDS", plural(p.waits_for.size(), "load")),
+                .evidence = {{"loads", number(p.waits_for.size()), "instructions"}},
+                .instructions = {p.instruction, p.instruction + 1},
+                .cause = "drain"});
 }
 
 void sync002(const KernelAnalysis& k, FindingSink& sink) {

@@ -32,10 +32,8 @@ Instructions lds_accesses(const KernelAnalysis& k, int least_bytes) {
 template <class Visit> void each_lds_access(const KernelAnalysis& k, int least_bytes, Visit visit) {
   const Instructions accesses = lds_accesses(k, least_bytes);
   if (accesses.empty()) return;
-  std::vector<LaneAddresses> addresses;
   const std::vector<int> waves = waves_to_look_at(k);
-  for (const int wave : waves)
-    addresses.push_back(lane_addresses(k.program, k.operands, k.kernel, k.facts.resources, static_cast<std::uint32_t>(wave)));
+  const std::vector<LaneAddresses> addresses = lane_addresses_of(waves, k.program, k.operands, k.kernel, k.facts.resources);
   for (const std::size_t i : accesses) {
     std::vector<LdsBytes> bytes;
     for (std::size_t n = 0; n < waves.size(); ++n)

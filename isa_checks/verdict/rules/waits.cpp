@@ -133,6 +133,7 @@ void wait002(const KernelAnalysis& k, FindingSink& sink) {
     for (const WaitPoint& p : k.waits.points) {
       if (p.counter != WaitCounter::vmcnt || p.loop != loop || p.shortest_distance < 0 || p.shortest_distance >= short_distance) continue;
       if (some && !std::binary_search(steady.begin(), steady.end(), p.instruction)) continue; // beside the usual way round
+      if (drains_for_barrier(k, p)) continue;                                                 // SYNC001's
       const auto close = std::find_if(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
         return loads_device(k, i) && inside(k, i, loop) && i < p.instruction && p.instruction - i - 1 < short_distance;
       });

@@ -47,7 +47,7 @@ KERNEL(256) void strict_wait(const float4v* __restrict__ x, float4v* __restrict_
   y[lane()] = a + b;
 }
 
-// lint: SYNC001 WAIT001 WAIT002
+// lint: SYNC001 WAIT001
 KERNEL(256) void drained_barrier(const float4v* __restrict__ x, float4v* __restrict__ y, unsigned count) {
   SHARED float4v tile[256];
   float4v sum = 0, next = x[lane()];
