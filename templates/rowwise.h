@@ -35,6 +35,7 @@ public:
     const u32 thread = platform::thread_id();
     if constexpr (config.tiles > 1) {
       tile_ = block % config.tiles;
+      is_first_tile_ = tile_ == 0;
       block /= config.tiles;
     }
     if constexpr (config.threads_per_row > wave_size) {
@@ -54,7 +55,7 @@ public:
   // A row of several workgroups, with as many reductions, that meet in the workspace.
   KILN_MEMBER Row(u32 rows, void* workspace, u32 reductions) : Row(rows) { cluster_ = {workspace, row_, reductions, tile_}; }
   // Stands behind the first loads of inputs, where the row is a cluster's.
-  KILN_MEMBER void ask_generation() const { cluster_.ask_generation(); }
+  KILN_MEMBER void ask_generation() const { cluster_.begin(); }
   KILN_MEMBER bool beyond() const { return config.rows_per_block > 1 && row_ + row_in_block_ >= rows_; }
   KILN_MEMBER u32 index() const { return row_ + row_in_block_; }
 
@@ -71,7 +72,7 @@ public:
     return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride));
   }
   template <class T> KILN_MEMBER void store_of_row(T* tensor, f32 value, u64 row_stride = 1) const {
-    if (lane_ == 0 && wave_ == 0 && tile_ == 0)
+    if (lane_ == 0 && wave_ == 0 && is_first_tile_)
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride), value);
   }
   // The row that the index of this row names, from a [rows, 1] tensor of i32 or i64.
@@ -137,10 +138,10 @@ public:
   // Combines accumulators over the row's lanes: `total` of each is the row's result in every lane afterwards. True, of a cluster: the turn
   // over this tile ends here, and another one goes over another tile.
   // `id` tells the reductions of a kernel apart: each has LDS of its own, so that one barrier does for each. `place`: of the first in
-  // the row's cluster.
-  template <int id, int place = 0, class... R> KILN_MEMBER bool reduce(Accumulator<R>&... accumulators) const {
+  // the row's cluster; `last`: of these.
+  template <int id, int place = 0, bool last = true, class... R> KILN_MEMBER bool reduce(Accumulator<R>&... accumulators) const {
     if constexpr (config.tiles > 1) {
-      if (cluster_.template recall<place>(accumulators...)) return false;
+      if (platform::unlikely(cluster_.template recall<place>(accumulators...))) return false;
       cluster_.know_generation();
     }
     if constexpr (config.threads_per_row <= wave_size) {
@@ -157,12 +158,12 @@ public:
       k = 0;
       ((accumulators.total = platform::uniform(combine_slots<R, partials / each>(slots[k++][thread % (partials / each)]))), ...);
     }
-    if constexpr (config.tiles > 1) return cluster_.template meet<place>(tile_, accumulators...);
+    if constexpr (config.tiles > 1) return platform::unlikely(cluster_.template meet<place, last>(tile_, accumulators...));
     return false;
   }
 
   // Finds the column over the row's lanes, which is `total` in every lane afterwards; `id` and `place` as for reduce.
-  template <int id, int place = 0, class R> KILN_MEMBER bool find(ArgAccumulator<R>& accumulator) const;
+  template <int id, int place = 0, bool last = true, class R> KILN_MEMBER bool find(ArgAccumulator<R>& accumulator) const;
 
   // ---- ranks: a wave has the whole row, and its first lanes have one rank each.
 
@@ -213,7 +214,10 @@ private:
     // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.
     const u32 centred = of_wave + (centre<T>() ? platform::opaque(centre<T>()) : 0u);
     result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + bytes_of<Element>(uniform_elements + centred));
+    // Opaque where turns change the tile, or LLVM adds the lane's offset to the base in front of the loop, in VGPRs.
+    if constexpr (config.tiles > 1) result.base = platform::uniform_base(result.base);
     result.lane_bytes = bytes_of<Element>(lane_row_elements + lane_ * vec);
+    if constexpr (config.tiles > 1) platform::stay_here(result.lane_bytes);
     result.columns_left = static_cast<int>(config.cols) - static_cast<int>(of_wave + lane_ * vec);
     return result;
   }
@@ -235,6 +239,7 @@ private:
 
   u32 rows_, row_ = 0, row_in_block_ = 0, lane_ = 0, wave_ = 0;
   mutable u32 tile_ = 0; // that this turn goes over
+  bool is_first_tile_ = true; // of this workgroup. LLVM takes a tile that it knows in some lanes for one that differs in them
   struct Alone {};
   Either<(config.tiles > 1), Cluster<config.tiles, config.waves_per_row()>, Alone> cluster_; // of a row with reductions and several workgroups
 };

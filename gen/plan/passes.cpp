@@ -18,8 +18,7 @@ void add_once(std::vector<int>& list, int index) {
 class Splitter {
 public:
   Splitter(const Body& body, BetweenPasses between, StoresIn stores)
-      : body_(body), between_(between), stores_(stores), passes_(static_cast<std::size_t>(body.passes)),
-        first_pass_(body.values.size(), -1) {}
+      : body_(body), between_(between), stores_(stores), passes_(count(body, stores)), first_pass_(body.values.size(), -1) {}
 
   std::vector<Pass> run() {
     for (int p = 0; p < static_cast<int>(passes_.size()); ++p) {

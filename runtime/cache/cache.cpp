@@ -65,9 +65,9 @@ std::string_view to_string(Origin origin) {
 }
 
 KernelCache::KernelCache(const CacheOptions& options, std::shared_ptr<EventLog> events,
-                         std::function<std::string(const Environment&)> identity)
+                         std::function<std::string(const Environment&)> identity, CompilerMemo::Read compiler)
     : events_(std::move(events)), layers_(make_layers(options, events_)), own_(own_folder(layers_)), identity_source_(std::move(identity)),
-      memo_(notes_folder(options, own_)) {}
+      memo_(notes_folder(options, own_), std::move(compiler)) {}
 
 KernelCache::~KernelCache() = default;
 

@@ -25,9 +25,11 @@ struct Found {
 // `events`, and the kernel is compiled instead.
 class KernelCache {
 public:
-  // `identity`: of the compiler at hand; called when a key needs it, may throw. Throws UserError for options that would weaken
+  // `identity`: of the compiler at hand; called when a key needs it, may throw. Without it that is noted in the folder, and `compiler` asks
+  // the library. Throws UserError for options that would weaken
   // what they ask for: a remote without encryption, a public key that cannot be read.
-  KernelCache(const CacheOptions& options, std::shared_ptr<EventLog> events, std::function<std::string(const Environment&)> identity = {});
+  KernelCache(const CacheOptions& options, std::shared_ptr<EventLog> events, std::function<std::string(const Environment&)> identity = {},
+              CompilerMemo::Read compiler = compiler_parts);
   ~KernelCache();
 
   std::optional<Found> find(const KernelRequest& request);

@@ -2,7 +2,6 @@
 // The note is lines of text: the identity, then "PATH\tSTAMP" for each file that it depends on.
 #include "runtime/cache/compiler_memo.h"
 #include "runtime/cache/folder/process_mark.h"
-#include "runtime/compile/compile.h"
 #include "runtime/digest.h"
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -54,7 +53,7 @@ std::string CompilerMemo::identity(const Environment& environment) const {
 }
 
 std::string CompilerMemo::refresh(const Environment& environment) const {
-  const CompilerParts parts = compiler_parts(environment);
+  const CompilerParts parts = read_(environment);
   if (!folder_) return parts.identity;
   std::string note = parts.identity + "\n";
   for (const std::string& file : parts.files) note += fmt::format("{}\t{}\n", file, stamp(file));

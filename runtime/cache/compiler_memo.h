@@ -1,7 +1,8 @@
 // CompilerMemo: the compiler's identity without loading the compiler.
 #pragma once
-#include "runtime/environment.h"
+#include "runtime/compile/compile.h"
 #include "runtime/folder.h"
+#include <functional>
 #include <string>
 
 namespace kiln {
@@ -12,7 +13,9 @@ namespace kiln {
 // libraries are the same. Kept per host by the name: other machines on a shared folder have notes of their own.
 class CompilerMemo {
 public:
-  explicit CompilerMemo(Folder folder) : folder_(std::move(folder)) {} // none: nothing is kept
+  using Read = std::function<CompilerParts(const Environment&)>;
+  // Without a folder nothing is kept. `read`: asks the library.
+  explicit CompilerMemo(Folder folder, Read read = compiler_parts) : folder_(std::move(folder)), read_(std::move(read)) {}
 
   // Throws EnvironmentError without a compiler library.
   std::string identity(const Environment& environment) const;
@@ -22,6 +25,7 @@ public:
 private:
   std::string kept(const std::string& note) const;
   Folder folder_;
+  Read read_;
 };
 
 } // namespace kiln

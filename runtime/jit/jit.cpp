@@ -76,7 +76,8 @@ struct Jit::State {
 
   State(Target target_, JitOptions options_)
       : target(std::move(target_)), options(std::move(options_)), events(std::make_shared<EventLog>(options.log)),
-        cache(options.cache, events), workers(options.workers, events), markers(options.compile.environment.roctx),
+        cache(options.cache, events, {}, [this](const Environment& environment) { return workers.compiler_parts(environment); }),
+        workers(options.workers, events), markers(options.compile.environment.roctx),
         tuned(options.tuning, events, [this] { return compiler(); }), recorder(options.manifest), queue(workers.count()) {
     if (options.policy == JitPolicy::record && options.manifest.empty())
       throw UserError("JitOptions", "the policy is record and no manifest is given", "set JitOptions::manifest to a file");
@@ -138,7 +139,7 @@ struct Jit::State {
   std::string compiler() {
     const KernelRequest any{.spec = {}, .arch = target.arch(), .overrides = {}, .options = options.compile};
     const std::string identity = field_of(cache.key(any), "compiler");
-    return identity.empty() ? compiler_identity(options.compile.environment) : identity;
+    return identity.empty() ? workers.compiler_parts(options.compile.environment).identity : identity;
   }
 
   // A table's schedule may be invalid, break its contract, or be in no cache: then as if there were no table.

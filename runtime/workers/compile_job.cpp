@@ -64,6 +64,15 @@ Json failure(const KernelRequest& request) {
   }
 }
 
+[[noreturn]] void throw_failure(const Json& json) {
+  const auto text = [&](const char* name) { return json.at(name).get<std::string>(); };
+  const std::string kind = text("kind");
+  if (kind == "rejected") throw RejectedError(text("what"));
+  if (kind == "other") throw Error(text("what"));
+  if (kind == "user") throw UserError(text("subject"), text("fact"), text("remedy"));
+  throw EnvironmentError(text("subject"), text("fact"), text("remedy"), text("log"), text("path"));
+}
+
 // The compiler libraries read these themselves, when they like. So a request is compiled only where they are as its key says.
 void require_variables(const KernelRequest& request) {
   const std::vector<std::string>& wanted = request.options.environment.compiler_variables;
@@ -106,8 +115,18 @@ KernelRequest request_of(const std::string& message) {
   });
 }
 
+std::string compiler_message(const Environment& environment) {
+  KernelRequest request;
+  request.options.environment = environment;
+  return request_message(request);
+}
+
 std::string answer_message(const KernelRequest& request) {
   try {
+    if (request.spec.empty()) {
+      const CompilerParts parts = compiler_parts(request.options.environment);
+      return packed({{"kind", "compiler"}, {"identity", parts.identity}, {"files", parts.files}});
+    }
     const EntryFiles files = compile_entry(request);
     return packed({{"kind", "entry"}, {"meta", files.meta}, {"object", files.object}, {"source", files.source}});
   } catch (...) {
@@ -117,13 +136,15 @@ std::string answer_message(const KernelRequest& request) {
 
 EntryFiles entry_of(const std::string& message) {
   return unpacked(message, [](const Json& json) -> EntryFiles {
-    const auto text = [&](const char* name) { return json.at(name).get<std::string>(); };
-    const std::string kind = text("kind");
-    if (kind == "entry") return {text("meta"), text("object"), text("source")};
-    if (kind == "rejected") throw RejectedError(text("what"));
-    if (kind == "other") throw Error(text("what"));
-    if (kind == "user") throw UserError(text("subject"), text("fact"), text("remedy"));
-    throw EnvironmentError(text("subject"), text("fact"), text("remedy"), text("log"), text("path"));
+    if (json.at("kind") != "entry") throw_failure(json);
+    return {json.at("meta"), json.at("object"), json.at("source")};
+  });
+}
+
+CompilerParts compiler_of(const std::string& message) {
+  return unpacked(message, [](const Json& json) -> CompilerParts {
+    if (json.at("kind") != "compiler") throw_failure(json);
+    return {json.at("identity"), json.at("files")};
   });
 }
 

@@ -14,6 +14,10 @@ EntryFiles compile_entry(const KernelRequest& request);
 std::string request_message(const KernelRequest& request);
 KernelRequest request_of(const std::string& message); // throws InternalError
 
+// A request without a spec asks what the compiler is. Answered as any, and read by compiler_of: what compiler_parts gives or throws.
+std::string compiler_message(const Environment& environment);
+CompilerParts compiler_of(const std::string& message);
+
 // The result or the exception of compile_entry as a message, and back: `entry_of` returns or throws the same.
 std::string answer_message(const KernelRequest& request);
 EntryFiles entry_of(const std::string& message);

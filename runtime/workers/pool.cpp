@@ -109,7 +109,7 @@ private:
 };
 
 // An idle one that lives, else a new one. Null when none can be had.
-std::unique_ptr<WorkerProcess> WorkerPool::take() {
+std::unique_ptr<WorkerProcess> WorkerPool::take(bool noted) {
   if (options_.in_process) return nullptr;
   while (true) {
     std::unique_ptr<WorkerProcess> worker;
@@ -123,18 +123,19 @@ std::unique_ptr<WorkerProcess> WorkerPool::take() {
     events_->note("worker_died_idle",
                   fmt::format("process {} ended while it had nothing to do; another one takes its place", worker->pid()));
   }
-  return start();
+  return start(noted);
 }
 
-std::unique_ptr<WorkerProcess> WorkerPool::start() {
+std::unique_ptr<WorkerProcess> WorkerPool::start(bool noted) {
   try {
     if (options_.program.empty())
       throw EnvironmentError("worker process", "there is no kiln-worker beside this program, where Kiln was installed, or in PATH",
                              "set KILN_WORKER to it");
     return std::make_unique<WorkerProcess>(options_.program, options_.variables, options_.memory_limit);
   } catch (const EnvironmentError& error) {
-    events_->note("worker_unavailable",
-                  fmt::format("compiling in this process, one kernel at a time and without limits: {}", error.what()));
+    if (noted)
+      events_->note("worker_unavailable",
+                    fmt::format("compiling in this process, one kernel at a time and without limits: {}", error.what()));
     return nullptr;
   }
 }
@@ -148,18 +149,35 @@ EntryFiles WorkerPool::compile_here(const KernelRequest& request) {
 EntryFiles WorkerPool::compile(const KernelRequest& request) {
   owner_.require("WorkerPool");
   const Place place(*this);
-  std::unique_ptr<WorkerProcess> worker = take();
+  std::unique_ptr<WorkerProcess> worker = take(true);
   if (!worker) return compile_in_process(request, options_);
   const std::variant<std::string, WorkerFailure> answer = worker->ask(request_message(request), options_.time_limit);
   if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
     events_->note("worker_failed", fmt::format("the worker that compiled {} {}", kernel_name(request), failure->fact));
     fail(request, failure->fact, failure->output);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(worker));
-  }
+  keep(std::move(worker));
   return entry_of(std::get<std::string>(answer));
+}
+
+CompilerParts WorkerPool::compiler_parts(const Environment& environment) {
+  owner_.require("WorkerPool");
+  const Place place(*this);
+  std::unique_ptr<WorkerProcess> worker = take(false); // a compile says it
+  if (!worker) return kiln::compiler_parts(environment);
+  const std::variant<std::string, WorkerFailure> answer = worker->ask(compiler_message(environment), options_.time_limit);
+  if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
+    events_->note("worker_failed", fmt::format("the worker that loaded the compiler {}", failure->fact));
+    throw EnvironmentError("compiler", fmt::format("the worker process that loaded it {}", failure->fact),
+                           "look at what it printed; it may need more memory", failure->output, {});
+  }
+  keep(std::move(worker));
+  return compiler_of(std::get<std::string>(answer));
+}
+
+void WorkerPool::keep(std::unique_ptr<WorkerProcess> worker) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(worker));
 }
 
 // The source is emitted once more, here: a worker that is gone cannot hand it over.

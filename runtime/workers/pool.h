@@ -54,13 +54,19 @@ public:
   // In this process and without limits, one at a time with the others of the pool. Throws as above.
   EntryFiles compile_here(const KernelRequest& request);
 
+  // As kiln::compiler_parts, of the library that a worker loads: a process with little address space left may not survive that. In this
+  // process where no worker can be had.
+  CompilerParts compiler_parts(const Environment& environment);
+
   int count() const { return options_.count; }
   std::vector<pid_t> pids() const; // of the workers that wait for work
 
 private:
   class Place; // one of `count`
-  std::unique_ptr<WorkerProcess> take();
-  std::unique_ptr<WorkerProcess> start();
+  // Null when none can be had; with `noted` the event says why.
+  std::unique_ptr<WorkerProcess> take(bool noted);
+  std::unique_ptr<WorkerProcess> start(bool noted);
+  void keep(std::unique_ptr<WorkerProcess> worker);
   [[noreturn]] void fail(const KernelRequest& request, const std::string& fact, const std::string& output) const;
 
   OwnerProcess owner_;

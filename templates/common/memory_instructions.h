@@ -24,6 +24,18 @@ template <bool beside_direct_loads> KILN_DEVICE void raise_flag(u32* flag, u32 v
   if constexpr (beside_direct_loads) asm volatile("ds_write_b32 %0, %1" : : "v"(lds_address(flag)), "v"(value) : "memory");
   else __hip_atomic_store(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
 }
+// A count in LDS that one lane changes for its wave: what it was before, and whether it was `from` and is `to`.
+KILN_DEVICE u32 add_in_workgroup(u32* count, u32 by) {
+  u32 before = 0;
+  if (lane_id() == 0) before = __hip_atomic_fetch_add(count, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  return uniform(before);
+}
+KILN_DEVICE bool exchange_in_workgroup(u32* count, u32& from, u32 to) {
+  if (lane_id() == 0) __hip_atomic_compare_exchange_strong(count, &from, to, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  const u32 wanted = to + 1;
+  from = uniform(from);
+  return from == wanted;
+}
 KILN_DEVICE void nap() { __builtin_amdgcn_s_sleep(1); } // 64 to 127 clocks
 // Stores of this wave before it are seen, by whoever acquires afterwards, in all of the device; and the other side of that.
 KILN_DEVICE void release_to_device() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
@@ -54,10 +66,6 @@ KILN_DEVICE void add_for_device(f32* to, f32 value) {
   __builtin_amdgcn_global_atomic_fadd_f32((__attribute__((address_space(1))) f32*)to, value);
 }
 
-// Keeps what is computed from an offset behind this place. If LLVM widens an offset to 64 bits before a loop, it adds it to its base
-// there, in VGPRs; widened beside the access, it is part of the access. The same for what VALU makes for an f8f6f4 matrix instruction: LLVM
-// 21 moves those behind later branches, and with them what they take, where lanes that do not take the branch compute nothing.
-template <class T> KILN_DEVICE void stay_here(T& value) { asm volatile("" : "+v"(value)); }
 // Loads 16 bytes at base + offset; streamed: bytes that nobody needs again.
 using u32x4 = u32 __attribute__((ext_vector_type(4)));
 KILN_DEVICE u32x4 load_word(const char* base, u32 offset) { return *reinterpret_cast<const u32x4*>(base + offset); }

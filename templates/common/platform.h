@@ -118,6 +118,27 @@ KILN_DEVICE u32 opaque(u32 value) {
   asm("" : "+s"(value));
   return value;
 }
+// All bits or none, which the compiler does not take back to the condition.
+KILN_DEVICE u64 opaque_mask(bool all) {
+  u32 half = all ? ~0u : 0;
+  asm("" : "+v"(half));
+  half = uniform(half);
+  return static_cast<u64>(half) << 32 | half;
+}
+// Keeps what is computed from an offset behind this place. If LLVM widens an offset to 64 bits before a loop, it adds it to its base
+// there, in VGPRs; widened beside the access, it is part of the access. The same for what VALU makes for an f8f6f4 matrix instruction: LLVM
+// 21 moves those behind later branches, and with them what they take, where lanes that do not take the branch compute nothing.
+template <class T> KILN_DEVICE void stay_here(T& value) { asm volatile("" : "+v"(value)); }
+// What branches hardly ever take, for the layout of code.
+KILN_DEVICE bool unlikely(bool condition) { return __builtin_expect(condition, 0); }
+// A base in scalar registers, to which no offset is added before the access.
+template <class T> KILN_DEVICE T* uniform_base(T* base) {
+  const u64 address = reinterpret_cast<u64>(base);
+  auto* global = (__attribute__((address_space(1))) T*)(static_cast<u64>(uniform(static_cast<u32>(address >> 32))) << 32 |
+                                                        uniform(static_cast<u32>(address)));
+  asm("" : "+s"(global));
+  return (T*)global;
+}
 // A value whose origin the compiler forgets: it then holds the value itself, not a wider form of it that it was computed from or will
 // be converted to.
 template <class T> KILN_DEVICE T opaque_registers(T value) {

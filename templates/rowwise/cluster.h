@@ -35,7 +35,10 @@ public:
       : places_(static_cast<u64*>(workspace) + static_cast<u64>(row) * (reductions * tiles)), own_(tile) {}
 
   // Stands behind the first loads of inputs, so that these do not wait for it.
-  KILN_MEMBER void ask_generation() const { latest_ = platform::load_for_device(reinterpret_cast<const u32*>(places_ + own_) + 1); }
+  KILN_MEMBER void begin() const {
+    latest_ = platform::load_for_device(reinterpret_cast<const u32*>(places_ + own_) + 1);
+    if (waves > 1 && platform::thread_id() < most_shared_reductions) votes()[platform::thread_id()] = 0;
+  }
   // Stands before the barrier behind which a wave of this workgroup may write the place that `latest` was read from.
   KILN_MEMBER void know_generation() const { latest_ = platform::computed_here(latest_); }
 
@@ -48,61 +51,76 @@ public:
   }
 
   // Each accumulator's total is the part of `tile`, and becomes the whole row's, bit for bit the same in all workgroups, unless the turn
-  // ends: then another one goes over another tile, which `tile` becomes. True: it ends.
-  template <int first, class... R> KILN_MEMBER bool meet(u32& tile, Accumulator<R>&... accumulators) const {
+  // ends: then another one goes over another tile, which `tile` becomes. True: it ends. `last`: of the row's reductions.
+  template <int first, bool last, class... R> KILN_MEMBER bool meet(u32& tile, Accumulator<R>&... accumulators) const {
     constexpr int N = sizeof...(R);
+    const ClusterPart part[N] = {{accumulators.total, 0}...};
+    f32 totals[N];
+    const bool ends = exchange<first, last>(tile, part, totals, [&](const ClusterPart(&parts)[N]) KILN_LAMBDA {
+      int k = 0;
+      ((totals[k] = platform::uniform(across_lanes<R, lanes>(has_part() ? parts[k].value : R::identity)), ++k), ...);
+    });
     int k = 0;
-    (have<first, N>(tile, k++, accumulators.total, 0), ...);
-    Collected<N> all;
-    if (collects()) {
-      ClusterPart parts[N];
-      all.missing = collect<first>(tile, parts);
-      k = 0;
-      ((all.totals[k] = across_lanes<R, lanes>(has_part() ? parts[k].value : R::identity), ++k), ...);
-    }
-    const bool ends = share<first>(tile, all);
-    k = 0;
-    ((accumulators.total = platform::uniform(all.totals[k++])), ...);
+    ((accumulators.total = totals[k++]), ...);
     return ends;
   }
-  template <int first, class R> KILN_MEMBER bool meet_found(u32& tile, Found best, f32& total) const {
-    have<first, 1>(tile, 0, best.value, best.column & column_mask);
-    Collected<1> all;
-    if (collects()) {
-      ClusterPart parts[1];
-      all.missing = collect<first>(tile, parts);
+  template <int first, bool last, class R> KILN_MEMBER bool meet_found(u32& tile, Found best, f32& total) const {
+    const ClusterPart part[1] = {{best.value, best.column & column_mask}};
+    f32 totals[1];
+    const bool ends = exchange<first, last>(tile, part, totals, [&](const ClusterPart(&parts)[1]) KILN_LAMBDA {
       const u32 column = parts[0].tag & column_mask;
       const bool none = !has_part() || column == column_mask;
       const Found found = found_across_lanes<R, lanes>({none ? R::identity : parts[0].value, none ? no_column : column});
-      all.totals[0] = found.column == no_column ? 0.0f : static_cast<f32>(found.column);
-    }
-    const bool ends = share<first>(tile, all);
-    total = platform::uniform(all.totals[0]);
+      totals[0] = platform::uniform(found.column == no_column ? 0.0f : static_cast<f32>(found.column));
+    });
+    total = totals[0];
     return ends;
   }
 
 private:
-  template <int N> struct Collected {
-    f32 totals[N];
-    u64 missing; // parts, a bit for each tile
-  };
   KILN_MEMBER u32 next_generation() const { return ((latest_ >> column_bits) + 1) & 0xff; }
   KILN_DEVICE u32 lane() { return platform::lane_id() % lanes; }
   KILN_DEVICE bool has_part() { return lanes == tiles || lane() < tiles; }
-  // One wave asks for all of the workgroup.
-  KILN_DEVICE bool collects() { return waves == 1 || platform::uniform(platform::thread_id() / wave_size) == 0; }
-  // Parts of other tiles that this workgroup computed. Its first wave alone comes here.
-  template <int first, int N> KILN_DEVICE u64* helped(int k) {
-    static __shared__ u64 parts[N][tiles];
-    return parts[k];
-  }
 
-  // The part of `tile` is there: published if the tile is the workgroup's own, else kept here.
-  template <int first, int N> KILN_MEMBER void have(u32 tile, int k, f32 value, u32 column) const {
-    const u64 part = KILN_BIT_CAST(u64, (ClusterPart{value, next_generation() << column_bits | column}));
-    if (platform::thread_id() != 0) return;
-    if (tile == own_) platform::store_for_device(places_ + ((first + k) * tiles + tile), part);
-    else helped<first, N>(k)[tile] = part;
+  // `part`: of `tile`, without a generation. `combine` makes totals of all parts, in a wave whose lanes have one each.
+  template <int first, bool last, int N, class Combine>
+  KILN_MEMBER bool exchange(u32& tile, const ClusterPart (&part)[N], f32 (&totals)[N], Combine combine) const {
+    ClusterPart parts[N];
+    if (!platform::unlikely(tile != own_)) {
+      if (platform::thread_id() == 0)
+#pragma unroll
+        for (int k = 0; k < N; ++k) platform::store_for_device(places_ + ((first + k) * tiles + own_), published(part[k]));
+      const u64 missing = wait<first>(parts);
+      if (platform::unlikely(missing != 0) && all_waves_agree<first>(parts)) {
+        if (platform::thread_id() == 0) *helped_tiles() = 0;
+        tile = platform::lowest_lane(of_first_wave<first>(missing & all_tiles, totals)); // the totals are none yet
+        return true;
+      }
+      combine(parts);
+      if (!last) know<first>(totals); // behind the last one no other turn asks
+      return false;
+    }
+    u64 missing = 0;
+    if (waves == 1 || platform::uniform(platform::thread_id() / wave_size) == 0) { // one wave for all
+#pragma unroll
+      for (int k = 0; k < N; ++k)
+        if (platform::thread_id() == 0) helped<first, N>(k)[tile] = published(part[k]);
+      missing = collect_beside_helped<first>(tile, parts);
+      combine(parts);
+    }
+    missing = of_first_wave<first>(missing, totals);
+    tile = missing == 0 ? own_ : platform::lowest_lane(missing);
+    if (missing == 0) know<first>(totals);
+    return true;
+  }
+  template <int first, int N> KILN_MEMBER void know(const f32 (&totals)[N]) const {
+#pragma unroll
+    for (int k = 0; k < N; ++k) totals_[first + k] = totals[k];
+    known_ = first + N;
+  }
+  KILN_MEMBER u64 published(ClusterPart part) const {
+    part.tag |= next_generation() << column_bits;
+    return KILN_BIT_CAST(u64, part);
   }
 
   // A lane asks for one workgroup's parts of `N` reductions. Gives the lanes to which something is missing.
@@ -116,20 +134,56 @@ private:
     for (int k = 0; k < N; ++k) late = late || parts[k].tag >> column_bits != next_generation();
     return platform::lanes_where(late);
   }
-  // The tiles of which parts are missing.
-  template <int first, int N> KILN_MEMBER u64 collect(u32 tile, ClusterPart (&parts)[N]) const {
-    if (tile != own_) return collect_beside_helped<first>(tile, parts);
-    u32 left = patience; // parts of other tiles are computed behind this turn
-    u64 missing = 0;
+  // Asks until no part is missing, or patience is lost: by each wave for itself. Gives the lanes to which parts are missing.
+  template <int first, int N> KILN_MEMBER u64 wait(ClusterPart (&parts)[N]) const {
+    u32 left = patience;
+    u64 missing, again;
 #pragma nounroll
-    do missing = ask<first>(parts);
-    while (missing != 0 && --left != 0);
-    return missing & all_tiles;
+    do {
+      again = platform::opaque_mask(--left != 0);
+      missing = ask<first>(parts);
+    } while ((missing & again) != 0);
+    return missing;
   }
+  // The waves of a workgroup go over another tile together, or none of them does: when all have lost patience. A wave that has still asks,
+  // and takes its vote back if the parts are there after all: then those that have not voted find them too.
+  template <int first, int N> KILN_MEMBER bool all_waves_agree(ClusterPart (&parts)[N]) const {
+    if constexpr (waves > 1) {
+      u32* const votes_here = votes() + first;
+      u32 count = platform::add_in_workgroup(votes_here, 1) + 1;
+#pragma nounroll
+      while (count != waves) {
+        const bool there = ask<first>(parts) == 0;
+        count = platform::add_in_workgroup(votes_here, 0);
+#pragma nounroll
+        while (there && count != waves)
+          if (platform::exchange_in_workgroup(votes_here, count, count - 1)) return false;
+      }
+    }
+    return true;
+  }
+  // Waves of the workgroup that have lost patience, by reduction.
+  KILN_DEVICE u32* votes() {
+    static __shared__ u32 counts[most_shared_reductions];
+    return counts;
+  }
+
+  // Tiles whose parts of the next reduction this workgroup computed, and these parts. In LDS, which costs nothing where there are none.
+  KILN_DEVICE u64* helped_tiles() {
+    static __shared__ u64 tiles_;
+    return &tiles_;
+  }
+  template <int first, int N> KILN_DEVICE u64* helped(int k) {
+    static __shared__ u64 parts[N][tiles];
+    return parts[k];
+  }
+  // All parts, those that this workgroup computed where no other ones are published. Gives the tiles of which parts are missing.
   template <int first, int N> KILN_MEMBER u64 collect_beside_helped(u32 tile, ClusterPart (&parts)[N]) const {
     platform::acquire_from_device(); // what this turn read of the tile, it read before it asks whether the tile's workgroup had published
     platform::wave_barrier();
-    const u64 here = helped_ | u64{1} << tile;
+    const u64 here = *helped_tiles() | u64{1} << tile;
+    platform::wave_barrier();
+    if (platform::thread_id() == 0) *helped_tiles() = here;
     const u64 missing = ask<first>(parts) & all_tiles;
     const u32 of = lane() < tiles ? lane() : static_cast<u32>(tiles - 1);
     if ((here >> of & 1) != 0) {
@@ -139,28 +193,25 @@ private:
     }
     return missing & ~here;
   }
-
-  // Tells the other waves what the first one collected, and says whether another tile comes next.
-  template <int first, int N> KILN_MEMBER bool share(u32& tile, Collected<N>& all) const {
+  // What the first wave has, in all waves.
+  template <int first, int N> KILN_MEMBER u64 of_first_wave(u64 missing, f32 (&totals)[N]) const {
     if constexpr (waves > 1) {
-      static __shared__ Collected<N> told; // a barrier of the turn's own reduction is behind the waves that read it in the turn before
-      if (platform::thread_id() == 0) told = all;
-      platform::barrier();
-      all = told;
-      all.missing = platform::uniform(static_cast<u32>(all.missing >> 32)) * (u64{1} << 32) | platform::uniform(static_cast<u32>(all.missing));
-    }
-    const bool helps = tile != own_;
-    if (all.missing != 0) {
-      if (helps) helped_ |= u64{1} << tile;
-      tile = platform::lowest_lane(all.missing);
-      return true;
-    }
+      struct Told {
+        f32 totals[N];
+        u64 missing;
+      };
+      static __shared__ Told told; // a barrier of the turn's own reduction is behind the waves that read it in the turn before
+      if (platform::thread_id() == 0) {
 #pragma unroll
-    for (int k = 0; k < N; ++k) totals_[first + k] = platform::uniform(all.totals[k]);
-    known_ = first + N;
-    helped_ = 0;
-    tile = own_;
-    return helps;
+        for (int k = 0; k < N; ++k) told.totals[k] = totals[k];
+        told.missing = missing;
+      }
+      platform::barrier();
+#pragma unroll
+      for (int k = 0; k < N; ++k) totals[k] = platform::uniform(told.totals[k]);
+      missing = static_cast<u64>(platform::uniform(static_cast<u32>(told.missing >> 32))) << 32 | platform::uniform(static_cast<u32>(told.missing));
+    }
+    return missing;
   }
 
   u64* places_ = nullptr; // of this row
@@ -168,7 +219,6 @@ private:
   mutable u32 latest_ = 0; // the tag that this workgroup left last
   mutable int known_ = 0;                                   // reductions whose totals were collected
   mutable f32 totals_[most_shared_reductions] = {};         // of those
-  mutable u64 helped_ = 0;                                  // tiles whose parts of the next reduction this workgroup computed
 };
 
 } // namespace kiln

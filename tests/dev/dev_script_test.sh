@@ -246,7 +246,15 @@ test_places() {
     "/nowhere $work $work/mine "
 }
 
+test_line_break() {
+  local folder=$work/$'a\nb'
+  mkdir "$folder" && cp "$tree/dev" "$folder/dev"
+  equal 'a folder with a line break in its name' "$("$folder/dev" build 2>&1)" \
+    'dev: the name of this folder has a line break, which CMake and mounts cannot have; use another folder'
+}
+
 test_usage
+test_line_break
 test_apt_sources
 test_distributions
 test_keep_archive

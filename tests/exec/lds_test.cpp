@@ -163,6 +163,17 @@ TEST_CASE("LDS: exchanges at two addresses, in units of one and of 64") {
     }
 }
 
+TEST_CASE("LDS: a base below zero and an offset beyond it give an address within, modulo 2^32") {
+  const Lanes64 in = each_lane([](int i) { return static_cast<u32>(i * 7 + 1); });
+  const LaneResult r = run({.body = "v_lshlrev_b32 v20, 2, v0\n v_subrev_u32 v21, 256, v20\n ds_write_b32 v21, v1 offset:512\n "
+                                    "s_waitcnt lgkmcnt(0)\n ds_read_b32 v64, v20 offset:256\n s_waitcnt lgkmcnt(0)",
+                            .inputs = {in},
+                            .results = 1,
+                            .lds_bytes = 512});
+  REQUIRE_MESSAGE(r.run.defects.empty(), to_text(r.run.defects.empty() ? Defect{} : r.run.defects[0]));
+  CHECK(r.v[0] == in);
+}
+
 TEST_CASE("LDS: addresses from M0 and the lane, and counting of lanes") {
   const std::string body =
       "v_lshlrev_b32 v20, 2, v0\n v_mov_b32 v10, 100\n ds_write_b32 v20, v10\n s_waitcnt lgkmcnt(0)\n s_mov_b32 m0, 256\n s_nop 1\n "

@@ -1,5 +1,6 @@
 // Worker processes: killed, hung, out of memory, not there, of another version; and what becomes of them when their parent ends.
 #include "gen/catalog/catalog.h"
+#include "runtime/jit/jit.h"
 #include "runtime/stopwatch.h"
 #include "runtime/workers/compile_job.h"
 #include "runtime/workers/pool.h"
@@ -11,6 +12,8 @@
 #include <cerrno>
 #include <csignal>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fstream>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -186,6 +189,36 @@ TEST_CASE("a limit of file sizes is an error of a write in a worker, and no sign
           }
           return 0;
         }) == 0);
+}
+
+TEST_CASE("a worker takes as many variables and settings as there are") {
+  CHECK(in_child([] {
+          for (int i = 0; i < 100; ++i) setenv(fmt::format("LLVM_KILN_{}", i).c_str(), "1", 1);
+          KernelRequest request = request_for(512);
+          if (request.options.environment.compiler_variables.size() < 100) return 1;
+          Pool pool(one_worker());
+          if (pool.workers.compile(request).object.empty()) return 2;
+          for (int i = 0; i < 100; ++i) request.overrides.emplace_back("tiles=1");
+          return pool.workers.compile(request).object.empty() ? 3 : 0;
+        }) == ChildEnd{0, 0});
+}
+
+TEST_CASE("a process without address space for the compiler leaves it to its worker") {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const Scratch scratch;
+  CHECK(in_child([&] {
+          std::size_t pages = 0;
+          std::ifstream("/proc/self/statm") >> pages;
+          const rlimit limit{(pages << 12) + (std::size_t{48} << 20), RLIM_INFINITY}; // the compiler and LLVM take 200 MiB and more
+          setrlimit(RLIMIT_AS, &limit);
+          JitOptions options = jit_options(process_environment());
+          options.cache = {.folder = scratch.path, .layers = {}, .remote = {}};
+          options.log = {};
+          Jit jit(target("gfx942"), options);
+          if (jit.compile(catalog_spec("rmsnorm", {.cols = 512})).origin() != Origin::compiled) return 1;
+          return jit.stats().events.empty() ? 0 : 2;
+        }) == ChildEnd{0, 0});
+#endif
 }
 
 TEST_CASE("without a worker program the kernel is compiled here, and that is said") {

@@ -74,14 +74,16 @@ std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& c) {
 
 int cluster_lds_bytes(const Body& body, const RowwiseConfig& c) {
   if (!is_cluster(body, c)) return 0;
-  return static_cast<int>(cluster_reductions(body)) * (c.tiles * place_bytes + (c.waves_per_row() > 1 ? 2 * place_bytes : 0));
+  const int votes = 4 * most_shared_reductions, told = 2 * place_bytes; // where waves have to agree
+  const int helped_tiles = 2 * place_bytes;                             // rounded to the alignment of chunks
+  const auto reductions = static_cast<int>(cluster_reductions(body));
+  return helped_tiles + reductions * c.tiles * place_bytes + (c.waves_per_row() > 1 ? votes + reductions * told : 0);
 }
 
-double cluster_chain_ns(const Body& body, const RowwiseConfig& c, const machine::Chip& chip) {
+double cluster_chain_ns(const Body& body, const machine::Chip& chip) {
   int in_sequence = 0;
   for (const Value& v : body.values) in_sequence = std::max(in_sequence, v.level);
-  const double to_other_waves = c.waves_per_row() > 1 ? (chip.lds_latency_cycles + chip.barrier_cycles) / chip.clock_ghz : 0;
-  return in_sequence * (1.5 * chip.atomic_ns + to_other_waves);
+  return in_sequence * 1.5 * chip.atomic_ns;
 }
 
 } // namespace kiln

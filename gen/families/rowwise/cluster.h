@@ -28,10 +28,10 @@ std::uint32_t cluster_loads(const Body& body, const RowwiseConfig& config);
 // Places of 8 bytes: [row][reduction][workgroup].
 std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& config);
 
-// Bytes of LDS that a workgroup has for parts that it computes in place of others, and for what its first wave tells the others.
+// Bytes of LDS that a workgroup has for parts that it computes in place of others, and for what its waves agree on.
 int cluster_lds_bytes(const Body& body, const RowwiseConfig& config);
 
-// Nanoseconds that the reductions take on top: the way of a store, a load there and back that sees it, and the way to the other waves.
-double cluster_chain_ns(const Body& body, const RowwiseConfig& config, const machine::Chip& chip);
+// Nanoseconds that the reductions take on top: the way of a store, and a load there and back that sees it.
+double cluster_chain_ns(const Body& body, const machine::Chip& chip);
 
 } // namespace kiln

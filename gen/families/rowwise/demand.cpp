@@ -56,7 +56,7 @@ Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, 
   double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise
   if (c.waves_per_row() > 1) cycles = 2 * cycles + 2 * chip.lds_latency_cycles + chip.barrier_cycles;
   w.chain_ns = (body.passes - 1) * cycles / chip.clock_ghz;
-  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, c, chip);
+  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, chip);
   return w;
 }
 

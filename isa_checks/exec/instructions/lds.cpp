@@ -49,7 +49,8 @@ void issue_lds(Wave& wave, const Inst& inst, int registers) {
 void lds_addresses(Wave& wave, const Inst& inst, u32 offset, WaveAddresses& at) {
   const u32* const base = wave.lanes(inst.src[0].reg);
   at.mask = wave.exec();
-  for (int i = 0; i < lane_count; ++i) at.lane[i] = static_cast<u64>(base[i]) + offset;
+  // 32 bits, as LLVM counts on from CI on (AMDGPUISelDAGToDAG.cpp, isDSOffsetLegal): a base may be negative.
+  for (int i = 0; i < lane_count; ++i) at.lane[i] = base[i] + offset;
 }
 
 void read_lds_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {

@@ -14,8 +14,8 @@ using u64 = std::uint64_t;
 
 constexpr u64 longest_turn = 512; // instructions of a workgroup before another may go on
 // Instructions of each workgroup that is there, with nothing done that others see, before all count as deadlocked: one that computes
-// in place of 63 others does nothing that they see for about so long.
-constexpr u64 hopeless_instructions = 100'000;
+// in place of 63 others does nothing that they see for about so long, and each wave of one that waits asks for half as long.
+constexpr u64 hopeless_instructions = 100'000, hopeless_instructions_a_wave = 25'000;
 
 // One launch: what its workgroups share, and how far it is.
 struct Beside {
@@ -128,12 +128,17 @@ private:
       r.of->free.push_back(std::move(r.group));
       std::swap(r, running_.back());
       running_.pop_back();
-    } else if (idle_ > hopeless_instructions * running_.size()) {
+    } else if (idle_ > hopeless()) {
       r.group->stop_with(DefectKind::deadlock, fmt::format("all {} workgroups that have begun wait for what does not happen, on {} CUs: ",
                                                            running_.size(), room_.size()));
     }
   }
 
+  u64 hopeless() const {
+    u64 sum = 0;
+    for (const Running& r : running_) sum += hopeless_instructions + hopeless_instructions_a_wave * static_cast<u64>(r.of->dispatch.waves);
+    return sum;
+  }
   static double share(const Beside& launch) { return 1.0 / launch.a_cu; }
 
   std::atomic<bool> stop_ = false;

@@ -17,8 +17,8 @@ using u64 = std::uint64_t;
 constexpr u64 quantum = 512;         // instructions of a workgroup between looks at whether it waits: few, as some wait so long only
 constexpr u64 waiting_quantum = 256; // of one that waited when it was left
 constexpr u64 turn = 256;            // of a workgroup whose neighbours advance side by side with it
-// Turns of every workgroup, with nothing done by any, before they count as deadlocked: 25,600 instructions, twice as many as a
-// cluster's workgroup waits for before it goes on without the others.
+// Turns of every wave, with nothing done by any, before they count as deadlocked: 25,600 instructions, twice as many as a wave of a
+// cluster waits for before its workgroup goes on without the others.
 constexpr u64 hopeless_turns = 100;
 
 // What the host threads tell each other.
@@ -112,7 +112,7 @@ bool Worker::is_hopeless() {
     effects_seen_ = effects;
     turns_ = 0;
   }
-  if (++turns_ <= hopeless_turns * waiting_.size()) return false;
+  if (++turns_ <= hopeless_turns * static_cast<u64>(context_.dispatch.waves) * waiting_.size()) return false;
   progress_.hopeless_at[thread_] = effects_seen_ + 1;
   return std::ranges::all_of(progress_.hopeless_at,
                              [&](const std::atomic<u64>& at) { return at == thread_is_done || at == effects_seen_ + 1; });

@@ -152,6 +152,26 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
   return done;
 }
 
+EmulatedRun emulate_one_by_one(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
+                               std::span<const std::uint32_t> order, const exec::ExecOptions& options) {
+  exec::Memory memory;
+  Emulation one(spec, source, inputs, memory);
+  const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
+  EmulatedRun done;
+  done.result.completed = true;
+  for (const std::uint32_t& workgroup : order) {
+    exec::Grid grid = one.grid();
+    grid.only = {&workgroup, 1};
+    exec::ExecResult result = exec::execute(file, object.name, grid, one.arguments(), memory, options);
+    result.completed = result.completed && done.result.completed;
+    result.waves.add(done.result.waves);
+    result.defects.insert(result.defects.begin(), done.result.defects.begin(), done.result.defects.end());
+    done.result = std::move(result);
+  }
+  done.outputs = one.outputs();
+  return done;
+}
+
 EmulatedBeside emulate_beside(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, std::span<const Inputs> inputs,
                               int cus, const exec::ExecOptions& options) {
   exec::Memory memory;

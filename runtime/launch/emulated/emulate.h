@@ -23,6 +23,10 @@ struct EmulatedRun {
 EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
                     const exec::ExecOptions& options = {}, int launches = 1);
 
+// One launch on a device with room for one workgroup, which take their turns in this order: x of each that there is.
+EmulatedRun emulate_one_by_one(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Inputs& inputs,
+                               std::span<const std::uint32_t> order, const exec::ExecOptions& options = {});
+
 // The kernel launched once for each of `inputs`, with tensors and a workspace of its own, all of them beside each other on so many CUs.
 // As several streams, processes or branches of a graph have it: see execute_beside.
 struct EmulatedBeside {
