@@ -2,7 +2,10 @@
 // that is asked for, now, and over a version of TLS that is whole. Whoever else listens there is not even asked for a kernel.
 #include "gen/error.h"
 #include "tests/runtime/signed_entries.h"
+#include <cstdlib>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -167,6 +170,16 @@ TEST_CASE("a remote is asked only where an authority vouches for its host now, o
   CHECK(from(old, trusted).origin == Origin::compiled);
   CHECK(old.connections() == 1);
   CHECK(old.requests() == 0);
+}
+
+// In a process of its own: OpenSSL reads its configuration once.
+TEST_CASE("TLS 1.1 is refused where the system's OpenSSL would take it too") {
+  const Scratch scratch;
+  const fs::path config = scratch.path / "openssl.cnf";
+  std::ofstream(config) << "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = lax\n[lax]\nMinProtocol = TLSv1\n"
+                           "CipherString = DEFAULT:@SECLEVEL=0\n";
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
+  CHECK(std::system(fmt::format("OPENSSL_CONF={} {} -tc='a remote is asked only*' >/dev/null", config.string(), self).c_str()) == 0);
 }
 
 TEST_CASE("an https address never leads to a server without TLS") {
