@@ -141,7 +141,7 @@ public:
   // the row's cluster; `last`: of these.
   template <int id, int place = 0, bool last = true, class... R> KILN_MEMBER bool reduce(Accumulator<R>&... accumulators) const {
     if constexpr (config.tiles > 1) {
-      if (platform::unlikely(cluster_.template recall<place>(accumulators...))) return false;
+      if (cluster_.template recall<place>(accumulators...)) [[unlikely]] return false;
       cluster_.know_generation();
     }
     if constexpr (config.threads_per_row <= wave_size) {
@@ -158,7 +158,7 @@ public:
       k = 0;
       ((accumulators.total = platform::uniform(combine_slots<R, partials / each>(slots[k++][thread % (partials / each)]))), ...);
     }
-    if constexpr (config.tiles > 1) return platform::unlikely(cluster_.template meet<place, last>(tile_, accumulators...));
+    if constexpr (config.tiles > 1) return cluster_.template meet<place, last>(tile_, accumulators...);
     return false;
   }
 

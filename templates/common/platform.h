@@ -129,8 +129,6 @@ KILN_DEVICE u64 opaque_mask(bool all) {
 // there, in VGPRs; widened beside the access, it is part of the access. The same for what VALU makes for an f8f6f4 matrix instruction: LLVM
 // 21 moves those behind later branches, and with them what they take, where lanes that do not take the branch compute nothing.
 template <class T> KILN_DEVICE void stay_here(T& value) { asm volatile("" : "+v"(value)); }
-// What branches hardly ever take, for the layout of code.
-KILN_DEVICE bool unlikely(bool condition) { return __builtin_expect(condition, 0); }
 // A base in scalar registers, to which no offset is added before the access.
 template <class T> KILN_DEVICE T* uniform_base(T* base) {
   const u64 address = reinterpret_cast<u64>(base);

@@ -86,16 +86,17 @@ private:
   template <int first, bool last, int N, class Combine>
   KILN_MEMBER bool exchange(u32& tile, const ClusterPart (&part)[N], f32 (&totals)[N], Combine combine) const {
     ClusterPart parts[N];
-    if (!platform::unlikely(tile != own_)) {
+    if (tile == own_) [[likely]] {
       if (platform::thread_id() == 0)
 #pragma unroll
         for (int k = 0; k < N; ++k) platform::store_for_device(places_ + ((first + k) * tiles + own_), published(part[k]));
       const u64 missing = wait<first>(parts);
-      if (platform::unlikely(missing != 0) && all_waves_agree<first>(parts)) {
-        if (platform::thread_id() == 0) *helped_tiles() = 0;
-        tile = platform::lowest_lane(of_first_wave<first>(missing & all_tiles, totals)); // the totals are none yet
-        return true;
-      }
+      if (missing != 0) [[unlikely]]
+        if (all_waves_agree<first>(parts)) {
+          if (platform::thread_id() == 0) *helped_tiles() = 0;
+          tile = platform::lowest_lane(of_first_wave<first>(missing & all_tiles, totals)); // the totals are none yet
+          return true;
+        }
       combine(parts);
       if (!last) know<first>(totals); // behind the last one no other turn asks
       return false;

@@ -112,7 +112,7 @@ template <RowwiseConfig config>
 template <int id, int place, bool last, class R>
 KILN_MEMBER bool Row<config>::find(ArgAccumulator<R>& accumulator) const {
   if constexpr (config.tiles > 1) {
-    if (platform::unlikely(cluster_.template recall<place>(accumulator))) return false;
+    if (cluster_.template recall<place>(accumulator)) [[unlikely]] return false;
     cluster_.know_generation();
   }
   Found best;
@@ -127,7 +127,7 @@ KILN_MEMBER bool Row<config>::find(ArgAccumulator<R>& accumulator) const {
     platform::barrier();
     best = found_across_lanes<R, partials>(slots[thread % partials]);
   }
-  if constexpr (config.tiles > 1) return platform::unlikely(cluster_.template meet_found<place, last, R>(tile_, best, accumulator.total));
+  if constexpr (config.tiles > 1) return cluster_.template meet_found<place, last, R>(tile_, best, accumulator.total);
   accumulator.total = best.column == no_column ? 0.0f : static_cast<f32>(best.column);
   return false;
 }
