@@ -54,8 +54,8 @@ private:
   std::string verb(std::string_view name, const std::vector<std::string>& accumulators, int p) {
     if (!cluster_) return fmt::format("  row.{}<{}>({});\n", name, reductions_++, fmt::join(accumulators, ", "));
     const int place = std::exchange(places_, places_ + static_cast<int>(accumulators.size()));
-    std::string text = fmt::format("  if (row.{}<{}, {}, {}>({})) [[unlikely]] {{\n", name, reductions_++, place, places_ == cluster_reductions(body_),
-                                   fmt::join(accumulators, ", "));
+    std::string text = fmt::format("  if (row.{}<{}, {}, {}>({})) [[unlikely]] {{\n", name, reductions_++, place,
+                                   places_ == cluster_reductions(body_), fmt::join(accumulators, ", "));
     if (const auto next = ring_names(p + 1); !next.empty()) text += fmt::format("    row.drop({});\n", fmt::join(next, ", "));
     for (const int index : passes_[0].streams) text += fmt::format("    {} = row.ring({});\n", ring_name(index, 0), stream(index));
     if (const auto first = ring_names(0); !first.empty()) text += fmt::format("    row.fetch({});\n", fmt::join(first, ", "));
