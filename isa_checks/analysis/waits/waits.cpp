@@ -154,10 +154,12 @@ private:
     if (counter == WaitCounter::vmcnt) std::tie(point.least_bytes, point.most_bytes) = bytes(queue);
     if (!point.idle()) {
       const std::size_t first = queue.unordered() ? 0 : static_cast<std::size_t>(value);
+      std::uint32_t last = 0; // an unordered queue has one set in all of its places
       for (std::size_t place = first; place < queue.places.size(); ++place)
         if (const QueuePlace& at = queue.places[place]; at.operations != 0) {
           const std::vector<std::uint32_t>& operations = sets_.of(at.operations);
-          point.waits_for.insert(point.waits_for.end(), operations.begin(), operations.end());
+          if (at.operations != last) point.waits_for.insert(point.waits_for.end(), operations.begin(), operations.end());
+          last = at.operations;
           const int distance = state.distance(at);
           point.shortest_distance = point.shortest_distance < 0 ? distance : std::min(point.shortest_distance, distance);
         }
@@ -227,7 +229,7 @@ private:
           ++result.loads;
           result.bytes_a_trip += uses_[i].load_bytes * lanes;
         }
-    if (!in_[loop.header] || exhausted()) return result;
+    if (result.loads == 0 || !in_[loop.header] || exhausted()) return result;
     WaitState state = *in_[loop.header];
     state.forget_distances();
     for (int round = 0; round < most_rounds && !exhausted(); ++round) {

@@ -37,7 +37,7 @@ struct WaitPoint {
 };
 
 // Loads of device memory (global, buffer and flat; into registers or LDS) that one wave has outstanding while it
-// repeats a loop whose state has settled. Bytes are of a full wave: 64 lanes.
+// repeats a loop whose state has settled. Bytes are of a full wave: 64 lanes. A loop without loads has zeros.
 struct LoopFlight {
   std::size_t loop = 0;
   std::uint32_t loads = 0;                       // instructions in the loop, inner loops included

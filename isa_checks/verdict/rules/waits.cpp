@@ -207,12 +207,14 @@ void wait005(const KernelAnalysis& k, FindingSink& sink) {
       if (!loads_device(k, i)) continue;
       const MemoryAccess& a = *k.memory.find(i);
       if (a.data.count == 0) continue;
-      const Readers readers = readers_of(k.program, k.uses, i, a.data);
       const auto copies = [&](const Reader& r) {
         const auto m = k.mnemonic(r.instruction);
         return (m.starts_with("v_mov_b") || m.starts_with("v_pk_mov") || m.starts_with("v_accvgpr_write")) &&
                inside(k, r.instruction, loop) && read_next_time(k, r.instruction);
       };
+      constexpr std::size_t near = 64; // instructions: most loads have another reader so soon
+      if (!std::ranges::all_of(readers_of(k.program, k.uses, i, a.data, near).list, copies)) continue;
+      const Readers readers = readers_of(k.program, k.uses, i, a.data);
       const bool all = readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), copies);
       if (all) copied.push_back(i);
     }
