@@ -45,7 +45,7 @@ public:
   // `workspace` has config.workspace_bytes(), zero before the first launch; every launch leaves its counters zero.
   KILN_MEMBER Attention(const Q* q, const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence, const i32* lengths, u32 sequences,
                         void* workspace, Region region)
-      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence, wave_index() % column_parts), steps_(lengths, sequences, region), stream_(workspace, platform::block_x(), Runs(steps_.total(), active_workgroups(steps_.total(), sequences * config.items()))) {}
+      : q_(q), cache_(k, v, scales, length, pages, pages_a_sequence, wave_index() % column_parts), steps_(lengths, sequences, region), stream_(workspace, platform::block_x(), runs(steps_.total(), sequences * config.items())) {}
 
   // `score(ScoreRow)` gives the score expression of a row, epilogue(AttentionChunk, InRegisters<Part>, OfThisRow) takes a finished chunk.
   template <class Score, class Epilogue> KILN_MEMBER void run(Score score, Epilogue epilogue) {
@@ -88,10 +88,12 @@ private:
     static __shared__ Lds memory;
     return memory;
   }
-  KILN_DEVICE u32 active_workgroups(u32 steps, u32 items) {
-    if constexpr (!shares) return 1;
+  static KILN_MEMBER Runs runs(u32 steps, u32 items) {
+    if constexpr (!shares) return {steps, 1, static_cast<f32>(steps)};
     const f32 of_item = platform::rcp(static_cast<f32>(items)) * 1.001f; // above its rounding, so that 16 parts are not 15
-    return platform::uniform(config.active_workgroups(steps, items, platform::sqrt(static_cast<f32>(steps) * of_item), config.workgroups * of_item));
+    const u32 active =
+        platform::uniform(config.active_workgroups(steps, items, platform::sqrt(static_cast<f32>(steps) * of_item), config.workgroups * of_item));
+    return {steps, active, static_cast<f32>(steps) * platform::rcp(static_cast<f32>(active))};
   }
   KILN_DEVICE u32 wave_index() { return platform::uniform(platform::thread_id() / wave_size); }
 

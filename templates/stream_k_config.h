@@ -34,14 +34,12 @@ template <unsigned workgroups, unsigned long long max_steps> struct StepRuns {
 struct ActiveRuns {
   using Wide = unsigned long long;
   unsigned steps, active;
-  float steps_per_group;
+  float steps_per_group; // to an ulp or two
 
-  constexpr ActiveRuns(unsigned all_steps, unsigned active_groups)
-      : steps(all_steps), active(active_groups), steps_per_group(static_cast<float>(all_steps) / static_cast<float>(active_groups)) {}
   constexpr unsigned groups() const { return active; }
   constexpr unsigned first_step(unsigned group) const {
     if (group >= active) return steps;
-    unsigned step = static_cast<unsigned>(static_cast<float>(group) * steps_per_group); // off by steps / 2^22 at most, and so mended
+    unsigned step = static_cast<unsigned>(static_cast<float>(group) * steps_per_group); // off by steps / 2^21 at most, which the loops mend
     while (Wide(step) * active > Wide(group) * steps) --step;
     while (Wide(step + 1) * active <= Wide(group) * steps) ++step;
     return step;

@@ -93,6 +93,8 @@ TEST_CASE("the catalogue has no findings: products") {
       expected.insert("MFM004");                                   // as many tiles of 16 columns as CUs have one accumulator each
       // gfx942's 304 CUs get tiles of 16 columns: one product a step, which has no other to wait behind.
       if (arch == "gfx942" && entry == "gemm_block_scaled") expected.insert("MFM003");
+      // A of 8 rows lies in LDS as fp8, 35 KB with the sums. The grid has 256 workgroups, so that no CU has to hold two.
+      if (arch == "gfx942" && entry == "gemm_dynamic_quant") expected.insert("OCC002");
       return expected;
     });
 }
