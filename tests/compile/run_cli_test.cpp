@@ -70,6 +70,7 @@ TEST_CASE("list NAME shows an entry's options with their defaults, and the spec 
   CHECK(result.exit_code == 0);
   for (const char* part : {"--top", "256", "kernel topk_softmax"}) CHECK(result.out.find(part) != std::string::npos);
   CHECK(result.out.find("--kv-heads") == std::string::npos);
+  CHECK(kiln::test::kiln("list attention_decode").out.find("--cache-dtype  as --dtype") != std::string::npos);
 }
 
 TEST_CASE("run as text: a line an output, findings, classes") {

@@ -5,18 +5,18 @@
 set -euo pipefail
 cmake=$1 build=$2 tree=$3 work=$4
 
-# ---- Inside: the tree is hidden, and WORK is /tmp/kiln.
-if [[ ${5:-} == inside ]]; then
-  mkdir -p /tmp/kiln
-  mount --bind "$work" /tmp/kiln
+# ---- Inside: the tree is hidden, and WORK is seen in the empty folder $5, which is not in the tree.
+if [[ ${5:-} ]]; then
+  place=$5
+  mount --bind "$work" "$place"
   mount -t tmpfs none "$tree"
   for folder in /usr/lib/llvm-*/include /usr/lib/llvm-*/lib/cmake /usr/include/{fmt,nlohmann,CLI,doctest,openssl} /usr/include/*/{curl,openssl} \
     /usr/lib/*/cmake/{fmt,zstd,OpenSSL}; do
     [[ ! -d $folder || -L $folder ]] || mount -t tmpfs none "$folder"
   done
-  cd /tmp/kiln
-  export HOME=/tmp/kiln KILN_CACHE_DIR=/tmp/kiln/cache KILN_DEVICE=emulated:gfx950
-  packages=/tmp/kiln/packages
+  cd "$place"
+  export HOME=$place KILN_CACHE_DIR=$place/cache KILN_DEVICE=emulated:gfx950
+  packages=$place/packages
   mkdir tarball deb
   tar -xzf "$packages"/kiln-*.tar.gz -C tarball --strip-components=1
   folders=(tarball)
@@ -33,7 +33,7 @@ if [[ ${5:-} == inside ]]; then
     "$folder/bin/kiln" compile quant.kiln --arch gfx942,gfx950 --emit spec | tr '\n' ' ' | grep -E 'e4m3fnuz.*240.*e4m3fn[^u].*448'
     "$folder/bin/kiln" aot kernels.jsonl --arch gfx950 -o "kernels_${folder%%/*}" --quiet
     "$folder/bin/isa_lint" --version
-    "$cmake" -S embed -B "embed_${folder%%/*}" -DCMAKE_PREFIX_PATH="/tmp/kiln/$folder" >embed.log 2>&1 -G Ninja || { cat embed.log && exit 1; }
+    "$cmake" -S embed -B "embed_${folder%%/*}" -DCMAKE_PREFIX_PATH="$place/$folder" >embed.log 2>&1 -G Ninja || { cat embed.log && exit 1; }
     "$cmake" --build "embed_${folder%%/*}" >embed.log || { cat embed.log && exit 1; }
     "embed_${folder%%/*}/engine" | grep -F 'silu(1) = 0.731'
     readelf --dynamic "embed_${folder%%/*}/engine" | sed -nE 's/.*NEEDED.*\[(lib(kiln|LLVM|curl|crypto|zstd|fmt).*)\]/engine needs \1/p'
@@ -46,7 +46,7 @@ if [[ ${5:-} == inside ]]; then
     env/bin/kiln --version
     ls env/lib/python*/site-packages/kiln_gpu-*.dist-info/licenses | tr '\n' ' ' | grep 'LICENSE LICENSE.bundled_licenses.txt'
     env/bin/python wheel.py
-    KILN_JIT_POLICY=cache_only KILN_CACHE_LAYERS=/tmp/kiln/kernels_tarball KILN_CACHE_DIR=/tmp/kiln/none KILN_HIPRTC_PATH=/nowhere \
+    KILN_JIT_POLICY=cache_only KILN_CACHE_LAYERS=$place/kernels_tarball KILN_CACHE_DIR=$place/none KILN_HIPRTC_PATH=/nowhere \
       env/bin/python wheel.py shipped
   fi
   exit 0
@@ -73,7 +73,7 @@ import sys
 import numpy as np
 import kiln
 
-assert kiln.__file__.startswith("/tmp/kiln/env/"), kiln.__file__
+assert kiln.__file__.startswith(sys.prefix + "/"), kiln.__file__
 jit = kiln.Jit("emulated:gfx950")
 kernel = jit.compile("kernel twice dim n input x: f16[n, 64] output y: f16[n, 64] = x + x")
 x = np.arange(128, dtype=np.float16).reshape(2, 64)
@@ -84,4 +84,6 @@ END
 namespace=(unshare --mount --net)
 "${namespace[@]}" true 2>/dev/null || namespace=(unshare --mount --net --user --map-root-user)
 "${namespace[@]}" true 2>/dev/null || { echo 'skipped: no mount namespace can be made here' && exit 77; }
-exec env -i PATH="$PATH" "${namespace[@]}" bash "${BASH_SOURCE[0]}" "$cmake" "$build" "$tree" "$work" inside
+place=$(mktemp -d)
+trap 'rmdir "$place"' EXIT
+env -i PATH="$PATH" "${namespace[@]}" bash "${BASH_SOURCE[0]}" "$cmake" "$build" "$tree" "$work" "$place"

@@ -198,9 +198,29 @@ def w4(a, b, scale, zero, group=128):
     return a @ weights.half().float().T
 
 
-def mx_scale(x):
+def to_e2m1(x):
+    """Bytes with two elements each: the nearest numbers, of two the one with an even code, and 6 for what is larger."""
+    between = (E2M1[:7] + E2M1[1:8]) / 2
+    below, above = (torch.bucketize(x.abs(), between, right=right) for right in (False, True))  # they differ right between two numbers
+    codes = (torch.where(below % 2 == 0, below, above) + 8 * torch.signbit(x)).byte().unflatten(-1, (-1, 2))
+    return codes[..., 0] | codes[..., 1] << 4
+
+
+def mx_quant(x):
+    """OCP MX: the power of two at or below the largest of 32, over that of e2m1's largest, 4; and the elements over it."""
     absmax = x.unflatten(-1, (-1, 32)).abs().amax(-1)
-    return torch.exp2(torch.floor(torch.log2(absmax)) - 2)
+    scale = torch.ldexp(torch.ones_like(absmax), torch.frexp(absmax).exponent - 1 - 2)
+    return scale, to_e2m1(x / scale.repeat_interleave(32, -1))
+
+
+def add_rmsnorm_mx_quant(x, residual, weight):
+    h, y = add_rmsnorm(x, residual, weight)
+    return h, *mx_quant(y)
+
+
+def router_sorted(a, b):
+    weights, experts = routed(a @ b.T)
+    return weights, experts, *moe_sort(experts, b.shape[0])
 
 
 def block_scaled(a, b, a_scale, b_scale):
@@ -244,12 +264,16 @@ REFERENCES = {
     "group_quant": group_quant,
     "dequant": lambda q, scale: q * scale,
     "group_dequant": lambda q, scale: q * scale.repeat_interleave(128, -1),
+    "mx_quant": mx_quant,
+    "silu_mul_mx_quant": lambda gate, up: mx_quant(F.silu(gate) * up),
+    "add_rmsnorm_mx_quant": add_rmsnorm_mx_quant,
     "mx_dequant": lambda q, scale: of_e2m1(q) * scale.repeat_interleave(32, -1),
     "scaled_add": lambda x, y, alpha: x + alpha * y,
     "cast": lambda x: quantised(x, 1.0),
     "gemm": lambda a, b: a @ b.T,
     "gemm_quant": lambda a, b, scale: quantised(a @ b.T, scale),
     "router": lambda a, b: routed(a @ b.T),
+    "router_sorted": router_sorted,
     "gemm_bias": lambda a, b, bias: F.linear(a, b, bias),
     "gemm_residual": lambda a, b, residual: a @ b.T + residual,
     "gemm_swiglu_quant": lambda a, b, scale: quantised(swiglu(a @ b.T), scale),

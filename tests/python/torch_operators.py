@@ -7,7 +7,7 @@ from unittest import mock
 
 import torch
 import torch._dynamo.testing
-from operator_inputs import REFERENCES, Inputs, wide
+from operator_inputs import REFERENCES, Inputs, of_e2m1, wide
 from support import ARCH, DEVICE, KernelTest
 
 import kiln
@@ -16,8 +16,6 @@ from kiln import catalog
 
 kiln.torch.use(DEVICE)
 OP = torch.ops.kiln
-# No function of torch's says what these do: MX rounding, and the order of pairs by expert, which moe_sort's test compares.
-WITHOUT_REFERENCE = {"mx_quant", "silu_mul_mx_quant", "add_rmsnorm_mx_quant", "router_sorted"}
 
 
 def _same_numbers(a, b, *_, _allclose=torch.allclose, **options):
@@ -42,7 +40,7 @@ class Operators(KernelTest):
                 torch.library.opcheck(getattr(OP, name).default, Inputs(name).values)
 
     def test_results_are_torchs(self):
-        self.assertEqual(set(REFERENCES) | WITHOUT_REFERENCE, set(catalog.operators()))
+        self.assertEqual(set(REFERENCES), set(catalog.operators()))
         for name, reference in REFERENCES.items():
             with self.subTest(operator=name):
                 given = Inputs(name)
@@ -57,9 +55,14 @@ class Operators(KernelTest):
         if got.dtype in (torch.int32, torch.int64):
             self.assertTrue(torch.equal(got, right.to(got.dtype)), name)
             return
+        if got.dtype == torch.uint8:  # e2m1, where 1 of 100 may round to the other neighbour, as sums have another order
+            got, right = of_e2m1(got), of_e2m1(right)
+            self.assertGreaterEqual((got == right).float().mean(), 0.99, name)
+            self.assertTrue(((got - right).abs() <= 0.5 * right.abs().clamp(min=1)).all(), name)
+            return
         # f16 has 2^-11; fp8 has 2^-4, and may round to a neighbour.
         relative, absolute = (0.13, 1e-2) if got.itemsize == 1 else (8e-3, 1e-2)
-        self.close(got.float().numpy(), right.float().numpy(), relative=relative, absolute=absolute)
+        self.close(wide(got).float().numpy(), right.float().numpy(), relative=relative, absolute=absolute)
 
     def test_out(self):
         for name, facts in catalog.operators().items():

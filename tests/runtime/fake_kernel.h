@@ -3,6 +3,7 @@
 #include "isa_checks/target/target_table.h"
 #include "runtime/cache/cache.h"
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 namespace kiln::test {
@@ -28,6 +29,12 @@ inline std::string fake_object(const std::string& name, const std::string& arch,
 }
 
 inline const char* const fake_compiler = "fake compiler 1";
+
+// The folder of its entry in a cache folder.
+inline std::filesystem::path entry_path(const std::filesystem::path& cache, const KernelRequest& request) {
+  const std::string key = cache_key(request, fake_compiler).hex;
+  return cache / "v1" / key.substr(0, 2) / key;
+}
 
 inline EntryFiles fake_entry(const KernelRequest& request, std::size_t object_size = 600, const std::string& compiler = fake_compiler) {
   KernelSource source;

@@ -21,11 +21,6 @@ CacheOptions options_of(const fs::path& folder, const fs::path& key, bool shared
   return {.folder = folder, .layers = {}, .trust_shared = shared, .public_key = key, .remote = {}};
 }
 
-fs::path entry_path(const fs::path& cache, const std::string& name) {
-  const std::string key = cache_key(fake_request(name), fake_compiler).hex;
-  return cache / "v1" / key.substr(0, 2) / key;
-}
-
 Found get(FakeCache& fake, const std::string& name) {
   const KernelRequest request = fake_request(name);
   return fake.cache.find_or_make(request, [&] { return fake_entry(request); });
@@ -76,7 +71,7 @@ TEST_CASE("a member of a shared cache gets no code past another member's public 
                : 1;
   };
   const auto loads = [&] { return loads_forged(folder, ours.open); };
-  const fs::path entry = entry_path(folder, "k");
+  const fs::path entry = entry_path(folder, fake_request("k"));
   const EntryFiles other_code = forged("k");
   REQUIRE(as_user(alice, team, 0077, compiles) == 0);
 
@@ -96,7 +91,7 @@ TEST_CASE("a member of a shared cache gets no code past another member's public 
           for (const auto& [name, bytes] : {std::pair{object_file, &other_code.object}, {meta_file, &other_code.meta}})
             replace(entry / name, *bytes);
           fs::remove(entry / compiled_file);
-          fs::rename(entry_path(folder, "other") / compiled_file, entry / compiled_file);
+          fs::rename(entry_path(folder, fake_request("other")) / compiled_file, entry / compiled_file);
           return 0;
         }) == 0);
   CHECK(as_user(alice, team, 0077, loads) == 0);

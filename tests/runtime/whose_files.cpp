@@ -24,11 +24,6 @@ namespace {
 constexpr uid_t alice = 60001, bob = 60002;
 constexpr gid_t team = 60100;
 
-fs::path entry_path(const fs::path& cache, const KernelRequest& request) {
-  const std::string key = cache_key(request, fake_compiler).hex;
-  return cache / "v1" / key.substr(0, 2) / key;
-}
-
 Found get(FakeCache& fake, const std::string& name) {
   const KernelRequest request = fake_request(name);
   return fake.cache.find_or_make(request, [&] { return fake_entry(request); });

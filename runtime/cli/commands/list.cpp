@@ -13,11 +13,12 @@
 namespace kiln::cli {
 namespace {
 
+// Some defaults follow from others; their values in CatalogOptions only say so.
 std::string default_of(const CatalogOption& option, const CatalogOptions& options) {
-  if (const auto* const number = std::get_if<std::int64_t CatalogOptions::*>(&option.place)) {
-    const std::int64_t value = options.**number;
-    return value == 0 ? "any" : std::to_string(value);
-  }
+  if (option.name == "max_rows" && options.max_rows == 0) return "any";
+  if (option.name == "cache_dtype" && options.cache == f32) return "as --dtype";
+  if (option.name == "weights" && options.weights == f32) return "as a";
+  if (const auto* const number = std::get_if<std::int64_t CatalogOptions::*>(&option.place)) return std::to_string(options.**number);
   if (const auto* const flag = std::get_if<bool CatalogOptions::*>(&option.place)) return options.**flag ? "yes" : "no";
   return std::string(to_string(options.*std::get<DType CatalogOptions::*>(option.place)));
 }

@@ -3,7 +3,7 @@
 #include "gen/plan/target.h"
 #include "runtime/compile/rocm_folders.h"
 #include "runtime/launch/doctor/doctor_lines.h"
-#include "runtime/launch/hip/driver_gpus.h"
+#include "runtime/launch/doctor/driver_gpus.h"
 #include "runtime/launch/hip/hip.h"
 #include "runtime/launch/hip/known_bugs.h"
 #include <algorithm>

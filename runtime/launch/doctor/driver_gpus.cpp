@@ -1,20 +1,14 @@
 // The GPUs that the kernel driver lists: /sys/class/kfd/kfd/topology/nodes/N/properties.
-#include "runtime/launch/hip/driver_gpus.h"
-#include <algorithm>
+#include "runtime/launch/doctor/driver_gpus.h"
+#include "runtime/launch/doctor/doctor_lines.h"
 #include <fmt/format.h>
 #include <fstream>
 
 namespace kiln {
 
 std::vector<std::string> driver_archs(const std::filesystem::path& root) {
-  std::vector<std::filesystem::path> nodes;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(root / "sys/class/kfd/kfd/topology/nodes", error), end; !error && at != end;
-       at.increment(error))
-    nodes.push_back(at->path());
-  std::ranges::sort(nodes);
   std::vector<std::string> archs;
-  for (const std::filesystem::path& node : nodes) {
+  for (const std::filesystem::path& node : folders_in(root / "sys/class/kfd/kfd/topology/nodes")) {
     std::ifstream stream(node / "properties");
     std::string key;
     for (std::uint64_t value = 0; stream >> key >> value;)
