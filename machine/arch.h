@@ -32,7 +32,7 @@ struct Arch {
   int compute_units;           // of the largest part (gpu-specs)
   int xcds;                    // of it in its usual partition: workgroups go to them in turn
   int instruction_cache_bytes; // shared by two CUs (gpu-specs)
-  int memory_gbs;              // peak bandwidth of device memory, 1e9 bytes a second (AMD's data sheets)
+  int memory_gbs;              // peak bandwidth of device memory, 1e9 bytes per second (AMD's data sheets)
   int memory_latency_ns;       // from issue to data, with nothing else under way, for a load that misses every cache
   int clock_mhz;               // peak engine clock (AMD's data sheets)
   int lds_bytes;               // of a CU, also the most that one workgroup may have (IsaInfo)
@@ -43,7 +43,7 @@ struct Arch {
   Fp8Format fp8;               // AMD's blog "Matrix Core Programming on CDNA3 and CDNA4"
 
   // Instructions that only some architectures have.
-  bool wide_lds_dma;        // global_load_lds_dwordx3 and x4, buffer_load_dwordx3 and x4 with lds; the others move 4 bytes a lane
+  bool wide_lds_dma;        // global_load_lds_dwordx3 and x4, buffer_load_dwordx3 and x4 with lds; the others move 4 bytes per lane
   bool lds_transpose_reads; // ds_read_b64_tr_b16, _b8 and _b4, ds_read_b96_tr_b6
   bool doubled_mfma;        // shapes of twice the k in the same passes: v_mfma_f32_16x16x32_f16
   bool scaled_mfma;         // v_mfma_*_f8f6f4 and v_mfma_scale_*: a format for each operand, a scale for 32 of k
@@ -136,7 +136,7 @@ inline constexpr Arch gfx950{.name = "gfx950",
 
 inline constexpr Arch archs[] = {gfx90a, gfx942, gfx950};
 
-constexpr int least_lds_bytes() {
+constexpr int min_lds_bytes() {
   int least = archs[0].lds_bytes;
   for (const Arch& arch : archs) least = arch.lds_bytes < least ? arch.lds_bytes : least;
   return least;

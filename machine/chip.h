@@ -1,5 +1,5 @@
 // The chips: units, clocks, latencies and rates of each part, from which times are predicted. For the host; docs/timing.md has the source
-// of each number. Three were fitted to launches of others: most_missing_bytes, eager_ns, and the clock of MI308X.
+// of each number. Three were fitted to launches of others: max_missing_bytes, eager_ns, and the clock of MI308X.
 #pragma once
 #include "machine/arch.h"
 #include <algorithm>
@@ -39,8 +39,8 @@ struct Chip {
   double l1_latency_cycles, l2_latency_cycles, mall_latency_ns, hbm_latency_ns;
   double l1_bytes_per_cycle;                   // of a CU: its path to registers
   double fill_bytes_per_cycle;                 // of a CU: its path from L2
-  double most_missing_bytes;                   // of lines that a CU's L1 waits for at a time
-  double l2_tbs, mall_tbs, hbm_tbs, write_tbs; // of the chip, 1e12 bytes a second; write: to HBM
+  double max_missing_bytes;                   // of lines that a CU's L1 waits for at a time
+  double l2_tbs, mall_tbs, hbm_tbs, write_tbs; // of the chip, 1e12 bytes per second; write: to HBM
   double peak_tbs;                             // of the data sheet
   // Beyond so many bytes in flight a CU (all CUs busy), each further byte adds so many nanoseconds.
   double hbm_free_bytes, hbm_ns_per_byte, mall_free_bytes, mall_ns_per_byte;
@@ -70,7 +70,7 @@ inline constexpr Chip mi300x{.name = "mi300x",
                              .hbm_latency_ns = gfx942.memory_latency_ns,
                              .l1_bytes_per_cycle = 64,
                              .fill_bytes_per_cycle = 43,
-                             .most_missing_bytes = 24 << 10,
+                             .max_missing_bytes = 24 << 10,
                              .l2_tbs = 27.5,
                              .mall_tbs = 5.9,
                              .hbm_tbs = 4.2,

@@ -69,7 +69,7 @@ public:
       if constexpr (shares)
         if (!again) stream_.load_generation();
       const u32 arrived = whole ? 0 : stream_.register_arrival(item.begin);
-      platform::settle_sums<16>();
+      platform::await_mfma_results<16>();
       finish(wave, item, whole, arrived, again, epilogue);
       at += count;
       if (at == end) return;
@@ -151,7 +151,7 @@ private:
     }
     KILN_MEMBER void clear() {
       for_each<units>([&](int u) KILN_LAMBDA { parts[u] = Part(0); });
-      for_each<row_tiles>([&](int r) KILN_LAMBDA { reference[r] = Wave::least_reference, weights[r] = 0; });
+      for_each<row_tiles>([&](int r) KILN_LAMBDA { reference[r] = Wave::min_reference, weights[r] = 0; });
     }
     template <class F> KILN_MEMBER void add(F number) {
 #pragma unroll
@@ -226,7 +226,7 @@ private:
   }
   KILN_MEMBER void add_rows(int r, Sums& sums) const {
     const u32 row = r * 16 + unit_row();
-    f32 most = Wave::least_reference, total = 0;
+    f32 most = Wave::min_reference, total = 0;
 #pragma unroll
     for (int w = 0; w < config.waves; w += column_parts) most = platform::max(most, lds().rows[w][row][0]);
 #pragma unroll

@@ -44,7 +44,7 @@ struct AttentionConfig {
   constexpr int q_words() const { return pieces() * q_bits / cache_bits; } // of 16 bytes, that a lane has of a row of q
   // Rows of q that do not fit the registers beside keys, values and sums lie in LDS, once for all waves.
   constexpr bool q_in_lds() const { return d > 256; }
-  constexpr int q_lds_words() const { return q_in_lds() ? tiles * q_words() : 1; } // of 16 bytes a lane
+  constexpr int q_lds_words() const { return q_in_lds() ? tiles * q_words() : 1; } // of 16 bytes per lane
   // Loads of values: a quarter of the wave has a key, each lane 8 elements of a block of 128.
   constexpr int blocks() const { return ceil_div(values(), 128); }
   // The sums of wide values do not fit the registers of a wave: two waves have the same keys, and half of the columns each.

@@ -8,7 +8,7 @@ namespace kiln {
 
 KILN_DEVICE u64 clocks() { return __builtin_readcyclecounter(); }
 
-KILN_DEVICE void tell(u64* out, u64 begin, u64 end, u32 result) {
+KILN_DEVICE void report(u64* out, u64 begin, u64 end, u32 result) {
   if (platform::thread_id() != 0 || platform::block_x() != 0) return;
   out[0] = end - begin;
   out[1] = result;
@@ -20,7 +20,7 @@ KILN_KERNEL(64) void calibrate_global_chase(const u32* data, u64* out, u32 steps
   const u64 begin = clocks();
   for (u32 i = 0; i < steps; ++i)
     asm volatile("global_load_dword %0, %0, %1\n\ts_waitcnt vmcnt(0)" : "+v"(at) : "s"(data) : "memory");
-  tell(out, begin, clocks(), at);
+  report(out, begin, clocks(), at);
 }
 
 KILN_KERNEL(64) void calibrate_scalar_chase(const u32* data, u64* out, u32 steps) {
@@ -28,7 +28,7 @@ KILN_KERNEL(64) void calibrate_scalar_chase(const u32* data, u64* out, u32 steps
   const u64 begin = clocks();
   for (u32 i = 0; i < steps; ++i)
     asm volatile("s_load_dword %0, %1, %0\n\ts_waitcnt lgkmcnt(0)" : "+s"(at) : "s"(data) : "memory");
-  tell(out, begin, clocks(), at);
+  report(out, begin, clocks(), at);
 }
 
 KILN_KERNEL(64) void calibrate_lds_chase(const u32* data, u64* out, u32 steps) {
@@ -39,17 +39,17 @@ KILN_KERNEL(64) void calibrate_lds_chase(const u32* data, u64* out, u32 steps) {
   u32 at = base;
   const u64 begin = clocks();
   for (u32 i = 0; i < steps; ++i) asm volatile("ds_read_b32 %0, %0\n\ts_waitcnt lgkmcnt(0)" : "+v"(at) : : "memory");
-  tell(out, begin, clocks(), at - base);
+  report(out, begin, clocks(), at - base);
 }
 
-// 16 instructions a step, each waits for the one before.
+// 16 instructions per step, each waits for the one before.
 KILN_KERNEL(64) void calibrate_dependent(const u32*, u64* out, u32 steps) {
   u32 sum = 0;
   const u64 begin = clocks();
   for (u32 i = 0; i < steps; ++i)
 #pragma unroll
     for (int k = 0; k < 16; ++k) asm volatile("v_add_u32 %0, %0, 1" : "+v"(sum));
-  tell(out, begin, clocks(), sum);
+  report(out, begin, clocks(), sum);
 }
 
 // 16 branches a step, each to the instruction behind it.
@@ -58,20 +58,20 @@ KILN_KERNEL(64) void calibrate_branch(const u32*, u64* out, u32 steps) {
   for (u32 i = 0; i < steps; ++i)
 #pragma unroll
     for (int k = 0; k < 16; ++k) asm volatile("s_branch 0");
-  tell(out, begin, clocks(), steps);
+  report(out, begin, clocks(), steps);
 }
 
 KILN_KERNEL(256) void calibrate_barrier(const u32*, u64* out, u32 steps) {
   const u64 begin = clocks();
   for (u32 i = 0; i < steps; ++i) __builtin_amdgcn_s_barrier();
-  tell(out, begin, clocks(), steps);
+  report(out, begin, clocks(), steps);
 }
 
 KILN_KERNEL(64) void calibrate_store(u32* data, u64* out, u32 steps) {
   const u32 at = 4 * platform::thread_id();
   const u64 begin = clocks();
   for (u32 i = 0; i < steps; ++i) asm volatile("global_store_dword %0, %1, %2\n\ts_waitcnt vmcnt(0)" : : "v"(at), "v"(i), "s"(data) : "memory");
-  tell(out, begin, clocks(), steps);
+  report(out, begin, clocks(), steps);
 }
 
 // A store, and what makes it visible to the device.
@@ -81,13 +81,13 @@ KILN_KERNEL(64) void calibrate_release(u32* data, u64* out, u32 steps) {
     data[platform::thread_id()] = i;
     platform::release_to_device();
   }
-  tell(out, begin, clocks(), steps);
+  report(out, begin, clocks(), steps);
 }
 
 KILN_KERNEL(64) void calibrate_acquire(const u32*, u64* out, u32 steps) {
   const u64 begin = clocks();
   for (u32 i = 0; i < steps; ++i) platform::acquire_from_device();
-  tell(out, begin, clocks(), steps);
+  report(out, begin, clocks(), steps);
 }
 
 KILN_KERNEL(64) void calibrate_atomic(u32* data, u64* out, u32 steps) {
@@ -97,10 +97,10 @@ KILN_KERNEL(64) void calibrate_atomic(u32* data, u64* out, u32 steps) {
     if (platform::thread_id() == 0) last = platform::count_up(data);
     asm volatile("s_waitcnt vmcnt(0)" : "+v"(last) : : "memory");
   }
-  tell(out, begin, clocks(), last);
+  report(out, begin, clocks(), last);
 }
 
-// `steps` rounds over a workgroup's own part of data, `loads` of 16 bytes a lane under way at once.
+// `steps` rounds over a workgroup's own part of data, `loads` of 16 bytes per lane under way at once.
 template <int loads> KILN_DEVICE void read_stream(const u32* data, u64* out, u32 steps) {
   const auto* const from = reinterpret_cast<const Vec<u32, 4>*>(data) + static_cast<u64>(platform::block_x()) * steps * loads * 256 + platform::thread_id();
   Vec<u32, 4> sum{};
@@ -112,7 +112,7 @@ template <int loads> KILN_DEVICE void read_stream(const u32* data, u64* out, u32
     for (int k = 0; k < loads; ++k) sum ^= words[k];
   }
   if ((sum[0] ^ sum[1] ^ sum[2] ^ sum[3]) == 1) out[2] = 1; // never: the words are zeros, which the compiler cannot know
-  tell(out, 0, 0, steps);
+  report(out, 0, 0, steps);
 }
 KILN_KERNEL(256) void calibrate_read_1(const u32* data, u64* out, u32 steps) { read_stream<1>(data, out, steps); }
 KILN_KERNEL(256) void calibrate_read_2(const u32* data, u64* out, u32 steps) { read_stream<2>(data, out, steps); }
@@ -122,7 +122,7 @@ KILN_KERNEL(256) void calibrate_read_8(const u32* data, u64* out, u32 steps) { r
 KILN_KERNEL(256) void calibrate_write(u32* data, u64* out, u32 steps) {
   auto* const to = reinterpret_cast<Vec<u32, 4>*>(data) + static_cast<u64>(platform::block_x()) * steps * 256 + platform::thread_id();
   for (u32 i = 0; i < steps; ++i) to[static_cast<u64>(i) * 256] = Vec<u32, 4>{};
-  tell(out, 0, 0, steps);
+  report(out, 0, 0, steps);
 }
 
 KILN_KERNEL(64) void calibrate_empty(const u32*, u64*, u32) {}
@@ -131,7 +131,7 @@ KILN_KERNEL(64) void calibrate_empty(const u32*, u64*, u32) {}
 KILN_KERNEL(64) void calibrate_alone(const u32*, u64* out, u32 steps) {
   __shared__ u32 room[16384 - 64];
   asm volatile("ds_write_b32 %0, %1" : : "v"(platform::lds_address(room)), "v"(steps) : "memory");
-  tell(out, 0, 0, steps);
+  report(out, 0, 0, steps);
 }
 
 } // namespace kiln

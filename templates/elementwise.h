@@ -29,7 +29,7 @@ public:
   // Calls body(at, chunk of each stream) for every chunk of this lane.
   template <class Body, class... Streams> KILN_MEMBER void pass(Body body, Streams... streams) const {
     if (config.exact || static_cast<i64>(left_) >= chunks * stride) {
-      pass_full(body, Ring<Streams, vec, config.ahead>{streams, {}}...);
+      pass_full(body, Ring<Streams, vec, config.prefetch_depth>{streams, {}}...);
     } else {
 #pragma nounroll
       for (int c = 0; c < chunks; ++c) {
@@ -45,8 +45,8 @@ public:
 private:
   template <class Body, class... Rings> KILN_MEMBER void pass_full(Body& body, Rings... rings) const {
 #pragma unroll
-    for (int c = 0; c < config.ahead; ++c) (rings.refill(at(c)), ...);
-    pass_chunks<chunks, config.ahead, true>(*this, body, rings...);
+    for (int c = 0; c < config.prefetch_depth; ++c) (rings.refill(at(c)), ...);
+    pass_chunks<chunks, config.prefetch_depth, true>(*this, body, rings...);
   }
 
   u64 first_, left_; // of the wave: its first element, and how many there are from it to the end (negative beyond it)

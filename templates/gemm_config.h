@@ -76,7 +76,7 @@ struct GemmConfig {
   int tile_n = 64;      // columns of C that a workgroup computes at a time, of each product
   int waves = 4;        // of a workgroup
   int loads = 1;        // of 16 bytes that a lane makes from a row of B in a step: 1, 2 or 4
-  int ring = 4;         // steps whose loads a wave keeps in flight; with producers, one that loads B
+  int stages = 4;         // steps whose loads a wave keeps in flight; with producers, one that loads B
   int workgroups = 1;   // of the grid, whatever m is
   int vec = 4;          // consecutive elements of a row of C that a lane handles in the epilogue
   int b_producers = 0, a_producers = 0; // of the waves, those that only load B, and only A; 0 but for method producers
@@ -104,7 +104,7 @@ struct GemmConfig {
   // Loads of A of a lane and step, for MFMA; steps that a wave that loads A keeps in flight. A comes from a cache, in at most half the
   // time that B takes.
   constexpr int a_loads() const { return row_tiles() * loads * (a.bits / b.bits); }
-  constexpr int a_ring() const { return a_producers > 0 && ring * b_producers > 2 * a_producers ? ring * b_producers / (2 * a_producers) : 1; }
+  constexpr int a_stages() const { return a_producers > 0 && stages * b_producers > 2 * a_producers ? stages * b_producers / (2 * a_producers) : 1; }
   constexpr int slot_bytes() const { return (b_loads() + a_loads()) * wave_size * 16; }
   constexpr int step_bytes() const { return loads * lanes_per_row() * 16; }             // of a row of B
   constexpr int step_k() const { return step_bytes() * 8 / b.bits; }
@@ -117,21 +117,21 @@ struct GemmConfig {
   constexpr bool unpacks_in_order() const { return b.encoding == Encoding::int4 && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
   constexpr bool wide_scales() const { return b.encoding == Encoding::int4 && b.zero_bytes == 0 && !k_tail() && load_k() % b.group == 0 && load_k() / b.group <= 2 && groups() >= 4; }
-  constexpr int scale_quads() const { return ceil_div(ring * step_k() / b.group, 4); } // such loads of a row in a turn of the ring
+  constexpr int scale_quads() const { return ceil_div(stages * step_k() / b.group, 4); } // such loads of a row in a turn of the ring
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b.bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
   constexpr int k_stride() const { return b.preshuffled ? 16 : 1; }
   constexpr int a_row_bytes() const { return static_cast<int>(static_cast<long long>(k) * a.bits / 8); }
   constexpr int steps_per_tile() const { return ceil_div(row_bytes(), step_bytes()); }
   // Steps of a segment at most; bytes of a row of A in LDS, which lies 16 bytes further in the banks than the row before.
-  constexpr int most_steps() const {
+  constexpr int max_steps() const {
     const long long of_workgroup = (steps() + workgroups - 1) / workgroups;
     return of_workgroup < steps_per_tile() ? static_cast<int>(of_workgroup) : steps_per_tile();
   }
   // Pieces of 16 elements a lane that a row of A in LDS has; and whether a wave can hold all that it takes in registers while they come.
-  constexpr int staged_pieces() const { return ceil_div(most_steps() * step_bytes() / 16, wave_size); }
-  constexpr bool asks_for_rows() const { return staged && ceil_div(staged_pieces() * rows, waves) <= (a.norm_parts > 0 ? 8 : 16); }
-  constexpr int staged_row() const { return most_steps() * step_bytes() + 16; }
+  constexpr int staged_pieces() const { return ceil_div(max_steps() * step_bytes() / 16, wave_size); }
+  constexpr bool prefetches_rows() const { return staged && ceil_div(staged_pieces() * rows, waves) <= (a.norm_parts > 0 ? 8 : 16); }
+  constexpr int staged_row() const { return max_steps() * step_bytes() + 16; }
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
   constexpr int tiles() const { return ceil_div(n, tile_n); }
   constexpr bool n_tail() const { return n % tile_n != 0; }
@@ -254,8 +254,8 @@ constexpr const char* why_invalid(const GemmConfig& c) {
   if (c.tile_n < c.rows_per_load()) return "method matrix32 takes a tile_n of 32 at least";
   if (c.block_scaled() && (c.tile_n > c.b.group || (c.method != GemmMethod::dot && c.step_k() > c.b.group)))
     return "with scales of blocks, tile_n and the elements of a step must not exceed a block of 128";
-  if (c.ring < 1 || c.ring > 16) return "ring must be from 1 to 16";
-  if (c.ring * c.b_loads() > most_loads_in_flight) return "ring * loads must leave room in vmcnt: at most 60 loads in flight";
+  if (c.stages < 1 || c.stages > 16) return "stages must be from 1 to 16";
+  if (c.stages * c.b_loads() > max_loads_in_flight) return "stages * loads must leave room in vmcnt: at most 60 loads in flight";
   if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
   if (c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
   if (c.steps() >= 1ll << 31) return "the work has too many steps: use a larger tile_n, loads or rows";
@@ -270,12 +270,12 @@ constexpr const char* why_invalid(const GemmConfig& c) {
     return c.a_producers || c.b_producers || c.slots || c.direct ? "only method producers has a_producers, b_producers, slots and direct" : nullptr;
   if (c.a_producers < 1 || c.b_producers < 1 || c.summing_waves() < 1)
     return "method producers needs waves that load A, waves that load B, and waves that are neither";
-  if (c.a_ring() * c.a_loads() > most_loads_in_flight) return "ring * loads of A must leave room in vmcnt: use more a_producers";
+  if (c.a_stages() * c.a_loads() > max_loads_in_flight) return "stages * loads of A must leave room in vmcnt: use more a_producers";
   if (c.slots < c.a_producers || c.slots < c.b_producers || c.slots < c.summing_waves() || c.slots > 256)
     return "slots must be as many as any kind of waves at least, and at most 256";
   // A slot is declared full a ring later than its loads are issued: those of the whole ring must not wait for one another.
-  if (c.direct && (c.slots < c.ring * c.b_producers || c.slots < c.a_ring() * c.a_producers))
-    return "slots must hold what direct loads keep in flight: ring * b_producers";
+  if (c.direct && (c.slots < c.stages * c.b_producers || c.slots < c.a_stages() * c.a_producers))
+    return "slots must hold what direct loads keep in flight: stages * b_producers";
   return nullptr;
 }
 

@@ -20,7 +20,7 @@ template <RowwiseConfig config> class Row {
   static constexpr int vec = config.vec;
   static constexpr int stride = config.chunk_stride();
   static constexpr int chunks = config.chunks();
-  static constexpr int ahead = config.ahead;
+  static constexpr int ahead = config.prefetch_depth;
   // Constant offsets reach from -4096 to 4095 bytes, so wide rows start in the middle of that.
   template <class T> static constexpr int centre() {
     using Element = __remove_cv(T);
@@ -189,7 +189,7 @@ public:
 private:
   template <class S> KILN_DEVICE void drop_slots(Ring<S, vec, ahead>& ring) {
 #pragma unroll
-    for (auto& slot : ring.slot) slot = platform::computed_here(slot);
+    for (auto& slot : ring.slot) slot = platform::pin_computed(slot);
   }
 
   // The first column of this wave, which is the same in all lanes, and that of this lane's first chunk.
@@ -212,12 +212,12 @@ private:
     const u32 of_wave = uniform_columns();
     Stream<T, vec, stride, bytes_of<Element>(centre<T>()), config.ragged()> result;
     // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.
-    const u32 centred = of_wave + (centre<T>() ? platform::opaque(centre<T>()) : 0u);
+    const u32 centred = of_wave + (centre<T>() ? platform::pin_constant(centre<T>()) : 0u);
     result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + bytes_of<Element>(uniform_elements + centred));
     // Opaque where turns change the tile, or LLVM adds the lane's offset to the base in front of the loop, in VGPRs.
     if constexpr (config.tiles > 1) result.base = platform::uniform_base(result.base);
     result.lane_bytes = bytes_of<Element>(lane_row_elements + lane_ * vec);
-    if constexpr (config.tiles > 1) platform::stay_here(result.lane_bytes);
+    if constexpr (config.tiles > 1) platform::pin_vgpr(result.lane_bytes);
     result.columns_left = static_cast<int>(config.cols) - static_cast<int>(of_wave + lane_ * vec);
     return result;
   }

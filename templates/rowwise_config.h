@@ -7,15 +7,15 @@ namespace kiln {
 // What a later pass needs again stays in registers, in LDS, or nowhere: then it is read from memory again.
 enum class Residency { registers, lds, reload };
 
-inline constexpr int most_shared_reductions = 16; // of a row that several workgroups share
+inline constexpr int max_shared_reductions = 16; // of a row that several workgroups share
 
 struct RowwiseConfig {
   int cols = 0;            // elements of a row
   int vec = 1;             // consecutive elements that a lane handles at a time
-  int threads_per_row = 0; // a power of two; at most one row a workgroup when over one wave
+  int threads_per_row = 0; // a power of two; at most one row per workgroup when over one wave
   int rows_per_block = 1;
   int tiles = 1;           // workgroups that share a row; with reductions, they are a cluster: templates/rowwise/cluster.h
-  int ahead = 1;           // chunks of a tensor whose loads are in flight at a time
+  int prefetch_depth = 1;           // chunks of a tensor whose loads are in flight at a time
   Residency residency = Residency::registers;
   int waves_per_eu = 0;    // of a SIMD, that registers have to leave room for; 0: as many as they do
 
@@ -46,8 +46,8 @@ constexpr const char* why_invalid(const RowwiseConfig& c) {
   if (c.threads_per_row > wave_size && c.rows_per_block > 1) return "rows_per_block must be 1 when a row takes more than one wave";
   if (c.threads() > max_workgroup_size || c.threads() % wave_size) return "threads_per_row * rows_per_block must be a multiple of 64 up to 1024";
   if (c.tiles < 1 || c.row_chunks() % c.tiles) return "tiles must divide the chunks of a row";
-  if (c.ahead < 1 || c.ahead > c.chunks()) return "ahead must be from 1 to the chunks of a lane";
-  if (c.residency == Residency::registers && c.chunks() > 64) return "residency registers takes at most 64 chunks a lane";
+  if (c.prefetch_depth < 1 || c.prefetch_depth > c.chunks()) return "prefetch_depth must be from 1 to the chunks of a lane";
+  if (c.residency == Residency::registers && c.chunks() > 64) return "residency registers takes at most 64 chunks per lane";
   return why_invalid_waves_per_eu(c.waves_per_eu);
 }
 

@@ -156,7 +156,7 @@ def tiles():
 def ring():
     p = Picture("ring", 980, 356, "A ring of four slots: a slot is used and reloaded at once, so three loads stay in flight")
     slots, left, top, h, unit, turns = 4, 120, 70, 44, 62, 3
-    p.text(left, 28, "One wave, ring = 4. A slot is used, then reloaded at once: a load has the time of three other steps to arrive.", 13, "t", "start")
+    p.text(left, 28, "One wave, stages = 4. A slot is used, then reloaded at once: a load has the time of three other steps to arrive.", 13, "t", "start")
     for s in range(slots):
         y = top + s * (h + 8)
         p.text(left - 14, y + h / 2 + 5, f"slot {s}", 13, "t", "end")

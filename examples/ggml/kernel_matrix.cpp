@@ -6,14 +6,14 @@ namespace kiln_ggml {
 namespace {
 
 constexpr std::int64_t few_rows = 16, many_rows = 64; // bounds of a launch: a kernel each
-constexpr std::int64_t least_work = 1 << 10;          // elements of weights, below which sums of rows do
+constexpr std::int64_t min_work = 1 << 10;          // elements of weights, below which sums of rows do
 
 bool rows_of_16_bytes(const TensorView& view) { return view.ne[0] * static_cast<std::int64_t>(bytes_of(view.dtype)) % 16 == 0; }
 
 } // namespace
 
 bool has_matrix_form(const ProductSize& size, const TensorView& a, const TensorView& w) {
-  if (size.has_batches() || size.n * size.k < least_work || size.k > 1 << 24 || size.n > 1 << 24) return false;
+  if (size.has_batches() || size.n * size.k < min_work || size.k > 1 << 24 || size.n > 1 << 24) return false;
   const bool types = a.dtype == kiln::f32 ? w.dtype == kiln::f32 || w.dtype == kiln::f16 || w.dtype == kiln::bf16
                                           : a.dtype == w.dtype && (a.dtype == kiln::f16 || a.dtype == kiln::bf16);
   return types && w.is_dense() && w.is_aligned() && rows_of_16_bytes(w) && rows_of_16_bytes(a);

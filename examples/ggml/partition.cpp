@@ -69,7 +69,7 @@ private:
         continue;
       }
       NodePlan& candidate = result_.nodes[at];
-      candidate.ended = why_apart(at, user);
+      candidate.ended = fusion_blocker(at, user);
       if (candidate.ended.empty()) join(at, user);
       else region.sources.push_back(source);
     }
@@ -226,7 +226,7 @@ private:
     return first < second + ggml_nbytes(&b) && second < first + ggml_nbytes(&a);
   }
 
-  std::string why_apart(std::size_t at, std::size_t user) const {
+  std::string fusion_blocker(std::size_t at, std::size_t user) const {
     const NodePlan& plan = result_.nodes[at];
     const ggml_tensor &node = *plan.node, &by = *result_.nodes[user].node;
     const Region &mine = regions_[at], &other = regions_[user];

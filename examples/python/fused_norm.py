@@ -96,9 +96,9 @@ def by_class(counts, prefix):
 
 
 apart, together = rows[:3], rows[3]
-most_bytes = sum(row[1] for row in apart)
-most_instructions = max(sum(sum(row[2].values()) for row in apart), sum(together[2].values()))
-by_bytes, by_count = (WIDTH - LEFT - 80) / most_bytes, (WIDTH - LEFT - 80) / most_instructions
+max_bytes = sum(row[1] for row in apart)
+max_instructions = max(sum(sum(row[2].values()) for row in apart), sum(together[2].values()))
+by_bytes, by_count = (WIDTH - LEFT - 80) / max_bytes, (WIDTH - LEFT - 80) / max_instructions
 svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="300" font-family="sans-serif" font-size="13">']
 svg.append('<rect width="100%" height="100%" fill="white"/>')
 svg.append(f'<text x="10" y="22" font-size="15">Residual add, RMS norm, fp8: 4 rows of {options.cols} on {jit.arch}</text>')

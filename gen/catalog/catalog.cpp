@@ -15,7 +15,7 @@ namespace kiln {
 namespace {
 
 constexpr double norm_epsilon = 1e-6;  // of RMS and layer norm: Llama's rms_norm_eps
-constexpr double least_absmax = 1e-12; // keeps the scale of an all-zero row above zero
+constexpr double min_absmax = 1e-12; // keeps the scale of an all-zero row above zero
 
 Dim row_dim(const CatalogOptions& options) {
   return options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
@@ -27,7 +27,7 @@ Expr column_vector(const char* name, const CatalogOptions& options) { return inp
 // One f32 for the whole tensor, in device memory, as quantisation toolkits leave it.
 Expr tensor_scale() { return input("scale", f32, {}); }
 // The scale that maps the largest magnitude to the largest fp8 number.
-Expr scale_of(const Expr& absmax, DType fp8) { return max(absmax, least_absmax) / max_finite(fp8); }
+Expr scale_of(const Expr& absmax, DType fp8) { return max(absmax, min_absmax) / max_finite(fp8); }
 
 // ---- norms and softmax, over the columns of each row
 

@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr double least_entry = 1e-6; // keeps sums of columns above zero; of DeepSeek's hyper-connections, hc_eps
+constexpr double min_entry = 1e-6; // keeps sums of columns above zero; of DeepSeek's hyper-connections, hc_eps
 
 Expr rows_of(const char* name, const CatalogOptions& options) {
   const Dim rows = options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
@@ -31,13 +31,13 @@ KernelSpec sinkhorn_matrices(const CatalogOptions& options) {
   const Expr x = rows_of("x", options);
   Expr most = x;
   for (std::int64_t distance = 1; distance < options.side; distance *= 2) most = max(most, partner(most, distance));
-  const Expr y = sinkhorn(exp(x - most) + least_entry, options.side, options.times);
+  const Expr y = sinkhorn(exp(x - most) + min_entry, options.side, options.times);
   return KernelSpec("sinkhorn").output("y", options.dtype, y);
 }
 
 std::optional<Refusal> why_no_blocks_of_hadamard(const std::string& subject, const CatalogOptions& options) {
-  if (!is_edge_up_to(options.group, most_paired_columns))
-    return Refusal{subject, fmt::format("group is {}", options.group), fmt::format("use a power of two from 2 to {}", most_paired_columns)};
+  if (!is_edge_up_to(options.group, max_paired_columns))
+    return Refusal{subject, fmt::format("group is {}", options.group), fmt::format("use a power of two from 2 to {}", max_paired_columns)};
   if (options.cols % options.group)
     return Refusal{subject, fmt::format("cols is {}, and blocks have {}", options.cols, options.group), "use a multiple of group"};
   return {};

@@ -17,7 +17,7 @@ struct Access {
 };
 
 struct KernelParts {
-  std::string door;            // the header in templates/, without ".h"
+  std::string header;            // the header in templates/, without ".h"
   std::string config;          // "constexpr RowwiseConfig config{...};\n"
   std::string threads;         // of a workgroup, as device text: "config.threads()"
   std::string attributes = {}; // of the kernel, each with a space behind
@@ -39,7 +39,7 @@ struct ProblemPlace {
 // "workspace", or a longer name when the spec uses that one itself.
 std::string workspace_name(const Plan& plan);
 
-// The attribute of a kernel whose registers leave room for so many waves a SIMD; `otherwise` for 0.
+// The attribute of a kernel whose registers leave room for so many waves per SIMD; `otherwise` for 0.
 std::string waves_per_eu_attribute(int waves, const std::string& otherwise = {});
 
 KernelSource assemble(const Plan& plan, const Target& target, const KernelParts& parts);
@@ -50,7 +50,7 @@ std::string block_name(const Plan& plan);
 std::int64_t workspace_part(std::int64_t bytes);
 // A kernel of several problems, with what the family of each emits for it, in the order of plan.problems. The first workgroups have the
 // first problem, and so on. The workspace has the parts of all problems, in that order.
-KernelSource assemble_together(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view door,
+KernelSource assemble_fused_launch(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view header,
                                const std::string& attributes);
 
 } // namespace kiln

@@ -67,12 +67,12 @@ std::set<std::string_view> included_headers(std::string_view text) {
   return found;
 }
 
-std::string includes_text(std::string_view door, std::string_view code, bool shares_rows) {
+std::string includes_text(std::string_view header, std::string_view code, bool shares_rows) {
   const Words said = words_of(code);
   const auto says_any = [&](const Words& words) {
     return std::ranges::any_of(words, [&](std::string_view word) { return said.contains(word); });
   };
-  std::string text = fmt::format("#include \"{}.h\"\n", door);
+  std::string text = fmt::format("#include \"{}.h\"\n", header);
   const auto add_if = [&](bool used, std::string_view header) {
     if (used && !included_headers(text).contains(header)) text += fmt::format("#include \"{}\"\n", header);
   };

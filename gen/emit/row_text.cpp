@@ -101,7 +101,7 @@ RowArguments named_row_arguments(const Body& body, const TensorPlan& memory, con
 std::string gathered_row(const Body& body, const View& view) {
   const std::string row = named_row(body, view.index);
   if (!view.checked) return row + ".row";
-  return fmt::format("{}.brought_below({})", row, dim_text(body.tensor(view.tensor).rows));
+  return fmt::format("{}.clamped_to({})", row, dim_text(body.tensor(view.tensor).rows));
 }
 
 std::string scatters(const Body& body, const TensorPlan& output) {

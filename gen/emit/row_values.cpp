@@ -28,14 +28,14 @@ std::string ValueEmitter::reduction_of_row(const Expr& expr) {
     if (expr.op() == Op::row_argmax || expr.op() == Op::row_argmin) return "0.0f";
     return line("f32", expr, expr.op() == Op::row_absmax ? fmt::format("abs({})", numbers(from.expr)) : numbers(from.expr));
   }
-  const std::string total = fresh(fmt::format("sum{}", index_of(expr))) + ".total";
+  const std::string total = unique_name(fmt::format("acc{}", index_of(expr))) + ".total";
   return is_mean ? line("f32", expr, fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(body_.cols)))) : total;
 }
 
 // What a pass collects for ranks: the elements to rank, or those to pick from.
 void ValueEmitter::rank_in_pass(const Expr& expr, PassText& text) {
   const bool picks = expr.op() == Op::pick;
-  const std::string name = fresh(fmt::format("{}{}", picks ? "picked" : "top", index_of(expr)));
+  const std::string name = unique_name(fmt::format("{}{}", picks ? "picked" : "top", index_of(expr)));
   if (picks) {
     text.before += fmt::format("  auto {} = row.picks<{}>();\n", name, index_of(expr));
   } else {
@@ -47,14 +47,14 @@ void ValueEmitter::rank_in_pass(const Expr& expr, PassText& text) {
 
 // A sum that goes from chunk to chunk, in each pass that needs it anew.
 std::string ValueEmitter::scan(const Expr& expr) {
-  const std::string state = fresh(fmt::format("running{}", states_count_++));
+  const std::string state = unique_name(fmt::format("running{}", states_count_++));
   *states_ += fmt::format("  RunningSum {};\n", state);
   return line("auto", expr, fmt::format("{}.next(at, {})", state, vector(expr.operands()[0])));
 }
 
 void ValueEmitter::reduce_in_pass(const Expr& reduction) {
   const Expr& x = reduction.operands()[0];
-  const std::string accumulator = fresh(fmt::format("sum{}", index_of(reduction)));
+  const std::string accumulator = unique_name(fmt::format("acc{}", index_of(reduction)));
   const bool sums = reduction.op() == Op::row_sum || reduction.op() == Op::row_mean;
   if (sums && x.op() == Op::mul && value(x).uses == 1 && !is_lane(x)) {
     const Expr &a = x.operands()[0], &b = x.operands()[1];

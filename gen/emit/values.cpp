@@ -26,7 +26,7 @@ struct ValueEmitter::Factor {
 };
 
 ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
-    : body_(body), target_(target), passes_(passes), space_(std::move(space)), feeds_sum_(body.values.size(), false),
+    : body_(body), target_(target), passes_(passes), walker_(std::move(space)), feeds_sum_(body.values.size(), false),
       accumulators_(std::max(passes.size(), static_cast<std::size_t>(body.passes))), finders_(accumulators_), rankings_(accumulators_) {
   for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
@@ -46,7 +46,7 @@ std::string ValueEmitter::load_lane_inputs() {
     if (v.extent == Extent::row && v.uses > 0 && (v.expr.op() == Op::iota || view_of(v.expr))) load_of_row(v);
     if (v.expr.op() != Op::input || v.extent > Extent::row) continue;
     const TensorPlan& t = body_.tensor(v.expr->name);
-    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", space_, t.name)
+    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", walker_, t.name)
                                                         : fmt::format("row.of_row({})", row_arguments(body_, t).text());
     known_in_kernel_[&v.expr.node()] =
         line(v.expr.dtype() == boolean ? lane_truth_ : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
@@ -91,7 +91,7 @@ PassText ValueEmitter::pass_body(int p) {
     if (const OpKind kind = info(v.expr.op()).kind; v.level == p + 1 && (kind == OpKind::rank || kind == OpKind::pick))
       rank_in_pass(v.expr, text);
     if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1 && value(v.expr.operands()[0]).level <= p) {
-      const std::string accumulator = fresh(fmt::format("sum{}", index_of(v.expr)));
+      const std::string accumulator = unique_name(fmt::format("acc{}", index_of(v.expr)));
       (finds_column(v.expr.op()) ? finders_ : accumulators_)[static_cast<std::size_t>(p)].push_back(accumulator);
       text.before +=
           fmt::format("  {}<{}> {};\n", finds_column(v.expr.op()) ? "ArgAccumulator" : "Accumulator", reducer(v.expr.op()), accumulator);
@@ -103,7 +103,7 @@ PassText ValueEmitter::pass_body(int p) {
     const TensorPlan& t = body_.tensor(output.name);
     if (t.extent == Extent::element)
       text.inside +=
-          fmt::format("    {}.store(at, {});{}\n", fresh("to_" + t.name), stored(output.value, t.dtype), line_mark(output.value->line));
+          fmt::format("    {}.store(at, {});{}\n", unique_name("to_" + t.name), stored(output.value, t.dtype), line_mark(output.value->line));
     else {
       const std::string number = stored_number(output.value);
       const RowArguments to = row_arguments(body_, t);
@@ -114,7 +114,7 @@ PassText ValueEmitter::pass_body(int p) {
   }
   for (const int index : pass.keeps) {
     const Expr& expr = body_.value(index).expr;
-    text.inside += fmt::format("    {}.put(at, {});\n", fresh(fmt::format("kept{}", index)), chunk(expr));
+    text.inside += fmt::format("    {}.put(at, {});\n", unique_name(fmt::format("kept{}", index)), chunk(expr));
   }
   inside_ = nullptr;
   outside_ = nullptr;
@@ -149,9 +149,9 @@ std::string ValueEmitter::kept_chunk(int index) const {
   return expr.op() == Op::input ? expr->name : variable(expr);
 }
 
-std::string ValueEmitter::variable(const Expr& expr) const { return fresh(fmt::format("v{}", index_of(expr))); }
+std::string ValueEmitter::variable(const Expr& expr) const { return unique_name(fmt::format("v{}", index_of(expr))); }
 
-std::string ValueEmitter::fresh(std::string base) const { return unused_name(std::move(base), body_.names); }
+std::string ValueEmitter::unique_name(std::string base) const { return unused_name(std::move(base), body_.names); }
 
 std::string ValueEmitter::line(std::string_view type, const Expr& expr, const std::string& text) {
   const bool in_pass = value(expr).extent > Extent::ranked;
@@ -241,9 +241,9 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::scaled: return line("f32", expr, scaled(expr));
   case OpKind::row_reduce: return reduction_of_row(expr);
-  case OpKind::rank: return fresh(fmt::format("top{}", index_of(expr))) + ".columns";
+  case OpKind::rank: return unique_name(fmt::format("top{}", index_of(expr))) + ".columns";
   case OpKind::pick: {
-    const std::string from = fresh(fmt::format("picked{}", index_of(expr)));
+    const std::string from = unique_name(fmt::format("picked{}", index_of(expr)));
     return line("f32", expr, fmt::format("{}.at({})", from, lane(expr.operands()[1])));
   }
   default: return line(expr.dtype() == boolean ? lane_truth_ : "f32", expr, operation(expr));

@@ -33,7 +33,7 @@ public:
   std::string stream_name(int index) const { return kept_chunk(index); } // the name, inside a pass, of a value that it reads from memory
   std::string section_outputs(int level);                                // row outputs that can be had once `level` reductions are complete
   // `base`, or a longer name when the spec uses that one itself.
-  std::string fresh(std::string base) const;
+  std::string unique_name(std::string base) const;
   std::string kept_chunk(int index) const; // the name, inside a pass, of a value that an earlier pass kept
 
 private:
@@ -75,7 +75,7 @@ private:
   const Body& body_;
   const Target& target_;
   const std::vector<Pass>& passes_;
-  std::string space_;
+  std::string walker_;
   std::vector<bool> feeds_sum_; // of values: a product whose only use is a sum, which the compiler contracts to fma
   std::unordered_map<const Node*, std::string> known_in_kernel_, known_in_pass_; // the names of values
   std::string* outside_ = nullptr;                                               // receives lines of the kernel

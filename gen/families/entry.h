@@ -37,8 +37,8 @@ template <typename C> bool changes_any(const C& first, const C& other, std::span
 template <typename F> std::vector<Schedule> fallbacks(const Schedule& first, std::span<const Setting> settings) {
   std::vector<Schedule> result;
   if constexpr (requires { F::fallbacks(config_of<F>(first)); }) {
-    if constexpr (requires { F::falls_back_by; })
-      if (std::ranges::find(settings, F::falls_back_by, &Setting::field) != settings.end()) return result;
+    if constexpr (requires { F::fallback_field; })
+      if (std::ranges::find(settings, F::fallback_field, &Setting::field) != settings.end()) return result;
     for (Candidate<typename F::Config>& c : F::fallbacks(config_of<F>(first))) {
       if (changes_any(config_of<F>(first), c.config, settings)) continue;
       result.push_back({.family = first.family, .config = std::move(c.config), .why = std::move(c.why)});
@@ -50,8 +50,8 @@ template <typename F> std::vector<Schedule> fallbacks(const Schedule& first, std
 template <typename F> void set(Schedule& schedule, std::span<const Setting> settings, const Plan& plan, const Target& target) {
   auto config = config_of<F>(schedule);
   std::vector<Setting> in_order(settings.begin(), settings.end());
-  if constexpr (requires { F::sets_others; })
-    std::ranges::stable_partition(in_order, [](const Setting& s) { return s.field.ends_with(F::sets_others); });
+  if constexpr (requires { F::leading_field; })
+    std::ranges::stable_partition(in_order, [](const Setting& s) { return s.field.ends_with(F::leading_field); });
   for (const Setting& setting : in_order) {
     set_field(config, F::name, setting);
     if constexpr (requires { F::after_setting(config, setting.field, plan, target); })
@@ -88,7 +88,7 @@ template <typename F> consteval Family make_entry() {
       .name = F::name,
       .remedy = F::remedy,
       .words = words<F>(),
-      .takes = [](const AnalysedSpec& spec) { return F::takes(spec); },
+      .can_compute = [](const AnalysedSpec& spec) { return F::can_compute(spec); },
       .lay_out = [](AnalysedSpec& spec) { F::lay_out(spec); },
       .candidates = [](const Plan& plan, const Target& target) { return candidates_on<F>(plan, target, target.compute_units()); },
       .fallbacks = fallbacks<F>,

@@ -1,4 +1,4 @@
-// Knobs: what num_warps, num_stages, BLOCK_*, SPLIT_K and the like are in a schedule.
+// Knobs: what num_warps, num_stages, BLOCK_*, SPLIT_K and the like are in a schedule, and fields by their former names.
 #include "gen/families/knobs.h"
 #include "gen/error.h"
 #include "gen/families/common/fields.h"
@@ -10,6 +10,19 @@ namespace {
 
 constexpr std::string_view knobs[] = {"num_warps", "num_stages",           "BLOCK_M", "BLOCK_N", "BLOCK_K",
                                       "SPLIT_K",   "matrix_instr_nonkdim", "kpack"};
+
+// Fields by their former names, which 0.1 still takes, also behind the name of a problem: "q_out.ahead".
+constexpr std::pair<std::string_view, std::string_view> renamed[] = {{"ahead", "prefetch_depth"}, {"ring", "stages"}};
+
+Setting with_new_name(Setting s) {
+  for (const auto& [old, now] : renamed) {
+    const std::string_view field = s.field;
+    if (field != old && !field.ends_with(fmt::format(".{}", old))) continue;
+    s.field.replace(field.size() - old.size(), old.size(), now);
+    s.text = fmt::format("{}={}", s.field, s.value);
+  }
+  return s;
+}
 
 [[noreturn]] void refuse(const Setting& knob, const std::string& reason, const std::string& remedy) {
   throw UserError(fmt::format("setting '{}'", knob.text), reason, remedy);
@@ -47,7 +60,7 @@ void refuse_matrix_knobs(const Setting& knob) {
 std::string translated(const ElementwiseConfig& c, const Setting& knob, const std::vector<std::string>& earlier) {
   refuse_matrix_knobs(knob);
   if (knob.field == "num_warps") return set("threads", wave_size * positive(knob));
-  if (knob.field == "num_stages") return set("ahead", positive(knob));
+  if (knob.field == "num_stages") return set("prefetch_depth", positive(knob));
   if (knob.field == "BLOCK_M")
     refuse(knob, "a flat kernel has one run of elements, and no rows", "use BLOCK_N, the elements of a workgroup");
   const int lane_elements = value_of("threads", earlier, c.threads) * value_of("vec", earlier, c.vec);
@@ -57,7 +70,7 @@ std::string translated(const ElementwiseConfig& c, const Setting& knob, const st
 std::string translated(const RowwiseConfig& c, const Setting& knob, const std::vector<std::string>& earlier) {
   refuse_matrix_knobs(knob);
   if (knob.field == "num_warps") return set("threads_per_row", wave_size * positive(knob));
-  if (knob.field == "num_stages") return set("ahead", positive(knob));
+  if (knob.field == "num_stages") return set("prefetch_depth", positive(knob));
   if (knob.field == "BLOCK_M") return set("rows_per_block", positive(knob));
   const int chunk = value_of("threads_per_row", earlier, c.threads_per_row) * value_of("vec", earlier, c.vec),
             row = ceil_div(c.cols, chunk);
@@ -69,7 +82,7 @@ std::string translated(const RowwiseConfig& c, const Setting& knob, const std::v
 
 std::string translated(const GemmConfig& c, const Setting& knob, const std::vector<std::string>& earlier) {
   if (knob.field == "num_warps") return set("waves", positive(knob));
-  if (knob.field == "num_stages") return set("ring", positive(knob));
+  if (knob.field == "num_stages") return set("stages", positive(knob));
   if (knob.field == "BLOCK_M" && c.by_expert()) return set("rows", positive(knob));
   if (knob.field == "BLOCK_M")
     refuse(knob, fmt::format("a workgroup computes all rows: the bound of m, {}", c.rows), "give the spec another bound of m");
@@ -108,7 +121,7 @@ int order(const Setting& s) {
 
 std::vector<std::string> without_knobs(const Schedule& schedule, const std::vector<std::string>& settings) {
   std::vector<Setting> parsed;
-  for (const std::string& text : settings) parsed.push_back(parse_setting(text));
+  for (const std::string& text : settings) parsed.push_back(with_new_name(parse_setting(text)));
   std::ranges::stable_sort(parsed, {}, order);
   std::vector<std::string> result;
   for (const Setting& s : parsed) {

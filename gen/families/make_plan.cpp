@@ -54,7 +54,7 @@ bool is_word_of_a_family(std::string_view name) {
 
 Plan make_plan(const KernelSpec& spec, const Target& target, std::span<const Family> families) {
   Plan plan{analyse(spec, target)};
-  const auto taker = std::ranges::find_if(families, [&](const Family& family) { return family.takes(plan); });
+  const auto taker = std::ranges::find_if(families, [&](const Family& family) { return family.can_compute(plan); });
   if (taker == families.end())
     throw UserError(fmt::format("kernel '{}'", spec.name()), "no family of kernels computes it",
                     "split it into kernels of the catalogue's kinds");

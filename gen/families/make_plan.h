@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-// Validates, merges equal subexpressions, finds the iteration space, and asks the families in order. Throws UserError for what
+// Validates, merges equal subexpressions, finds the iteration space, and tries the families in order. Throws UserError for what
 // no family can compute, and for fp8 types that are not the target's own.
 Plan make_plan(const KernelSpec& spec, const Target& target, std::span<const Family> families = registered_families());
 

@@ -9,7 +9,7 @@ namespace {
 // From memory, at its own place or another.
 bool is_read(const Expr& expr) { return expr.op() == Op::input || view_of(expr); }
 
-constexpr int worth_keeping = 4; // vector instructions an element: from one transcendental on
+constexpr int worth_keeping = 4; // vector instructions per element: from one transcendental on
 
 void add_once(std::vector<int>& list, int index) {
   if (std::ranges::find(list, index) == list.end()) list.push_back(index);

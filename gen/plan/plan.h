@@ -26,7 +26,7 @@ struct Plan : AnalysedSpec {
   const Family* family = nullptr; // never null; a Plan comes from make_plan of gen/families/make_plan.h
 };
 
-// Validates, merges equal subexpressions, splits products off. Throws UserError for specs that cannot be meant, and for fp8 types
+// Validates, merges equal subexpressions, splits products off. Throws UserError for ill-formed specs, and for fp8 types
 // that are not the target's own.
 AnalysedSpec analyse(const KernelSpec& spec, const Target& target);
 

@@ -86,9 +86,9 @@ std::vector<KernelSpec> problems_of(const SpecGraph& graph) {
   std::vector<KernelSpec> problems;
   for (const Numbers& outputs : outputs_by_space(graph.spec)) problems.push_back(with_outputs(graph.spec, outputs));
   if (problems.size() < 2) return {};
-  if (problems.size() > most_problems)
+  if (problems.size() > max_problems)
     throw UserError(fmt::format("kernel '{}'", graph.spec.name()), fmt::format("its outputs have {} unlike shapes", problems.size()),
-                    fmt::format("compute at most {} in one kernel", most_problems));
+                    fmt::format("compute at most {} in one kernel", max_problems));
   require_own_memory(problems);
   for (const KernelSpec& problem : problems) {
     const SpecGraph own = SpecGraph::as_spelled(problem);

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-inline constexpr std::size_t most_problems = 8; // of one kernel
+inline constexpr std::size_t max_problems = 8; // of one kernel
 
 // The problems of a spec whose outputs do not share one iteration space, or have unlike products: outputs over the same one are one
 // problem, with products that one kernel can have. What several need, each computes for itself, as kernels of their own would. In the

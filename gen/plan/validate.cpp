@@ -1,4 +1,4 @@
-// Validation: whether a spec can be meant, and the iteration space that follows from it.
+// Validation: whether a spec is well-formed, and the iteration space that follows from it.
 #include "gen/plan/validate.h"
 #include "gen/error.h"
 #include "gen/plan/expert_sort.h"

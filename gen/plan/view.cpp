@@ -81,7 +81,7 @@ private:
 };
 
 bool fits_wave(const Expr& partner) {
-  return std::has_single_bit(static_cast<std::uint64_t>(partner->step)) && 2 * partner->step <= most_paired_columns;
+  return std::has_single_bit(static_cast<std::uint64_t>(partner->step)) && 2 * partner->step <= max_paired_columns;
 }
 
 // Columns of a chunk that a view reads at a time divide this.
@@ -219,7 +219,7 @@ KernelSpec lower_partners(const SpecGraph& graph) {
   if (!lowered.refusal) return std::move(lowered.spec);
   throw UserError(
       "operation 'partner'", lowered.refusal->fact,
-      fmt::format("{}; partners at powers of two up to {} may be of anything", lowered.refusal->remedy, most_paired_columns / 2));
+      fmt::format("{}; partners at powers of two up to {} may be of anything", lowered.refusal->remedy, max_paired_columns / 2));
 }
 
 bool is_table(const SpecGraph& graph, const Expr& input) {

@@ -26,7 +26,7 @@ inline constexpr std::int64_t distance_in_lane = 2;
 bool pairs_in_lane(const Expr& expr);   // a partner of such a distance
 bool pairs_positions(const Expr& expr); // partner(iota) and partner(pair_sign): of the other one
 // A partner that is taken in registers, from the lane's own elements or from another lane of its wave. Such pairs lie in
-// most_paired_columns at most, as groups do.
+// max_paired_columns at most, as groups do.
 bool pairs_in_wave(const Expr& expr);
 
 // The spec with every other partner at inputs, gathers and positions: partner(f(x, w)) is f(partner(x), partner(w)). What is one

@@ -80,9 +80,9 @@ struct F32Arithmetic {
   Weights weights(std::span<const float> scores, DType) const {
     Weights w;
     for (const float score : scores)
-      if (!(score < least_score)) w.largest = std::fmax(w.largest, static_cast<double>(score));
+      if (!(score < min_score)) w.largest = std::fmax(w.largest, static_cast<double>(score));
     for (const float score : scores) {
-      w.of_key.push_back(score < least_score ? 0 : std::exp(static_cast<double>(score) - w.largest));
+      w.of_key.push_back(score < min_score ? 0 : std::exp(static_cast<double>(score) - w.largest));
       w.sum += w.of_key.back();
     }
     return w;

@@ -16,9 +16,9 @@ constexpr double log2_of_e = 1.4426950408889634;
 AttentionWeights attention_weights(std::span<const Range> scores, DType rounded_to) {
   AttentionWeights w;
   double most = 0, least = infinity;
-  const auto is_none = [](const Range& x) { return x.hi < static_cast<double>(least_score); };
+  const auto is_none = [](const Range& x) { return x.hi < static_cast<double>(min_score); };
   for (const Range& x : scores) {
-    w.known &= !x.maybe_nan && x.has_numbers() && x.hi < infinity && (is_none(x) || x.lo >= static_cast<double>(least_score));
+    w.known &= !x.maybe_nan && x.has_numbers() && x.hi < infinity && (is_none(x) || x.lo >= static_cast<double>(min_score));
     if (!w.known) return w;
     if (is_none(x)) continue;
     const double middle = (x.lo + x.hi) / 2;

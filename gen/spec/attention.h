@@ -26,7 +26,7 @@ Expr log_sum_exp(Expr scores, Expr lengths);
 // heads, n] -> [heads, sequences, tokens, n]. It stands directly below an output of a kernel with attention.
 Expr heads_first(Expr x);
 
-inline constexpr float least_score = -1e30f; // what is below counts as minus infinity
+inline constexpr float min_score = -1e30f; // what is below counts as minus infinity
 
 // What an operand k or v is made of: an input, its scale, and how many elements of each head are taken (0: all).
 struct CacheOperand {

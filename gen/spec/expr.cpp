@@ -51,9 +51,9 @@ Expr::Expr(double value) : Expr(constant(static_cast<float>(value))) {}
 Expr::Expr(Node node) {
   node.depth = 0;
   for (const Expr& operand : node.operands) node.depth = std::max(node.depth, operand->depth + 1);
-  if (node.depth > most_depth)
+  if (node.depth > max_depth)
     throw UserError(fmt::format("operation '{}'", info(node.op).name),
-                    fmt::format("more than {} operations stand one upon another, each on the result of the one before", most_depth),
+                    fmt::format("more than {} operations stand one upon another, each on the result of the one before", max_depth),
                     "split the kernel, or combine terms in pairs: (a + b) + (c + d)");
   node_ = std::make_shared<const Node>(std::move(node));
 }

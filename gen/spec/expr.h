@@ -16,12 +16,12 @@ namespace kiln {
 struct Node;
 
 // Walks over a spec recurse, with at most 0.6 KB a level (print, clang 21 -O2), and an engine's thread may have 256 KiB of stack.
-inline constexpr int most_depth = 400;
+inline constexpr int max_depth = 400;
 
 class Expr {
 public:
   Expr(double value);       // a constant, rounded to f32; implicit on purpose: x * 2.0
-  explicit Expr(Node node); // throws UserError for more than most_depth operations one upon another
+  explicit Expr(Node node); // throws UserError for more than max_depth operations one upon another
   const Node& node() const { return *node_; }
   const Node* operator->() const { return node_.get(); }
   Op op() const;
@@ -92,7 +92,7 @@ Expr row_top(Expr x, std::int64_t k);
 Expr pick(Expr x, Expr top);
 // The sum of the columns up to and with each one.
 Expr row_cumsum(Expr x);
-inline constexpr std::int64_t most_ranks = 16, most_ranked_columns = 1024;
+inline constexpr std::int64_t max_ranks = 16, max_ranked_columns = 1024;
 // Reductions of every `group` consecutive elements of the last dimension: [rows, cols] -> [rows, ceil(cols/group)].
 // `group` is a power of two from 2 to 512. The last group of a row may be partial.
 Expr group_sum(Expr x, std::int64_t group);
@@ -138,7 +138,7 @@ Expr matmul_nt_quantised(Expr a, Expr b);
 // weight) and its sums are multiplied by scale.
 Expr matmul_nt_normed(Expr a, Expr b, Expr weight, Expr squares, Expr scale, float epsilon);
 float number_of(const Expr& operand); // of a constant; throws UserError for anything else
-inline constexpr std::int64_t most_norm_parts = 4096;
+inline constexpr std::int64_t max_norm_parts = 4096;
 inline constexpr std::int64_t scale_block = 128; // rows and elements that share a scale in matmul_nt_scaled
 
 // ---- experts: a pair is a token and one of the `top` experts that it goes to; pair token * top + rank
@@ -148,12 +148,12 @@ Expr expert_order(Expr experts, std::int64_t count);
 // The place in that order at which the pairs of each expert begin, and behind the last one the place where they end: [count + 1].
 Expr expert_offsets(Expr experts, std::int64_t count);
 // Products may have a matrix for each expert: b [experts, n, k], its scales with the experts in front, and a [tokens, k], or [tokens,
-// top, k] with a row a pair. by_expert takes each pair's product with its expert's matrix: [tokens, top, n]. `order` is i32 [tokens,
+// top, k] with a row per pair. by_expert takes each pair's product with its expert's matrix: [tokens, top, n]. `order` is i32 [tokens,
 // top], `offsets` i32 [experts + 1], as expert_order and expert_offsets make them.
 Expr by_expert(Expr product, Expr order, Expr offsets);
 // The sum over a token's pairs of those, each times its weight: [tokens, n]. `weights` is f32 [tokens, top].
 Expr sum_of_experts(Expr product, Expr order, Expr offsets, Expr weights);
-inline constexpr std::int64_t most_experts = 1024;
+inline constexpr std::int64_t max_experts = 1024;
 // Columns first, first + 1, ... first + count - 1 of a matrix product.
 Expr columns(Expr product, std::int64_t first, std::int64_t count);
 
@@ -161,7 +161,7 @@ Expr columns(Expr product, std::int64_t first, std::int64_t count);
 // first dimension of another tensor. A negative index names no row.
 
 struct IndexOptions {
-  // What an index beyond the last row does. Not checked: nobody may ask. It is undefined on a GPU, a finding on an emulated device and
+  // What an index beyond the last row does. Not checked. It is undefined on a GPU, a finding on an emulated device and
   // a UserError of evaluate. Checked: gather takes the last row, scatter writes nothing.
   bool checked = false;
   // scatter: two indices may name one row, of which every element then is one of theirs. Else that is refused as above.
@@ -190,7 +190,7 @@ Expr hadamard(const Expr& x, std::int64_t n);
 // Every n * n consecutive columns are a matrix of positive numbers, row after row. `times` times its rows are divided by their sums, then
 // its columns by theirs (Sinkhorn and Knopp). n is 2, 4, 8 or 16.
 Expr sinkhorn(const Expr& x, std::int64_t n, std::int64_t times);
-inline constexpr std::int64_t most_paired_columns = 512; // in one transform, or matrix
+inline constexpr std::int64_t max_paired_columns = 512; // in one transform, or matrix
 // Columns `times` as many, as NumPy names them: tile takes them in turn (a b a b), repeat each several times (a a b b; `times` is a
 // power of two up to 512). For inputs and what gather takes from one.
 Expr tile(Expr x, std::int64_t times);

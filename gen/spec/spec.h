@@ -39,7 +39,7 @@ private:
   std::vector<Output> outputs_;
 };
 
-// Throws UserError when the spec cannot be meant: no outputs, two names alike, one name with two types or shapes,
+// Throws UserError when the spec is ill-formed: no outputs, two names alike, one name with two types or shapes,
 // an in-place pair of different type or shape, values whose shapes do not belong to one iteration space.
 void validate(const KernelSpec& spec);
 

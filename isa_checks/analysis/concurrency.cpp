@@ -19,7 +19,7 @@ std::vector<LoopConcurrency> loop_concurrency(const WaitAnalysis& waits, const O
   const auto waves = static_cast<std::uint64_t>(occupancy.waves_per_cu);
   for (const LoopFlight& flight : waits.loops)
     if (flight.loads > 0)
-      result.push_back({flight.loop, flight.least_bytes, flight.most_bytes, flight.least_bytes * waves, flight.most_bytes * waves,
+      result.push_back({flight.loop, flight.min_bytes, flight.max_bytes, flight.min_bytes * waves, flight.max_bytes * waves,
                         bytes_for_bandwidth(target)});
   return result;
 }
@@ -27,8 +27,8 @@ std::vector<LoopConcurrency> loop_concurrency(const WaitAnalysis& waits, const O
 std::string to_text(const std::vector<LoopConcurrency>& loops, const Program& program) {
   std::string text;
   for (const LoopConcurrency& l : loops)
-    text += fmt::format("  {}: {} to {} B in flight a wave, {} to {} B a CU; full bandwidth needs {} B a CU\n", program.loop_name(l.loop),
-                        l.least_wave_bytes, l.most_wave_bytes, l.least_cu_bytes, l.most_cu_bytes, l.needed_cu_bytes);
+    text += fmt::format("  {}: {} to {} B in flight a wave, {} to {} B per CU; full bandwidth needs {} B per CU\n", program.loop_name(l.loop),
+                        l.min_wave_bytes, l.max_wave_bytes, l.min_cu_bytes, l.max_cu_bytes, l.needed_cu_bytes);
   return text;
 }
 
@@ -37,10 +37,10 @@ std::string to_json(const std::vector<LoopConcurrency>& loops) {
   Json json = Json::array();
   for (const LoopConcurrency& l : loops)
     json.push_back({{"loop", l.loop},
-                    {"least_wave_bytes", l.least_wave_bytes},
-                    {"most_wave_bytes", l.most_wave_bytes},
-                    {"least_cu_bytes", l.least_cu_bytes},
-                    {"most_cu_bytes", l.most_cu_bytes},
+                    {"least_wave_bytes", l.min_wave_bytes},
+                    {"most_wave_bytes", l.max_wave_bytes},
+                    {"least_cu_bytes", l.min_cu_bytes},
+                    {"most_cu_bytes", l.max_cu_bytes},
                     {"needed_cu_bytes", l.needed_cu_bytes}});
   return json.dump(2);
 }

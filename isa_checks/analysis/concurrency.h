@@ -12,8 +12,8 @@ namespace kiln::isa {
 
 struct LoopConcurrency {
   std::size_t loop = 0;
-  std::uint32_t least_wave_bytes = 0, most_wave_bytes = 0; // of one wave, over the points of the settled loop
-  std::uint64_t least_cu_bytes = 0, most_cu_bytes = 0;     // times the waves of a CU
+  std::uint32_t min_wave_bytes = 0, max_wave_bytes = 0; // of one wave, over the points of the settled loop
+  std::uint64_t min_cu_bytes = 0, max_cu_bytes = 0;     // times the waves of a CU
   std::uint64_t needed_cu_bytes = 0;                       // bandwidth times latency, for each CU (TargetFacts: the latency is assumed)
 };
 

@@ -13,7 +13,7 @@ constexpr double wave_clocks = issue_clocks;
 constexpr double quarter_rate = 16;
 constexpr double wave_lanes = wave_size;
 constexpr double simds = simds_per_cu;
-constexpr double memory_path_bytes = 64; // the vector memory path of a CU, bytes a clock
+constexpr double memory_path_bytes = 64; // the vector memory path of a CU, bytes per clock
 
 bool is_quarter_rate(std::string_view m) {
   return m.starts_with("v_mul_lo_u32") || m.starts_with("v_mul_hi_u32") || m.starts_with("v_mul_hi_i32") ||
@@ -78,7 +78,7 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
   case InstructionClass::vmem_atomic:
     return {Pipe::vector_memory, std::max(wave_clocks, (access ? access->op.bytes : 0) * wave_lanes / memory_path_bytes), 0};
   case InstructionClass::lds: {
-    const double bytes = access ? access->op.bytes : 4; // lane exchanges move 4 B a lane
+    const double bytes = access ? access->op.bytes : 4; // lane exchanges move 4 B per lane
     const double ideal = std::max(1.0, bytes * wave_lanes / 128);
     const bool known = access && access->banks && access->banks->needed > access->banks->ideal;
     return {Pipe::lds, known ? static_cast<double>(access->banks->needed) : ideal, 0};
@@ -92,7 +92,7 @@ IssueEstimate estimate_issue(const Program& program, const MemoryAnalysis& memor
   IssueEstimate result;
   result.loops.resize(program.loops.size() + 1);
   for (std::size_t l = 0; l < program.loops.size(); ++l) result.loops[l].loop = l;
-  const double share = target.memory_gbs * 1e9 / (target.clock_mhz * 1e6) / target.compute_units; // bytes a clock
+  const double share = target.memory_gbs * 1e9 / (target.clock_mhz * 1e6) / target.compute_units; // bytes per clock
   for (std::size_t b = 0; b < program.blocks.size(); ++b) {
     LoopIssue block; // one run
     for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i) {
@@ -129,7 +129,7 @@ std::string to_text(const IssueEstimate& issue, const Program& program) {
     text += fmt::format("  {}:", l.loop == nothing ? "whole kernel, loops ten times a level" : program.loop_name(l.loop));
     for (std::size_t p = 0; p < pipe_count; ++p)
       if (l.clocks[p] > 0) text += fmt::format(" {} {:g}", to_string(static_cast<Pipe>(p)), l.clocks[p]);
-    text += fmt::format(" clocks a CU; {:g} operations, {:g} B, {:.2f} a byte; ", l.operations, l.memory_bytes, l.intensity());
+    text += fmt::format(" clocks per CU; {:g} operations, {:g} B, {:.2f} a byte; ", l.operations, l.memory_bytes, l.intensity());
     text += l.memory_bound() ? fmt::format("bound by memory ({:.0f} clocks)\n", l.memory_clocks)
                              : fmt::format("bound by {} (memory takes {:.0f} clocks)\n", to_string(l.busiest), l.memory_clocks);
   }

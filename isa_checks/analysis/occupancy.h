@@ -6,7 +6,7 @@
 namespace kiln::isa {
 
 enum class OccupancyLimit {
-  wave_slots, // the hardware's 8 waves a SIMD
+  wave_slots, // the hardware's 8 waves per SIMD
   vgprs,
   sgprs,
   lds,

@@ -43,7 +43,7 @@ double loop_drains(const ScannedKernel& k) {
 double bytes_in_flight(const ScannedKernel& k) {
   double least = -1;
   for (const LoopDigest& loop : k.loops)
-    if (loop.innermost && loop.loads > 0 && (least < 0 || loop.least_bytes_in_flight < least)) least = loop.least_bytes_in_flight;
+    if (loop.innermost && loop.loads > 0 && (least < 0 || loop.min_bytes_in_flight < least)) least = loop.min_bytes_in_flight;
   return std::max(least, 0.0);
 }
 

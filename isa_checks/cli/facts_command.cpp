@@ -41,7 +41,7 @@ Row row(const KernelFacts& f) {
 class Facts : public Command {
 public:
   Facts()
-      : Command("isa_lint facts", "A table: registers, LDS and scratch bytes, waves per SIMD and what limits them, bytes a lane "
+      : Command("isa_lint facts", "A table: registers, LDS and scratch bytes, waves per SIMD and what limits them, bytes per lane "
                                   "of memory instructions") {
     app.add_option("files", files_, "As for isa_lint")->required()->type_name("FILES");
     add_input_options(app, arguments_);

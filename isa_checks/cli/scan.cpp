@@ -19,7 +19,7 @@
 namespace kiln::isa::cli {
 namespace {
 
-constexpr std::uint64_t most_bytes_in_flight = 64 << 20;
+constexpr std::uint64_t max_bytes_in_flight = 64 << 20;
 
 // A code object that still has kernels to work on.
 struct Job {
@@ -70,9 +70,9 @@ LoopDigest digest(const KernelAnalysis& a, std::size_t index) {
                     .innermost = a.is_innermost(index),
                     .loads = flight.loads,
                     .bytes_a_trip = flight.bytes_a_trip,
-                    .least_bytes_in_flight = flight.least_bytes,
+                    .min_bytes_in_flight = flight.min_bytes,
                     .drains = flight.drains,
-                    .back_bytes = flight.most_back_bytes};
+                    .back_bytes = flight.max_back_bytes};
   const LoopTraffic& traffic = a.memory.loops[index];
   result.bytes_moved = traffic.loaded + traffic.stored;
   for (const MatrixUse& use : a.matrix.uses)
@@ -199,7 +199,7 @@ private:
     ++totals_.objects;
     count_code(job->object);
     totals_.largest_object = std::max(totals_.largest_object, size);
-    room_.wait(lock, [&] { return in_flight_ == 0 || in_flight_ + size <= most_bytes_in_flight; });
+    room_.wait(lock, [&] { return in_flight_ == 0 || in_flight_ + size <= max_bytes_in_flight; });
     in_flight_ += size;
     // The object's share is given back when its last task is gone.
     const std::shared_ptr<const Job> shared(job.get(), [this, job, size](const Job*) mutable {

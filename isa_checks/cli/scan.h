@@ -29,7 +29,7 @@ struct LoopDigest {
   int depth = 1;
   bool innermost = false;
   std::uint32_t instructions = 0, loads = 0;
-  std::uint32_t bytes_a_trip = 0, least_bytes_in_flight = 0, drains = 0; // of a wave
+  std::uint32_t bytes_a_trip = 0, min_bytes_in_flight = 0, drains = 0; // of a wave
   std::uint32_t back_bytes = 0;                         // of loads that are in flight when the next repetition begins, at most
   std::uint64_t bytes_moved = 0, matrix_operations = 0; // of a wave and trip: loaded from and stored to device memory; of MFMA
 };

@@ -28,7 +28,7 @@ public:
   Listing(const KernelAnalysis& analysis, const ScannedKernel& kernel, SourceTexts& sources, bool colour)
       : a_(analysis), k_(kernel), sources_(sources), paint_(colour), outstanding_(outstanding_counts(analysis.program)),
         live_(live_registers(analysis.program, analysis.uses)),
-        has_exp_(std::ranges::any_of(outstanding_, [](const OutstandingCounts& o) { return o.most_exp > 0; })),
+        has_exp_(std::ranges::any_of(outstanding_, [](const OutstandingCounts& o) { return o.max_exp > 0; })),
         waits_(waits_by_instruction(analysis)), findings_(findings_by_instruction(analysis.program, kernel.findings)) {}
 
   std::string run() {
@@ -38,7 +38,7 @@ public:
     for (const LoopFlight& loop : a_.waits.loops)
       if (loop.loads > 0)
         text_ += fmt::format("  {:<16} {} of loads a wave and trip, at least {} in flight, {}\n", fmt::format("loop {}", loop.loop),
-                             bytes(loop.bytes_a_trip), bytes(loop.least_bytes), plural(loop.drains, "full drain"));
+                             bytes(loop.bytes_a_trip), bytes(loop.min_bytes), plural(loop.drains, "full drain"));
     if (a_.waits.approximate) text_ += "  calls or irreducible flow: what is outstanding after them is a guess\n";
     for (const Finding* finding : findings_.back()) add_finding(*finding, 2);
     text_ += fmt::format("\n{}\n", margin("address", "vm", "lgkm", "exp", "live", "cost"));
@@ -79,7 +79,7 @@ private:
 
   static std::string bound_text(const LoopIssue& loop) {
     const double clocks = std::max(loop.memory_clocks, loop.clocks_of(loop.busiest));
-    return fmt::format("{:.0f} clocks a trip, bound by {}", clocks, loop.memory_bound() ? "memory" : to_string(loop.busiest));
+    return fmt::format("{:.0f} clocks per trip, bound by {}", clocks, loop.memory_bound() ? "memory" : to_string(loop.busiest));
   }
 
   // Vector registers that are live before the instruction.
@@ -111,8 +111,8 @@ private:
     const OutstandingCounts& o = outstanding_[index];
     add_line_of_source(index, column);
     text_ +=
-        paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.least_vm, o.most_vm),
-                           range_text(o.least_lgkm, o.most_lgkm), range_text(o.least_exp, o.most_exp), live_text(index), cost_text(index)));
+        paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.min_vm, o.max_vm),
+                           range_text(o.min_lgkm, o.max_lgkm), range_text(o.min_exp, o.max_exp), live_text(index), cost_text(index)));
     const InstructionClass kind = classify(instruction);
     const bool memory = memory_op(instruction).has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";

@@ -31,7 +31,7 @@ bool is_partial(const Instruction& instruction, Text m, const Operands& o, const
   return word >> 26 == vop3 && word >> 23 != vop3p && (word >> 11 & (chooses_byte ? 0xcU : 0x8U)) != 0;
 }
 
-// The data of a store whose registers the memory pipeline reads late: more than 64 bits a lane, and for buffers no scalar
+// The data of a store whose registers the memory pipeline reads late: more than 64 bits per lane, and for buffers no scalar
 // register as offset. Addresses have at most 64 bits.
 RegisterRange late_store_data(const MemoryOp& op, const Operands& o) {
   if (op.direction == MemoryDirection::load || (op.space == MemorySpace::buffer && registers(o, 3).count != 0)) return {};

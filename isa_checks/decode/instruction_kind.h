@@ -11,7 +11,7 @@ namespace kiln::isa {
 enum class InstructionClass : std::uint8_t {
   valu,   // vector arithmetic that is none of the next four
   trans,  // transcendental, quarter rate: exp, log, rcp, rsq, sqrt, sin, cos
-  packed, // v_pk_*: two values an instruction
+  packed, // v_pk_*: two values per instruction
   dot,    // v_dot*
   mfma,   // v_mfma_*, v_smfmac_*
   salu,

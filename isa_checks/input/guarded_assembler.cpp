@@ -18,7 +18,7 @@
 namespace kiln::isa {
 namespace {
 
-constexpr rlim_t most_memory = rlim_t{768} << 20;   // bytes on top of what the process has mapped already
+constexpr rlim_t max_memory = rlim_t{768} << 20;   // bytes on top of what the process has mapped already
 constexpr std::chrono::seconds longest_silence{60}; // of a child that neither works nor ends
 constexpr std::size_t largest_answer = std::size_t{512} << 20;
 
@@ -54,15 +54,15 @@ constexpr bool limits_address_space =
     true;
 #endif
 
-constexpr rlim_t most_seconds = limits_address_space ? 20 : 4; // of processor time, which alone bounds memory in the second case
+constexpr rlim_t max_seconds = limits_address_space ? 20 : 4; // of processor time, which alone bounds memory in the second case
 
 void set_limits(std::uint64_t mapped) {
   const auto limit = [](auto resource, rlim_t value) {
     const rlimit both{value, value};
     setrlimit(resource, &both);
   };
-  if (limits_address_space) limit(RLIMIT_AS, mapped + most_memory);
-  limit(RLIMIT_CPU, most_seconds);
+  if (limits_address_space) limit(RLIMIT_AS, mapped + max_memory);
+  limit(RLIMIT_CPU, max_seconds);
   limit(RLIMIT_CORE, 0);
 }
 
@@ -112,8 +112,8 @@ bool collect(int from, Bytes& answer) {
   const bool no_memory = WIFEXITED(status) && WEXITSTATUS(status) == 2;
   throw Error(name,
               fmt::format("LLVM's assembler for {} {}", arch,
-                          too_long    ? fmt::format("took more than {} s", most_seconds)
-                          : no_memory ? fmt::format("needs more than {} MiB", most_memory >> 20)
+                          too_long    ? fmt::format("took more than {} s", max_seconds)
+                          : no_memory ? fmt::format("needs more than {} MiB", max_memory >> 20)
                                       : std::string("gave up on it without a message")),
               "assemble it with clang and give the object");
 }

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view plain_mark = "__CLANG_OFFLOAD_BUNDLE__", compressed_mark = "CCOB";
 // Far above what exists (an entry an architecture), and low enough that a header that lies costs nothing.
-constexpr std::uint64_t most_entries = 4096, longest_id = 4096;
+constexpr std::uint64_t max_entries = 4096, longest_id = 4096;
 // A code object of more is refused, so that a few compressed bytes cannot ask for all memory.
 constexpr std::uint64_t largest_entry = std::uint64_t{512} << 20;
 // What a compressed bundle may state as its size: bytes for each compressed byte, or bytes. Shipped bundles reach 87 times, with the
 // padding between their code objects; small files must not ask for much.
-constexpr std::uint64_t most_ratio = 1024, always_allowed = 4 << 20;
+constexpr std::uint64_t max_ratio = 1024, always_allowed = 4 << 20;
 
 bool begins_with(std::span<const std::uint8_t> bytes, std::string_view mark) {
   return bytes.size() >= mark.size() && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
@@ -77,7 +77,7 @@ private:
     read(mark, "its first 24 bytes");
     if (!begins_with(mark, plain_mark)) fail("what it decompresses to is no offload bundle");
     const std::uint64_t count = read_number("the count of its entries");
-    if (count > most_entries) fail(fmt::format("its offload bundle claims {} entries, at most {} are read", count, most_entries));
+    if (count > max_entries) fail(fmt::format("its offload bundle claims {} entries, at most {} are read", count, max_entries));
     std::vector<Header> headers(count);
     for (Header& h : headers) {
       h.offset = read_number("an entry's offset");
@@ -149,9 +149,9 @@ CompressedHeader read_compressed_header(std::span<const std::uint8_t> bytes, con
   }
   header.content_bytes = number(version == 1 ? 8 : version == 2 ? 12 : 16, version == 3 ? 8 : 4);
   const std::uint64_t compressed = (header.file_bytes > 0 ? header.file_bytes : bytes.size()) - header.header_bytes;
-  if (header.content_bytes > std::max(always_allowed, most_ratio * compressed))
+  if (header.content_bytes > std::max(always_allowed, max_ratio * compressed))
     fail(fmt::format("it is too large: its {} compressed bytes become {}, at most {} times as many or {} MiB are read", compressed,
-                     header.content_bytes, most_ratio, always_allowed >> 20),
+                     header.content_bytes, max_ratio, always_allowed >> 20),
          "decompress it with clang-offload-bundler");
   return header;
 }

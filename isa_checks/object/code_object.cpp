@@ -17,7 +17,7 @@ namespace {
 
 namespace elf = llvm::ELF;
 
-constexpr std::uint64_t most_name_bytes = 4; // of all kernels together, for each byte of the file
+constexpr std::uint64_t max_name_bytes = 4; // of all kernels together, for each byte of the file
 
 const TargetFacts& checked_target(const ElfImage& image, const std::string& name) {
   const std::uint32_t machine = image.flags & elf::EF_AMDGPU_MACH;
@@ -100,7 +100,7 @@ private:
       bytes += symbol.name.size();
       result.push_back(&symbol);
     }
-    const std::uint64_t most = most_name_bytes * image_.bytes->size();
+    const std::uint64_t most = max_name_bytes * image_.bytes->size();
     if (bytes > most)
       throw Error(name_, fmt::format("the names of its {} kernels have {} bytes, at most {} are read", result.size(), bytes, most),
                   "rebuild it, or check that it was copied whole");

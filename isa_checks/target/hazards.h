@@ -18,7 +18,7 @@ enum HazardBit : std::uint16_t {
   hazard_partial = 2, // a result that is placed into a part of a register
   hazard_scalar = 4,  // VALU writes a scalar register, VCC or EXEC
   hazard_vector = 8,  // VALU (no matrix instruction) writes a vector register
-  hazard_store = 16,  // a store of more than 64 bits a lane still reads its data
+  hazard_store = 16,  // a store of more than 64 bits per lane still reads its data
   hazard_dot = 32,
   hazard_matrix = 64,
   hazard_setreg = 128,
@@ -67,8 +67,8 @@ struct Hazard {
   HazardEvidence evidence = HazardEvidence::agreed;
 };
 
-inline constexpr int most_hazard_states = 20;        // no entry needs more,
-inline constexpr int most_states_without_matrix = 5; // and none that is not about matrix instructions more than this
+inline constexpr int max_hazard_states = 20;        // no entry needs more,
+inline constexpr int max_states_without_matrix = 5; // and none that is not about matrix instructions more than this
 
 // The entry that needs most states between the two, among those with at least this evidence.
 Hazard hazard_between(const HazardTraits& first, const HazardTraits& second, const TargetFacts& target,
@@ -81,7 +81,7 @@ bool result_overwritten(const HazardTraits& first, const HazardTraits& second, s
 // Wait states before a vector ALU instruction that reads the result of a matrix instruction.
 int matrix_result_states(const MatrixShape& shape, const TargetFacts& target);
 
-// Wait states behind a store of more than 8 bytes a lane before a vector ALU instruction may overwrite its data.
+// Wait states behind a store of more than 8 bytes per lane before a vector ALU instruction may overwrite its data.
 int wide_store_states(const TargetFacts& target);
 
 // The time of issue along a path, in wait states. A matrix instruction issues once the matrix unit has done the passes of the one

@@ -19,7 +19,7 @@ struct MatrixShape {
   std::int64_t operations() const { return 2LL * m * n * k * blocks; } // multiplications and additions
 };
 
-// The formats of A and B that CBSZ and BLGP of v_mfma_*_f8f6f4 name: 0 and 1 have 8 bits an element, 2 and 3 six, 4 four.
+// The formats of A and B that CBSZ and BLGP of v_mfma_*_f8f6f4 name: 0 and 1 have 8 bits per element, 2 and 3 six, 4 four.
 struct OperandFormats {
   int a = 0, b = 0;
 };

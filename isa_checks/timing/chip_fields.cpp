@@ -13,7 +13,7 @@ namespace {
 constexpr ChipField fields[] = {
     KILN_FIELD(clock_ghz),
     KILN_FIELD(eager_ns),
-    KILN_FIELD(most_missing_bytes),
+    KILN_FIELD(max_missing_bytes),
     KILN_FIELD(floor_ns),
     KILN_FIELD(wave_launch_cycles),
     KILN_FIELD(slot_turnover_ns),

@@ -7,8 +7,8 @@ namespace kiln::timing {
 namespace {
 
 using machine::l1_ways, machine::l2_ways, machine::line_bytes;
-constexpr double least_cycles = 4; // that the addresses of 64 lanes take
-constexpr double read_once = 1.02; // workgroups that ask for a line, on average: beyond it they share lines at the ends of their shares
+constexpr double min_cycles = 4; // that the addresses of 64 lanes take
+constexpr double read_once = 1.02; // workgroups that request a line, on average: beyond it they share lines at the ends of their shares
 
 } // namespace
 
@@ -79,7 +79,7 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
                            BusyTime& busy)
     : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds), cu_share_(static_cast<double>(active_xcds) / chip.cus),
       busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > machine::mall_bytes), cus_(static_cast<std::size_t>(cus)) {
-  const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes a cycle
+  const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes per cycle
   l2_rate_ = rate(chip.l2_tbs, chip.xcds);
   mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
@@ -87,7 +87,7 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
   shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
 }
 
-// The line as this workgroup has it, and how many XCDs ask for it. A workgroup that was not recorded has its share of the buffers that
+// The line as this workgroup has it, and how many XCDs request it. A workgroup that was not recorded has its share of the buffers that
 // workgroups do not share, further on than the one that it is like. If that one's lines have those of others between them, they stay as far
 // apart as they are, at a place that nobody else has. Lines that one workgroup reads alone stay its own, in the set where they would be:
 // workgroups whose work begins and ends within a tile are only about as far apart as their share.
@@ -123,7 +123,7 @@ void MemoryLevels::put_in_l1(Cu& cu, std::uint64_t key, double ready) {
 // A miss takes a place in L1 before its data come: when all places are taken, L1 stands until data come, for hits too.
 double MemoryLevels::admit(Cu& cu, double now, double bytes) {
   Outstanding& o = cu.outstanding;
-  while (!o.arrivals.empty() && (o.arrivals.top().first <= now || o.bytes + bytes > chip_.most_missing_bytes)) {
+  while (!o.arrivals.empty() && (o.arrivals.top().first <= now || o.bytes + bytes > chip_.max_missing_bytes)) {
     now = std::max(now, o.arrivals.top().first);
     o.bytes -= o.arrivals.top().second;
     o.arrivals.pop();
@@ -154,7 +154,7 @@ double MemoryLevels::far_load(double now, const Miss& miss) {
 
 double MemoryLevels::load(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
-  const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle, access.bytes / chip_.l1_bytes_per_cycle});
+  const double path = std::max({min_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle, access.bytes / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
   const double tagged = cu.l1.serve(now, path);
   double ready = tagged + chip_.l1_latency_cycles;
@@ -180,19 +180,19 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   }
   if (fills == 0) return ready;
   const double fill_bytes = static_cast<double>(fills) * line_bytes, fill_cycles = fill_bytes / chip_.fill_bytes_per_cycle;
-  const double asked = admit(cu, tagged, fill_bytes);
-  busy_.add(Resource::fill, std::max(asked, cu.fill.free), fill_cycles);
-  const double served = std::max(cu.fill.serve(asked, fill_cycles), serve(l2_, Resource::l2, asked, fill_bytes / l2_rate_));
+  const double requested = admit(cu, tagged, fill_bytes);
+  busy_.add(Resource::fill, std::max(requested, cu.fill.free), fill_cycles);
+  const double served = std::max(cu.fill.serve(requested, fill_cycles), serve(l2_, Resource::l2, requested, fill_bytes / l2_rate_));
   ready = std::max(ready, served + chip_.l2_latency_cycles);
   traffic_.l2 += fill_bytes - miss.bytes;
-  if (!missed_.empty()) ready = std::max(ready, far_load(asked, miss) + (served - asked));
+  if (!missed_.empty()) ready = std::max(ready, far_load(requested, miss) + (served - requested));
   cu.outstanding.arrivals.emplace(ready, fill_bytes);
   double leaves = 0;
   for (const std::uint64_t key : missed_) {
     leaves += l2_lines_.put(key, ready, 0);
     put_in_l1(cu, key, ready);
   }
-  write_back(asked, leaves); // when the line that they leave for is asked for
+  write_back(requested, leaves); // when the line that they leave for is requested
   return ready;
 }
 
@@ -204,7 +204,7 @@ double MemoryLevels::serve(SharedQueue& queue, Resource resource, double now, do
 
 double MemoryLevels::store(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
-  const double path = std::max({least_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle});
+  const double path = std::max({min_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
   const double sent = cu.l1.serve(now, path), bytes = access.halves * 64.0;
   const double taken = serve(l2_, Resource::l2, sent, access.lines * static_cast<double>(line_bytes) / l2_rate_);
@@ -227,22 +227,22 @@ double MemoryLevels::write_back(double now, double bytes) {
 
 void MemoryLevels::warm(const std::deque<std::uint32_t>& workgroups) {
   for (const std::uint32_t number : workgroups) {
-    const Workgroup& like = record_.like(number);
+    const Workgroup& like = record_.representative_of(number);
     for (const std::uint64_t line : like.lines) l2_lines_.put(key_of(line, like, number).first, 0, 0);
   }
 }
 
 double MemoryLevels::atomic(double now, int cu_number, const Access& access) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
-  const double sent = cu.l1.serve(now, std::max(least_cycles, static_cast<double>(access.halves)));
+  const double sent = cu.l1.serve(now, std::max(min_cycles, static_cast<double>(access.halves)));
   const double bytes = access.halves * 64.0;
   const double served = mall_.serve(sent, bytes / mall_rate_);
   traffic_.written += bytes;
   return std::max(sent + chip_.atomic_ns * chip_.clock_ghz * what_if_.exit, served);
 }
 
-double MemoryLevels::read_told(double now, int cu_number) {
-  const double sent = cus_[static_cast<std::size_t>(cu_number)].l1.serve(now, least_cycles);
+double MemoryLevels::coherent_load(double now, int cu_number) {
+  const double sent = cus_[static_cast<std::size_t>(cu_number)].l1.serve(now, min_cycles);
   return sent + chip_.mall_latency_ns * chip_.clock_ghz * what_if_.exit;
 }
 

@@ -70,7 +70,7 @@ public:
   double load(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
   double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number); // when it is acknowledged
   double atomic(double now, int cu, const Access& access);
-  double read_told(double now, int cu); // what another workgroup has written for the device
+  double coherent_load(double now, int cu); // what another workgroup has written for the device
 
   // As an earlier launch of these workgroups, in this order, leaves L2 behind.
   void warm(const std::deque<std::uint32_t>& workgroups);
@@ -83,7 +83,7 @@ public:
   bool from_hbm() const { return from_hbm_; }                         // where lines are found that L2 does not have: HBM, or MALL
 
 private:
-  // Lines that an L1 has asked for and does not have yet: each has its place in L1 from then on.
+  // Lines that an L1 has requested and does not have yet: each has its place in L1 from then on.
   struct Outstanding {
     double bytes = 0;
     std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals; // when, bytes
@@ -116,7 +116,7 @@ private:
   std::vector<Cu> cus_;
   L2 l2_lines_;
   SharedQueue l2_, mall_, hbm_, write_;
-  double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes a cycle, of this XCD
+  double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes per cycle, of this XCD
   InFlight far_;                                                           // bytes beyond L2
   Traffic traffic_;
   std::vector<double> far_bytes_;

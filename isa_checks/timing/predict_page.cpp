@@ -9,7 +9,7 @@ namespace kiln::timing {
 namespace {
 
 constexpr int width = 1100;           // of every picture, pixels
-constexpr std::size_t most_rows = 64; // waves of the timeline
+constexpr std::size_t max_rows = 64; // waves of the timeline
 constexpr std::array<const char*, doing_count> colours{"#3b6fb6", "#d9822b", "#f2c14e", "#8e6bbf", "#5aa469", "#d5d5d5", "#c0504d"};
 
 std::string escaped(std::string_view text) {
@@ -53,7 +53,7 @@ std::string timeline(const Prediction& p) {
   const Simulation& s = p.simulation;
   std::map<std::pair<std::uint32_t, int>, std::vector<Span>> waves;
   for (const Span& span : s.spans) waves[{span.workgroup, span.wave}].push_back(span);
-  const std::size_t rows = std::min(waves.size(), most_rows);
+  const std::size_t rows = std::min(waves.size(), max_rows);
   if (rows == 0) return {};
   const double height = rows > 32 ? 8 : 14;
   std::string svg = fmt::format("<svg width=\"{}\" height=\"{:.0f}\">", width + 90, static_cast<double>(rows) * height + 20);
@@ -68,7 +68,7 @@ std::string timeline(const Prediction& p) {
   svg += axis(s.cycles / p.chip->clock_ghz / 1e3, y + 14) + "</svg><p>";
   for (std::size_t d = 0; d < doing_count; ++d)
     svg += fmt::format("<span style=\"background:{};padding:0 8px;margin-right:6px\"></span>{} &nbsp; ", colours[d],
-                       to_string(static_cast<Doing>(d)));
+                       to_string(static_cast<WaveActivity>(d)));
   return svg + fmt::format("</p><p>Rows are waves (workgroup.wave) of one CU{}; time begins with the first workgroup, the launch's {:.2f} "
                            "us are not shown.</p>",
                            waves.size() > rows ? fmt::format(", the first {} of {}", rows, waves.size()) : "", p.chip->floor_ns / 1e3);

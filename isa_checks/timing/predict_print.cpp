@@ -26,7 +26,7 @@ std::string to_text(const Prediction& p) {
   for (std::size_t d = 0; d < doing_count; ++d)
     if (all > 0 && s.wave_cycles[d] / all >= 0.005)
       text +=
-          fmt::format("{} {} {:.0f} %", text.ends_with("wave") ? "" : ",", to_string(static_cast<Doing>(d)), 100 * s.wave_cycles[d] / all);
+          fmt::format("{} {} {:.0f} %", text.ends_with("wave") ? "" : ",", to_string(static_cast<WaveActivity>(d)), 100 * s.wave_cycles[d] / all);
   text += "\n";
   for (const Change& c : p.changes)
     if (c.microseconds < p.microseconds - 0.005)
@@ -53,7 +53,7 @@ std::string to_json(const Prediction& p) {
   double all = 0;
   for (const double c : s.wave_cycles) all += c;
   for (std::size_t d = 0; d < doing_count; ++d)
-    json["wave_time"][std::string(to_string(static_cast<Doing>(d)))] = all > 0 ? s.wave_cycles[d] / all : 0;
+    json["wave_time"][std::string(to_string(static_cast<WaveActivity>(d)))] = all > 0 ? s.wave_cycles[d] / all : 0;
   for (const Change& c : p.changes) json["changes"].push_back({{"what", c.what}, {"predicted_us", c.microseconds}});
   const double xcds = s.xcds;
   json["read_bytes"] = {

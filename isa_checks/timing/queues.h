@@ -31,7 +31,7 @@ private:
   double last_ = 0;
 };
 
-// Bytes on their way, by slices of time, whatever order they are asked for in.
+// Bytes on their way, by slices of time, whatever order they are requested in.
 class InFlight {
 public:
   void add(double from, double to, double bytes);

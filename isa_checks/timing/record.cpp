@@ -20,8 +20,8 @@ using std::uint64_t;
 constexpr uint64_t affordable_steps = 3'000'000; // of one record: about a second of the executor
 constexpr uint64_t cheap_steps = 100'000;        // so few that looking for workgroups that are alike does not pay
 constexpr uint32_t sampled_workgroups = 24;      // that say whether all are alike
-constexpr uint32_t most_that_wait = 4096;        // workgroups that run together, as they may wait for each other
-constexpr uint64_t most_in_turns = 3072;         // waves of such workgroups that advance side by side; each takes 140 KiB of the host
+constexpr uint32_t max_that_wait = 4096;        // workgroups that run together, as they may wait for each other
+constexpr uint64_t max_in_turns = 3072;         // waves of such workgroups that advance side by side; each takes 140 KiB of the host
 
 Action action_of(const isa::Instruction& i) {
   const std::string_view m = i.mnemonic;
@@ -106,7 +106,7 @@ std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kerne
   options.observer = &recorder;
   options.skip_products = true;
   options.in_turns = may_wait_for_others(code) &&
-                     uint64_t{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] * static_cast<uint64_t>(waves) <= most_in_turns;
+                     uint64_t{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] * static_cast<uint64_t>(waves) <= max_in_turns;
   const exec::ExecResult result = exec::execute(object, kernel, grid, arguments, memory, options);
   if (!result.completed || !result.defects.empty())
     throw isa::Error(fmt::format("kernel {}", kernel),
@@ -147,7 +147,7 @@ std::vector<uint64_t> lines_of(const Workgroup& w, const std::vector<Code>& code
   return lines;
 }
 
-// Lines that workgroups ask for, by buffer; what was not recorded is taken to be like what was.
+// Lines that workgroups request, by buffer; what was not recorded is taken to be like what was.
 std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
   std::vector<Buffer> buffers;
   for (const exec::Allocation& a : memory.allocations())
@@ -161,7 +161,7 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
       while (b < buffers.size() && line >= buffers[b].end_line) ++b;
       if (b == buffers.size()) return;
       if (line < buffers[b].first_line) continue;
-      if (how == 0) buffers[b].asked += 1;
+      if (how == 0) buffers[b].requested += 1;
       else seen[b][line - buffers[b].first_line] |= how;
     }
   };
@@ -173,14 +173,14 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
   const double scale = static_cast<double>(r.workgroups) / static_cast<double>(r.recorded.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     Buffer& b = buffers[i];
-    b.asked *= scale;
+    b.requested *= scale;
     const auto lines = [&](auto is_one) {
-      return std::min({static_cast<double>(std::ranges::count_if(seen[i], is_one)) * scale, b.asked, static_cast<double>(seen[i].size())});
+      return std::min({static_cast<double>(std::ranges::count_if(seen[i], is_one)) * scale, b.requested, static_cast<double>(seen[i].size())});
     };
     b.touched = lines([](uint8_t how) { return how != 0; });
     b.updated = lines([](uint8_t how) { return how == (read | written); });
   }
-  std::erase_if(buffers, [](const Buffer& b) { return b.asked == 0; });
+  std::erase_if(buffers, [](const Buffer& b) { return b.requested == 0; });
   return buffers;
 }
 
@@ -207,7 +207,7 @@ double matrix_flops(const Record& r, const std::vector<isa::Instruction>& instru
 
 } // namespace
 
-const Workgroup& Record::like(uint32_t number) const {
+const Workgroup& Record::representative_of(uint32_t number) const {
   const auto after = std::ranges::upper_bound(recorded, number, {}, &Workgroup::number);
   return after == recorded.begin() ? *after : *std::prev(after);
 }
@@ -239,7 +239,7 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
     restore();
     r.recorded = run(object, name, grid, arguments, memory, only, r.waves, r.code);
   };
-  const bool together = may_wait_for_others(r.code) && r.workgroups <= most_that_wait;
+  const bool together = may_wait_for_others(r.code) && r.workgroups <= max_that_wait;
   run_only(together ? all_of(r.workgroups) : std::vector<uint32_t>{0});
   const uint64_t all_steps = uint64_t{r.recorded.front().steps()} * r.workgroups;
   if (!together && all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, sampled_workgroups));

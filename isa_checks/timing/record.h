@@ -81,13 +81,13 @@ struct Workgroup {
   std::size_t steps() const;
 };
 
-// A buffer that the launch touches: lines of 128 bytes that are read or written, and how often workgroups ask for them.
+// A buffer that the launch touches: lines of 128 bytes that are read or written, and how often workgroups request them.
 struct Buffer {
   std::string name;
   std::uint64_t first_line = 0, end_line = 0;
-  double touched = 0, asked = 0; // lines: distinct over the launch, and summed over workgroups (each line once a workgroup)
+  double touched = 0, requested = 0; // lines: distinct over the launch, and summed over workgroups (each line once a workgroup)
   double updated = 0;            // distinct lines that are read and written: they move twice
-  double sharing() const { return touched > 0 && asked > touched ? asked / touched : 1; } // workgroups that touch a line
+  double sharing() const { return touched > 0 && requested > touched ? requested / touched : 1; } // workgroups that touch a line
 };
 
 struct Record {
@@ -102,7 +102,7 @@ struct Record {
   double moved = 0;                // bytes: the footprint, and once more the lines that are read and written
   double flops = 0;                // of matrix instructions
   // Like which recorded workgroup a workgroup of the launch behaves: itself when it was recorded, else the nearest one before it.
-  const Workgroup& like(std::uint32_t number) const;
+  const Workgroup& representative_of(std::uint32_t number) const;
 };
 
 // Executes the kernel and records it: every workgroup of a small launch, some of a large one. The buffers that the arguments

@@ -123,7 +123,7 @@ void Recorder::follow_place(GroupState& g, const Wave& wave, uint64_t place, boo
   }
 }
 
-// What workgroups tell each other. A read comes after the writes that it sees, each lane's another one.
+// What workgroups exchange. A read comes after the writes that it sees, each lane's another one.
 void Recorder::follow_device(GroupState& g, const Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
   const auto index = static_cast<uint32_t>(wave.index);
   const auto step = static_cast<uint32_t>(g.group.waves[index].size() - 1);

@@ -29,7 +29,7 @@ void Xcd::launch_next(double now) {
 
 void Xcd::launch(uint32_t number, int cu, double now) {
   Cu& at = cus_[static_cast<std::size_t>(cu)];
-  const Workgroup& like = record_.like(number);
+  const Workgroup& like = record_.representative_of(number);
   Running& g = groups_.emplace_back();
   g.like = &like;
   g.number = number;
@@ -53,7 +53,7 @@ void Xcd::launch(uint32_t number, int cu, double now) {
   result_.peak_waves = std::max<double>(result_.peak_waves, at.waves);
 }
 
-void Xcd::note(const WaveState& wave, Doing doing, double from, double to) {
+void Xcd::note(const WaveState& wave, WaveActivity doing, double from, double to) {
   if (to <= from) return;
   result_.wave_cycles[static_cast<std::size_t>(doing)] += to - from;
   if (!options_.spans || wave.cu != 0) return;
@@ -75,7 +75,7 @@ double Xcd::issue(WaveState& wave, Queue& pipe, double cycles, Resource resource
   const double start = std::max(wave.time, pipe.free);
   pipe.free = start + cycles * scale;
   if (counted) result_.busy.add(resource, start, cycles * scale);
-  note(wave, Doing::issue, wave.time, start + issue_cycles * scale);
+  note(wave, WaveActivity::issue, wave.time, start + issue_cycles * scale);
   wave.time = start + issue_cycles * scale;
   return start;
 }
@@ -92,7 +92,7 @@ double Xcd::lds(WaveState& wave, const Access* access) {
 void Xcd::await_room(WaveState& wave) {
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
   if (wave.vector.size() < static_cast<std::size_t>(max_vmcnt)) return;
-  note(wave, Doing::load, wave.time, wave.vector.front());
+  note(wave, WaveActivity::load, wave.time, wave.vector.front());
   wave.time = wave.vector.front();
 }
 
@@ -105,7 +105,7 @@ void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
   } else if (step.access != none) {
     const Access& a = g.like->accesses[step.access];
     if (code.action == Action::load && a.awaited != 0) {
-      done = memory_.read_told(wave.time, wave.cu);
+      done = memory_.coherent_load(wave.time, wave.cu);
     } else if (code.action == Action::load && a.lines != 0) {
       done = memory_.load(wave.time, wave.cu, *g.like, a, g.number);
       result_.first_data = any_data_ ? std::min(result_.first_data, done) : done;
@@ -115,14 +115,14 @@ void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
       done = lds(wave, &a);
     } else if (code.action == Action::store) {
       done = memory_.store(wave.time, wave.cu, *g.like, a, g.number);
-      if (code.for_device) wave.told.emplace_back(wave.next - 1, wave.time + chip_.atomic_ns / 2 * chip_.clock_ghz * options_.what_if.exit);
+      if (code.for_device) wave.published.emplace_back(wave.next - 1, wave.time + chip_.atomic_ns / 2 * chip_.clock_ghz * options_.what_if.exit);
     } else {
       done = memory_.atomic(wave.time, wave.cu, a);
     }
     if (code.action != Action::load) wave.last_store = std::max(wave.last_store, done);
   }
   wave.vector.push_back(wave.vector.empty() ? done : std::max(done, wave.vector.back()));
-  note(wave, Doing::issue, wave.time, wave.time + issue_cycles * options_.what_if.issue);
+  note(wave, WaveActivity::issue, wave.time, wave.time + issue_cycles * options_.what_if.issue);
   wave.time += issue_cycles * options_.what_if.issue;
 }
 
@@ -130,7 +130,7 @@ void Xcd::end(uint32_t w) {
   WaveState& wave = waves_[w];
   Running& g = groups_[wave.group];
   const double done = std::max({wave.time, wave.last_store, wave.vector.empty() ? 0 : wave.vector.back()});
-  note(wave, Doing::store, wave.time, done);
+  note(wave, WaveActivity::store, wave.time, done);
   g.ended = std::max(g.ended, done);
   ended_ = std::max(ended_, done);
   Cu& cu = cus_[static_cast<std::size_t>(wave.cu)];
@@ -148,11 +148,11 @@ bool Xcd::step(uint32_t w) {
   const Code& code = record_.code[step.code];
   Simd& simd = cus_[static_cast<std::size_t>(wave->cu)].simd[static_cast<std::size_t>(wave->simd)];
   const double scale = options_.what_if.issue;
-  const double asked = wave->time;
+  const double requested = wave->time;
   if (code.polls && step.access != none && !await_flag(w, step)) return false;
   if (code.for_device && step.access != none && !await_others(w, g.like->accesses[step.access])) return false;
   if (is_vector_memory(code.action)) await_room(*wave);
-  if (wave->time > asked) return true; // what other waves do until then comes first
+  if (wave->time > requested) return true; // what other waves do until then comes first
   ++wave->next;
   switch (code.action) {
   case Action::valu:
@@ -174,19 +174,19 @@ bool Xcd::step(uint32_t w) {
   case Action::lds:
     wave->lds.push_back(lds(*wave, step.access == none ? nullptr : &g.like->accesses[step.access]));
     if (wave->lds.size() > 15) wave->lds.pop_front();
-    note(*wave, Doing::issue, wave->time, wave->time + issue_cycles * scale);
+    note(*wave, WaveActivity::issue, wave->time, wave->time + issue_cycles * scale);
     wave->time += issue_cycles * scale;
     break;
   case Action::wait: wait(*wave, code); break;
   case Action::nop:
-    note(*wave, Doing::issue, wave->time, wave->time + code.cycles * scale);
+    note(*wave, WaveActivity::issue, wave->time, wave->time + code.cycles * scale);
     wave->time += code.cycles * scale;
     break;
   case Action::barrier: wave->time += issue_cycles * scale; break;
   default:
     issue(*wave, simd.scalar, issue_cycles, Resource::valu, false);
     if (step.taken) {
-      note(*wave, Doing::issue, wave->time, wave->time + (chip_.taken_branch_cycles - issue_cycles) * scale);
+      note(*wave, WaveActivity::issue, wave->time, wave->time + (chip_.taken_branch_cycles - issue_cycles) * scale);
       wave->time += (chip_.taken_branch_cycles - issue_cycles) * scale;
     }
   }
@@ -229,7 +229,7 @@ Simulation Xcd::run(uint32_t xcd) {
   return std::move(result_);
 }
 
-std::string_view to_string(Doing doing) {
+std::string_view to_string(WaveActivity doing) {
   static constexpr std::array<std::string_view, doing_count> names{
       "issues",           "waits for loads",    "waits for scalar loads", "waits for LDS",
       "waits for stores", "waits at a barrier", "waits for another wave"};
@@ -242,12 +242,12 @@ Simulation simulate(const Record& record, const Chip& chip, const SimulateOption
   const std::size_t xcds = std::min<std::size_t>(static_cast<std::size_t>(chip.xcds), record.workgroups);
   std::vector<std::size_t> steps(xcds, 0), lines(xcds, 0);
   for (uint32_t n = 0; n < record.workgroups; ++n) {
-    steps[n % xcds] += record.like(n).steps();
-    lines[n % xcds] += record.like(n).lines.size();
+    steps[n % xcds] += record.representative_of(n).steps();
+    lines[n % xcds] += record.representative_of(n).lines.size();
   }
   const auto most = [](const std::vector<std::size_t>& of) { return static_cast<uint32_t>(std::ranges::max_element(of) - of.begin()); };
   std::set<uint32_t> numbers{most(steps), most(lines)};
-  if (record.like(record.workgroups - 1).signature != record.like(0).signature)
+  if (record.representative_of(record.workgroups - 1).signature != record.representative_of(0).signature)
     numbers.insert(static_cast<uint32_t>((record.workgroups - 1) % xcds));
   Simulation slowest;
   for (const uint32_t xcd : numbers) {

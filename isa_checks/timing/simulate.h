@@ -12,14 +12,14 @@
 namespace kiln::timing {
 
 // What a wave does, or waits for.
-enum class Doing : std::uint8_t { issue, load, scalar_load, lds, store, barrier, flag };
+enum class WaveActivity : std::uint8_t { issue, load, scalar_load, lds, store, barrier, flag };
 inline constexpr std::size_t doing_count = 7;
-std::string_view to_string(Doing doing); // "issues", "waits for loads"
+std::string_view to_string(WaveActivity doing); // "issues", "waits for loads"
 
 struct Span { // of a wave's time, in cycles
   std::uint32_t workgroup;
   int wave;
-  Doing doing;
+  WaveActivity doing;
   double from, to;
 };
 

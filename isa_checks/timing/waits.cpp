@@ -16,7 +16,7 @@ bool Xcd::await_flag(uint32_t w, const Step& step) {
   if (writer.next > a.written_at) {
     const double seen = writer.next == a.written_at + 1 ? writer.time : wave.time;
     if (seen > wave.time) {
-      note(wave, Doing::flag, wave.time, seen);
+      note(wave, WaveActivity::flag, wave.time, seen);
       wave.time = seen;
     }
     return true;
@@ -28,7 +28,7 @@ bool Xcd::await_flag(uint32_t w, const Step& step) {
 }
 
 // When others see what a step wrote. A workgroup of another XCD is as far as the one here that was launched at the same time.
-std::optional<double> Xcd::told_at(const Awaited& awaited, uint32_t w) const {
+std::optional<double> Xcd::visible_at(const Awaited& awaited, uint32_t w) const {
   const auto xcds = static_cast<uint32_t>(xcds_);
   uint32_t number = awaited.workgroup / xcds * xcds + xcd_;
   if (number >= record_.workgroups) number = number < xcds ? awaited.workgroup : number - xcds;
@@ -37,27 +37,27 @@ std::optional<double> Xcd::told_at(const Awaited& awaited, uint32_t w) const {
   const uint32_t writing = groups_[found->second].waves[awaited.wave];
   const WaveState& writer = waves_[writing];
   if (writing == w) return writer.time; // launched with the one that stands here for it: it does not wait for itself
-  const auto told = std::ranges::find(writer.told, awaited.step, &std::pair<uint32_t, double>::first);
-  if (told != writer.told.end()) return told->second;
+  const auto published = std::ranges::find(writer.published, awaited.step, &std::pair<uint32_t, double>::first);
+  if (published != writer.published.end()) return published->second;
   // That one may take another path, and a shorter one.
   const bool is_past = writer.next > awaited.step || writer.next == groups_[found->second].like->waves[awaited.wave].size();
   return is_past ? std::optional(writer.time) : std::nullopt;
 }
 
-// A read of what other workgroups tell comes after the writes that it saw.
+// A read of what other workgroups publish comes after the writes that it saw.
 bool Xcd::await_others(uint32_t w, const Access& access) {
   WaveState& wave = waves_[w];
   const Workgroup& like = *groups_[wave.group].like;
   double seen = wave.time;
   for (uint32_t i = 0; i < access.awaited; ++i) {
-    const std::optional<double> told = told_at(like.awaited[access.first_awaited + i], w);
-    if (!told) {
+    const std::optional<double> published = visible_at(like.awaited[access.first_awaited + i], w);
+    if (!published) {
       blocked_on_others_.push_back(w);
       return false;
     }
-    seen = std::max(seen, *told);
+    seen = std::max(seen, *published);
   }
-  note(wave, Doing::flag, wave.time, seen);
+  note(wave, WaveActivity::flag, wave.time, seen);
   wave.time = seen;
   return true;
 }
@@ -65,8 +65,8 @@ bool Xcd::await_others(uint32_t w, const Access& access) {
 // Loads and stores return in order, LDS operations too; scalar loads only count when nothing may be outstanding.
 void Xcd::wait(WaveState& wave, const Code& code) {
   double until = wave.time;
-  Doing why = Doing::issue;
-  const auto await = [&](std::deque<double>& outstanding, std::size_t may_stay, Doing doing) {
+  WaveActivity why = WaveActivity::issue;
+  const auto await = [&](std::deque<double>& outstanding, std::size_t may_stay, WaveActivity doing) {
     while (outstanding.size() > may_stay) {
       if (outstanding.front() > until) {
         until = outstanding.front();
@@ -77,14 +77,14 @@ void Xcd::wait(WaveState& wave, const Code& code) {
   };
   while (!wave.vector.empty() && wave.vector.front() <= wave.time) wave.vector.pop_front();
   if (code.vmcnt < max_vmcnt)
-    await(wave.vector, code.vmcnt, wave.last_store > wave.time && wave.vector.size() == 1 ? Doing::store : Doing::load);
-  if (code.lgkmcnt < max_lgkmcnt) await(wave.lds, code.lgkmcnt, Doing::lds);
+    await(wave.vector, code.vmcnt, wave.last_store > wave.time && wave.vector.size() == 1 ? WaveActivity::store : WaveActivity::load);
+  if (code.lgkmcnt < max_lgkmcnt) await(wave.lds, code.lgkmcnt, WaveActivity::lds);
   if (code.lgkmcnt == 0 && wave.scalar > until) {
     until = wave.scalar;
-    why = Doing::scalar_load;
+    why = WaveActivity::scalar_load;
   }
   note(wave, why, wave.time, until);
-  note(wave, Doing::issue, until, until + issue_cycles * options_.what_if.issue);
+  note(wave, WaveActivity::issue, until, until + issue_cycles * options_.what_if.issue);
   wave.time = until + issue_cycles * options_.what_if.issue;
 }
 
@@ -102,7 +102,7 @@ void Xcd::wake_blocked(uint32_t w) {
       continue;
     }
     other.blocked = false;
-    note(other, Doing::flag, other.waiting_since, wave.time);
+    note(other, WaveActivity::flag, other.waiting_since, wave.time);
     other.time = std::max(other.time, wave.time + chip_.lds_latency_cycles);
     ready_.emplace(other.time, b);
   }
@@ -126,7 +126,7 @@ bool Xcd::release_barrier(uint32_t group) {
     WaveState& wave = waves_[w];
     if (!wave.at_barrier) continue;
     wave.at_barrier = false;
-    note(wave, Doing::barrier, wave.waiting_since, go);
+    note(wave, WaveActivity::barrier, wave.waiting_since, go);
     wave.time = go;
     ready_.emplace(go, w);
   }

@@ -42,7 +42,7 @@ struct WaveState {
   bool at_barrier = false, blocked = false;
   std::deque<double> vector, lds;                     // completions of what is outstanding, in order
   double scalar = 0;                                  // completion of the last scalar load
-  std::vector<std::pair<std::uint32_t, double>> told; // steps that wrote for the device, and when others see that
+  std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
 };
 
 class Xcd {
@@ -60,7 +60,7 @@ private:
   bool step(std::uint32_t w); // false: the wave has ended or is blocked
   double issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted);
   bool await_flag(std::uint32_t w, const Step& step);
-  std::optional<double> told_at(const Awaited& awaited, std::uint32_t w) const;
+  std::optional<double> visible_at(const Awaited& awaited, std::uint32_t w) const;
   bool await_others(std::uint32_t w, const Access& access);
   void await_room(WaveState& wave);
   void wait(WaveState& wave, const Code& code);
@@ -68,7 +68,7 @@ private:
   void arrive(std::uint32_t w);
   bool release_barrier(std::uint32_t group);
   void end(std::uint32_t w);
-  void note(const WaveState& wave, Doing doing, double from, double to);
+  void note(const WaveState& wave, WaveActivity doing, double from, double to);
   void vector_memory(WaveState& wave, const Code& code, const Step& step);
   double lds(WaveState& wave, const Access* access);
 

@@ -184,9 +184,9 @@ private:
     std::optional<std::uint32_t> lowest;
     for (const LoopFlight& flight : waits.loops) {
       if (!is_asked_about(flight, waits)) continue;
-      lowest = std::min(lowest.value_or(flight.least_bytes), flight.least_bytes);
-      if (flight.least_bytes < least && evidence.size() < max_evidence)
-        evidence.push_back(fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.least_bytes, flight.most_bytes));
+      lowest = std::min(lowest.value_or(flight.min_bytes), flight.min_bytes);
+      if (flight.min_bytes < least && evidence.size() < max_evidence)
+        evidence.push_back(fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.min_bytes, flight.max_bytes));
     }
     add({"min_bytes_in_flight", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no loop that loads",
          !lowest || *lowest >= least, std::move(evidence)});

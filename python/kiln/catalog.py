@@ -140,14 +140,14 @@ def _taken(result, found, inputs):
     return result
 
 
-def from_inputs(entry, arch, given, inputs, most_rows):
+def from_inputs(entry, arch, given, inputs, max_rows):
     """The options that make the spec of inputs of these types and shapes: {name: (dtype, shape)}. `given` ones stay."""
     found, bounding = shown(entry, arch, tuple(sorted(given.items())))
     result = _taken(dict(given), [each for each in found if each.times == each.parts], inputs)
     # With what was found: a multiple may be one of another option, and a type may show others.
     result = _taken(result, shown(entry, arch, tuple(sorted(result.items())))[0], inputs)
     for name in bounding:
-        result[name] = most_rows
+        result[name] = max_rows
     return result
 
 

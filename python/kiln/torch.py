@@ -246,11 +246,11 @@ class _Entry(_Operator):
                 given[option] = dtypes.type_name(value) if isinstance(value, torch.dtype) else value
         return given
 
-    def _chosen(self, arch, named, seen, most_rows=None):
+    def _chosen(self, arch, named, seen, max_rows=None):
         """The options of the spec; of products with as many rows as the next power of two."""
         given = self._options(named)
-        chosen = catalog.from_inputs(self.entry, arch, given, seen, most_rows or 128)
-        if most_rows is None:
+        chosen = catalog.from_inputs(self.entry, arch, given, seen, max_rows or 128)
+        if max_rows is None:
             rows = _bounded_size(catalog.described(self.entry, arch, chosen), seen)
             if rows is not None and rows <= 128:
                 return self._chosen(arch, named, seen, 1 << max(0, rows - 1).bit_length())

@@ -74,7 +74,7 @@ class Spec:
         self.outputs[name] = value
 
     def text(self):
-        """The canonical text. Raises UserError when the spec cannot be meant."""
+        """The canonical text. Raises UserError when the spec is ill-formed."""
         return _library.text("kiln_writer_text", self._handle)
 
     def value(self, value):

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 using Setting = std::pair<std::string, std::string>; // a name and one of its values, as text
 using Combination = std::vector<Setting>;
 
-constexpr std::size_t most_values = 100000; // of one range, and of one line: more is a mistake
+constexpr std::size_t max_values = 100000; // of one range, and of one line: more is a mistake
 
 struct Line {
   std::string subject; // "kernels.jsonl line 3"
@@ -54,7 +54,7 @@ std::vector<std::string> range_values(const Line& line, const std::string& name,
   std::vector<std::string> values;
   for (std::int64_t at = from; at <= to; at = times != 0 ? at * times : at + step) {
     values.push_back(std::to_string(at));
-    if (values.size() > most_values) fail(line, fmt::format("the range {} has more than {} values", name, most_values), "make it smaller");
+    if (values.size() > max_values) fail(line, fmt::format("the range {} has more than {} values", name, max_values), "make it smaller");
   }
   return values;
 }
@@ -74,8 +74,8 @@ std::vector<Combination> combinations(const Line& line, const std::set<std::stri
   for (const auto& [name, value] : line.json.items()) {
     if (fixed.contains(name)) continue;
     const std::vector<std::string> values = values_of(line, name, value);
-    if (all.size() * values.size() > most_values)
-      fail(line, fmt::format("it stands for more than {} kernels", most_values), "make its ranges smaller");
+    if (all.size() * values.size() > max_values)
+      fail(line, fmt::format("it stands for more than {} kernels", max_values), "make its ranges smaller");
     std::vector<Combination> longer;
     for (const Combination& combination : all)
       for (const std::string& one : values) {

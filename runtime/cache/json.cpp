@@ -5,7 +5,7 @@
 namespace kiln {
 
 nlohmann::ordered_json parse_json(std::string_view text) {
-  constexpr int most_levels = 32;
+  constexpr int max_levels = 32;
   // A pass over the brackets is much cheaper than the parser's own callback, which is asked for every value.
   int depth = 0;
   bool quoted = false;
@@ -17,7 +17,7 @@ nlohmann::ordered_json parse_json(std::string_view text) {
     } else if (c == '"') {
       quoted = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > most_levels) throw nlohmann::json::parse_error::create(101, at, "nests deeper than 32 levels", nullptr);
+      if (++depth > max_levels) throw nlohmann::json::parse_error::create(101, at, "nests deeper than 32 levels", nullptr);
     } else if (c == ']' || c == '}') {
       --depth;
     }

@@ -14,7 +14,7 @@ namespace kiln {
 namespace {
 
 constexpr std::string_view line_begin = "kiln-ed25519 ";
-constexpr std::size_t signature_bytes = 64, most_public_keys = 65536;
+constexpr std::size_t signature_bytes = 64, max_public_keys = 65536;
 
 // Said before what is signed, so that no signature made for another purpose fits.
 std::string message_of(const EntryFiles& files) { return "kiln cache entry 1\n" + files.meta; }
@@ -61,10 +61,10 @@ const unsigned char* bytes_of(const std::string& text) { return reinterpret_cast
 std::shared_ptr<const PublicKeys> PublicKeys::read(const std::filesystem::path& path) {
   constexpr const char* remedy = "set KILN_CACHE_PUBLIC_KEY to a file that openssl pkey -pubout made of an Ed25519 key";
   const File file = open_key(path, remedy);
-  std::string text(most_public_keys + 1, '\0');
+  std::string text(max_public_keys + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (text.size() > most_public_keys)
-    throw UserError(path.string(), fmt::format("it has more than {} bytes, and a key has 113", most_public_keys), remedy);
+  if (text.size() > max_public_keys)
+    throw UserError(path.string(), fmt::format("it has more than {} bytes, and a key has 113", max_public_keys), remedy);
   const auto keys = std::make_shared<PublicKeys>();
   constexpr std::string_view begin = "-----BEGIN PUBLIC KEY-----";
   for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + begin.size())) {

@@ -29,7 +29,7 @@ struct ObjectLaunch {
 ObjectLaunch prepare_object(const ObjectRun& request);
 
 // Buffers of NAME=FILE and out: are written back to their files, unless the kernel did not complete. Throws UserError for an
-// argument that cannot be meant or that does not fit the kernel's metadata, isa::Error for an object or kernel that is not there.
+// ill-formed argument or one that does not fit the kernel's metadata, isa::Error for an object or kernel that is not there.
 exec::ExecResult run_object(const ObjectRun& request, const exec::ExecOptions& options);
 
 } // namespace kiln::cli

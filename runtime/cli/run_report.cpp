@@ -131,8 +131,8 @@ nlohmann::ordered_json to_json(const exec::ExecResult& result) {
            {"executed", i.counters.executed},
            {"mean_bytes", static_cast<double>(i.counters.in_flight) / static_cast<double>(i.counters.executed)},
            {"peak_bytes", i.counters.in_flight_peak},
-           {"outstanding_vm", {i.counters.least_vm, i.counters.most_vm}},
-           {"outstanding_lgkm", {i.counters.least_lgkm, i.counters.most_lgkm}}});
+           {"outstanding_vm", {i.counters.min_vm, i.counters.max_vm}},
+           {"outstanding_lgkm", {i.counters.min_lgkm, i.counters.max_lgkm}}});
   return json;
 }
 

@@ -14,7 +14,7 @@ namespace kiln {
 
 // Options of every kernel, for either library. hipRTC's own defaults come before these.
 // -fno-slp-vectorize: the templates say what is packed; the vectoriser undoes fused mixed-precision products for it.
-// -nogpulib: Kiln's headers use no device library, and linking them costs 12 ms a kernel (hipRTC 6.4).
+// -nogpulib: Kiln's headers use no device library, and linking them costs 12 ms per kernel (hipRTC 6.4).
 inline constexpr std::array<std::string_view, 5> device_options{"-O3", "-std=c++20", "-ffp-contract=fast", "-fno-slp-vectorize",
                                                                 "-nogpulib"};
 

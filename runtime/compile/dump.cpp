@@ -54,9 +54,9 @@ void prune(const Folder& root) {
     const auto info = is_dump(name) ? root.look(name) : std::nullopt;
     if (info && S_ISDIR(info->st_mode) && info->st_uid == geteuid()) dumps.emplace_back(info->st_mtime, name);
   }
-  if (dumps.size() < most_dumps) return;
+  if (dumps.size() < max_dumps) return;
   std::ranges::sort(dumps);
-  for (std::size_t i = 0; i + most_dumps <= dumps.size(); ++i) remove_dump(root, dumps[i].second);
+  for (std::size_t i = 0; i + max_dumps <= dumps.size(); ++i) remove_dump(root, dumps[i].second);
 }
 
 // The first name of `base`-PID-0, -1, ... that nobody has.

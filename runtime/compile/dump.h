@@ -11,7 +11,7 @@ struct DumpFile {
   std::string bytes;
 };
 
-inline constexpr std::size_t most_dumps = 256; // in one folder; the oldest go
+inline constexpr std::size_t max_dumps = 256; // in one folder; the oldest go
 
 // Writes the files into a new folder `root`/`name`-PID-N of mode 0700 and returns its path. `root` is made with mode 0700 when it
 // is not there. Throws EnvironmentError when it cannot be written, belongs to another user than this one or root, or others may

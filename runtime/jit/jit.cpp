@@ -90,7 +90,7 @@ struct Jit::State {
     KernelRequest request;
     std::optional<KernelRequest> afresh; // without the schedule of a tuning table, if the request has one
     std::string key;
-    KernelTable::Place place;
+    KernelTable::Ticket ticket;
   };
 
   // A hit in memory, of the very spec or a copy of it.
@@ -109,16 +109,16 @@ struct Jit::State {
                 .request = kernel_request(spec, target, overrides, options.compile),
                 .afresh = {},
                 .key = {},
-                .place = {}};
+                .ticket = {}};
     if (overrides.empty())
       if (std::vector<std::string> settings = tuned.settings_for(spec, target); !settings.empty())
         asked.afresh = std::exchange(asked.request, kernel_request(spec, target, std::move(settings), options.compile));
     asked.key = memory_key(asked.request);
-    asked.place = table.take(asked.key, std::move(finished));
-    if (asked.place.turn == KernelTable::Turn::joined) ++counters.joined;
-    if (asked.place.turn == KernelTable::Turn::there) {
+    asked.ticket = table.take(asked.key, std::move(finished));
+    if (asked.ticket.role == KernelTable::Role::joined) ++counters.joined;
+    if (asked.ticket.role == KernelTable::Role::there) {
       ++counters.memory_hits;
-      aliases.add(spec, overrides, asked.place.kernel.get());
+      aliases.add(spec, overrides, asked.ticket.kernel.get());
     }
     return asked;
   }
@@ -212,14 +212,14 @@ struct Jit::State {
       return ready(*kernel);
     }
     const Asked asked = ask(spec, overrides, std::move(finished));
-    if (asked.place.turn != KernelTable::Turn::mine) return asked.place.kernel;
+    if (asked.ticket.role != KernelTable::Role::mine) return asked.ticket.kernel;
     try {
       queue.add([this, asked](bool stopped) { stopped ? table.settle(asked.key, never_began(asked.request)) : make(asked); });
     } catch (...) { // nobody must wait for what will not be done
       table.settle(asked.key, never_began(asked.request));
       throw;
     }
-    return asked.place.kernel;
+    return asked.ticket.kernel;
   }
 };
 
@@ -239,8 +239,8 @@ Jit::~Jit() {
 Kernel Jit::compile(const KernelSpec& spec, const std::vector<std::string>& overrides) {
   if (std::optional<Kernel> kernel = state_->remembered(spec, overrides)) return *std::move(kernel);
   const State::Asked asked = state_->ask(spec, overrides, {});
-  if (asked.place.turn == KernelTable::Turn::mine) state_->make(asked);
-  return asked.place.kernel.get();
+  if (asked.ticket.role == KernelTable::Role::mine) state_->make(asked);
+  return asked.ticket.kernel.get();
 }
 
 std::shared_future<Kernel> Jit::compile_async(const KernelSpec& spec, const std::vector<std::string>& overrides) {

@@ -1,23 +1,23 @@
-// KernelTable: one row a key.
+// KernelTable: one row per key.
 #include "runtime/jit/kernel_table.h"
 #include <utility>
 
 namespace kiln {
 
-KernelTable::Place KernelTable::take(const std::string& key, FinishedFunction finished) {
-  Place place;
+KernelTable::Ticket KernelTable::take(const std::string& key, FinishedFunction finished) {
+  Ticket ticket;
   {
     const std::lock_guard lock(mutex_);
     const auto [at, added] = rows_.try_emplace(key);
     Row& row = at->second;
-    place = {.turn = added ? Turn::mine : row.settled ? Turn::there : Turn::joined, .kernel = row.future};
+    ticket = {.role = added ? Role::mine : row.settled ? Role::there : Role::joined, .kernel = row.future};
     if (!row.settled) {
       if (finished) row.finished.push_back(std::move(finished));
-      return place;
+      return ticket;
     }
   }
   if (finished) finished(false);
-  return place;
+  return ticket;
 }
 
 // `finished` comes before the future: who waits for that may take away what the callback uses.

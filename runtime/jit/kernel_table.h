@@ -15,14 +15,14 @@ using FinishedFunction = std::function<void(bool failed)>; // must not throw
 // Thread-safe.
 class KernelTable {
 public:
-  enum class Turn { there, joined, mine };
-  struct Place {
-    Turn turn = Turn::there;
+  enum class Role { there, joined, mine };
+  struct Ticket {
+    Role role = Role::there;
     std::shared_future<Kernel> kernel; // ready when it is there
   };
   // `there`: the kernel is known. `joined`: somebody makes it. `mine`: this asker makes it, and settle() must follow. `finished`, if
   // any, is called once, before the future is ready: here when it is ready already, else by settle().
-  Place take(const std::string& key, FinishedFunction finished);
+  Ticket take(const std::string& key, FinishedFunction finished);
 
   // Ends the turn of the asker that makes `key`: keeps the kernel, or forgets the key so that the next one tries again. Calls every
   // `finished` of those who asked meanwhile, then makes their future ready.

@@ -16,7 +16,7 @@
 namespace kiln {
 namespace {
 
-constexpr int least_warm_up = 3, least_samples = 10, most_launches = 1000;
+constexpr int min_warm_up = 3, min_samples = 10, max_launches = 1000;
 constexpr double suspicious_deviation = 0.1; // of the mean
 
 std::int64_t elements(const Shape& shape, const std::map<std::string, std::int64_t>& sizes) {
@@ -79,7 +79,7 @@ double sample(KernelBuffers& sets, DeviceClock& clock, int launches) {
 void measure(BenchmarkResult& result, KernelBuffers& sets, DeviceClock& clock, const BenchmarkOptions& options) {
   for (int i = 0; i < options.warm_up; ++i) {
     const double us = sample(sets, clock, result.launches_per_sample);
-    if (us > 0) result.launches_per_sample = std::clamp(static_cast<int>(std::ceil(options.sample_ms * 1000 / us)), 1, most_launches);
+    if (us > 0) result.launches_per_sample = std::clamp(static_cast<int>(std::ceil(options.sample_ms * 1000 / us)), 1, max_launches);
   }
   for (int i = 0; i < options.samples; ++i) result.samples.push_back(sample(sets, clock, result.launches_per_sample));
 }
@@ -106,9 +106,9 @@ void summarise(BenchmarkResult& result) {
 
 void check(const Device& device, const BenchmarkOptions& options) {
   if (device.is_emulated()) static_cast<void>(device.backend().clock()); // throws
-  if (options.warm_up < least_warm_up || options.samples < least_samples)
+  if (options.warm_up < min_warm_up || options.samples < min_samples)
     throw UserError("benchmark", fmt::format("{} + {} samples are asked for", options.warm_up, options.samples),
-                    fmt::format("take at least {} + {}: first launches measure loading and clocks", least_warm_up, least_samples));
+                    fmt::format("take at least {} + {}: first launches measure loading and clocks", min_warm_up, min_samples));
 }
 
 } // namespace

@@ -7,7 +7,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_sets = 16384;
+constexpr std::int64_t max_sets = 16384;
 
 std::int64_t rounded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -35,7 +35,7 @@ KernelBuffers::KernelBuffers(const Device& device, const Kernel& kernel, const K
   const std::map<std::string, std::int64_t> sizes = dim_sizes(spec_, inputs);
   for (const Output& o : spec_.outputs())
     if (o.in_place_of.empty()) place(o.name, sizes_of(o.value.shape(), sizes), o.dtype, nullptr);
-  count_ = std::clamp<std::int64_t>((bytes + bytes_ - 1) / std::max<std::int64_t>(bytes_, 1) + (bytes > 0 ? 1 : 0), least, most_sets);
+  count_ = std::clamp<std::int64_t>((bytes + bytes_ - 1) / std::max<std::int64_t>(bytes_, 1) + (bytes > 0 ? 1 : 0), least, max_sets);
   memory_.emplace(device.allocate(static_cast<std::size_t>(count_ * bytes_), "buffers"));
   if (kernel.workspace_bytes() > 0) {
     workspace_.emplace(device.allocate(static_cast<std::size_t>(kernel.workspace_bytes()), "workspace"));

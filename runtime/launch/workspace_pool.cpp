@@ -12,7 +12,7 @@ WorkspacePool::~WorkspacePool() {
 
 void* WorkspacePool::take() {
   const std::lock_guard lock(mutex_);
-  if (free_.empty() && retired_.size() >= most_retired) {
+  if (free_.empty() && retired_.size() >= max_retired) {
     backend_->wait_until_idle();
     free_.swap(retired_);
   }

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-// Thread-safe. Grows when it has none that is free; when `most_retired` may still be in use, it waits for the device instead.
+// Thread-safe. Grows when it has none that is free; when `max_retired` may still be in use, it waits for the device instead.
 class WorkspacePool {
 public:
   WorkspacePool(std::shared_ptr<DeviceBackend> backend, std::string name, std::size_t bytes);
@@ -20,7 +20,7 @@ public:
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
-  static constexpr std::size_t most_retired = 8; // so a program that binds again and again waits once in 8 times
+  static constexpr std::size_t max_retired = 8; // so a program that binds again and again waits once in 8 times
 
   // A free one, or a new one, zeroed. Throws what the backend throws.
   void* take();

@@ -18,7 +18,7 @@ struct CalibratedConstant {
 // All CUs read from HBM with so many bytes in flight each.
 struct RatePoint {
   double bytes_in_flight = 0;
-  std::optional<double> tbs; // 1e12 bytes a second
+  std::optional<double> tbs; // 1e12 bytes per second
 };
 
 struct Calibration {

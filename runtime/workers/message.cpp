@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::uint64_t most_bytes = 1u << 30; // of any message that makes sense
+constexpr std::uint64_t max_bytes = 1u << 30; // of any message that makes sense
 
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;
@@ -67,7 +67,7 @@ Received receive_message(int socket, std::string& message, std::optional<std::ch
   const Deadline deadline = limit ? Deadline(Clock::now() + *limit) : std::nullopt;
   std::uint64_t size = 0;
   if (const Received got = receive_all(socket, reinterpret_cast<char*>(&size), sizeof size, deadline); got != Received::message) return got;
-  if (size > most_bytes) return Received::closed;
+  if (size > max_bytes) return Received::closed;
   message.assign(size, '\0');
   return receive_all(socket, message.data(), message.size(), deadline);
 }

@@ -40,7 +40,7 @@ public:
   // Values are those of `part` of config.column_parts().
   KILN_MEMBER KeyCache(const C* k, const C* v, CacheScales scales, u32 length, const i32* pages, u32 pages_a_sequence, u32 part)
       : k_(reinterpret_cast<const char*>(k)), v_(reinterpret_cast<const char*>(v) + part * (config.wave_blocks() * 16 * config.value_bytes())), scales_(scales), pages_(pages),
-        each_(config.page ? pages_a_sequence : length) {
+        per_sequence_(config.page ? pages_a_sequence : length) {
     const u32 lane = platform::thread_id() % wave_size, quarter = lane / 16;
     const u32 piece_end = config.head_bytes() - 16, value_end = config.values() * config.cache_bits / 8 - config.value_bytes();
     tail_of_k_ = smaller((config.pieces() - 1) * 64 + quarter * 16, piece_end);
@@ -49,11 +49,11 @@ public:
   KILN_MEMBER void move_to(u32 sequence, u32 head, u32 length) {
     length_ = length;
     head_ = head;
-    if constexpr (config.page) table_ = pages_ + static_cast<u64>(sequence) * each_;
-    else before_ = static_cast<u64>(sequence) * each_;
+    if constexpr (config.page) table_ = pages_ + static_cast<u64>(sequence) * per_sequence_;
+    else before_ = static_cast<u64>(sequence) * per_sequence_;
     offset_ = static_cast<u64>(head) * config.head_bytes();
   }
-  KILN_MEMBER u32 keys() const { return config.page ? each_ * config.page : each_; } // that a sequence has room for
+  KILN_MEMBER u32 keys() const { return config.page ? per_sequence_ * config.page : per_sequence_; } // that a sequence has room for
 
   // ---- a step that begins with `key`, which exists. Nothing is read beyond the last key: tiles and lanes without keys have the last one.
 
@@ -96,13 +96,13 @@ public:
 
   // Keeps the lookups of a place in front of what is loaded behind this. Without it those of the loop's first step sink into the loop's
   // guard, and a wait of the loop that means the oldest loads of every other step waits for all.
-  KILN_MEMBER void stay_here(Place& place) const {
+  KILN_MEMBER void pin_vgpr(Place& place) const {
     if constexpr (scattered) {
 #pragma unroll
       for (int t = 0; t < tiles; ++t) {
-        platform::stay_here(place.k[t]);
+        platform::pin_vgpr(place.k[t]);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) platform::stay_here(place.v[t][i]);
+        for (int i = 0; i < 4; ++i) platform::pin_vgpr(place.v[t][i]);
       }
     }
   }
@@ -169,7 +169,7 @@ private:
   const char *k_, *v_;
   CacheScales scales_;
   const i32 *pages_, *table_ = nullptr;
-  u32 each_; // keys, or pages in the table, of a sequence
+  u32 per_sequence_; // keys, or pages in the table, of a sequence
   u32 length_ = 0, head_ = 0, tail_of_k_, tail_of_v_;
   u64 before_ = 0, offset_ = 0; // keys of the sequences before; bytes of the heads before
 };

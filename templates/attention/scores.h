@@ -65,13 +65,13 @@ struct ScoreResult {
 };
 
 // Values of different types in order.
-template <class... T> struct Held {
-  KILN_MEMBER Held<> load(At) const { return {}; }
-  template <class F, class... Before> KILN_MEMBER void give(F& f, Before... before) const { f(before...); }
+template <class... T> struct Pack {
+  KILN_MEMBER Pack<> load(At) const { return {}; }
+  template <class F, class... Before> KILN_MEMBER void apply(F& f, Before... before) const { f(before...); }
 };
-template <class T, class... Rest> struct Held<T, Rest...> {
+template <class T, class... Rest> struct Pack<T, Rest...> {
   T first;
-  Held<Rest...> rest;
+  Pack<Rest...> rest;
   // For streams: a chunk of each.
   KILN_MEMBER auto load(At at) const {
     auto chunk = first.load(at);
@@ -79,13 +79,13 @@ template <class T, class... Rest> struct Held<T, Rest...> {
     return joined(chunk, others);
   }
   // f(before..., first, rest...)
-  template <class F, class... Before> KILN_MEMBER void give(F& f, Before... before) const { rest.give(f, before..., first); }
+  template <class F, class... Before> KILN_MEMBER void apply(F& f, Before... before) const { rest.apply(f, before..., first); }
 
 private:
-  template <class C, class... Others> KILN_DEVICE Held<C, Others...> joined(C chunk, Held<Others...> others) { return {chunk, others}; }
+  template <class C, class... Others> KILN_DEVICE Pack<C, Others...> joined(C chunk, Pack<Others...> others) { return {chunk, others}; }
 };
-KILN_DEVICE Held<> held() { return {}; }
-template <class T, class... Rest> KILN_DEVICE Held<T, Rest...> held(T first, Rest... rest) { return {first, held(rest...)}; }
+KILN_DEVICE Pack<> pack() { return {}; }
+template <class T, class... Rest> KILN_DEVICE Pack<T, Rest...> pack(T first, Rest... rest) { return {first, pack(rest...)}; }
 
 // The score expression of a row: body(at, product, result, chunk of each stream).
 template <class Body, class Streams> struct Scored {
@@ -95,12 +95,12 @@ template <class Body, class Streams> struct Scored {
   template <class Chunks> KILN_MEMBER Vec<f32, 4> operator()(At at, Vec<f32, 4> product, const Chunks& chunks) const {
     ScoreResult result;
     auto call = [&](auto... elements) KILN_LAMBDA { body(at, product, result, elements.together()...); };
-    chunks.give(call);
+    chunks.apply(call);
     return result.value;
   }
 };
 template <class Body, class... Streams> KILN_DEVICE auto scored(Body body, Streams... streams) {
-  return Scored<Body, decltype(held(streams...))>{body, held(streams...)};
+  return Scored<Body, decltype(pack(streams...))>{body, pack(streams...)};
 }
 
 } // namespace kiln

@@ -19,7 +19,7 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
   using Four = Vec<f32, 4>;
   // The reference of a row is what the exponents of its weights are relative to, in powers of two: not always its largest score, but at
   // least that less `slack`. Scores below the first one, -1e30 of them, count as minus infinity.
-  static constexpr f32 least_reference = -1e30f * log2_e, slack = 8;
+  static constexpr f32 min_reference = -1e30f * log2_e, slack = 8;
 
   Word16 q[row_tiles][config.q_in_lds() ? 1 : config.q_words()];
   const Word16 (*shared_q)[wave_size]; // q_in_lds: [tile * q_words + word]
@@ -30,7 +30,7 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
   KILN_MEMBER void clear() {
 #pragma unroll
     for (int r = 0; r < row_tiles; ++r) {
-      reference[r] = least_reference;
+      reference[r] = min_reference;
       weights[r] = Four(0);
 #pragma unroll
       for (int b = 0; b < blocks; ++b)
@@ -77,7 +77,7 @@ template <AttentionConfig config, class Q, class C> struct AttentionWave {
     const auto after = [=](u32 k) KILN_LAMBDA { return k == last_key ? k : k + config.step_keys(); };
     const Place place = cache.place(key, cache.pages(key));
     Place next = cache.place(after(key), cache.pages(after(key)));
-    cache.stay_here(next);
+    cache.pin_vgpr(next);
     platform::schedule_barrier();
     scale_of_k_ = cache.k_scale();
     load_k(cache, place);
@@ -167,7 +167,7 @@ private:
   }
   KILN_MEMBER void multiply_keys(Four (&s)[row_tiles][key_tiles]) const {
     u32 lane = platform::thread_id() % wave_size;
-    if constexpr (config.q_in_lds()) platform::stay_here(lane); // else the words of all steps are read before them
+    if constexpr (config.q_in_lds()) platform::pin_vgpr(lane); // else the words of all steps are read before them
 #pragma unroll
     for (int r = 0; r < row_tiles; ++r)
 #pragma unroll
@@ -239,7 +239,7 @@ private:
     const f32 moved = platform::max(reference[r], most * log2_e);
     const Four factor = all_of<Four>(platform::exp2(reference[r] - moved));
     reference[r] = moved;
-    platform::settle_sums<16>();
+    platform::await_mfma_results<16>();
     weights[r] *= factor;
 #pragma unroll
     for (int b = 0; b < blocks; ++b)

@@ -21,7 +21,7 @@ template <class A, class B, class C> KILN_DEVICE auto fma(A a, B b, C c) {
 }
 // f16 * f16 or f16 * f32, exactly as the f32 product, in one instruction that converts for free.
 template <class A, class B> KILN_DEVICE auto mixed_product(A a, B b) {
-  const f32 zero = platform::opaque_negative_zero();
+  const f32 zero = platform::pin_negative_zero();
   return map([zero](auto x, auto y) KILN_OWN_LINES { return platform::fma(static_cast<f32>(x), static_cast<f32>(y), zero); }, a, b);
 }
 

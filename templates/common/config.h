@@ -17,7 +17,7 @@ constexpr const char* why_invalid_waves_per_eu(int waves) {
   return waves < 0 || waves > max_waves_per_simd ? "waves_per_eu must be from 1 to 8, or 0: as many as the registers give" : nullptr;
 }
 // Loads of a ring that a wave has in flight: vmcnt tells them apart, and a few others beside them.
-inline constexpr int most_loads_in_flight = max_vmcnt - 3;
+inline constexpr int max_loads_in_flight = max_vmcnt - 3;
 constexpr int power_of_two_from(int value) { // the least that is not less
   int power = 1;
   while (power < value) power *= 2;

@@ -1,4 +1,4 @@
-// What lanes of a wave tell each other beyond reductions, as functions: shifts, ballots, partners, running sums.
+// What lanes of a wave exchange beyond reductions, as functions: shifts, ballots, partners, running sums.
 #pragma once
 #include "common/platform.h"
 

@@ -104,7 +104,7 @@ KILN_DEVICE Vec<i32, 8> pair_of_words(Word16 a, Word16 b) {
           static_cast<i32>(b[0]), static_cast<i32>(b[1]), static_cast<i32>(b[2]), static_cast<i32>(b[3])};
 }
 
-// The same over two words a lane, for fp8 with has_scaled_mfma: one instruction, at twice the rate of the others.
+// The same over two words per lane, for fp8 with has_scaled_mfma: one instruction, at twice the rate of the others.
 template <int edge, class X, class Y, class S> KILN_DEVICE S multiply_pair(Word16 x0, Word16 x1, Word16 y0, Word16 y1, S sums) {
   return platform::mfma_wide_fp8<edge, Fp8<X>::e4m3, Fp8<Y>::e4m3>(pair_of_words(x0, x1), pair_of_words(y0, y1), sums);
 }

@@ -14,7 +14,7 @@ template <int states> KILN_DEVICE void wait_states() { // s_nop N is N + 1 of th
 // Stands between the last matrix instruction and what reads its result or reuses its registers. LLVM 21 leaves too few wait states
 // if paths of different lengths lead from the one to the other: it looks at one of them. The longest instructions have 8 passes for
 // 16 x 16 tiles and 16 passes for 32 x 32.
-template <int edge> KILN_DEVICE void settle_sums() {
+template <int edge> KILN_DEVICE void await_mfma_results() {
   schedule_barrier();
   wait_states<matrix_wait_states(8)>();
   if constexpr (edge == 32) wait_states<matrix_wait_states(16) - matrix_wait_states(8)>();
@@ -55,7 +55,7 @@ template <int edge, class S> KILN_DEVICE S mfma(Vec<i8, 16> x, Vec<i8, 16> y, S 
   if constexpr (edge == 16) return __builtin_amdgcn_mfma_i32_16x16x64_i8(words_x, words_y, sums, 0, 0, 0);
   else return __builtin_amdgcn_mfma_i32_32x32x32_i8(words_x, words_y, sums, 0, 0, 0);
 }
-// fp8 in 32 bytes a lane; the scales of the instruction are not used.
+// fp8 in 32 bytes per lane; the scales of the instruction are not used.
 template <int edge, bool x_is_e4m3, bool y_is_e4m3, class S> KILN_DEVICE S mfma_wide_fp8(Vec<i32, 8> x, Vec<i32, 8> y, S sums) {
   constexpr int x_format = x_is_e4m3 ? 0 : 1, y_format = y_is_e4m3 ? 0 : 1; // cbsz and blgp
   if constexpr (edge == 16) return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(x, y, sums, x_format, y_format, 0, 0, 0, 0);

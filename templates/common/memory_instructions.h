@@ -36,7 +36,7 @@ KILN_DEVICE bool exchange_in_workgroup(u32* count, u32& from, u32 to) {
   from = uniform(from);
   return from == wanted;
 }
-KILN_DEVICE void nap() { __builtin_amdgcn_s_sleep(1); } // 64 to 127 clocks
+KILN_DEVICE void sleep() { __builtin_amdgcn_s_sleep(1); } // 64 to 127 clocks
 // Stores of this wave before it are seen, by whoever acquires afterwards, in all of the device; and the other side of that.
 KILN_DEVICE void release_to_device() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
 KILN_DEVICE void acquire_from_device() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
@@ -48,7 +48,7 @@ KILN_DEVICE u32 count_up(u32* counter, u32 by = 1) {
   return __hip_atomic_fetch_add(counter, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
-// A number that workgroups of the device tell each other: written and read as a whole, past the caches that others do not see.
+// A number that workgroups of the device exchange: written and read as a whole, past the caches that others do not see.
 // The compiler does not always see that these are global addresses.
 using GlobalU64 = __attribute__((address_space(1))) u64;
 KILN_DEVICE u64 load_for_device(const u64* from) {
@@ -99,7 +99,7 @@ template <int left> KILN_DEVICE void await_loads() {
 // As count_up, for a count that is needed later. If LLVM sees that all lanes add to one place, it combines them, and waits for the
 // result at once.
 KILN_DEVICE u32 count_up_ahead(u32* counter, u32 by = 1) {
-  const u64 address = computed_here(reinterpret_cast<u64>(counter));
+  const u64 address = pin_computed(reinterpret_cast<u64>(counter));
   return __hip_atomic_fetch_add(reinterpret_cast<__attribute__((address_space(1))) u32*>(address), by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 

@@ -7,10 +7,10 @@ namespace kiln {
 namespace detail {
 
 // ---- e8m0: the power of two at or below |x|, at least 2^-127; NaN for NaN and infinity.
-inline constexpr u32 exponent_bits = 0x7f800000u, least_power = 0x00400000u; // 2^-127 is denormal
+inline constexpr u32 exponent_bits = 0x7f800000u, min_power = 0x00400000u; // 2^-127 is denormal
 KILN_DEVICE f32 power_below(f32 x) {
   const u32 bits = bit_cast<u32>(x) & exponent_bits;
-  return platform::fma(x, 0.0f, bit_cast<f32>(platform::max(bits, least_power))); // x * 0 is NaN for NaN and infinity
+  return platform::fma(x, 0.0f, bit_cast<f32>(platform::max(bits, min_power))); // x * 0 is NaN for NaN and infinity
 }
 template <class T> KILN_DEVICE f32 rounded_to_power(f32 x) { return power_below(x); }
 template <int N> KILN_DEVICE Bytes<e8m0, N> pack_powers(Vec<f32, N> x) {
@@ -27,14 +27,14 @@ template <int N> KILN_DEVICE Vec<f32, N> unpack_powers(Bytes<e8m0, N> bytes) {
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     const u32 bits = (bytes.word[i / 4] >> (8 * (i % 4)) & 0xff) << 23;
-    x[i] = bit_cast<f32>(bits == exponent_bits ? 0x7fc00000u : bits ? bits : least_power);
+    x[i] = bit_cast<f32>(bits == exponent_bits ? 0x7fc00000u : bits ? bits : min_power);
   }
   return x;
 }
 // 1 / s of a power of two, exactly.
 KILN_DEVICE f32 inverse_of_power(f32 s) {
   const u32 bits = 0x7f000000u - (bit_cast<u32>(s) & exponent_bits);
-  return platform::fma(s, 0.0f, bit_cast<f32>(platform::max(bits, least_power)));
+  return platform::fma(s, 0.0f, bit_cast<f32>(platform::max(bits, min_power)));
 }
 // 1 / (2 s) of a power of two up to 2^125, exactly.
 KILN_DEVICE f32 inverse_of_double(f32 s) { return platform::fma(s, 0.0f, bit_cast<f32>(0x7e800000u - (bit_cast<u32>(s) & exponent_bits))); }

@@ -25,7 +25,7 @@
 #define KILN_BIT_CAST(To, x) __builtin_bit_cast(To, x)
 // A kernel of exactly `threads` work-items a workgroup.
 #define KILN_KERNEL(threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads)))
-// Gives a kernel at most 256 registers, as for two waves a SIMD. LLVM then leaves the results of matrix instructions in VGPRs; other
+// Gives a kernel at most 256 registers, as for two waves per SIMD. LLVM then leaves the results of matrix instructions in VGPRs; other
 // instructions need a copy of what is in AGPRs.
 #define KILN_VGPRS_ONLY __attribute__((amdgpu_waves_per_eu(2)))
 // Gives a kernel so few registers that `waves` of them share a SIMD.
@@ -114,12 +114,12 @@ KILN_DEVICE u32 any_value() {
 }
 #pragma clang diagnostic pop
 // A number that the compiler cannot see through, the same in all lanes.
-KILN_DEVICE u32 opaque(u32 value) {
+KILN_DEVICE u32 pin_constant(u32 value) {
   asm("" : "+s"(value));
   return value;
 }
 // All bits or none, which the compiler does not take back to the condition.
-KILN_DEVICE u64 opaque_mask(bool all) {
+KILN_DEVICE u64 pin_mask(bool all) {
   u32 half = all ? ~0u : 0;
   asm("" : "+v"(half));
   half = uniform(half);
@@ -128,7 +128,7 @@ KILN_DEVICE u64 opaque_mask(bool all) {
 // Keeps what is computed from an offset behind this place. If LLVM widens an offset to 64 bits before a loop, it adds it to its base
 // there, in VGPRs; widened beside the access, it is part of the access. The same for what VALU makes for an f8f6f4 matrix instruction: LLVM
 // 21 moves those behind later branches, and with them what they take, where lanes that do not take the branch compute nothing.
-template <class T> KILN_DEVICE void stay_here(T& value) { asm volatile("" : "+v"(value)); }
+template <class T> KILN_DEVICE void pin_vgpr(T& value) { asm volatile("" : "+v"(value)); }
 // A base in scalar registers, to which no offset is added before the access.
 template <class T> KILN_DEVICE T* uniform_base(T* base) {
   const u64 address = reinterpret_cast<u64>(base);
@@ -154,7 +154,7 @@ template <class T> KILN_DEVICE T opaque_registers(T value) {
   }
 }
 // A value that is computed here, and not where a branch behind needs it. Less than 4 bytes stay as they are.
-template <class T> KILN_DEVICE T computed_here(T value) {
+template <class T> KILN_DEVICE T pin_computed(T value) {
   if constexpr (sizeof(T) % 4 == 0) {
     struct Words { u32 at[sizeof(T) / 4]; };
     auto words = __builtin_bit_cast(Words, value);
@@ -165,17 +165,17 @@ template <class T> KILN_DEVICE T computed_here(T value) {
     return value;
   }
 }
-// As computed_here, for a value that all lanes have.
-KILN_DEVICE u32 known_here(u32 value) {
+// As pin_computed, for a value that all lanes have.
+KILN_DEVICE u32 pin_sgpr(u32 value) {
   asm volatile("" : "+s"(value));
   return value;
 }
 // Arguments that are loaded here, together, and not where a branch behind needs them.
-template <class T> KILN_DEVICE void argument_here(T argument) { asm volatile("" : : "s"(argument)); }
-template <class... T> KILN_DEVICE void arguments_here(T... arguments) { (argument_here(arguments), ...); }
-// -0.0 that the compiler cannot see through. fma(f32(h), f32(w), opaque_negative_zero()) is exactly h * w and selects
+template <class T> KILN_DEVICE void pin_argument(T argument) { asm volatile("" : : "s"(argument)); }
+template <class... T> KILN_DEVICE void pin_arguments(T... arguments) { (pin_argument(arguments), ...); }
+// -0.0 that the compiler cannot see through. fma(f32(h), f32(w), pin_negative_zero()) is exactly h * w and selects
 // v_fma_mix_f32, which converts its f16 operands for free; with a visible -0.0 LLVM folds it to conversions and a product.
-KILN_DEVICE f32 opaque_negative_zero() {
+KILN_DEVICE f32 pin_negative_zero() {
   f32 zero;
   asm("" : "=s"(zero) : "0"(-0.0f));
   return zero;

@@ -3,7 +3,7 @@
 #include "common/arrival.h"
 #include "gemm/dense.h"
 #include "gemm/stream_k.h"
-#include "gemm/near.h"
+#include "gemm/prefetched.h"
 #include "gemm/producers.h"
 #include "gemm/ring.h"
 #include "gemm/staging.h"
@@ -39,8 +39,8 @@ public:
 
   // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of gemm/operands/), and calls
   // epilogue(TileChunk, one InRegisters<Part> a product) for every chunk of C that this workgroup finishes.
-  // `near`: operands of the epilogue that are asked for before.
-  template <int N, class Epilogue, class... Bs> KILN_MEMBER void run(Near<N> near, Epilogue epilogue, Bs... b) { run_with(near, epilogue, b...); }
+  // `near`: operands of the epilogue that are prefetched.
+  template <int N, class Epilogue, class... Bs> KILN_MEMBER void run(Prefetched<N> near, Epilogue epilogue, Bs... b) { run_with(near, epilogue, b...); }
   template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) { run_with(NothingNear{}, epilogue, b...); }
 
   // With rows_at_end: the sums of a product, [rows][n] in the workspace, and whether this workgroup finished the last tile. It has all
@@ -91,7 +91,7 @@ private:
     Steps steps;
     tiles_.start(steps, index, a_scale_);
     if constexpr (config.quantises_steps()) {
-      if constexpr (config.a.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::ask(norm_, rows_), norm_, rows_));
+      if constexpr (config.a.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::load(norm_, rows_), norm_, rows_));
       else steps.take_largest(LargestOfRows<config>::find(a_, rows_));
     }
     if constexpr (config.publishes()) stream_.load_generation();
@@ -106,11 +106,11 @@ private:
     for (bool again = false;; again = true) {
       typename NearBy::Words words;
       steps.accumulate([&] KILN_LAMBDA {
-        words = near.ask(segment.tile);
+        words = near.load(segment.tile);
         if constexpr (config.crosses()) arrived = register_arrival(segment);
       });
-      if constexpr (!config.has_producers()) words = platform::computed_here(words);
-      if constexpr (config.publishes()) arrived = platform::computed_here(arrived); // no wait for it behind the loads of the next segment
+      if constexpr (!config.has_producers()) words = platform::pin_computed(words);
+      if constexpr (config.publishes()) arrived = platform::pin_computed(arrived); // no wait for it behind the loads of the next segment
       left -= segment.count;
       const Segment next = tiles_.after(segment, left);
       if (config.crosses() && left) {
@@ -119,7 +119,7 @@ private:
       }
       if (config.crosses() && again) platform::barrier(); // LDS is read no more
       if constexpr (Steps::sums) {
-        platform::settle_sums<config.edge()>();
+        platform::await_mfma_results<config.edge()>();
         steps.to_lds(lds().tiles[index * config.planes_per_wave()]);
       }
       if constexpr (config.publishes()) {

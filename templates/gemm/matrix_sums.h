@@ -179,7 +179,7 @@ private:
           if constexpr (config.a.norm_parts > 0)
             a[r][w] = quantised<B, A>(slot.a[r][at], slot.a[r][at + 1], factor[r], slot.weights.of[at], slot.weights.of[at + 1]);
           else a[r][w] = quantised<B, A>(slot.a[r][at], slot.a[r][at + 1], factor[r]);
-          platform::stay_here(a[r][w]);
+          platform::pin_vgpr(a[r][w]);
         }
       for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA {
         if constexpr (words == 2) sums[p][i][r] = multiply_pair<edge, B, B>(slot.b[p][i][u], slot.b[p][i][u + 1], a[r][0], a[r][1], sums[p][i][r]);

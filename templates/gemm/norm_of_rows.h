@@ -18,7 +18,7 @@ struct NoNorm {};
 template <GemmConfig config> struct NormOfRows {
   static constexpr int rows_of_wave = ceil_div(config.rows, config.waves), parts_of_lane = ceil_div(config.a.norm_parts, wave_size);
   // The parts of the rows that a wave adds up, in flight.
-  struct Asked {
+  struct Loaded {
     f32 of[rows_of_wave][parts_of_lane > 0 ? parts_of_lane : 1];
   };
 
@@ -26,8 +26,8 @@ template <GemmConfig config> struct NormOfRows {
     static __shared__ f32 memory[config.rows];
     return memory;
   }
-  static KILN_MEMBER Asked ask(const RowNorm& norm, u32 rows) {
-    Asked asked;
+  static KILN_MEMBER Loaded load(const RowNorm& norm, u32 rows) {
+    Loaded loaded;
 #pragma unroll
     for (int r = 0; r < rows_of_wave; ++r) {
       const u32 row = row_of(r), lane = platform::thread_id() % wave_size;
@@ -35,13 +35,13 @@ template <GemmConfig config> struct NormOfRows {
 #pragma unroll
       for (int i = 0; i < parts_of_lane; ++i) {
         const u32 part = lane + i * wave_size;
-        asked.of[r][i] = begin[config.a.norm_parts % wave_size && part >= config.a.norm_parts ? config.a.norm_parts - 1 : part];
+        loaded.of[r][i] = begin[config.a.norm_parts % wave_size && part >= config.a.norm_parts ? config.a.norm_parts - 1 : part];
       }
     }
-    return asked;
+    return loaded;
   }
   // rsqrt(mean of squares + epsilon) / scale, one a row; all threads of the workgroup call it.
-  static KILN_MEMBER const f32* find(const Asked& asked, const RowNorm& norm, u32 rows) {
+  static KILN_MEMBER const f32* find(const Loaded& loaded, const RowNorm& norm, u32 rows) {
     f32* const factors = in_lds();
     const u32 lane = platform::thread_id() % wave_size;
     const f32 scale = *norm.scale;
@@ -49,7 +49,7 @@ template <GemmConfig config> struct NormOfRows {
     for (int r = 0; r < rows_of_wave; ++r) {
       f32 sum = 0;
 #pragma unroll
-      for (int i = 0; i < parts_of_lane; ++i) sum += lane + i * wave_size < config.a.norm_parts ? asked.of[r][i] : 0.0f;
+      for (int i = 0; i < parts_of_lane; ++i) sum += lane + i * wave_size < config.a.norm_parts ? loaded.of[r][i] : 0.0f;
       sum = across_lanes<SumOf, wave_size>(sum);
       if (lane == 0 && row_of(r) < config.rows)
         factors[row_of(r)] = row_of(r) < rows ? platform::rsqrt(sum * (1.0f / config.k) + norm.epsilon) / scale : 0.0f;

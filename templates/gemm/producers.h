@@ -57,7 +57,7 @@ template <GemmConfig config, class A, class B> struct GemmSlots {
   // Until another wave has counted a slot's flag up to `turn`. What that wave did before is seen after.
   template <bool beside_direct_loads = false> KILN_DEVICE void await(const u32& flag, u32 turn) {
     if (platform::read_flag<beside_direct_loads>(&flag) != turn) {
-      do platform::nap();
+      do platform::sleep();
       while (platform::read_flag<beside_direct_loads>(&flag) != turn);
     }
     platform::acquire_lds();
@@ -88,7 +88,7 @@ template <GemmConfig config, class A, class B, bool of_b> class GemmLoader {
   using Slots = GemmSlots<config, A, B>;
   using Operands = typename Slots::Operands;
   static constexpr int waves = of_b ? config.b_producers : config.a_producers;
-  static constexpr int ring = of_b ? config.ring : config.a_ring();
+  static constexpr int ring = of_b ? config.stages : config.a_stages();
   static constexpr int loads = of_b ? Slots::b_loads : Slots::a_loads, first = of_b ? 0 : Slots::b_loads; // in a slot
   using Cursor = typename Slots::template Cursor<waves>;
 

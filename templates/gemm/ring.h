@@ -12,7 +12,7 @@ template <GemmConfig config, class A, class B> class GemmRing {
   using Operands = GemmOperands<config, A, B>;
   using Slot = GemmSlot<config, A, B>;
   // Whether some wave may have another number of steps than whole turns of the ring.
-  static constexpr bool partial_turns = config.crosses() || config.steps() / config.workgroups % (config.waves * config.ring) != 0;
+  static constexpr bool partial_turns = config.crosses() || config.steps() / config.workgroups % (config.waves * config.stages) != 0;
 
 public:
   static constexpr bool sums = true;
@@ -27,9 +27,9 @@ public:
 
   // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
   template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {
-    const u32 turns = (segment.count + config.ring - 1) / config.ring;
-    const u32 first = smaller(turns * wave_ / config.waves * config.ring, segment.count);
-    count_ = smaller(turns * (wave_ + 1) / config.waves * config.ring, segment.count) - first;
+    const u32 turns = (segment.count + config.stages - 1) / config.stages;
+    const u32 first = smaller(turns * wave_ / config.waves * config.stages, segment.count);
+    count_ = smaller(turns * (wave_ + 1) / config.waves * config.stages, segment.count) - first;
     // A wave without steps reads the segment's last one, and multiplies nothing.
     if constexpr (config.staged) operands_.staged = (partial_turns ? smaller(first, segment.count - 1) : first) * config.step_bytes();
     operands_.move_to(segment.tile, segment.first + (partial_turns ? smaller(first, segment.count - 1) : first), a, b...);
@@ -40,7 +40,7 @@ public:
       platform::schedule_barrier();
     }
     // No branch behind loads of scales: LLVM would move those loads behind it.
-    if (!partial_turns || (!config.wide_scales() && count_ >= config.ring)) {
+    if (!partial_turns || (!config.wide_scales() && count_ >= config.stages)) {
       load_turn(0);
     } else {
       load_turn(0, count_ ? count_ - 1 : 0);
@@ -57,42 +57,42 @@ public:
     sums_.clear();
     u32 left = count_;
 #pragma nounroll
-    for (; left >= 2 * config.ring; left -= config.ring) {
+    for (; left >= 2 * config.stages; left -= config.stages) {
       take_scales(true);
 #pragma unroll
-      for (int i = 0; i < config.ring; ++i) {
+      for (int i = 0; i < config.stages; ++i) {
         add(i);
         platform::schedule_barrier();
-        ring_[i].load(operands_, config.ring + i);
+        ring_[i].load(operands_, config.stages + i);
         platform::schedule_barrier();
         sums_.settle();
       }
       next_turn();
     }
     if constexpr (partial_turns) {
-      if (left > config.ring) {
+      if (left > config.stages) {
         take_scales(true);
 #pragma unroll
-        for (int i = 0; i < config.ring; ++i) {
+        for (int i = 0; i < config.stages; ++i) {
           add(i);
           platform::schedule_barrier();
-          ring_[i].load(operands_, smaller(config.ring + i, left - 1));
+          ring_[i].load(operands_, smaller(config.stages + i, left - 1));
           platform::schedule_barrier();
           sums_.settle();
         }
         next_turn();
-        left -= config.ring;
+        left -= config.stages;
       }
     }
     at_the_end();
     platform::schedule_barrier();
     take_scales(false);
-    if (!partial_turns || left == config.ring) {
+    if (!partial_turns || left == config.stages) {
 #pragma unroll
-      for (int i = 0; i < config.ring; ++i) add_last(i, i == config.ring - 1);
+      for (int i = 0; i < config.stages; ++i) add_last(i, i == config.stages - 1);
     } else {
 #pragma unroll
-      for (int i = 0; i < config.ring - 1; ++i)
+      for (int i = 0; i < config.stages - 1; ++i)
         if (static_cast<u32>(i) < left) add_last(i, true);
     }
   }
@@ -106,29 +106,29 @@ public:
 private:
   KILN_MEMBER void load_turn(int first) {
 #pragma unroll
-    for (int i = 0; i < config.ring; ++i) {
+    for (int i = 0; i < config.stages; ++i) {
       ring_[i].load(operands_, first + i);
       platform::schedule_barrier();
     }
   }
   KILN_MEMBER void load_turn(int first, u32 last) {
 #pragma unroll
-    for (int i = 0; i < config.ring; ++i) {
+    for (int i = 0; i < config.stages; ++i) {
       ring_[i].load(operands_, smaller(first + i, last));
       platform::schedule_barrier();
     }
   }
 
   KILN_MEMBER void next_turn() {
-    operands_.advance(config.ring);
-    left_in_tile_ -= config.ring;
+    operands_.advance(config.stages);
+    left_in_tile_ -= config.stages;
   }
   // Takes the scales of this turn, if they are loaded for whole turns, and then loads those of the next one, before its steps.
   KILN_MEMBER void take_scales(bool more) {
     if constexpr (config.wide_scales()) {
       scales_.take(operands_.scales);
       platform::schedule_barrier();
-      if (more) scales_.load(operands_.scales, config.ring);
+      if (more) scales_.load(operands_.scales, config.stages);
       platform::schedule_barrier();
     }
   }
@@ -149,7 +149,7 @@ private:
   }
 
   Operands operands_;
-  Slot ring_[config.ring];
+  Slot ring_[config.stages];
   [[no_unique_address]] Either<config.wide_scales(), TurnScales<config>, NoScales> scales_;
   GemmSums<config, A, B, config.method> sums_;
   u32 wave_;

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-// A row's part in the segment is cut into pieces of 16 elements a lane, which the waves take in turn, row after row.
+// A row's part in the segment is cut into pieces of 16 elements per lane, which the waves take in turn, row after row.
 template <GemmConfig config> class StagedRows {
   static constexpr u32 of_step = config.step_bytes() / 16, exist = config.row_bytes() / 16; // chunks of 16 elements of a row
   static constexpr u32 pieces = config.staged_pieces(), of_wave = ceil_div(config.staged_pieces() * config.rows, config.waves);
@@ -20,7 +20,7 @@ template <GemmConfig config> class StagedRows {
 
 public:
   // What this lane loads of a segment's rows, in flight.
-  struct Asked {
+  struct Loaded {
     Words of[of_wave];
   };
 
@@ -30,20 +30,20 @@ public:
   }
   static KILN_MEMBER Word16 take(u32 at) { return *reinterpret_cast<const Word16*>(in_lds() + at); }
 
-  // Asks for what put_asked needs. `weights`: with norm_parts, of A's columns.
-  template <class A> static KILN_MEMBER Asked ask(const A* a, u32 rows, const void* weights, const GemmSegment& segment) {
-    Asked asked;
+  // Asks for what put_loaded needs. `weights`: with norm_parts, of A's columns.
+  template <class A> static KILN_MEMBER Loaded load_rows(const A* a, u32 rows, const void* weights, const GemmSegment& segment) {
+    Loaded loaded;
 #pragma unroll
     for (u32 i = 0; i < of_wave; ++i)
-      if (const Place place = place_of(i); place.row < rows) asked.of[i] = load(a, weights, place, segment);
-    return asked;
+      if (const Place place = place_of(i); place.row < rows) loaded.of[i] = load(a, weights, place, segment);
+    return loaded;
   }
   // factor_of(row) is what row `row` of A is multiplied by. Zeros lie beyond the end of k. A barrier has to follow.
   template <class B, class A, class FactorOf>
-  static KILN_MEMBER void put_asked(const Asked& asked, u32 rows, const GemmSegment& segment, FactorOf factor_of) {
+  static KILN_MEMBER void put_loaded(const Loaded& loaded, u32 rows, const GemmSegment& segment, FactorOf factor_of) {
 #pragma unroll
     for (u32 i = 0; i < of_wave; ++i)
-      if (const Place place = place_of(i); place.row < rows) store<B, A>(asked.of[i], place, segment, factor_of(place.row));
+      if (const Place place = place_of(i); place.row < rows) store<B, A>(loaded.of[i], place, segment, factor_of(place.row));
   }
   // Both at once, for rows that registers do not hold.
   template <class B, class A, class FactorOf>

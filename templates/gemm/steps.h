@@ -99,7 +99,7 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
   }
   KILN_MEMBER Word16 take_a(int row, u32 step, int u) const { return StagedRows<config>::take(a_offset[row] + staged + bytes_to(step, u)); }
   KILN_MEMBER Word16 load_weight(u32 step, int u, int word) {
-    platform::stay_here(weight_offset);
+    platform::pin_vgpr(weight_offset);
     if constexpr (tail) return platform::load_word(weight + word * 16, clamped_k(step, u) * ratio);
     else return platform::load_word(weight + bytes_to(step, u) * ratio + word * 16, weight_offset);
   }
@@ -108,12 +108,12 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
     u32 offset;
   };
   KILN_MEMBER Place place_of_b(int product, int row, u32 step, int u) {
-    platform::stay_here(b_offset[row]);
+    platform::pin_vgpr(b_offset[row]);
     if constexpr (tail) return {b[product], b_offset[row] + clamped_k(step, u) * config.k_stride()};
     else return {b[product] + bytes_to(step, u) * config.k_stride(), b_offset[row]};
   }
   KILN_MEMBER Place place_of_a(int row, u32 step, int u, int word) {
-    platform::stay_here(a_offset[row]);
+    platform::pin_vgpr(a_offset[row]);
     if constexpr (tail && a_in_halves) {
       const u32 at = place_in_a(step, u, word), last = config.a_row_bytes() - 16;
       return {a, a_offset[row] + (at < last ? at : last)};
@@ -202,7 +202,7 @@ template <GemmConfig config, class A, class B> struct GemmSlot {
       const auto zero = [](Word16& word, bool beyond) KILN_LAMBDA {
 #pragma unroll
         for (int i = 0; i < 4; ++i) word[i] = beyond ? 0u : word[i];
-        if constexpr (has_scaled_mfma && (config.a.mx() || is_fp8<B>)) platform::stay_here(word);
+        if constexpr (has_scaled_mfma && (config.a.mx() || is_fp8<B>)) platform::pin_vgpr(word);
       };
 #pragma unroll
       for (int p = 0; p < config.products; ++p)

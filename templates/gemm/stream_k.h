@@ -52,7 +52,7 @@ public:
     return before;
   }
   // Stands in front of a barrier behind which store_generation may follow: all waves know it then.
-  KILN_MEMBER void pin_generation() { generation_ = platform::known_here(platform::uniform(generation_)); }
+  KILN_MEMBER void pin_generation() { generation_ = platform::pin_sgpr(platform::uniform(generation_)); }
   KILN_MEMBER void store_generation() const {
     if (platform::thread_id() == 0) *generation_of_group() = generation_;
   }

@@ -1,4 +1,4 @@
-// Cluster: workgroups that share a row tell each other their parts of its reductions, through places in the workspace. None of them
+// Cluster: workgroups that share a row exchange their parts of its reductions, through places in the workspace. None of them
 // waits for one that has not begun.
 #pragma once
 #include "common/found.h"
@@ -16,8 +16,8 @@ struct ClusterPart {
 };
 
 // Places lie in memory as [row][reduction][workgroup]. All of a row have the same generation when a launch begins. A workgroup publishes
-// its own parts, and nobody else's. It collects those of the others, but asks `patience` times only: then it computes a part that is
-// missing itself, from the inputs of that tile, and asks again. So it ends whatever becomes of the others: they may have no room on the
+// its own parts, and nobody else's. It collects those of the others, but polls `patience` times only: then it computes a part that is
+// missing itself, from the inputs of that tile, and polls again. So it ends whatever becomes of the others: they may have no room on the
 // device while workgroups of other launches wait for partners of their own. The kernel is a loop of turns; each goes over one tile, the
 // last one over the workgroup's own. What a row's workgroups store, they store in their last turn, so every tile is as it was
 // until its own workgroup has published all of its parts: a part that somebody else computed is dropped if it was published meanwhile.
@@ -37,10 +37,10 @@ public:
   // Stands behind the first loads of inputs, so that these do not wait for it.
   KILN_MEMBER void begin() const {
     latest_ = platform::load_for_device(reinterpret_cast<const u32*>(places_ + own_) + 1);
-    if (waves > 1 && platform::thread_id() < most_shared_reductions) votes()[platform::thread_id()] = 0;
+    if (waves > 1 && platform::thread_id() < max_shared_reductions) votes()[platform::thread_id()] = 0;
   }
   // Stands before the barrier behind which a wave of this workgroup may write the place that `latest` was read from.
-  KILN_MEMBER void know_generation() const { latest_ = platform::computed_here(latest_); }
+  KILN_MEMBER void know_generation() const { latest_ = platform::pin_computed(latest_); }
 
   // The totals that an earlier turn collected, if it did. `first`: of the row's reductions.
   template <int first, class... A> KILN_MEMBER bool recall(A&... accumulators) const {
@@ -98,7 +98,7 @@ private:
           return true;
         }
       combine(parts);
-      if (!last) know<first>(totals); // behind the last one no other turn asks
+      if (!last) know<first>(totals); // behind the last one no other turn polls
       return false;
     }
     u64 missing = 0;
@@ -124,9 +124,9 @@ private:
     return KILN_BIT_CAST(u64, part);
   }
 
-  // A lane asks for one workgroup's parts of `N` reductions. Gives the lanes to which something is missing.
-  template <int first, int N> KILN_MEMBER u64 ask(ClusterPart (&parts)[N]) const {
-    static_assert(tiles <= wave_size && first + N <= most_shared_reductions);
+  // A lane loads one workgroup's parts of `N` reductions. Gives the lanes to which something is missing.
+  template <int first, int N> KILN_MEMBER u64 poll(ClusterPart (&parts)[N]) const {
+    static_assert(tiles <= wave_size && first + N <= max_shared_reductions);
     const u32 of = lanes == tiles ? lane() : has_part() ? lane() : static_cast<u32>(tiles - 1);
     bool late = false;
 #pragma unroll
@@ -141,12 +141,12 @@ private:
     u64 missing, again;
 #pragma nounroll
     do {
-      again = platform::opaque_mask(--left != 0);
-      missing = ask<first>(parts);
+      again = platform::pin_mask(--left != 0);
+      missing = poll<first>(parts);
     } while ((missing & again) != 0);
     return missing;
   }
-  // The waves of a workgroup go over another tile together, or none of them does: when all have lost patience. A wave that has still asks,
+  // The waves of a workgroup go over another tile together, or none of them does: when all have lost patience. A wave that has still polls,
   // and takes its vote back if the parts are there after all: then those that have not voted find them too.
   template <int first, int N> KILN_MEMBER bool all_waves_agree(ClusterPart (&parts)[N]) const {
     if constexpr (waves > 1) {
@@ -154,7 +154,7 @@ private:
       u32 count = platform::add_in_workgroup(votes_here, 1) + 1;
 #pragma nounroll
       while (count != waves) {
-        const bool there = ask<first>(parts) == 0;
+        const bool there = poll<first>(parts) == 0;
         count = platform::add_in_workgroup(votes_here, 0);
 #pragma nounroll
         while (there && count != waves)
@@ -165,7 +165,7 @@ private:
   }
   // Waves of the workgroup that have lost patience, by reduction.
   KILN_DEVICE u32* votes() {
-    static __shared__ u32 counts[most_shared_reductions];
+    static __shared__ u32 counts[max_shared_reductions];
     return counts;
   }
 
@@ -180,12 +180,12 @@ private:
   }
   // All parts, those that this workgroup computed where no other ones are published. Gives the tiles of which parts are missing.
   template <int first, int N> KILN_MEMBER u64 collect_beside_helped(u32 tile, ClusterPart (&parts)[N]) const {
-    platform::acquire_from_device(); // what this turn read of the tile, it read before it asks whether the tile's workgroup had published
+    platform::acquire_from_device(); // what this turn read of the tile, it read before it polls whether the tile's workgroup had published
     platform::wave_barrier();
     const u64 here = *helped_tiles() | u64{1} << tile;
     platform::wave_barrier();
     if (platform::thread_id() == 0) *helped_tiles() = here;
-    const u64 missing = ask<first>(parts) & all_tiles;
+    const u64 missing = poll<first>(parts) & all_tiles;
     const u32 of = lane() < tiles ? lane() : static_cast<u32>(tiles - 1);
     if ((here >> of & 1) != 0) {
 #pragma unroll
@@ -197,20 +197,20 @@ private:
   // What the first wave has, in all waves.
   template <int first, int N> KILN_MEMBER u64 of_first_wave(u64 missing, f32 (&totals)[N]) const {
     if constexpr (waves > 1) {
-      struct Told {
+      struct Combined {
         f32 totals[N];
         u64 missing;
       };
-      static __shared__ Told told; // a barrier of the turn's own reduction is behind the waves that read it in the turn before
+      static __shared__ Combined combined; // a barrier of the turn's own reduction is behind the waves that read it in the turn before
       if (platform::thread_id() == 0) {
 #pragma unroll
-        for (int k = 0; k < N; ++k) told.totals[k] = totals[k];
-        told.missing = missing;
+        for (int k = 0; k < N; ++k) combined.totals[k] = totals[k];
+        combined.missing = missing;
       }
       platform::barrier();
 #pragma unroll
-      for (int k = 0; k < N; ++k) totals[k] = platform::uniform(told.totals[k]);
-      missing = static_cast<u64>(platform::uniform(static_cast<u32>(told.missing >> 32))) << 32 | platform::uniform(static_cast<u32>(told.missing));
+      for (int k = 0; k < N; ++k) totals[k] = platform::uniform(combined.totals[k]);
+      missing = static_cast<u64>(platform::uniform(static_cast<u32>(combined.missing >> 32))) << 32 | platform::uniform(static_cast<u32>(combined.missing));
     }
     return missing;
   }
@@ -219,7 +219,7 @@ private:
   u32 own_ = 0;
   mutable u32 latest_ = 0; // the tag that this workgroup left last
   mutable int known_ = 0;                                   // reductions whose totals were collected
-  mutable f32 totals_[most_shared_reductions] = {};         // of those
+  mutable f32 totals_[max_shared_reductions] = {};         // of those
 };
 
 } // namespace kiln

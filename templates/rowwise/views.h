@@ -9,7 +9,7 @@ struct NamedRow {
   u32 row;
   bool is_named;
   // For a tensor of `rows` rows: the last one for those beyond it, and whether it is one of them.
-  KILN_MEMBER u32 brought_below(u32 rows) const { return row < rows ? row : rows - 1; }
+  KILN_MEMBER u32 clamped_to(u32 rows) const { return row < rows ? row : rows - 1; }
   KILN_MEMBER bool is_named_below(u32 rows) const { return is_named && row < rows; }
 };
 
@@ -82,7 +82,7 @@ template <class S> struct ScatteredRow {
   S stream;
   bool exists;
   template <class C> KILN_MEMBER void store(At at, C chunk) const {
-    const C computed = platform::computed_here(chunk);
+    const C computed = platform::pin_computed(chunk);
     if (exists) stream.store(at, computed);
   }
 };

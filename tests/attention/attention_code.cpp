@@ -21,7 +21,7 @@ const std::set<std::string> expected = {
     "MFM003",                       // a product of 16 x 16 whose sum is needed at once
     "LDS002",                       // two-way, where the sums of waves meet
     "CVT001",                       // gfx942 has no instruction that rounds to bf16
-    "OCC001",                       // two workgroups a CU are what the schedule deals out shares for; a third wave would have none
+    "OCC001",                       // two workgroups per CU are what the schedule deals out shares for; a third wave would have none
 };
 
 std::string text_of(const std::vector<isa::Finding>& findings) {

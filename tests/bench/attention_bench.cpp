@@ -19,7 +19,7 @@ using namespace kiln;
 
 namespace {
 
-constexpr double least_busy = 0.95, least_kib = 32;
+constexpr double min_busy = 0.95, min_kib = 32;
 
 // KiB of keys and values in flight of a CU: least at a wait of the steady loop, and most.
 struct Flight {
@@ -39,7 +39,7 @@ Flight flight_of(const BuiltKernel& built, const Target& to) {
         multiplies |= program.instructions[i].mnemonic.starts_with("v_mfma");
     if (flight.loads == 0 || !multiplies) continue;
     if (std::ranges::any_of(program.loops, [&](const isa::Loop& l) { return l.parent == flight.loop; })) continue;
-    result = {flight.least_bytes / 1024.0 * waves, flight.most_bytes / 1024.0 * waves};
+    result = {flight.min_bytes / 1024.0 * waves, flight.max_bytes / 1024.0 * waves};
   }
   return result;
 }
@@ -82,7 +82,7 @@ bool print_shares(const Target& to) {
   const double uneven = busy(lengths, 8, c);
   table.rows.push_back({"one of 131072, 31 of 512", "", "", fmt::format("{:.1f} %", 100 * uneven)});
   fmt::print("{}", to_text(table));
-  return uneven >= least_busy;
+  return uneven >= min_busy;
 }
 
 bool print_code(const Target& to, const CompileOptions& options) {
@@ -97,7 +97,7 @@ bool print_code(const Target& to, const CompileOptions& options) {
       const KernelSpec spec = catalog_spec(name, of);
       const BuiltKernel built = build_kernel(spec, to, options);
       const Flight flight = flight_of(built, to);
-      good &= cache != bf16 || flight.least >= least_kib;
+      good &= cache != bf16 || flight.least >= min_kib;
       table.rows.push_back({name, std::string(to_string(cache)), fmt::format("{:.1f}", instructions_per_kib(spec, to, options)),
                             fmt::format("{:.0f}", flight.least), fmt::format("{:.0f}", flight.most),
                             std::to_string(built.facts.resources.vgprs)});
@@ -143,7 +143,7 @@ int main(int argc, char** argv) try {
     if (!short_form) good &= print_code(target(arch), options);
   }
   print_predicted(options);
-  if (!good) fmt::print("\na bound is missed: at least {} of the time is work, at least {} KiB in flight\n", least_busy, least_kib);
+  if (!good) fmt::print("\na bound is missed: at least {} of the time is work, at least {} KiB in flight\n", min_busy, min_kib);
   return good ? 0 : 1;
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());

@@ -19,7 +19,7 @@ using namespace kiln;
 namespace {
 
 constexpr double most_of_stock = 0.4; // of the time with hipRTC's built-in header
-constexpr double most_own_ms = 2.0;   // everything but the compiler library
+constexpr double max_own_ms = 2.0;   // everything but the compiler library
 
 class Samples {
 public:
@@ -137,8 +137,8 @@ bool split_stages(const std::function<KernelSpec()>& make_spec, const Target& ta
   Table table = new_table("stage, ms");
   for (const auto& [title, times] : rows) table.rows.push_back(times.cells(title));
   const double own = rows.back().second.median();
-  fmt::print("{}Kiln's own share {:.2f} ms (bound {:.2f})\n", to_text(table), own, most_own_ms);
-  return own < most_own_ms;
+  fmt::print("{}Kiln's own share {:.2f} ms (bound {:.2f})\n", to_text(table), own, max_own_ms);
+  return own < max_own_ms;
 }
 
 int run(int samples) {

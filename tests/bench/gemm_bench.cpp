@@ -32,11 +32,11 @@ struct Shape2 {
 constexpr Shape2 shapes[] = {
     {2304, 16384, {940, 872}, 327, 288}, {13312, 16384, {549, 540}, 247, 278}, {16384, 6656, {530, 527}, 361, 256}};
 
-constexpr double most_instructions = 200, most_in_loop = 130, least_kib = 48, least_peak_kib = 64;
+constexpr double max_instructions = 200, max_in_loop = 130, min_kib = 48, min_peak_kib = 64;
 
 struct Figures {
   double instructions = 0, in_loop = 0; // per 16 KiB of weights; 0: no loop, as all loads are issued at the start
-  double least_kib = 0, peak_kib = 0;   // weights in flight per CU: in the loop, and when it is full
+  double min_kib = 0, peak_kib = 0;   // weights in flight per CU: in the loop, and when it is full
   double narrow = 0;                    // loads of less than 16 bytes in the loop, a load of weights
 };
 
@@ -54,7 +54,7 @@ void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) 
   const isa::Program program = program_of(built.object);
   const isa::WaitAnalysis waits = isa::analyse_waits(program);
   const double waves = c.waves * workgroups_a_cu;
-  figures.peak_kib = figures.least_kib = c.ring * c.b_loads() * waves;
+  figures.peak_kib = figures.min_kib = c.stages * c.b_loads() * waves;
   for (const isa::LoopFlight& flight : waits.loops) {
     if (flight.loads == 0) continue;
     if (std::ranges::any_of(program.loops, [&](const isa::Loop& l) { return l.parent == flight.loop; })) continue;
@@ -64,15 +64,15 @@ void read_loop(const BuiltKernel& built, int workgroups_a_cu, Figures& figures) 
       for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i, ++instructions)
         matrix |= multiplies(program.instructions[i]);
     if (!matrix) continue;
-    const double share = c.ring * c.b_loads() * 1024.0 / flight.bytes_a_trip; // of the loads' bytes that are weights: a trip is a turn
+    const double share = c.stages * c.b_loads() * 1024.0 / flight.bytes_a_trip; // of the loads' bytes that are weights: a trip is a turn
     figures.in_loop = static_cast<double>(instructions) / (flight.bytes_a_trip * share / 16384);
     figures.narrow = 0;
     for (const std::size_t b : program.loops[flight.loop].blocks)
       for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i)
         figures.narrow += is_narrow_load(program.instructions[i]);
-    figures.narrow /= c.ring * c.b_loads();
-    figures.least_kib = flight.least_bytes * share / 1024 * waves;
-    figures.peak_kib = flight.most_bytes * share / 1024 * waves;
+    figures.narrow /= c.stages * c.b_loads();
+    figures.min_kib = flight.min_bytes * share / 1024 * waves;
+    figures.peak_kib = flight.max_bytes * share / 1024 * waves;
   }
 }
 
@@ -96,7 +96,7 @@ Figures measure(const KernelSpec& spec, const BuiltKernel& built, std::int64_t m
 struct Method {
   GemmMethod method;
   std::vector<std::string> settings;
-  std::int64_t most_rows;
+  std::int64_t max_rows;
 };
 
 // Executed instructions by class, without polls of a flag after the first one: those depend on time.
@@ -124,7 +124,7 @@ void compare_methods(const CompileOptions& options) {
   const Shape2& shape = shapes[0];
   const Method methods[] = {{GemmMethod::matrix, {}, 64},
                             {GemmMethod::sparse, {"method=sparse"}, 8},
-                            {GemmMethod::dot, {"method=dot", "tile_n=16", "loads=1", "ring=5"}, 4},
+                            {GemmMethod::dot, {"method=dot", "tile_n=16", "loads=1", "stages=5"}, 4},
                             {GemmMethod::producers, {"method=producers"}, 64}};
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
@@ -135,7 +135,7 @@ void compare_methods(const CompileOptions& options) {
                 .right = {true, false, true, true, true, true, true, true, true, false}};
     for (const std::int64_t m : {1, 8})
       for (const Method& method : methods) {
-        if (m > method.most_rows) continue;
+        if (m > method.max_rows) continue;
         const KernelSpec spec = catalog_spec("gemm", {.dtype = to.fp8(), .fp8 = to.fp8(), .m = m, .n = shape.n, .k = shape.k});
         const BuiltKernel built = build_kernel(spec, to, options, method.settings);
         const EmulatedRun run = emulate(spec, built.source, built.object, random_inputs(spec, 1, {.dynamic_size = m}), {.threads = 0});
@@ -150,9 +150,9 @@ void compare_methods(const CompileOptions& options) {
         const int loading = c.has_producers() ? c.b_producers : c.waves;
         table.rows.push_back(
             {std::to_string(m), std::string(to_string(c.method)), fmt::format("{:.0f}", all / units), count(exec::InstClass::matrix),
-             count(exec::InstClass::valu), count(exec::InstClass::lds), std::to_string(c.ring * c.b_loads() * loading),
+             count(exec::InstClass::valu), count(exec::InstClass::lds), std::to_string(c.stages * c.b_loads() * loading),
              std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
-             fmt::format("tile_n={} waves={} loads={} ring={} workgroups={}", c.tile_n, c.waves, c.loads, c.ring, c.workgroups)});
+             fmt::format("tile_n={} waves={} loads={} stages={} workgroups={}", c.tile_n, c.waves, c.loads, c.stages, c.workgroups)});
       }
     fmt::print("{}", to_text(table));
   }
@@ -186,9 +186,9 @@ void print_scaled(const CompileOptions& options) {
           read_loop(built, 1, f);
           table.rows.push_back({fmt::format("{} {}", entry.name, to_string(entry.type)), std::to_string(entry.group), std::to_string(n),
                                 std::to_string(m), fmt::format("{:.0f}", f.in_loop),
-                                fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.2f}", f.narrow),
+                                fmt::format("{:.0f} to {:.0f}", f.min_kib, f.peak_kib), fmt::format("{:.2f}", f.narrow),
                                 fmt::format("{:.1f} %", 100 * gemm_balance(c, to)), std::to_string(built.facts.resources.vgprs),
-                                fmt::format("tile_n={} waves={} loads={} ring={}", c.tile_n, c.waves, c.loads, c.ring)});
+                                fmt::format("tile_n={} waves={} loads={} stages={}", c.tile_n, c.waves, c.loads, c.stages)});
         }
     fmt::print("{}", to_text(table));
     std::fflush(stdout);
@@ -226,21 +226,21 @@ int main(int argc, char** argv) try {
         const GemmConfig& c = std::get<GemmConfig>(built.schedule.config);
         const double busy = gemm_balance(c, to);
         const bool counted = m <= 8; // the bounds on instructions are for these
-        const bool met = (!counted || (f.instructions <= most_instructions && f.in_loop <= most_in_loop)) && f.least_kib >= least_kib &&
-                         f.peak_kib >= least_peak_kib && built.facts.resources.vgpr_spills == 0;
+        const bool met = (!counted || (f.instructions <= max_instructions && f.in_loop <= max_in_loop)) && f.min_kib >= min_kib &&
+                         f.peak_kib >= min_peak_kib && built.facts.resources.vgpr_spills == 0;
         all_met &= met;
         table.rows.push_back({std::to_string(m), fmt::format("{:.0f}", f.instructions), fmt::format("{:.0f}", f.in_loop),
-                              fmt::format("{:.0f} to {:.0f}", f.least_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
+                              fmt::format("{:.0f} to {:.0f}", f.min_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
                               std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
                               std::to_string(built.facts.resources.vgpr_spills),
-                              fmt::format("{} tile_n={} waves={} loads={} ring={} workgroups={}{}", to_string(c.method), c.tile_n, c.waves,
-                                          c.loads, c.ring, c.workgroups, met ? "" : "  MISSED")});
+                              fmt::format("{} tile_n={} waves={} loads={} stages={} workgroups={}{}", to_string(c.method), c.tile_n, c.waves,
+                                          c.loads, c.stages, c.workgroups, met ? "" : "  MISSED")});
       }
       fmt::print("{}", to_text(table));
     }
   fmt::print("\nbounds: at most {} instructions per 16 KiB and {} in the loop for m up to 8, at least {} KiB in flight a CU and "
              "{} when full: {}\n",
-             most_instructions, most_in_loop, least_kib, least_peak_kib, all_met ? "met" : "MISSED");
+             max_instructions, max_in_loop, min_kib, min_peak_kib, all_met ? "met" : "MISSED");
   if (!short_form) compare_methods(options);
   return all_met ? 0 : 1;
 } catch (const std::exception& error) {

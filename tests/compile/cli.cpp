@@ -124,8 +124,8 @@ TEST_CASE("overrides of the schedule reach the kernel") {
     const nlohmann::json json = json_of(kiln::test::kiln("compile rmsnorm --cols 16384 --arch gfx942 --json " + set));
     return json[0]["facts"]["resources"]["workgroup_size"].get<int>();
   };
-  CHECK(size_with("--set threads_per_row=256,ahead=1") == 256);
-  CHECK(size_with("--set threads_per_row=512,ahead=1") == 512);
+  CHECK(size_with("--set threads_per_row=256,prefetch_depth=1") == 256);
+  CHECK(size_with("--set threads_per_row=512,prefetch_depth=1") == 512);
 }
 
 TEST_CASE("--dtype fp8 is the architecture's own e4m3") {

@@ -39,12 +39,12 @@ TEST_CASE("wrong row configs") {
   refuse_row(".cols = 4096, .threads_per_row = 2048");
   refuse_row(".cols = 4096, .vec = 8, .threads_per_row = 128, .rows_per_block = 2");
   refuse_row(".cols = 4096, .vec = 8, .threads_per_row = 256, .tiles = 3");
-  refuse_row(".cols = 4096, .vec = 8, .threads_per_row = 256, .ahead = 3");
+  refuse_row(".cols = 4096, .vec = 8, .threads_per_row = 256, .prefetch_depth = 3");
   refuse_row(".cols = 4096, .vec = 1, .threads_per_row = 32, .rows_per_block = 8"); // 128 chunks in registers
 }
 
 TEST_CASE("wrong flat configs") {
-  for (const char* config : {".vec = 5", ".vec = 8, .threads = 100", ".vec = 8, .chunks = 0", ".vec = 8, .chunks = 2, .ahead = 3"})
+  for (const char* config : {".vec = 5", ".vec = 8, .threads = 100", ".vec = 8, .chunks = 0", ".vec = 8, .chunks = 2, .prefetch_depth = 3"})
     refuse("elementwise.h", std::string("constexpr ElementwiseConfig config{") + config + "};", "const Flat<config> flat(1);",
            "invalid ElementwiseConfig");
 }

@@ -43,7 +43,7 @@ TEST_CASE("run compares a kernel of the catalogue with its spec, for both archit
       CHECK(json["outputs"]["y"]["max_relative_error"].get<double>() < 0x1p-9);
       CHECK(json["executed"]["valu"]["total"].get<std::int64_t>() >=
             json["waves"].get<std::int64_t>() * json["executed"]["valu"]["least"].get<std::int64_t>());
-      // x is read at least once and y written once, 2 bytes an element.
+      // x is read at least once and y written once, 2 bytes per element.
       std::int64_t bytes = 0;
       for (const nlohmann::json& m : json["memory"])
         if (m["class"] == "vmem") bytes += m["bytes"].get<std::int64_t>();
@@ -144,7 +144,7 @@ extern "C" __attribute__((global)) void k(int* out, S s) {
   check_run_refused(start.substr(4) + "--block 3,0 --arg words:1,2,3", "one of them is 0");
 }
 
-TEST_CASE("run refuses what cannot be meant") {
+TEST_CASE("run refuses usage errors") {
   check_run_refused("rmsnorm --row 4", "did you mean '--rows'?");
   check_run_refused("rmsnorm --arch gfx942 --rows -2", "-2 is no size");
   check_run_refused("--arch gfx942", "neither a kernel nor --object");

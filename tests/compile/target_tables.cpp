@@ -52,8 +52,8 @@ TEST_CASE("the device has its row, and the wait states of isa_checks' table") {
   CHECK_THROWS(compile_text("gfx942", demands(isa::target_facts("gfx950")))); // so the comparison can fail
 }
 
-// settle_sums<16> waits for 8 passes, settle_sums<32> for 16.
-TEST_CASE("no matrix instruction of the templates takes longer than settle_sums waits") {
+// await_mfma_results<16> waits for 8 passes, await_mfma_results<32> for 16.
+TEST_CASE("no matrix instruction of the templates takes longer than await_mfma_results waits") {
   const std::pair<std::string_view, int> used[] = {
       {"v_mfma_f32_16x16x16_f16", 8},           {"v_mfma_f32_16x16x16_bf16", 8},         {"v_mfma_i32_16x16x32_i8", 8},
       {"v_mfma_f32_16x16x32_fp8_fp8", 8},       {"v_mfma_f32_16x16x32_f16", 8},          {"v_mfma_i32_16x16x64_i8", 8},

@@ -17,11 +17,11 @@ BuiltKernel build(const KernelSpec& spec, const std::vector<std::string>& settin
 
 TEST_CASE("waves_per_eu leaves room for so many waves") {
   const KernelSpec rows = catalog_spec("add_rmsnorm_quant", {.cols = 16384, .fp8 = e4m3fnuz});
-  const std::vector<std::string> many{"threads_per_row=256", "ahead=8"}, less{"threads_per_row=256", "ahead=8", "waves_per_eu=7"};
+  const std::vector<std::string> many{"threads_per_row=256", "prefetch_depth=8"}, less{"threads_per_row=256", "prefetch_depth=8", "waves_per_eu=7"};
   CHECK(build(rows, many).facts.resources.vgprs > 72);
   CHECK(build(rows, less).facts.resources.vgprs <= 72); // 512 / 7, in eights
-  CHECK_THROWS_WITH_AS(build(rows, {"threads_per_row=256", "ahead=8", "waves_per_eu=8"}),
+  CHECK_THROWS_WITH_AS(build(rows, {"threads_per_row=256", "prefetch_depth=8", "waves_per_eu=8"}),
                        doctest::Contains("no schedule keeps its ISA contract"), Error);
   const KernelSpec product = catalog_spec("gemm", {.dtype = e4m3fnuz, .fp8 = e4m3fnuz, .m = 8, .n = 2304, .k = 4096});
-  CHECK(build(product, {"ring=8", "waves_per_eu=7"}).facts.resources.vgprs <= 72);
+  CHECK(build(product, {"stages=8", "waves_per_eu=7"}).facts.resources.vgprs <= 72);
 }

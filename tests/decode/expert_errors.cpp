@@ -1,4 +1,4 @@
-// Experts: what cannot be meant is refused with subject, fact and remedy; pairs that are not sorted are found before a kernel runs.
+// Experts: what is ill-formed is refused with subject, fact and remedy; pairs that are not sorted are found before a kernel runs.
 #include "gen/catalog/catalog.h"
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"

@@ -54,7 +54,7 @@ TEST_CASE("groups of columns behind a product: sums of squares, scales, MX forma
     CAPTURE(arch);
     check_product(with_squares(16, 192, 512, 32), to, 1, 13);
     check_product(with_squares(1, 64, 256, 64), to, 2, 1);
-    check_product(with_squares(8, 96, 1040, 16, f16), to, 3, 7, {"workgroups=11", "ring=3", "tile_n=32", "waves=2"});
+    check_product(with_squares(8, 96, 1040, 16, f16), to, 3, 7, {"workgroups=11", "stages=3", "tile_n=32", "waves=2"});
     check_product(with_squares(4, 64, 512, 8), to, 4, 3, {"method=dot"});
     check_product(with_squares(40, 128, 512, 64, f16), to, 5, 33, {"method=matrix32"});
     check_product(with_squares(16, 128, 1024, 32, to.fp8_e4m3()), to, 6, 9, {"method=producers"});
@@ -102,21 +102,21 @@ TEST_CASE("rows normed inside the product: types, parts, tails, many rows, stage
     check_product(norming(bf16, e4, 33, 40, 272, 17), to, 5, 30, {"tile_n=16", "staged=1"});
     check_product(norming(f16, e4, 1, 1, 16, 3), to, 6, 1);
     check_product(norming(bf16, e4, 64, 48, 768, 24, Layout::preshuffled), to, 7, 50);
-    check_product(norming(f16, e4, 8, 96, 2048, 128), to, 8, 8, {"staged=1", "workgroups=11", "ring=3", "tile_n=32", "waves=2"});
-    check_product(norming(f16, e4, 8, 96, 2048, 128), to, 9, 8, {"staged=0", "workgroups=11", "ring=3", "tile_n=32", "waves=2"});
+    check_product(norming(f16, e4, 8, 96, 2048, 128), to, 8, 8, {"staged=1", "workgroups=11", "stages=3", "tile_n=32", "waves=2"});
+    check_product(norming(f16, e4, 8, 96, 2048, 128), to, 9, 8, {"staged=0", "workgroups=11", "stages=3", "tile_n=32", "waves=2"});
     const Expr both = normed(bf16, e4, 4, 128, 512, 16);
     check_product(KernelSpec("swiglu").output("q", e4, silu(columns(both, 0, 64)) * columns(both, 64, 64)), to, 10, 3);
     const Expr quantised = matmul_nt_quantised(input("a", bf16, {up_to(8), 1040}), input("b", e4, {96, 1040}));
-    check_product(KernelSpec("quantising").output("c", f32, quantised), to, 11, 8, {"staged=1", "workgroups=7", "ring=2", "tile_n=32"});
+    check_product(KernelSpec("quantising").output("c", f32, quantised), to, 11, 8, {"staged=1", "workgroups=7", "stages=2", "tile_n=32"});
     check_product(KernelSpec("quantising").output("c", f32, quantised), to, 12, 8, {"staged=0"});
   }
 }
 
 TEST_CASE("groups behind split sums and staged rows: the same bits in 20 interleavings of two launches on one workspace") {
-  check_product_orders(quantised_by_group(target("gfx942"), 8, 64, 1024, 32), "gfx942", 7, 20, {"workgroups=5", "tile_n=32", "ring=2"});
-  check_product_orders(swiglu_mx(e2m1, 8, 64, 1024), "gfx950", 7, 20, {"workgroups=5", "tile_n=32", "ring=2"});
-  check_product_orders(norming(bf16, e4m3fnuz, 8, 48, 1024, 32), "gfx942", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
-  check_product_orders(norming(bf16, e4m3fn, 8, 48, 1024, 32), "gfx950", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "ring=2"});
+  check_product_orders(quantised_by_group(target("gfx942"), 8, 64, 1024, 32), "gfx942", 7, 20, {"workgroups=5", "tile_n=32", "stages=2"});
+  check_product_orders(swiglu_mx(e2m1, 8, 64, 1024), "gfx950", 7, 20, {"workgroups=5", "tile_n=32", "stages=2"});
+  check_product_orders(norming(bf16, e4m3fnuz, 8, 48, 1024, 32), "gfx942", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "stages=2"});
+  check_product_orders(norming(bf16, e4m3fn, 8, 48, 1024, 32), "gfx950", 7, 20, {"staged=1", "workgroups=5", "tile_n=16", "stages=2"});
 }
 
 TEST_CASE("what normed products and groups of columns take") {

@@ -47,8 +47,8 @@ TEST_CASE("zero points of 4 bits: types, groups, methods, tails, columns, expert
     check_product(with_packed_zeros(bf16, 8, 64, 512, 32), to, 2, 8);
     check_product(with_packed_zeros(f16, 3, 40, 480, 96), to, 3, 3); // groups that steps do not divide
     check_product(with_packed_zeros(bf16, 33, 48, 768, 256), to, 4, 30, {"tile_n=16"});
-    check_product(with_packed_zeros(f16, 4, 80, 1024, 64), to, 5, 3, {"method=dot", "tile_n=16", "ring=1"});
-    check_product(with_packed_zeros(f16, 40, 96, 352, 32), to, 6, 35, {"method=matrix32", "loads=2", "ring=1", "tile_n=32"});
+    check_product(with_packed_zeros(f16, 4, 80, 1024, 64), to, 5, 3, {"method=dot", "tile_n=16", "stages=1"});
+    check_product(with_packed_zeros(f16, 40, 96, 352, 32), to, 6, 35, {"method=matrix32", "loads=2", "stages=1", "tile_n=32"});
     check_product(with_packed_zeros(f16, 8, 64, 512, 128, Layout::preshuffled), to, 7, 5);
     const Expr both = with_packed_zeros(f16, 8, 96, 256, 64).outputs()[0].value;
     check_product(KernelSpec("pair").output("c", f16, columns(both, 0, 40) * columns(both, 56, 40)), to, 8, 7);
@@ -71,9 +71,9 @@ TEST_CASE("operands of MX formats: a8w8, a4w4, a8w4, tails of k and n, many rows
     check_product(mx_product(e5m2, e5m2, 33, 40, 544), to, 5, 30);
     check_product(mx_product(e5m2, e2m1, 33, 40, 992), to, 6, 33, {"tile_n=16"});
     check_product(mx_product(e2m1, e2m1, 1, 1, 32), to, 7, 1);
-    check_product(mx_product(e4m3fn, e2m1, 5, 17, 96), to, 8, 4, {"loads=2", "ring=1"});
+    check_product(mx_product(e4m3fn, e2m1, 5, 17, 96), to, 8, 4, {"loads=2", "stages=1"});
     check_product(mx_product(e4m3fn, e4m3fn, 64, 48, 768, Layout::preshuffled), to, 9, 50);
-    check_product(mx_product(e4m3fn, e2m1, 8, 96, 4096), to, 10, 8, {"workgroups=11", "ring=3", "tile_n=32", "waves=2"});
+    check_product(mx_product(e4m3fn, e2m1, 8, 96, 4096), to, 10, 8, {"workgroups=11", "stages=3", "tile_n=32", "waves=2"});
     const Expr both = of_mx(e4m3fn, e2m1, 8, 192, 256);
     check_product(KernelSpec("swiglu").output("y", bf16, silu(columns(both, 0, 96)) * columns(both, 96, 96)), to, 11, 7);
     const Dim m = up_to(6);
@@ -120,7 +120,7 @@ TEST_CASE("rows quantised inside the product: types, tails, many rows, rows of z
     check_product(quantising(bf16, e4, 33, 40, 272), to, 3, 30, {"tile_n=16"});
     check_product(quantising(f16, e4, 1, 1, 16), to, 4, 1);
     check_product(quantising(bf16, e4, 64, 48, 768, Layout::preshuffled), to, 5, 50);
-    check_product(quantising(f16, e4, 8, 96, 2048), to, 6, 8, {"workgroups=11", "ring=3", "tile_n=32", "waves=2"});
+    check_product(quantising(f16, e4, 8, 96, 2048), to, 6, 8, {"workgroups=11", "stages=3", "tile_n=32", "waves=2"});
     const KernelSpec spec = quantising(bf16, e4, 8, 32, 256);
     CompileOptions compile = own_process_options(process_environment());
     const BuiltKernel built = build_kernel(spec, to, compile);
@@ -142,8 +142,8 @@ TEST_CASE("rows quantised inside the product: types, tails, many rows, rows of z
 }
 
 TEST_CASE("quantised products: the same bits in 20 interleavings") {
-  check_product_orders(mx_product(e4m3fn, e2m1, 8, 48, 1024), "gfx950", 7, 20, {"workgroups=5", "tile_n=16", "ring=2"});
-  check_product_orders(quantising(bf16, e4m3fnuz, 8, 48, 1024), "gfx942", 7, 20, {"workgroups=5", "tile_n=16", "ring=2"});
+  check_product_orders(mx_product(e4m3fn, e2m1, 8, 48, 1024), "gfx950", 7, 20, {"workgroups=5", "tile_n=16", "stages=2"});
+  check_product_orders(quantising(bf16, e4m3fnuz, 8, 48, 1024), "gfx942", 7, 20, {"workgroups=5", "tile_n=16", "stages=2"});
 }
 
 TEST_CASE("what quantised products take") {

@@ -74,8 +74,8 @@ TEST_CASE("schedules that cannot run a product") {
   const Schedule chosen = choose_schedule(plan, gfx942);
   const auto with = [&](std::vector<std::string> settings) { return with_overrides(chosen, settings, plan, gfx942); };
   expect_user_error([&] { with({"tile_n=48"}); }, "schedule of 'gemm'", "tile_n=48", "tile_n must be");
-  expect_user_error([&] { with({"ring=0"}); }, "schedule of 'gemm'", "ring=0", "ring must be");
-  expect_user_error([&] { with({"tile_n=64", "ring=16"}); }, "schedule of 'gemm'", "ring=16", "vmcnt");
+  expect_user_error([&] { with({"stages=0"}); }, "schedule of 'gemm'", "stages=0", "stages must be");
+  expect_user_error([&] { with({"tile_n=64", "stages=16"}); }, "schedule of 'gemm'", "stages=16", "vmcnt");
   expect_user_error([&] { with({"workgroups=100000"}); }, "schedule of 'gemm'", "workgroups=100000", "steps of the work");
   expect_user_error([&] { with({"waves=3"}); }, "schedule of 'gemm'", "waves=3", "waves must be");
   expect_user_error([&] { with({"method=magic"}); }, "setting 'method=magic'", "no method", "matrix32, sparse");
@@ -85,7 +85,7 @@ TEST_CASE("schedules that cannot run a product") {
   expect_user_error([&] { with_overrides(choose_schedule(many, gfx942), {"method=sparse"}, many, gfx942); }, "schedule of 'gemm'",
                     "method=sparse", "at most 8 rows");
   const Plan most = make_plan(catalog_spec("gemm", {.dtype = e4m3fnuz, .m = 64, .n = 256, .k = 1024}), gfx942);
-  expect_user_error([&] { with_overrides(choose_schedule(most, gfx942), {"tile_n=256", "ring=1", "workgroups=16"}, most, gfx942); },
+  expect_user_error([&] { with_overrides(choose_schedule(most, gfx942), {"tile_n=256", "stages=1", "workgroups=16"}, most, gfx942); },
                     "schedule of 'gemm'", "bytes of LDS", "tile_n");
 }
 

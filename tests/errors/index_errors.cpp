@@ -1,4 +1,4 @@
-// Indices, views and partners: what cannot be meant is refused with subject, fact and remedy.
+// Indices, views and partners: what is ill-formed is refused with subject, fact and remedy.
 #include "gen/catalog/catalog.h"
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"

@@ -113,5 +113,5 @@ TEST_CASE("schedules of products that cannot be") {
   refused("gemm", {"method=matrix32", "tile_n=16"}, "tile_n of 32");
   refused("gemm", {"loads=3"}, "1, 2 or 4");
   refused("gemm_block_scaled", {"loads=4"}, "must not exceed a block of 128");
-  refused("gemm_block_scaled", {"tile_n=256", "ring=1"}, "must not exceed a block of 128");
+  refused("gemm_block_scaled", {"tile_n=256", "stages=1"}, "must not exceed a block of 128");
 }

@@ -1,4 +1,4 @@
-// MX formats that cannot be meant: element types, scales, blocks, and what two numbers in a byte do not allow.
+// Ill-formed MX operands: element types, scales, blocks, and what two numbers in a byte do not allow.
 #include "gen/catalog/catalog.h"
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"

@@ -111,8 +111,8 @@ TEST_CASE("problems: a schedule suits all of them") {
   const Schedule schedule = choose_schedule(plan, to);
   const auto with = [&](std::vector<std::string> settings) { return [&, settings] { with_overrides(schedule, settings, plan, to); }; };
   CHECK_NOTHROW(with({"y.vec=4", "z.vec=4"})());
-  expect_user_error(with({"vec=4"}), "setting 'vec=4'", "a together schedule has no 'vec'", "y.vec");
-  CHECK_NOTHROW(with({"y.threads_per_row=1024", "y.ahead=1", "z.threads=64"})());
+  expect_user_error(with({"vec=4"}), "setting 'vec=4'", "a fused_launch schedule has no 'vec'", "y.vec");
+  CHECK_NOTHROW(with({"y.threads_per_row=1024", "y.prefetch_depth=1", "z.threads=64"})());
   expect_user_error(with({"num_warps=4"}), "setting 'num_warps=4'", "no such choice", "--emit schedule");
   expect_user_error(with({"z.vec=3"}), "schedule of 'k'", "'z': vec=3", "vec must be 1");
 }
@@ -123,6 +123,6 @@ TEST_CASE("problems: workgroups that wait for each other have a kernel of their 
   const Plan plan = make_plan(KernelSpec("k").output("y", f16, x - row_max(x)).output("z", f16, of_others("w") * 2), to);
   for (const Schedule& schedule : candidates(plan, to)) CHECK(to_text(schedule).find("y.tiles=1 ") != std::string::npos);
   const Schedule schedule = choose_schedule(plan, to);
-  expect_user_error([&] { with_overrides(schedule, {"y.tiles=8", "y.ahead=1"}, plan, to); }, "schedule of 'k'", "y.tiles is 8",
+  expect_user_error([&] { with_overrides(schedule, {"y.tiles=8", "y.prefetch_depth=1"}, plan, to); }, "schedule of 'k'", "y.tiles is 8",
                     "y.tiles=1");
 }

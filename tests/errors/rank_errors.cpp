@@ -1,4 +1,4 @@
-// Ranks and running sums: what cannot be meant is refused with subject, fact and remedy.
+// Ranks and running sums: what is ill-formed is refused with subject, fact and remedy.
 #include "gen/catalog/catalog.h"
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"

@@ -44,11 +44,11 @@ TEST_CASE("configs that cannot be") {
   refuse({"threads_per_row=128", "rows_per_block=2"}, "rows_per_block must be 1");
   refuse({"rows_per_block=0"}, "at least 1");
   refuse({"threads_per_row=8", "rows_per_block=3"}, "multiple of 64");
-  refuse({"ahead=0"}, "ahead must be from 1");
-  refuse({"ahead=99"}, "ahead must be from 1");
+  refuse({"prefetch_depth=0"}, "prefetch_depth must be from 1");
+  refuse({"prefetch_depth=99"}, "prefetch_depth must be from 1");
   refuse({"tiles=3"}, "tiles must divide");
-  refuse({"threads_per_row=512", "ahead=1", "tiles=0"}, "tiles must divide");
-  refuse({"threads_per_row=256", "rows_per_block=1", "vec=1", "ahead=1", "tiles=2"}, "give the rows a bound");
+  refuse({"threads_per_row=512", "prefetch_depth=1", "tiles=0"}, "tiles must divide");
+  refuse({"threads_per_row=256", "rows_per_block=1", "vec=1", "prefetch_depth=1", "tiles=2"}, "give the rows a bound");
   // The last field of what plan and config disagree on.
   Schedule wrong = with(spec, {});
   std::get<RowwiseConfig>(wrong.config).cols = 4104;
@@ -67,18 +67,18 @@ TEST_CASE("rows of several workgroups that cannot be") {
   const auto rows = [](std::int64_t most, std::int64_t cols) {
     return catalog_spec("softmax", {.cols = cols, .max_rows = most, .dtype = f16, .fp8 = e4m3fnuz});
   };
-  const std::vector<std::string> eight{"vec=8", "threads_per_row=256", "rows_per_block=1", "ahead=1", "tiles=8"};
+  const std::vector<std::string> eight{"vec=8", "threads_per_row=256", "rows_per_block=1", "prefetch_depth=1", "tiles=8"};
   CHECK_NOTHROW(with(rows(1000, 16384), eight)); // more than any chip has room for at once
   refuse(rows(3'000'000, 16384), eight, "up to 3000000 rows of 8 workgroups take a workspace of 384000000 bytes",
          "a smaller bound of the rows");
-  refuse(rows(1, 1 << 20), {"vec=8", "threads_per_row=1024", "rows_per_block=1", "ahead=1", "tiles=128"}, "128 workgroups share",
+  refuse(rows(1, 1 << 20), {"vec=8", "threads_per_row=1024", "rows_per_block=1", "prefetch_depth=1", "tiles=128"}, "128 workgroups share",
          "at most 64 tiles");
-  refuse(rows(1, 512), {"vec=8", "threads_per_row=32", "rows_per_block=2", "ahead=1", "tiles=2"}, "have 32 lanes a row and 2 rows",
+  refuse(rows(1, 512), {"vec=8", "threads_per_row=32", "rows_per_block=2", "prefetch_depth=1", "tiles=2"}, "have 32 lanes per row and 2 rows",
          "64 threads_per_row or more");
 }
 
 TEST_CASE("rows that do not fit LDS") {
-  expect_user_error([&] { with(catalog_spec("layernorm", {.cols = 65536, .dtype = f16, .fp8 = e4m3fnuz}), {"residency=lds", "ahead=1"}); },
+  expect_user_error([&] { with(catalog_spec("layernorm", {.cols = 65536, .dtype = f16, .fp8 = e4m3fnuz}), {"residency=lds", "prefetch_depth=1"}); },
                     "schedule of 'layernorm'", "gfx942 has 65536", "residency=reload");
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("an output in place of what a later pass reads again") {
   KernelSpec spec("shift");
   spec.output("early", f32, x + 1.0, {.in_place_of = "x"}).output("late", f32, x - row_max(x));
   CHECK_NOTHROW(with(spec, {})); // registers keep x
-  expect_user_error([&] { with(spec, {"residency=reload", "ahead=1"}); }, "schedule of 'shift'",
+  expect_user_error([&] { with(spec, {"residency=reload", "prefetch_depth=1"}); }, "schedule of 'shift'",
                     "output 'early' is in place of 'x', which pass 1 reads from memory after pass 0 wrote it", "memory of its own");
   // Too wide for the chip: no schedule is safe, and the error says so instead of a wrong kernel.
   const Expr wide = input("x", f32, {dynamic("rows"), 1 << 18});

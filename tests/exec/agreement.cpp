@@ -50,14 +50,14 @@ WaitAgreement compare_waits(const isa::Program& program, const isa::WaitAnalysis
     }
     if (ran->counters.executed == 0) continue;
     const bool vm = point.counter == isa::WaitCounter::vmcnt;
-    const int least = vm ? ran->counters.least_vm : ran->counters.least_lgkm;
-    const int most = vm ? ran->counters.most_vm : ran->counters.most_lgkm;
+    const int least = vm ? ran->counters.min_vm : ran->counters.min_lgkm;
+    const int most = vm ? ran->counters.max_vm : ran->counters.max_lgkm;
     ++result.compared;
-    result.exact += point.least_outstanding == point.most_outstanding;
-    if (point.least_outstanding > least || most > point.most_outstanding)
+    result.exact += point.min_outstanding == point.max_outstanding;
+    if (point.min_outstanding > least || most > point.max_outstanding)
       result.wrong.push_back(fmt::format("{} {:#x} {}: {} to {} operations of {} were outstanding, the analysis says {} to {}",
-                                         program.kernel, address, ran->text, least, most, to_string(point.counter), point.least_outstanding,
-                                         point.most_outstanding));
+                                         program.kernel, address, ran->text, least, most, to_string(point.counter), point.min_outstanding,
+                                         point.max_outstanding));
   }
   return result;
 }

@@ -203,7 +203,7 @@ TEST_CASE("gfx950: transposing reads give each lane a column of its sixteen lane
     std::mt19937 random(static_cast<u32>(width));
     std::vector<Lanes64> in(static_cast<std::size_t>(words));
     for (Lanes64& l : in) l = each_lane([&](int) { return static_cast<u32>(random()); });
-    // Lane i writes its piece at slot 63 - i, so that pieces are not in order in LDS; 16 bytes a slot.
+    // Lane i writes its piece at slot 63 - i, so that pieces are not in order in LDS; 16 bytes per slot.
     const std::string body =
         fmt::format("v_sub_u32 v20, 63, v0\n v_lshlrev_b32 v20, 4, v20\n v_mov_b32 v10, v1\n v_mov_b32 v11, v2\n {}ds_write_b64 v20, "
                     "v[10:11] offset:32\n {}s_waitcnt lgkmcnt(0)\n {} {}, v20 offset:32\n s_waitcnt lgkmcnt(0)",

@@ -39,7 +39,7 @@ TEST_CASE("how much is outstanding is counted at each wait") {
     std::vector<std::array<int, 4>> counts; // least and most of vmcnt, then of lgkmcnt; of the marked waits
     for (const InstructionProfile& i : r.instructions)
       if (i.text.starts_with("s_waitcnt") && i.text.find("expcnt(6)") != std::string::npos)
-        counts.push_back({i.counters.least_vm, i.counters.most_vm, i.counters.least_lgkm, i.counters.most_lgkm});
+        counts.push_back({i.counters.min_vm, i.counters.max_vm, i.counters.min_lgkm, i.counters.max_lgkm});
     return counts;
   };
   using Counts = std::vector<std::array<int, 4>>;

@@ -44,7 +44,7 @@ private:
   DType half() { return random_.chance(50) ? f16 : bf16; }
   Shape rows(bool of_pairs, std::int64_t last) const { return of_pairs ? Shape{m_, top_, last} : Shape{m_, last}; }
 
-  // [tokens, k], or a row a pair, with a matrix of n rows an expert.
+  // [tokens, k], or a row per pair, with a matrix of n rows per expert.
   Expr product_of_all(bool of_pairs, std::int64_t n) {
     const DType type = half();
     const auto a = [&](DType of) { return input("a", of, rows(of_pairs, k_)); };

@@ -164,7 +164,7 @@ private:
   // Two or three that a wave has in registers. A distance that it does not have goes: memory has no partners of theirs.
   void choose_distances() {
     std::vector<std::int64_t> possible;
-    for (std::int64_t distance = 1; 2 * distance <= most_paired_columns && space_.back().size() % (2 * distance) == 0; distance *= 2)
+    for (std::int64_t distance = 1; 2 * distance <= max_paired_columns && space_.back().size() % (2 * distance) == 0; distance *= 2)
       possible.push_back(distance);
     if (possible.size() < 2) return;
     for (std::int64_t count = paired_.between(2, 3); count > 0; --count) distances_.push_back(paired_.pick(possible));
@@ -270,14 +270,14 @@ private:
   void add_ranks() {
     if (space_.size() < 2 || space_.back().is_dynamic()) return;
     const std::int64_t cols = space_.back().size();
-    const bool sums = cols > most_ranked_columns || ranked_.chance(30);
+    const bool sums = cols > max_ranked_columns || ranked_.chance(30);
     const Expr x = everywhere(values_.back()), other = everywhere(ranked_.pick(values_));
     if (ranked_.chance(30)) {
       const Op op = ranked_.pick({Op::row_argmax, Op::row_argmin});
       pending_.push_back({.name = "column", .dtype = i32, .value = reduction(op, other), .in_place_of = {}});
     }
     if (sums) return values_.push_back(row_cumsum(x));
-    const Expr top = row_top(x, ranked_.between(1, std::min(most_ranks, cols))), chosen = pick(other, top);
+    const Expr top = row_top(x, ranked_.between(1, std::min(max_ranks, cols))), chosen = pick(other, top);
     const Op op = ranked_.pick({Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::row_argmax, Op::row_argmin});
     values_.push_back(other * reduction(op, chosen));
     pending_.push_back({.name = "top_columns", .dtype = i32, .value = top, .in_place_of = {}});

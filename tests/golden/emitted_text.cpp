@@ -74,7 +74,7 @@ TEST_CASE("pairs of a wave: one block a row, and many matrices a wave") {
 TEST_CASE("rows that stay in LDS, or are read again") {
   const KernelSpec spec = catalog_spec("layernorm", {.cols = 16384, .dtype = f16, .fp8 = gfx942.fp8()});
   compare("layernorm.lds", spec, gfx942, {"residency=lds"});
-  compare("layernorm.reload", spec, gfx942, {"residency=reload", "ahead=2"});
+  compare("layernorm.reload", spec, gfx942, {"residency=reload", "prefetch_depth=2"});
 }
 
 TEST_CASE("an output in place of an input, strided") {
@@ -93,11 +93,11 @@ TEST_CASE("broadcasts over some outer dimensions only") {
 TEST_CASE("several problems in one launch") {
   compare("qk_norm.128", catalog_spec("qk_norm", {.cols = 128, .dtype = bf16, .heads = 32, .kv_heads = 8}), gfx942);
   const Expr x = input("block", f16, {rows, 16384}), y = input("blocks", f32, {dynamic("elements")});
-  compare("together", KernelSpec("unlike").output("own", f32, row_sum(x)).output("z", f32, y * scalar("alpha")), gfx942);
+  compare("fused_launch", KernelSpec("unlike").output("own", f32, row_sum(x)).output("z", f32, y * scalar("alpha")), gfx942);
   const Dim m = dynamic("m", 1, 16);
   const Expr c = matmul_nt(input("a", f16, {m, 4096}), input("b", f16, {256, 4096}));
   const Expr d = matmul_nt(input("e", gfx942.fp8(), {m, 2048}), input("f", gfx942.fp8(), {4096, 2048})) * input("f_scale", f32, {4096});
-  compare("together_gemm", KernelSpec("products").output("c", f32, c).output("own", f32, row_sum(x)).output("d", f16, d), gfx942);
+  compare("fused_launch_gemm", KernelSpec("products").output("c", f32, c).output("own", f32, row_sum(x)).output("d", f16, d), gfx942);
 }
 
 TEST_CASE("groups, booleans, scalars, integers") {
@@ -112,6 +112,6 @@ TEST_CASE("groups, booleans, scalars, integers") {
 TEST_CASE("names that emission would choose itself") {
   const Expr x = input("v2", f16, {rows, 64}), y = input("kept0", f16, {rows, 64});
   KernelSpec spec("awkward");
-  spec.output("to_sum3", f16, x * row_max(x * y)).output("sum3", f16, y);
+  spec.output("to_sum3", f16, x * row_max(x * y)).output("acc3", f16, y);
   compare("awkward_names", spec, gfx942);
 }

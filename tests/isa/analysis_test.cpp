@@ -251,7 +251,7 @@ TEST_CASE("issue and roofline of a loop") {
   CHECK(loop.clocks_of(Pipe::vector_memory) == 64);
   CHECK(loop.operations == (2 + 4) * 64 * 4);
   CHECK(loop.memory_bytes == 4096);
-  CHECK(loop.memory_bound()); // 4096 B at 8.3 B a clock
+  CHECK(loop.memory_bound()); // 4096 B at 8.3 B per clock
   CHECK(k.issue.loops.at(1).clocks_of(Pipe::valu) == 80);
   CHECK(k.concurrency.size() == 1);
   CHECK(bytes_for_bandwidth(target_facts("gfx942")) == 14632);

@@ -32,8 +32,8 @@ TEST_CASE("a count and its noun") {
 TEST_CASE("messages about one thing and about several") {
   const std::string load = "global_load_dword v0, v4, s[2:3]\n", other = "global_load_dword v1, v4, s[2:3] offset:64\n";
   const auto loop = [](const std::string& body) { return "loop:\n" + body + " s_cbranch_scc1 loop\n"; };
-  CHECK(first_message(loop(load), "MEM001") == "1 of the loop's 1 load moves less than 16 B a lane, the narrowest 4 B");
-  CHECK(first_message(loop(load + other), "MEM001") == "2 of the loop's 2 loads move less than 16 B a lane, the narrowest 4 B");
+  CHECK(first_message(loop(load), "MEM001") == "1 of the loop's 1 load moves less than 16 B per lane, the narrowest 4 B");
+  CHECK(first_message(loop(load + other), "MEM001") == "2 of the loop's 2 loads move less than 16 B per lane, the narrowest 4 B");
   CHECK(first_message("flat_load_dword v0, v[2:3]\n", "MEM002") == "1 flat instruction, 0 in loops");
   const std::string copy = " s_waitcnt vmcnt(0)\n v_mov_b32_e32 v8, v0\n", copies = copy + " v_mov_b32_e32 v9, v1\n";
   CHECK(first_message(loop(load + copy), "WAIT005").starts_with("what 1 load brings is only copied"));

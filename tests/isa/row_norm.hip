@@ -1,4 +1,4 @@
-// The source of row_norm.gfx942.s and row_norm.gfx950.s, which the tests read: one row a workgroup, in two passes, with a
+// The source of row_norm.gfx942.s and row_norm.gfx950.s, which the tests read: one row per workgroup, in two passes, with a
 // loop in each. Made with: clang++ -x hip --offload-device-only -nogpuinc -nogpulib -O3 -std=c++20 -fno-ident -fuse-cuid=none -S
 //   --offload-arch=ARCH row_norm.hip -o row_norm.ARCH.s
 typedef _Float16 half8 __attribute__((ext_vector_type(8)));

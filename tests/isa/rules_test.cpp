@@ -269,7 +269,7 @@ TEST_CASE("BND001: lanes and waves that a workgroup does not have touch nothing"
     for (const Finding& f : lint(analyse(object, object.kernel("k")), {.only = {"BND001"}})) result.push_back(f.severity);
     return result;
   };
-  const std::string read = lane4 + "ds_read_b32 v1, v4", far = "v_lshlrev_b32_e32 v4, 4, v0\n ds_read_b32 v1, v4"; // 4 or 16 B a lane
+  const std::string read = lane4 + "ds_read_b32 v1, v4", far = "v_lshlrev_b32_e32 v4, 4, v0\n ds_read_b32 v1, v4"; // 4 or 16 B per lane
   CHECK(severities(read, 128).empty());
   CHECK(severities(read, 256) == std::vector{Severity::warning}); // in the last of four waves
   CHECK(severities(read, 1024).empty());                          // a bound, not a size
@@ -361,7 +361,7 @@ TEST_CASE("cost rules are silent where nothing is lost, and say less where littl
   CHECK(severities("LDS002", apart + loop("ds_read_b64 v[8:9], v4"), "gfx950") == warning);
   CHECK(severities("LDS002", apart + loop("ds_read_b64_tr_b16 v[8:9], v4"), "gfx950") == info); // banks that nobody has published
   CHECK(severities("MEM001", loop(load4 + times(200, mfma))) == info);
-  // Bound by memory, with 4 KB a wave in flight: wide loads would bring no more.
+  // Bound by memory, with 4 KB per wave in flight: wide loads would bring no more.
   const std::string next = "global_load_dword v1, v4, s[2:3]\n";
   const auto stream = [&](int pairs) { return loop(times(pairs, load4 + next) + times(4, mfma_next) + wait_all); };
   CHECK(severities("MEM001", stream(1)) == warning);

@@ -27,8 +27,8 @@ Analysed analyse(std::string_view body, std::string_view arch = "gfx942") {
 using Indices = std::vector<std::size_t>;
 
 void check_point(const WaitPoint& point, std::pair<int, int> outstanding, const Indices& waits_for, int distance) {
-  CHECK(point.least_outstanding == outstanding.first);
-  CHECK(point.most_outstanding == outstanding.second);
+  CHECK(point.min_outstanding == outstanding.first);
+  CHECK(point.max_outstanding == outstanding.second);
   CHECK(point.waits_for == waits_for);
   CHECK(point.shortest_distance == distance);
 }
@@ -142,9 +142,9 @@ TEST_CASE("expcnt round a loop, and where it saturates") {
   check_point(full.waits.points[0], {7, 7}, {2}, 6);
   check_point(full.waits.points[1], {6, 6}, {3, 4, 5, 6, 7, 8}, 1);
   const auto counts = outstanding_counts(full.program);
-  CHECK(counts[3].most_exp == 3);
-  CHECK(counts[9].least_exp == 7);
-  CHECK(counts[10].most_exp == 6);
+  CHECK(counts[3].max_exp == 3);
+  CHECK(counts[9].min_exp == 7);
+  CHECK(counts[10].max_exp == 6);
 }
 
 TEST_CASE("images of gfx90a count in vmcnt") {
@@ -174,9 +174,9 @@ TEST_CASE("of two distances to the same operation the shorter is told") {
 
 TEST_CASE("a counter saturates") {
   const auto [program, waits] = analyse(loads(70) + "  s_waitcnt vmcnt(62)\n  s_waitcnt vmcnt(0)");
-  CHECK(waits.points[0].most_outstanding == 63);
+  CHECK(waits.points[0].max_outstanding == 63);
   CHECK(waits.points[0].waits_for == Indices{7}); // the 63 youngest are 7 to 69
-  CHECK(waits.points[1].most_outstanding == 62);
+  CHECK(waits.points[1].max_outstanding == 62);
 }
 
 TEST_CASE("a loop that drains keeps nothing in flight") {
@@ -185,8 +185,8 @@ TEST_CASE("a loop that drains keeps nothing in flight") {
   CHECK(waits.points[0].loop == 0);
   CHECK(waits.loops[0].loads == 2);
   CHECK(waits.loops[0].bytes_a_trip == 2 * 16 * 64);
-  CHECK(waits.loops[0].least_bytes == 0);
-  CHECK(waits.loops[0].most_bytes == 2 * 16 * 64);
+  CHECK(waits.loops[0].min_bytes == 0);
+  CHECK(waits.loops[0].max_bytes == 2 * 16 * 64);
   CHECK(waits.loops[0].drains == 1);
 }
 
@@ -202,18 +202,18 @@ TEST_CASE("a ring of slots keeps all but one load in flight") {
     CHECK_FALSE(waits.points[slot].drains());
   }
   REQUIRE(waits.loops.size() == 1);
-  CHECK(waits.loops[0].least_bytes == 7 * 1024);
-  CHECK(waits.loops[0].most_bytes == 8 * 1024);
+  CHECK(waits.loops[0].min_bytes == 7 * 1024);
+  CHECK(waits.loops[0].max_bytes == 8 * 1024);
   CHECK(waits.loops[0].drains == 0);
 }
 
 TEST_CASE("the settled state of a loop forgets what came before it") {
   // 20 loads before; each trip loads one and leaves one: the 20 are gone after the first wait.
   const auto [program, waits] = analyse(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
-  CHECK(waits.points[0].most_outstanding == 21); // the first trip
-  CHECK(waits.points[0].least_outstanding == 2); // the others
-  CHECK(waits.loops[0].most_bytes == 2 * 1024);
-  CHECK(waits.loops[0].least_bytes == 1024);
+  CHECK(waits.points[0].max_outstanding == 21); // the first trip
+  CHECK(waits.points[0].min_outstanding == 2); // the others
+  CHECK(waits.loops[0].max_bytes == 2 * 1024);
+  CHECK(waits.loops[0].min_bytes == 1024);
 }
 
 TEST_CASE("stores and LDS DMA in a loop") {
@@ -221,8 +221,8 @@ TEST_CASE("stores and LDS DMA in a loop") {
                                         "s[2:3]\n  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
   CHECK(waits.loops[0].loads == 1);
   CHECK(waits.loops[0].bytes_a_trip == 256);
-  CHECK(waits.loops[0].most_bytes == 256);
-  CHECK(waits.loops[0].least_bytes == 0); // what may stay is the store
+  CHECK(waits.loops[0].max_bytes == 256);
+  CHECK(waits.loops[0].min_bytes == 0); // what may stay is the store
 }
 
 TEST_CASE("nested loops: the outer one counts the inner one's loads") {
@@ -232,8 +232,8 @@ TEST_CASE("nested loops: the outer one counts the inner one's loads") {
   CHECK(waits.loops[0].loads == 2);
   CHECK(waits.loops[1].loads == 1);
   CHECK(waits.loops[0].drains == 1);
-  CHECK(waits.loops[0].most_bytes == 2 * 1024);
-  CHECK(waits.loops[1].most_bytes == 1024); // once settled
+  CHECK(waits.loops[0].max_bytes == 2 * 1024);
+  CHECK(waits.loops[1].max_bytes == 1024); // once settled
 }
 
 TEST_CASE("a call completes everything, and is said") {
@@ -251,7 +251,7 @@ TEST_CASE("waits that nothing reaches are left out; text and JSON") {
   const std::string text = to_text(waits, program);
   CHECK(text.find("  0x10 vmcnt(0): 1 outstanding, waits for 0x0 global_load_dwordx4, issued 1 instruction before\n") != std::string::npos);
   CHECK(text.find("loop 0 (0x14 to 0x1c): 1 load, 1024 bytes a trip of a wave, ") != std::string::npos);
-  CHECK(waits.loops[0].most_bytes == 63 * 1024); // no wait at all: the counter's capacity
+  CHECK(waits.loops[0].max_bytes == 63 * 1024); // no wait at all: the counter's capacity
   const auto json = nlohmann::json::parse(to_json(waits, program));
   CHECK(json["waits"][0]["address"] == 0x10);
   CHECK(json["waits"][0]["waits_for"] == std::vector<int>{0});

@@ -49,11 +49,11 @@ TEST_CASE("lifetimes: a workspace is not taken again before the device was waite
     return block_of(bound);
   };
   std::set<std::vector<std::byte>> seen;
-  for (std::size_t i = 0; i < WorkspacePool::most_retired; ++i) seen.insert(launched());
-  CHECK(seen.size() == WorkspacePool::most_retired); // each its own
+  for (std::size_t i = 0; i < WorkspacePool::max_retired; ++i) seen.insert(launched());
+  CHECK(seen.size() == WorkspacePool::max_retired); // each its own
   CHECK(calls(stub, "hipDeviceSynchronize") == 0);
   stub.calls.clear();
-  for (std::size_t i = 0; i < WorkspacePool::most_retired; ++i) CHECK(seen.contains(launched()));
+  for (std::size_t i = 0; i < WorkspacePool::max_retired; ++i) CHECK(seen.contains(launched()));
   CHECK(calls(stub, "hipDeviceSynchronize") == 1); // once, then all of them are free
   CHECK(calls(stub, "hipMalloc") == 0);
   { // bound and never launched: free at once
@@ -62,7 +62,7 @@ TEST_CASE("lifetimes: a workspace is not taken again before the device was waite
   }
   stub.errors["hipDeviceSynchronize"] = 719; // an error of an earlier launch comes up in bind, and is not lost
   const auto bind_all = [&] {
-    for (std::size_t i = 0; i <= WorkspacePool::most_retired; ++i) static_cast<void>(launched());
+    for (std::size_t i = 0; i <= WorkspacePool::max_retired; ++i) static_cast<void>(launched());
   };
   CHECK_THROWS_WITH_AS(bind_all(), doctest::Contains("hipDeviceSynchronize failed"), EnvironmentError);
   stub.errors.clear();

@@ -13,7 +13,7 @@ TEST_CASE("show: loops indented, waits explained, what is outstanding, findings 
   const Result r = isa_lint({"show", folder.write("k.s", plain_text("gfx942")), "--rule", "all", "--kernel", "k"});
   CHECK(r.exit_code == 0);
   CHECK(has(r.out, "loop 0 (0xc to "));
-  CHECK(has(r.out, "depth 1, 123 clocks a trip, bound by memory"));
+  CHECK(has(r.out, "depth 1, 123 clocks per trip, bound by memory"));
   CHECK(has(r.out, "^ vmcnt(0): of 1 outstanding waits for all: global_load_dword at 0xc; the youngest 0 instructions ago"));
   CHECK(has(r.out, "! WAIT"));
   CHECK(has(r.out, "; to block_1"));

@@ -114,7 +114,7 @@ TEST_CASE("every residency gives the same") {
           const Target to = target(arch);
           if (!testing::runs_here(to, ++point)) continue;
           const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = cols, .dtype = bf16, .fp8 = to.fp8()}), to, 2,
-                                                   {.rows = 2, .settings = {residency, "ahead=2"}});
+                                                   {.rows = 2, .settings = {residency, "prefetch_depth=2"}});
           CHECK_MESSAGE(!wrong, wrong.value_or(""));
         }
 }
@@ -123,8 +123,8 @@ TEST_CASE("other shapes of the same work") {
   const KernelSpec spec = catalog_spec("add_rmsnorm_quant", {.cols = 4096, .dtype = f16, .fp8 = e4m3fnuz, .in_place = true});
   using Settings = std::vector<std::string>;
   for (const Settings& settings :
-       {Settings{"threads_per_row=64", "rows_per_block=1", "ahead=3"}, Settings{"threads_per_row=512", "ahead=1"},
-        Settings{"vec=4", "ahead=2"}, Settings{"vec=2", "threads_per_row=1024", "ahead=1"}, Settings{"vec=1", "threads_per_row=1024"}}) {
+       {Settings{"threads_per_row=64", "rows_per_block=1", "prefetch_depth=3"}, Settings{"threads_per_row=512", "prefetch_depth=1"},
+        Settings{"vec=4", "prefetch_depth=2"}, Settings{"vec=2", "threads_per_row=1024", "prefetch_depth=1"}, Settings{"vec=1", "threads_per_row=1024"}}) {
     const auto wrong = testing::check_kernel(spec, target("gfx942"), 3, {.rows = 5, .settings = settings});
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }

@@ -46,18 +46,18 @@ std::vector<Case> cases() {
   const auto entry = [](const char* name, std::int64_t cols, DType type) {
     return catalog_spec(name, {.cols = cols, .max_rows = 3, .dtype = type, .fp8 = e4m3fnuz});
   };
-  const std::vector<std::string> wide{"vec=1", "threads_per_row=1024", "rows_per_block=1", "ahead=1", "tiles=32"};
+  const std::vector<std::string> wide{"vec=1", "threads_per_row=1024", "rows_per_block=1", "prefetch_depth=1", "tiles=32"};
   return {
-      {"two reductions, 32 workgroups of 16 waves a row", entry("softmax", 32768, f16), wide, 1},
+      {"two reductions, 32 workgroups of 16 waves per row", entry("softmax", 32768, f16), wide, 1},
       {"a residual in place", residual_in_place(32768), wide, 1},
       {"a sum in place, and its largest element", sum_in_place(32768), wide, 1},
-      {"argmax, 30 workgroups a row",
+      {"argmax, 30 workgroups per row",
        entry("argmax_rows", 30700, f16),
-       {"vec=1", "threads_per_row=1024", "rows_per_block=1", "ahead=1", "tiles=30"},
+       {"vec=1", "threads_per_row=1024", "rows_per_block=1", "prefetch_depth=1", "tiles=30"},
        1},
       {"rows that fill the LDS of their CU",
        entry("rmsnorm", 135168, f32),
-       {"vec=4", "threads_per_row=64", "rows_per_block=1", "ahead=3", "tiles=16", "residency=lds"},
+       {"vec=4", "threads_per_row=64", "rows_per_block=1", "prefetch_depth=3", "tiles=16", "residency=lds"},
        3},
   };
 }
@@ -130,7 +130,7 @@ TEST_CASE("a cluster needs no partner on its device: workgroups one at a time, i
   std::vector<Case> all;
   for (const char* residency : {"residency=registers", "residency=lds", "residency=reload"})
     for (const char* threads : {"threads_per_row=64", "threads_per_row=256"}) {
-      const std::vector<std::string> settings{"vec=4", threads, "rows_per_block=1", "ahead=1", "tiles=4", residency};
+      const std::vector<std::string> settings{"vec=4", threads, "rows_per_block=1", "prefetch_depth=1", "tiles=4", residency};
       all.push_back({residency, entry("layernorm", f32), settings, 2});
       if (settings.back() != "residency=reload") all.push_back({residency, residual_in_place(8192), settings, 2}); // else it is read again
     }

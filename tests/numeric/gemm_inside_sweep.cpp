@@ -51,7 +51,7 @@ public:
     if (p.method == GemmMethod::dot) group_ = std::min<std::int64_t>(group_, 32); // its sums of wider tiles do not fit registers
     n_ = p.epilogue == Epilogue::none ? random_.between(17, 240) : std::max<std::int64_t>(group_, 32) * random_.between(1, 4);
     k_ = random_.chance(50) ? 128 * random_.between(1, 12) : 16 * random_.between(1, 96);
-    bound_ = random_.chance(70) ? p.m : std::min(most_rows(), p.m + random_.between(1, 7));
+    bound_ = random_.chance(70) ? p.m : std::min(max_rows(), p.m + random_.between(1, 7));
   }
 
   KernelSpec spec() {
@@ -82,7 +82,7 @@ public:
   }
 
 private:
-  std::int64_t most_rows() const { return point_.method == GemmMethod::dot ? 4 : point_.method == GemmMethod::sparse ? 8 : 64; }
+  std::int64_t max_rows() const { return point_.method == GemmMethod::dot ? 4 : point_.method == GemmMethod::sparse ? 8 : 64; }
   Dim rows() const { return dynamic("m", 1, bound_); }
 
   static KernelSpec gate(KernelSpec spec, const Expr& both) {

@@ -49,7 +49,7 @@ TEST_CASE("every type and method of a product") {
       CAPTURE(fmt::format("{} {} x {}", arch, to_string(t.a), to_string(t.b)));
       check(plain(t, 16, 96, 512), to, ++seed, 13);
       check(plain(t, 8, 100, 400), to, ++seed, 5, {"method=sparse", "loads=1"});
-      check(plain(t, 4, 80, 1040), to, ++seed, 3, {"method=dot", "tile_n=16", "ring=2", "loads=1"});
+      check(plain(t, 4, 80, 1040), to, ++seed, 3, {"method=dot", "tile_n=16", "stages=2", "loads=1"});
     }
   }
 }
@@ -96,7 +96,7 @@ TEST_CASE("workgroups that have parts of several tiles") {
     const Target to = target(arch);
     std::uint64_t seed = 0;
     for (const char* workgroups : {"workgroups=1", "workgroups=3", "workgroups=7", "workgroups=13", "workgroups=16"})
-      for (const char* ring : {"ring=1", "ring=3"}) {
+      for (const char* ring : {"stages=1", "stages=3"}) {
         CAPTURE(fmt::format("{} {} {}", arch, workgroups, ring));
         check(plain({to.fp8(), to.fp8()}, 8, 96, 1024), to, ++seed, 8, {workgroups, ring, "tile_n=32"});
         check(plain({f16, f16}, 8, 96, 520), to, ++seed, 7, {workgroups, ring, "tile_n=16", "waves=2"});

@@ -85,11 +85,11 @@ TEST_CASE("producers: workgroups that have parts of several tiles, and other num
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 8, 96, 1552);
-    check(spec, to, 5, 8, {"workgroups=3", "tile_n=32", "ring=2", "slots=8"});
-    check(spec, to, 6, 7, {"workgroups=7", "tile_n=16", "waves=3", "b_producers=1", "a_producers=1", "ring=2", "slots=2"});
-    check(spec, to, 7, 5, {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "ring=2", "slots=11", "loads=1"});
-    check(spec, to, 8, 8, {"workgroups=1", "ring=1", "direct=0", "slots=4"}); // registers on both
-    check(spec, to, 9, 8, {"workgroups=5", "tile_n=16", "ring=2", "loads=4", arch == "gfx950" ? "slots=8" : "slots=6", "atomics=1"});
+    check(spec, to, 5, 8, {"workgroups=3", "tile_n=32", "stages=2", "slots=8"});
+    check(spec, to, 6, 7, {"workgroups=7", "tile_n=16", "waves=3", "b_producers=1", "a_producers=1", "stages=2", "slots=2"});
+    check(spec, to, 7, 5, {"workgroups=5", "tile_n=32", "waves=11", "b_producers=5", "a_producers=2", "stages=2", "slots=11", "loads=1"});
+    check(spec, to, 8, 8, {"workgroups=1", "stages=1", "direct=0", "slots=4"}); // registers on both
+    check(spec, to, 9, 8, {"workgroups=5", "tile_n=16", "stages=2", "loads=4", arch == "gfx950" ? "slots=8" : "slots=6", "atomics=1"});
   }
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("producers: twenty interleavings give the same bits") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const KernelSpec spec = plain(to.fp8(), to.fp8(), 16, 96, 4096);
-    const BuiltKernel kernel = built(spec, to, {"method=producers", "workgroups=5", "tile_n=32", "ring=2", "slots=8"});
+    const BuiltKernel kernel = built(spec, to, {"method=producers", "workgroups=5", "tile_n=32", "stages=2", "slots=8"});
     const Inputs inputs = random_inputs(spec, 31, {.dynamic_size = 9});
     const auto wrong = testing::check_orders(spec, kernel, inputs);
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
@@ -149,7 +149,7 @@ TEST_CASE("producers: bad settings say what to do") {
                          doctest::Contains("without scales of groups and not preshuffled"), UserError);
   const Target young = target("gfx950");
   const KernelSpec other = plain(young.fp8(), young.fp8(), 8, 64, 1024);
-  CHECK_THROWS_WITH_AS(built(other, young, {"method=producers", "slots=8"}), doctest::Contains("ring * b_producers"), UserError);
+  CHECK_THROWS_WITH_AS(built(other, young, {"method=producers", "slots=8"}), doctest::Contains("stages * b_producers"), UserError);
 }
 
 } // namespace gemm_producers_tests

@@ -76,9 +76,9 @@ TEST_CASE("scales of blocks: types, methods, tails") {
     check(block_scaled(e4, e4, 16, 96, 656), to, 5, 9, {"loads=1", "tile_n=32"}); // two steps a block
     check(block_scaled(e5, e4, 8, 144, 656), to, 6, 8, {"method=sparse"});
     check(block_scaled(i8, i8, 5, 144, 656), to, 7, 5, {"method=sparse", "loads=1"});
-    check(block_scaled(e4, e4, 4, 144, 1040), to, 8, 3, {"method=dot", "tile_n=16", "loads=1", "ring=2"});
-    check(block_scaled(i8, i8, 2, 40, 1024), to, 9, 2, {"method=dot", "tile_n=16", "loads=2", "ring=1"});
-    check(block_scaled(e4, e4, 40, 160, 400), to, 10, 37, {"method=matrix32", "loads=4", "ring=2", "tile_n=32"});
+    check(block_scaled(e4, e4, 4, 144, 1040), to, 8, 3, {"method=dot", "tile_n=16", "loads=1", "stages=2"});
+    check(block_scaled(i8, i8, 2, 40, 1024), to, 9, 2, {"method=dot", "tile_n=16", "loads=2", "stages=1"});
+    check(block_scaled(e4, e4, 40, 160, 400), to, 10, 37, {"method=matrix32", "loads=4", "stages=2", "tile_n=32"});
     check(block_scaled(i8, i8, 17, 160, 400), to, 11, 17, {"method=matrix32", "loads=1", "tile_n=32"});
   }
 }
@@ -91,7 +91,7 @@ TEST_CASE("scales of blocks: every m, workgroups that cross tiles, columns") {
     CAPTURE(arch);
     for (const std::int64_t m : {1, 2, 3, 5, 12, 17, 48, 64}) check(block_scaled(fp8, fp8, m, 77, 272), to, ++seed, m);
     for (const char* workgroups : {"workgroups=1", "workgroups=5", "workgroups=11"})
-      check(block_scaled(fp8, fp8, 8, 96, 1280), to, ++seed, 8, {workgroups, "ring=2", "tile_n=32", "waves=2"});
+      check(block_scaled(fp8, fp8, 8, 96, 1280), to, ++seed, 8, {workgroups, "stages=2", "tile_n=32", "waves=2"});
     const Expr both = scaled(fp8, fp8, 8, 256, 384); // gate and partner, each in blocks of its own
     check(KernelSpec("swiglu").output("q", fp8, silu(columns(both, 0, 100)) * columns(both, 128, 100)), to, ++seed, 7);
   }
@@ -107,10 +107,10 @@ TEST_CASE("weights of 4 bits: types, groups, methods, tails") {
       check(packed(type, 3, 33, 480, 96), to, 3, 3); // groups that steps do not divide
       check(packed(type, 33, 48, 768, 256), to, 4, 30, {"tile_n=16"});
       check(packed(type, 1, 1, 32, 64), to, 5, 1);
-      check(packed(type, 8, 100, 672, 64), to, 6, 5, {"method=sparse", "tile_n=32", "ring=2"});
-      check(packed(type, 8, 100, 1024, 64), to, 9, 5, {"method=sparse", "tile_n=32", "loads=2", "ring=2"});
-      check(packed(type, 4, 80, 1056, 64), to, 7, 3, {"method=dot", "tile_n=16", "ring=1"});
-      check(packed(type, 40, 96, 352, 32), to, 8, 35, {"method=matrix32", "loads=2", "ring=1", "tile_n=32"});
+      check(packed(type, 8, 100, 672, 64), to, 6, 5, {"method=sparse", "tile_n=32", "stages=2"});
+      check(packed(type, 8, 100, 1024, 64), to, 9, 5, {"method=sparse", "tile_n=32", "loads=2", "stages=2"});
+      check(packed(type, 4, 80, 1056, 64), to, 7, 3, {"method=dot", "tile_n=16", "stages=1"});
+      check(packed(type, 40, 96, 352, 32), to, 8, 35, {"method=matrix32", "loads=2", "stages=1", "tile_n=32"});
     }
   }
 }
@@ -122,7 +122,7 @@ TEST_CASE("weights of 4 bits: every m, workgroups that cross tiles, columns") {
     CAPTURE(arch);
     for (const std::int64_t m : {2, 5, 12, 17, 48, 64}) check(packed(f16, m, 49, 288, 128), to, ++seed, m);
     for (const char* workgroups : {"workgroups=1", "workgroups=5", "workgroups=11"})
-      check(packed(bf16, 8, 96, 2048, 128), to, ++seed, 8, {workgroups, "ring=2", "tile_n=32", "waves=2"});
+      check(packed(bf16, 8, 96, 2048, 128), to, ++seed, 8, {workgroups, "stages=2", "tile_n=32", "waves=2"});
     const Expr both = packed(f16, 8, 96, 256, 64).outputs()[0].value;
     check(KernelSpec("pair").output("c", f16, columns(both, 0, 45) * columns(both, 51, 45)), to, ++seed, 7);
   }
@@ -135,16 +135,16 @@ TEST_CASE("weights of 4 bits: scales of four groups a load") {
     CAPTURE(arch);
     // 11 or 22 groups: the last loads of a row begin before their first group. Steps of a wave begin at any group.
     for (const std::int64_t group : {64, 128})
-      for (const char* ring : {"ring=1", "ring=3", "ring=5"}) {
+      for (const char* ring : {"stages=1", "stages=3", "stages=5"}) {
         check(packed(f16, 13, 50, 1408, group), to, ++seed, 11, {ring, "tile_n=32", "workgroups=3", "waves=2"});
         check(packed(bf16, 40, 32, 1408, group), to, ++seed, 40, {ring, "tile_n=16", "workgroups=2", "waves=2"});
       }
     check(packed(f16, 64, 33, 2048, 128), to, ++seed, 64);
-    check(packed(f16, 8, 20, 512, 128), to, ++seed, 8, {"tile_n=16", "loads=2", "ring=2", "waves=1"}); // no more than one load a row
-    check(packed(f16, 8, 48, 1408, 64), to, ++seed, 8, {"method=sparse", "ring=3"});
-    check(packed(f16, 3, 48, 1408, 128, true), to, ++seed, 3, {"method=dot", "tile_n=16", "ring=2"});
+    check(packed(f16, 8, 20, 512, 128), to, ++seed, 8, {"tile_n=16", "loads=2", "stages=2", "waves=1"}); // no more than one load a row
+    check(packed(f16, 8, 48, 1408, 64), to, ++seed, 8, {"method=sparse", "stages=3"});
+    check(packed(f16, 3, 48, 1408, 128, true), to, ++seed, 3, {"method=dot", "tile_n=16", "stages=2"});
     for (const std::int64_t group : {32, 64})
-      check(packed(f16, 40, 64, 704, group), to, ++seed, 37, {"method=matrix32", "tile_n=32", "ring=2"});
+      check(packed(f16, 40, 64, 704, group), to, ++seed, 37, {"method=matrix32", "tile_n=32", "stages=2"});
     const Expr both = packed(f16, 8, 96, 1408, 128).outputs()[0].value;
     check(KernelSpec("pair").output("c", f16, columns(both, 0, 45) * columns(both, 51, 45)), to, ++seed, 7);
   }
@@ -159,14 +159,14 @@ TEST_CASE("32x32 matrix instructions") {
     std::uint64_t seed = 60;
     for (const auto& [a, b] : types) {
       CAPTURE(fmt::format("{} {} x {}", arch, to_string(a), to_string(b)));
-      check(plain(a, b, 40, 100, 400), to, ++seed, 33, {"method=matrix32", "loads=1", "ring=2"});
+      check(plain(a, b, 40, 100, 400), to, ++seed, 33, {"method=matrix32", "loads=1", "stages=2"});
     }
     CAPTURE(arch);
     for (const std::int64_t m : {1, 17, 32, 64})
-      check(plain(e4, e4, m, 161, 336), to, ++seed, m, {"method=matrix32", "loads=2", "tile_n=32", "ring=2"});
+      check(plain(e4, e4, m, 161, 336), to, ++seed, m, {"method=matrix32", "loads=2", "tile_n=32", "stages=2"});
     // A workgroup a tile: 48 rows whose sums meet take too many SGPRs, and LLVM spills.
-    check(plain(e4, e4, 48, 161, 336), to, ++seed, 48, {"method=matrix32", "loads=2", "tile_n=32", "ring=2", "workgroups=6"});
-    check(plain(e4, e4, 32, 96, 1024), to, ++seed, 32, {"method=matrix32", "loads=4", "tile_n=32", "ring=2", "workgroups=5"});
+    check(plain(e4, e4, 48, 161, 336), to, ++seed, 48, {"method=matrix32", "loads=2", "tile_n=32", "stages=2", "workgroups=6"});
+    check(plain(e4, e4, 32, 96, 1024), to, ++seed, 32, {"method=matrix32", "loads=4", "tile_n=32", "stages=2", "workgroups=5"});
   }
 }
 
@@ -178,13 +178,13 @@ TEST_CASE("preshuffled weights") {
     check(plain(fp8, fp8, 16, 161, 336, true), to, 80, 13);
     check(plain(f16, f16, 16, 96, 1024, true), to, 81, 16, {"workgroups=5", "tile_n=32"});
     check(plain(bf16, fp8, 8, 100, 400, true), to, 82, 5, {"method=sparse", "loads=1"});
-    check(plain(fp8, fp8, 40, 100, 400, true), to, 83, 33, {"method=matrix32", "loads=2", "ring=2", "tile_n=32"});
-    check(plain(fp8, fp8, 4, 100, 400, true), to, 84, 3, {"method=dot", "tile_n=32", "ring=2", "loads=1"});
-    check(plain(f16, f16, 3, 100, 520, true), to, 85, 2, {"method=dot", "tile_n=16", "ring=2"});
+    check(plain(fp8, fp8, 40, 100, 400, true), to, 83, 33, {"method=matrix32", "loads=2", "stages=2", "tile_n=32"});
+    check(plain(fp8, fp8, 4, 100, 400, true), to, 84, 3, {"method=dot", "tile_n=32", "stages=2", "loads=1"});
+    check(plain(f16, f16, 3, 100, 520, true), to, 85, 2, {"method=dot", "tile_n=16", "stages=2"});
     check(block_scaled(fp8, fp8, 16, 161, 656, true), to, 86, 13);
-    check(block_scaled(fp8, fp8, 4, 100, 656, true), to, 87, 4, {"method=dot", "tile_n=32", "ring=2", "loads=1"});
+    check(block_scaled(fp8, fp8, 4, 100, 656, true), to, 87, 4, {"method=dot", "tile_n=32", "stages=2", "loads=1"});
     check(packed(f16, 16, 77, 1056, 128, true), to, 88, 13);
-    check(packed(bf16, 2, 77, 1056, 64, true), to, 89, 2, {"method=dot", "tile_n=16", "ring=2", "loads=1"});
+    check(packed(bf16, 2, 77, 1056, 64, true), to, 89, 2, {"method=dot", "tile_n=16", "stages=2", "loads=1"});
     const Expr both = matmul_nt(matrix("a", fp8, {rows_to(8), 256}), matrix("b", fp8, {100, 256}, true));
     check(KernelSpec("pair").output("c", f16, columns(both, 0, 50) * columns(both, 48, 50)), to, 90, 7);
   }

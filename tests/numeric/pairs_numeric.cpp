@@ -90,7 +90,7 @@ TEST_CASE("a transform between reductions, whatever keeps the row") {
   const Expr turned = hadamard(normed, 128) * 0.08838834764831845;
   const Expr scale = max(row_absmax(turned), 1e-12) / 240.0;
   for (const char* residency : {"residency=registers", "residency=lds", "residency=reload"})
-    check(KernelSpec("k").output("y", i8, turned / scale).output("scale", f32, scale), 2, {residency, "ahead=1"});
+    check(KernelSpec("k").output("y", i8, turned / scale).output("scale", f32, scale), 2, {residency, "prefetch_depth=1"});
 }
 
 TEST_CASE("rows that are turned, transformed and scattered") {

@@ -26,12 +26,12 @@ void compare_waits(const isa::KernelAnalysis& k, const exec::InstructionProfile&
   for (const isa::WaitPoint& p : k.waits.points) {
     if (p.instruction != index || p.counter != isa::WaitCounter::vmcnt || ran.counters.executed == 0) continue;
     ++compared.waits;
-    CHECK_MESSAGE(ran.counters.in_flight_peak <= p.most_bytes, fmt::format("{:#x} {}", ran.address, ran.text));
+    CHECK_MESSAGE(ran.counters.in_flight_peak <= p.max_bytes, fmt::format("{:#x} {}", ran.address, ran.text));
     if (!full) continue;
-    CHECK_MESSAGE(ran.counters.in_flight >= p.least_bytes * ran.counters.executed, fmt::format("{:#x} {}", ran.address, ran.text));
-    if (p.least_bytes != p.most_bytes) continue;
+    CHECK_MESSAGE(ran.counters.in_flight >= p.min_bytes * ran.counters.executed, fmt::format("{:#x} {}", ran.address, ran.text));
+    if (p.min_bytes != p.max_bytes) continue;
     ++compared.exact_waits;
-    CHECK_MESSAGE(ran.counters.in_flight == p.most_bytes * ran.counters.executed, fmt::format("{:#x} {}", ran.address, ran.text));
+    CHECK_MESSAGE(ran.counters.in_flight == p.max_bytes * ran.counters.executed, fmt::format("{:#x} {}", ran.address, ran.text));
   }
 }
 
@@ -114,17 +114,17 @@ TEST_CASE("banks and waits of every method of a product are what the executor co
     const DType fp8 = to.fp8();
     compare(product(fp8, fp8, 16, 96, 1024), to, 13, false, compared, {"workgroups=5", "tile_n=32"});
     compare(product(fp8, fp8, 8, 100, 400), to, 5, false, compared, {"method=sparse", "loads=1"});
-    compare(product(f16, f16, 4, 80, 1040), to, 3, false, compared, {"method=dot", "tile_n=16", "ring=2", "loads=1"});
+    compare(product(f16, f16, 4, 80, 1040), to, 3, false, compared, {"method=dot", "tile_n=16", "stages=2", "loads=1"});
     compare(product(fp8, fp8, 16, 80, 1040), to, 13, false, compared, {"method=producers"});
-    compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared, {"workgroups=5", "tile_n=16", "ring=3", "atomics=1"});
+    compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared, {"workgroups=5", "tile_n=16", "stages=3", "atomics=1"});
     if (!all) continue;
     const bool direct = to.has_wide_lds_dma(); // slots hold more then
     compare(product(bf16, fp8, 16, 96, 1040), to, 9, false, compared);
     compare(product(i8, i8, 64, 77, 272), to, 50, false, compared);
     compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared,
-            {"method=producers", "workgroups=5", "tile_n=16", "ring=2", direct ? "loads=2" : "loads=4", "atomics=1"});
+            {"method=producers", "workgroups=5", "tile_n=16", "stages=2", direct ? "loads=2" : "loads=4", "atomics=1"});
     compare(product(fp8, fp8, 8, 96, 1552), to, 8, false, compared,
-            {"method=producers", "workgroups=1", "tile_n=16", "loads=2", "ring=1", "direct=0", "slots=4"});
+            {"method=producers", "workgroups=1", "tile_n=16", "loads=2", "stages=1", "direct=0", "slots=4"});
   }
   report(compared);
   CHECK(compared.outstanding.compared > 100);

@@ -76,9 +76,9 @@ TEST_CASE("a line of a manifest stands for every combination of its values, and 
   CHECK(parsed(R"({"catalog": "softmax", "arch": "gfx950"})").size() == 1);
   CHECK(parsed(R"({"catalog": "softmax", "arch": "gfx950"})", {"gfx942"}).empty());
   CHECK(parsed("{\"catalog\": \"softmax\"}\n{\"catalog\": \"softmax\", \"cols\": 4096}\n").size() == 2); // 4096 is the default
-  const AotKernel quant = parsed(R"({"catalog": "swiglu_quant", "set": ["vec=8", "ahead=1"]})", {"gfx942"}).at(0);
+  const AotKernel quant = parsed(R"({"catalog": "swiglu_quant", "set": ["vec=8", "prefetch_depth=1"]})", {"gfx942"}).at(0);
   CHECK(quant.request.spec.find("e4m3fnuz") != std::string::npos); // the target's own
-  CHECK(quant.request.overrides == std::vector<std::string>{"ahead=1", "vec=8"});
+  CHECK(quant.request.overrides == std::vector<std::string>{"prefetch_depth=1", "vec=8"});
   const AotKernel spec =
       parsed(R"({"spec": "kernel k\ninput x: f16[$rows, $n]\noutput y: f16[$rows, $n] = x * 2\n", "rows": 3, "n": 64})").at(0);
   CHECK(spec.request.spec.find("f16[3, 64]") != std::string::npos);

@@ -160,7 +160,7 @@ TEST_CASE("diff says what changed in the facts of the same kernels") {
   CHECK(json[0]["same_code"] == true);
 }
 
-TEST_CASE("what cannot be meant is refused") {
+TEST_CASE("usage errors are refused") {
   CHECK(cache("").exit_code == 2);
   CHECK(cache("prune -c /tmp").exit_code == 2); // how much may stay has to be said
   CHECK(cache("ls -c /nowhere/at/all").exit_code == 1);

@@ -38,7 +38,7 @@ TEST_CASE("every part of a request changes the key, and no path or time is in it
   requests[1].spec += " ";
   requests[2].arch = "gfx950";
   requests[3].overrides = {"vec=4"};
-  requests[4].overrides = {"vec=4", "ahead=2"};
+  requests[4].overrides = {"vec=4", "prefetch_depth=2"};
   requests[5].overrides = {"vec=4\nahead=2", ""};
   requests[6].options.warnings_as_errors = true;
   requests[7].options.replace_builtin_header = false;

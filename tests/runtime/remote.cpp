@@ -28,7 +28,7 @@ struct Client {
                           .connect_timeout = std::chrono::milliseconds(patience_ms),
                           .timeout = std::chrono::milliseconds(patience_ms),
                           .first_pause = std::chrono::milliseconds(pause_ms),
-                          .most_pause = std::chrono::milliseconds(pause_ms)}},
+                          .max_pause = std::chrono::milliseconds(pause_ms)}},
               events, identify) {}
   Found get(const KernelRequest& request) {
     return cache.find_or_make(request, [&] { return fake_entry(request); });

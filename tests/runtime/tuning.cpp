@@ -132,7 +132,7 @@ TEST_CASE("Jit and kiln aot compile what a table says; a schedule that cannot be
                    breaks = catalog_spec("gemm_w8a16", {.dtype = bf16, .fp8 = gpu.fp8(), .m = 4, .n = 5120, .k = 6656});
   add(good, {"tile_n=32", "waves=2"});
   add(invalid, {"tile_n=48"});
-  add(breaks, {"tile_n=64", "waves=4", "ring=7", "waves_per_eu=8"}); // valid, but the ring does not fit into 64 VGPRs: scratch
+  add(breaks, {"tile_n=64", "waves=4", "stages=7", "waves_per_eu=8"}); // valid, but the ring does not fit into 64 VGPRs: scratch
   JitOptions options = jit_options(process_environment());
   options.cache = {.folder = scratch.path / "cache", .layers = {}, .remote = {}};
   options.workers.count = 1;

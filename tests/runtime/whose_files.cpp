@@ -347,9 +347,9 @@ TEST_CASE("dumps go to a folder that nobody else can write to, and are few") {
   }
   const fs::path root = scratch.path / "dumps";
   std::ofstream(write_dump(root, "kept-gfx942", files) / "notes.md") << "precious"; // of the person who looked
-  for (std::size_t i = 0; i < most_dumps + 20; ++i) write_dump(root, "k-gfx942", files);
+  for (std::size_t i = 0; i < max_dumps + 20; ++i) write_dump(root, "k-gfx942", files);
   const auto count = std::distance(fs::directory_iterator(root), fs::directory_iterator());
-  CHECK(static_cast<std::size_t>(count) <= most_dumps + 1);
+  CHECK(static_cast<std::size_t>(count) <= max_dumps + 1);
   std::size_t notes = 0;
   for (const auto& at : fs::recursive_directory_iterator(root)) notes += at.path().filename() == "notes.md" ? 1 : 0;
   CHECK(notes == 1);

@@ -46,7 +46,7 @@ public:
       record_.recorded.push_back(group_);
       const double lines = static_cast<double>(next_line_ - first_line);
       Buffer b{.name = "all", .first_line = first_line, .end_line = first_line + static_cast<std::uint64_t>(lines) * record_.workgroups};
-      b.touched = b.asked = lines * record_.workgroups;
+      b.touched = b.requested = lines * record_.workgroups;
       record_.buffers = {b};
       record_.footprint = 128 * b.touched;
     }
@@ -229,7 +229,7 @@ TEST_CASE("the slowest of unlike XCDs decides, whether it has the most instructi
     }
     computes.waves[0].assign(static_cast<std::size_t>(vector_instructions), {.code = valu, .access = none});
     for (Workgroup* group : {&reads, &computes}) group->waves[0].push_back(last);
-    record.buffers = {{.name = "all", .first_line = 1 << 20, .end_line = (1 << 20) + 50, .touched = 50, .asked = 50}};
+    record.buffers = {{.name = "all", .first_line = 1 << 20, .end_line = (1 << 20) + 50, .touched = 50, .requested = 50}};
     const double of_reads = 50 * mi300x.hbm_latency_ns * mi300x.clock_ghz, of_computing = 4.0 * vector_instructions;
     CHECK(launch.cycles(CacheState::cold) == doctest::Approx(std::max(of_reads, of_computing)).epsilon(0.06));
   }

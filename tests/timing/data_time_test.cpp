@@ -52,7 +52,7 @@ output y: f16[rows, 4096] = gather(table, ids)
 // A workgroup has 1024 columns of four rows, so that its lines lie between those of fifteen others. Few are executed.
 TEST_CASE("workgroups with a part of several rows each read their own") {
   const Target to = target("gfx942");
-  const std::vector<std::string> parts = {"vec=16", "threads_per_row=64", "rows_per_block=4", "tiles=16", "ahead=1"};
+  const std::vector<std::string> parts = {"vec=16", "threads_per_row=64", "rows_per_block=4", "tiles=16", "prefetch_depth=1"};
   const KernelSpec spec = catalog_spec("dequant", {.cols = 16384, .dtype = f16, .fp8 = to.fp8()});
   const double rows = 1024.0 * 16384, read = hbm_bytes(spec, to, {{"rows", 1024}}, parts);
   CHECK_MESSAGE(read > 0.95 * rows, fmt::format("{} of {} bytes", read, rows));

@@ -1,5 +1,5 @@
 // Proves that a record holds what the executor did: lines, waits, dependences, waits for flags without their repetitions, buffers that
-// workgroups share, and all or some of the workgroups; and that launches which cannot be meant are refused.
+// workgroups share, and all or some of the workgroups; and that ill-formed launches are refused.
 #include "isa_checks/error.h"
 #include "isa_checks/timing/predict.h"
 #include "tests/exec/lane_program.h"
@@ -86,7 +86,7 @@ TEST_CASE("of many workgroups that are alike some are run, and stand for the oth
   CHECK(r.workgroups == 20'000);
   CHECK(r.recorded.size() <= 24);
   CHECK(r.recorded.back().number == 19'999);
-  CHECK(r.like(10'001).signature == r.recorded.front().signature);
+  CHECK(r.representative_of(10'001).signature == r.recorded.front().signature);
   CHECK(buffer(r, "x").touched == doctest::Approx(40'000));
   const double few = simulate(record_sum(304), chip("mi300x"), {}).cycles, many = simulate(r, chip("mi300x"), {}).cycles;
   CHECK(many > 2 * few);
@@ -130,7 +130,7 @@ TEST_CASE("a wave that waits for a flag is recorded without its repetitions, and
   CHECK(simulate(r, chip("mi300x"), {}).cycles > 200 * (2 * 4 + chip("mi300x").taken_branch_cycles));
 }
 
-TEST_CASE("launches that cannot be meant are refused") {
+TEST_CASE("ill-formed launches are refused") {
   CHECK_THROWS_WITH_AS(record_sum(0), doctest::Contains("a launch of no workgroups"), isa::Error);
   const isa::CodeObject object = assemble_kernel({.body = sum_kernel});
   CHECK_THROWS_WITH_AS(check_fits(object, chip("mi355x")),

@@ -1,4 +1,4 @@
-// Long chains of operators: every stage from a spec to its text runs on the small stack of an engine's thread, up to most_depth; a
+// Long chains of operators: every stage from a spec to its text runs on the small stack of an engine's thread, up to max_depth; a
 // longer chain is an error, whoever builds it.
 #include "gen/error.h"
 #include "gen/families/schedule.h"
@@ -56,8 +56,8 @@ TEST_CASE("operations one upon another, as many as there may be, go through ever
     const Target to = target("gfx942");
     const Expr x = input("x", f16, {dynamic("rows", 1, 2), 64});
     Expr mixed = x; // neither printed nor emitted as one flat chain
-    for (int i = 0; i + 2 < most_depth; ++i) mixed = i % 2 ? mixed + x : exp(mixed);
-    for (const KernelSpec& spec : {chain(most_depth + 1), KernelSpec("mixed").output("y", f32, mixed + partner(mixed, 32))}) {
+    for (int i = 0; i + 2 < max_depth; ++i) mixed = i % 2 ? mixed + x : exp(mixed);
+    for (const KernelSpec& spec : {chain(max_depth + 1), KernelSpec("mixed").output("y", f32, mixed + partner(mixed, 32))}) {
       const KernelSpec read = parse_spec(to_text(spec));
       const Plan plan = make_plan(read, to);
       const auto schedules = candidates(plan, to);
@@ -75,7 +75,7 @@ TEST_CASE("a chain that is too long is an error in text and in C++, on any stack
     for (int i = 1; i < 200'000; ++i) text += " * x";
     CHECK_THROWS_WITH_AS(parse_spec(text + "\n"), doctest::Contains("more than 400 operations stand one upon another"), UserError);
     CHECK_THROWS_AS(chain(200'000), UserError);
-    CHECK_THROWS_AS(chain(most_depth + 2), UserError);
+    CHECK_THROWS_AS(chain(max_depth + 2), UserError);
   });
 }
 

@@ -14,7 +14,7 @@ namespace {
 struct Copy {
   using Config = ElementwiseConfig;
   static constexpr std::string_view name = "copy", remedy = "use a memcpy";
-  static bool takes(const AnalysedSpec& spec) { return spec.body.values.size() == 1; }
+  static bool can_compute(const AnalysedSpec& spec) { return spec.body.values.size() == 1; }
   static void lay_out(AnalysedSpec& spec) { lay_out_flat(spec.body); }
   static std::vector<Candidate<Config>> candidates(const Plan&, const Target&) {
     return {{{.vec = 3}, "not valid"}, {{.threads = 64}, "one wave"}, {{.threads = 128}, "two"}};
@@ -25,7 +25,7 @@ struct Copy {
   }
   static KernelSource emit(const Plan& plan, const Config& c, const Target& target) {
     return assemble(plan, target,
-                    {.door = "copy",
+                    {.header = "copy",
                      .config = config_text(c, "ElementwiseConfig"),
                      .threads = "config.threads",
                      .body = "",
@@ -57,10 +57,10 @@ TEST_CASE("a family that is put into the registry is found, scheduled, emitted a
   CHECK(to_text(plan).starts_with("plan same: copy over [rows * 64]"));
   CHECK(candidates(plan, gfx942).size() == 2); // without the invalid one
   const Schedule schedule = choose_schedule(plan, gfx942);
-  CHECK(to_text(schedule) == "schedule copy: vec=1 threads=64 chunks=1 ahead=1 exact=false\n  why: one wave\n");
+  CHECK(to_text(schedule) == "schedule copy: vec=1 threads=64 chunks=1 prefetch_depth=1 exact=false\n  why: one wave\n");
   const KernelSource source = emit_source(plan, schedule, gfx942);
   CHECK(source.text.find("#include \"copy.h\"") != std::string::npos);
-  CHECK(source.text.find("ElementwiseConfig config{.vec = 1, .threads = 64, .chunks = 1, .ahead = 1, .exact = false};") !=
+  CHECK(source.text.find("ElementwiseConfig config{.vec = 1, .threads = 64, .chunks = 1, .prefetch_depth = 1, .exact = false};") !=
         std::string::npos);
   CHECK(source.launch.threads == 64);
   CHECK(source.arguments.size() == 3); // x, y, rows

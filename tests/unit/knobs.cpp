@@ -33,7 +33,7 @@ TEST_CASE("knobs of a product") {
       with(product, {"SPLIT_K=2", "num_warps=8", "num_stages=3", "BLOCK_N=32", "BLOCK_K=64", "matrix_instr_nonkdim=16"}).config);
   CHECK(c.method == GemmMethod::matrix);
   CHECK(c.waves == 8);
-  CHECK(c.ring == 3);
+  CHECK(c.stages == 3);
   CHECK(c.tile_n == 32);
   CHECK(c.loads == 2); // 64 elements of 16 bits
   CHECK(c.workgroups == 2 * 2048 / 32);
@@ -53,13 +53,13 @@ TEST_CASE("knobs of a product") {
 TEST_CASE("knobs of rows and of flat kernels") {
   const auto c = std::get<RowwiseConfig>(with(rows, {"num_warps=8", "BLOCK_M=1", "num_stages=1"}).config);
   CHECK(c.threads_per_row == 512);
-  CHECK(c.ahead == 1);
+  CHECK(c.prefetch_depth == 1);
   const auto b = std::get<RowwiseConfig>(with(biased, {"num_warps=1", "BLOCK_M=1", "vec=8", "BLOCK_N=1024", "num_stages=1"}).config);
   CHECK(b.tiles == 4);
   const auto f = std::get<ElementwiseConfig>(with(flat, {"num_warps=2", "vec=8", "BLOCK_N=2048", "num_stages=2"}).config);
   CHECK(f.threads == 128);
   CHECK(f.chunks == 2);
-  CHECK(f.ahead == 2);
+  CHECK(f.prefetch_depth == 2);
   for (const KernelSpec& spec : {flat, rows, product})
     std::visit(
         [](const auto& config) {

@@ -107,7 +107,7 @@ TEST_CASE("schedules hold pairs in a wave, and many short rows share one") {
       const Plan plan = make_plan(KernelSpec("k").output("y", type, hadamard(input("x", type, {rows, cols}), n)), to);
       return std::get<RowwiseConfig>(choose_schedule(plan, to).config);
     };
-    CHECK(config(f32, 512, 512).vec * 64 >= 512); // two accesses a lane
+    CHECK(config(f32, 512, 512).vec * 64 >= 512); // two accesses per lane
     CHECK(config(f16, 8192, 512).vec * 64 >= 512);
     const RowwiseConfig short_rows = config(bf16, 16, 16);
     CHECK(short_rows.threads_per_row == 2);

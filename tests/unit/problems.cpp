@@ -46,7 +46,7 @@ TEST_CASE("problems: a value of a shared input is each one's own") {
 
 TEST_CASE("problems: a plan says the family and the values of each") {
   const std::string text = to_text(make_plan(three_outputs(), gfx942));
-  CHECK(text.starts_with("plan three: together, 2 problems\nproblem total: rowwise over [tokens, 4096], 1 pass\n"));
+  CHECK(text.starts_with("plan three: fused_launch, 2 problems\nproblem total: rowwise over [tokens, 4096], 1 pass\n"));
   CHECK(text.find("problem scaled: rowwise over [others, 128], 1 pass\n") != std::string::npos);
   const KernelSpec flat = KernelSpec("k").output("y", f32, narrow * 2).output("z", f16, wide * 2);
   CHECK(to_text(make_plan(flat, gfx942)).find("problem z: elementwise over [tokens * 4096], 1 pass\n") != std::string::npos);
@@ -100,7 +100,7 @@ TEST_CASE("problems: a shared input is as aligned as the widest access to it") {
 TEST_CASE("problems: waves that a problem does not need end at once") {
   const Plan plan = make_plan(three_outputs(), gfx942);
   const auto text = [&](int of_total, int of_scaled) {
-    const std::vector<std::string> settings = {fmt::format("total.threads_per_row={}", of_total), "total.rows_per_block=1", "total.ahead=1",
+    const std::vector<std::string> settings = {fmt::format("total.threads_per_row={}", of_total), "total.rows_per_block=1", "total.prefetch_depth=1",
                                                fmt::format("scaled.threads_per_row={}", of_scaled), "scaled.rows_per_block=1"};
     const KernelSource source = emit_source(plan, with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942), gfx942);
     CHECK(source.launch.threads == of_total);
@@ -120,7 +120,7 @@ TEST_CASE("problems: waves that a problem does not need end at once") {
 TEST_CASE("problems: threads that have nothing to do cost room and time") {
   const Plan plan = make_plan(three_outputs(), gfx942);
   const auto cost = [&](int of_scaled) {
-    const std::vector<std::string> settings = {"total.threads_per_row=256", "total.rows_per_block=1", "total.ahead=1",
+    const std::vector<std::string> settings = {"total.threads_per_row=256", "total.rows_per_block=1", "total.prefetch_depth=1",
                                                "scaled.threads_per_row=64", fmt::format("scaled.rows_per_block={}", of_scaled)};
     return cost_of(plan, with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942), gfx942, {{"tokens", 1}, {"others", 65536}});
   };
@@ -164,10 +164,10 @@ TEST_CASE("problems: products fall back to shorter rings, but not from one that 
                               .output("total", f32, row_sum(wide));
   const Plan plan = make_plan(spec, gfx942);
   const auto last = [&](const std::vector<std::string>& settings) { return to_text(candidates(plan, gfx942, settings).back()); };
-  CHECK(last({}).find("c.ring=1 ") != std::string::npos);
-  CHECK(last({"total.vec=8"}).find("c.ring=1 ") != std::string::npos);
-  CHECK(last({"c.ring=4"}).find("c.ring=4 ") != std::string::npos);
-  const auto set = candidates(plan, gfx942, {"c.ring=4", "total.waves_per_eu=1"});
+  CHECK(last({}).find("c.stages=1 ") != std::string::npos);
+  CHECK(last({"total.vec=8"}).find("c.stages=1 ") != std::string::npos);
+  CHECK(last({"c.stages=4"}).find("c.stages=4 ") != std::string::npos);
+  const auto set = candidates(plan, gfx942, {"c.stages=4", "total.waves_per_eu=1"});
   CHECK(set.size() == 1);
 }
 

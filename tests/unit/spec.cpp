@@ -79,10 +79,10 @@ TEST_CASE("iteration spaces") {
 
 TEST_CASE("a long chain is walked once a node") {
   Expr x = input("x", f32, {rows, 8});
-  for (int i = 0; i < most_depth; ++i) x = x + 1;
+  for (int i = 0; i < max_depth; ++i) x = x + 1;
   const KernelSpec spec = KernelSpec("k").output("y", f32, x);
-  CHECK(nodes_in_order(spec).size() == 2 * most_depth + 1);
-  CHECK(nodes_in_order(merge_equal_nodes(spec)).size() == most_depth + 2);
+  CHECK(nodes_in_order(spec).size() == 2 * max_depth + 1);
+  CHECK(nodes_in_order(merge_equal_nodes(spec)).size() == max_depth + 2);
 }
 
 TEST_CASE("dims print with their bounds and compare by name") {

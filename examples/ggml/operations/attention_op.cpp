@@ -13,7 +13,7 @@ namespace {
 
 using kiln::Expr;
 
-constexpr std::int64_t most_rows = 64; // of q that share a head of the cache
+constexpr std::int64_t max_rows = 64; // of q that share a head of the cache
 constexpr std::array<std::int64_t, 6> head_sizes = {64, 80, 96, 128, 192, 256};
 constexpr std::int64_t key_step = 8; // rows of a mask are read 16 bytes at a time
 
@@ -29,7 +29,7 @@ struct AttentionSizes {
       : d(head_size(node.src[0]->ne[0], node.src[2]->ne[0])), of_k(node.src[0]->ne[0]), of_v(node.src[2]->ne[0]),
         tokens(node.src[0]->ne[1]), heads(node.src[0]->ne[2]), batch(node.src[0]->ne[3]), keys(node.src[1]->ne[1]),
         kv_heads(node.src[1]->ne[2]) {}
-  std::int64_t tokens_of_launch() const { return most_rows / (heads / kv_heads); }
+  std::int64_t tokens_of_launch() const { return max_rows / (heads / kv_heads); }
 };
 
 // Keys one after another, each with all of its heads.
@@ -68,7 +68,7 @@ struct AttentionOperands {
 };
 
 // `from` with zeros behind the ends of its dimensions, without gaps.
-Sequences grown(GraphBuilder& graph, const TensorView& from, kiln::DType type, const Extents& ne) {
+Sequences padded_copy(GraphBuilder& graph, const TensorView& from, kiln::DType type, const Extents& ne) {
   const auto bytes = static_cast<std::int64_t>(bytes_of(type));
   const TensorView to = dense_view(graph.scratch(static_cast<std::size_t>(ne[0] * ne[1] * ne[2] * ne[3] * bytes)), type, ne);
   const Sequences part = {static_cast<std::byte*>(to.data), ne[0] * ne[1] * ne[2] * bytes};
@@ -81,7 +81,7 @@ Sequences grown(GraphBuilder& graph, const TensorView& from, kiln::DType type, c
                                  return beyond ? -1 : i0 * from.stride[0] + i1 * from.stride[1] + i2 * from.stride[2] + i3 * from.stride[3];
                                })));
   }
-  draft.launch("grown");
+  draft.launch("padded_copy");
   return part;
 }
 
@@ -103,12 +103,12 @@ AttentionOperands operands_of(GraphBuilder& graph, const ggml_tensor& node, cons
   const std::int64_t keys = (s.keys + key_step - 1) / key_step * key_step;
   const Extents ne = {s.d, s.kv_heads, keys, s.batch};
   AttentionOperands result = {.type = type, .keys = keys, .k = {}, .v = {}, .mask = {}};
-  result.k = grown(graph, heads_within_keys(decoded(graph, *node.src[1])), type, ne);
-  result.v = grown(graph, heads_within_keys(decoded(graph, *node.src[2])), type, ne);
+  result.k = padded_copy(graph, heads_within_keys(decoded(graph, *node.src[1])), type, ne);
+  result.v = padded_copy(graph, heads_within_keys(decoded(graph, *node.src[2])), type, ne);
   if (node.src[3] == nullptr) return result;
   TensorView mask = view_of(*node.src[3]);
   mask.ne[1] = s.tokens; // there may be more rows
-  result.mask = grown(graph, mask, kiln::f16, {keys, s.tokens, 1, mask.ne[3]});
+  result.mask = padded_copy(graph, mask, kiln::f16, {keys, s.tokens, 1, mask.ne[3]});
   if (mask.ne[3] == 1) result.mask.step = 0;
   return result;
 }
@@ -176,7 +176,7 @@ bool supports_attention(const ggml_tensor& node) {
   if (s.d == 0 || q.type != GGML_TYPE_F32 || node.type != GGML_TYPE_F32 || !ggml_is_contiguous(&node) || !readable(k) || !readable(v))
     return false;
   if (k.ne[0] != s.of_k || k.ne[3] != s.batch || v.ne[3] != s.batch || v.ne[1] != s.keys || v.ne[2] != s.kv_heads) return false;
-  if (s.heads % s.kv_heads != 0 || s.heads / s.kv_heads > most_rows) return false;
+  if (s.heads % s.kv_heads != 0 || s.heads / s.kv_heads > max_rows) return false;
   if (node.src[4] != nullptr && (node.src[4]->type != GGML_TYPE_F32 || !ggml_is_contiguous(node.src[4]))) return false;
   const ggml_tensor* const mask = node.src[3];
   return mask == nullptr || (mask->type == GGML_TYPE_F16 && mask->ne[0] == s.keys && mask->ne[1] >= s.tokens && mask->ne[2] == 1 &&
@@ -192,7 +192,7 @@ void lower_attention(GraphBuilder& graph, const ggml_tensor& node, void* queries
   const AttentionOperands operands = operands_of(graph, node, s);
   const std::int64_t elements = s.tokens * s.heads * s.d; // of a sequence
   if (queries == nullptr)
-    queries = grown(graph, heads_within_keys(view_of(*node.src[0])), operands.type, {s.d, s.heads, s.tokens, s.batch}).data;
+    queries = padded_copy(graph, heads_within_keys(view_of(*node.src[0])), operands.type, {s.d, s.heads, s.tokens, s.batch}).data;
   void* const result = s.of_v == s.d ? node.data : graph.scratch(static_cast<std::size_t>(elements * s.batch) * 4);
   void* const lengths = graph.constant(std::vector<std::int32_t>{static_cast<std::int32_t>(s.keys)});
   for (std::int64_t b = 0; b < s.batch; ++b)

@@ -12,7 +12,7 @@ using kiln::dynamic;
 using kiln::Expr;
 
 constexpr std::int64_t few_tokens = 16, many_tokens = 64; // bounds of a launch: a kernel each
-constexpr std::int64_t most_top = 16;                     // experts of a token
+constexpr std::int64_t max_top = 16;                     // experts of a token
 constexpr std::int64_t exact = 1 << 24;                   // integers below are exact in f32
 
 // y[tokens, top, n] = x[tokens, top or 1, k] by w[experts, n, k] of each pair's expert.
@@ -32,7 +32,7 @@ struct PairOperands {
 bool has_grouped_form(const Pairs& p, const PairOperands& t) {
   const bool types = t.x.dtype == kiln::f32 ? t.w.dtype != kiln::i32 : t.x.dtype == t.w.dtype;
   const auto whole = [&](const TensorView& v) { return p.k * static_cast<std::int64_t>(bytes_of(v.dtype)) % 16 == 0 && v.is_aligned(); };
-  return types && whole(t.x) && whole(t.w) && p.top <= most_top && p.experts <= kiln::most_experts && p.k < exact && p.n < exact;
+  return types && whole(t.x) && whole(t.w) && p.top <= max_top && p.experts <= kiln::max_experts && p.k < exact && p.n < exact;
 }
 
 kiln::Argument tensor(const char* name, void* data, kiln::DType type, std::vector<std::int64_t> shape) {

@@ -5,12 +5,12 @@ namespace kiln_ggml {
 namespace {
 
 // More rows are worth floats in memory, which matrix instructions multiply: a row of sums reads all weights again.
-constexpr std::int64_t most_rows_of_blocks = 8;
+constexpr std::int64_t max_rows_of_blocks = 8;
 
 // Whether blocks of weights are decoded where they are multiplied.
 bool multiplies_blocks(const ggml_tensor& node) {
   const ProductSize size = size_of_product(node);
-  return !is_float(node.src[0]->type) && !size.has_batches() && size.m <= most_rows_of_blocks;
+  return !is_float(node.src[0]->type) && !size.has_batches() && size.m <= max_rows_of_blocks;
 }
 
 } // namespace

@@ -87,8 +87,8 @@ Expr build_cumsum(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln
 Expr build_argmax(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_argmax(x); }
 
 bool supports_ranks(const ggml_tensor& node) {
-  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::most_ranks &&
-         node.src[0]->ne[0] <= kiln::most_ranked_columns;
+  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::max_ranks &&
+         node.src[0]->ne[0] <= kiln::max_ranked_columns;
 }
 
 bool supports_group_norm(const ggml_tensor& node) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array<std::int64_t, 6> offered_d = {64, 80, 96, 128, 192, 256}; // as why_invalid of AttentionConfig
 constexpr std::int64_t latent_d = 576, latent_values = 512;                    // of one latent head: the same
-constexpr std::int64_t most_rows = 64;                                         // of q a KV head: the same
-constexpr std::int64_t most_sequences = 1 << 16;
+constexpr std::int64_t max_rows = 64;                                         // of q a KV head: the same
+constexpr std::int64_t max_sequences = 1 << 16;
 
 // What has a scale, of a tensor that broadcasts to the cache.
 KeyScale::Of scale_of(const std::optional<Expr>& scale) {
@@ -50,18 +50,18 @@ void require_offered(const AnalysedSpec& spec) {
                     fmt::format("use heads of 64, 80, 96, 128, 192 or 256, padded with zeros, or of {} with values that are their first {}",
                                 latent_d, latent_values));
   const std::int64_t rows = a.heads() / a.kv_heads() * a.tokens();
-  if (rows > most_rows)
+  if (rows > max_rows)
     throw UserError(
         subject,
         fmt::format("a head of k meets {} rows of q: {} heads of a group times {} tokens", rows, a.heads() / a.kv_heads(), a.tokens()),
-        fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", most_rows));
+        fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", max_rows));
   if (a.heads() > 1024) throw UserError(subject, fmt::format("q has {} heads", a.heads()), "use at most 1024");
   const bool small = a.page() == 1 || a.page() == 2 || a.page() == 4 || a.page() == 8;
   if ((a.page() % 16 && !small) || a.page() > 1 << 16)
     throw UserError(subject, fmt::format("pages have {} keys", a.page()), "use 1, 2, 4, 8 or a multiple of 16, up to 65536");
   const Dim& sequences = a.sequences();
-  if (!sequences.is_dynamic() && sequences.size() > most_sequences)
-    throw UserError(subject, fmt::format("it has {} sequences", sequences.size()), fmt::format("use at most {}", most_sequences));
+  if (!sequences.is_dynamic() && sequences.size() > max_sequences)
+    throw UserError(subject, fmt::format("it has {} sequences", sequences.size()), fmt::format("use at most {}", max_sequences));
 }
 
 void require_pointwise(const AnalysedSpec& spec) {
@@ -79,7 +79,7 @@ std::string why(const AttentionConfig& c, const Target& target) {
 
 } // namespace
 
-bool Attention::takes(const AnalysedSpec& spec) { return has_attention(spec); }
+bool Attention::can_compute(const AnalysedSpec& spec) { return has_attention(spec); }
 
 void Attention::lay_out(AnalysedSpec& spec) {
   require_offered(spec);

@@ -31,10 +31,10 @@ struct Attention {
   static constexpr std::string_view words[] = {"Attention", "AttentionConfig", "CacheScales",    "KeyScale", "ScoreRow",
                                                "OfThisRow", "scored",          "first_key_from", "later_key"};
 
-  static bool takes(const AnalysedSpec& spec);
+  static bool can_compute(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
-  static constexpr std::string_view falls_back_by = "per_cu";
+  static constexpr std::string_view fallback_field = "per_cu";
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);

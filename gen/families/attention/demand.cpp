@@ -1,4 +1,4 @@
-// Attention: what a launch of a schedule asks of a chip.
+// Attention: what a launch of a schedule demands of a chip.
 #include "gen/families/attention/attention.h"
 #include <algorithm>
 #include <cmath>

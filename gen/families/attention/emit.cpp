@@ -24,7 +24,7 @@ std::string score_text(const AttentionParts& a, const Target& target, const std:
   std::string text = fmt::format("  const auto {} = [&]([[maybe_unused]] const ScoreRow<config>& row) KILN_LAMBDA {{\n", name);
   text += outer_indices(body) + values.load_lane_inputs();
   std::vector<std::string> parameters = {"[[maybe_unused]] At at", "auto " + a.product,
-                                         "auto& " + values.fresh("to_" + body.outputs.front().name)};
+                                         "auto& " + values.unique_name("to_" + body.outputs.front().name)};
   std::string sources;
   for (const int index : passes.front().streams) {
     const std::string& input = body.value(index).expr->name;
@@ -49,7 +49,7 @@ std::string epilogue_text(const Plan& plan, const Target& target, const std::str
   text += outer_indices(body) + values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output && t.extent == Extent::element)
-      text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
+      text += fmt::format("  const auto {} = {};\n", values.unique_name("to_" + t.name), row_stream(body, t));
   std::vector<std::string> parameters, sources;
   for (const int index : passes.front().streams) {
     const std::string& input = body.value(index).expr->name;
@@ -84,7 +84,7 @@ KernelSource Attention::emit(const Plan& plan, const Config& c, const Target& ta
   // The grid is the same whatever the number of sequences is, if it is not zero.
   constexpr std::int64_t all = max_dim_size;
   return assemble(plan, target,
-                  {.door = std::string(name),
+                  {.header = std::string(name),
                    .config = config_text(c, "AttentionConfig"),
                    .threads = "config.threads()",
                    .attributes = c.per_cu == 2 ? "KILN_VGPRS_ONLY " : "",

@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  static bool is_none(const Expr& e) { return e.op() == Op::constant && e->value < least_score; }
+  static bool is_none(const Expr& e) { return e.op() == Op::constant && e->value < min_score; }
 
   // Places where minus infinity makes the score that.
   void collect(const Expr& x) {

@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-// What a launch of a schedule asks of a chip. Bytes are of a workgroup, the mean over all.
+// What a launch of a schedule demands of a chip. Bytes are of a workgroup, the mean over all.
 struct Demand {
   double workgroups = 1;
   double waves = 1;         // of a workgroup
@@ -29,7 +29,7 @@ struct Demand {
   double tail = 0;          // the same, after the last data
   double matrix_cycles = 0; // of a wave
   double chain_ns = 0;      // of waits that follow each other and overlap with nothing: reductions, sums across waves
-  double exit_ns = 0;       // after the last sums: what workgroups tell each other
+  double exit_ns = 0;       // after the last sums: what workgroups exchange
 };
 
 struct Cost {

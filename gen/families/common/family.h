@@ -24,26 +24,26 @@ template <typename C> struct Candidate {
 // static members: with its `Config` in the place of Schedule, and Candidate<Config> for what it offers. Config stands in templates/,
 // shared with the device, with why_invalid(config); gen/families/common/fields.h says how its fields get their names.
 struct Family {
-  std::string_view name;   // in plans and schedules, and of the door in templates/
+  std::string_view name;   // in plans and schedules, and of the header in templates/
   std::string_view remedy; // what to do when no schedule keeps its promises
   // Words of its kernels' text beside those of all kernels: no input, output or kernel is called so. In F optional.
   std::span<const std::string_view> words;
   // Whether the family computes such specs. The first family of the registry that takes a spec has it.
-  bool (*takes)(const AnalysedSpec&);
+  bool (*can_compute)(const AnalysedSpec&);
   // Sets Body::outer_dims and Body::cols. Throws UserError for what only this family could compute, but does not.
   void (*lay_out)(AnalysedSpec&);
   // In any order: the caller puts the least cost first. What does not fit the plan is dropped by the caller, who says why when
   // nothing is left. Never empty.
   std::vector<Schedule> (*candidates)(const Plan&, const Target&);
   // What to try when the compiler breaks what the candidates promise. In F optional, with the first config as its only parameter.
-  // None is tried when the field F::falls_back_by, in F optional, is set by name, and none that changes a field that is.
+  // None is tried when the field F::fallback_field, in F optional, is set by name, and none that changes a field that is.
   std::vector<Schedule> (*fallbacks)(const Schedule& first, std::span<const Setting> settings);
   // Sets fields by name. F may have after_setting(Config&, std::string_view field, const Plan&, const Target&), which sets what follows
-  // from a field; the one that others follow from comes first if it ends with F::sets_others.
+  // from a field; the one that others follow from comes first if it ends with F::leading_field.
   void (*set)(Schedule&, std::span<const Setting> settings, const Plan&, const Target&);
   // Why the config cannot run the plan; nothing when it can.
   std::optional<Refusal> (*why_not)(const Schedule&, const Plan&, const Target&);
-  // What a launch asks of a chip. For products the bound of m counts, whatever `sizes` say.
+  // What a launch demands of a chip. For products the bound of m counts, whatever `sizes` say.
   Demand (*demand)(const Plan&, const Schedule&, const Target&, const RunTimeSizes& sizes);
   // In F either this, or what it puts together: parts(const Plan&, const Config&, const Target&, const ProblemPlace&).
   KernelSource (*emit)(const Plan&, const Schedule&, const Target&);

@@ -33,7 +33,7 @@ struct Promises {
   std::optional<std::uint32_t> max_loop_drains = {};     // waits for vmcnt(0) with something outstanding
   std::optional<std::uint32_t> min_bytes_in_flight = {}; // of a wave
 
-  // No more than leave room for so many waves a SIMD; 0 promises nothing more.
+  // No more than leave room for so many waves per SIMD; 0 promises nothing more.
   void limit_to_waves_per_eu(int waves) {
     if (waves > 0) max_vgprs = std::min(max_vgprs, vgprs_of_waves_per_eu(waves));
   }

@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-// VGPRs of each wave. Four waves a SIMD are the least with which a memory-bound kernel hides its own latency.
+// VGPRs of each wave. Four waves per SIMD are the least with which a memory-bound kernel hides its own latency.
 inline constexpr int vgprs_of_four_waves = max_vgprs / 4;
 inline constexpr int vgprs_beside_streams = 28; // addresses, temporaries of one chunk beside vec * 2, reductions
 inline constexpr double lead_slots = 30;        // instructions of a wave before its first load: arguments, indices, addresses
@@ -25,10 +25,10 @@ struct StreamedChunks {
   bool ends = false; // rows, or the flat run, may end within a chunk, whose elements are then moved one by one
   int in_code = 1;   // chunks that the code of a pass spells out
 };
-// Wide loads, registers for four waves a SIMD, packed conversion to fp8, no IEEE division that the spec did not ask for.
+// Wide loads, registers for four waves per SIMD, packed conversion to fp8, no IEEE division that the spec did not ask for.
 Promises stream_promises(const Body& body, const std::vector<Pass>& passes, const StreamedChunks& chunks, const Target& target);
 
-// What the passes over one chunk of a lane ask of the chip.
+// What the passes over one chunk of a lane demand of the chip.
 struct ChunkWork {
   double far_bytes = 0, near_bytes = 0, written = 0; // near: what other rows read too, or an earlier pass did
   double again_bytes = 0;                            // of the near ones, a row's own

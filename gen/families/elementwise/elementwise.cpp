@@ -19,10 +19,10 @@ std::int64_t known_factor(const Body& body) {
 // Loads of `registers` VGPRs in flight for each lane, in chunks of `vec`; a little less if that makes workgroups exact.
 ElementwiseConfig with_loads(const Body& body, int vec, int threads, int registers) {
   ElementwiseConfig c{.vec = vec, .threads = threads};
-  c.chunks = c.ahead = std::clamp(registers / widest_stream(body, split_passes(body), c.vec), 1, 8);
+  c.chunks = c.prefetch_depth = std::clamp(registers / widest_stream(body, split_passes(body), c.vec), 1, 8);
   for (int chunks = c.chunks; chunks * 2 >= c.chunks; --chunks) {
     if (known_factor(body) % (static_cast<std::int64_t>(c.threads) * c.vec * chunks)) continue;
-    c.chunks = c.ahead = chunks;
+    c.chunks = c.prefetch_depth = chunks;
     c.exact = true;
     break;
   }
@@ -31,7 +31,7 @@ ElementwiseConfig with_loads(const Body& body, int vec, int threads, int registe
 
 } // namespace
 
-bool Elementwise::takes(const AnalysedSpec& spec) { return spec.products.empty() && can_be_flat(spec.body); }
+bool Elementwise::can_compute(const AnalysedSpec& spec) { return spec.products.empty() && can_be_flat(spec.body); }
 
 void Elementwise::lay_out(AnalysedSpec& spec) { lay_out_flat(spec.body); }
 
@@ -42,7 +42,7 @@ std::vector<Candidate<ElementwiseConfig>> Elementwise::candidates(const Plan& pl
     result.push_back({c, fmt::format("flat: {} chunks of {} for each of {} lanes{}", c.chunks, c.vec, c.threads,
                                      c.exact ? ", no partial workgroup" : "")});
   };
-  // 8 waves a SIMD leave 64 VGPRs, half of them for loads in flight; fewer loads for specs that compute much, and for few elements,
+  // 8 waves per SIMD leave 64 VGPRs, half of them for loads in flight; fewer loads for specs that compute much, and for few elements,
   // which small workgroups spread over more CUs.
   const int widest = preferred_vec(plan.body);
   for (const int threads : {4 * wave_size, 2 * wave_size, wave_size})
@@ -54,7 +54,7 @@ std::vector<Candidate<ElementwiseConfig>> Elementwise::fallbacks(const Config& f
   std::vector<Candidate<Config>> result;
   for (int vec = first.vec; vec >= 1; vec /= 2)
     for (const int chunks : {first.chunks, 1}) {
-      const Config c{.vec = vec, .threads = first.threads, .chunks = chunks, .ahead = chunks};
+      const Config c{.vec = vec, .threads = first.threads, .chunks = chunks, .prefetch_depth = chunks};
       if (c.tile() < first.tile()) result.push_back({c, "narrower vectors or fewer chunks"});
     }
   return result;
@@ -83,13 +83,13 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
   const double chunks = elements / w.workgroups / (lanes * c.vec); // the last workgroup has fewer
   const int stream = widest_stream(plan.body, passes, c.vec);
   w.per_cu =
-      workgroups_per_cu(c.threads / wave_size, wave_vgprs(stream * c.ahead + vgprs_beside_streams + 2 * c.vec, c.waves_per_eu), 0, target);
+      workgroups_per_cu(c.threads / wave_size, wave_vgprs(stream * c.prefetch_depth + vgprs_beside_streams + 2 * c.vec, c.waves_per_eu), 0, target);
   w.far_bytes = chunk.far_bytes * chunks * lanes;
   w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * chunks * lanes;
   w.written = chunk.written * chunks * lanes;
-  w.in_flight = chunk.in_flight * c.ahead * lanes;
+  w.in_flight = chunk.in_flight * c.prefetch_depth * lanes;
   w.instructions = chunk.instructions * std::ceil(chunks);
-  w.lead = lead_slots + chunk.loads * c.ahead;
+  w.lead = lead_slots + chunk.loads * c.prefetch_depth;
   if (!c.exact) w.exit_ns = (c.chunks - 1) * target.chip().hbm_latency_ns; // a partial workgroup loads chunk after chunk
   return w;
 }

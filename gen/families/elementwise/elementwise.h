@@ -10,7 +10,7 @@ template <MaybeConst<ElementwiseConfig> C, typename Visit> constexpr void for_ea
   visit(Field{"vec"}, c.vec);
   visit(Field{"threads"}, c.threads);
   visit(Field{"chunks"}, c.chunks);
-  visit(Field{"ahead"}, c.ahead);
+  visit(Field{"prefetch_depth"}, c.prefetch_depth);
   visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
   visit(Field{.name = "exact", .settable = false}, c.exact);
 }
@@ -21,10 +21,10 @@ struct Elementwise {
   static constexpr std::string_view remedy = "split the kernel, or lower vec with --set vec=...";
   static constexpr std::string_view words[] = {"ElementwiseConfig"};
 
-  static bool takes(const AnalysedSpec& spec);
+  static bool can_compute(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
-  static constexpr std::string_view falls_back_by = "vec";
+  static constexpr std::string_view fallback_field = "vec";
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);

@@ -18,7 +18,7 @@ std::string kernel_body(const Body& body, const Target& target, const std::strin
   for (const TensorPlan& t : body.tensors)
     if (t.output)
       text +=
-          fmt::format("  const auto {} = flat.full({});\n", values.fresh("to_" + t.name), t.in_place_of.empty() ? t.name : t.in_place_of);
+          fmt::format("  const auto {} = flat.full({});\n", values.unique_name("to_" + t.name), t.in_place_of.empty() ? t.name : t.in_place_of);
   std::vector<std::string> parameters, sources;
   for (const int index : passes.front().streams) {
     const std::string& input = body.value(index).expr->name;
@@ -35,7 +35,7 @@ std::string kernel_body(const Body& body, const Target& target, const std::strin
 } // namespace
 
 KernelParts Elementwise::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
-  return {.door = std::string(name),
+  return {.header = std::string(name),
           .config = config_text(c, "ElementwiseConfig"),
           .threads = "config.threads",
           .attributes = waves_per_eu_attribute(c.waves_per_eu),

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-bool ExpertSort::takes(const AnalysedSpec& spec) { return spec.sort && spec.sort->alone; }
+bool ExpertSort::can_compute(const AnalysedSpec& spec) { return spec.sort && spec.sort->alone; }
 void ExpertSort::lay_out(AnalysedSpec& spec) { lay_out_rows(spec.body); }
 
 std::vector<Candidate<ExpertSortConfig>> ExpertSort::candidates(const Plan& plan, const Target&) {
@@ -35,7 +35,7 @@ KernelSource ExpertSort::emit(const Plan& plan, const Config& c, const Target& t
   const SortParts& sort = *plan.sort;
   constexpr std::int64_t all = max_dim_size; // one workgroup, whatever the number of tokens is, if it is not zero
   return assemble(plan, target,
-                  {.door = std::string(name),
+                  {.header = std::string(name),
                    .config = config_text(c, "ExpertSortConfig"),
                    .threads = "config.threads()",
                    .body = fmt::format("  ExpertSort<config>::run({}, {} * {}u, {}, {});\n", sort.experts, size_text(plan.body.outer_dims),

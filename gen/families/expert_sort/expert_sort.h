@@ -16,7 +16,7 @@ struct ExpertSort {
   static constexpr std::string_view remedy = "use fewer experts";
   static constexpr std::string_view words[] = {"ExpertSort", "ExpertSortConfig", "sort_by_expert"};
 
-  static bool takes(const AnalysedSpec& spec);
+  static bool can_compute(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);

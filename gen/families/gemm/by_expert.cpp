@@ -23,7 +23,7 @@ std::string why_by_expert(const GemmConfig& c, const Target& target) {
   return fmt::format(
       "{} blocks of up to {} pairs, about {} steps of {} x {} bytes on {} workgroups for {} CUs, {} KiB of weights in flight each",
       likely_blocks(c), c.rows, as_one_product(c).steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, target.compute_units(),
-      c.ring * c.b_loads() * c.waves);
+      c.stages * c.b_loads() * c.waves);
 }
 
 } // namespace
@@ -58,7 +58,7 @@ std::vector<Candidate<GemmConfig>> candidates_by_expert(const Plan& plan, const 
     c.tile_n = std::max(16, columns / c.products);
     const GemmConfig one = with_ring(with_workgroups(as_one_product(c), target.compute_units()));
     c.workgroups = one.workgroups;
-    c.ring = one.ring;
+    c.stages = one.stages;
     c = with_vec(c);
     if (columns == 16 || (!why_invalid(c) && c.lds_bytes() <= target.lds_bytes() && fits_registers(c)))
       result.push_back({c, why_by_expert(c, target)});

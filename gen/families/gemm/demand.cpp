@@ -1,4 +1,4 @@
-// Gemm: what a launch of a schedule asks of a chip.
+// Gemm: what a launch of a schedule demands of a chip.
 #include "gen/families/gemm/gemm.h"
 #include "gen/families/gemm/register_model.h"
 #include <algorithm>
@@ -29,7 +29,7 @@ double step_matrix_cycles(const GemmConfig& c, const Target& target) {
   return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
 }
 
-// Instructions for 16 elements of a row a lane: f32, a product or two, clamped bytes, as LLVM 21 makes them.
+// Instructions for 16 elements of a row per lane: f32, a product or two, clamped bytes, as LLVM 21 makes them.
 double quantise_slots(const GemmConfig& c) { return c.a.norm_parts > 0 ? 85 : 53; }
 
 // Instructions for eight weights of a lane, as LLVM 21 makes them: they become what is multiplied.
@@ -49,29 +49,29 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
   const double unpack = in_instruction || c.a.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
   const int tiles = c.products * c.tile_n / 16;
   const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
-  const double scales = 2.0 * gemm_scale_loads(c) / c.ring + (c.block_scaled() ? sums : 0);
+  const double scales = 2.0 * gemm_scale_loads(c) / c.stages + (c.block_scaled() ? sums : 0);
   const double dots = c.method == GemmMethod::dot ? 4.0 * c.rows * converted / 8 : 0; // a register of both holds two numbers
   return dots + 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
 }
 
-// How often a line of 128 bytes is asked for: loads cover a part of it each. Words of A beside a word of B lie in turn.
+// How often a line of 128 bytes is requested: loads cover a part of it each. Words of A beside a word of B lie in turn.
 int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
 int a_loads_a_line(const GemmConfig& c) { return std::max(c.a.bits / c.b.bits, std::max(1, line_bytes / (c.lanes_per_row() * 16))); }
 
-// The shares of lines of B and of A that L1 has lost when another part of them is asked for: those in sets that the waves of a workgroup
+// The shares of lines of B and of A that L1 has lost when another part of them is requested: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
 struct LostByL1 {
   double b = 0, a = 0;
 };
 LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
   const int ratio = c.a.bits / c.b.bits;
-  const long long count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()), turns = (count + c.ring - 1) / c.ring;
+  const long long count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()), turns = (count + c.stages - 1) / c.stages;
   std::set<long long> of_b, of_a;
   const auto add = [](std::set<long long>& lines, long long first, int bytes) {
     for (long long line = first / line_bytes; line <= (first + bytes - 1) / line_bytes; ++line) lines.insert(line);
   };
   for (int wave = 0; wave < c.waves; ++wave) {
-    const long long first = std::min(turns * wave / c.waves * c.ring, count - 1) * c.step_bytes();
+    const long long first = std::min(turns * wave / c.waves * c.stages, count - 1) * c.step_bytes();
     for (int row = 0; row < c.products * c.tile_n; ++row) add(of_b, first + static_cast<long long>(row) * c.row_bytes(), c.step_bytes());
     for (int row = 0; !c.staged && row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
       add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
@@ -98,11 +98,11 @@ bool takes_whole_parts(const GemmConfig& c) {
   return each % c.steps_per_tile() == 0 || c.steps_per_tile() % each == 0;
 }
 
-// The share of lines that L2 has lost when their second part is asked for. In between, every other wave of the XCD loads a step. Waves
+// The share of lines that L2 has lost when their second part is requested. In between, every other wave of the XCD loads a step. Waves
 // that begin at places with a common distance move through the sets side by side, the less so the longer they run, and lose more than
 // others, which meet at random.
 double lost_by_l2(const GemmConfig& c, const machine::Chip& chip) {
-  if (c.step_bytes() >= line_bytes && !c.a.quantises) return 0; // both parts are asked for in one step, before the line has come
+  if (c.step_bytes() >= line_bytes && !c.a.quantises) return 0; // both parts are requested in one step, before the line has come
   const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
   // The waves of a workgroup share its part of a row.
   const int row = std::max(1, c.row_bytes() / line_bytes),
@@ -125,13 +125,13 @@ Turns turns_of(const GemmConfig& c) {
     const long long end = (group + 1) * c.steps() / c.workgroups;
     double added = 0;
     for (long long at = group * c.steps() / c.workgroups; at < end;) {
-      const long long count = std::min(end - at, tile - at % tile), turns = (count + c.ring - 1) / c.ring;
+      const long long count = std::min(end - at, tile - at % tile), turns = (count + c.stages - 1) / c.stages;
       long long most = 0;
       for (int wave = 0; wave < c.waves; ++wave) {
-        const long long from = std::min(turns * wave / c.waves * c.ring, count);
-        const long long own = std::min(turns * (wave + 1) / c.waves * c.ring, count) - from;
+        const long long from = std::min(turns * wave / c.waves * c.stages, count);
+        const long long own = std::min(turns * (wave + 1) / c.waves * c.stages, count) - from;
         most = std::max(most, own);
-        result.loaded += static_cast<double>(std::max(1LL, (own + c.ring - 1) / c.ring) * c.ring) / c.workgroups;
+        result.loaded += static_cast<double>(std::max(1LL, (own + c.stages - 1) / c.stages) * c.stages) / c.workgroups;
       }
       added += static_cast<double>(most);
       at += count;
@@ -170,7 +170,7 @@ void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments
   w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
   if (!c.staged) return;
   const double put = 4 * quantise_slots(c) * pieces + barrier;                              // an instruction every 4 cycles
-  const double waits = c.asks_for_rows() ? 0 : std::ceil(pieces / 4) * chip.hbm_latency_ns; // four pieces at a time
+  const double waits = c.prefetches_rows() ? 0 : std::ceil(pieces / 4) * chip.hbm_latency_ns; // four pieces at a time
   w.chain_ns += waits + (segments - 1) * (put / chip.clock_ghz + waits);
 }
 
@@ -199,17 +199,17 @@ Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, con
   w.far_bytes = steps * c.b_loads() * access_bytes;
   w.loaded = turns.loaded * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));
-  const double asked = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
-  const double again = 1 + lost.b * (loads_a_line(c) * asked - 1), a_again = 1 + lost.a * (a_loads_a_line(c) * asked - 1);
+  const double requested = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
+  const double again = 1 + lost.b * (loads_a_line(c) * requested - 1), a_again = 1 + lost.a * (a_loads_a_line(c) * requested - 1);
   w.far_bytes *= 1 + (loads_a_line(c) - 1) * lost.b * lost_by_l2(c, chip);
   // Rows that are staged are read once for a segment, or for all tiles of a workgroup that has them whole.
-  const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.most_steps();
+  const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.max_steps();
   const double a_bytes = read_steps * (rows + (c.a.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a.bits / c.b.bits;
   w.fill_bytes = again * steps * c.b_loads() * access_bytes + a_again * a_bytes;
   w.busiest = most / steps;
-  w.in_flight = std::min<double>(c.ring, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  w.in_flight = std::min<double>(c.stages, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   if (!c.has_producers())
-    w.trips = of_wave / std::min<double>(c.ring, of_wave), w.reloads = !c.quantises_steps(); // a turn of the ring each
+    w.trips = of_wave / std::min<double>(c.stages, of_wave), w.reloads = !c.quantises_steps(); // a turn of the ring each
   w.written = rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = of_wave * step_slots(c, target, plan.products.front().a.dtype());
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);

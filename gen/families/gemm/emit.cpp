@@ -20,7 +20,7 @@ std::string moved(const Expr& matrix, std::int64_t rows) {
   return rows == 0 ? matrix->name : fmt::format("{} + {}ull", matrix->name, elements);
 }
 
-// Eight zero points of 4 bits a word lie group after group: columns begin at whole words.
+// Eight zero points of 4 bits per word lie group after group: columns begin at whole words.
 std::string zero_points(const Product& p) {
   if (!p.packed_zeros()) return moved(p.scales[1], p.first);
   const std::string& zero = p.scales[1]->name;
@@ -57,7 +57,7 @@ std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
   std::string text = outer_indices(body) + values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output && t.extent == Extent::element)
-      text += fmt::format("  const auto {} = {};\n", values.fresh("to_" + t.name), row_stream(body, t));
+      text += fmt::format("  const auto {} = {};\n", values.unique_name("to_" + t.name), row_stream(body, t));
   for (const int index : pass.streams) {
     const std::string& input = body.value(index).expr->name;
     parameters.push_back("auto " + input);
@@ -76,9 +76,9 @@ std::string near_operands(const Plan& plan) {
   for (const TensorPlan& t : plan.body.tensors)
     if (!t.output && find_product(plan.products, t.name) == nullptr && is_near(t, plan.products.front().n))
       operands.push_back(t.extent == Extent::row
-                             ? fmt::format("near_rows({}, {})", t.name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()))
-                             : fmt::format("near_columns<config>({})", t.name));
-  return operands.empty() ? "" : fmt::format("Near<{}>{{{{{}}}}}, ", operands.size(), fmt::join(operands, ", "));
+                             ? fmt::format("prefetched_rows({}, {})", t.name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()))
+                             : fmt::format("prefetched_columns<config>({})", t.name));
+  return operands.empty() ? "" : fmt::format("Prefetched<{}>{{{{{}}}}}, ", operands.size(), fmt::join(operands, ", "));
 }
 
 // The sums of products as they are, for the rows at the end.
@@ -114,7 +114,7 @@ std::string kernel_body(const Plan& plan, const GemmConfig& config, const Target
   const Body& body = plan.body;
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "row");
-  const std::string gemm_name = values.fresh("gemm");
+  const std::string gemm_name = values.unique_name("gemm");
   const Product& first = plan.products.front();
   const Dim& m = first.a.shape()[0];
   std::vector<std::string> arguments{first.a->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
@@ -156,7 +156,7 @@ bool is_near(const TensorPlan& t, std::int64_t n) {
 }
 
 KernelParts Gemm::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
-  return {.door = c.rows_at_end ? "gemm/rows_at_end" : "gemm/gemm",
+  return {.header = c.rows_at_end ? "gemm/rows_at_end" : "gemm/gemm",
           .config = config_text(c, "GemmConfig"),
           .threads = "config.threads()",
           .attributes = waves_per_eu_attribute(c.waves_per_eu, gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : ""),

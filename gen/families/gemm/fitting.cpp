@@ -13,22 +13,22 @@ constexpr int kib_for_producers = 96; // in direct loads, which take no register
 
 // Whether vmcnt can tell that one step has arrived while the others are in flight.
 bool fits_counter(const GemmConfig& c) {
-  if (c.b.word_scales() == 0) return c.ring * c.b_loads() <= most_loads_in_flight;
-  const int scales = gemm_scale_loads(c), others = c.wide_scales() ? scales : scales - scales / c.ring;
-  return (c.ring - 1) * (c.b_loads() + gemm_a_loads(c)) + others < max_vmcnt && c.ring * c.b_loads() <= most_loads_in_flight;
+  if (c.b.word_scales() == 0) return c.stages * c.b_loads() <= max_loads_in_flight;
+  const int scales = gemm_scale_loads(c), others = c.wide_scales() ? scales : scales - scales / c.stages;
+  return (c.stages - 1) * (c.b_loads() + gemm_a_loads(c)) + others < max_vmcnt && c.stages * c.b_loads() <= max_loads_in_flight;
 }
 
 // Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.
 long long wave_steps(const GemmConfig& c) {
-  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.ring - 1) / c.ring;
-  return std::min(steps, (turns + c.waves - 1) / c.waves * c.ring);
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.stages - 1) / c.stages;
+  return std::min(steps, (turns + c.waves - 1) / c.waves * c.stages);
 }
 
 // Slots in LDS. Direct loads need all that is in flight, and one more for every wave that reads; loads through registers need
 // one for each wave and one to fill.
 int wanted_slots(const GemmConfig& c) {
   const int most = std::max({c.b_producers, c.a_producers, c.summing_waves()});
-  return c.direct ? std::max(c.ring * c.b_producers + c.summing_waves(), most) : most + 1;
+  return c.direct ? std::max(c.stages * c.b_producers + c.summing_waves(), most) : most + 1;
 }
 
 // Half of the waves load B; the widest tile and the longest ring whose slots fit, with at least two steps in flight a wave.
@@ -48,11 +48,11 @@ GemmConfig with_producers(GemmConfig c, const Target& target) {
         c.b_producers = c.waves / 2;
         c.workgroups = static_cast<int>(std::min<long long>(workgroups, c.steps()));
         for (c.a_producers = 1; c.a_producers < c.waves - c.b_producers; ++c.a_producers)
-          for (c.ring = kib_for_producers / (c.b_producers * c.b_loads()); c.ring >= 2; --c.ring)
+          for (c.stages = kib_for_producers / (c.b_producers * c.b_loads()); c.stages >= 2; --c.stages)
             if (fits()) return c;
       }
   c.waves = 4;
-  c.b_producers = c.loads = c.ring = c.a_producers = 1;
+  c.b_producers = c.loads = c.stages = c.a_producers = 1;
   c.tile_n = narrowest;
   c.slots = wanted_slots(c);
   return c; // fits or not: why_not says why
@@ -62,16 +62,16 @@ GemmConfig with_producers(GemmConfig c, const Target& target) {
 
 GemmConfig with_ring(GemmConfig c) {
   const int loads = (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads(); // with one workgroup a CU
-  const int least = std::max({1, loads, (kib_enough_behind_a_wait / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
-  const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.ring <= 16; };
+  const int least = std::max({1, loads, (min_kib_in_flight / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
+  const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.stages <= 16; };
   GemmConfig best = c;
-  best.ring = 0;
-  for (c.ring = least; fits(); ++c.ring)
-    if (best.ring == 0 || wave_steps(c) < wave_steps(best)) best = c;
-  for (c.ring = least; best.ring == 0; --c.ring)
-    if (fits() || c.ring == 1) best = c;
+  best.stages = 0;
+  for (c.stages = least; fits(); ++c.stages)
+    if (best.stages == 0 || wave_steps(c) < wave_steps(best)) best = c;
+  for (c.stages = least; best.stages == 0; --c.stages)
+    if (fits() || c.stages == 1) best = c;
   const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups;
-  best.ring = static_cast<int>(std::min<long long>(best.ring, (steps + c.waves - 1) / c.waves));
+  best.stages = static_cast<int>(std::min<long long>(best.stages, (steps + c.waves - 1) / c.waves));
   return best;
 }
 

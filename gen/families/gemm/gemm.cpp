@@ -22,7 +22,7 @@ std::vector<int> workgroup_counts(const GemmConfig& c, int cus) {
   if (c.tiles() <= cus) {
     add(c.tiles());
     add(cus / c.tiles() * c.tiles());
-    // With few columns a workgroup on every CU takes so little that it mostly starts and ends.
+    // With few columns per workgroup on every CU takes so little that it mostly starts and ends.
     if (c.n / narrowest_tile * many_parts <= cus)
       for (const int parts : {2, 4}) add(parts * c.tiles());
   } else {
@@ -34,9 +34,9 @@ std::vector<int> workgroup_counts(const GemmConfig& c, int cus) {
 }
 
 // The most workgroups that share a tile: the parts that its sum has.
-long long most_parts(const GemmConfig& c) {
-  const long long least_steps = c.steps() / c.workgroups; // of a workgroup
-  return std::min<long long>(c.workgroups, (c.steps_per_tile() + least_steps - 2) / least_steps + 1);
+long long max_parts(const GemmConfig& c) {
+  const long long min_steps = c.steps() / c.workgroups; // of a workgroup
+  return std::min<long long>(c.workgroups, (c.steps_per_tile() + min_steps - 2) / min_steps + 1);
 }
 
 // Whether dot instructions take a's numbers as they are.
@@ -44,11 +44,11 @@ bool takes_dots(const Plan& plan, const Target& target) { return plan.products.f
 
 std::string why(const GemmConfig& c, const Target& target) {
   const std::string sums = !c.splits() ? "no tile is split"
-                                       : fmt::format("a tile is split into up to {} parts, whose sums meet {}", most_parts(c),
+                                       : fmt::format("a tile is split into up to {} parts, whose sums meet {}", max_parts(c),
                                                      c.atomics ? "by atomics" : "in fixed order");
   return fmt::format("{} steps of {} x {} bytes on {} workgroups keep {:.1f} % of {} CUs busy, {} KiB of weights in flight a workgroup, {}",
                      c.steps(), c.tile_n * c.products, c.step_bytes(), c.workgroups, 100 * gemm_balance(c, target), target.compute_units(),
-                     c.ring * c.b_loads() * c.waves, sums);
+                     c.stages * c.b_loads() * c.waves, sums);
 }
 
 } // namespace
@@ -113,7 +113,7 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
 
 std::vector<Candidate<GemmConfig>> Gemm::fallbacks(const Config& first) {
   std::vector<Candidate<Config>> result;
-  for (Config c = first; (c.ring /= 2) > 0;) result.push_back({c, "a shorter ring"});
+  for (Config c = first; (c.stages /= 2) > 0;) result.push_back({c, "fewer stages"});
   return result;
 }
 
@@ -125,7 +125,7 @@ std::optional<Refusal> Gemm::why_not(const Config& c, const Plan& plan, const Ta
   if (field_values(c, false) != field_values(planned_config(plan, target), false))
     return refuse_schedule(plan, fields_text(c), "leave rows, experts, n, k, bits, group, preshuffled and products as the plan has them");
   if (c.direct && !target.has_wide_lds_dma())
-    return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes a lane straight into LDS", target.arch()),
+    return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes per lane straight into LDS", target.arch()),
                            "use direct=0");
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.rows_at_end && c.lds_bytes() + lds_bytes(plan.body, rows_at_end(plan.body, c)) > target.lds_bytes())

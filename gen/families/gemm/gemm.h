@@ -63,7 +63,7 @@ template <MaybeConst<GemmConfig> C, typename Visit> constexpr void for_each_fiel
   visit(Field{.name = "tile_n", .begins_line = true}, c.tile_n);
   visit(Field{"waves"}, c.waves);
   visit(Field{"loads"}, c.loads);
-  visit(Field{"ring"}, c.ring);
+  visit(Field{"stages"}, c.stages);
   visit(Field{"workgroups"}, c.workgroups);
   visit(Field{"vec"}, c.vec);
   visit(Field{.name = "b_producers", .shown = producers, .begins_line = true}, c.b_producers);
@@ -79,13 +79,13 @@ struct Gemm {
   static constexpr std::string_view name = "gemm";
   static constexpr std::string_view remedy =
       "split the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16";
-  static constexpr std::string_view words[] = {"Gemm",         "GemmConfig",   "GemmMethod",  "Encoding",    "Near",
-                                               "near_columns", "near_rows",    "TileChunk",   "BlockScaled", "PackedWeights",
+  static constexpr std::string_view words[] = {"Gemm",         "GemmConfig",   "GemmMethod",  "Encoding",    "Prefetched",
+                                               "prefetched_columns", "prefetched_rows",    "TileChunk",   "BlockScaled", "PackedWeights",
                                                "MxWeights",    "Nvfp4Weights", "Nvfp4Scales", "SortedPairs", "u4x2"};
-  static constexpr std::string_view sets_others = "method";
-  static constexpr std::string_view falls_back_by = "ring";
+  static constexpr std::string_view leading_field = "method";
+  static constexpr std::string_view fallback_field = "stages";
 
-  static bool takes(const AnalysedSpec& spec);
+  static bool can_compute(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates_on(const Plan& plan, const Target& target, int cus);
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
@@ -107,7 +107,7 @@ int group_in_tile(const Body& epilogue, std::span<const Product> products);
 bool reduces_rows(const Body& epilogue, std::span<const Product> products);
 RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config);
 
-// Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel asks for while its last steps come.
+// Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel prefetches while its last steps come.
 bool is_near(const TensorPlan& operand, std::int64_t n);
 
 // The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step.
@@ -132,7 +132,7 @@ GemmConfig with_vec(GemmConfig config);
 GemmConfig with_workgroups(GemmConfig config, int cus);
 
 // What is still in flight after a wait for the oldest step that hides the latency of HBM, with one workgroup a CU.
-inline constexpr int kib_enough_behind_a_wait = 48;
+inline constexpr int min_kib_in_flight = 48;
 
 // The share of the target's CUs that are busy all the time if every step takes as long as another: steps over CUs times the
 // steps of the CU that has most. Workgroups are dealt out evenly.

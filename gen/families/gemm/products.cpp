@@ -13,12 +13,12 @@ constexpr std::int64_t max_rows = 128;         // as why_invalid of GemmConfig
 constexpr std::int64_t max_size = 1 << 24;     // the same
 constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
 // Groups of columns that tiles have whole: as wide as the widest vector of a lane at least, and two columns a lane of a wave at most.
-constexpr std::int64_t least_group = 8, most_group = 128;
+constexpr std::int64_t min_group = 8, max_group = 128;
 // Sums of a tile, of all rows and products. A plan is for any target: of the smallest LDS, less what else a kernel keeps there.
-constexpr std::int64_t most_in_tile = (machine::least_lds_bytes() - 4096) / 4;
+constexpr std::int64_t max_in_tile = (machine::min_lds_bytes() - 4096) / 4;
 
 // The bound of m.
-std::int64_t most_rows(const Product& p) {
+std::int64_t bound_of_rows(const Product& p) {
   const Dim& m = p.a.shape()[0];
   return m.is_dynamic() ? *m.max() : m.size();
 }
@@ -44,7 +44,7 @@ void require_sizes(const AnalysedSpec& spec) {
   if (m.is_dynamic() && !m.max())
     throw UserError(rows, fmt::format("'{}' has no upper bound", m.name()),
                     fmt::format("declare it as dynamic(\"{0}\", 1, 16), or dim {0}[1..16]; at most {1}", m.name(), max_rows));
-  const std::int64_t most = most_rows(first);
+  const std::int64_t most = bound_of_rows(first);
   if (most < 1 || most > max_rows)
     throw UserError(rows, fmt::format("there may be {}", most),
                     fmt::format("use 1 to {}: a skinny product; larger ones are another kernel's work", max_rows));
@@ -77,7 +77,7 @@ void require_short_rows(const AnalysedSpec& spec) {
                                   is_of_groups(op)
                                       ? fmt::format("take groups of {} to {} columns that divide n, at most {} numbers with all rows and "
                                                     "products, or ",
-                                                    least_group, most_group, most_in_tile)
+                                                    min_group, max_group, max_in_tile)
                                       : "",
                                   max_cols_at_end));
 }
@@ -87,19 +87,19 @@ void require_short_rows(const AnalysedSpec& spec) {
 int group_in_tile(const Body& epilogue, std::span<const Product> products) {
   const auto is_of_tile = [](const Value& v) { return !is_of_rows(v.expr.op()) || is_of_groups(v.expr.op()); };
   const Product& first = products.front();
-  const std::int64_t rows = most_rows(first), count = std::ssize(products);
+  const std::int64_t rows = bound_of_rows(first), count = std::ssize(products);
   // MX operands of 8 bits load two words of every row in a step: wide tiles leave no registers for the sums of many rows.
   const bool loads_much = first.op == Op::matmul_nt_mx_mx && first.b_bits() == 8 && rows > 16;
-  const std::int64_t widest = loads_much ? most_group / count : most_group;
+  const std::int64_t widest = loads_much ? max_group / count : max_group;
   const auto is_whole = [&](std::int64_t group) {
-    return group >= least_group && group <= widest && epilogue.cols % group == 0 && rows * count * group <= most_in_tile;
+    return group >= min_group && group <= widest && epilogue.cols % group == 0 && rows * count * group <= max_in_tile;
   };
   const auto is_stored = [](const TensorPlan& t) { return !t.output || t.extent == Extent::element || t.extent == Extent::group; };
   if (!std::ranges::all_of(epilogue.group_sizes, is_whole)) return 0;
   if (!std::ranges::all_of(epilogue.values, is_of_tile) || !std::ranges::all_of(epilogue.tensors, is_stored)) return 0;
   if (!epilogue.group_sizes.empty()) return static_cast<int>(std::ranges::max(epilogue.group_sizes));
   const bool shares_bytes = std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return is_packed(t.dtype); });
-  return shares_bytes ? static_cast<int>(least_group) : 0;
+  return shares_bytes ? static_cast<int>(min_group) : 0;
 }
 
 bool reduces_rows(const Body& epilogue, std::span<const Product> products) {
@@ -110,7 +110,7 @@ bool reduces_rows(const Body& epilogue, std::span<const Product> products) {
 
 RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config) { return in_waves(epilogue, config.waves); }
 
-bool Gemm::takes(const AnalysedSpec& spec) { return !spec.products.empty(); }
+bool Gemm::can_compute(const AnalysedSpec& spec) { return !spec.products.empty(); }
 
 void Gemm::lay_out(AnalysedSpec& spec) {
   require_alike(spec.spec.name(), spec.products);
@@ -136,7 +136,7 @@ GemmConfig planned_config(const Plan& plan, const Target& target) {
                         .group = group,
                         .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
                         .preshuffled = first.preshuffled()};
-  GemmConfig c{.rows = first.by_expert() ? 16 : static_cast<int>(most_rows(first)),
+  GemmConfig c{.rows = first.by_expert() ? 16 : static_cast<int>(bound_of_rows(first)),
                .n = static_cast<int>(first.n),
                .k = static_cast<int>(first.k()),
                .a = a,
@@ -147,7 +147,7 @@ GemmConfig planned_config(const Plan& plan, const Target& target) {
   if (first.by_expert())
     c.experts = {.count = static_cast<int>(first.experts()),
                  .top = static_cast<int>(first.top()),
-                 .tokens = static_cast<int>(most_rows(first)),
+                 .tokens = static_cast<int>(bound_of_rows(first)),
                  .n = static_cast<int>(first.rows_of_b()),
                  .of_pairs = first.a.shape().size() == 3,
                  .sums = first.sums_experts()};

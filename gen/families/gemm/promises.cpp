@@ -10,7 +10,7 @@ namespace {
 
 // Registers that LLVM 21 set aside outside of the loop over k, at points of tests/fuzz/gemm_points.cpp and tests/numeric: up to 32 VGPRs,
 // the sums of a lane. Each is a move or two a workgroup and tile.
-constexpr int most_vgprs_aside = 32, most_sgprs_aside = 32;
+constexpr int max_vgprs_aside = 32, max_sgprs_aside = 32;
 
 std::uint32_t count(int value) { return static_cast<std::uint32_t>(value); }
 
@@ -20,7 +20,7 @@ PromisedWidths producers_lds(const GemmConfig& c) {
   const int used = std::min(c.loads, ceil_div(c.row_bytes(), c.step_bytes() / c.loads));
   const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
   return {.min_bytes = 16,
-          .exceptions = count(sums + 8 * (c.ring + c.a_ring() + 4)),
+          .exceptions = count(sums + 8 * (c.stages + c.a_stages() + 4)),
           .at_least = count(c.b_loads() + c.a_loads() / c.loads * used)};
 }
 
@@ -30,10 +30,10 @@ void promise_producers(Promises& p, const GemmConfig& c) {
   p.global_loads.at_least = count(c.b_loads()); // the rest of the ring may be issued by a loop
   p.lds = producers_lds(c);
   // The waves that load keep all of their ring but one step in flight. A tile that is loaded at once has no loop.
-  if (c.steps_per_tile() <= std::max(c.ring * c.b_producers, c.a_ring() * c.a_producers)) return;
+  if (c.steps_per_tile() <= std::max(c.stages * c.b_producers, c.a_stages() * c.a_producers)) return;
   p.in_loops_with = fills;
-  if (c.ring > 1 && c.a_ring() > 1) p.max_loop_drains = 0;
-  p.min_bytes_in_flight = count(std::min((c.ring - 1) * c.b_loads(), (c.a_ring() - 1) * c.a_loads()) * 1024);
+  if (c.stages > 1 && c.a_stages() > 1) p.max_loop_drains = 0;
+  p.min_bytes_in_flight = count(std::min((c.stages - 1) * c.b_loads(), (c.a_stages() - 1) * c.a_loads()) * 1024);
 }
 
 // The steady state of a schedule without producers.
@@ -42,12 +42,12 @@ void promise_ring(Promises& p, const GemmConfig& c) {
   if (c.method != GemmMethod::dot) p.required.emplace_back(multiplies);
   // The steady state waits for one step of the ring at a time. A ring of one has nothing in flight then.
   p.in_loops_with = multiplies;
-  if (c.ring > 1) p.max_loop_drains = 0;
-  p.min_bytes_in_flight = count((c.ring - 1) * c.b_loads() * 1024);
+  if (c.stages > 1) p.max_loop_drains = 0;
+  p.min_bytes_in_flight = count((c.stages - 1) * c.b_loads() * 1024);
   // Addresses and sums wait in AGPRs and in lanes of VGPRs while many rows, or parts of several tiles, need all others.
   if (c.is_matrix() && (c.rows > 16 || c.splits())) {
-    p.max_vgpr_spills = most_vgprs_aside;
-    p.max_sgpr_spills = most_sgprs_aside;
+    p.max_vgpr_spills = max_vgprs_aside;
+    p.max_sgpr_spills = max_sgprs_aside;
   }
 }
 
@@ -63,7 +63,7 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target&) {
                        (c.publishes() ? 1 + 4 * c.parts_at_a_time() * c.chunks() * c.products * c.vec : 0);
   p.global_loads = {.min_bytes = 16,
                     .exceptions = count(epilogue + 8 * gemm_scale_loads(c) + (c.a.norm_parts > 0 ? 10 : 0)),
-                    .at_least = count(c.ring * c.b_loads())};
+                    .at_least = count(c.stages * c.b_loads())};
   if (c.a.quantises) p.global_loads.at_least += 1; // largest magnitudes of rows
   if (c.by_expert())                               // offsets, pairs, and weights of experts
     p.global_loads.exceptions += count(2 * ceil_div(c.experts.count, wave_size) + 16 + (c.experts.sums ? 8 * c.experts.top : 0));

@@ -8,17 +8,17 @@ namespace {
 constexpr int vgprs_a_load = 4; // 16 bytes
 
 // Limits on VGPRs of a lane, of the 256 that an instruction can name.
-constexpr int most_in_all = 224;              // ring and accumulators; the rest is for addresses and the epilogue
-constexpr int most_loaded = 216;              // by the ring: 220 were copied
-constexpr int most_with_group_sums = 192;     // ring, scales and accumulators, if the VALU adds the sums of groups: 206 spilled
-constexpr int most_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
+constexpr int max_in_all = 224;              // ring and accumulators; the rest is for addresses and the epilogue
+constexpr int max_loaded = 216;              // by the ring: 220 were copied
+constexpr int max_with_group_sums = 192;     // ring, scales and accumulators, if the VALU adds the sums of groups: 206 spilled
+constexpr int max_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
 
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
 int scale_vgprs(const GemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
 
 int ring_vgprs(const GemmConfig& c) {
   const int staged = c.staged ? 2 * c.row_tiles() * c.loads * vgprs_a_load : 0; // A of a step and of the next one, out of LDS
-  return c.ring * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged;
+  return c.stages * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged;
 }
 
 int accumulator_vgprs(const GemmConfig& c) {
@@ -34,7 +34,7 @@ int accumulator_vgprs(const GemmConfig& c) {
 // quantised in every step, A's words of it, what its rows are multiplied by, and 16 numbers on the way with their weights.
 int loaded_vgprs(const GemmConfig& c) {
   const int quantised = c.quantises_steps() && c.k_tail() ? c.row_tiles() * (c.loads * vgprs_a_load + 1) + 32 : 0;
-  return (c.ring + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + quantised;
+  return (c.stages + (c.k_tail() ? 1 : 0)) * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + quantised;
 }
 
 // Masks of a tail of k, with 4-bit weights in tiles of 64 x 64 and short rings, spilled one or two SGPRs.
@@ -53,25 +53,25 @@ int gemm_a_loads(const GemmConfig& c) {
 
 int gemm_scale_loads(const GemmConfig& c) {
   if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
-  if (c.a.mx()) return c.ring * (c.b_loads() + c.row_tiles() * c.loads);   // of both
-  if (c.packed()) return c.ring * c.b.word_scales() * c.b_loads();
+  if (c.a.mx()) return c.stages * (c.b_loads() + c.row_tiles() * c.loads);   // of both
+  if (c.packed()) return c.stages * c.b.word_scales() * c.b_loads();
   if (!c.block_scaled()) return 0;
   const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
-  return c.ring * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
+  return c.stages * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
 }
 
 bool fits_registers(const GemmConfig& c) {
   if (spills_masks(c)) return false;
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
-  if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= most_beside_accumulators;
-  if (c.block_scaled()) return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= most_with_group_sums;
-  return ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all && loaded_vgprs(c) <= most_loaded;
+  if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= max_beside_accumulators;
+  if (c.block_scaled()) return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= max_with_group_sums;
+  return ring_vgprs(c) + accumulator_vgprs(c) <= max_in_all && loaded_vgprs(c) <= max_loaded;
 }
 
-bool producers_fit_registers(const GemmConfig& c) { return c.ring * c.b_loads() * vgprs_a_load + accumulator_vgprs(c) <= most_in_all; }
+bool producers_fit_registers(const GemmConfig& c) { return c.stages * c.b_loads() * vgprs_a_load + accumulator_vgprs(c) <= max_in_all; }
 
 bool gemm_without_agprs(const GemmConfig& c) {
-  return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 && ring_vgprs(c) + accumulator_vgprs(c) <= most_in_all;
+  return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 && ring_vgprs(c) + accumulator_vgprs(c) <= max_in_all;
 }
 
 } // namespace kiln

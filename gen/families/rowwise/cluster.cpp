@@ -1,4 +1,4 @@
-// Cluster: the limits of several workgroups a row, their workspace, and their cost.
+// Cluster: the limits of several workgroups per row, their workspace, and their cost.
 #include "gen/families/rowwise/cluster.h"
 #include "gen/families/rowwise/rowwise.h"
 #include "machine/chip.h"
@@ -8,11 +8,11 @@
 namespace kiln {
 namespace {
 
-constexpr int most_tiles = wave_size; // a lane asks for one workgroup's part
+constexpr int max_tiles = wave_size; // a lane loads one workgroup's part
 constexpr int place_bytes = 8;
-constexpr std::int64_t most_workspace = 1 << 28; // bytes
+constexpr std::int64_t max_workspace = 1 << 28; // bytes
 
-std::int64_t workgroups(const Body& body, const RowwiseConfig& c) { return most_rows(body).value_or(0) * c.tiles; }
+std::int64_t workgroups(const Body& body, const RowwiseConfig& c) { return max_rows(body).value_or(0) * c.tiles; }
 
 } // namespace
 
@@ -20,7 +20,7 @@ std::int64_t cluster_reductions(const Body& body) {
   return std::ranges::count_if(body.values, [](const Value& v) { return info(v.expr.op()).kind == OpKind::row_reduce; });
 }
 
-std::optional<std::int64_t> most_rows(const Body& body) {
+std::optional<std::int64_t> max_rows(const Body& body) {
   std::int64_t rows = 1;
   for (const Shape& dims : body.outer_dims)
     for (const Dim& dim : dims) {
@@ -33,30 +33,30 @@ std::optional<std::int64_t> most_rows(const Body& body) {
 }
 
 bool fills_idle_cus(const Body& body, const RowwiseConfig& c, const Target& target) {
-  return most_rows(body) && workgroups(body, c) * c.waves_per_row() <= target.compute_units();
+  return max_rows(body) && workgroups(body, c) * c.waves_per_row() <= target.compute_units();
 }
 
 std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& c) {
   const Body& body = plan.body;
   if (c.threads_per_row < wave_size || c.rows_per_block > 1)
     return refuse_schedule(plan,
-                           fmt::format("tiles is {}, and the workgroups of a reduced row have {} lanes a row and {} rows", c.tiles,
+                           fmt::format("tiles is {}, and the workgroups of a reduced row have {} lanes per row and {} rows", c.tiles,
                                        c.threads_per_row, c.rows_per_block),
                            "use rows_per_block=1 and 64 threads_per_row or more, or tiles=1");
-  if (c.tiles > most_tiles || c.cols >= 1 << 24)
+  if (c.tiles > max_tiles || c.cols >= 1 << 24)
     return refuse_schedule(plan, fmt::format("{} workgroups share a reduced row of {} columns", c.tiles, c.cols),
-                           fmt::format("use at most {} tiles, and fewer than 16777216 columns", most_tiles));
-  if (!most_rows(body))
+                           fmt::format("use at most {} tiles, and fewer than 16777216 columns", max_tiles));
+  if (!max_rows(body))
     return refuse_schedule(plan, fmt::format("tiles is {}, but the plan reduces rows, and no bound says how many there are", c.tiles),
                            "use tiles=1, or give the rows a bound: dim rows[1..8]");
-  if (cluster_reductions(body) > most_shared_reductions)
+  if (cluster_reductions(body) > max_shared_reductions)
     return refuse_schedule(plan, fmt::format("tiles is {}, and a row has {} reductions", c.tiles, cluster_reductions(body)),
-                           fmt::format("use tiles=1, or at most {} reductions", most_shared_reductions));
-  if (cluster_workspace_bytes(body, c) > most_workspace)
+                           fmt::format("use tiles=1, or at most {} reductions", max_shared_reductions));
+  if (cluster_workspace_bytes(body, c) > max_workspace)
     return refuse_schedule(plan,
-                           fmt::format("up to {} rows of {} workgroups take a workspace of {} bytes", *most_rows(body), c.tiles,
+                           fmt::format("up to {} rows of {} workgroups take a workspace of {} bytes", *max_rows(body), c.tiles,
                                        cluster_workspace_bytes(body, c)),
-                           fmt::format("use fewer tiles, or a smaller bound of the rows: {} bytes are the most", most_workspace));
+                           fmt::format("use fewer tiles, or a smaller bound of the rows: {} bytes are the most", max_workspace));
   return {};
 }
 
@@ -74,10 +74,10 @@ std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& c) {
 
 int cluster_lds_bytes(const Body& body, const RowwiseConfig& c) {
   if (!is_cluster(body, c)) return 0;
-  const int votes = 4 * most_shared_reductions, told = 2 * place_bytes; // where waves have to agree
+  const int votes = 4 * max_shared_reductions, broadcast = 2 * place_bytes; // where waves have to agree
   const int helped_tiles = 2 * place_bytes;                             // rounded to the alignment of chunks
   const auto reductions = static_cast<int>(cluster_reductions(body));
-  return helped_tiles + reductions * c.tiles * place_bytes + (c.waves_per_row() > 1 ? votes + reductions * told : 0);
+  return helped_tiles + reductions * c.tiles * place_bytes + (c.waves_per_row() > 1 ? votes + reductions * broadcast : 0);
 }
 
 double cluster_chain_ns(const Body& body, const machine::Chip& chip) {

@@ -8,11 +8,11 @@ namespace kiln {
 
 std::int64_t cluster_reductions(const Body& body); // of a row
 
-// Workgroups of a row that has to be reduced tell each other their parts.
+// Workgroups of a row that has to be reduced exchange their parts.
 inline bool is_cluster(const Body& body, const RowwiseConfig& c) { return c.tiles > 1 && cluster_reductions(body) > 0; }
 
 // The most rows of a launch; nothing without bounds of the run-time sizes.
-std::optional<std::int64_t> most_rows(const Body& body);
+std::optional<std::int64_t> max_rows(const Body& body);
 
 // Whether a launch has at most one wave for each CU of the chip: more rows keep it busy with a workgroup each.
 bool fills_idle_cus(const Body& body, const RowwiseConfig& config, const Target& target);
@@ -20,7 +20,7 @@ bool fills_idle_cus(const Body& body, const RowwiseConfig& config, const Target&
 // Throws the UserError of a cluster that may not be.
 std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& config);
 
-// Loads that are narrower than those of inputs in the code: the generation; the parts of each reduction, asked for in a loop, which may
+// Loads that are narrower than those of inputs in the code: the generation; the parts of each reduction, loaded in a loop, which may
 // have a first turn of its own, and once behind a turn over another tile; and single elements where rows end, in the first loads of
 // such turns.
 std::uint32_t cluster_loads(const Body& body, const RowwiseConfig& config);

@@ -1,4 +1,4 @@
-// Demand of rows: what their workgroups ask of a chip.
+// Demand of rows: what their workgroups demands of a chip.
 #include "gen/families/common/streams.h"
 #include "gen/families/rowwise/cluster.h"
 #include "gen/families/rowwise/rowwise.h"
@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr double slots_of_lds_access = 4; // of a wave: 1 KiB at 64 bytes a clock, shared by four SIMDs
+constexpr double slots_of_lds_access = 4; // of a wave: 1 KiB at 64 bytes per clock, shared by four SIMDs
 
 // The share of a row that L2 has lost when the next pass reads it again: the rows that are under way on an XCD drive each other out.
 double lost_between_passes(const Demand& w, double workgroup_bytes, const machine::Chip& chip) {
@@ -23,7 +23,7 @@ double lost_between_passes(const Demand& w, double workgroup_bytes, const machin
 // some lanes have nothing to load.
 double trips_of(const std::vector<Pass>& passes, const RowwiseConfig& c) {
   const auto loading = static_cast<int>(std::ranges::count_if(passes, [](const Pass& pass) { return !pass.streams.empty(); }));
-  return std::max(1, loading * ceil_div(c.chunks(), c.ahead) - (c.exact() ? loading - 1 : 0));
+  return std::max(1, loading * ceil_div(c.chunks(), c.prefetch_depth) - (c.exact() ? loading - 1 : 0));
 }
 
 } // namespace
@@ -43,14 +43,14 @@ Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, 
       (chunk.far_bytes + chunk.again_bytes * lost_between_passes(w, (chunk.far_bytes + chunk.written) * elements, chip)) * elements;
   w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * elements;
   w.written = chunk.written * elements;
-  w.in_flight = chunk.in_flight * c.ahead * lanes;
+  w.in_flight = chunk.in_flight * c.prefetch_depth * lanes;
   w.instructions = chunk.instructions * c.chunks();
   if (c.tiles > 1) { // of a row's workgroups, all but the last have whole tiles; XCDs take workgroups in turn
     w.busiest = static_cast<double>(c.tiles) * c.tile_cols() / cols, w.instructions /= w.busiest;
     if (std::gcd(c.tiles, chip.xcds) > 1 && rows > 1) w.busiest_xcd = w.busiest;
   }
   if (c.residency == Residency::lds) w.instructions += c.chunks() * kept_registers(body, passes, c.vec) / 4.0 * 2 * slots_of_lds_access;
-  w.lead = lead_slots + chunk.loads * c.ahead;
+  w.lead = lead_slots + chunk.loads * c.prefetch_depth;
   w.trips = trips_of(passes, c);
   const double lanes_a_row = std::min(c.threads_per_row, wave_size);
   double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise

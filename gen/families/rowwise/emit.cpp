@@ -25,7 +25,7 @@ public:
     text += values_.load_lane_inputs();
     for (const Output& output : body_.outputs) // of a workgroup's own tile
       if (const TensorPlan& t = body_.tensor(output.name); t.extent == Extent::element)
-        text += fmt::format("  const auto {} = {};\n", values_.fresh("to_" + t.name), row_stream(body_, t));
+        text += fmt::format("  const auto {} = {};\n", values_.unique_name("to_" + t.name), row_stream(body_, t));
     if (!cluster_) return text + rings(0) + turn();
     text += rings(0) + "  row.ask_generation();\n";
     text += fmt::format("  while (true) {{\n{}    break;\n  }}\n", indented(turn()));
@@ -95,7 +95,7 @@ private:
   }
   std::string ring_name(int index, int p) const {
     const std::string name = values_.stream_name(index);
-    return values_.fresh(p == 0 ? fmt::format("from_{}", name) : fmt::format("from_{}_{}", name, p));
+    return values_.unique_name(p == 0 ? fmt::format("from_{}", name) : fmt::format("from_{}_{}", name, p));
   }
 
   std::string pass_text(int p) {
@@ -107,12 +107,12 @@ private:
     }
     for (const int index : pass.takes) {
       parameters.push_back("auto " + values_.kept_chunk(index));
-      sources.push_back(values_.fresh(fmt::format("kept{}", index)));
+      sources.push_back(values_.unique_name(fmt::format("kept{}", index)));
     }
     const PassText body = values_.pass_body(p);
     std::string text = body.before;
     for (const int index : pass.keeps)
-      text += fmt::format("  auto {} = row.keep<{}, {}>();\n", values_.fresh(fmt::format("kept{}", index)),
+      text += fmt::format("  auto {} = row.keep<{}, {}>();\n", values_.unique_name(fmt::format("kept{}", index)),
                           device_type(value(index).expr.dtype()), index);
     text += fmt::format("  row.pass([&](At at{}{}) KILN_LAMBDA {{\n{}  }}{}{});\n", parameters.empty() ? "" : ", ",
                         fmt::join(parameters, ", "), body.inside, sources.empty() ? "" : ", ", fmt::join(sources, ", "));
@@ -124,7 +124,7 @@ private:
   std::vector<Pass> passes_;
   ValueEmitter values_;
   bool cluster_;
-  int reductions_ = 0, places_ = 0; // told so far
+  int reductions_ = 0, places_ = 0; // emitted so far
 };
 
 } // namespace
@@ -141,14 +141,14 @@ RowwiseConfig Rowwise::with_threads(Config c, int threads, const Plan&, const Ta
   } else {
     c.threads_per_row = threads;
     c.tiles = 1;
-    c.ahead = std::min(c.ahead, c.chunks());
+    c.prefetch_depth = std::min(c.prefetch_depth, c.chunks());
   }
   return c;
 }
 
 KernelParts Rowwise::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
   const std::string rows = size_text(plan.body.outer_dims) + (place.block.empty() ? "" : ", " + place.block);
-  return {.door = std::string(name),
+  return {.header = std::string(name),
           .config = config_text(c, "RowwiseConfig"),
           .threads = "config.threads()",
           .attributes = waves_per_eu_attribute(c.waves_per_eu),

@@ -20,13 +20,13 @@ int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
 
 int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& c) {
   const int kept = c.residency == Residency::registers ? kept_registers(body, passes, c.vec) * c.chunks() : 0;
-  return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.ahead;
+  return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.prefetch_depth;
 }
 
 namespace {
 
-constexpr int vgprs_in_flight = 64;     // for loads in flight: 16 KiB a wave
-constexpr int elements_a_lane = 64;     // with 16-bit values half of 64 VGPRs; fewer waves a row spend less on set-up
+constexpr int vgprs_in_flight = 64;     // for loads in flight: 16 KiB per wave
+constexpr int elements_a_lane = 64;     // with 16-bit values half of 64 VGPRs; fewer waves per row spend less on set-up
 constexpr int unrolled_chunks = 32;     // code stays far below the 64 KiB instruction cache
 constexpr int loop_ahead = 4;           // chunks in flight in a loop over chunks
 constexpr int waves_of_last_resort = 2; // a SIMD: 256 VGPRs each
@@ -102,12 +102,12 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   c.residency = Residency::registers;
   const int limit = std::min(vgprs_of_four_waves, vgprs_of_wave(c.threads() / wave_size));
   const int fixed = kept * c.chunks() + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0);
-  for (c.ahead = ahead; c.ahead > 1 && fixed + stream * c.ahead > limit;) --c.ahead;
-  const bool fits = fixed + stream * c.ahead <= limit;
+  for (c.prefetch_depth = ahead; c.prefetch_depth > 1 && fixed + stream * c.prefetch_depth > limit;) --c.prefetch_depth;
+  const bool fits = fixed + stream * c.prefetch_depth <= limit;
   if (uses_ranks(body)) return {c}; // ranked where it is
   if (fits && c.chunks() <= unrolled_chunks) result.push_back(c);
-  if (!result.empty() && 2 * (fixed + stream * c.ahead) <= limit) return result;
-  c.ahead = std::min(loop_ahead, c.chunks());
+  if (!result.empty() && 2 * (fixed + stream * c.prefetch_depth) <= limit) return result;
+  c.prefetch_depth = std::min(loop_ahead, c.chunks());
   for (const Residency residency : {Residency::lds, Residency::reload}) {
     c.residency = residency;
     if (residency == Residency::lds && (kept == 0 || lds_of(c, kept) > target.lds_bytes())) continue;
@@ -116,7 +116,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   return result;
 }
 
-// Few rows: one or two chunks a lane, or four of the largest workgroups. The cost decides how many workgroups a row has.
+// Few rows: one or two chunks per lane, or four of the largest workgroups. The cost decides how many workgroups a row has.
 std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const Target& target) {
   std::vector<RowwiseConfig> result;
   base.rows_per_block = 1;
@@ -192,8 +192,8 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
 
 std::string why(const RowwiseConfig& c, const Body& body) {
   std::string text = fmt::format("{} columns in {} chunks of {} for each of {} lanes", c.cols, c.chunks(), c.vec, c.threads_per_row);
-  if (c.tiles > 1) text += fmt::format(", {} workgroups a row", c.tiles);
-  if (c.rows_per_block > 1) text += fmt::format(", {} rows a workgroup", c.rows_per_block);
+  if (c.tiles > 1) text += fmt::format(", {} workgroups per row", c.tiles);
+  if (c.rows_per_block > 1) text += fmt::format(", {} rows per workgroup", c.rows_per_block);
   if (body.passes > 1 && c.residency == Residency::registers) text += ", the row stays in registers";
   if (body.passes > 1 && c.residency == Residency::lds) text += ", the row is too large for registers and stays in LDS";
   if (body.passes > 1 && c.residency == Residency::reload) text += ", the row is too large to stay on the chip and is read again";
@@ -262,7 +262,7 @@ RowwiseConfig in_waves(const Body& body, int rows) {
            std::ranges::none_of(body.values, [&](const Value& v) { return why_no_vec(body, v, vec) != nullptr; });
   };
   while (c.vec / 2 * wave_size >= c.cols && c.vec / 2 >= std::max(1, group / wave_size) && fits(c.vec / 2)) c.vec /= 2;
-  c.ahead = std::min(c.chunks(), loop_ahead);
+  c.prefetch_depth = std::min(c.chunks(), loop_ahead);
   return c;
 }
 
@@ -281,7 +281,7 @@ static void require_groups_in_waves(const AnalysedSpec& spec) {
                     fmt::format("use groups of up to {}, a number of columns that more lanes divide, or two kernels", wave_size * vec));
 }
 
-bool Rowwise::takes(const AnalysedSpec& spec) { return spec.products.empty(); }
+bool Rowwise::can_compute(const AnalysedSpec& spec) { return spec.products.empty(); }
 
 void Rowwise::lay_out(AnalysedSpec& spec) {
   const std::int64_t smallest = spec.body.smallest_group();
@@ -304,7 +304,7 @@ std::vector<Candidate<RowwiseConfig>> Rowwise::fallbacks(const Config& first) {
   Config c = first;
   c.waves_per_eu = waves_of_last_resort;
   if (first.waves_per_eu > 0 || c.threads() > waves_of_last_resort * simds_per_cu * wave_size) return {};
-  return {{c, fmt::format("registers for {} waves a SIMD", c.waves_per_eu)}};
+  return {{c, fmt::format("registers for {} waves per SIMD", c.waves_per_eu)}};
 }
 
 std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const Target& target) {
@@ -348,7 +348,7 @@ std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const
 }
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {
-  const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.ahead);
+  const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.prefetch_depth);
   Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
   if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body, c);

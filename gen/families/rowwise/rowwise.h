@@ -19,7 +19,7 @@ template <MaybeConst<RowwiseConfig> C, typename Visit> constexpr void for_each_f
   visit(Field{"threads_per_row"}, c.threads_per_row);
   visit(Field{"rows_per_block"}, c.rows_per_block);
   visit(Field{"tiles"}, c.tiles);
-  visit(Field{"ahead"}, c.ahead);
+  visit(Field{"prefetch_depth"}, c.prefetch_depth);
   visit(Field{"residency"}, c.residency);
   visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
 }
@@ -29,12 +29,12 @@ struct Rowwise {
   static constexpr std::string_view name = "rowwise";
   static constexpr std::string_view remedy = "split the kernel, or lower vec with --set vec=...";
   static constexpr std::string_view words[] = {"RowwiseConfig"};
-  static constexpr std::string_view falls_back_by = "waves_per_eu"; // not behind settings that name it
+  static constexpr std::string_view fallback_field = "waves_per_eu"; // not behind settings that name it
 
-  static bool takes(const AnalysedSpec& spec);
+  static bool can_compute(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
-  static std::vector<Candidate<Config>> fallbacks(const Config& first); // fewer waves a SIMD, which have more registers
+  static std::vector<Candidate<Config>> fallbacks(const Config& first); // fewer waves per SIMD, which have more registers
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelParts parts(const Plan& plan, const Config& config, const Target& target, const ProblemPlace& place);

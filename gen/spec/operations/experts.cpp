@@ -24,15 +24,15 @@ const Shape& require_pairs(Op op, std::string_view which, const Shape& shape) {
   if (shape.size() != 2 || shape[1].is_dynamic())
     throw UserError(experts_operand(op, which), fmt::format("its shape is {}", to_text(shape)),
                     "give it [tokens, top], the latter a number: experts of a token");
-  if (shape[1].size() < 1 || shape[1].size() > most_ranks)
+  if (shape[1].size() < 1 || shape[1].size() > max_ranks)
     throw UserError(experts_operand(op, which), fmt::format("a token has {} experts", shape[1].size()),
-                    fmt::format("use 1 to {}", most_ranks));
+                    fmt::format("use 1 to {}", max_ranks));
   return shape;
 }
 
 void require_experts(Op op, std::int64_t count) {
-  if (count < 1 || count > most_experts)
-    throw UserError(experts_subject(op), fmt::format("there are {} experts", count), fmt::format("use 1 to {}", most_experts));
+  if (count < 1 || count > max_experts)
+    throw UserError(experts_subject(op), fmt::format("there are {} experts", count), fmt::format("use 1 to {}", max_experts));
 }
 
 Expr make_sort(Op op, Expr experts, std::int64_t count) {
@@ -57,7 +57,7 @@ void require_product(Op op, const Expr& product, const Expr& order, const Expr& 
   require_list(op, "order", order, i32, {a[0], pairs[1]}, fact);
   if (a.size() == 3 && !same_size(a[1], pairs[1]))
     throw UserError(experts_operand(op, "product"), fmt::format("a is {}, and order {}", to_text(a), to_text(pairs)),
-                    "give a one row a token, [tokens, k], or one a pair, [tokens, top, k]");
+                    "give a one row per token, [tokens, k], or one a pair, [tokens, top, k]");
   require_list(op, "offsets", offsets, i32, {b[0].size() + 1}, "where the pairs of each expert begin, and where the last ones end");
 }
 

@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_repeats = 512;
+constexpr std::int64_t max_repeats = 512;
 
 std::string operation_of(Op op) { return fmt::format("operation '{}'", info(op).name); }
 std::string operation_of(Op op, std::string_view operand) { return fmt::format("{}, operand {}", operation_of(op), operand); }
@@ -145,9 +145,9 @@ Expr pair_sign(Dim cols, std::int64_t distance) {
 Expr tile(Expr x, std::int64_t times) { return with_columns(Op::tile, std::move(x), times); }
 
 Expr repeat(Expr x, std::int64_t times) {
-  if (times > most_repeats || !std::has_single_bit(static_cast<std::uint64_t>(std::max<std::int64_t>(times, 0))))
+  if (times > max_repeats || !std::has_single_bit(static_cast<std::uint64_t>(std::max<std::int64_t>(times, 0))))
     throw UserError(operation_of(Op::repeat), fmt::format("it repeats each column {} times", times),
-                    fmt::format("use a power of two from 2 to {}", most_repeats));
+                    fmt::format("use a power of two from 2 to {}", max_repeats));
   return with_columns(Op::repeat, std::move(x), times);
 }
 

@@ -71,7 +71,7 @@ void require_packed_zeros(const Expr& zero, const Expr& b, std::int64_t groups) 
   *(shape.end() - 2) = groups;
   if (!std::ranges::equal(zero.shape(), shape, same_size))
     throw UserError(subject, fmt::format("it is {}, but b {} has {} groups of {} rows", type_text(zero), to_text(b.shape()), groups, n),
-                    fmt::format("give it i32{}: 8 zero points of 4 bits a word", to_text(shape)));
+                    fmt::format("give it i32{}: 8 zero points of 4 bits per word", to_text(shape)));
 }
 
 // An operand in memory that is no matrix.
@@ -229,8 +229,8 @@ Expr matmul_nt_normed(Expr a, Expr b, Expr weight, Expr squares, Expr scale, flo
     throw UserError(of_squares, fmt::format("how many parts '{}' a row has is known only at launch", squares.shape()[1].name()),
                     "give the last dimension a number");
   const std::int64_t parts = squares.shape().empty() || squares.shape().back().is_dynamic() ? 1 : squares.shape().back().size();
-  if (parts > most_norm_parts)
-    throw UserError(of_squares, fmt::format("a row has {} parts", parts), fmt::format("sum larger groups: at most {}", most_norm_parts));
+  if (parts > max_norm_parts)
+    throw UserError(of_squares, fmt::format("a row has {} parts", parts), fmt::format("sum larger groups: at most {}", max_norm_parts));
   require_beside(op, "squares", squares, f32, {a.shape()[0], parts}, fmt::format("each row of a {} has parts", to_text(a.shape())));
   require_beside(op, "scale", scale, f32, {}, "all numbers of a have one");
   if (!(epsilon > 0) || !std::isfinite(epsilon))

@@ -9,8 +9,8 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_times = 64; // of a normalisation, and as many as most_depth allows
-constexpr std::int64_t most_edge = 16;  // of a matrix, whose elements are one chunk of a wave
+constexpr std::int64_t max_times = 64; // of a normalisation, and as many as max_depth allows
+constexpr std::int64_t max_edge = 16;  // of a matrix, whose elements are one chunk of a wave
 
 bool is_edge(std::int64_t n) { return n > 1 && std::has_single_bit(static_cast<std::uint64_t>(n)); } // of a transform or a matrix
 
@@ -39,9 +39,9 @@ Expr rotate(const Expr& x, std::int64_t distance) {
 }
 
 Expr hadamard(const Expr& x, std::int64_t n) {
-  if (!is_edge(n) || n > most_paired_columns)
+  if (!is_edge(n) || n > max_paired_columns)
     throw UserError("function 'hadamard'", fmt::format("its block is {} columns", n),
-                    fmt::format("use a power of two from 2 to {}", most_paired_columns));
+                    fmt::format("use a power of two from 2 to {}", max_paired_columns));
   require_whole_blocks("hadamard", x, n);
   Expr y = x;
   for (std::int64_t distance = 1; distance < n; distance *= 2) {
@@ -52,10 +52,10 @@ Expr hadamard(const Expr& x, std::int64_t n) {
 }
 
 Expr sinkhorn(const Expr& x, std::int64_t n, std::int64_t times) {
-  if (!is_edge(n) || n > most_edge)
+  if (!is_edge(n) || n > max_edge)
     throw UserError("function 'sinkhorn'", fmt::format("its matrices have {} rows and columns", n), "use 2, 4, 8 or 16");
-  if (times < 1 || times > most_times)
-    throw UserError("function 'sinkhorn'", fmt::format("it normalises {} times", times), fmt::format("use 1 to {}", most_times));
+  if (times < 1 || times > max_times)
+    throw UserError("function 'sinkhorn'", fmt::format("it normalises {} times", times), fmt::format("use 1 to {}", max_times));
   require_whole_blocks("sinkhorn", x, n * n);
   Expr y = x;
   for (std::int64_t i = 0; i < times; ++i) {

@@ -26,12 +26,12 @@ std::int64_t row_columns(Op op, const Expr& x) {
 
 Expr row_top(Expr x, std::int64_t k) {
   const std::int64_t cols = row_columns(Op::row_top, x);
-  if (cols > most_ranked_columns)
+  if (cols > max_ranked_columns)
     throw UserError(rank_subject(Op::row_top), fmt::format("a row has {} columns", cols),
-                    fmt::format("use at most {}: a wave holds the whole row", most_ranked_columns));
-  if (k < 1 || k > most_ranks || k > cols)
+                    fmt::format("use at most {}: a wave holds the whole row", max_ranked_columns));
+  if (k < 1 || k > max_ranks || k > cols)
     throw UserError(rank_subject(Op::row_top), fmt::format("it takes {} of {} columns", k, cols),
-                    fmt::format("use 1 to {}", std::min(most_ranks, cols)));
+                    fmt::format("use 1 to {}", std::min(max_ranks, cols)));
   Shape shape = x.shape();
   shape.back() = k;
   return Expr(Node{.op = Op::row_top, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .step = k});

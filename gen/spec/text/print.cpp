@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr int most_levels = 100; // half of what the parser takes
+constexpr int max_levels = 100; // half of what the parser takes
 
 // How tightly an expression holds together; an operand that holds less tightly than its place demands gets parentheses.
 enum Precedence { sum = 1, product = 2, unary = 3, primary = 4 };
@@ -72,7 +72,7 @@ private:
       for (const Expr& operand : node.operands())
         if (!is_shared(operand)) below = std::max(below, 1 + levels.at(&operand.node()));
       levels[&node.node()] = below;
-      if (below == most_levels) deep_.insert(&node.node());
+      if (below == max_levels) deep_.insert(&node.node());
     }
   }
 

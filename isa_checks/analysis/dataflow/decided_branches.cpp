@@ -7,8 +7,8 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::size_t most_outcomes = 32;  // that a path keeps; what comes beyond is forgotten
-constexpr std::size_t most_sets = 100'000; // likewise; real kernels stay far below
+constexpr std::size_t max_outcomes = 32;  // that a path keeps; what comes beyond is forgotten
+constexpr std::size_t max_sets = 100'000; // likewise; real kernels stay far below
 
 } // namespace
 
@@ -91,7 +91,7 @@ bool DecidedBranches::reads(const Condition& c, const Scalars& written) {
 }
 
 DecidedBranches::Facts DecidedBranches::number(const Set& set) {
-  if (sets_.size() >= most_sets && !by_set_.contains(set)) return 0;
+  if (sets_.size() >= max_sets && !by_set_.contains(set)) return 0;
   const auto [at, fresh] = by_set_.try_emplace(set, static_cast<Facts>(sets_.size()));
   if (fresh) sets_.push_back(set);
   return at->second;
@@ -146,7 +146,7 @@ std::optional<DecidedBranches::Facts> DecidedBranches::take(Facts facts, std::si
   const std::uint32_t outcome = 2 * *info.condition + ((taken == info.taken_when_set) == info.scc_when_true ? 1U : 0U);
   if (!possible(sets_[without(facts, info.before)], outcome)) return std::nullopt;
   const Facts left = without(facts, info.all);
-  if (!info.survives || sets_[left].size() >= most_outcomes) return left;
+  if (!info.survives || sets_[left].size() >= max_outcomes) return left;
   Set set = sets_[left];
   const auto at = std::ranges::lower_bound(set, outcome);
   if (at != set.end() && *at == outcome) return left;
@@ -167,8 +167,8 @@ void DecidedBranches::solve() {
   in_.assign(p_.blocks.size(), std::nullopt);
   if (p_.blocks.empty()) return;
   in_[p_.entry] = 0;
-  constexpr int most_rounds = 64; // beyond, nothing is claimed
-  for (int round = 0; round < most_rounds; ++round) {
+  constexpr int max_rounds = 64; // beyond, nothing is claimed
+  for (int round = 0; round < max_rounds; ++round) {
     bool changed = false;
     for (const std::size_t from : p_.order) {
       if (!in_[from]) continue;

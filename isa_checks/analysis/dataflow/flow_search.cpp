@@ -19,11 +19,11 @@ bool FlowSearch::excluded(const FlowPath& path) { return path.size() > 1 && deci
 std::uint32_t FlowSearch::facts_at(std::size_t block) { return decided().at(block); }
 
 void FlowSearch::enter_decided(std::size_t at, std::size_t to, unsigned state) {
-  constexpr std::size_t most_entries = 24; // of a block; beyond, it is entered once more with nothing decided
+  constexpr std::size_t max_entries = 24; // of a block; beyond, it is entered once more with nothing decided
   auto facts = decided().take(items_[at].facts, items_[at].block, to);
   if (!facts) return;
   auto& entered = entered_[to];
-  if (entered.size() >= most_entries) facts = 0;
+  if (entered.size() >= max_entries) facts = 0;
   const auto no_less = [&](const auto& before) { return before.first <= state && decided().within(before.second, *facts); };
   if (std::ranges::any_of(entered, no_less)) return;
   entered.emplace_back(state, *facts);

@@ -13,8 +13,8 @@ namespace kiln::isa {
 namespace {
 
 constexpr unsigned completed = 63; // as a state of the search; smaller ones count younger operations of the write's counter
-constexpr std::size_t most_each = 16, most_candidates = 2048; // seconds of one first access, and pairs of a kernel
-constexpr std::int64_t most_steps = 10'000'000;
+constexpr std::size_t max_each = 16, max_candidates = 2048; // seconds of one first access, and pairs of a kernel
+constexpr std::int64_t max_steps = 10'000'000;
 
 struct Candidate {
   std::size_t first, second;
@@ -30,11 +30,11 @@ bool accesses_lds(const Instruction& instruction, MemoryDirection direction) {
 class CandidateFinder {
 public:
   CandidateFinder(const Program& p, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses)
-      : p_(p), shared_(blocks_of_all_waves(p, uses)), search_(p, operands, uses, most_steps) {}
+      : p_(p), shared_(blocks_of_all_waves(p, uses)), search_(p, operands, uses, max_steps) {}
 
   std::vector<Candidate> run() {
     for (std::size_t b = 0; b < p_.blocks.size(); ++b)
-      for (std::size_t i = p_.blocks[b].begin; shared_[b] && i < p_.blocks[b].end && list_.size() < most_candidates; ++i)
+      for (std::size_t i = p_.blocks[b].begin; shared_[b] && i < p_.blocks[b].end && list_.size() < max_candidates; ++i)
         if (accesses_lds(p_.instructions[i], MemoryDirection::store)) follow(i, false);
         else if (accesses_lds(p_.instructions[i], MemoryDirection::load)) follow(i, true);
     if (search_.exhausted()) list_.clear();
@@ -46,7 +46,7 @@ private:
   void follow(std::size_t first, bool reads_first) {
     std::vector<std::size_t> known; // seconds
     const MemoryDirection other = reads_first ? MemoryDirection::store : MemoryDirection::load;
-    while (known.size() < most_each && !search_.exhausted()) {
+    while (known.size() < max_each && !search_.exhausted()) {
       Candidate candidate{.first = first, .second = 0, .reads_first = reads_first, .waited = false, .path = {}};
       candidate.path = search_.run(first, reads_first ? completed : 0, [&](std::size_t i, unsigned& state) {
         const Instruction& instruction = p_.instructions[i];

@@ -74,7 +74,7 @@ bool in_loop(const Program& p, std::size_t block, std::size_t loop) {
 
 } // namespace
 
-int least_clocks(const Program& p, const FlowPath& path, std::size_t from, std::size_t to, const TargetFacts& target) {
+int min_clocks(const Program& p, const FlowPath& path, std::size_t from, std::size_t to, const TargetFacts& target) {
   WaveClock clock(target);
   int begin = 0, end = 0;
   each_on(p, path, from, to, [&](std::size_t i) {

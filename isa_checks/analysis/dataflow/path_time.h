@@ -11,14 +11,14 @@ namespace kiln::isa {
 // Fewest clocks from the issue of instruction `from` to that of `to`, on a path that begins in the block of one and ends in that of
 // the other. An instruction issues 4 clocks after the one before it; one of the vector or matrix pipe when the one before it in the
 // same pipe is done; behind an s_waitcnt for a younger operation when that is back. Everything else takes no time.
-int least_clocks(const Program& program, const FlowPath& path, std::size_t from, std::size_t to, const TargetFacts& target);
+int min_clocks(const Program& program, const FlowPath& path, std::size_t from, std::size_t to, const TargetFacts& target);
 
 // Clocks from issue to data of anything that device memory brings, with nothing else under way.
 constexpr int memory_latency_clocks(const TargetFacts& target) { return target.memory_latency_ns * target.clock_mhz / 1000; }
 
 // Clocks after which LDS has served an operation even if each of `waves` waves keeps as many in its queue as lgkmcnt counts, each of
 // them 16 passes (16 B a lane with a two-way conflict).
-constexpr int most_lds_clocks(const TargetFacts& target, int waves) { return target.lds_latency_clocks + waves * max_lgkmcnt * 16; }
+constexpr int max_lds_clocks(const TargetFacts& target, int waves) { return target.lds_latency_clocks + waves * max_lgkmcnt * 16; }
 
 // A barrier lies between the two instructions of the path: how long the other waves take to come there is not known.
 bool barrier_on(const Program& program, const FlowPath& path, std::size_t from, std::size_t to);

@@ -48,9 +48,9 @@ public:
       : p_(p), uses_(uses), behind_(p), parted_(p.blocks.size(), false), touched_(p.blocks.size(), false) {}
 
   std::vector<bool> run() {
-    constexpr int most_rounds = 8; // each makes regions larger; what needs more is given up
+    constexpr int max_rounds = 8; // each makes regions larger; what needs more is given up
     bool settled = false;
-    for (int round = 0; round < most_rounds && !settled; ++round) {
+    for (int round = 0; round < max_rounds && !settled; ++round) {
       solve();
       settled = !mark_regions() && budget_ >= 0;
     }
@@ -143,8 +143,8 @@ private:
 } // namespace
 
 std::vector<bool> blocks_of_all_waves(const Program& program, const std::vector<RegisterUse>& uses) {
-  constexpr std::size_t most_blocks = 20'000; // post-dominators of hostile graphs take the square of it
-  if (program.blocks.empty() || program.blocks.size() > most_blocks || program.calls + program.indirect_branches > 0 || program.function)
+  constexpr std::size_t max_blocks = 20'000; // post-dominators of hostile graphs take the square of it
+  if (program.blocks.empty() || program.blocks.size() > max_blocks || program.calls + program.indirect_branches > 0 || program.function)
     return std::vector<bool>(program.blocks.size(), false);
   return Finder(program, uses).run();
 }

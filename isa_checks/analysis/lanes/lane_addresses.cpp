@@ -10,7 +10,7 @@ namespace kiln::isa {
 namespace {
 
 // Instructions interpreted in all, values kept in all: real kernels stay far below; hostile ones end here.
-constexpr std::size_t most_steps_each = 64, most_values = 100'000;
+constexpr std::size_t max_steps_each = 64, max_values = 100'000;
 
 // Bits of the numbers below `count`, from bit `from` on.
 std::uint32_t bits_below(std::uint32_t count, int from) {
@@ -81,13 +81,13 @@ private:
   }
 
   bool solve() {
-    std::size_t budget = p_.instructions.size() * most_steps_each + 10'000;
+    std::size_t budget = p_.instructions.size() * max_steps_each + 10'000;
     WorkList work(p_);
     work.add(p_.entry);
     while (!work.empty()) {
       const std::size_t b = work.take();
       const std::size_t cost = p_.blocks[b].end - p_.blocks[b].begin + 8; // a join costs, too
-      if (cost > budget || values_.size() > most_values) return false;
+      if (cost > budget || values_.size() > max_values) return false;
       budget -= cost;
       const LaneState out = run_block(b, *in_[b], [](std::size_t, const LaneState&) {});
       for (const std::size_t to : p_.blocks[b].successors) {

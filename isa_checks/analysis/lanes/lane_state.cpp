@@ -18,7 +18,7 @@ std::uint32_t LaneValues::constant(std::uint32_t bits) {
 
 std::uint32_t LaneValues::number(const LaneValue& value) {
   std::uint64_t hash = value.mask;
-  for (std::size_t i = 0; i < value.lane.size(); i += 2) { // two lanes a step: each step waits for the multiplication before it
+  for (std::size_t i = 0; i < value.lane.size(); i += 2) { // two lanes per step: each step waits for the multiplication before it
     const std::uint64_t both = value.lane[i] | std::uint64_t{value.lane[i + 1]} << 32;
     hash = (hash ^ both) * 0x9e3779b97f4a7c15ULL + (hash >> 29);
   }

@@ -351,7 +351,7 @@ private:
 } // namespace
 
 std::uint32_t LaneValues::apply(LaneOp op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
-  constexpr unsigned bits = 19; // of a number: most_values of lane_addresses.cpp, and a block's worth behind it
+  constexpr unsigned bits = 19; // of a number: max_values of lane_addresses.cpp, and a block's worth behind it
   const std::uint64_t key = ((static_cast<std::uint64_t>(op) << bits | a) << bits | b) << bits | c;
   const auto [at, fresh] = applied_.try_emplace(key, unknown_value);
   if (fresh) at->second = number(calculate(op, value(a), value(b), value(c)));

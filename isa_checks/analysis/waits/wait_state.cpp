@@ -9,7 +9,7 @@ namespace {
 // Distances beyond this are all the same to a reader, and a bound makes the analysis of loops end.
 constexpr std::int32_t longest_distance = 1 << 16;
 // Compilers' code has a few operations for one place; the bound keeps hostile code from taking memory without end.
-constexpr std::size_t most_alternatives = 256;
+constexpr std::size_t max_alternatives = 256;
 
 // Adds the operations of `from` to `to`, and takes the later birth (the shorter distance).
 bool merge(QueuePlace& to, const QueuePlace& from, OperationSets& sets) {
@@ -49,7 +49,7 @@ std::uint32_t OperationSets::both(std::uint32_t a, std::uint32_t b) {
   if (!fresh) return at->second;
   std::vector<std::uint32_t> all;
   std::ranges::set_union(sets_[a], sets_[b], std::back_inserter(all));
-  const std::uint32_t result = all.size() > most_alternatives ? a : number(std::move(all));
+  const std::uint32_t result = all.size() > max_alternatives ? a : number(std::move(all));
   return at->second = result;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t lanes = wave_size;
 // A loop's state settles when the counters' queues are full at the latest.
-constexpr int most_rounds = 64;
+constexpr int max_rounds = 64;
 // The budget of the whole analysis: instructions walked, and places of queues joined or shifted. A matrix product of 1,100
 // instructions with nested rings of loads takes 9 million; 100 million take about half a second.
 constexpr std::int64_t work_budget = 100'000'000;
@@ -35,7 +35,7 @@ public:
     if (exhausted()) {
       result_.complete = false;
       result_.points.clear();
-      for (LoopFlight& loop : result_.loops) loop.least_bytes = loop.most_bytes = loop.most_back_bytes = loop.drains = 0;
+      for (LoopFlight& loop : result_.loops) loop.min_bytes = loop.max_bytes = loop.max_back_bytes = loop.drains = 0;
     }
     return std::move(result_);
   }
@@ -148,10 +148,10 @@ private:
                     .loop = p_.blocks[p_.block_of(index)].loop,
                     .counter = counter,
                     .value = value,
-                    .least_outstanding = queue.least,
-                    .most_outstanding = queue.most,
+                    .min_outstanding = queue.least,
+                    .max_outstanding = queue.most,
                     .waits_for = {}};
-    if (counter == WaitCounter::vmcnt) std::tie(point.least_bytes, point.most_bytes) = bytes(queue);
+    if (counter == WaitCounter::vmcnt) std::tie(point.min_bytes, point.max_bytes) = bytes(queue);
     if (!point.idle()) {
       const std::size_t first = queue.unordered() ? 0 : static_cast<std::size_t>(value);
       std::uint32_t last = 0; // an unordered queue has one set in all of its places
@@ -232,20 +232,20 @@ private:
     if (result.loads == 0 || !in_[loop.header] || exhausted()) return result;
     WaitState state = *in_[loop.header];
     state.forget_distances();
-    for (int round = 0; round < most_rounds && !exhausted(); ++round) {
+    for (int round = 0; round < max_rounds && !exhausted(); ++round) {
       const auto next = trip(loop, state, [](std::size_t, const WaitState&) {});
       if (!next || *next == state) break;
       state = *next;
     }
-    result.least_bytes = std::numeric_limits<std::uint32_t>::max();
+    result.min_bytes = std::numeric_limits<std::uint32_t>::max();
     const auto back = trip(loop, state, [&](std::size_t i, const WaitState& at) {
       const CounterQueue& queue = at.queues[0];
       const auto [least, most] = bytes(queue);
-      result.least_bytes = std::min(result.least_bytes, least);
-      result.most_bytes = std::max(result.most_bytes, most);
+      result.min_bytes = std::min(result.min_bytes, least);
+      result.max_bytes = std::max(result.max_bytes, most);
       if (const auto counts = wait_counts(p_.instructions[i]); counts && counts->vmcnt == 0 && queue.most > 0) ++result.drains;
     });
-    if (back) result.most_back_bytes = bytes(back->queues[0]).second;
+    if (back) result.max_back_bytes = bytes(back->queues[0]).second;
     return result;
   }
 

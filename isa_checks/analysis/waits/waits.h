@@ -26,14 +26,14 @@ struct WaitPoint {
   std::size_t loop = nothing;  // the innermost
   WaitCounter counter = WaitCounter::vmcnt;
   int value = 0;                                   // the count that may stay outstanding
-  int least_outstanding = 0, most_outstanding = 0; // before the wait, over all paths to it
+  int min_outstanding = 0, max_outstanding = 0; // before the wait, over all paths to it
   // Bytes of loads from device memory that are outstanding before a wait for vmcnt, of a full wave; 0 for other counters.
-  std::uint32_t least_bytes = 0, most_bytes = 0;
+  std::uint32_t min_bytes = 0, max_bytes = 0;
   std::vector<std::size_t> waits_for; // instructions whose operations it may complete, by address
   // Fewest instructions executed from one of those to the wait, neither counted; -1 when it waits for nothing.
   int shortest_distance = -1;
-  bool drains() const { return value == 0 && most_outstanding > 0; }
-  bool idle() const { return most_outstanding <= value; } // it never has anything to wait for
+  bool drains() const { return value == 0 && max_outstanding > 0; }
+  bool idle() const { return max_outstanding <= value; } // it never has anything to wait for
 };
 
 // Loads of device memory (global, buffer and flat; into registers or LDS) that one wave has outstanding while it
@@ -42,8 +42,8 @@ struct LoopFlight {
   std::size_t loop = 0;
   std::uint32_t loads = 0;                       // instructions in the loop, inner loops included
   std::uint32_t bytes_a_trip = 0;                // of a wave, when each of them runs once
-  std::uint32_t least_bytes = 0, most_bytes = 0; // over all points of the loop
-  std::uint32_t most_back_bytes = 0;             // on the way back to the header, the most over all latches
+  std::uint32_t min_bytes = 0, max_bytes = 0; // over all points of the loop
+  std::uint32_t max_back_bytes = 0;             // on the way back to the header, the most over all latches
   std::uint32_t drains = 0;                      // waits for vmcnt(0) in the loop that have something to wait for
 };
 
@@ -69,7 +69,7 @@ WaitAnalysis analyse_waits(const Program& program);
 // Operations outstanding before an instruction, over all paths to it.
 struct OutstandingCounts {
   bool reached = false; // false: no path from the entry leads here
-  int least_vm = 0, most_vm = 0, least_lgkm = 0, most_lgkm = 0, least_exp = 0, most_exp = 0;
+  int min_vm = 0, max_vm = 0, min_lgkm = 0, max_lgkm = 0, min_exp = 0, max_exp = 0;
 };
 std::vector<OutstandingCounts> outstanding_counts(const Program& program); // by instruction
 

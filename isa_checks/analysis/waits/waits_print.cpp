@@ -16,9 +16,9 @@ std::string to_text(const WaitAnalysis& waits, const Program& program) {
       text += "waits for nothing\n";
       continue;
     }
-    text += point.least_outstanding == point.most_outstanding
-                ? fmt::format("{} outstanding", point.most_outstanding)
-                : fmt::format("{} to {} outstanding", point.least_outstanding, point.most_outstanding);
+    text += point.min_outstanding == point.max_outstanding
+                ? fmt::format("{} outstanding", point.max_outstanding)
+                : fmt::format("{} to {} outstanding", point.min_outstanding, point.max_outstanding);
     std::vector<std::string> awaited;
     for (const std::size_t i : point.waits_for)
       awaited.push_back(fmt::format("{:#x} {}", program.instructions[i].address, program.instructions[i].mnemonic));
@@ -27,7 +27,7 @@ std::string to_text(const WaitAnalysis& waits, const Program& program) {
   }
   for (const LoopFlight& flight : waits.loops)
     text += fmt::format("  {}: {}, {} bytes a trip of a wave, {} to {} bytes in flight, {}\n", program.loop_name(flight.loop),
-                        plural(flight.loads, "load"), flight.bytes_a_trip, flight.least_bytes, flight.most_bytes,
+                        plural(flight.loads, "load"), flight.bytes_a_trip, flight.min_bytes, flight.max_bytes,
                         plural(flight.drains, "full drain"));
   return text;
 }
@@ -46,8 +46,8 @@ std::string to_json(const WaitAnalysis& waits, const Program& program) {
     json["waits"].push_back({{"address", address(point.instruction)},
                              {"counter", to_string(point.counter)},
                              {"value", point.value},
-                             {"least_outstanding", point.least_outstanding},
-                             {"most_outstanding", point.most_outstanding},
+                             {"least_outstanding", point.min_outstanding},
+                             {"most_outstanding", point.max_outstanding},
                              {"waits_for", awaited},
                              {"shortest_distance", point.shortest_distance},
                              {"loop", point.loop == nothing ? Json() : Json(point.loop)}});
@@ -58,9 +58,9 @@ std::string to_json(const WaitAnalysis& waits, const Program& program) {
                              {"header", address(program.blocks[program.loops[flight.loop].header].begin)},
                              {"loads", flight.loads},
                              {"bytes_a_trip", flight.bytes_a_trip},
-                             {"least_bytes", flight.least_bytes},
-                             {"most_bytes", flight.most_bytes},
-                             {"most_back_bytes", flight.most_back_bytes},
+                             {"least_bytes", flight.min_bytes},
+                             {"most_bytes", flight.max_bytes},
+                             {"most_back_bytes", flight.max_back_bytes},
                              {"drains", flight.drains}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -11,7 +11,7 @@
 namespace kiln::isa::cli {
 namespace {
 
-constexpr std::size_t most_data_bytes = HtmlPages::most_page_bytes - 200'000; // the rest is for the page itself
+constexpr std::size_t max_data_bytes = HtmlPages::max_page_bytes - 200'000; // the rest is for the page itself
 
 void write_page(std::ostream& out, std::string_view head, std::string_view kernels) {
   const std::pair<std::string_view, std::string_view> parts[] = {
@@ -28,7 +28,7 @@ void write_page(std::ostream& out, std::string_view head, std::string_view kerne
 } // namespace
 
 void HtmlPages::add(std::string kernel, std::string row, bool has_findings) {
-  if (folder_.empty() && !kernels_.empty() && kernel_bytes_ + kernel.size() > most_data_bytes) split();
+  if (folder_.empty() && !kernels_.empty() && kernel_bytes_ + kernel.size() > max_data_bytes) split();
   if (!folder_.empty()) return write_kernel(kernel, std::move(row), has_findings);
   kernel_bytes_ += kernel.size() + 2;
   kernels_.push_back(std::move(kernel));
@@ -38,7 +38,7 @@ void HtmlPages::add(std::string kernel, std::string row, bool has_findings) {
 
 void HtmlPages::split() {
   if (file_.empty())
-    throw Error("HTML report", fmt::format("it takes more than {} MB as one page", most_page_bytes / 1'000'000),
+    throw Error("HTML report", fmt::format("it takes more than {} MB as one page", max_page_bytes / 1'000'000),
                 "write it with -o FILE, and kernels go into pages of their own beside it");
   const std::filesystem::path file(file_);
   folder_ = file.stem().string() + "_kernels";
@@ -61,7 +61,7 @@ void HtmlPages::write_kernel(const std::string& kernel, std::string row, bool ha
   out.flush();
   if (!out) throw Error(path.string(), "it cannot be written", "check the disk");
   row.insert(1, fmt::format(R"("page":"{}",)", page));
-  if (row_bytes_ + row.size() > (has_findings ? most_data_bytes : most_data_bytes / 2)) {
+  if (row_bytes_ + row.size() > (has_findings ? max_data_bytes : max_data_bytes / 2)) {
     ++left_out_;
     return;
   }

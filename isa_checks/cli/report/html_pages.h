@@ -11,7 +11,7 @@ namespace kiln::isa::cli {
 
 class HtmlPages {
 public:
-  static constexpr std::size_t most_page_bytes = 5'000'000; // of the report itself
+  static constexpr std::size_t max_page_bytes = 5'000'000; // of the report itself
 
   // `file` is where `out` leads to, or empty when that is no file.
   HtmlPages(std::ostream& out, std::string file) : out_(out), file_(std::move(file)) {}

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A browser shows this many instructions of a kernel; the page says how many there are.
-constexpr std::size_t most_instructions = 20'000;
+constexpr std::size_t max_instructions = 20'000;
 
 // JSON inside of a script element: no "<" may stand in it.
 std::string embedded(const Json& json) {
@@ -69,13 +69,13 @@ Json loops_json(const KernelAnalysis& a) {
                     {"blocks", blocks},
                     {"loads", flight.loads},
                     {"bytes_a_trip", flight.bytes_a_trip},
-                    {"least_bytes", flight.least_bytes},
-                    {"most_bytes", flight.most_bytes},
+                    {"min_bytes", flight.min_bytes},
+                    {"max_bytes", flight.max_bytes},
                     {"drains", flight.drains}});
   }
   for (std::size_t l = 0; l < a.program.loops.size(); ++l) list[l]["issue"] = issue_json(a.issue.loops[l]);
   for (const LoopConcurrency& c : a.concurrency)
-    list[c.loop]["cu"] = {{"least", c.least_cu_bytes}, {"most", c.most_cu_bytes}, {"needed", c.needed_cu_bytes}};
+    list[c.loop]["cu"] = {{"least", c.min_cu_bytes}, {"most", c.max_cu_bytes}, {"needed", c.needed_cu_bytes}};
   return list;
 }
 
@@ -86,7 +86,7 @@ Json code_json(const KernelAnalysis& a, const LiveRegisters& live, const std::st
   Json list = Json::array();
   const std::vector<OutstandingCounts> outstanding = outstanding_counts(a.program);
   std::size_t block = 0;
-  for (std::size_t i = 0; i < std::min(a.program.instructions.size(), most_instructions); ++i) {
+  for (std::size_t i = 0; i < std::min(a.program.instructions.size(), max_instructions); ++i) {
     while (a.program.blocks[block].end <= i) ++block;
     const Block& b = a.program.blocks[block];
     const Instruction& instruction = a.program.instructions[i];
@@ -97,9 +97,9 @@ Json code_json(const KernelAnalysis& a, const LiveRegisters& live, const std::st
              to_string(classify(instruction)),
              b.loop == nothing ? 0 : a.program.loops[b.loop].depth,
              b.begin == i ? static_cast<int>(block) : -1,
-             range_text(o.least_vm, o.most_vm),
-             range_text(o.least_lgkm, o.most_lgkm),
-             range_text(o.least_exp, o.most_exp),
+             range_text(o.min_vm, o.max_vm),
+             range_text(o.min_lgkm, o.max_lgkm),
+             range_text(o.min_exp, o.max_exp),
              sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : "",
              live.before[i].all()};
     const bool branches = instruction.flow == Flow::jump || instruction.flow == Flow::branch;
@@ -113,7 +113,7 @@ Json code_json(const KernelAnalysis& a, const LiveRegisters& live, const std::st
 Json flow_json(const KernelAnalysis& a) {
   Json list = Json::array();
   for (const Block& b : a.program.blocks)
-    if (b.begin < most_instructions)
+    if (b.begin < max_instructions)
       list.push_back({b.begin, b.end - b.begin, b.loop == nothing ? 0 : a.program.loops[b.loop].depth, b.successors, b.reachable});
   return list;
 }
@@ -130,7 +130,7 @@ Json waits_json(const KernelAnalysis& a) {
     list.push_back({{"at", p.instruction},
                     {"counter", to_string(p.counter)},
                     {"value", p.value},
-                    {"most", p.most_outstanding},
+                    {"most", p.max_outstanding},
                     {"for", p.waits_for},
                     {"text", explain_wait(p, a.program)}});
   return list;

@@ -27,7 +27,7 @@ public:
                                {"instructions", l.instructions},
                                {"loads", l.loads},
                                {"bytes_a_trip", l.bytes_a_trip},
-                               {"least_bytes_in_flight", l.least_bytes_in_flight},
+                               {"least_bytes_in_flight", l.min_bytes_in_flight},
                                {"drains", l.drains}});
     json["contracts"] = Json::array();
     for (const IsaReport& report : kernel.contracts) json["contracts"].push_back(Json::parse(to_json(report)));

@@ -64,7 +64,7 @@ void zero_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u64 lanes) {
   }
 }
 
-// Moves op.bytes a lane, from byte `first` of what the instruction accesses on.
+// Moves op.bytes per lane, from byte `first` of what the instruction accesses on.
 void move_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u32 first, WaveAddresses& at) {
   u64 out_of_range = 0;
   buffer_addresses(wave, inst, op, first, at, out_of_range);

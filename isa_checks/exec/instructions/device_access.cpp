@@ -174,7 +174,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const Wave
   if (changed) ++wave.effects;
 }
 
-// The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes a lane in order.
+// The LDS address is M0's base, the instruction offset (already in `at` for memory), and 4 or more bytes per lane in order.
 void load_to_lds(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   const u64 base =
       (wave.s[code::m0] & ((1U << wave.target->lds_dma_base_bits) - 1)) + static_cast<u64>(static_cast<std::int64_t>(inst.fields.offset));

@@ -97,7 +97,7 @@ void write(Wave& wave, const Inst& inst) {
   issue_lds(wave, inst, 0);
 }
 
-// read2 and write2: two values a lane, at offset0 and offset1 in units of the op's pair_stride.
+// read2 and write2: two values per lane, at offset0 and offset1 in units of the op's pair_stride.
 void read_pair(Wave& wave, const Inst& inst) {
   const LaneAccess& op = *inst.op->memory;
   WaveAddresses at[2];

@@ -117,7 +117,7 @@ template <bool fnuz> void mfma(Wave& wave, const Inst& inst) {
 }
 
 // SMFMAC: D += A B, where a lane holds two of every four elements of A that are adjacent in k, and two bits for each say which.
-// Lanes hold adjacent groups of A. B is in parts of 16 bytes a lane (gfx950's doubled k has two), adjacent over the lanes of a part;
+// Lanes hold adjacent groups of A. B is in parts of 16 bytes per lane (gfx950's doubled k has two), adjacent over the lanes of a part;
 // one-hot probes of a gfx950 that others published show this for 16x16, and the model takes it for 32x32 too.
 template <bool fnuz> void smfmac(Wave& wave, const Inst& inst) {
   const MatrixLayout& s = *inst.op->matrix;

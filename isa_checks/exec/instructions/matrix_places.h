@@ -12,7 +12,7 @@ struct ResultPlace {
 ResultPlace result_place(const MatrixLayout& s, int block, int i, int j);
 // The value of C there; `c` is null when C is a constant.
 double addend(const MatrixLayout& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);
-// Rounds once and puts the bits into `result`, 64 words a register.
+// Rounds once and puts the bits into `result`, 64 words per register.
 void store_result(const MatrixLayout& s, std::vector<std::uint32_t>& result, ResultPlace at, double value);
 
 } // namespace kiln::exec

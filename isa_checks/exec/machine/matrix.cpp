@@ -15,7 +15,7 @@ int MatrixLayout::element_bits(Element e) const {
 }
 
 int matrix_source_registers(const MatrixLayout& shape, const Fields& fields, int operand) {
-  if (shape.named_formats) { // 32 elements a lane. Formats that do not exist count as the widest; executing them stops the run.
+  if (shape.named_formats) { // 32 elements per lane. Formats that do not exist count as the widest; executing them stops the run.
     const std::size_t format = operand == 0 ? fields.cbsz : fields.blgp;
     return format < named_formats.size() ? named_formats[format].width() : 8;
   }

@@ -14,18 +14,18 @@ void InstCounters::add(const InstCounters& other) {
   lds_ideal += other.lds_ideal;
   in_flight += other.in_flight;
   in_flight_peak = std::max(in_flight_peak, other.in_flight_peak);
-  least_vm = std::min(least_vm, other.least_vm);
-  most_vm = std::max(most_vm, other.most_vm);
-  least_lgkm = std::min(least_lgkm, other.least_lgkm);
-  most_lgkm = std::max(most_lgkm, other.most_lgkm);
+  min_vm = std::min(min_vm, other.min_vm);
+  max_vm = std::max(max_vm, other.max_vm);
+  min_lgkm = std::min(min_lgkm, other.min_lgkm);
+  max_lgkm = std::max(max_lgkm, other.max_lgkm);
 }
 
 void InstCounters::note_outstanding(int vm, int lgkm) {
   const auto vm8 = static_cast<std::uint8_t>(vm), lgkm8 = static_cast<std::uint8_t>(lgkm);
-  least_vm = std::min(least_vm, vm8);
-  most_vm = std::max(most_vm, vm8);
-  least_lgkm = std::min(least_lgkm, lgkm8);
-  most_lgkm = std::max(most_lgkm, lgkm8);
+  min_vm = std::min(min_vm, vm8);
+  max_vm = std::max(max_vm, vm8);
+  min_lgkm = std::min(min_lgkm, lgkm8);
+  max_lgkm = std::max(max_lgkm, lgkm8);
 }
 
 } // namespace kiln::exec

@@ -15,7 +15,7 @@ struct InstCounters {
   std::uint64_t in_flight = 0, in_flight_peak = 0;
   // At an s_waitcnt: operations that the wave had outstanding (issued and not waited for), at most 63 of vmcnt and 15 of
   // lgkmcnt; the least and the most over all times. Other instructions, and those never executed, keep least > most.
-  std::uint8_t least_vm = 255, most_vm = 0, least_lgkm = 255, most_lgkm = 0;
+  std::uint8_t min_vm = 255, max_vm = 0, min_lgkm = 255, max_lgkm = 0;
   void note_outstanding(int vm, int lgkm);
   void add(const InstCounters& other);
 };

@@ -51,7 +51,7 @@ struct Wave {
   int index = 0; // in its workgroup
   std::uint64_t executed = 0;
   std::uint64_t scratch_base = 0; // device address of lane 0's private memory
-  std::uint32_t scratch_size = 0; // bytes a lane
+  std::uint32_t scratch_size = 0; // bytes per lane
 
   Workgroup* group = nullptr;
   Memory* memory = nullptr;

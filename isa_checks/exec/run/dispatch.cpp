@@ -31,13 +31,13 @@ void check_grid(const isa::Kernel& kernel, const isa::TargetFacts& target, const
 }
 
 void check_sizes(const isa::Kernel& kernel, u64 kernarg_bytes) {
-  constexpr u64 most_private = 131'056; // bytes a lane: LLVM's limit of 8191 units of 1 KiB a wave
-  constexpr u64 most_arguments = 1U << 20;
-  if (const u64 bytes = kernel.descriptor.private_segment_bytes; bytes > most_private)
-    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of private memory a lane, the hardware has {}", bytes, most_private),
+  constexpr u64 max_private = 131'056; // bytes per lane: LLVM's limit of 8191 units of 1 KiB per wave
+  constexpr u64 max_arguments = 1U << 20;
+  if (const u64 bytes = kernel.descriptor.private_segment_bytes; bytes > max_private)
+    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of private memory a lane, the hardware has {}", bytes, max_private),
                      "the descriptor is damaged, or private arrays are too large");
-  if (kernarg_bytes > most_arguments)
-    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of arguments, the executor takes {}", kernarg_bytes, most_arguments),
+  if (kernarg_bytes > max_arguments)
+    throw isa::Error("kernel " + kernel.name, fmt::format("{} bytes of arguments, the executor takes {}", kernarg_bytes, max_arguments),
                      "the descriptor or the metadata is damaged");
 }
 

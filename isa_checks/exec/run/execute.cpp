@@ -152,9 +152,9 @@ int resident_workgroups(const isa::CodeObject& object, const isa::Kernel& kernel
                                        .lds_bytes = static_cast<int>(kernel.descriptor.group_segment_bytes + grid.dynamic_lds),
                                        .workgroup_size = static_cast<int>(items)});
   const u64 fits = static_cast<u64>(std::max(o.workgroups_per_cu, 1)) * static_cast<u64>(object.target().compute_units);
-  constexpr u64 most_private_memory = 256U << 20;
+  constexpr u64 max_private_memory = 256U << 20;
   const u64 each = u64{kernel.descriptor.private_segment_bytes} * ((items + lane_count - 1) / lane_count) * lane_count;
-  const u64 affordable = each == 0 ? fits : most_private_memory / each;
+  const u64 affordable = each == 0 ? fits : max_private_memory / each;
   const u64 groups = u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2];
   return static_cast<int>(std::max<u64>(std::min({fits, affordable, groups}), static_cast<u64>(threads)));
 }

@@ -9,7 +9,7 @@
 namespace kiln::exec {
 namespace {
 
-constexpr std::size_t most_visits = 600;       // instructions that are looked at after one read
+constexpr std::size_t max_visits = 600;       // instructions that are looked at after one read
 constexpr std::uint32_t rotated_distance = 64; // of a loop's read from the same read before the loop
 
 // Registers that depend on the value.
@@ -66,7 +66,7 @@ public:
     Dependent start;
     for (const RegisterSpan& r : program_[read_].vector_writes) assign(start.vector, r, true);
     reach(read_ + 1, start);
-    for (std::size_t visits = 0; !work_.empty() && visits < most_visits && use_ != FlagUse::polls; ++visits) {
+    for (std::size_t visits = 0; !work_.empty() && visits < max_visits && use_ != FlagUse::polls; ++visits) {
       const std::uint32_t at = work_.back();
       work_.pop_back();
       step(at, states_[at]);

@@ -14,7 +14,7 @@ void HazardWindow::check(Wave& wave, const Inst& inst, const isa::HazardTraits& 
     const Issued& first = ring_[(newest_ + ring_.size() - k) % ring_.size()];
     if (first.inst == nullptr) break;
     const auto between = static_cast<std::int64_t>(now - first.time) - 1;
-    if (between >= isa::most_hazard_states) break;
+    if (between >= isa::max_hazard_states) break;
     recent_ |= first.traits->produces;
     if ((first.traits->produces & traits.consumes) == 0) continue;
     if ((first.traits->produces & isa::hazard_matrix) != 0) {

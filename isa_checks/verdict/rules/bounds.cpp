@@ -20,17 +20,17 @@ std::vector<int> waves_to_look_at(const KernelAnalysis& k) {
 }
 
 // Those of at least so many bytes that every wave comes to.
-Instructions lds_accesses(const KernelAnalysis& k, int least_bytes) {
+Instructions lds_accesses(const KernelAnalysis& k, int min_bytes) {
   Instructions result;
   for (const MemoryAccess& a : k.memory.accesses)
-    if (a.op.space == MemorySpace::lds && a.op.bytes >= least_bytes) result.push_back(a.instruction);
+    if (a.op.space == MemorySpace::lds && a.op.bytes >= min_bytes) result.push_back(a.instruction);
   if (result.empty()) return result;
   const std::vector<bool> shared = blocks_of_all_waves(k.program, k.uses);
   return where(result, [&](std::size_t i) { return shared[k.program.block_of(i)]; });
 }
 
-template <class Visit> void each_lds_access(const KernelAnalysis& k, int least_bytes, Visit visit) {
-  const Instructions accesses = lds_accesses(k, least_bytes);
+template <class Visit> void each_lds_access(const KernelAnalysis& k, int min_bytes, Visit visit) {
+  const Instructions accesses = lds_accesses(k, min_bytes);
   if (accesses.empty()) return;
   const std::vector<int> waves = waves_to_look_at(k);
   const std::vector<LaneAddresses> addresses = lane_addresses_of(waves, k.program, k.operands, k.kernel, k.facts.resources);

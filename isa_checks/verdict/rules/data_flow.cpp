@@ -57,7 +57,7 @@ struct Timed {
 // turn, and is done within a bounded time.
 Timed timed(const KernelAnalysis& k, const EarlyUse& early) {
   const bool lds = k.classes[early.operation] == InstructionClass::lds;
-  Timed result{&early, least_clocks(k.program, early.path, early.operation, early.use, *k.target),
+  Timed result{&early, min_clocks(k.program, early.path, early.operation, early.use, *k.target),
                lds ? k.target->lds_latency_clocks : memory_latency_clocks(*k.target), Severity::warning, "time alone orders the two"};
   if (may_be_excluded(k, early.path)) {
     result.severity = Severity::info;
@@ -66,7 +66,7 @@ Timed timed(const KernelAnalysis& k, const EarlyUse& early) {
     const bool promised = compares_scalars(k.program, early.path);
     result.severity = promised ? Severity::warning : Severity::error;
     result.verdict = promised ? "the data takes longer, unless the host's arguments exclude this way" : "the data takes longer";
-  } else if (lds && result.clocks >= most_lds_clocks(*k.target, k.facts.occupancy.waves_per_cu)) {
+  } else if (lds && result.clocks >= max_lds_clocks(*k.target, k.facts.occupancy.waves_per_cu)) {
     result.severity = Severity::info;
     result.verdict = "long enough for LDS, whatever the other waves do";
   }
@@ -87,7 +87,7 @@ std::optional<InStep> in_step(const KernelAnalysis& k, const LdsRace& race) {
   const bool together = in_step_since_barrier(k.program, race.first, [&](std::size_t i) {
     if (k.classes[i] == InstructionClass::lds) queued += instruction_cost(k.instruction(i), k.memory.find(i), *k.target).clocks;
   });
-  const int clocks = least_clocks(k.program, race.path, race.first, race.second, *k.target);
+  const int clocks = min_clocks(k.program, race.path, race.first, race.second, *k.target);
   if (!together || clocks < k.target->lds_latency_clocks) return std::nullopt;
   const bool straight = std::none_of(race.path.begin(), race.path.end() - 1, [&](std::size_t block) {
     return k.instruction(k.program.blocks[block].end - 1).flow == Flow::branch;

@@ -42,7 +42,7 @@ bool obeys_exec(const HazardTraits& t) {
 // waves is taken to last as long as any hazard that is not about matrix instructions (ASSUMED: the waves meet in a unit of the CU).
 class LookBack {
 public:
-  explicit LookBack(const KernelAnalysis& k) : k_(k), reach_(k.matrix.uses.empty() ? most_states_without_matrix : most_hazard_states) {
+  explicit LookBack(const KernelAnalysis& k) : k_(k), reach_(k.matrix.uses.empty() ? max_states_without_matrix : max_hazard_states) {
     traits_.reserve(k.program.instructions.size());
     for (std::size_t i = 0; i < k.program.instructions.size(); ++i) {
       traits_.push_back(hazard_traits(k.instruction(i), k.operands[i], k.uses[i], *k.target));
@@ -79,7 +79,7 @@ private:
       const HazardTraits& first = traits_[--i];
       way.distance += first.states;
       way.exec_written |= k_.uses[i].writes_any({reg::exec, 2});
-      if (k_.classes[i] == InstructionClass::barrier && several_waves_) way.distance += most_states_without_matrix;
+      if (k_.classes[i] == InstructionClass::barrier && several_waves_) way.distance += max_states_without_matrix;
       if (first.passes != 0 && way.matrix_distance >= 0) way.distance = std::max(way.distance, way.matrix_distance + first.passes);
       if ((first.produces & second.consumes) != 0 && !(first.passes != 0 && result_overwritten(first, second, way.matrices))) {
         const Hazard hazard = hazard_between(first, second, *k_.target, HazardEvidence::table);

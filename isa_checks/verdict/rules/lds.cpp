@@ -65,10 +65,10 @@ void lds002(const KernelAnalysis& k, FindingSink& sink) {
     const std::string_view source =
         transposes ? "assumed" : lds_bank_source(k.target->lds_read_banks, a.op.direction == MemoryDirection::store, width);
     // LDS that is busy half as long as something else hides its passes behind that.
-    const bool hidden = 2 * issue_of(k, a.loop).clocks_of(Pipe::lds) < least_loop_clocks(k, a.loop);
+    const bool hidden = 2 * issue_of(k, a.loop).clocks_of(Pipe::lds) < min_loop_clocks(k, a.loop);
     const bool unsure = source == "assumed" && (transposes || a.banks->worst < never_hidden); // so many meet in any layout of banks
     const bool little = (hidden && a.banks->worst < never_hidden) || (a.loop == nothing && extra < 16);
-    sink.add({.message = fmt::format("{}-way bank conflict of {} B a lane: {} passes where {} would do, by {} banks{}", a.banks->worst,
+    sink.add({.message = fmt::format("{}-way bank conflict of {} B per lane: {} passes where {} would do, by {} banks{}", a.banks->worst,
                                      width, a.banks->needed, a.banks->ideal, source, a.lanes_known ? "" : " (all lanes taken to be on)"),
               .evidence = {{"passes", static_cast<double>(a.banks->needed), "cycles"},
                            {"ideal", static_cast<double>(a.banks->ideal), "cycles"},

@@ -68,7 +68,7 @@ void mfm003(const KernelAnalysis& k, FindingSink& sink) {
   for (const auto& [loop, stall] : loops) {
     int all = 0;
     for (const std::size_t i : stall.nops) all += nop_states(k, i);
-    const double share = 4.0 * all / least_loop_clocks(k, loop); // a wait state is 4 clocks
+    const double share = 4.0 * all / min_loop_clocks(k, loop); // a wait state is 4 clocks
     sink.add({.message = fmt::format("{} in s_nop until a matrix result may be read ({}, {:.1f} % of the loop's time at the least)",
                                      plural(static_cast<std::size_t>(stall.states), "wait state"), plural(stall.nops.size(), "s_nop"),
                                      100 * share),

@@ -9,7 +9,7 @@
 namespace kiln::isa::rules {
 namespace {
 
-constexpr int widest = 16; // bytes a lane
+constexpr int widest = 16; // bytes per lane
 
 // Wide loads would keep more bytes in flight, and memory is what the loop waits for: nothing else takes nearly as long. What stores
 // keep in flight is not counted.
@@ -17,7 +17,7 @@ bool starves(const KernelAnalysis& k, std::size_t loop, MemoryDirection directio
   const LoopIssue& issue = issue_of(k, loop);
   if (issue.memory_clocks <= 1.25 * issue.clocks_of(issue.busiest)) return false;
   const auto found = std::ranges::find(k.concurrency, loop, &LoopConcurrency::loop);
-  return direction != MemoryDirection::load || found == k.concurrency.end() || found->most_cu_bytes < found->needed_cu_bytes;
+  return direction != MemoryDirection::load || found == k.concurrency.end() || found->max_cu_bytes < found->needed_cu_bytes;
 }
 
 // Narrow accesses cost next to nothing where they bring a tenth of the loop's data or less, or where the instructions that wide
@@ -30,7 +30,7 @@ bool costs_little(const KernelAnalysis& k, std::size_t loop, const Instructions&
   }
   for (const std::size_t i : k.instructions_of(loop))
     if (const MemoryAccess* a = k.memory.find(i); a && is_device(a->op) && a->op.direction == direction) all += a->op.bytes;
-  return bytes < 0.1 * all || (4 * saved < 0.05 * least_loop_clocks(k, loop) && !starves(k, loop, direction)); // issued in 4 clocks
+  return bytes < 0.1 * all || (4 * saved < 0.05 * min_loop_clocks(k, loop) && !starves(k, loop, direction)); // issued in 4 clocks
 }
 
 struct Narrow {
@@ -84,7 +84,7 @@ void mem001(const KernelAnalysis& k, FindingSink& sink) {
     const std::string_view noun = narrow.direction == MemoryDirection::load ? "load" : "store";
     Instructions instructions;
     for (const auto& [loop, list] : places) instructions.insert(instructions.end(), list.begin(), list.end());
-    sink.add({.message = fmt::format("{} of the loop's {} {} less than 16 B a lane, the narrowest {} B{}", narrow.found,
+    sink.add({.message = fmt::format("{} of the loop's {} {} less than 16 B per lane, the narrowest {} B{}", narrow.found,
                                      plural(narrow.all, noun), narrow.found == 1 ? "moves" : "move", narrow.least,
                                      places.size() == 1 ? "" : fmt::format("; {} such loops", places.size())),
               .evidence = {{"narrow", number(narrow.found), "instructions"},

@@ -10,7 +10,7 @@ namespace {
 // Matrix kernels that keep loads in flight run one or two waves on purpose.
 bool few_waves_by_design(const KernelAnalysis& k) {
   return !k.matrix.uses.empty() &&
-         std::all_of(k.waits.loops.begin(), k.waits.loops.end(), [](const LoopFlight& f) { return f.loads == 0 || f.most_back_bytes > 0; });
+         std::all_of(k.waits.loops.begin(), k.waits.loops.end(), [](const LoopFlight& f) { return f.loads == 0 || f.max_back_bytes > 0; });
 }
 
 // Waves that the registers allow which the descriptor allocates. LLVM allocates as many as keep further waves out where LDS or an

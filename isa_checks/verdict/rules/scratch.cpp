@@ -15,7 +15,7 @@ void spl001(const KernelAnalysis& kernel, FindingSink& sink) {
   const auto accesses = scratch_instructions(kernel);
   if (r.scratch_bytes == 0 && accesses.empty()) return;
   const auto in_loops = where(accesses, [&](std::size_t i) { return kernel.loop_of(i) != nothing; }).size();
-  const int spilled = 4 * r.vgpr_spills; // bytes a lane
+  const int spilled = 4 * r.vgpr_spills; // bytes per lane
   const std::string_view what = r.vgpr_spills == 0           ? "arrays or other stack objects"
                                 : r.scratch_bytes <= spilled ? "spilled registers"
                                                              : "spilled registers and stack objects";

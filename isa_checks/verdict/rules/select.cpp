@@ -101,7 +101,7 @@ const LoopIssue& issue_of(const KernelAnalysis& kernel, std::size_t loop) {
   return loop == nothing ? kernel.issue.loops.back() : kernel.issue.loops[loop];
 }
 
-double least_loop_clocks(const KernelAnalysis& kernel, std::size_t loop) {
+double min_loop_clocks(const KernelAnalysis& kernel, std::size_t loop) {
   const LoopIssue& issue = issue_of(kernel, loop);
   return std::max(issue.clocks_of(issue.busiest), issue.memory_clocks);
 }

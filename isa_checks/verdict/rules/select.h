@@ -39,7 +39,7 @@ bool is_polling(const KernelAnalysis& kernel, std::size_t loop);
 
 // Clocks that a repetition of the loop (`nothing`: a run of the kernel) takes at the least, by the pipe that is busy longest or by
 // memory: what a cost is held against. See analysis/issue.h.
-double least_loop_clocks(const KernelAnalysis& kernel, std::size_t loop);
+double min_loop_clocks(const KernelAnalysis& kernel, std::size_t loop);
 const LoopIssue& issue_of(const KernelAnalysis& kernel, std::size_t loop);
 
 // A load or store of device memory: global, buffer or flat.

@@ -30,7 +30,7 @@ std::string mnemonic_at(const KernelAnalysis& k, std::size_t i) { return fmt::fo
 // All that a wait completes is loads into registers that were issued in its block and come in order.
 bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
   const Block& block = k.program.blocks[k.program.block_of(p.instruction)];
-  if (p.least_outstanding != p.most_outstanding || p.waits_for.size() != static_cast<std::size_t>(p.most_outstanding - p.value))
+  if (p.min_outstanding != p.max_outstanding || p.waits_for.size() != static_cast<std::size_t>(p.max_outstanding - p.value))
     return false;
   return std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
@@ -45,7 +45,7 @@ bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
 int clocks_before(const KernelAnalysis& k, std::size_t load, std::size_t wait) {
   constexpr int issue_clocks = 4;
   if (load + 1 == wait) return issue_clocks;
-  return issue_clocks + least_clocks(k.program, {k.program.block_of(wait)}, load, wait - 1, *k.target);
+  return issue_clocks + min_clocks(k.program, {k.program.block_of(wait)}, load, wait - 1, *k.target);
 }
 
 struct LateLoads {
@@ -99,13 +99,13 @@ void wait001(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     const LoopFlight& flight = k.waits.loops[loop];
     const int distance = shortest_wait(k, loop);
-    if (flight.loads == 0 || flight.most_back_bytes > 0 || distance >= hiding_distance || is_polling(k, loop)) continue;
+    if (flight.loads == 0 || flight.max_back_bytes > 0 || distance >= hiding_distance || is_polling(k, loop)) continue;
     sink.add({.message = fmt::format("{} a repetition, waited for within {}, none in flight when the next repetition begins",
                                      plural(flight.loads, "load"), plural(static_cast<std::size_t>(distance), "instruction")),
               .evidence = {{"distance", static_cast<double>(distance), "instructions"},
                            {"loads", static_cast<double>(flight.loads), "instructions"},
                            {"bytes_a_trip", static_cast<double>(flight.bytes_a_trip), "B"},
-                           {"most_bytes_in_flight", static_cast<double>(flight.most_bytes), "B"}},
+                           {"most_bytes_in_flight", static_cast<double>(flight.max_bytes), "B"}},
               .instructions = where(k.instructions_of(loop), [&](std::size_t i) { return loads_device(k, i); }),
               .loop = loop});
   }
@@ -177,7 +177,7 @@ void wait003(const KernelAnalysis& k, FindingSink& sink) {
 void wait004(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
     const int most = counter_capacity[static_cast<std::size_t>(p.counter)];
-    if (p.most_outstanding < most || p.least_outstanding < most) continue;
+    if (p.max_outstanding < most || p.min_outstanding < most) continue;
     sink.add({.message = fmt::format("{} operations are outstanding before this wait, as many as {} counts: earlier ones stalled", most,
                                      to_string(p.counter)),
               .evidence = {{"outstanding", static_cast<double>(most), "instructions"}},
@@ -201,7 +201,7 @@ bool read_next_time(const KernelAnalysis& k, std::size_t copy) {
 void wait005(const KernelAnalysis& k, FindingSink& sink) {
   if (!k.waits.complete) return;
   for (const std::size_t loop : innermost_loops(k)) {
-    if (k.waits.loops[loop].most_back_bytes > 0) continue; // the copy defeats nothing
+    if (k.waits.loops[loop].max_back_bytes > 0) continue; // the copy defeats nothing
     Instructions copied;
     for (const std::size_t i : k.instructions_of(loop)) {
       if (!loads_device(k, i)) continue;

@@ -10,7 +10,7 @@ namespace kiln {
 namespace {
 
 constexpr std::size_t block = 512;
-constexpr std::uint64_t most_bytes = 1u << 30; // of one file
+constexpr std::uint64_t max_bytes = 1u << 30; // of one file
 
 using Block = std::array<char, block>;
 
@@ -39,7 +39,7 @@ std::uint64_t octal(const Block& header, Place place) {
   std::uint64_t value = 0;
   for (const char c : text(header, place)) {
     if (c == ' ') continue;
-    if (c < '0' || c > '7') return most_bytes + 1;
+    if (c < '0' || c > '7') return max_bytes + 1;
     value = value * 8 + static_cast<std::uint64_t>(c - '0');
   }
   return value;
@@ -94,7 +94,7 @@ void read_archive(std::istream& archive, const std::string& name,
     if (!archive.read(header.data(), block)) fail("it is cut off: it has no end mark");
     if (header == Block{}) return;
     const std::uint64_t size = octal(header, size_field);
-    if (octal(header, sum_field) != sum_of(header) || size > most_bytes) fail("it is no tar archive");
+    if (octal(header, sum_field) != sum_of(header) || size > max_bytes) fail("it is no tar archive");
     const std::string prefix = text(header, prefix_field);
     const std::string path = (prefix.empty() ? "" : prefix + "/") + text(header, name_field);
     std::string bytes;

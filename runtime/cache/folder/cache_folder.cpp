@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::uint64_t most_meta = 4u << 20, most_file = 1u << 30, most_note = 4096; // bytes
+constexpr std::uint64_t max_meta = 4u << 20, max_file = 1u << 30, max_note = 4096; // bytes
 constexpr std::int64_t use_grain = 3600;                                              // s between two notes of the time of use
 
 // The time of last use is the folder's modification time: explicit, because noatime mounts keep no other.
@@ -44,7 +44,7 @@ std::string compiled_note(const EntryFiles& files) { return sha256(files.meta) +
 // Whether this user, or root, wrote the note. Members of a shared cache may exchange and move files, but make none of another owner.
 bool has_compiled_note(const Folder& entry, const EntryFiles& files) {
   struct stat info{};
-  const std::optional<std::string> note = entry.read(compiled_file, most_note, &info);
+  const std::optional<std::string> note = entry.read(compiled_file, max_note, &info);
   return note && is_own(info) && *note == compiled_note(files);
 }
 
@@ -141,10 +141,10 @@ EntryFiles CacheFolder::read_files(const Folder& entry, bool with_source) const 
   try {
     EntryFiles files;
     struct stat meta{}, object{};
-    files.meta = file_in(entry, meta_file, most_meta, &meta);
-    files.object = file_in(entry, object_file, most_file, &object);
-    if (with_source) files.source = file_in(entry, source_file, most_file);
-    if ((with_source || options_.signers) && entry.look(signature_file)) files.signature = file_in(entry, signature_file, most_note);
+    files.meta = file_in(entry, meta_file, max_meta, &meta);
+    files.object = file_in(entry, object_file, max_file, &object);
+    if (with_source) files.source = file_in(entry, source_file, max_file);
+    if ((with_source || options_.signers) && entry.look(signature_file)) files.signature = file_in(entry, signature_file, max_note);
     if (options_.signers && options_.own_unsigned) files.compiled_here = is_own(meta) && is_own(object) && has_compiled_note(entry, files);
     return files;
   } catch (const Untrusted& error) {

@@ -15,7 +15,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::size_t most_quarantined = 32;
+constexpr std::size_t max_quarantined = 32;
 constexpr std::int64_t stale_after = 86400; // s, of a staging folder whose owner cannot be asked
 constexpr const char *layer_file = "layer.json", *reason_file = "reason.txt";
 constexpr const char* entry_files[] = {meta_file, object_file, source_file, signature_file, compiled_file, reason_file};
@@ -111,7 +111,7 @@ void CacheFolder::quarantine(const std::string& key, const std::string& reason) 
   std::vector<std::string> names = names_in(kept);
   std::erase_if(names, [](const std::string& other) { return !is_quarantined(other); });
   std::ranges::stable_sort(names, std::ranges::greater(), [&](const std::string& other) { return modified(kept, other); });
-  for (std::size_t i = most_quarantined; i < names.size(); ++i) remove_known(kept, names[i]);
+  for (std::size_t i = max_quarantined; i < names.size(); ++i) remove_known(kept, names[i]);
 }
 
 std::size_t CacheFolder::quarantined() const {

@@ -5,7 +5,7 @@ namespace kiln {
 namespace {
 
 enum WireType : unsigned { varint = 0, fixed64 = 1, length_delimited = 2, fixed32 = 5 };
-constexpr std::size_t most_files = 64; // an entry has four; each costs more memory than its two bytes on the wire
+constexpr std::size_t max_files = 64; // an entry has four; each costs more memory than its two bytes on the wire
 constexpr unsigned result_files = 2, file_path = 1, file_digest = 2, digest_hash = 1, digest_size = 2;
 
 void put_varint(std::string& out, std::uint64_t value) {
@@ -99,7 +99,7 @@ std::optional<std::vector<OutputFile>> decode_action_result(std::string_view byt
   std::vector<OutputFile> files;
   const bool well_formed = each_field(bytes, [&](const Field& field) {
     if (field.number != result_files || field.type != length_delimited) return true;
-    return files.size() < most_files && decode_file(field.bytes, files.emplace_back());
+    return files.size() < max_files && decode_file(field.bytes, files.emplace_back());
   });
   if (!well_formed) return std::nullopt;
   return files;

@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::size_t most_record = 65536, most_file = 64u << 20;
+constexpr std::size_t max_record = 65536, max_file = 64u << 20;
 
 struct Answer {
   std::string bytes;
@@ -118,7 +118,7 @@ void RemoteCache::pause(const std::string& reason) {
   std::chrono::milliseconds length{};
   {
     const std::lock_guard lock(mutex_);
-    length = pause_ = std::min(std::max(options_.first_pause, 2 * pause_), options_.most_pause);
+    length = pause_ = std::min(std::max(options_.first_pause, 2 * pause_), options_.max_pause);
     ask_again_ = std::chrono::steady_clock::now() + pause_;
   }
   events_->note("remote_paused", fmt::format("{} is not asked for {} ms: {}", shown(), length.count(), reason));
@@ -129,7 +129,7 @@ void RemoteCache::reject(const std::string& reason) {
   pause("it gave wrong bytes");
 }
 
-RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::string* upload, std::size_t most_bytes) {
+RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::string* upload, std::size_t max_bytes) {
   CURL* curl = nullptr;
   try {
     curl = thread_handle();
@@ -143,7 +143,7 @@ RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::
   }
   curl_library().easy_reset(curl); // options only: connections stay
   const std::string url = options_.url.secret(path);
-  Answer body{.bytes = {}, .most = most_bytes};
+  Answer body{.bytes = {}, .most = max_bytes};
   Upload source{upload == nullptr ? std::string_view() : std::string_view(*upload)};
   curl_library().easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_library().easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -180,7 +180,7 @@ RemoteCache::Response RemoteCache::transfer(const std::string& path, const std::
 
 std::optional<EntryFiles> RemoteCache::get(const std::string& key) {
   if (!may_ask()) return std::nullopt;
-  const Response record = transfer("/ac/" + key, nullptr, most_record);
+  const Response record = transfer("/ac/" + key, nullptr, max_record);
   if (!record.arrived) return std::nullopt;
   if (record.status != 200) {
     record.status == 404 ? accept() : pause(fmt::format("HTTP status {}", record.status));
@@ -194,7 +194,7 @@ std::optional<EntryFiles> RemoteCache::get(const std::string& key) {
                                     {signature_file, &entry.signature}}) {
     const auto file = !files ? std::vector<OutputFile>::const_iterator() : std::ranges::find(*files, name, &OutputFile::path);
     if (files && file == files->end() && bytes == &entry.signature) break;
-    if (!files || file == files->end() || !is_sha256(file->sha256) || file->size > most_file) {
+    if (!files || file == files->end() || !is_sha256(file->sha256) || file->size > max_file) {
       reject(fmt::format("the record {} names no {}", key, name));
       return std::nullopt;
     }
@@ -216,7 +216,7 @@ bool RemoteCache::put(const std::string& key, const EntryFiles& files) {
   if (!options_.write || !may_ask()) return false;
   std::vector<OutputFile> record;
   const auto upload = [&](const std::string& path, const std::string& bytes) {
-    const Response response = transfer(path, &bytes, most_record);
+    const Response response = transfer(path, &bytes, max_record);
     if (response.arrived && response.status / 100 != 2) pause(fmt::format("it refused an upload: HTTP status {}", response.status));
     return response.arrived && response.status / 100 == 2;
   };

@@ -18,7 +18,7 @@ struct RemoteOptions {
   bool write = false;                                              // upload what was compiled
   std::filesystem::path authorities = {};                          // certificates in PEM; empty: those that libcurl trusts
   std::chrono::milliseconds connect_timeout{500}, timeout{3000};   // the second: of a whole transfer
-  std::chrono::milliseconds first_pause{1000}, most_pause{300000}; // after trouble; doubled each time
+  std::chrono::milliseconds first_pause{1000}, max_pause{300000}; // after trouble; doubled each time
 };
 // Throws UserError unless the address is https, or `insecure`.
 void check_scheme(const Url& url, bool insecure);
@@ -46,7 +46,7 @@ private:
     long status = 0;
     std::string body;
   };
-  Response transfer(const std::string& path, const std::string* upload, std::size_t most_bytes);
+  Response transfer(const std::string& path, const std::string* upload, std::size_t max_bytes);
   bool may_ask();
   void pause(const std::string& reason);
 

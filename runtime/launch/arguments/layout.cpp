@@ -13,8 +13,8 @@ namespace {
 
 using enum ArgumentKind;
 
-constexpr int most_alignment = 4096;                           // bytes or elements; what Kiln emits is at most 256
-constexpr std::int64_t most_workspace = std::int64_t{1} << 34; // bytes; what Kiln plans is at most some MiB
+constexpr int max_alignment = 4096;                           // bytes or elements; what Kiln emits is at most 256
+constexpr std::int64_t max_workspace = std::int64_t{1} << 34; // bytes; what Kiln plans is at most some MiB
 
 [[noreturn]] void disagree(const Kernel& kernel, const std::string& fact) {
   throw EnvironmentError("kernel " + kernel.name(), fact,
@@ -81,12 +81,12 @@ void check_block(const Kernel& kernel, const KernelSpec& spec, std::uint32_t seg
     if (a.offset % bytes != 0) refuse(fmt::format("it lies at {}, no multiple of {}", a.offset, bytes));
     if (static_cast<std::int64_t>(a.offset) + bytes > segment_bytes)
       refuse(fmt::format("it lies at {}, and the kernarg segment has {} bytes", a.offset, segment_bytes));
-    if (a.alignment < 0 || a.alignment > most_alignment) refuse(fmt::format("it has an alignment of {}", a.alignment));
+    if (a.alignment < 0 || a.alignment > max_alignment) refuse(fmt::format("it has an alignment of {}", a.alignment));
     end = a.offset + bytes;
   }
   const auto workspaces = std::ranges::count(arguments, workspace, &KernelArgument::kind);
   const std::int64_t bytes = kernel.workspace_bytes();
-  if (workspaces > 1 || bytes < 0 || bytes > most_workspace || (bytes > 0) != (workspaces == 1))
+  if (workspaces > 1 || bytes < 0 || bytes > max_workspace || (bytes > 0) != (workspaces == 1))
     disagree(kernel, fmt::format("it has a workspace of {} bytes and {} arguments for it", bytes, workspaces));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_verified = 200; // entries of the cache; 1 ms each
+constexpr std::size_t max_verified = 200; // entries of the cache; 1 ms each
 
 // ---- what must be there
 
@@ -125,7 +125,7 @@ std::string entries_found(const CacheFolder& layer, std::size_t& broken) {
   const std::vector<EntryInfo> entries = layer.list();
   std::uint64_t bytes = 0;
   for (const EntryInfo& entry : entries) bytes += entry.bytes;
-  const std::size_t checked = std::min(entries.size(), most_verified);
+  const std::size_t checked = std::min(entries.size(), max_verified);
   for (std::size_t i = 0; i < checked; ++i) {
     try {
       static_cast<void>(layer.verify(entries[i]));

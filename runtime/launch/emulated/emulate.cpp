@@ -194,7 +194,7 @@ BoundsOptions bounds_options(const Schedule& schedule) {
     return gemm != nullptr && gemm->method == GemmMethod::sparse;
   };
   options.absent_products = is_sparse(schedule.config);
-  if (const auto* const together = std::get_if<TogetherConfig>(&schedule.config))
+  if (const auto* const together = std::get_if<FusedLaunchConfig>(&schedule.config))
     options.absent_products =
         std::ranges::any_of(together->problems, [&](const ProblemSchedule& own) { return is_sparse(own.schedule.config); });
   return options;

@@ -53,7 +53,7 @@ template <GemmConfig config> struct GroupPosition {
 // one, LLVM would make scalar loads. Those return in any order, so that a wait for one is a wait for all.
 // A type narrower than a register stays narrow until it is used: a conversion here would wait at the end of a loop.
 template <class T, u32 distance = sizeof(T)> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index) {
-  platform::stay_here(row);
+  platform::pin_vgpr(row);
   const char* const uniform = base + index.uniform * distance;
   const u32 offset = row + index.lane * distance;
   return *reinterpret_cast<const T*>(uniform + offset);
@@ -61,7 +61,7 @@ template <class T, u32 distance = sizeof(T)> KILN_DEVICE T load_of_group(const c
 
 // The same with groups `distance` bytes apart, which only the launch says. All groups of all rows have less than 4 GiB.
 template <class T> KILN_DEVICE T load_of_group(const char* base, u32& row, GroupIndex index, u32 distance) {
-  platform::stay_here(row);
+  platform::pin_vgpr(row);
   return *reinterpret_cast<const T*>(base + static_cast<u32>(index.uniform) * distance + (row + index.lane * distance));
 }
 

@@ -21,7 +21,7 @@ template <class A, bool in_order> KILN_DEVICE Word16 unpack4(u32 word, u16 scale
     const f16 one = bit_cast<f16>(scale), low = bit_cast<f16>(static_cast<u16>(0x6400 | zero));
     const f16 high = low - f16(960); // 64 + zero, exact as all of these
     // One instruction takes the bits and sets the exponent, if both constants are in registers, of which one may be scalar.
-    const u32 even_bits = platform::opaque(0x000f000fu), odd_bits = platform::opaque(0x00f000f0u);
+    const u32 even_bits = platform::pin_constant(0x000f000fu), odd_bits = platform::pin_constant(0x00f000f0u);
     const u32 exponent = platform::opaque_registers(0x64006400u);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

@@ -67,7 +67,7 @@ template <class T> KILN_DEVICE Word16 mx_as_bf16(Word16 word, int part, u8 scale
   if constexpr (is_packed<T>) {
     return detail::unpack_mx_bf16(word[part], scale);
   } else {
-    const f32 power = bit_cast<f32>(scale == 0xff ? 0x7fc00000u : scale ? static_cast<u32>(scale) << 23 : detail::least_power);
+    const f32 power = bit_cast<f32>(scale == 0xff ? 0x7fc00000u : scale ? static_cast<u32>(scale) << 23 : detail::min_power);
     const Vec<f32, 8> numbers = to<f32>(Bytes<T, 8>{{word[2 * part], word[2 * part + 1]}}) * Vec<f32, 8>(power);
     return detail::upper_halves_of(numbers);
   }
@@ -78,8 +78,8 @@ template <class T> inline constexpr int mx_format = Fp8<T>::e4m3 ? 0 : 1;
 template <> inline constexpr int mx_format<e2m1> = 4;
 template <class X, class Y> KILN_DEVICE Vec<f32, 4> multiply_mx(Vec<i32, 8> x, Vec<i32, 8> y, u8 x_scale, u8 y_scale, Vec<f32, 4> sums) {
   u32 of_x = x_scale, of_y = y_scale;
-  platform::stay_here(of_x); // see stay_here
-  platform::stay_here(of_y);
+  platform::pin_vgpr(of_x); // see pin_vgpr
+  platform::pin_vgpr(of_y);
   return platform::mfma_mx<mx_format<X>, mx_format<Y>>(x, y, of_x, of_y, sums);
 }
 

@@ -28,7 +28,7 @@ KILN_DEVICE f32 e4m3fn_as_f32(u8 bits) {
 
 // Eight weights as A's type, exact: e2m1 times e4m3fn has six bits, and lies between 2^-10 and 2688.
 template <class A> KILN_DEVICE Word16 unpack_nvfp4(u32 word, u8 scale) {
-  if constexpr (__is_same(A, f16)) return unpack_e2m1_f16(word, 0x666462605e5c5800ull, Halves(e4m3fn_over_256(scale))); // 256 times a number
+  if constexpr (__is_same(A, f16)) return unpack_e2m1_f16(word, 0x666462605e5c5800ull, Halves(e4m3fn_over_256(scale))); // 256 times per number
   else return unpack_e2m1_bf16(word, e4m3fn_as_f32(scale));
 }
 

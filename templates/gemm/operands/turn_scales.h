@@ -19,8 +19,8 @@ public:
   KILN_MEMBER void load(Operands& from, u32 step) {
     for_each<config.products, Operands::rows, quads>([&](int p, int i, int q) KILN_LAMBDA {
       const u32 first = clamped(wanted(from, step, q));
-      platform::stay_here(from.scale_row[i]);
-      platform::stay_here(from.zero_row[i]);
+      platform::pin_vgpr(from.scale_row[i]);
+      platform::pin_vgpr(from.zero_row[i]);
       const char *const scale = from.scale[p] + first * 2, *const zero = from.zero[p] + first; // uniform
       next_[p][i][q] = {reinterpret_cast<const detail::Place<8, 2>*>(scale + from.scale_row[i])->value,
                         reinterpret_cast<const detail::Place<4, 1>*>(zero + from.zero_row[i])->value};

@@ -235,7 +235,7 @@ function timeline_card(k) {
 }
 function timeline_caption(l) {
   const drains = l.drains ? `${plural(l.drains, "wait")} for everything (vmcnt 0)` : "no wait for everything";
-  const flight = l.loads ? `A wave loads ${bytes(l.bytes_a_trip)} a trip in ${plural(l.loads, "instruction")}, keeps ${bytes(l.least_bytes)} to ${bytes(l.most_bytes)} in flight; ${drains}. ` : "";
+  const flight = l.loads ? `A wave loads ${bytes(l.bytes_a_trip)} a trip in ${plural(l.loads, "instruction")}, keeps ${bytes(l.min_bytes)} to ${bytes(l.max_bytes)} in flight; ${drains}. ` : "";
   return el("p", {class: "caption"}, flight, "A bar begins where an operation is issued and ends at the wait that it is retired by; one that leaves on the right goes on in the next trip.");
 }
 // How long each pipe is busy with one repetition, for a wave on each SIMD of a CU; memory at its share of the bandwidth.
@@ -254,7 +254,7 @@ function draw_pipes(l) {
 }
 function draw_timeline(k, loop) {
   const {order, bars} = bars_of(k, loop);
-  const most_bars = 160, shown = bars.slice(0, most_bars), left = 218, width = 1160, row = 15, top = 26, height = top + shown.length * row + 12;
+  const max_bars = 160, shown = bars.slice(0, max_bars), left = 218, width = 1160, row = 15, top = 26, height = top + shown.length * row + 12;
   const x = n => left + n / order.length * (width - left - 12);
   const parts = [];
   const step = Math.max(1, Math.ceil(order.length / 12 / 5) * 5);
@@ -273,7 +273,7 @@ function draw_timeline(k, loop) {
     if (bar.wraps) parts.push(piece(bar.begin, order.length, false), piece(0, bar.end + .5, false));
     else parts.push(piece(bar.begin, bar.open ? order.length : bar.end + .5, bar.open));
   });
-  const more = bars.length > most_bars && el("p", {class: "caption"}, `${bars.length - most_bars} more operations are not drawn.`);
+  const more = bars.length > max_bars && el("p", {class: "caption"}, `${bars.length - max_bars} more operations are not drawn.`);
   return el("div", {class: "timeline"}, svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "loads and waits of " + loop.name}, parts), more);
 }
 

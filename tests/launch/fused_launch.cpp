@@ -47,7 +47,7 @@ std::int64_t workgroups(const nlohmann::json& grid, std::int64_t rows, std::int6
 
 } // namespace
 
-TEST_CASE("together: a launch computes both problems, or the one that there is something of") {
+TEST_CASE("fused launch: a launch computes both problems, or the one that there is something of") {
   const Kernel kernel = compiled(sums_and_doubles());
   const Ran both = run(kernel, 3, 5000);
   CHECK(both.total == std::vector<float>{0, 256, 512});
@@ -59,7 +59,7 @@ TEST_CASE("together: a launch computes both problems, or the one that there is s
   CHECK(none.blocks == 0);
 }
 
-TEST_CASE("together: Jit compiles it, with fields of one problem set by hand") {
+TEST_CASE("fused launch: Jit compiles it, with fields of one problem set by hand") {
   JitOptions options;
   options.compile.environment = process_environment();
   options.log = {};
@@ -71,7 +71,7 @@ TEST_CASE("together: Jit compiles it, with fields of one problem set by hand") {
   CHECK(ran.doubled[999] == 1998);
 }
 
-TEST_CASE("together: two products, whose sums meet in parts of one workspace, launch after launch") {
+TEST_CASE("fused launch: two products, whose sums meet in parts of one workspace, launch after launch") {
   const Dim m = dynamic("m", 1, 16);
   const auto product = [&](const char* a, const char* b, std::int64_t k) {
     return matmul_nt(input(a, f32, {m, k}), input(b, f32, {16, k}));
@@ -104,7 +104,7 @@ TEST_CASE("together: two products, whose sums meet in parts of one workspace, la
   }
 }
 
-TEST_CASE("together: the JSON of an interface has the grids of all problems") {
+TEST_CASE("fused launch: the JSON of an interface has the grids of all problems") {
   const Kernel kernel = compiled(sums_and_doubles());
   const nlohmann::json grid = nlohmann::json::parse(to_json(interface_of(kernel)))["grid"];
   REQUIRE(grid["behind"].size() == 1);

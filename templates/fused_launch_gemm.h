@@ -1,4 +1,4 @@
 // What kernels of several problems are made of when some are products.
 #pragma once
 #include "gemm/rows_at_end.h"
-#include "together.h"
+#include "fused_launch.h"

@@ -1,7 +1,7 @@
-// Problem: one of several in a launch, with its schedule as its own family has it. Internal to gen/families/together.
+// Problem: one of several in a launch, with its schedule as its own family has it. Internal to gen/families/fused_launch.
 #pragma once
 #include "gen/families/schedule.h"
-#include "gen/families/together/together.h"
+#include "gen/families/fused_launch/fused_launch.h"
 
 namespace kiln {
 
@@ -12,12 +12,12 @@ inline bool is_product(const Plan& problem) { return !problem.products.empty(); 
 bool is_cluster_of(const Plan& problem, const Schedule& schedule);
 
 // Every problem has LDS of its own, whichever a workgroup computes.
-int lds_of(const TogetherConfig& config, const Plan& plan, const Target& target);
+int lds_of(const FusedLaunchConfig& config, const Plan& plan, const Target& target);
 
 // Whether the registers that workgroups of `threads` leave a wave are fewer than the problem may take.
 std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemSchedule& own, int threads, const Target& target);
 
-// What the problem asks of a chip in workgroups of `waves`: those that have nothing to do take room all the same.
+// What the problem demands of a chip in workgroups of `waves`: those that have nothing to do take room all the same.
 Demand demand_in(double waves, const Plan& problem, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes);
 
 } // namespace kiln

@@ -58,7 +58,7 @@ constexpr std::uint64_t kinds = 9;
 
 } // namespace
 
-TEST_CASE("together: a router in bf16 beside gate and up in fp8, unlike in A, n, k and types") {
+TEST_CASE("fused launch: a router in bf16 beside gate and up in fp8, unlike in A, n, k and types") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const Dim m = dynamic("m", 1, 33);
@@ -74,7 +74,7 @@ TEST_CASE("together: a router in bf16 beside gate and up in fp8, unlike in A, n,
   }
 }
 
-TEST_CASE("together: a product beside norms of other rows, and beside a run of elements") {
+TEST_CASE("fused launch: a product beside norms of other rows, and beside a run of elements") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const Dim m = dynamic("m", 1, 16), rows = dynamic("rows");
@@ -91,7 +91,7 @@ TEST_CASE("together: a product beside norms of other rows, and beside a run of e
   }
 }
 
-TEST_CASE("together: sums of several workgroups of two products, each in its part of the workspace, in any order and again") {
+TEST_CASE("fused launch: sums of several workgroups of two products, each in its part of the workspace, in any order and again") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const Dim m = dynamic("m", 1, 16);
@@ -103,7 +103,7 @@ TEST_CASE("together: sums of several workgroups of two products, each in its par
   }
 }
 
-TEST_CASE("together: methods, each with threads and LDS of its own") {
+TEST_CASE("fused launch: methods, each with threads and LDS of its own") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
     const Dim m = dynamic("m", 1, 4);
@@ -115,7 +115,7 @@ TEST_CASE("together: methods, each with threads and LDS of its own") {
   }
 }
 
-TEST_CASE("together: drawn pairs of products and rows, of 1 to 33 rows") {
+TEST_CASE("fused launch: drawn pairs of products and rows, of 1 to 33 rows") {
   constexpr std::int64_t columns[] = {16, 48, 100, 128, 160}, rows[] = {1, 3, 16, 33};
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     for (const std::string_view arch : known_archs()) {

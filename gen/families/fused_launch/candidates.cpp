@@ -1,5 +1,5 @@
-// Together: the schedules of several problems that one launch may have.
-#include "gen/families/together/problem.h"
+// Fused launch: the schedules of several problems that one launch may have.
+#include "gen/families/fused_launch/problem.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::size_t most_of_a_size = 3; // schedules for one number of threads: the compiler may break what the first ones promise
+constexpr std::size_t max_of_a_size = 3; // schedules for one number of threads: the compiler may break what the first ones promise
 
 using Configs = std::vector<ProblemSchedule>;
 
@@ -62,7 +62,7 @@ Configs configs_alone(const Plan& problem, int cus, const Target& target) {
   return result;
 }
 
-std::string why(const TogetherConfig& config, const Plan& plan) {
+std::string why(const FusedLaunchConfig& config, const Plan& plan) {
   const int threads = config.threads();
   std::string text = fmt::format("{} problems in workgroups of {} threads", config.problems.size(), threads);
   for (std::size_t i = 0; i < config.problems.size(); ++i) {
@@ -74,14 +74,14 @@ std::string why(const TogetherConfig& config, const Plan& plan) {
 }
 
 // Adds what takes the first of all choices, then the second, and so on. Choices are of one number of threads, the most of them.
-void add_ranks(std::vector<Candidate<TogetherConfig>>& result, const std::vector<Configs>& choices, const Plan& plan, int threads,
+void add_ranks(std::vector<Candidate<FusedLaunchConfig>>& result, const std::vector<Configs>& choices, const Plan& plan, int threads,
                const Target& target) {
   if (std::ranges::any_of(choices, &Configs::empty)) return;
   const std::size_t ranks = std::ranges::max(choices, {}, &Configs::size).size();
-  for (std::size_t rank = 0, fitting = 0; rank < ranks && fitting < most_of_a_size; ++rank) {
-    TogetherConfig config;
+  for (std::size_t rank = 0, fitting = 0; rank < ranks && fitting < max_of_a_size; ++rank) {
+    FusedLaunchConfig config;
     for (const Configs& c : choices) config.problems.push_back(c[std::min(rank, c.size() - 1)]);
-    if (config.threads() != threads || std::ranges::find(result, config, &Candidate<TogetherConfig>::config) != result.end()) continue;
+    if (config.threads() != threads || std::ranges::find(result, config, &Candidate<FusedLaunchConfig>::config) != result.end()) continue;
     if (rank + 1 < ranks && lds_of(config, plan, target) > target.lds_bytes()) continue; // the last one says why
     result.push_back({config, why(config, plan)});
     ++fitting;
@@ -89,8 +89,8 @@ void add_ranks(std::vector<Candidate<TogetherConfig>>& result, const std::vector
 }
 
 // Each problem of rows as it falls back, if the registers that it then has are there: waves that end at once have some too.
-Candidate<TogetherConfig> with_rows_fallen_back(const TogetherConfig& first) {
-  Candidate<TogetherConfig> result{first, {}};
+Candidate<FusedLaunchConfig> with_rows_fallen_back(const FusedLaunchConfig& first) {
+  Candidate<FusedLaunchConfig> result{first, {}};
   for (ProblemSchedule& problem : result.config.problems) {
     const auto* const rows = std::get_if<RowwiseConfig>(&problem.schedule.config);
     if (rows == nullptr) continue;
@@ -103,11 +103,11 @@ Candidate<TogetherConfig> with_rows_fallen_back(const TogetherConfig& first) {
 }
 
 // All products with the first of their fallbacks, then with the second, and so on; one that has no more keeps its last.
-std::vector<Candidate<TogetherConfig>> with_products_fallen_back(const TogetherConfig& first, const std::string& why) {
-  std::vector<Candidate<TogetherConfig>> result;
+std::vector<Candidate<FusedLaunchConfig>> with_products_fallen_back(const FusedLaunchConfig& first, const std::string& why) {
+  std::vector<Candidate<FusedLaunchConfig>> result;
   for (std::size_t i = 0, more = 1; more > 0; ++i) {
     more = 0;
-    Candidate<TogetherConfig> next{result.empty() ? first : result.back().config, {}};
+    Candidate<FusedLaunchConfig> next{result.empty() ? first : result.back().config, {}};
     for (std::size_t p = 0; p < first.problems.size(); ++p) {
       const auto* const gemm = std::get_if<GemmConfig>(&first.problems[p].schedule.config);
       if (gemm == nullptr) continue;
@@ -124,7 +124,7 @@ std::vector<Candidate<TogetherConfig>> with_products_fallen_back(const TogetherC
 
 } // namespace
 
-std::vector<Candidate<TogetherConfig>> Together::fallbacks(const Config& first) {
+std::vector<Candidate<FusedLaunchConfig>> FusedLaunch::fallbacks(const Config& first) {
   std::vector<Candidate<Config>> result;
   const Candidate<Config> rows = with_rows_fallen_back(first);
   if (!rows.why.empty()) result.push_back(rows);
@@ -136,7 +136,7 @@ std::vector<Candidate<TogetherConfig>> Together::fallbacks(const Config& first) 
 
 // First the schedules in which all problems use all threads, which are tried first where they cost as much as others. Products take all
 // CUs each, or share them.
-std::vector<Candidate<TogetherConfig>> Together::candidates(const Plan& plan, const Target& target) {
+std::vector<Candidate<FusedLaunchConfig>> FusedLaunch::candidates(const Plan& plan, const Target& target) {
   std::vector<Candidate<Config>> result;
   std::vector<Configs> alone;
   for (const bool shared : {false, true}) {

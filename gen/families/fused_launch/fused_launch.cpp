@@ -1,7 +1,7 @@
-// Together: the problems' families, schedules of each, and what they come to.
+// Fused launch: the problems' families, schedules of each, and what they come to.
 #include "gen/error.h"
 #include "gen/families/gemm/register_model.h"
-#include "gen/families/together/problem.h"
+#include "gen/families/fused_launch/problem.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 // The first that takes it.
 const Family& family_alone(const AnalysedSpec& problem) {
-  return *std::ranges::find_if(registered_families(), [&](const Family& f) { return f.parts != nullptr && f.takes(problem); });
+  return *std::ranges::find_if(registered_families(), [&](const Family& f) { return f.parts != nullptr && f.can_compute(problem); });
 }
 
 // Its tensors in the order of the spec, each once.
@@ -30,8 +30,8 @@ std::vector<TensorPlan> tensors_of(const AnalysedSpec& spec) {
   return result;
 }
 
-// The most that a problem asks for, which the kernel has.
-int waves_per_eu(const TogetherConfig& config) {
+// The most that a problem needs, which the kernel has.
+int waves_per_eu(const FusedLaunchConfig& config) {
   int most = 0;
   const auto wanted = [](const auto& c) {
     if constexpr (requires { c.waves_per_eu; }) return c.waves_per_eu;
@@ -41,15 +41,15 @@ int waves_per_eu(const TogetherConfig& config) {
   return most;
 }
 
-// Whether the kernel is compiled for VGPRs alone: a product asks for it, and no other one has accumulators in AGPRs for want of room.
-bool without_agprs(const TogetherConfig& config) {
-  bool asked = false;
+// Whether the kernel is compiled for VGPRs alone: a product needs it, and no other one has accumulators in AGPRs for want of room.
+bool without_agprs(const FusedLaunchConfig& config) {
+  bool wanted = false;
   for (const ProblemSchedule& problem : config.problems)
     if (const auto* const gemm = std::get_if<GemmConfig>(&problem.schedule.config)) {
-      if (gemm_without_agprs(*gemm)) asked = true;
+      if (gemm_without_agprs(*gemm)) wanted = true;
       else if (gemm->unpacks_in_order() || gemm->block_scaled()) return false;
     }
-  return asked;
+  return wanted;
 }
 
 // What loops promise holds for those of all products, if the same instruction tells them.
@@ -70,12 +70,12 @@ void merge_loops(Promises& total, const Promises& own) {
 
 } // namespace
 
-int TogetherConfig::threads() const { return std::ranges::max(problems, {}, &ProblemSchedule::threads).threads(); }
-bool TogetherConfig::operator==(const TogetherConfig& other) const { return problems == other.problems; }
+int FusedLaunchConfig::threads() const { return std::ranges::max(problems, {}, &ProblemSchedule::threads).threads(); }
+bool FusedLaunchConfig::operator==(const FusedLaunchConfig& other) const { return problems == other.problems; }
 
-bool Together::takes(const AnalysedSpec& spec) { return !spec.problems.empty(); }
+bool FusedLaunch::can_compute(const AnalysedSpec& spec) { return !spec.problems.empty(); }
 
-void Together::lay_out(AnalysedSpec& spec) {
+void FusedLaunch::lay_out(AnalysedSpec& spec) {
   for (const auto& problem : spec.problems) {
     problem->family = &family_alone(*problem);
     problem->family->lay_out(*problem);
@@ -84,14 +84,14 @@ void Together::lay_out(AnalysedSpec& spec) {
 }
 
 // Fields that follow from others.
-void Together::after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target) {
+void FusedLaunch::after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target) {
   for (std::size_t i = 0; i < config.problems.size(); ++i) {
     auto& [name, schedule] = config.problems[i];
     if (field.starts_with(name + ".")) schedule.family->after_setting(schedule, field.substr(name.size() + 1), *plan.problems[i], target);
   }
 }
 
-std::optional<Refusal> Together::why_not(const Config& c, const Plan& plan, const Target& target) {
+std::optional<Refusal> FusedLaunch::why_not(const Config& c, const Plan& plan, const Target& target) {
   if (c.problems.size() != plan.problems.size())
     return refuse_schedule(plan, fmt::format("it has {} problems, the plan has {}", c.problems.size(), plan.problems.size()),
                            "make the schedule for this plan");
@@ -118,7 +118,7 @@ std::optional<Refusal> Together::why_not(const Config& c, const Plan& plan, cons
 
 // Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each other, and registers, are those
 // of the most.
-Demand Together::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
+Demand FusedLaunch::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   std::vector<Demand> all;
   Demand total{.workgroups = 0, .waves = 0};
   double waves = 0, waves_a_cu = std::numeric_limits<double>::infinity();
@@ -149,7 +149,7 @@ Demand Together::demand(const Plan& plan, const Config& c, const Target& target,
   return total;
 }
 
-std::optional<std::int64_t> Together::addition_depth(const Config& c) {
+std::optional<std::int64_t> FusedLaunch::addition_depth(const Config& c) {
   std::int64_t most = 0;
   for (const ProblemSchedule& problem : c.problems) {
     const auto depth = kiln::addition_depth(problem.schedule);
@@ -159,7 +159,7 @@ std::optional<std::int64_t> Together::addition_depth(const Config& c) {
   return most;
 }
 
-KernelSource Together::emit(const Plan& plan, const Config& c, const Target& target) {
+KernelSource FusedLaunch::emit(const Plan& plan, const Config& c, const Target& target) {
   std::vector<KernelParts> parts;
   const std::string block = block_name(plan);
   std::int64_t workspace = 0;
@@ -170,13 +170,13 @@ KernelSource Together::emit(const Plan& plan, const Config& c, const Target& tar
     parts.push_back(problem.family->parts(problem, c.problems[i].schedule, target, {.block = block, .workspace = own}));
     workspace += workspace_part(parts.back().workspace_bytes);
   }
-  const std::string door =
-      std::ranges::any_of(plan.problems, [](const auto& p) { return is_product(*p); }) ? "together_gemm" : std::string(name);
-  return assemble_together(plan, target, parts, door, waves_per_eu_attribute(waves_per_eu(c), without_agprs(c) ? "KILN_VGPRS_ONLY " : ""));
+  const std::string header =
+      std::ranges::any_of(plan.problems, [](const auto& p) { return is_product(*p); }) ? "fused_launch_gemm" : std::string(name);
+  return assemble_fused_launch(plan, target, parts, header, waves_per_eu_attribute(waves_per_eu(c), without_agprs(c) ? "KILN_VGPRS_ONLY " : ""));
 }
 
 // The code of all problems keeps what each one says of its own: limits are the largest, what one forbids another may need.
-Promises Together::promises(const Plan& plan, const Config& c, const Target& target) {
+Promises FusedLaunch::promises(const Plan& plan, const Config& c, const Target& target) {
   Promises total;
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];

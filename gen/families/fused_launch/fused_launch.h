@@ -1,4 +1,4 @@
-// Together: several problems of unlike shapes in one launch. Each has workgroups of its own, as the family has them that computes it.
+// Fused launch: several problems of unlike shapes in one launch. Each has workgroups of its own, as the family has them that computes it.
 #pragma once
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
@@ -8,18 +8,18 @@ namespace kiln {
 
 struct ProblemSchedule; // gen/families/schedule.h
 
-struct TogetherConfig {
+struct FusedLaunchConfig {
   std::vector<ProblemSchedule> problems;
   int threads() const; // of a workgroup: those of the problem that uses most
-  bool operator==(const TogetherConfig&) const;
+  bool operator==(const FusedLaunchConfig&) const;
 };
 
 // The fields of every problem, with its name before them: "y.vec".
-template <MaybeConst<TogetherConfig> C, typename Visit> void for_each_field(C& c, const Visit& visit) {
+template <MaybeConst<FusedLaunchConfig> C, typename Visit> void for_each_field(C& c, const Visit& visit) {
   for (auto& problem : c.problems)
     std::visit(
         [&]<typename P>(P& config) {
-          if constexpr (!std::same_as<std::remove_const_t<P>, TogetherConfig>) // a problem has no problems
+          if constexpr (!std::same_as<std::remove_const_t<P>, FusedLaunchConfig>) // a problem has no problems
             for_each_field(config, [&](Field field, auto& member) {
               const std::string name = problem.name + "." + std::string(field.label());
               field.name = name;
@@ -30,14 +30,14 @@ template <MaybeConst<TogetherConfig> C, typename Visit> void for_each_field(C& c
         problem.schedule.config);
 }
 
-struct Together {
-  using Config = TogetherConfig;
-  static constexpr std::string_view name = "together";
+struct FusedLaunch {
+  using Config = FusedLaunchConfig;
+  static constexpr std::string_view name = "fused_launch";
   static constexpr std::string_view remedy = "compute its outputs in several kernels";
   static constexpr std::string_view words[] = {"is_surplus"};
-  static constexpr std::string_view sets_others = ".method"; // of any product
+  static constexpr std::string_view leading_field = ".method"; // of any product
 
-  static bool takes(const AnalysedSpec& spec);
+  static bool can_compute(const AnalysedSpec& spec);
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static std::vector<Candidate<Config>> fallbacks(const Config& first); // those of its rows, of its products, of both

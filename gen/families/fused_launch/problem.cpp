@@ -1,5 +1,5 @@
 // Problem: its name, schedule, LDS, registers and demand.
-#include "gen/families/together/problem.h"
+#include "gen/families/fused_launch/problem.h"
 #include "gen/families/rowwise/cluster.h"
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ bool is_cluster_of(const Plan& problem, const Schedule& schedule) {
   return rows != nullptr && is_cluster(problem.body, *rows);
 }
 
-int lds_of(const TogetherConfig& config, const Plan& plan, const Target& target) {
+int lds_of(const FusedLaunchConfig& config, const Plan& plan, const Target& target) {
   int bytes = 0;
   for (std::size_t i = 0; i < config.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-namespace together_numeric {
+namespace fused_launch_numeric {
 using namespace kiln;
 
 namespace {
@@ -67,7 +67,7 @@ TEST_CASE("a reduction of rows beside a run of elements, with no rows or no elem
   }
 }
 
-TEST_CASE("three problems: of several waves a row, of part of a wave, and flat with workgroups of no power of two") {
+TEST_CASE("three problems: of several waves per row, of part of a wave, and flat with workgroups of no power of two") {
   const Expr x = input("x", f16, {rows, 20000}), y = input("y", bf16, {others, 96}, Layout::strided), z = input("z", f32, {rows, 3, 77});
   KernelSpec spec("three");
   spec.output("softmax", f32, exp(x - row_max(x)) / row_sum(exp(x - row_max(x))));
@@ -83,7 +83,7 @@ TEST_CASE("problems of unlike numbers of threads: the waves that one does not ne
   spec.output("a", f32, x - row_mean(x)).output("b", f16, y * row_max(y)).output("c", f32, z * 2);
   for (const auto& [a, b, c] : {std::tuple{1024, 64, 128}, {64, 1024, 64}, {256, 128, 512}, {128, 64, 1024}})
     check(spec, {{"rows", 3}, {"others", 77}},
-          {fmt::format("a.threads_per_row={}", a), "a.rows_per_block=1", "a.ahead=1", fmt::format("b.rows_per_block={}", b / 16),
+          {fmt::format("a.threads_per_row={}", a), "a.rows_per_block=1", "a.prefetch_depth=1", fmt::format("b.rows_per_block={}", b / 16),
            "b.threads_per_row=16", fmt::format("c.threads={}", c)});
 }
 
@@ -114,4 +114,4 @@ TEST_CASE("rows in LDS of two problems, and groups, indices and ranks beside eac
   check(spec, {{"rows", 3}, {"others", 5}, {"m", 4}, {"table_rows", 9}});
 }
 
-} // namespace together_numeric
+} // namespace fused_launch_numeric
