@@ -55,7 +55,7 @@ std::string room_of(const Layer& layer, const std::string& file) {
   return slash == std::string::npos ? "" : rest.substr(0, slash);
 }
 
-// 0 for files of the layer itself, else 1 + place in its order. Templates' parts of a family follow their door.
+// 0 for files of the layer itself, else 1 + place in its order. Templates' parts of a family follow their header.
 std::size_t rank_of(const Layer& layer, const std::string& room) {
   const auto found = std::ranges::find(layer.rooms, room);
   return room.empty() ? 0 : 1 + static_cast<std::size_t>(found - layer.rooms.begin());

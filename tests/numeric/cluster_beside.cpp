@@ -1,5 +1,6 @@
 // Rows of several workgroups on devices too small for them, beside launches that want the same CUs: no interleaving hangs, and each gives
-// the bits of a launch that is alone. KILN_CLUSTERS_BESIDE=N runs N interleavings for each number of CUs.
+// the bits of a launch that is alone. KILN_CLUSTERS_BESIDE=N and
+// KILN_ONE_WAVE_CLUSTERS_BESIDE=N run N interleavings for each number of CUs.
 #include "gen/catalog/catalog.h"
 #include "gen/families/rowwise/cluster.h"
 #include "gen/reference/random_inputs.h"
@@ -80,13 +81,11 @@ bool same_bits(const Outputs& a, const Outputs& b) {
   return std::ranges::all_of(a, [&](const auto& one) { return std::ranges::equal(one.second.data(), b.at(one.first).data()); });
 }
 
-} // namespace
-
-TEST_CASE("clusters of three launches beside each other end on 20, 32 and 38 CUs, with the bits of one that is alone") {
-  const std::uint64_t interleavings = kiln::testing::number_from("KILN_CLUSTERS_BESIDE", 0);
+// Three launches of each case beside each other, on each number of CUs in so many interleavings; 0: once, on one number of CUs in turn.
+void check_beside(const std::vector<Case>& cases, std::uint64_t interleavings) {
   std::uint64_t helped = 0; // runs that took more instructions than three launches that are alone
   std::size_t turn = 0;
-  for (const Case& c : cases()) {
+  for (const Case& c : cases) {
     CAPTURE(c.name);
     const BuiltKernel kernel = built(c);
     constexpr std::array sizes{20, 32, 38};
@@ -120,6 +119,19 @@ TEST_CASE("clusters of three launches beside each other end on 20, 32 and 38 CUs
       }
   }
   CHECK(helped > 0); // else no workgroup was ever without its partners, and the test shows nothing
+}
+
+} // namespace
+
+TEST_CASE("clusters of three launches beside each other end on 20, 32 and 38 CUs, with the bits of one that is alone") {
+  check_beside(cases(), kiln::testing::number_from("KILN_CLUSTERS_BESIDE", 0));
+}
+
+// A wave per workgroup and a workgroup per CU: cheap to run, so that a long run has thousands.
+TEST_CASE("clusters of one wave per workgroup, whose LDS leaves room for one per CU, end beside each other") {
+  const KernelSpec spec = catalog_spec("rmsnorm", {.cols = 16 * 8448, .max_rows = 1, .dtype = f32});
+  check_beside({{"one row", spec, {"vec=4", "threads_per_row=64", "rows_per_block=1", "prefetch_depth=1", "tiles=16", "residency=lds"}, 1}},
+               kiln::testing::number_from("KILN_ONE_WAVE_CLUSTERS_BESIDE", 0));
 }
 
 TEST_CASE("a cluster needs no partner on its device: workgroups one at a time, in any order, in every residency") {
