@@ -39,7 +39,7 @@ struct Chip {
   double l1_latency_cycles, l2_latency_cycles, mall_latency_ns, hbm_latency_ns;
   double l1_bytes_per_cycle;                   // of a CU: its path to registers
   double fill_bytes_per_cycle;                 // of a CU: its path from L2
-  double max_missing_bytes;                   // of lines that a CU's L1 waits for at a time
+  double max_missing_bytes;                    // of lines that a CU's L1 waits for at a time
   double l2_tbs, mall_tbs, hbm_tbs, write_tbs; // of the chip, 1e12 bytes per second; write: to HBM
   double peak_tbs;                             // of the data sheet
   // Beyond so many bytes in flight a CU (all CUs busy), each further byte adds so many nanoseconds.

@@ -6,7 +6,7 @@ namespace kiln_ggml {
 namespace {
 
 constexpr std::int64_t few_rows = 16, many_rows = 64; // bounds of a launch: a kernel each
-constexpr std::int64_t min_work = 1 << 10;          // elements of weights, below which sums of rows do
+constexpr std::int64_t min_work = 1 << 10;            // elements of weights, below which sums of rows do
 
 bool rows_of_16_bytes(const TensorView& view) { return view.ne[0] * static_cast<std::int64_t>(bytes_of(view.dtype)) % 16 == 0; }
 

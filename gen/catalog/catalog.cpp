@@ -14,8 +14,8 @@
 namespace kiln {
 namespace {
 
-constexpr double norm_epsilon = 1e-6;  // of RMS and layer norm: Llama's rms_norm_eps
-constexpr double min_absmax = 1e-12; // keeps the scale of an all-zero row above zero
+constexpr double norm_epsilon = 1e-6; // of RMS and layer norm: Llama's rms_norm_eps
+constexpr double min_absmax = 1e-12;  // keeps the scale of an all-zero row above zero
 
 Dim row_dim(const CatalogOptions& options) {
   return options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");

@@ -191,7 +191,7 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
 }
 
 KernelSource assemble_fused_launch(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view header,
-                               const std::string& attributes) {
+                                   const std::string& attributes) {
   std::int64_t workspace_bytes = 0;
   for (const KernelParts& problem : problems) workspace_bytes += workspace_part(problem.workspace_bytes);
   KernelSource source{.name = plan.spec.name(),

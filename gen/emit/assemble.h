@@ -17,7 +17,7 @@ struct Access {
 };
 
 struct KernelParts {
-  std::string header;            // the header in templates/, without ".h"
+  std::string header;          // the header in templates/, without ".h"
   std::string config;          // "constexpr RowwiseConfig config{...};\n"
   std::string threads;         // of a workgroup, as device text: "config.threads()"
   std::string attributes = {}; // of the kernel, each with a space behind
@@ -51,6 +51,6 @@ std::int64_t workspace_part(std::int64_t bytes);
 // A kernel of several problems, with what the family of each emits for it, in the order of plan.problems. The first workgroups have the
 // first problem, and so on. The workspace has the parts of all problems, in that order.
 KernelSource assemble_fused_launch(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view header,
-                               const std::string& attributes);
+                                   const std::string& attributes);
 
 } // namespace kiln

@@ -102,8 +102,8 @@ PassText ValueEmitter::pass_body(int p) {
     const Output& output = body_.outputs[static_cast<std::size_t>(stored_here)];
     const TensorPlan& t = body_.tensor(output.name);
     if (t.extent == Extent::element)
-      text.inside +=
-          fmt::format("    {}.store(at, {});{}\n", unique_name("to_" + t.name), stored(output.value, t.dtype), line_mark(output.value->line));
+      text.inside += fmt::format("    {}.store(at, {});{}\n", unique_name("to_" + t.name), stored(output.value, t.dtype),
+                                 line_mark(output.value->line));
     else {
       const std::string number = stored_number(output.value);
       const RowArguments to = row_arguments(body_, t);

@@ -15,6 +15,8 @@ public:
   Target(const machine::Arch& arch, const machine::Chip& chip) : name_(arch.name), arch_(arch), chip_(chip) {}
   const std::string& arch() const { return name_; } // "gfx942"
   const machine::Chip& chip() const { return chip_; }
+  // "mi308x", if schedules are made for it and not for the largest chip of the architecture; else empty.
+  std::string own_chip() const;
   int compute_units() const { return chip_.cus; }
   int lds_bytes() const { return arch_.lds_bytes; }                                   // of a CU, also the most that one workgroup may have
   DType fp8_e4m3() const { return has_fnuz_fp8() ? DType::e4m3fnuz : DType::e4m3fn; } // the native one
@@ -35,8 +37,9 @@ private:
   machine::Chip chip_;
 };
 
-// "gfx942" or "gfx950", target features (":xnack-") not included. Throws UserError naming the known ones.
-Target target(std::string_view arch);
+// "gfx942" or "gfx950", target features (":xnack-") not included: schedules are made for its largest chip. Or a chip, "mi308x". One with
+// as many CUs as the largest is taken for that one, so that both share cache entries. Throws UserError naming the known ones.
+Target target(std::string_view arch_or_chip);
 std::span<const std::string_view> known_archs();
 
 // As parse_dtype(text), and "fp8" is the target's own e4m3. What command lines and manifests take.

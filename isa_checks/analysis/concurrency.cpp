@@ -27,8 +27,8 @@ std::vector<LoopConcurrency> loop_concurrency(const WaitAnalysis& waits, const O
 std::string to_text(const std::vector<LoopConcurrency>& loops, const Program& program) {
   std::string text;
   for (const LoopConcurrency& l : loops)
-    text += fmt::format("  {}: {} to {} B in flight a wave, {} to {} B per CU; full bandwidth needs {} B per CU\n", program.loop_name(l.loop),
-                        l.min_wave_bytes, l.max_wave_bytes, l.min_cu_bytes, l.max_cu_bytes, l.needed_cu_bytes);
+    text += fmt::format("  {}: {} to {} B in flight a wave, {} to {} B per CU; full bandwidth needs {} B per CU\n",
+                        program.loop_name(l.loop), l.min_wave_bytes, l.max_wave_bytes, l.min_cu_bytes, l.max_cu_bytes, l.needed_cu_bytes);
   return text;
 }
 

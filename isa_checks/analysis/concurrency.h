@@ -14,7 +14,7 @@ struct LoopConcurrency {
   std::size_t loop = 0;
   std::uint32_t min_wave_bytes = 0, max_wave_bytes = 0; // of one wave, over the points of the settled loop
   std::uint64_t min_cu_bytes = 0, max_cu_bytes = 0;     // times the waves of a CU
-  std::uint64_t needed_cu_bytes = 0;                       // bandwidth times latency, for each CU (TargetFacts: the latency is assumed)
+  std::uint64_t needed_cu_bytes = 0;                    // bandwidth times latency, for each CU (TargetFacts: the latency is assumed)
 };
 
 // Loops without loads of device memory are left out.

@@ -14,7 +14,7 @@ std::string explain_wait(const WaitPoint& point, const Program& program) {
   std::string text = fmt::format("{}({}): ", to_string(point.counter), point.value);
   if (point.idle())
     return text + (point.max_outstanding == 0 ? "nothing is outstanding"
-                                               : fmt::format("at most {} outstanding, so it never waits", point.max_outstanding));
+                                              : fmt::format("at most {} outstanding, so it never waits", point.max_outstanding));
   const std::string outstanding = range_text(point.min_outstanding, point.max_outstanding);
   text += fmt::format("of {} outstanding waits for {}", outstanding, point.value == 0 ? "all" : fmt::format("all but {}", point.value));
   constexpr std::size_t shown = 4;

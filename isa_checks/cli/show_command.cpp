@@ -110,9 +110,8 @@ private:
     const Instruction& instruction = a_.program.instructions[index];
     const OutstandingCounts& o = outstanding_[index];
     add_line_of_source(index, column);
-    text_ +=
-        paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.min_vm, o.max_vm),
-                           range_text(o.min_lgkm, o.max_lgkm), range_text(o.min_exp, o.max_exp), live_text(index), cost_text(index)));
+    text_ += paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.min_vm, o.max_vm),
+                                range_text(o.min_lgkm, o.max_lgkm), range_text(o.min_exp, o.max_exp), live_text(index), cost_text(index)));
     const InstructionClass kind = classify(instruction);
     const bool memory = memory_op(instruction).has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";

@@ -18,7 +18,7 @@ namespace kiln::isa {
 namespace {
 
 constexpr std::size_t longest_instruction = 16; // bytes
-constexpr std::size_t max_known = 1 << 16;     // instructions remembered; some 20 MB
+constexpr std::size_t max_known = 1 << 16;      // instructions remembered; some 20 MB
 
 // LLVM 21 and 22 crash on an instruction that names a literal for which no bytes are left (llvm-project issues 170318
 // and 214909). They take as many bytes of the input as the longest instruction has, so a longer one is claimed here: a

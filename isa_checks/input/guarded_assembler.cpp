@@ -18,7 +18,7 @@
 namespace kiln::isa {
 namespace {
 
-constexpr rlim_t max_memory = rlim_t{768} << 20;   // bytes on top of what the process has mapped already
+constexpr rlim_t max_memory = rlim_t{768} << 20;    // bytes on top of what the process has mapped already
 constexpr std::chrono::seconds longest_silence{60}; // of a child that neither works nor ends
 constexpr std::size_t largest_answer = std::size_t{512} << 20;
 

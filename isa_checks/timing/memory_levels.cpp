@@ -7,7 +7,7 @@ namespace kiln::timing {
 namespace {
 
 using machine::l1_ways, machine::l2_ways, machine::line_bytes;
-constexpr double min_cycles = 4; // that the addresses of 64 lanes take
+constexpr double min_cycles = 4;   // that the addresses of 64 lanes take
 constexpr double read_once = 1.02; // workgroups that request a line, on average: beyond it they share lines at the ends of their shares
 
 } // namespace

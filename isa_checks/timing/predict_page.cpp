@@ -8,7 +8,7 @@
 namespace kiln::timing {
 namespace {
 
-constexpr int width = 1100;           // of every picture, pixels
+constexpr int width = 1100;          // of every picture, pixels
 constexpr std::size_t max_rows = 64; // waves of the timeline
 constexpr std::array<const char*, doing_count> colours{"#3b6fb6", "#d9822b", "#f2c14e", "#8e6bbf", "#5aa469", "#d5d5d5", "#c0504d"};
 

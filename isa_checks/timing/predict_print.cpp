@@ -25,8 +25,8 @@ std::string to_text(const Prediction& p) {
   text += "  a wave";
   for (std::size_t d = 0; d < doing_count; ++d)
     if (all > 0 && s.wave_cycles[d] / all >= 0.005)
-      text +=
-          fmt::format("{} {} {:.0f} %", text.ends_with("wave") ? "" : ",", to_string(static_cast<WaveActivity>(d)), 100 * s.wave_cycles[d] / all);
+      text += fmt::format("{} {} {:.0f} %", text.ends_with("wave") ? "" : ",", to_string(static_cast<WaveActivity>(d)),
+                          100 * s.wave_cycles[d] / all);
   text += "\n";
   for (const Change& c : p.changes)
     if (c.microseconds < p.microseconds - 0.005)

@@ -20,8 +20,8 @@ using std::uint64_t;
 constexpr uint64_t affordable_steps = 3'000'000; // of one record: about a second of the executor
 constexpr uint64_t cheap_steps = 100'000;        // so few that looking for workgroups that are alike does not pay
 constexpr uint32_t sampled_workgroups = 24;      // that say whether all are alike
-constexpr uint32_t max_that_wait = 4096;        // workgroups that run together, as they may wait for each other
-constexpr uint64_t max_in_turns = 3072;         // waves of such workgroups that advance side by side; each takes 140 KiB of the host
+constexpr uint32_t max_that_wait = 4096;         // workgroups that run together, as they may wait for each other
+constexpr uint64_t max_in_turns = 3072;          // waves of such workgroups that advance side by side; each takes 140 KiB of the host
 
 Action action_of(const isa::Instruction& i) {
   const std::string_view m = i.mnemonic;
@@ -175,7 +175,8 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
     Buffer& b = buffers[i];
     b.requested *= scale;
     const auto lines = [&](auto is_one) {
-      return std::min({static_cast<double>(std::ranges::count_if(seen[i], is_one)) * scale, b.requested, static_cast<double>(seen[i].size())});
+      return std::min(
+          {static_cast<double>(std::ranges::count_if(seen[i], is_one)) * scale, b.requested, static_cast<double>(seen[i].size())});
     };
     b.touched = lines([](uint8_t how) { return how != 0; });
     b.updated = lines([](uint8_t how) { return how == (read | written); });

@@ -86,7 +86,7 @@ struct Buffer {
   std::string name;
   std::uint64_t first_line = 0, end_line = 0;
   double touched = 0, requested = 0; // lines: distinct over the launch, and summed over workgroups (each line once a workgroup)
-  double updated = 0;            // distinct lines that are read and written: they move twice
+  double updated = 0;                // distinct lines that are read and written: they move twice
   double sharing() const { return touched > 0 && requested > touched ? requested / touched : 1; } // workgroups that touch a line
 };
 

@@ -40,8 +40,8 @@ struct WaveState {
   double time = 0;        // when it may issue that
   double last_store = 0, waiting_since = 0;
   bool at_barrier = false, blocked = false;
-  std::deque<double> vector, lds;                     // completions of what is outstanding, in order
-  double scalar = 0;                                  // completion of the last scalar load
+  std::deque<double> vector, lds;                          // completions of what is outstanding, in order
+  double scalar = 0;                                       // completion of the last scalar load
   std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
 };
 

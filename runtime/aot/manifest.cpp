@@ -139,6 +139,19 @@ std::string content_of(const Line& line, const std::filesystem::path& file) {
   return text.str();
 }
 
+// What is asked for and what a line is for have in common. An architecture stands for all of its chips: the narrower of two is taken.
+std::vector<std::string> common_targets(const std::vector<std::string>& asked, const std::vector<std::string>& of_line) {
+  std::vector<std::string> common;
+  for (const std::string& one : asked)
+    for (const std::string& other : of_line) {
+      const std::string arch = target(one).arch();
+      if (arch != target(other).arch() || (one != other && one != arch && other != arch)) continue;
+      const std::string& narrower = one == arch ? other : one;
+      if (std::ranges::find(common, narrower) == common.end()) common.push_back(narrower);
+    }
+  return common;
+}
+
 void expand(const Line& line, const std::filesystem::path& folder, const std::vector<std::string>& archs, const CompileOptions& options,
             std::vector<AotKernel>& kernels) {
   const int kinds = line.json.contains("catalog") + line.json.contains("spec") + line.json.contains("spec_file");
@@ -149,8 +162,7 @@ void expand(const Line& line, const std::filesystem::path& folder, const std::ve
   if (line.json.contains("spec")) text = text_of(line, "spec", line.json.at("spec"));
   if (line.json.contains("spec_file")) text = content_of(line, folder / text_of(line, "spec_file", line.json.at("spec_file")));
   for (const Combination& combination : combinations(line, {"catalog", "spec", "spec_file", "set", "arch"}))
-    for (const std::string& arch : for_archs) {
-      if (std::ranges::find(archs, arch) == archs.end()) continue; // of a manifest for more than is asked for now
+    for (const std::string& arch : common_targets(archs, for_archs)) {
       const Target gpu = target(arch);
       Combination values = combination;
       for (auto& [name, value] : values)
@@ -185,7 +197,7 @@ AotKernel aot_kernel(const std::string& title, const KernelSpec& spec, const Tar
 void tune_kernels(std::vector<AotKernel>& kernels, TunedSchedules& tuned) {
   for (AotKernel& kernel : kernels) {
     if (!kernel.request.overrides.empty()) continue;
-    std::vector<std::string> settings = tuned.settings_for(parse_spec(kernel.request.spec), target(kernel.request.arch));
+    std::vector<std::string> settings = tuned.settings_for(parse_spec(kernel.request.spec), target_of(kernel.request));
     if (settings.empty()) continue;
     kernel.afresh = kernel.request;
     std::ranges::sort(settings);

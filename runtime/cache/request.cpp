@@ -17,8 +17,10 @@ std::string options_text(const CompileOptions& options) {
 KernelRequest kernel_request(const KernelSpec& spec, const Target& target, std::vector<std::string> overrides,
                              const CompileOptions& options) {
   std::ranges::sort(overrides);
-  return {.spec = to_text(spec), .arch = target.arch(), .overrides = std::move(overrides), .options = options};
+  return {.spec = to_text(spec), .arch = target.arch(), .chip = target.own_chip(), .overrides = std::move(overrides), .options = options};
 }
+
+Target target_of(const KernelRequest& request) { return target(request.chip.empty() ? request.arch : request.chip); }
 
 std::string kernel_name(std::string_view spec) {
   constexpr std::string_view begin = "kernel ";
@@ -51,6 +53,7 @@ CacheKey cache_key(const KernelRequest& request, std::string_view compiler) {
       {"overrides", fmt::format("{}", fmt::join(request.overrides, "\n"))},
       {"spec", request.spec},
   };
+  if (!request.chip.empty()) key.fields.emplace_back("chip", request.chip); // entries of the largest chip are as old as the architecture's
   key.hex = digest_of(key.fields);
   return key;
 }

@@ -13,12 +13,14 @@ namespace kiln {
 struct KernelRequest {
   std::string spec;                   // canonical text, to_text(KernelSpec)
   std::string arch;                   // "gfx942"
+  std::string chip = {};              // Target::own_chip(): "mi308x", or empty
   std::vector<std::string> overrides; // of the schedule, "vec=4"; sorted
   CompileOptions options;
 };
 
 KernelRequest kernel_request(const KernelSpec& spec, const Target& target, std::vector<std::string> overrides,
                              const CompileOptions& options);
+Target target_of(const KernelRequest& request);
 std::string kernel_name(std::string_view spec); // the second word of its text
 inline std::string kernel_name(const KernelRequest& request) { return kernel_name(request.spec); }
 

@@ -38,7 +38,7 @@ ChosenTarget chosen_target(const TargetChoice& choice) {
   const timing::Chip& chip = timing::chip(named);
   if (!choice.arch.empty() && target(choice.arch).arch() != chip.arch)
     throw UserError("--chip " + choice.chip, fmt::format("it is {}, --arch is {}", chip.arch, choice.arch), "leave --arch out");
-  return {target(chip.arch), &chip};
+  return {target(chip.name), &chip};
 }
 
 } // namespace kiln::cli

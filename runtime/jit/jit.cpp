@@ -137,7 +137,7 @@ struct Jit::State {
 
   // What the compiler is that would compile now: as cache keys have it, if there is a cache.
   std::string compiler() {
-    const KernelRequest any{.spec = {}, .arch = target.arch(), .overrides = {}, .options = options.compile};
+    const KernelRequest any{.spec = {}, .arch = target.arch(), .chip = target.own_chip(), .overrides = {}, .options = options.compile};
     const std::string identity = field_of(cache.key(any), "compiler");
     return identity.empty() ? workers.compiler_parts(options.compile.environment).identity : identity;
   }
@@ -168,8 +168,20 @@ struct Jit::State {
     return Kernel(std::move(found->kernel), found->origin);
   }
 
-  // As asked for, else as a process may have made it that must not preload (CompileOptions::preload_arguments).
+  // As asked for, else with the schedule of the architecture's largest chip, which runs on all.
   std::optional<Found> find(const KernelRequest& request) {
+    std::optional<Found> found = find_for_chip(request);
+    if (found || request.chip.empty()) return found;
+    KernelRequest other = request;
+    other.chip.clear();
+    if (found = find_for_chip(other); found)
+      events->note("schedule_of_other_chip", fmt::format("{} is in a cache only as scheduled for {}, not for {}", kernel_name(request),
+                                                         kiln::target(request.arch).chip().name, request.chip));
+    return found;
+  }
+
+  // As asked for, else as a process may have made it that must not preload (CompileOptions::preload_arguments).
+  std::optional<Found> find_for_chip(const KernelRequest& request) {
     std::optional<Found> found = cache.find(request);
     if (found || !request.options.preload_arguments) return found;
     if (found = cache.find(without_preload(request)); found)

@@ -1,6 +1,8 @@
 // Device: its two kinds by name, memory, and the table of loaded kernels.
 #include "runtime/launch/device.h"
 #include "gen/error.h"
+#include "runtime/environment.h"
+#include "runtime/launch/device_chip.h"
 #include "runtime/launch/hip/hip_backend.h"
 #include "runtime/launch/kernel_on_device.h"
 #include <charconv>
@@ -14,7 +16,10 @@ namespace {
 
 Target target_of(const DeviceBackend& backend) {
   try {
-    return target(backend.arch());
+    const Target arch = target(backend.arch());
+    std::string named = process_environment().chip;
+    if (!named.empty() && timing::chip(named).arch != arch.arch()) named.clear(); // of another device of this machine
+    return target(chip_of(arch, backend.product(), named).chip->name);
   } catch (const UserError& error) {
     throw EnvironmentError(backend.description(), "Kiln generates no code for it", error.remedy);
   }

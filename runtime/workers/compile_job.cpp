@@ -90,13 +90,14 @@ void require_variables(const KernelRequest& request) {
 
 EntryFiles compile_entry(const KernelRequest& request) {
   require_variables(request);
-  return make_entry(request, build_kernel(parse_spec(request.spec), target(request.arch), request.options, request.overrides));
+  return make_entry(request, build_kernel(parse_spec(request.spec), target_of(request), request.options, request.overrides));
 }
 
 std::string request_message(const KernelRequest& request) {
   const Environment& e = request.options.environment;
   Json json{{"spec", request.spec},
             {"arch", request.arch},
+            {"chip", request.chip},
             {"overrides", request.overrides},
             {"compiler", to_string(e.compiler)},
             {"dump_dir", e.dump_dir.string()}};
@@ -106,7 +107,8 @@ std::string request_message(const KernelRequest& request) {
 
 KernelRequest request_of(const std::string& message) {
   return unpacked(message, [](const Json& json) {
-    KernelRequest request{.spec = json.at("spec"), .arch = json.at("arch"), .overrides = json.at("overrides"), .options = {}};
+    KernelRequest request{
+        .spec = json.at("spec"), .arch = json.at("arch"), .chip = json.at("chip"), .overrides = json.at("overrides"), .options = {}};
     Environment& e = request.options.environment;
     e.compiler = json.at("compiler").get<std::string>() == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
     e.dump_dir = json.at("dump_dir").get<std::string>();

@@ -186,7 +186,7 @@ void WorkerPool::fail(const KernelRequest& request, const std::string& fact, con
   std::string folder, remedy;
   try {
     std::vector<DumpFile> files{{kernel + ".kiln", request.spec}, {"worker-output.txt", output}};
-    const Target gpu = target(request.arch);
+    const Target gpu = target_of(request);
     const Plan plan = make_plan(parse_spec(request.spec), gpu);
     const Schedule schedule = candidates(plan, gpu, request.overrides).front();
     files.push_back({kernel + ".hip", self_contained(emit_source(plan, schedule, gpu))});

@@ -36,7 +36,7 @@ constexpr double max_instructions = 200, max_in_loop = 130, min_kib = 48, min_pe
 
 struct Figures {
   double instructions = 0, in_loop = 0; // per 16 KiB of weights; 0: no loop, as all loads are issued at the start
-  double min_kib = 0, peak_kib = 0;   // weights in flight per CU: in the loop, and when it is full
+  double min_kib = 0, peak_kib = 0;     // weights in flight per CU: in the loop, and when it is full
   double narrow = 0;                    // loads of less than 16 bytes in the loop, a load of weights
 };
 
@@ -185,9 +185,9 @@ void print_scaled(const CompileOptions& options) {
           Figures f;
           read_loop(built, 1, f);
           table.rows.push_back({fmt::format("{} {}", entry.name, to_string(entry.type)), std::to_string(entry.group), std::to_string(n),
-                                std::to_string(m), fmt::format("{:.0f}", f.in_loop),
-                                fmt::format("{:.0f} to {:.0f}", f.min_kib, f.peak_kib), fmt::format("{:.2f}", f.narrow),
-                                fmt::format("{:.1f} %", 100 * gemm_balance(c, to)), std::to_string(built.facts.resources.vgprs),
+                                std::to_string(m), fmt::format("{:.0f}", f.in_loop), fmt::format("{:.0f} to {:.0f}", f.min_kib, f.peak_kib),
+                                fmt::format("{:.2f}", f.narrow), fmt::format("{:.1f} %", 100 * gemm_balance(c, to)),
+                                std::to_string(built.facts.resources.vgprs),
                                 fmt::format("tile_n={} waves={} loads={} stages={}", c.tile_n, c.waves, c.loads, c.stages)});
         }
     fmt::print("{}", to_text(table));
@@ -233,8 +233,8 @@ int main(int argc, char** argv) try {
                               fmt::format("{:.0f} to {:.0f}", f.min_kib, f.peak_kib), fmt::format("{:.1f} %", 100 * busy),
                               std::to_string(built.facts.resources.vgprs), std::to_string(built.facts.resources.lds_bytes),
                               std::to_string(built.facts.resources.vgpr_spills),
-                              fmt::format("{} tile_n={} waves={} loads={} stages={} workgroups={}{}", to_string(c.method), c.tile_n, c.waves,
-                                          c.loads, c.stages, c.workgroups, met ? "" : "  MISSED")});
+                              fmt::format("{} tile_n={} waves={} loads={} stages={} workgroups={}{}", to_string(c.method), c.tile_n,
+                                          c.waves, c.loads, c.stages, c.workgroups, met ? "" : "  MISSED")});
       }
       fmt::print("{}", to_text(table));
     }

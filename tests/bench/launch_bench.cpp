@@ -17,7 +17,7 @@ using namespace kiln;
 namespace {
 
 constexpr double max_ns = 150; // of Kiln's own code a launch
-constexpr int rounds = 15;      // bare and bound in turn; the medians are compared
+constexpr int rounds = 15;     // bare and bound in turn; the medians are compared
 
 using LaunchFunction = int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
 

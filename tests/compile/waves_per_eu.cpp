@@ -17,7 +17,8 @@ BuiltKernel build(const KernelSpec& spec, const std::vector<std::string>& settin
 
 TEST_CASE("waves_per_eu leaves room for so many waves") {
   const KernelSpec rows = catalog_spec("add_rmsnorm_quant", {.cols = 16384, .fp8 = e4m3fnuz});
-  const std::vector<std::string> many{"threads_per_row=256", "prefetch_depth=8"}, less{"threads_per_row=256", "prefetch_depth=8", "waves_per_eu=7"};
+  const std::vector<std::string> many{"threads_per_row=256", "prefetch_depth=8"},
+      less{"threads_per_row=256", "prefetch_depth=8", "waves_per_eu=7"};
   CHECK(build(rows, many).facts.resources.vgprs > 72);
   CHECK(build(rows, less).facts.resources.vgprs <= 72); // 512 / 7, in eights
   CHECK_THROWS_WITH_AS(build(rows, {"threads_per_row=256", "prefetch_depth=8", "waves_per_eu=8"}),

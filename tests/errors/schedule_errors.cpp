@@ -73,13 +73,14 @@ TEST_CASE("rows of several workgroups that cannot be") {
          "a smaller bound of the rows");
   refuse(rows(1, 1 << 20), {"vec=8", "threads_per_row=1024", "rows_per_block=1", "prefetch_depth=1", "tiles=128"}, "128 workgroups share",
          "at most 64 tiles");
-  refuse(rows(1, 512), {"vec=8", "threads_per_row=32", "rows_per_block=2", "prefetch_depth=1", "tiles=2"}, "have 32 lanes per row and 2 rows",
-         "64 threads_per_row or more");
+  refuse(rows(1, 512), {"vec=8", "threads_per_row=32", "rows_per_block=2", "prefetch_depth=1", "tiles=2"},
+         "have 32 lanes per row and 2 rows", "64 threads_per_row or more");
 }
 
 TEST_CASE("rows that do not fit LDS") {
-  expect_user_error([&] { with(catalog_spec("layernorm", {.cols = 65536, .dtype = f16, .fp8 = e4m3fnuz}), {"residency=lds", "prefetch_depth=1"}); },
-                    "schedule of 'layernorm'", "gfx942 has 65536", "residency=reload");
+  expect_user_error(
+      [&] { with(catalog_spec("layernorm", {.cols = 65536, .dtype = f16, .fp8 = e4m3fnuz}), {"residency=lds", "prefetch_depth=1"}); },
+      "schedule of 'layernorm'", "gfx942 has 65536", "residency=reload");
 }
 
 TEST_CASE("an output in place of what a later pass reads again") {

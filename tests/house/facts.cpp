@@ -41,7 +41,8 @@ TEST_CASE("facts of the machine stand in machine/ alone") {
       const std::string code = line.substr(0, line.find("//"));
       if (std::ranges::any_of(other_meanings, [&](const std::string& other) { return code.find(other) != std::string::npos; })) continue;
       for (std::size_t i = 0; i < facts.size(); ++i) {
-        const bool may_match = std::ranges::any_of(facts[i].words, [&](const std::string& word) { return code.find(word) != std::string::npos; });
+        const bool may_match =
+            std::ranges::any_of(facts[i].words, [&](const std::string& word) { return code.find(word) != std::string::npos; });
         if (!may_match || !std::regex_search(code, patterns[i])) continue;
         found[i] = true;
         CHECK_MESSAGE(path.starts_with("machine/"), path, ": ", facts[i].what, " of the machine: ", line);

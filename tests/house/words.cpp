@@ -16,7 +16,8 @@ std::vector<std::pair<std::string, std::string>> former_names() {
     const std::size_t second = line.find('|', 1);
     if (!line.starts_with("| `") || second == std::string::npos) continue;
     const std::string old = line.substr(0, second);
-    for (std::sregex_iterator at(old.begin(), old.end(), quoted), end; at != end; ++at) names.emplace_back((*at)[1], line.substr(second + 1));
+    for (std::sregex_iterator at(old.begin(), old.end(), quoted), end; at != end; ++at)
+      names.emplace_back((*at)[1], line.substr(second + 1));
   }
   return names;
 }
@@ -50,7 +51,8 @@ TEST_CASE("nothing goes by a former name") {
       const std::string& old = names[i].first;
       if (text.find(old.substr(0, old.find('*'))) == std::string::npos) continue;
       for (const std::string& line : lines_of(text))
-        CHECK_MESSAGE(!std::regex_search(code_and_comment(line), patterns[i]), path, ": '", old, "' is now", names[i].second, " in: ", line);
+        CHECK_MESSAGE(!std::regex_search(code_and_comment(line), patterns[i]), path, ": '", old, "' is now", names[i].second,
+                      " in: ", line);
     }
 }
 

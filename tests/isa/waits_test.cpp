@@ -211,7 +211,7 @@ TEST_CASE("the settled state of a loop forgets what came before it") {
   // 20 loads before; each trip loads one and leaves one: the 20 are gone after the first wait.
   const auto [program, waits] = analyse(loads(20) + "loop:\n" + loads(1) + "  s_waitcnt vmcnt(1)\n  s_cbranch_scc1 loop");
   CHECK(waits.points[0].max_outstanding == 21); // the first trip
-  CHECK(waits.points[0].min_outstanding == 2); // the others
+  CHECK(waits.points[0].min_outstanding == 2);  // the others
   CHECK(waits.loops[0].max_bytes == 2 * 1024);
   CHECK(waits.loops[0].min_bytes == 1024);
 }

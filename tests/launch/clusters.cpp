@@ -57,7 +57,8 @@ TEST_CASE("clusters: a workspace that is given belongs to one kernel while that 
   const Device device = Device::emulated("gfx942");
   Jit jit(device, without_cache());
   const auto kernel_of = [&](std::int64_t columns) {
-    return device.load(jit.compile(norm_of_few_rows(columns), {"vec=4", "threads_per_row=64", "rows_per_block=1", "prefetch_depth=1", "tiles=2"}));
+    return device.load(
+        jit.compile(norm_of_few_rows(columns), {"vec=4", "threads_per_row=64", "rows_per_block=1", "prefetch_depth=1", "tiles=2"}));
   };
   const LoadedKernel one = kernel_of(512), other = kernel_of(1024);
   const DeviceMemory memory = device.allocate(4 * 2 * 1024), workspace = device.allocate(512);
@@ -81,7 +82,8 @@ TEST_CASE("clusters: two launches in turn on one workspace, more often than ther
   for (const char* arch : {"gfx942", "gfx950"}) {
     const Device device = Device::emulated(arch);
     Jit jit(device, without_cache());
-    const LoadedKernel kernel = device.load(jit.compile(spec, {"vec=4", "threads_per_row=64", "rows_per_block=1", "prefetch_depth=1", "tiles=2"}));
+    const LoadedKernel kernel =
+        device.load(jit.compile(spec, {"vec=4", "threads_per_row=64", "rows_per_block=1", "prefetch_depth=1", "tiles=2"}));
     const auto bytes = kernel.kernel().workspace_bytes();
     REQUIRE(bytes > 0);
     const DeviceMemory workspace = device.allocate(static_cast<std::size_t>(bytes)), y = device.allocate(2 * 2 * 512);

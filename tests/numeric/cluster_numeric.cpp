@@ -63,17 +63,19 @@ TEST_CASE("rows of several workgroups: the same bits in twenty interleavings") {
   const std::uint64_t interleavings = testing::number_from("KILN_CLUSTER_INTERLEAVINGS", 20);
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
-    check(entry("add_rmsnorm_dynamic_quant", 4096, to), to, 2, {"vec=8", "threads_per_row=128", "rows_per_block=1", "prefetch_depth=1", "tiles=4"},
-          interleavings);
+    check(entry("add_rmsnorm_dynamic_quant", 4096, to), to, 2,
+          {"vec=8", "threads_per_row=128", "rows_per_block=1", "prefetch_depth=1", "tiles=4"}, interleavings);
   }
 }
 
 TEST_CASE("rows of several workgroups: every reduction, and rows that end anywhere") {
   const Target gfx942 = target("gfx942"), gfx950 = target("gfx950");
   // Means and deviations; a count of workgroups that is no power of two.
-  check(entry("layernorm", 2600, gfx942, bf16), gfx942, 3, {"vec=4", "threads_per_row=128", "rows_per_block=1", "prefetch_depth=1", "tiles=3"}, 3);
+  check(entry("layernorm", 2600, gfx942, bf16), gfx942, 3,
+        {"vec=4", "threads_per_row=128", "rows_per_block=1", "prefetch_depth=1", "tiles=3"}, 3);
   check(entry("softmax", 5003, gfx950), gfx950, 1, {"vec=8", "threads_per_row=64", "rows_per_block=1", "prefetch_depth=1", "tiles=10"}, 3);
-  check(entry("argmax_rows", 5000, gfx942), gfx942, 3, {"vec=8", "threads_per_row=256", "rows_per_block=1", "prefetch_depth=1", "tiles=3"}, 3);
+  check(entry("argmax_rows", 5000, gfx942), gfx942, 3, {"vec=8", "threads_per_row=256", "rows_per_block=1", "prefetch_depth=1", "tiles=3"},
+        3);
   // Two reductions that meet at once, a later one, a group's, and a row that is read again.
   const Expr x = input("x", f32, {dynamic("rows", 1, 2), 1024});
   const Expr y = (x - row_min(x)) / (row_max(x) - row_min(x) + 1.0);

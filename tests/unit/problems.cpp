@@ -100,8 +100,9 @@ TEST_CASE("problems: a shared input is as aligned as the widest access to it") {
 TEST_CASE("problems: waves that a problem does not need end at once") {
   const Plan plan = make_plan(three_outputs(), gfx942);
   const auto text = [&](int of_total, int of_scaled) {
-    const std::vector<std::string> settings = {fmt::format("total.threads_per_row={}", of_total), "total.rows_per_block=1", "total.prefetch_depth=1",
-                                               fmt::format("scaled.threads_per_row={}", of_scaled), "scaled.rows_per_block=1"};
+    const std::vector<std::string> settings = {fmt::format("total.threads_per_row={}", of_total), "total.rows_per_block=1",
+                                               "total.prefetch_depth=1", fmt::format("scaled.threads_per_row={}", of_scaled),
+                                               "scaled.rows_per_block=1"};
     const KernelSource source = emit_source(plan, with_overrides(choose_schedule(plan, gfx942), settings, plan, gfx942), gfx942);
     CHECK(source.launch.threads == of_total);
     CHECK(source.launch.behind[0].threads == of_scaled);

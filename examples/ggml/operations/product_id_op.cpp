@@ -12,7 +12,7 @@ using kiln::dynamic;
 using kiln::Expr;
 
 constexpr std::int64_t few_tokens = 16, many_tokens = 64; // bounds of a launch: a kernel each
-constexpr std::int64_t max_top = 16;                     // experts of a token
+constexpr std::int64_t max_top = 16;                      // experts of a token
 constexpr std::int64_t exact = 1 << 24;                   // integers below are exact in f32
 
 // y[tokens, top, n] = x[tokens, top or 1, k] by w[experts, n, k] of each pair's expert.

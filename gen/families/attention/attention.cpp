@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::int64_t, 6> offered_d = {64, 80, 96, 128, 192, 256}; // as why_invalid of AttentionConfig
 constexpr std::int64_t latent_d = 576, latent_values = 512;                    // of one latent head: the same
-constexpr std::int64_t max_rows = 64;                                         // of q a KV head: the same
+constexpr std::int64_t max_rows = 64;                                          // of q a KV head: the same
 constexpr std::int64_t max_sequences = 1 << 16;
 
 // What has a scale, of a tensor that broadcasts to the cache.

@@ -82,8 +82,8 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
   Demand w{.workgroups = std::max(1.0, std::ceil(elements / c.tile())), .waves = lanes / wave_size};
   const double chunks = elements / w.workgroups / (lanes * c.vec); // the last workgroup has fewer
   const int stream = widest_stream(plan.body, passes, c.vec);
-  w.per_cu =
-      workgroups_per_cu(c.threads / wave_size, wave_vgprs(stream * c.prefetch_depth + vgprs_beside_streams + 2 * c.vec, c.waves_per_eu), 0, target);
+  w.per_cu = workgroups_per_cu(c.threads / wave_size,
+                               wave_vgprs(stream * c.prefetch_depth + vgprs_beside_streams + 2 * c.vec, c.waves_per_eu), 0, target);
   w.far_bytes = chunk.far_bytes * chunks * lanes;
   w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * chunks * lanes;
   w.written = chunk.written * chunks * lanes;

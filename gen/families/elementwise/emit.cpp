@@ -17,8 +17,8 @@ std::string kernel_body(const Body& body, const Target& target, const std::strin
   text += values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output)
-      text +=
-          fmt::format("  const auto {} = flat.full({});\n", values.unique_name("to_" + t.name), t.in_place_of.empty() ? t.name : t.in_place_of);
+      text += fmt::format("  const auto {} = flat.full({});\n", values.unique_name("to_" + t.name),
+                          t.in_place_of.empty() ? t.name : t.in_place_of);
   std::vector<std::string> parameters, sources;
   for (const int index : passes.front().streams) {
     const std::string& input = body.value(index).expr->name;

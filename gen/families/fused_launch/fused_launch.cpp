@@ -1,7 +1,7 @@
 // Fused launch: the problems' families, schedules of each, and what they come to.
 #include "gen/error.h"
-#include "gen/families/gemm/register_model.h"
 #include "gen/families/fused_launch/problem.h"
+#include "gen/families/gemm/register_model.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -172,7 +172,8 @@ KernelSource FusedLaunch::emit(const Plan& plan, const Config& c, const Target& 
   }
   const std::string header =
       std::ranges::any_of(plan.problems, [](const auto& p) { return is_product(*p); }) ? "fused_launch_gemm" : std::string(name);
-  return assemble_fused_launch(plan, target, parts, header, waves_per_eu_attribute(waves_per_eu(c), without_agprs(c) ? "KILN_VGPRS_ONLY " : ""));
+  return assemble_fused_launch(plan, target, parts, header,
+                               waves_per_eu_attribute(waves_per_eu(c), without_agprs(c) ? "KILN_VGPRS_ONLY " : ""));
 }
 
 // The code of all problems keeps what each one says of its own: limits are the largest, what one forbids another may need.

@@ -1,7 +1,7 @@
 // Problem: one of several in a launch, with its schedule as its own family has it. Internal to gen/families/fused_launch.
 #pragma once
-#include "gen/families/schedule.h"
 #include "gen/families/fused_launch/fused_launch.h"
+#include "gen/families/schedule.h"
 
 namespace kiln {
 

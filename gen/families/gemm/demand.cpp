@@ -169,7 +169,7 @@ void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments
   const double barrier = chip.barrier_cycles + chip.lds_latency_cycles;
   w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
   if (!c.staged) return;
-  const double put = 4 * quantise_slots(c) * pieces + barrier;                              // an instruction every 4 cycles
+  const double put = 4 * quantise_slots(c) * pieces + barrier;                                // an instruction every 4 cycles
   const double waits = c.prefetches_rows() ? 0 : std::ceil(pieces / 4) * chip.hbm_latency_ns; // four pieces at a time
   w.chain_ns += waits + (segments - 1) * (put / chip.clock_ghz + waits);
 }

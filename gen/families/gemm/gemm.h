@@ -79,9 +79,10 @@ struct Gemm {
   static constexpr std::string_view name = "gemm";
   static constexpr std::string_view remedy =
       "split the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16";
-  static constexpr std::string_view words[] = {"Gemm",         "GemmConfig",   "GemmMethod",  "Encoding",    "Prefetched",
-                                               "prefetched_columns", "prefetched_rows",    "TileChunk",   "BlockScaled", "PackedWeights",
-                                               "MxWeights",    "Nvfp4Weights", "Nvfp4Scales", "SortedPairs", "u4x2"};
+  static constexpr std::string_view words[] = {
+      "Gemm",      "GemmConfig",  "GemmMethod",    "Encoding",  "Prefetched",   "prefetched_columns", "prefetched_rows",
+      "TileChunk", "BlockScaled", "PackedWeights", "MxWeights", "Nvfp4Weights", "Nvfp4Scales",        "SortedPairs",
+      "u4x2"};
   static constexpr std::string_view leading_field = "method";
   static constexpr std::string_view fallback_field = "stages";
 

@@ -75,7 +75,7 @@ std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& c) {
 int cluster_lds_bytes(const Body& body, const RowwiseConfig& c) {
   if (!is_cluster(body, c)) return 0;
   const int votes = 4 * max_shared_reductions, broadcast = 2 * place_bytes; // where waves have to agree
-  const int helped_tiles = 2 * place_bytes;                             // rounded to the alignment of chunks
+  const int helped_tiles = 2 * place_bytes;                                 // rounded to the alignment of chunks
   const auto reductions = static_cast<int>(cluster_reductions(body));
   return helped_tiles + reductions * c.tiles * place_bytes + (c.waves_per_row() > 1 ? votes + reductions * broadcast : 0);
 }

@@ -20,7 +20,8 @@ int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
 
 int registers_of(const Body& body, const std::vector<Pass>& passes, const RowwiseConfig& c) {
   const int kept = c.residency == Residency::registers ? kept_registers(body, passes, c.vec) * c.chunks() : 0;
-  return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) + widest_stream(body, passes, c.vec) * c.prefetch_depth;
+  return kept + 2 * c.vec + vgprs_beside_streams + (c.ragged() ? vgprs_for_ragged : 0) +
+         widest_stream(body, passes, c.vec) * c.prefetch_depth;
 }
 
 namespace {

@@ -25,7 +25,7 @@ struct WaitPoint {
   std::size_t instruction = 0; // index into the program
   std::size_t loop = nothing;  // the innermost
   WaitCounter counter = WaitCounter::vmcnt;
-  int value = 0;                                   // the count that may stay outstanding
+  int value = 0;                                // the count that may stay outstanding
   int min_outstanding = 0, max_outstanding = 0; // before the wait, over all paths to it
   // Bytes of loads from device memory that are outstanding before a wait for vmcnt, of a full wave; 0 for other counters.
   std::uint32_t min_bytes = 0, max_bytes = 0;
@@ -40,11 +40,11 @@ struct WaitPoint {
 // repeats a loop whose state has settled. Bytes are of a full wave: 64 lanes. A loop without loads has zeros.
 struct LoopFlight {
   std::size_t loop = 0;
-  std::uint32_t loads = 0;                       // instructions in the loop, inner loops included
-  std::uint32_t bytes_a_trip = 0;                // of a wave, when each of them runs once
+  std::uint32_t loads = 0;                    // instructions in the loop, inner loops included
+  std::uint32_t bytes_a_trip = 0;             // of a wave, when each of them runs once
   std::uint32_t min_bytes = 0, max_bytes = 0; // over all points of the loop
-  std::uint32_t max_back_bytes = 0;             // on the way back to the header, the most over all latches
-  std::uint32_t drains = 0;                      // waits for vmcnt(0) in the loop that have something to wait for
+  std::uint32_t max_back_bytes = 0;           // on the way back to the header, the most over all latches
+  std::uint32_t drains = 0;                   // waits for vmcnt(0) in the loop that have something to wait for
 };
 
 struct WaitAnalysis {

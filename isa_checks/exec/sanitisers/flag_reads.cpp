@@ -9,7 +9,7 @@
 namespace kiln::exec {
 namespace {
 
-constexpr std::size_t max_visits = 600;       // instructions that are looked at after one read
+constexpr std::size_t max_visits = 600;        // instructions that are looked at after one read
 constexpr std::uint32_t rotated_distance = 64; // of a loop's read from the same read before the loop
 
 // Registers that depend on the value.

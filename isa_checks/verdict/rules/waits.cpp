@@ -30,8 +30,7 @@ std::string mnemonic_at(const KernelAnalysis& k, std::size_t i) { return fmt::fo
 // All that a wait completes is loads into registers that were issued in its block and come in order.
 bool completes_own_loads(const KernelAnalysis& k, const WaitPoint& p) {
   const Block& block = k.program.blocks[k.program.block_of(p.instruction)];
-  if (p.min_outstanding != p.max_outstanding || p.waits_for.size() != static_cast<std::size_t>(p.max_outstanding - p.value))
-    return false;
+  if (p.min_outstanding != p.max_outstanding || p.waits_for.size() != static_cast<std::size_t>(p.max_outstanding - p.value)) return false;
   return std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
     if (i < block.begin || i >= p.instruction || !a || a->op.to_lds || a->data.count == 0 || a->op.direction != MemoryDirection::load)

@@ -15,7 +15,7 @@ namespace kiln {
 namespace {
 
 constexpr std::uint64_t max_meta = 4u << 20, max_file = 1u << 30, max_note = 4096; // bytes
-constexpr std::int64_t use_grain = 3600;                                              // s between two notes of the time of use
+constexpr std::int64_t use_grain = 3600;                                           // s between two notes of the time of use
 
 // The time of last use is the folder's modification time: explicit, because noatime mounts keep no other.
 void note_use(const Folder& entry) {

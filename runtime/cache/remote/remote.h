@@ -13,11 +13,11 @@
 namespace kiln {
 
 struct RemoteOptions {
-  Url url;                                                         // "https://cache.example:8080"; empty: none
-  bool insecure = false;                                           // http:// is taken too
-  bool write = false;                                              // upload what was compiled
-  std::filesystem::path authorities = {};                          // certificates in PEM; empty: those that libcurl trusts
-  std::chrono::milliseconds connect_timeout{500}, timeout{3000};   // the second: of a whole transfer
+  Url url;                                                        // "https://cache.example:8080"; empty: none
+  bool insecure = false;                                          // http:// is taken too
+  bool write = false;                                             // upload what was compiled
+  std::filesystem::path authorities = {};                         // certificates in PEM; empty: those that libcurl trusts
+  std::chrono::milliseconds connect_timeout{500}, timeout{3000};  // the second: of a whole transfer
   std::chrono::milliseconds first_pause{1000}, max_pause{300000}; // after trouble; doubled each time
 };
 // Throws UserError unless the address is https, or `insecure`.

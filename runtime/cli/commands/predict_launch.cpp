@@ -20,7 +20,7 @@ std::map<std::string, std::int64_t> sizes_of(const PredictLaunch& launch, const 
 }
 
 timing::Record record_spec(const PredictLaunch& launch, const timing::Chip& chip) {
-  const Target chosen = target(std::string(chip.arch));
+  const Target chosen = target(chip.name);
   const KernelSpec spec = chosen_spec(launch.kernel, chosen);
   const std::map<std::string, std::int64_t> sizes = sizes_of(launch, spec);
   CompileOptions compile = own_process_options(process_environment());

@@ -6,6 +6,7 @@
 #include "isa_checks/object/code_object.h"
 #include "runtime/launch/emulated/index_findings.h"
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -134,10 +135,15 @@ private:
 
 class EmulatedBackend : public DeviceBackend {
 public:
-  EmulatedBackend(std::string_view arch, EmulatorOptions options) : arch_(target(arch).arch()) { sandbox_->options = options; }
+  EmulatedBackend(std::string_view arch_or_chip, EmulatorOptions options) : arch_(target(arch_or_chip).arch()) {
+    sandbox_->options = options;
+    if (arch_ == arch_or_chip) return;
+    product_ += " of "; // a chip, as a GPU's name has it
+    for (const char c : arch_or_chip) product_ += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
 
   std::string arch() const override { return arch_; }
-  std::string product() const override { return "CPU model"; }
+  std::string product() const override { return product_; }
   std::string description() const override { return fmt::format("{}, emulated on the CPU", arch_); }
   bool is_emulated() const override { return true; }
 
@@ -201,7 +207,7 @@ public:
   }
 
 private:
-  std::string arch_;
+  std::string arch_, product_ = "CPU model";
   std::shared_ptr<Sandbox> sandbox_ = std::make_shared<Sandbox>();
 };
 
