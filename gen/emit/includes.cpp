@@ -73,11 +73,11 @@ std::string includes_text(std::string_view header, std::string_view code, bool s
     return std::ranges::any_of(words, [&](std::string_view word) { return said.contains(word); });
   };
   std::string text = fmt::format("#include \"{}.h\"\n", header);
-  const auto add_if = [&](bool used, std::string_view header) {
-    if (used && !included_headers(text).contains(header)) text += fmt::format("#include \"{}\"\n", header);
+  const auto add_if = [&](bool used, std::string_view other) {
+    if (used && !included_headers(text).contains(other)) text += fmt::format("#include \"{}\"\n", other);
   };
   add_if(says_function(said), "common/functions.h");
-  for (const auto& [header, words] : providers) add_if(says_any(words_of(words)), header);
+  for (const auto& [provider, words] : providers) add_if(says_any(words_of(words)), provider);
   add_if(shares_rows, "rowwise/cluster.h");
   return text;
 }

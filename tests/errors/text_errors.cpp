@@ -2,6 +2,7 @@
 #include "expect.h"
 #include "gen/plan/validate.h"
 #include "gen/reference/random.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/fuzz/spec_generator.h"
 #include <fmt/format.h>
 
@@ -87,13 +88,15 @@ TEST_CASE("expressions") {
                     "spec text, line 4, column 25: operation 'mul'", "8 against 9", "one of them 1");
 }
 
+// Long chains of one operation among them: they are as deep as they are long. KILN_TEXT_SEEDS=N garbles the texts of N seeds, 25 times each.
 TEST_CASE("no text crashes the parser") {
   Random random(3);
+  const std::uint64_t seeds = testing::number_from("KILN_TEXT_SEEDS", 400);
   const std::string_view pieces[] = {
       "(",         ")",        "-",          "x",  "in0", "1e999",  "..", "[",    "]",          "=",
       "let t1 = ", "row_sum(", "cast(f16, ", "\n", "#",   "kernel", "@",  "\xff", "9999999999", "output y: f16[4] = "};
   int parsed = 0, refused = 0;
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const std::string good = to_text(random_spec(seed, {.max_cols = 64}));
     for (int mutation = 0; mutation < 25; ++mutation) {
       std::string text = good;
@@ -102,6 +105,11 @@ TEST_CASE("no text crashes the parser") {
         const auto length = static_cast<std::size_t>(random.between(0, 6));
         const auto& piece = pieces[static_cast<std::size_t>(random.between(0, std::ssize(pieces) - 1))];
         text.replace(at, length, random.chance(50) ? piece : std::string_view());
+      }
+      if (const std::size_t last = text.rfind('='); random.chance(4) && last != std::string::npos) {
+        std::string chain;
+        for (auto links = random.between(1, 1000); links > 0; --links) chain += random.chance(90) ? " 2 *" : " 1 +";
+        text.insert(last + 1, chain);
       }
       try {
         const KernelSpec spec = parse_spec(text);

@@ -52,13 +52,13 @@ void check_seeds(std::uint64_t first, std::uint64_t count, RandomSpecOptions opt
 } // namespace
 
 TEST_CASE("random specs") {
-  const std::uint64_t first = testing::number_from("KILN_FUZZ_FIRST", 1), count = testing::number_from("KILN_FUZZ_COUNT", 150);
+  const std::uint64_t first = testing::number_from("KILN_FUZZ_FIRST", 1), count = testing::number_from("KILN_FUZZ_COUNT", 100);
   MESSAGE("seeds ", first, " to ", first + count - 1);
   check_seeds(first, count, {.max_cols = 4096});
 }
 
 TEST_CASE("random specs of two problems") {
-  const std::uint64_t first = testing::number_from("KILN_FUZZ_FIRST", 1), count = (testing::number_from("KILN_FUZZ_COUNT", 150) + 4) / 5;
+  const std::uint64_t first = testing::number_from("KILN_FUZZ_FIRST", 1), count = (testing::number_from("KILN_FUZZ_COUNT", 100) + 4) / 5;
   check_seeds(first, count, {.max_cols = 4096, .several_percent = 100});
 }
 

@@ -35,7 +35,9 @@ class Operators(KernelTest):
             self._opcheck()
 
     def _opcheck(self):
-        for name in catalog.operators():
+        # Half of them on each architecture: schemas and fake tensors are the same. All with KILN_LINT_ALL.
+        first, step = (0, 1) if "KILN_LINT_ALL" in os.environ else (int(ARCH == "gfx950"), 2)
+        for name in sorted(catalog.operators())[first::step]:
             with self.subTest(operator=name):
                 torch.library.opcheck(getattr(OP, name).default, Inputs(name).values)
 
