@@ -15,15 +15,19 @@ constexpr int max_vgprs_aside = 32, max_sgprs_aside = 32;
 // Loads of pairs in the code that lists them: LLVM 21 unrolls that loop 16 times, and 2 and 1 for what is left.
 constexpr int unrolled_pairs = 16 + 2 + 1;
 
+// Reads and writes of flags in LDS that method producers has beside those of rings: of the waves that multiply, and of first loads.
+constexpr int flags_elsewhere = 24;
+
 std::uint32_t count(int value) { return static_cast<std::uint32_t>(value); }
 
-// Accesses to LDS of method producers: words that the waves that load pass on, and as exceptions flags and sums.
+// Accesses to LDS of method producers: words that the waves that load pass on, and as exceptions flags and sums. Registers are passed on in
+// two places for each place of the ring, with up to two reads of a flag and a write; direct loads raise one flag in each.
 Widths producers_lds(const GemmConfig& c) {
   // If a row ends within the only step, words of A that lie beyond its end need not be read.
   const int used = std::min(c.loads, ceil_div(c.row_bytes(), c.step_bytes() / c.loads));
   const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
   return {.min_bytes = 16,
-          .exceptions = count(sums + 8 * (c.stages + c.a_stages() + 4)),
+          .exceptions = count(sums + (c.direct ? 1 : 6) * (c.stages + c.a_stages()) + flags_elsewhere),
           .at_least = count(c.b_loads() + c.a_loads() / c.loads * used)};
 }
 
@@ -93,8 +97,8 @@ int narrow_outside(const Plan& plan, const GemmConfig& c) {
 
 } // namespace
 
-Promises Gemm::promises(const Plan& plan, const Config& c, const Target&) {
-  Promises p = promises_of_all();
+Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target) {
+  Promises p = promises_of_all(target);
   // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave. Waves alone on their SIMD have all registers.
   if (c.waves > simds_per_cu) p.max_vgprs = vgprs_of_wave(c.waves);
   p.max_lds_bytes = c.lds_bytes();
