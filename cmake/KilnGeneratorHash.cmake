@@ -2,7 +2,7 @@
 # generator, the device headers, what judges the code, and what drives the compiler.
 function(kiln_generator_hash var)
   set(root ${PROJECT_SOURCE_DIR})
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${root}/gen/*.cpp ${root}/gen/*.h ${root}/gen/*.def ${root}/templates/*.h ${root}/machine/*.h)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${root}/gen/*.cpp ${root}/gen/*.h ${root}/gen/*.def ${root}/templates/*.h ${root}/machine/*.h ${root}/machine/*.def)
   file(GLOB_RECURSE more CONFIGURE_DEPENDS ${root}/isa_checks/*.cpp ${root}/isa_checks/*.h
        ${root}/isa_checks/*.def ${root}/docs/rules/*.md ${root}/runtime/build/* ${root}/runtime/compile/*)
   list(FILTER more EXCLUDE REGEX "/isa_checks/(cli|exec|input|timing)/|CMakeLists.txt") # what these do changes no entry and no verdict

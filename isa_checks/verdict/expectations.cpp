@@ -8,11 +8,19 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <utility>
 
 namespace kiln::isa {
 namespace {
 
 constexpr std::size_t max_evidence = 4;
+
+bool is_device_memory(const MemoryOp& op) {
+  return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
+}
+bool is_load(const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::load; }
+bool is_store(const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::store; }
+bool is_lds_access(const MemoryOp& op) { return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic; }
 
 class Checker {
 public:
@@ -48,21 +56,7 @@ public:
 
   template <class Wanted> void widths(std::string name, const WidthExpectation& e, Wanted wanted) {
     if (e.min_bytes == 0) return;
-    std::map<int, std::uint32_t> found;
-    std::uint32_t narrow = 0, wide = 0;
-    auto evidence = instructions([&](const Instruction& instruction) {
-      const auto op = memory_op(instruction);
-      if (!op || !wanted(*op)) return false;
-      ++found[op->bytes];
-      ++(op->bytes < e.min_bytes ? narrow : wide);
-      return op->bytes < e.min_bytes;
-    });
-    std::string expected = fmt::format(">= {} B", e.min_bytes);
-    if (e.exceptions > 0) expected += fmt::format(" but for {}", e.exceptions);
-    if (e.at_least > 0) expected += fmt::format(", at least {} of them", e.at_least);
-    const bool met = narrow <= e.exceptions && wide >= e.at_least;
-    add({std::move(name), std::move(expected), widths_text(found), met,
-         met || narrow <= e.exceptions ? std::vector<std::string>() : std::move(evidence)});
+    add(judged(std::move(name), e, moved(e, wanted)));
   }
 
   void required(const std::string& prefix) {
@@ -88,9 +82,15 @@ public:
     add({"max_instructions", fmt::format("<= {}", most), std::to_string(facts_.instructions), facts_.instructions <= most, {}});
   }
 
+  void max_barriers(std::uint32_t most) {
+    auto evidence = instructions([](const Instruction& i) { return i.mnemonic == "s_barrier"; });
+    add({"max_barriers", fmt::format("<= {}", most), std::to_string(matched_), std::cmp_less_equal(matched_, most), std::move(evidence)});
+  }
+
   void loops(const Expectations& e) {
     const bool has_granted = e.no_spills && grants_spills(e) && facts_.resources.vgpr_spills + facts_.resources.sgpr_spills > 0;
-    if (!e.max_loop_drains && !e.min_bytes_in_flight && !has_granted) return;
+    const bool asks_widths = e.loads_outside_loops.min_bytes + e.loop_loads.min_bytes + e.loop_lds.min_bytes > 0;
+    if (!e.max_loop_drains && !e.min_bytes_in_flight && !e.min_loops && !e.min_loop_wait && !e.max_loop_barriers && !asks_widths && !has_granted) return;
     in_loops_with_ = e.in_loops_with;
     const WaitAnalysis waits = analyse_waits(p_);
     if (!waits.complete) {
@@ -98,8 +98,15 @@ public:
       if (e.max_loop_drains) add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), found, false, {}});
       if (e.min_bytes_in_flight) add({"min_bytes_in_flight", fmt::format(">= {}", *e.min_bytes_in_flight), found, false, {}});
       if (has_granted) add({"spills_in_loops", "none", found, false, {}});
+      if (e.min_loops || e.min_loop_wait || e.max_loop_barriers || asks_widths) add({"min_loops", "streaming loops", found, false, {}});
       return;
     }
+    for (const LoopFlight& flight : waits.loops)
+      if (is_asked_about(flight, waits)) streaming_.push_back(flight.loop);
+    loop_widths(e);
+    if (e.min_loops) add({"min_loops", fmt::format(">= {}", *e.min_loops), std::to_string(streaming_.size()), streaming_.size() >= *e.min_loops, {}});
+    if (e.max_loop_barriers) loop_barriers(*e.max_loop_barriers);
+    if (e.min_loop_wait) loop_waits(*e.min_loop_wait, waits);
     if (has_granted) spills_in_loops(waits);
     if (e.max_loop_drains) {
       std::vector<std::string> evidence;
@@ -125,6 +132,98 @@ public:
 
 private:
   static bool grants_spills(const Expectations& e) { return e.max_vgpr_spills + e.max_sgpr_spills > 0; }
+
+  struct Moved {
+    std::map<int, std::uint32_t> found; // instructions by bytes
+    std::uint32_t narrow = 0, wide = 0;
+    std::vector<std::string> evidence; // of narrow ones
+  };
+  // What the memory instructions that are `wanted` move, in all of the code or in one loop.
+  template <class Wanted> Moved moved(const WidthExpectation& e, Wanted wanted) const {
+    Moved result;
+    for (std::size_t i = 0; i < p_.instructions.size(); ++i) add_moved(result, e, i, wanted);
+    return result;
+  }
+  template <class Wanted> Moved moved_in(std::size_t loop, const WidthExpectation& e, Wanted wanted) const {
+    Moved result;
+    for (const std::size_t b : p_.loops[loop].blocks)
+      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) add_moved(result, e, i, wanted);
+    return result;
+  }
+  template <class Wanted> void add_moved(Moved& sum, const WidthExpectation& e, std::size_t index, Wanted wanted) const {
+    const auto op = memory_op(p_.instructions[index]);
+    if (!op || !wanted(*op)) return;
+    ++sum.found[op->bytes];
+    const bool narrow = op->bytes < e.min_bytes;
+    ++(narrow ? sum.narrow : sum.wide);
+    if (narrow && sum.evidence.size() < max_evidence) sum.evidence.push_back(at(p_.instructions[index]));
+  }
+  static ExpectationResult judged(std::string name, const WidthExpectation& e, Moved m) {
+    std::string expected = fmt::format(">= {} B", e.min_bytes);
+    if (e.exceptions > 0) expected += fmt::format(" but for {}{}", e.exceptions, e.excepted.empty() ? "" : " (" + e.excepted + ")");
+    if (e.at_least > 0) expected += fmt::format(", at least {} of them", e.at_least);
+    const bool met = m.narrow <= e.exceptions && m.wide >= e.at_least;
+    if (m.narrow <= e.exceptions) m.evidence.clear();
+    return {std::move(name), std::move(expected), widths_text(m.found), met, std::move(m.evidence)};
+  }
+
+  // Each streaming loop by itself; the report has the first that breaks the promise.
+  void loop_widths(const Expectations& e) {
+    const auto in_each = [&](const std::string& name, const WidthExpectation& asked, auto wanted) {
+      if (asked.min_bytes == 0) return;
+      std::optional<ExpectationResult> shown;
+      for (const std::size_t loop : streaming_) {
+        ExpectationResult result = judged(name, asked, moved_in(loop, asked, wanted));
+        if (!result.met) result.evidence.insert(result.evidence.begin(), p_.loop_name(loop));
+        if (!shown || (shown->met && !result.met)) shown = std::move(result);
+      }
+      if (!shown) {
+        shown = judged(name, asked, {});
+        shown->found = "no loop that loads";
+        shown->met = true;
+      }
+      add(std::move(*shown));
+    };
+    in_each("loop_loads", e.loop_loads, is_load);
+    in_each("loop_lds", e.loop_lds, is_lds_access);
+    if (e.loads_outside_loops.min_bytes == 0) return;
+    Moved outside;
+    std::vector<bool> inside(p_.instructions.size());
+    for (const std::size_t loop : streaming_)
+      for (const std::size_t b : p_.loops[loop].blocks)
+        std::fill(inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].begin), inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].end), true);
+    for (std::size_t i = 0; i < p_.instructions.size(); ++i)
+      if (!inside[i]) add_moved(outside, e.loads_outside_loops, i, is_load);
+    add(judged("loads_outside_loops", e.loads_outside_loops, std::move(outside)));
+  }
+
+  void loop_barriers(std::uint32_t most) {
+    std::vector<std::string> evidence;
+    std::uint32_t found = 0;
+    for (const std::size_t loop : streaming_)
+      for (const std::size_t b : p_.loops[loop].blocks)
+        for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
+          if (p_.instructions[i].mnemonic == "s_barrier" && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
+    add({"max_loop_barriers", fmt::format("<= {}", most), std::to_string(found), found <= most, std::move(evidence)});
+  }
+
+  // Waits that have nothing to wait for take no time, whatever they leave.
+  void loop_waits(std::uint32_t least, const WaitAnalysis& waits) {
+    std::vector<std::string> evidence;
+    std::optional<int> lowest;
+    for (const WaitPoint& point : waits.points) {
+      if (point.counter != WaitCounter::vmcnt || point.idle() || !lies_in_streaming(point.loop)) continue;
+      lowest = std::min(lowest.value_or(point.value), point.value);
+      if (std::cmp_less(point.value, least) && evidence.size() < max_evidence) evidence.push_back(at(p_.instructions[point.instruction]));
+    }
+    add({"min_loop_wait", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no wait in a loop that loads",
+         !lowest || std::cmp_greater_equal(*lowest, least), std::move(evidence)});
+  }
+  bool lies_in_streaming(std::size_t loop) const {
+    for (; loop != nothing; loop = p_.loops[loop].parent)
+      if (std::ranges::find(streaming_, loop) != streaming_.end()) return true;
+    return false;
+  }
 
   // Moves to and from AGPRs, and to and from lanes of VGPRs, where registers of that kind are spilled.
   void spills_in_loops(const WaitAnalysis& waits) {
@@ -212,12 +311,9 @@ private:
   const KernelFacts& facts_;
   IsaReport& report_;
   std::string in_loops_with_;
+  std::vector<std::size_t> streaming_; // loops that Expectations::in_loops_with asks about
   std::size_t matched_ = 0;
 };
-
-bool is_device_memory(const MemoryOp& op) {
-  return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
-}
 
 } // namespace
 
@@ -229,15 +325,14 @@ namespace {
 
 void check_all(Checker& check, const Expectations& e) {
   check.resources(e);
-  check.widths("global_loads", e.global_loads,
-               [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::load; });
-  check.widths("global_stores", e.global_stores,
-               [](const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::store; });
-  check.widths("lds", e.lds, [](const MemoryOp& op) { return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic; });
+  check.widths("global_loads", e.global_loads, is_load);
+  check.widths("global_stores", e.global_stores, is_store);
+  check.widths("lds", e.lds, is_lds_access);
   for (const std::string& prefix : e.required) check.required(prefix);
   for (const std::string& prefix : e.forbidden) check.forbidden(prefix);
   if (e.no_errata) check.no_errata();
   if (e.max_instructions) check.max_instructions(*e.max_instructions);
+  if (e.max_barriers) check.max_barriers(*e.max_barriers);
   check.loops(e);
 }
 

@@ -7,10 +7,10 @@
 namespace kiln::isa {
 namespace {
 
-constexpr std::string_view known_keys =
-    "kernel, arch, no_scratch, no_spills, max_sgpr_spills, max_vgpr_spills, max_vgprs, max_lds_bytes, min_waves_per_simd, global_loads, "
-    "global_stores, lds, "
-    "required, forbidden, max_instructions, max_loop_drains, min_bytes_in_flight, in_loops_with, no_findings or no_errata";
+constexpr std::string_view known_keys = "kernel, arch"
+#define KILN_PROMISE(type, name, together) ", " #name
+#include "machine/promises.def"
+    ;
 
 class Reader {
 public:
@@ -32,42 +32,34 @@ public:
   }
 
 private:
-  WidthExpectation width(const YamlNode& node, const std::string& name) const {
+  void read(bool& field, const YamlNode& node, const std::string& key) const { field = read_.boolean(node, key); }
+  void read(int& field, const YamlNode& node, const std::string& key) const { field = static_cast<int>(read_.count(node, key)); }
+  void read(std::uint32_t& field, const YamlNode& node, const std::string& key) const { field = read_.count(node, key); }
+  void read(double& field, const YamlNode& node, const std::string& key) const { field = read_.number(node, key); }
+  void read(std::string& field, const YamlNode& node, const std::string& key) const { field = read_.text(node, key); }
+  void read(std::vector<std::string>& field, const YamlNode& node, const std::string& key) const { field = read_.texts(node, key); }
+  template <class T> void read(std::optional<T>& field, const YamlNode& node, const std::string& key) const {
+    read(field.emplace(), node, key);
+  }
+  void read(Widths& field, const YamlNode& node, const std::string& name) const {
     read_.expect(node, YamlNode::Kind::map, name);
-    WidthExpectation result;
     for (const auto& [key, value] : node.keys) {
-      if (key == "min_bytes") result.min_bytes = static_cast<int>(read_.count(value, key));
-      else if (key == "exceptions") result.exceptions = read_.count(value, key);
-      else if (key == "at_least") result.at_least = read_.count(value, key);
-      else read_.unknown_key(value, key, "min_bytes, exceptions or at_least");
+      if (key == "min_bytes") read(field.min_bytes, value, key);
+      else if (key == "exceptions") read(field.exceptions, value, key);
+      else if (key == "at_least") read(field.at_least, value, key);
+      else if (key == "excepted") read(field.excepted, value, key);
+      else read_.unknown_key(value, key, "min_bytes, exceptions, excepted or at_least");
     }
-    return result;
   }
 
   KernelExpectations entry(const YamlNode& node) const {
     KernelExpectations result;
     Expectations& e = result.expectations;
     for (const auto& [key, value] : node.keys) {
-      if (key == "kernel") result.kernel = read_.text(value, key);
-      else if (key == "arch") result.arch = read_.text(value, key);
-      else if (key == "no_scratch") e.no_scratch = read_.boolean(value, key);
-      else if (key == "no_spills") e.no_spills = read_.boolean(value, key);
-      else if (key == "max_sgpr_spills") e.max_sgpr_spills = static_cast<int>(read_.count(value, key));
-      else if (key == "max_vgpr_spills") e.max_vgpr_spills = static_cast<int>(read_.count(value, key));
-      else if (key == "max_vgprs") e.max_vgprs = static_cast<int>(read_.count(value, key));
-      else if (key == "max_lds_bytes") e.max_lds_bytes = static_cast<int>(read_.count(value, key));
-      else if (key == "min_waves_per_simd") e.min_waves_per_simd = read_.number(value, key);
-      else if (key == "global_loads") e.global_loads = width(value, key);
-      else if (key == "global_stores") e.global_stores = width(value, key);
-      else if (key == "lds") e.lds = width(value, key);
-      else if (key == "required") e.required = read_.texts(value, key);
-      else if (key == "forbidden") e.forbidden = read_.texts(value, key);
-      else if (key == "max_instructions") e.max_instructions = read_.count(value, key);
-      else if (key == "max_loop_drains") e.max_loop_drains = read_.count(value, key);
-      else if (key == "min_bytes_in_flight") e.min_bytes_in_flight = read_.count(value, key);
-      else if (key == "in_loops_with") e.in_loops_with = read_.text(value, key);
-      else if (key == "no_findings") e.no_findings = read_.texts(value, key);
-      else if (key == "no_errata") e.no_errata = read_.boolean(value, key);
+      if (key == "kernel") read(result.kernel, value, key);
+      else if (key == "arch") read(result.arch, value, key);
+#define KILN_PROMISE(type, name, together) else if (key == #name) read(e.name, value, key);
+#include "machine/promises.def"
       else read_.unknown_key(value, key, known_keys);
     }
     if (e == Expectations{}) read_.fail(node, "an entry expects nothing", "give at least one of " + std::string(known_keys));

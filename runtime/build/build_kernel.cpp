@@ -2,7 +2,6 @@
 #include "runtime/build/build_kernel.h"
 #include "gen/families/common/family.h"
 #include "gen/families/schedule.h"
-#include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
 #include "runtime/stopwatch.h"
 #include <algorithm>
@@ -59,7 +58,7 @@ BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const Com
     const auto build = [&](const CompileOptions& with) {
       object = timed(times.compile, [&] { return compile(source, target, with); });
       times.library += object.milliseconds;
-      seen = timed(times.check, [&] { return inspect(object, contract(plan, schedule, target)); });
+      seen = timed(times.check, [&] { return inspect(object, promises(plan, schedule, target)); });
     };
     build(options);
     if (breaks_errata_alone(seen.report)) {

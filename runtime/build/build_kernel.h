@@ -41,7 +41,7 @@ struct RejectedError : Error {
   std::vector<RejectedSchedule> rejected;
 };
 
-// Compiles the schedules that candidates() offers, best first, until one keeps the contract of runtime/build/contract.h.
+// Compiles the schedules that candidates() offers, best first, until one keeps what the schedule promises.
 // `overrides`: "name=value" fields of the schedule, as in `kiln compile --set`: then only the schedules with these are tried.
 // Throws what the stages throw, and RejectedError.
 BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const CompileOptions& options = {},

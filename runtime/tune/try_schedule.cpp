@@ -1,6 +1,5 @@
 // try_schedule: one schedule of a plan compiled, judged by its ISA contract, and its time predicted.
 #include "runtime/tune/try_schedule.h"
-#include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
 #include "runtime/launch/record.h"
 #include <cmath>
@@ -18,7 +17,7 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
   TriedSchedule tried{
       .schedule = schedule, .source = emit_source(plan, schedule, target), .object = {}, .facts = {}, .report = {}, .predictions = {}};
   tried.object = compile(tried.source, target, options);
-  Inspection seen = inspect(tried.object, contract(plan, schedule, target));
+  Inspection seen = inspect(tried.object, promises(plan, schedule, target));
   tried.facts = std::move(seen.facts);
   tried.report = std::move(seen.report);
   if (!tried.report.met()) return tried;

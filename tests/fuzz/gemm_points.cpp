@@ -6,7 +6,6 @@
 #include "gen/reference/random.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/build/contract.h"
 #include "runtime/build/inspect.h"
 #include "runtime/compile/compile.h"
 #include "tests/fuzz/seeds.h"
@@ -109,7 +108,7 @@ TEST_CASE("every schedule that is offered for a product keeps its contract") {
       INFO("seed ", seed, " ", point.to.arch(), "\n", to_text(schedule), to_text(point.spec));
       try {
         const CodeObject object = compile(emit_source(plan, schedule, point.to), point.to, options);
-        const Inspection seen = inspect(object, contract(plan, schedule, point.to));
+        const Inspection seen = inspect(object, promises(plan, schedule, point.to));
         CHECK_MESSAGE(seen.report.met(), isa::to_text(seen.report));
         ++compiled;
       } catch (const Error& error) {

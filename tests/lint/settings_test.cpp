@@ -129,7 +129,7 @@ TEST_CASE("expectations: met, unmet, malformed") {
   refused("kernels: []\nno_scratch: true\n", "stands beside 'kernels'");
   refused("- 1\n", "'the file' is a list");
   refused("no_findings: [SPL001:loud]\n", "'loud' is no severity; write error, warning or info");
-  refused("lds: {min_byte: 4}\n", "there is no setting 'min_byte'; use min_bytes, exceptions or at_least");
+  refused("lds: {min_byte: 4}\n", "there is no setting 'min_byte'; use min_bytes, exceptions, excepted or at_least");
   refused("kernel: k\n", "an entry expects nothing");
   refused("no_scratch: true\nno_scratch: true\n", "comes twice");
 }

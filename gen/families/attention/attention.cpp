@@ -127,28 +127,6 @@ std::optional<Refusal> Attention::why_not(const Config& c, const Plan& plan, con
   return {};
 }
 
-Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
-  Promises p{.max_vgprs = max_vgprs / c.per_cu, .max_lds_bytes = c.lds_bytes()};
-  p.max_sgpr_spills = 80; // of score expressions with many scalars, set aside outside of the steady loop: 75 at most in random ones
-  // Keys come 16 bytes at a time, and 8 elements of values. Lengths, what the score expression reads and what the epilogue does are less.
-  const auto score_tensors = static_cast<int>(attention_of(plan).score_body.tensors.size());
-  const int small = 8 + score_tensors * c.tiles * (2 + 4 * 8) + c.units() * static_cast<int>(plan.body.tensors.size()) * 4 + 4 * c.tiles +
-                    (c.small_pages() ? 3 * c.key_tiles() * (1 + c.value_lookups()) : 0) + (c.scales_keys() + c.scales_values()) * 4 * 8 +
-                    2 + 1 + c.parts_at_a_time() * c.lane_numbers(); // parts of a head and a generation
-  p.global_loads = {.min_bytes = c.cache_bits == 16 ? 16 : 8,
-                    .exceptions = static_cast<std::uint32_t>(small),
-                    .at_least = static_cast<std::uint32_t>(c.k_loads() + c.v_loads())};
-  p.required = {"v_mfma_", "v_exp_f32"};
-  // On gfx942 lanes of different quarters of a wave meet by ds_bpermute, where a row's reference moves: in a few steps only.
-  p.forbidden = {"flat_", "ds_permute"};
-  p.no_findings = {"HAZ002:info"};
-  // The steady state waits for the keys of a step with its values in flight, and for these with the keys of the next.
-  p.in_loops_with = "v_mfma_";
-  p.max_loop_drains = 0;
-  p.min_bytes_in_flight = static_cast<std::uint32_t>(std::min(c.k_loads() * 16, c.v_loads() * c.value_bytes()) * wave_size);
-  return p;
-}
-
 std::optional<std::int64_t> Attention::addition_depth(const Config&) { return {}; } // MFMA's order is not public
 
 } // namespace kiln

@@ -104,7 +104,10 @@ double workgroups_per_cu(int waves, int vgprs, int lds_bytes, const Target& targ
 }
 
 Promises stream_promises(const Body& body, const std::vector<Pass>& passes, const StreamedChunks& chunks, const Target& target) {
-  Promises p{.max_vgprs = vgprs_of_four_waves, .global_loads = {.min_bytes = 16}};
+  Promises p = promises_of_all(target);
+  p.max_vgprs = vgprs_of_four_waves;
+  p.max_lds_bytes = 0;
+  p.global_loads.min_bytes = 16;
   // All loads are as wide as the narrowest streamed tensor's, except for single values of rows and groups and for ends.
   for (const Pass& pass : passes)
     for (const int index : pass.streams) {

@@ -96,7 +96,8 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
 
 Promises Elementwise::promises(const Plan& plan, const Config& c, const Target& target) {
   Promises p = stream_promises(plan.body, split_passes(plan.body), {.vec = c.vec, .ends = !c.exact}, target);
-  p.limit_to_waves_per_eu(c.waves_per_eu);
+  p.max_barriers = 0;
+  limit_to_waves_per_eu(p, c.waves_per_eu);
   return p;
 }
 

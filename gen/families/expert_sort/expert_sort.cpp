@@ -45,8 +45,12 @@ KernelSource ExpertSort::emit(const Plan& plan, const Config& c, const Target& t
                    .units_per_block = all});
 }
 
-Promises ExpertSort::promises(const Plan&, const Config& c, const Target&) {
-  return {.max_vgprs = max_vgprs, .max_lds_bytes = c.lds_bytes(), .required = {"v_mbcnt_hi"}};
+Promises ExpertSort::promises(const Plan&, const Config& c, const Target& target) {
+  Promises p = promises_of_all(target);
+  p.max_lds_bytes = c.lds_bytes();
+  p.max_barriers = 0; // one wave
+  p.required = {"v_mbcnt_hi"};
+  return p;
 }
 
 } // namespace kiln

@@ -52,22 +52,6 @@ bool without_agprs(const FusedLaunchConfig& config) {
   return wanted;
 }
 
-// What loops promise holds for those of all products, if the same instruction tells them.
-void merge_loops(Promises& total, const Promises& own) {
-  if (own.in_loops_with.empty()) return;
-  if (total.in_loops_with.empty()) {
-    total.in_loops_with = own.in_loops_with;
-    total.max_loop_drains = own.max_loop_drains;
-    total.min_bytes_in_flight = own.min_bytes_in_flight;
-    return;
-  }
-  const bool alike = total.in_loops_with == own.in_loops_with;
-  if (!alike || !own.max_loop_drains) total.max_loop_drains.reset();
-  else if (total.max_loop_drains) total.max_loop_drains = std::max(*total.max_loop_drains, *own.max_loop_drains);
-  if (!alike || !own.min_bytes_in_flight) total.min_bytes_in_flight.reset();
-  else if (total.min_bytes_in_flight) total.min_bytes_in_flight = std::min(*total.min_bytes_in_flight, *own.min_bytes_in_flight);
-}
-
 } // namespace
 
 int FusedLaunchConfig::threads() const { return std::ranges::max(problems, {}, &ProblemSchedule::threads).threads(); }
@@ -176,37 +160,15 @@ KernelSource FusedLaunch::emit(const Plan& plan, const Config& c, const Target& 
                                waves_per_eu_attribute(waves_per_eu(c), without_agprs(c) ? "KILN_VGPRS_ONLY " : ""));
 }
 
-// The code of all problems keeps what each one says of its own: limits are the largest, what one forbids another may need.
 Promises FusedLaunch::promises(const Plan& plan, const Config& c, const Target& target) {
-  Promises total;
+  std::optional<Promises> total;
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    const Promises own = problem.family->promises(problem, c.problems[i].schedule, target);
-    if (i == 0) {
-      total = own;
-      continue;
-    }
-    total.max_vgprs = std::max(total.max_vgprs, own.max_vgprs);
-    total.max_lds_bytes += own.max_lds_bytes;
-    total.max_sgpr_spills += own.max_sgpr_spills;
-    total.max_vgpr_spills += own.max_vgpr_spills;
-    merge_loops(total, own);
-    for (PromisedWidths Promises::* const widths : {&Promises::global_loads, &Promises::lds}) {
-      PromisedWidths& sum = total.*widths;
-      sum = {.min_bytes = std::min(sum.min_bytes, (own.*widths).min_bytes),
-             .exceptions = sum.exceptions + (own.*widths).exceptions,
-             .at_least = sum.at_least + (own.*widths).at_least};
-    }
-    for (const std::string& each : own.required)
-      if (std::ranges::find(total.required, each) == total.required.end()) total.required.push_back(each);
-    const auto allowed = [](const std::vector<std::string>& list) {
-      return [&](const std::string& each) { return std::ranges::find(list, each) == list.end(); };
-    };
-    std::erase_if(total.forbidden, allowed(own.forbidden));
-    std::erase_if(total.no_findings, allowed(own.no_findings));
+    Promises own = problem.family->promises(problem, c.problems[i].schedule, target);
+    total = total ? together(*total, own) : std::move(own);
   }
-  total.limit_to_waves_per_eu(waves_per_eu(c));
-  return total;
+  limit_to_waves_per_eu(*total, waves_per_eu(c));
+  return *total;
 }
 
 } // namespace kiln

@@ -18,13 +18,13 @@ int lds_of(const FusedLaunchConfig& config, const Plan& plan, const Target& targ
   int bytes = 0;
   for (std::size_t i = 0; i < config.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    bytes += problem.family->promises(problem, config.problems[i].schedule, target).max_lds_bytes;
+    bytes += problem.family->promises(problem, config.problems[i].schedule, target).max_lds_bytes.value_or(0);
   }
   return bytes;
 }
 
 std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemSchedule& c, int threads, const Target& target) {
-  const int most = problem.family->promises(problem, c.schedule, target).max_vgprs, left = vgprs_of_wave(threads / wave_size);
+  const int most = problem.family->promises(problem, c.schedule, target).max_vgprs.value_or(max_vgprs), left = vgprs_of_wave(threads / wave_size);
   if (most <= left) return {};
   const int waves = ceil_div(threads / wave_size, simds_per_cu);
   return refuse_schedule(

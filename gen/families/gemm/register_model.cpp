@@ -60,6 +60,8 @@ int gemm_scale_loads(const GemmConfig& c) {
   return c.stages * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
 }
 
+int gemm_vgprs(const GemmConfig& c) { return std::max(ring_vgprs(c), loaded_vgprs(c)) + accumulator_vgprs(c); }
+
 bool fits_registers(const GemmConfig& c) {
   if (spills_masks(c)) return false;
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.

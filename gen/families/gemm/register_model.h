@@ -14,6 +14,9 @@ int gemm_a_loads(const GemmConfig& config);
 // Loads of scales and zero points that a lane makes in a turn of the ring, each of less than 16 bytes.
 int gemm_scale_loads(const GemmConfig& config);
 
+// VGPRs and AGPRs that the ring and the accumulators of a wave take.
+int gemm_vgprs(const GemmConfig& config);
+
 // Whether the ring, the accumulators and what lies between them fit the registers of a wave.
 bool fits_registers(const GemmConfig& config);
 

@@ -352,6 +352,9 @@ Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& targ
   const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.prefetch_depth);
   Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
+  // A reduction is one barrier, and none where a wave has the row. Clusters are turns, and vote.
+  const auto reductions = std::ranges::count_if(plan.body.values, [](const Value& v) { return is_reduction(v.expr.op()); });
+  if (!is_cluster(plan.body, c)) p.max_barriers = c.threads_per_row > wave_size ? static_cast<std::uint32_t>(reductions) : 0;
   if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body, c);
   const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
   if (!target.has_permlane_swap() && std::ranges::any_of(plan.body.values, in_other_half)) std::erase(p.forbidden, "ds_bpermute");
