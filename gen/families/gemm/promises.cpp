@@ -91,10 +91,11 @@ int turns_outside(const GemmConfig& c) {
 int narrow_outside(const Plan& plan, const GemmConfig& c) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
   const int numbers = c.chunks() * c.products * c.vec;
-  int loads = turns_outside(c) * gemm_scale_loads(c) + operands * (1 + c.chunks() * (c.ragged() ? 1 + c.vec : 1));
-  if (c.publishes()) loads += 1 + c.parts_at_a_time() * numbers;
-  if (c.splits() && c.atomics) loads += numbers;
-  return loads;
+  int finish = operands * (1 + c.chunks() * (c.ragged() ? 1 + c.vec : 1));
+  if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
+  if (c.splits() && c.atomics) finish += numbers;
+  const int copies = c.has_producers() ? 3 : 1; // of what finishes a tile: each kind of wave has its own
+  return turns_outside(c) * gemm_scale_loads(c) + copies * finish;
 }
 
 } // namespace
