@@ -27,7 +27,7 @@ struct ContractCase {
   Alterations own;        // before those of all kernels
 };
 
-// Of all families, smallest first.
+// The kinds of all families, smallest first.
 std::vector<ContractCase> contract_cases();
 
 // What breaks promises that any kernel may make: `place` is a function of the headers that the kernel calls.

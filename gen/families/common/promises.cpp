@@ -64,7 +64,7 @@ void forget_loops(Promises& p) {
 #include "machine/promises.def"
 }
 
-// Where there is no streaming loop of its own, all code lies outside of those of others.
+// A problem without streaming loops of its own has all its code outside of those of others.
 void take_loops(Promises& p, const Promises& from) {
   p.loads_outside_loops = p.global_loads;
   p.global_loads = {};

@@ -33,7 +33,8 @@ Widths producers_lds(const GemmConfig& c) {
 
 void promise_producers(Promises& p, const GemmConfig& c) {
   const char* const fills = c.direct ? "global_load_lds_dwordx4" : "ds_write_b128";
-  for (const char* const each : {"v_mfma_", "ds_read_b128", "s_sleep", fills}) p.required.emplace_back(each);
+  for (const char* const each : {"v_mfma_", "ds_read_b128", "s_sleep"}) p.required.emplace_back(each);
+  if (c.direct) p.required.emplace_back(fills); // sums are written to LDS too
   // All of them may be issued by a loop.
   p.global_loads = std::exchange(p.loads_outside_loops, {});
   p.global_loads.at_least = count(c.b_loads());
@@ -42,6 +43,7 @@ void promise_producers(Promises& p, const GemmConfig& c) {
   p.in_loops_with = fills;
   if (c.steps_per_tile() <= std::max(c.stages * c.b_producers, c.a_stages() * c.a_producers)) return;
   if (c.stages > 1 && c.a_stages() > 1) p.max_loop_drains = 0;
+  p.min_loops = 1;
   const int kept = std::min((c.stages - 1) * c.b_loads(), (c.a_stages() - 1) * c.a_loads());
   p.min_bytes_in_flight = count(kept * 1024);
   p.loop_loads = {.min_bytes = 16, .at_least = count(std::min(c.b_loads(), c.a_loads()))};
@@ -89,10 +91,11 @@ int turns_outside(const GemmConfig& c) {
 int narrow_outside(const Plan& plan, const GemmConfig& c) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
   const int numbers = c.chunks() * c.products * c.vec;
-  int loads = turns_outside(c) * gemm_scale_loads(c) + operands * (1 + c.chunks() * (c.ragged() ? 1 + c.vec : 1));
-  if (c.publishes()) loads += 1 + c.parts_at_a_time() * numbers;
-  if (c.splits() && c.atomics) loads += numbers;
-  return loads;
+  int finish = operands * (1 + c.chunks() * (c.ragged() ? 1 + c.vec : 1));
+  if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
+  if (c.splits() && c.atomics) finish += numbers;
+  const int copies = c.has_producers() ? 3 : 1; // of what finishes a tile: each kind of wave has its own
+  return turns_outside(c) * gemm_scale_loads(c) + copies * finish;
 }
 
 } // namespace
@@ -103,7 +106,8 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   if (c.waves > simds_per_cu) p.max_vgprs = vgprs_of_wave(c.waves);
   p.max_lds_bytes = c.lds_bytes();
   p.loads_outside_loops = {.min_bytes = 16, .exceptions = count(narrow_outside(plan, c)), .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
-  if (c.a.norm_parts > 0) p.loads_outside_loops.exceptions += 10;
+  if (c.a.norm_parts > 0) // parts of the sums of squares, and what they are scaled by: templates/gemm/norm_of_rows.h
+    p.loads_outside_loops.exceptions += count(ceil_div(c.rows, c.waves) * ceil_div(c.a.norm_parts, wave_size) + 1);
   if (c.a.quantises && c.a.norm_parts == 0) p.loads_outside_loops.at_least += 1; // largest magnitudes of rows
   if (c.by_expert())                                      // offsets, pairs, and weights of experts
     p.loads_outside_loops.exceptions += count(2 * ceil_div(c.experts.count, wave_size) + unrolled_pairs + (c.experts.sums ? c.experts.top : 0));
