@@ -90,7 +90,9 @@ public:
   void loops(const Expectations& e) {
     const bool has_granted = e.no_spills && grants_spills(e) && facts_.resources.vgpr_spills + facts_.resources.sgpr_spills > 0;
     const bool asks_widths = e.loads_outside_loops.min_bytes + e.loop_loads.min_bytes + e.loop_lds.min_bytes > 0;
-    if (!e.max_loop_drains && !e.min_bytes_in_flight && !e.min_loops && !e.min_loop_wait && !e.max_loop_barriers && !asks_widths && !has_granted) return;
+    if (!e.max_loop_drains && !e.min_bytes_in_flight && !e.min_loops && !e.min_loop_wait && !e.max_loop_barriers && !asks_widths &&
+        !has_granted)
+      return;
     in_loops_with_ = e.in_loops_with;
     const WaitAnalysis waits = analyse_waits(p_);
     if (!waits.complete) {
@@ -104,7 +106,8 @@ public:
     for (const LoopFlight& flight : waits.loops)
       if (is_asked_about(flight, waits)) streaming_.push_back(flight.loop);
     loop_widths(e);
-    if (e.min_loops) add({"min_loops", fmt::format(">= {}", *e.min_loops), std::to_string(streaming_.size()), streaming_.size() >= *e.min_loops, {}});
+    if (e.min_loops)
+      add({"min_loops", fmt::format(">= {}", *e.min_loops), std::to_string(streaming_.size()), streaming_.size() >= *e.min_loops, {}});
     if (e.max_loop_barriers) loop_barriers(*e.max_loop_barriers);
     if (e.min_loop_wait) loop_waits(*e.min_loop_wait, waits);
     if (has_granted) spills_in_loops(waits);
@@ -191,7 +194,8 @@ private:
     std::vector<bool> inside(p_.instructions.size());
     for (const std::size_t loop : streaming_)
       for (const std::size_t b : p_.loops[loop].blocks)
-        std::fill(inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].begin), inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].end), true);
+        std::fill(inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].begin),
+                  inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].end), true);
     for (std::size_t i = 0; i < p_.instructions.size(); ++i)
       if (!inside[i]) add_moved(outside, e.loads_outside_loops, i, is_load);
     add(judged("loads_outside_loops", e.loads_outside_loops, std::move(outside)));

@@ -15,8 +15,8 @@ struct KernelExpectations {
 
 // The text is one map of expectations, for every kernel, or `kernels:` with a list of such maps, each with `kernel` and
 // `arch` (both optional). The keys are the lines of machine/promises.def; widths are maps of min_bytes, exceptions, excepted and
-// at_least; `required` and `forbidden` lists of mnemonics, `no_findings` one of rules, as RULE or RULE:SEVERITY. docs/isa_lint.md has an example. Throws Error with file and line for a key that there is not, and for values that
-// do not fit.
+// at_least; `required` and `forbidden` lists of mnemonics, `no_findings` one of rules, as RULE or RULE:SEVERITY. docs/isa_lint.md has an
+// example. Throws Error with file and line for a key that there is not, and for values that do not fit.
 std::vector<KernelExpectations> parse_expectations(std::string_view text, const std::string& name);
 
 // Those that are about the kernel, in the file's order.

@@ -61,7 +61,9 @@ KernelSpec of_catalog(const std::string& name, CatalogOptions options = {}) {
 
 KernelSpec two_products() {
   const Expr a = input("a", f16, {dynamic("m", 1, 16), 16384}), b = input("b", f16, {dynamic("m", 1, 16), 16384});
-  return KernelSpec("two").output("c", f32, matmul_nt(a, input("u", f16, {4096, 16384}))).output("d", f32, matmul_nt(b, input("w", f16, {2048, 16384})));
+  return KernelSpec("two")
+      .output("c", f32, matmul_nt(a, input("u", f16, {4096, 16384})))
+      .output("d", f32, matmul_nt(b, input("w", f16, {2048, 16384})));
 }
 
 KernelSpec plain_product() {
@@ -76,7 +78,8 @@ Alteration narrow_reads() {
   const std::string lane = "[platform::thread_id() % wave_size]", b = "slot.b[p][i][u]", a = "slot.a[i][u * Operands::ratio + w]";
   const std::string of_b = "memory.words[at_.slot][n]" + lane, of_a = "memory.words[at_.slot][Slots::b_loads + n]" + lane;
   const std::string between = " });\n      Slots::template each_load<false>([&](int n, int i, int w, int u) KILN_LAMBDA {\n        ";
-  return {"narrower reads of LDS", b + " = " + of_b + ";" + between + a + " = " + of_a + ";", one_by_one(b, of_b) + between + one_by_one(a, of_a)};
+  return {"narrower reads of LDS", b + " = " + of_b + ";" + between + a + " = " + of_a + ";",
+          one_by_one(b, of_b) + between + one_by_one(a, of_a)};
 }
 Alteration narrow_writes() {
   const std::string to = "memory.words[at_.slot][first + n][platform::thread_id() % wave_size]", from = "words_[place][n]";
@@ -86,22 +89,34 @@ Alteration narrow_writes() {
 // Loads go straight to LDS.
 ContractCase direct_producers() {
   const std::string load = "__builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 16, 0, streamed ? 2 : 0);";
-  return {"gemm producers", plain_product(), "gfx950", {"method=producers"}, 12,
-          joined(of_loop("platform::await_loads<(ring - 1) * loads>();"),
-                 {{"loop_loads", {"a narrow load beside", load, load + " __builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
-                  {"global_loads", {"narrower loads", load, "__builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
-                  {"min_loops", {"narrower loads", load, "__builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
-                  {"required global_load_lds_dwordx4", {"narrower loads", load, "__builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
-                  {"no_spills", no_scalars()},
-                  {"lds", narrow_reads()},
-                  {"required ds_read_b128", narrow_reads()},
-                  {"required s_sleep", {"no sleep", "__builtin_amdgcn_s_sleep(1);", ""}},
-                  {"required v_mfma_", no_matrix}})};
+  return {
+      "gemm producers",
+      plain_product(),
+      "gfx950",
+      {"method=producers"},
+      12,
+      joined(
+          of_loop("platform::await_loads<(ring - 1) * loads>();"),
+          {{"loop_loads",
+            {"a narrow load beside", load, load + " __builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
+           {"global_loads", {"narrower loads", load, "__builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
+           {"min_loops", {"narrower loads", load, "__builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
+           {"required global_load_lds_dwordx4",
+            {"narrower loads", load, "__builtin_amdgcn_global_load_lds((Global*)(base + offset), (Local*)to, 4, 0, 0);"}},
+           {"no_spills", no_scalars()},
+           {"lds", narrow_reads()},
+           {"required ds_read_b128", narrow_reads()},
+           {"required s_sleep", {"no sleep", "__builtin_amdgcn_s_sleep(1);", ""}},
+           {"required v_mfma_", no_matrix}})};
 }
 
 // Loads go to LDS through registers.
 ContractCase register_producers() {
-  return {"gemm producers, registers", plain_product(), "gfx942", {"method=producers"}, 12,
+  return {"gemm producers, registers",
+          plain_product(),
+          "gfx942",
+          {"method=producers"},
+          12,
           joined(of_loop("fetch(i, smaller(ring + i, left - 1));"),
                  {{"loop_loads", narrow_stream},
                   {"global_loads", narrow_stream},
@@ -111,7 +126,8 @@ ContractCase register_producers() {
                   {"min_loops", narrow_writes()},
                   {"required s_sleep", {"no sleep", "__builtin_amdgcn_s_sleep(1);", ""}},
                   {"required v_mfma_",
-                   {"no matrix instruction", "__builtin_amdgcn_mfma_f32_16x16x16f16(x, y, sums, 0, 0, 0)", "(sums + static_cast<float>(x[0] * y[0]))"}}})};
+                   {"no matrix instruction", "__builtin_amdgcn_mfma_f32_16x16x16f16(x, y, sums, 0, 0, 0)",
+                    "(sums + static_cast<float>(x[0] * y[0]))"}}})};
 }
 
 } // namespace
@@ -119,39 +135,76 @@ ContractCase register_producers() {
 std::vector<ContractCase> contract_cases() {
   const std::string chunk = "pieces.at[i] = reinterpret_cast<const Place*>(address + i * piece)->value;";
   const Alteration narrow_chunk = {"narrower loads", chunk,
-                                   "{ struct Parts { u8 at[piece]; } parts; for (int j = 0; j < piece; ++j) { parts.at[j] = *reinterpret_cast<const u8*>(address + i * piece + j); "
+                                   "{ struct Parts { u8 at[piece]; } parts; for (int j = 0; j < piece; ++j) { parts.at[j] = "
+                                   "*reinterpret_cast<const u8*>(address + i * piece + j); "
                                    "asm volatile(\"\" ::: \"memory\"); } pieces.at[i] = __builtin_bit_cast(W, parts); }"};
   const std::string take = "return *reinterpret_cast<const Word16*>(in_lds() + at);";
   const std::string of_group = "return *reinterpret_cast<const T*>(uniform + offset);";
-  const Alteration early = {"a conversion at the load", of_group,
-                            "u32 early = *reinterpret_cast<const T*>(uniform + offset); asm volatile(\"\" : \"+v\"(early)); return static_cast<T>(early);"};
+  const Alteration early = {
+      "a conversion at the load", of_group,
+      "u32 early = *reinterpret_cast<const T*>(uniform + offset); asm volatile(\"\" : \"+v\"(early)); return static_cast<T>(early);"};
   const Alteration steps = {"narrower loads", narrow_stream.from, narrow_stream.to};
   return {
       {"elementwise", of_catalog("swiglu_quant"), "gfx950", {}, 4, {{"global_loads", narrow_chunk}}},
       {"rowwise", of_catalog("add_rmsnorm_quant"), "gfx950", {}, 6, {{"global_loads", narrow_chunk}}},
-      {"expert_sort", of_catalog("moe_sort"), "gfx950", {}, 4,
+      {"expert_sort",
+       of_catalog("moe_sort"),
+       "gfx950",
+       {},
+       4,
        {{"required v_mbcnt_hi", {"no count of lanes below", "__builtin_amdgcn_mbcnt_hi(", "__builtin_amdgcn_mbcnt_lo("}}}},
       {"gemm", of_catalog("gemm", {.n = 4096, .k = 16384}), "gfx950", {}, 12, of_ring()},
-      {"gemm staged", of_catalog("gemm_dynamic_quant"), "gfx950", {}, 12,
+      {"gemm staged",
+       of_catalog("gemm_dynamic_quant"),
+       "gfx950",
+       {},
+       12,
        joined({{"no_spills", few_registers("amdgpu_num_vgpr(12)")},
                {"required v_mfma_", no_scaled_matrix},
-               {"loop_lds", {"narrower reads of LDS", take, halves_of("reinterpret_cast<const char*>(in_lds() + at)")}}}, of_ring())},
-      {"gemm w4", of_catalog("gemm_w4a16", {.packed_zeros = true}), "gfx950", {}, 12,
+               {"loop_lds", {"narrower reads of LDS", take, halves_of("reinterpret_cast<const char*>(in_lds() + at)")}}},
+              of_ring())},
+      {"gemm w4",
+       of_catalog("gemm_w4a16", {.packed_zeros = true}),
+       "gfx950",
+       {},
+       12,
        joined({{"min_loop_wait", early}, {"min_bytes_in_flight", early}}, of_ring())},
-      {"gemm sparse", of_catalog("gemm", {.m = 8, .n = 4096, .k = 16384}), "gfx950", {"method=sparse"}, 12,
-       joined({{"required v_smfmac_", {"no matrix instruction", "return __builtin_amdgcn_smfmac_f32_16x16x32_f16(x, y, sums, pairs, 0, 0);", "return sums + static_cast<float>(x[0] * y[0]);"}}}, of_ring())},
+      {"gemm sparse",
+       of_catalog("gemm", {.m = 8, .n = 4096, .k = 16384}),
+       "gfx950",
+       {"method=sparse"},
+       12,
+       joined({{"required v_smfmac_",
+                {"no matrix instruction", "return __builtin_amdgcn_smfmac_f32_16x16x32_f16(x, y, sums, pairs, 0, 0);",
+                 "return sums + static_cast<float>(x[0] * y[0]);"}}},
+              of_ring())},
       {"gemm by expert", of_catalog("grouped_gemm"), "gfx950", {}, 12, of_ring()},
       {"gemm block scaled", of_catalog("gemm_block_scaled"), "gfx950", {}, 12, joined({{"required v_mfma_", no_scaled_matrix}}, of_ring())},
       direct_producers(),
       register_producers(),
-      {"attention", of_catalog("attention_decode"), "gfx950", {}, 12,
+      {"attention",
+       of_catalog("attention_decode"),
+       "gfx950",
+       {},
+       12,
        joined(of_loop("load_k(cache, next);"),
-              {{"loop_loads", steps}, {"loads_outside_loops", steps}, {"required v_mfma_", no_matrix},
+              {{"loop_loads", steps},
+               {"loads_outside_loops", steps},
+               {"required v_mfma_", no_matrix},
                {"required v_exp_f32", {"no exponential", "return __builtin_amdgcn_exp2f(x);", "return x * x;"}}})},
-      {"attention latent", of_catalog("attention_decode", {.kv_heads = 1, .d = 576}), "gfx950", {}, 12,
+      {"attention latent",
+       of_catalog("attention_decode", {.kv_heads = 1, .d = 576}),
+       "gfx950",
+       {},
+       12,
        joined(of_loop("load_k(cache, next);"),
-              {{"no_spills", few_registers("amdgpu_num_vgpr(12)")}, {"loop_loads", steps}, {"loads_outside_loops", steps}, {"required v_mfma_", no_matrix},
-               {"loop_lds", {"narrower reads of LDS", "return shared_q[r * config.q_words() + w][lane];", "{ " + halves_of("reinterpret_cast<const char*>(&shared_q[r * config.q_words() + w][lane])") + " }"}},
+              {{"no_spills", few_registers("amdgpu_num_vgpr(12)")},
+               {"loop_loads", steps},
+               {"loads_outside_loops", steps},
+               {"required v_mfma_", no_matrix},
+               {"loop_lds",
+                {"narrower reads of LDS", "return shared_q[r * config.q_words() + w][lane];",
+                 "{ " + halves_of("reinterpret_cast<const char*>(&shared_q[r * config.q_words() + w][lane])") + " }"}},
                {"required v_exp_f32", {"no exponential", "return __builtin_amdgcn_exp2f(x);", "return x * x;"}}})},
       {"fused_launch", two_products(), "gfx950", {}, 12, of_ring()},
   };

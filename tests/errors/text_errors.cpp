@@ -88,7 +88,8 @@ TEST_CASE("expressions") {
                     "spec text, line 4, column 25: operation 'mul'", "8 against 9", "one of them 1");
 }
 
-// Long chains of one operation among them: they are as deep as they are long. KILN_TEXT_SEEDS=N garbles the texts of N seeds, 25 times each.
+// Long chains of one operation among them: they are as deep as they are long. KILN_TEXT_SEEDS=N garbles the texts of N seeds, 25 times
+// each.
 TEST_CASE("no text crashes the parser") {
   Random random(3);
   const std::uint64_t seeds = testing::number_from("KILN_TEXT_SEEDS", 400);

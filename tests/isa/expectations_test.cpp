@@ -176,9 +176,10 @@ TEST_CASE("full drains and bytes in flight of loops") {
 TEST_CASE("streaming loops and what lies outside of them have widths of their own") {
   // A ring of two words and a scale; before the loop a narrow load, in it a wide access to LDS.
   const auto ring = [](std::string_view wait, std::string_view more) {
-    return fmt::format("  global_load_dwordx4 v[0:3], v4, s[2:3]\n  global_load_dword v12, v4, s[2:3]\nloop:\n  global_load_dwordx4 v[8:11], v4, "
-                       "s[2:3]\n  global_load_ubyte v13, v4, s[2:3]\n  {}\n  ds_read_b128 v[16:19], v4\n  {}\n  s_cbranch_scc1 loop\n",
-                       wait, more);
+    return fmt::format(
+        "  global_load_dwordx4 v[0:3], v4, s[2:3]\n  global_load_dword v12, v4, s[2:3]\nloop:\n  global_load_dwordx4 v[8:11], v4, "
+        "s[2:3]\n  global_load_ubyte v13, v4, s[2:3]\n  {}\n  ds_read_b128 v[16:19], v4\n  {}\n  s_cbranch_scc1 loop\n",
+        wait, more);
   };
   const std::string good = ring("s_waitcnt vmcnt(2)", "s_nop 0");
   check_result(report_of(good, {.loop_loads = {.min_bytes = 16, .exceptions = 1, .at_least = 1, .excepted = "scales"}}),
@@ -187,7 +188,8 @@ TEST_CASE("streaming loops and what lies outside of them have widths of their ow
                {"loop_loads", ">= 16 B", "16B x1, 1B x1", false, {"loop 0 (0x10 to 0x30)", "0x18: global_load_ubyte v13, v4, s[2:3]"}});
   check_result(report_of(good, {.loads_outside_loops = {.min_bytes = 16}}),
                {"loads_outside_loops", ">= 16 B", "16B x1, 4B x1", false, {"0x8: global_load_dword v12, v4, s[2:3]"}});
-  check_result(report_of(good, {.loop_lds = {.min_bytes = 16, .at_least = 1}}), {"loop_lds", ">= 16 B, at least 1 of them", "16B x1", true, {}});
+  check_result(report_of(good, {.loop_lds = {.min_bytes = 16, .at_least = 1}}),
+               {"loop_lds", ">= 16 B, at least 1 of them", "16B x1", true, {}});
   check_result(report_of(good, {.min_loops = 2}), {"min_loops", ">= 2", "1", false, {}});
   CHECK(report_of(good, {.min_loop_wait = 2}).met());
   check_result(report_of(good, {.min_loop_wait = 3}), {"min_loop_wait", ">= 3", "2", false, {"0x20: s_waitcnt vmcnt(2)"}});

@@ -26,8 +26,8 @@ struct NarrowLoads {
 // Those that score expressions read beside the product of q and k.
 template <class Wanted> int score_operands(const Plan& plan, Wanted wanted) {
   const AttentionParts& a = attention_of(plan);
-  return static_cast<int>(std::ranges::count_if(
-      a.score_body.tensors, [&](const TensorPlan& t) { return !t.output && t.name != a.product && wanted(t); }));
+  return static_cast<int>(
+      std::ranges::count_if(a.score_body.tensors, [&](const TensorPlan& t) { return !t.output && t.name != a.product && wanted(t); }));
 }
 
 NarrowLoads narrow_of_step(const Plan& plan, const AttentionConfig& c) {

@@ -5,8 +5,8 @@
 
 namespace kiln {
 
-// What every kernel promises: no scratch memory, no spills, no instruction that the hardware executes wrongly, if it has any. The templates address
-// device memory as such, and cross lanes by DPP: both cost an instruction, while flat_ waits for LDS too and ds_bpermute costs the
+// What every kernel promises: no scratch memory, no spills, no instruction that the hardware executes wrongly, if it has any. The templates
+// address device memory as such, and cross lanes by DPP: both cost an instruction, while flat_ waits for LDS too and ds_bpermute costs the
 // latency of LDS.
 Promises promises_of_all(const Target& target);
 

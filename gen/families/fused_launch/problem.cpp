@@ -24,7 +24,8 @@ int lds_of(const FusedLaunchConfig& config, const Plan& plan, const Target& targ
 }
 
 std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemSchedule& c, int threads, const Target& target) {
-  const int most = problem.family->promises(problem, c.schedule, target).max_vgprs.value_or(max_vgprs), left = vgprs_of_wave(threads / wave_size);
+  const int most = problem.family->promises(problem, c.schedule, target).max_vgprs.value_or(max_vgprs),
+            left = vgprs_of_wave(threads / wave_size);
   if (most <= left) return {};
   const int waves = ceil_div(threads / wave_size, simds_per_cu);
   return refuse_schedule(

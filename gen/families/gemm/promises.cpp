@@ -79,8 +79,8 @@ void promise_ring(Promises& p, const GemmConfig& c) {
   }
 }
 
-// Turns of the ring in the code outside of the loop: the first one, twice if it may be partial, again where tiles follow each other; the last
-// but one, if it may be partial; and one of a loop that is taken once, which LLVM may make straight code.
+// Turns of the ring in the code outside of the loop: the first one, twice if it may be partial, again where tiles follow each other; the
+// last but one, if it may be partial; and one of a loop that is taken once, which LLVM may make straight code.
 int turns_outside(const GemmConfig& c) {
   const bool partial = c.crosses() || c.steps() / c.workgroups % (c.waves * c.stages) != 0;
   return (partial && !c.wide_scales() ? 2 : 1) * (c.crosses() ? 2 : 1) + (partial ? 1 : 0) + (has_loop(c) ? 0 : 1);
@@ -105,12 +105,14 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave. Waves alone on their SIMD have all registers.
   if (c.waves > simds_per_cu) p.max_vgprs = vgprs_of_wave(c.waves);
   p.max_lds_bytes = c.lds_bytes();
-  p.loads_outside_loops = {.min_bytes = 16, .exceptions = count(narrow_outside(plan, c)), .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
+  p.loads_outside_loops = {
+      .min_bytes = 16, .exceptions = count(narrow_outside(plan, c)), .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
   if (c.a.norm_parts > 0) // parts of the sums of squares, and what they are scaled by: templates/gemm/norm_of_rows.h
     p.loads_outside_loops.exceptions += count(ceil_div(c.rows, c.waves) * ceil_div(c.a.norm_parts, wave_size) + 1);
   if (c.a.quantises && c.a.norm_parts == 0) p.loads_outside_loops.at_least += 1; // largest magnitudes of rows
-  if (c.by_expert())                                      // offsets, pairs, and weights of experts
-    p.loads_outside_loops.exceptions += count(2 * ceil_div(c.experts.count, wave_size) + unrolled_pairs + (c.experts.sums ? c.experts.top : 0));
+  if (c.by_expert())                                                             // offsets, pairs, and weights of experts
+    p.loads_outside_loops.exceptions +=
+        count(2 * ceil_div(c.experts.count, wave_size) + unrolled_pairs + (c.experts.sums ? c.experts.top : 0));
   if (c.rows_at_end) {
     const RowwiseConfig rows = rows_at_end(plan.body, c);
     const int tensors = static_cast<int>(plan.body.tensors.size());
