@@ -139,11 +139,18 @@ std::string content_of(const Line& line, const std::filesystem::path& file) {
   return text.str();
 }
 
-// What is asked for and what a line is for have in common. An architecture stands for all of its chips: the narrower of two is taken.
+bool is_known(const std::string& arch_or_chip) {
+  return std::ranges::find(known_archs(), arch_or_chip) != known_archs().end() ||
+         std::ranges::find(machine::chips, arch_or_chip, &machine::Chip::name) != machine::chips.end();
+}
+
+// What is asked for and what a line is for have in common. An architecture stands for all of its chips: the narrower of two is taken. A
+// line may be for what Kiln does not know.
 std::vector<std::string> common_targets(const std::vector<std::string>& asked, const std::vector<std::string>& of_line) {
   std::vector<std::string> common;
   for (const std::string& one : asked)
     for (const std::string& other : of_line) {
+      if (!is_known(other)) continue;
       const std::string arch = target(one).arch();
       if (arch != target(other).arch() || (one != other && one != arch && other != arch)) continue;
       const std::string& narrower = one == arch ? other : one;

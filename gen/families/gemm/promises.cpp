@@ -21,13 +21,13 @@ constexpr int flags_elsewhere = 24;
 std::uint32_t count(int value) { return static_cast<std::uint32_t>(value); }
 
 // Accesses to LDS of method producers: words that the waves that load pass on, and as exceptions flags and sums. Registers are passed on in
-// two places for each place of the ring, with up to two reads of a flag and a write; direct loads raise one flag in each.
+// two places for each place of the ring, with up to two reads of a flag and a write; direct loads raise up to two flags in each.
 Widths producers_lds(const GemmConfig& c) {
   // If a row ends within the only step, words of A that lie beyond its end need not be read.
   const int used = std::min(c.loads, ceil_div(c.row_bytes(), c.step_bytes() / c.loads));
   const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
   return {.min_bytes = 16,
-          .exceptions = count(sums + (c.direct ? 1 : 6) * (c.stages + c.a_stages()) + flags_elsewhere),
+          .exceptions = count(sums + (c.direct ? 2 : 6) * (c.stages + c.a_stages()) + flags_elsewhere),
           .at_least = count(c.b_loads() + c.a_loads() / c.loads * used)};
 }
 
