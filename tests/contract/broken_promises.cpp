@@ -1,5 +1,6 @@
 // Proves that each promise of each family can fail, by name: kernels are built with a device header altered in one place. The table of
-// promises, families and alterations stands in docs/contracts.md; KILN_UPDATE_GOLDEN=1 writes it.
+// promises, families and alterations stands in docs/contracts.md; KILN_UPDATE_GOLDEN=1 writes it. The usual run takes every other kind of
+// kernels and looks for its lines in the table; with KILN_LINT_ALL all of them make the table anew.
 #include "gen/error.h"
 #include "tests/contract/altered.h"
 #include <cstdlib>
@@ -62,6 +63,18 @@ std::string table_of(const std::vector<Row>& rows) {
   return text;
 }
 
+// What is broken here and the table of the page does not have.
+std::vector<std::string> lines_without(const std::vector<Row>& rows, const std::string& page) {
+  std::vector<std::string> missing;
+  for (const Row& row : rows) {
+    const std::string begin = fmt::format("| `{}` | {} | ", row.promise, row.broken_by);
+    const std::size_t at = page.find(begin);
+    if (at == std::string::npos || page.substr(at, page.find('\n', at) - at).find(row.family) == std::string::npos)
+      missing.push_back(begin + row.family);
+  }
+  return missing;
+}
+
 // The page, with the table between its marks replaced.
 std::string page_with(const std::string& page, const std::string& table) {
   const std::string begin = "<!-- table of tests/contract -->\n", end = "<!-- end -->";
@@ -73,13 +86,19 @@ std::string page_with(const std::string& page, const std::string& table) {
 } // namespace
 
 TEST_CASE("each promise of each family is broken by an alteration, and named") {
+  const bool all = std::getenv("KILN_LINT_ALL") != nullptr || std::getenv("KILN_UPDATE_GOLDEN") != nullptr;
+  const std::vector<ContractCase> cases = contract_cases();
   std::vector<Row> rows;
-  for (const ContractCase& c : contract_cases())
-    for (Row& row : break_promises(c)) rows.push_back(std::move(row));
+  for (std::size_t i = 0; i < cases.size(); i += all ? 1 : 2)
+    for (Row& row : break_promises(cases[i])) rows.push_back(std::move(row));
   const std::string table = table_of(rows), file = KILN_SOURCE_DIR "/docs/contracts.md";
   MESSAGE(rows.size(), " promises broken\n", table);
   std::stringstream page;
   page << std::ifstream(file).rdbuf();
+  if (!all) {
+    for (const std::string& line : lines_without(rows, page.str())) CHECK_MESSAGE(false, "docs/contracts.md does not say: ", line);
+    return;
+  }
   const std::string wanted = page_with(page.str(), table);
   if (std::getenv("KILN_UPDATE_GOLDEN") != nullptr) std::ofstream(file) << wanted;
   else CHECK_MESSAGE(wanted == page.str(), "docs/contracts.md has another table: KILN_UPDATE_GOLDEN=1 writes it");
