@@ -5,6 +5,7 @@
 #include "runtime/jit/jit.h"
 #include "runtime/launch/device.h"
 #include "tests/compile/run_cli.h"
+#include "tests/runtime/jit_options.h"
 #include <doctest/doctest.h>
 
 namespace chips_test {
@@ -12,15 +13,6 @@ using namespace kiln;
 using namespace kiln::test;
 
 namespace {
-
-JitOptions options_in(const std::filesystem::path& folder, JitPolicy policy = JitPolicy::jit) {
-  JitOptions options = jit_options(process_environment());
-  options.policy = policy;
-  options.cache = {.folder = folder, .layers = {}, .remote = {}};
-  options.workers.count = 1;
-  options.log = {};
-  return options;
-}
 
 KernelSpec product() { return catalog_spec("gemm", {.dtype = f16, .m = 16, .n = 4096, .k = 4096}); }
 

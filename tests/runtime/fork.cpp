@@ -5,6 +5,7 @@
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
 #include "tests/runtime/fake_kernel.h"
+#include "tests/runtime/jit_options.h"
 #include "tests/runtime/processes.h"
 #include "tests/runtime/servers.h"
 #include <cstdlib>
@@ -17,15 +18,6 @@ using namespace kiln::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-JitOptions options_in(const fs::path& folder) {
-  JitOptions options = jit_options(process_environment());
-  options.policy = JitPolicy::jit;
-  options.cache = {.folder = folder, .layers = {}, .remote = {}};
-  options.workers.count = 1;
-  options.log = {};
-  return options;
-}
 
 KernelSpec norm(std::int64_t cols) { return catalog_spec("rmsnorm", {.cols = cols}); }
 

@@ -6,6 +6,7 @@
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/compile/run_cli.h"
 #include "tests/runtime/child.h"
+#include "tests/runtime/jit_options.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -17,15 +18,6 @@ using namespace kiln::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-JitOptions options_in(const fs::path& folder, JitPolicy policy = JitPolicy::jit) {
-  JitOptions options = jit_options(process_environment());
-  options.policy = policy;
-  options.cache = {.folder = folder, .layers = {}, .remote = {}};
-  options.workers.count = 2;
-  options.log = {};
-  return options;
-}
 
 KernelSpec norm(std::int64_t cols) { return catalog_spec("rmsnorm", {.cols = cols}); }
 

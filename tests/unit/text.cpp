@@ -144,6 +144,12 @@ output z: f16[n, m, 8] = t3 in_place_of t1 strided
   CHECK(spec.inputs()[1]->layout == Layout::strided);
 }
 
+TEST_CASE("a dimension that only an iota has is declared") {
+  const KernelSpec spec = KernelSpec("k").output("y", f32, input("x", f32, {1}) + iota({dynamic("rows"), 1}));
+  CHECK(to_text(spec).starts_with("kernel k\ndim rows\n"));
+  CHECK(parse_spec(to_text(spec)) == spec);
+}
+
 TEST_CASE("comments and line ends are spaces") {
   const std::string one_line = "kernel k input x: f16[4] output y: f16[4] = x + 1";
   CHECK(parse_spec(one_line) == parse_spec("# head\nkernel k\n\n  input x: f16[4] # tail\r\noutput y: f16[4]\n  = x\n  + 1"));

@@ -46,8 +46,10 @@ void promise_producers(Promises& p, const GemmConfig& c) {
   p.min_loops = 1;
   const int kept = std::min((c.stages - 1) * c.b_loads(), (c.a_stages() - 1) * c.a_loads());
   p.min_bytes_in_flight = count(kept * 1024);
-  p.loop_loads = {.min_bytes = 16, .at_least = count(std::min(c.b_loads(), c.a_loads()))};
   p.min_loop_wait = count(kept);
+  // Without direct loads, what finishes a tile may be a loop that fills LDS as well, loads the epilogue's operands and has barriers.
+  if (!c.direct) return;
+  p.loop_loads = {.min_bytes = 16, .at_least = count(std::min(c.b_loads(), c.a_loads()))};
   p.max_loop_barriers = 0;
 }
 
@@ -57,9 +59,12 @@ bool has_loop(const GemmConfig& c) {
   return steps / c.waves >= 3 * c.stages;
 }
 
+// As templates/common/dot.h: other types are converted, and multiplied in f32.
+bool has_dot(DType type, const Target& target) { return type == f16 || type == DType::i8 || (type == bf16 && target.has_dot2_bf16()); }
+
 // The steady state of a schedule without producers: a turn of the ring.
-void promise_ring(Promises& p, const GemmConfig& c) {
-  const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : "v_dot";
+void promise_ring(Promises& p, const GemmConfig& c, bool has_dot) {
+  const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : has_dot ? "v_dot" : "v_fma";
   if (c.method != GemmMethod::dot) p.required.emplace_back(multiplies);
   p.in_loops_with = multiplies;
   if (has_loop(c)) p.min_loops = 1;
@@ -127,7 +132,7 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   p.no_findings = {"HAZ002:info"}; // infos are what LLVM's table has alone: compiled code keeps it
   limit_to_waves_per_eu(p, c.waves_per_eu);
   if (c.has_producers()) promise_producers(p, c);
-  else promise_ring(p, c);
+  else promise_ring(p, c, has_dot(plan.products.front().a.dtype(), target));
   return p;
 }
 

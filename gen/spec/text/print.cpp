@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace kiln {
 namespace {
@@ -32,7 +33,11 @@ public:
 
   std::string print() {
     out_ = fmt::format("kernel {}\n", graph_.spec.name());
-    for (const Dim& dim : graph_.dynamic_dims) out_ += fmt::format("dim {}\n", dim.text());
+    std::vector<Dim> dims = graph_.dynamic_dims;
+    for (const Expr& node : graph_.nodes) // an iota may have one that no input has, which make_plan refuses
+      for (const Dim& dim : node.shape())
+        if (dim.is_dynamic() && std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+    for (const Dim& dim : dims) out_ += fmt::format("dim {}\n", dim.text());
     for (const Expr& input : graph_.inputs)
       out_ += fmt::format("input {}: {}{}\n", input->name, declared_type(input.dtype(), input.shape()), suffix(input->layout));
     for (const Expr& scalar : graph_.scalars) out_ += fmt::format("scalar {}: {}\n", scalar->name, to_string(scalar.dtype()));
