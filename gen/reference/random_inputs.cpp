@@ -13,11 +13,6 @@
 namespace kiln {
 namespace {
 
-std::int64_t size_of(const Dim& dim, std::int64_t dynamic_size) {
-  if (!dim.is_dynamic()) return dim.size();
-  return std::clamp(dynamic_size, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
-}
-
 double element(DType type, Random& random) {
   switch (type) {
   case DType::boolean: return static_cast<double>(random.between(0, 1));
@@ -34,6 +29,12 @@ double special(DType type, Random& random) {
   const double largest = max_finite(type);
   return random.pick(
       {0.0, -0.0, double(INFINITY), double(-INFINITY), double(NAN), largest, -largest, 0x1p-14, 0x1p-20, -0x1p-130, 0x1p-149});
+}
+
+double value(DType type, InputValues values, Random& random) {
+  if (values == InputValues::special && random.chance(5)) return special(type, random);
+  if (values == InputValues::largest && random.chance(50)) return random.pick({max_finite(type), -max_finite(type)});
+  return element(type, random);
 }
 
 // Rows that exist, one in eight elements names none; where each row may be named once, others than before.
@@ -103,6 +104,11 @@ void fill_packed_zeros(const KernelSpec& spec, Inputs& inputs, std::uint64_t see
 
 } // namespace
 
+std::int64_t size_within(const Dim& dim, std::int64_t size) {
+  if (!dim.is_dynamic()) return dim.size();
+  return std::clamp(size, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
+}
+
 Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options) {
   Random random(seed);
   Inputs inputs;
@@ -110,7 +116,7 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
     std::vector<std::int64_t> shape;
     for (const Dim& dim : input.shape()) {
       const auto named = options.sizes.find(dim.is_dynamic() ? dim.name() : "");
-      shape.push_back(named == options.sizes.end() ? size_of(dim, options.dynamic_size) : named->second);
+      shape.push_back(named == options.sizes.end() ? size_within(dim, options.dynamic_size) : named->second);
     }
     std::int64_t stride = 0;
     if (input->layout == Layout::strided) {
@@ -121,8 +127,7 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
     Tensor tensor(input.dtype(), shape, stride);
     std::ranges::fill(tensor.data(), std::byte{0xff}); // NaN or -1 in the padding
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const bool is_special = options.special_values && random.chance(5);
-      tensor.set(i, static_cast<float>(is_special ? special(input.dtype(), random) : element(input.dtype(), random)));
+      tensor.set(i, static_cast<float>(value(input.dtype(), options.values, random)));
     }
     inputs.tensors.emplace(input->name, std::move(tensor));
   }

@@ -9,13 +9,22 @@
 
 namespace kiln {
 
+enum class InputValues : std::uint8_t {
+  moderate, // of both signs, mostly within a few units
+  special,  // some infinities, NaN, zeros, denormals and largest values among moderate ones
+  largest,  // every other one the largest of its type, of either sign
+};
+
 struct RandomInputsOptions {
   std::int64_t dynamic_size = 3;                  // of every dynamic dim, moved into its bounds
   std::map<std::string, std::int64_t> sizes = {}; // of some of them, by name, in place of that
-  bool special_values = false;                    // some infinities, NaN, zeros, denormals and largest values among the elements
+  InputValues values = InputValues::moderate;
 };
 
-// Tensors and scalars that fit `spec`: moderate numbers of both signs. Strided tensors have padding filled with NaN bits.
+// `size` moved into the bounds of a dynamic dim; the size of one that is static.
+std::int64_t size_within(const Dim& dim, std::int64_t size);
+
+// Tensors and scalars that fit `spec`. Strided tensors have padding filled with NaN bits.
 Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInputsOptions& options = {});
 
 // Fills the index tensors of `spec` among `inputs`, but for those that are `given`: rows that exist, each once where that is wanted, and

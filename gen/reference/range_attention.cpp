@@ -66,7 +66,7 @@ Range weighted_range(const AttentionWeights& w, std::span<const float> values, d
     of_weights += error;
   }
   const double least = w.sum * (1 - w.common) - of_weights;
-  if (least <= 0) return Range::anything();
+  if (!(least > 0)) return Range::anything(); // NaN: a score is so large that its rounding alone decides who has all the weight
   const double error = (moved + w.common * (magnitudes + std::fabs(result) * w.sum)) / least + std::fabs(result) * 0x1p-21 + 0x1p-126;
   return {result - error, result + error, false};
 }
@@ -77,7 +77,7 @@ Range log_of_sum_range(const AttentionWeights& w) {
   double of_weights = 0;
   for (std::size_t i = 0; i < w.of_key.size(); ++i) of_weights += w.of_key[i] * w.error[i] + (w.of_key[i] > 0 ? w.absolute : 0);
   const double relative = of_weights / w.sum + w.common;
-  if (relative >= 1) return Range::anything();
+  if (!(relative < 1)) return Range::anything(); // NaN too
   const double value = w.largest + std::log(w.sum),
                error = -std::log1p(-relative) + (std::fabs(value) + std::fabs(w.largest) + 16) * 0x1p-21;
   return {value - error, value + error, false};

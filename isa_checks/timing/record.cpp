@@ -121,7 +121,7 @@ class Restore {
 public:
   explicit Restore(exec::Memory& memory) : memory_(memory) {
     for (const exec::Allocation& a : memory.allocations())
-      if (a.writable && a.bytes.size() <= largest) saved_.emplace_back(a.address, a.bytes);
+      if (a.writable && a.bytes.size() <= largest) saved_.emplace_back(a.address, std::vector(a.bytes.begin(), a.bytes.end()));
   }
   void operator()() const {
     for (const auto& [address, bytes] : saved_) std::ranges::copy(bytes, memory_.bytes(address).begin());

@@ -6,6 +6,7 @@
 #include "isa_checks/verdict/errata.h"
 #include "isa_checks/verdict/lint.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
@@ -41,16 +42,12 @@ public:
            fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
            r.vgpr_spills <= e.max_vgpr_spills && r.sgpr_spills <= e.max_sgpr_spills,
            {}});
-    if (e.max_vgprs) add({"max_vgprs", fmt::format("<= {}", *e.max_vgprs), std::to_string(r.vgprs), r.vgprs <= *e.max_vgprs, {}});
-    if (e.max_lds_bytes)
-      add({"max_lds_bytes", fmt::format("<= {}", *e.max_lds_bytes), std::to_string(r.lds_bytes), r.lds_bytes <= *e.max_lds_bytes, {}});
+    if (e.max_vgprs) at_most("max_vgprs", *e.max_vgprs, r.vgprs);
+    if (e.max_lds_bytes) at_most("max_lds_bytes", *e.max_lds_bytes, r.lds_bytes);
     if (e.min_waves_per_simd) {
       const Occupancy& o = facts_.occupancy;
-      add({"min_waves_per_simd",
-           fmt::format(">= {:g}", *e.min_waves_per_simd),
-           fmt::format("{:g}, limited by {}", o.waves_per_simd, to_string(o.limit)),
-           o.waves_per_simd >= *e.min_waves_per_simd,
-           {}});
+      at_least("min_waves_per_simd", *e.min_waves_per_simd, o.waves_per_simd,
+               fmt::format("{:g}, limited by {}", o.waves_per_simd, to_string(o.limit)));
     }
   }
 
@@ -78,13 +75,11 @@ public:
     add({"no_errata", "none", std::to_string(matched_), matched_ == 0, std::move(evidence)});
   }
 
-  void max_instructions(std::uint32_t most) {
-    add({"max_instructions", fmt::format("<= {}", most), std::to_string(facts_.instructions), facts_.instructions <= most, {}});
-  }
+  void max_instructions(std::uint32_t most) { at_most("max_instructions", most, facts_.instructions); }
 
   void max_barriers(std::uint32_t most) {
     auto evidence = instructions([](const Instruction& i) { return i.mnemonic == "s_barrier"; });
-    add({"max_barriers", fmt::format("<= {}", most), std::to_string(matched_), std::cmp_less_equal(matched_, most), std::move(evidence)});
+    at_most("max_barriers", most, static_cast<double>(matched_), std::move(evidence));
   }
 
   void loops(const Expectations& e) {
@@ -106,8 +101,7 @@ public:
     for (const LoopFlight& flight : waits.loops)
       if (is_asked_about(flight, waits)) streaming_.push_back(flight.loop);
     loop_widths(e);
-    if (e.min_loops)
-      add({"min_loops", fmt::format(">= {}", *e.min_loops), std::to_string(streaming_.size()), streaming_.size() >= *e.min_loops, {}});
+    if (e.min_loops) at_least("min_loops", *e.min_loops, static_cast<double>(streaming_.size()), std::to_string(streaming_.size()));
     if (e.max_loop_barriers) loop_barriers(*e.max_loop_barriers);
     if (e.min_loop_wait) loop_waits(*e.min_loop_wait, waits);
     if (has_granted) spills_in_loops(waits);
@@ -119,8 +113,7 @@ public:
           continue;
         if (++drains <= max_evidence) evidence.push_back(at(p_.instructions[point.instruction]));
       }
-      const bool met = drains <= *e.max_loop_drains;
-      add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), std::to_string(drains), met, std::move(evidence)});
+      at_most("max_loop_drains", *e.max_loop_drains, drains, std::move(evidence));
     }
     if (e.min_bytes_in_flight) bytes_in_flight(*e.min_bytes_in_flight, waits);
   }
@@ -167,7 +160,10 @@ private:
     if (e.at_least > 0) expected += fmt::format(", at least {} of them", e.at_least);
     const bool met = m.narrow <= e.exceptions && m.wide >= e.at_least;
     if (m.narrow <= e.exceptions) m.evidence.clear();
-    return {std::move(name), std::move(expected), widths_text(m.found), met, std::move(m.evidence)};
+    std::optional<double> margin;
+    if (e.exceptions > 0) margin = static_cast<double>(e.exceptions) - m.narrow;
+    if (e.at_least > 0) margin = std::min(margin.value_or(INFINITY), static_cast<double>(m.wide) - e.at_least);
+    return {std::move(name), std::move(expected), widths_text(m.found), met, std::move(m.evidence), margin};
   }
 
   // Each streaming loop by itself; the report has the first that breaks the promise.
@@ -208,7 +204,7 @@ private:
       for (const std::size_t b : p_.loops[loop].blocks)
         for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
           if (p_.instructions[i].mnemonic == "s_barrier" && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
-    add({"max_loop_barriers", fmt::format("<= {}", most), std::to_string(found), found <= most, std::move(evidence)});
+    at_most("max_loop_barriers", most, found, std::move(evidence));
   }
 
   // Waits that have nothing to wait for take no time, whatever they leave.
@@ -220,8 +216,7 @@ private:
       lowest = std::min(lowest.value_or(point.value), point.value);
       if (std::cmp_less(point.value, least) && evidence.size() < max_evidence) evidence.push_back(at(p_.instructions[point.instruction]));
     }
-    add({"min_loop_wait", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no wait in a loop that loads",
-         !lowest || std::cmp_greater_equal(*lowest, least), std::move(evidence)});
+    at_least("min_loop_wait", least, lowest, lowest ? std::to_string(*lowest) : "no wait in a loop that loads", std::move(evidence));
   }
   bool lies_in_streaming(std::size_t loop) const {
     for (; loop != nothing; loop = p_.loops[loop].parent)
@@ -291,11 +286,21 @@ private:
       if (flight.min_bytes < least && evidence.size() < max_evidence)
         evidence.push_back(fmt::format("{}: {} to {} bytes", p_.loop_name(flight.loop), flight.min_bytes, flight.max_bytes));
     }
-    add({"min_bytes_in_flight", fmt::format(">= {}", least), lowest ? std::to_string(*lowest) : "no loop that loads",
-         !lowest || *lowest >= least, std::move(evidence)});
+    at_least("min_bytes_in_flight", least, lowest, lowest ? std::to_string(*lowest) : "no loop that loads", std::move(evidence));
   }
 
   static std::string at(const Instruction& instruction) { return fmt::format("{:#x}: {}", instruction.address, instruction.text); }
+
+  void at_most(const std::string& name, double most, double found, std::vector<std::string> evidence = {}) {
+    add({name, fmt::format("<= {:.0f}", most), fmt::format("{:.0f}", found), found <= most, std::move(evidence), most - found});
+  }
+  // Nothing found: there is nothing that the promise is about.
+  void at_least(const std::string& name, double least, std::optional<double> found, std::string text,
+                std::vector<std::string> evidence = {}) {
+    std::optional<double> margin;
+    if (found) margin = *found - least;
+    add({name, fmt::format(">= {}", least), std::move(text), !found || *found >= least, std::move(evidence), margin});
+  }
 
   void add(ExpectationResult result) { report_.results.push_back(std::move(result)); }
 

@@ -3,6 +3,7 @@
 #include "isa_checks/analysis/facts.h"
 #include "isa_checks/decode/program.h"
 #include "machine/promises.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct ExpectationResult {
   std::string found;    // "7, limited by vgprs"
   bool met = false;
   std::vector<std::string> evidence; // up to four offending instructions: "0x140: global_load_dword v0, v1, s[2:3]"
+  // By how much what was found stays within what was expected, in its own unit; below 0 when broken. Nothing for a promise without a bound.
+  std::optional<double> margin = {};
   bool operator==(const ExpectationResult&) const = default;
 };
 

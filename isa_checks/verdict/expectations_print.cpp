@@ -22,12 +22,12 @@ std::string to_json(const IsaReport& report) {
   json["arch"] = report.arch;
   json["met"] = report.met();
   json["results"] = Json::array();
-  for (const ExpectationResult& result : report.results)
-    json["results"].push_back({{"name", result.name},
-                               {"expected", result.expected},
-                               {"found", result.found},
-                               {"met", result.met},
-                               {"evidence", result.evidence}});
+  for (const ExpectationResult& result : report.results) {
+    Json one{{"name", result.name}, {"expected", result.expected}, {"found", result.found}, {"met", result.met}};
+    if (result.margin) one["margin"] = *result.margin;
+    one["evidence"] = result.evidence;
+    json["results"].push_back(std::move(one));
+  }
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -26,6 +26,7 @@ Command make_bench(CLI::App& root);
 Command make_doctor(CLI::App& root);
 Command make_calibrate(CLI::App& root);
 Command make_predict(CLI::App& root);
+Command make_prove(CLI::App& root);
 Command make_tune(CLI::App& root);
 Command make_explain(CLI::App& root);
 

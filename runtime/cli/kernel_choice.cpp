@@ -42,6 +42,8 @@ KernelSpec spec_of_file(const KernelChoice& choice, const Target& target) {
 
 } // namespace
 
+bool is_manifest(const std::string& file) { return std::filesystem::path(file).extension() == ".jsonl"; }
+
 std::string flag_of(const CatalogOption& option) {
   std::string flag = fmt::format("--{}", option.name);
   std::ranges::replace(flag, '_', '-');

@@ -16,6 +16,9 @@ struct KernelChoice {
   std::map<const CatalogOption*, std::string> options; // those that were given
 };
 
+// A file of kernels and not of one spec: docs/aot.md.
+bool is_manifest(const std::string& file); // by its name, "kernels.jsonl"
+
 std::string flag_of(const CatalogOption& option); // "--max-rows"
 void add_kernel_options(CLI::App& app, KernelChoice& choice);
 

@@ -104,9 +104,10 @@ int main(int argc, char** argv) {
   root.require_subcommand(1);
   root.set_version_flag("--version", version, "Print the versions of Kiln, of LLVM, and of the compiler that is found, and end");
   const std::vector<cli::Command> commands{
-      cli::make_list(root),   cli::make_compile(root), cli::make_eval(root), cli::make_run(root),     cli::make_demo(root),
-      cli::make_env(root),    cli::make_cache(root),   cli::make_aot(root),  cli::make_misses(root),  cli::make_bench(root),
-      cli::make_doctor(root), cli::make_predict(root), cli::make_tune(root), cli::make_explain(root), cli::make_calibrate(root)};
+      cli::make_list(root),   cli::make_compile(root), cli::make_eval(root),    cli::make_run(root),
+      cli::make_demo(root),   cli::make_env(root),     cli::make_cache(root),   cli::make_aot(root),
+      cli::make_misses(root), cli::make_bench(root),   cli::make_doctor(root),  cli::make_predict(root),
+      cli::make_tune(root),   cli::make_prove(root),   cli::make_explain(root), cli::make_calibrate(root)};
   try {
     require_command(commands, argc, argv);
     root.parse(argc, argv);

@@ -34,15 +34,20 @@ Alterations alterations_of_all(const std::string& place, int few_registers) {
   };
 }
 
-std::set<std::string> broken_by(const Alteration& alteration, const BuiltKernel& kernel, const Target& to) {
-  KernelSource source = kernel.source;
+BuiltKernel altered(const Alteration& alteration, const BuiltKernel& kernel, const Target& to) {
+  BuiltKernel result = kernel;
+  KernelSource& source = result.source;
   source.text = self_contained(source);
   std::size_t at = source.text.find(alteration.from);
   if (at == std::string::npos) throw std::runtime_error("the headers lack: " + alteration.from);
   for (; at != std::string::npos; at = source.text.find(alteration.from, at + alteration.to.size()))
     source.text.replace(at, alteration.from.size(), alteration.to);
-  CompileOptions compile_options = own_process_options(process_environment());
-  const Inspection seen = inspect(compile(source, to, compile_options), promises(kernel.plan, kernel.schedule, to));
+  result.object = compile(source, to, own_process_options(process_environment()));
+  return result;
+}
+
+std::set<std::string> broken_by(const Alteration& alteration, const BuiltKernel& kernel, const Target& to) {
+  const Inspection seen = inspect(altered(alteration, kernel, to).object, promises(kernel.plan, kernel.schedule, to));
   std::set<std::string> names;
   for (const isa::ExpectationResult& result : seen.report.results)
     if (!result.met) names.insert(result.name);

@@ -33,7 +33,10 @@ std::vector<ContractCase> contract_cases();
 // What breaks promises that any kernel may make: `place` is a function of the headers that the kernel calls.
 Alterations alterations_of_all(const std::string& place, int few_registers);
 
-// The names of the promises that the altered kernel breaks. Throws std::runtime_error if `from` does not occur.
+// The kernel with its headers altered. Throws std::runtime_error if `from` does not occur.
+BuiltKernel altered(const Alteration& alteration, const BuiltKernel& kernel, const Target& to);
+
+// The names of the promises that the altered kernel breaks. Throws as `altered`.
 std::set<std::string> broken_by(const Alteration& alteration, const BuiltKernel& kernel, const Target& to);
 
 } // namespace kiln::testing

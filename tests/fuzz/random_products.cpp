@@ -182,7 +182,8 @@ std::optional<std::string> check(const KernelSpec& spec, const Target& to, std::
     settings = generator.settings();
     const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()), settings);
     shares = built.source.workspace_bytes > 0;
-    const Inputs inputs = random_inputs(spec, seed, {.dynamic_size = generator.tokens(), .special_values = seed % 6 == 0});
+    const Inputs inputs = random_inputs(
+        spec, seed, {.dynamic_size = generator.tokens(), .values = seed % 6 == 0 ? InputValues::special : InputValues::moderate});
     testing::OrderOptions orders{.count = 1};
     if (shares) orders = {.count = 3, .launches = 2, .side_by_side = true};
     return testing::check_orders(spec, built, inputs, orders);

@@ -114,7 +114,7 @@ TEST_CASE("every residency gives the same") {
           const Target to = target(arch);
           if (!testing::runs_here(to, ++point)) continue;
           const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = cols, .dtype = bf16, .fp8 = to.fp8()}), to, 2,
-                                                   {.rows = 2, .settings = {residency, "prefetch_depth=2"}});
+                                                   {.rows = 2, .settings = {residency, "threads_per_row=256", "prefetch_depth=2"}});
           CHECK_MESSAGE(!wrong, wrong.value_or(""));
         }
 }

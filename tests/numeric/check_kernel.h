@@ -6,6 +6,7 @@
 #include "isa_checks/exec/run/execute.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/compile/compile.h"
+#include "runtime/proof/trials.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,21 +23,17 @@ struct CheckOptions {
 // What is wrong, with the spec's text; nothing when all is right.
 std::optional<std::string> check_kernel(const KernelSpec& spec, const Target& target, std::uint64_t seed, const CheckOptions& options = {});
 
-// The interleavings that check_orders runs.
-struct OrderOptions {
-  std::uint64_t count = 20;  // of interleavings
-  int launches = 1;          // in each, on one workspace; the last one's outputs are compared
-  bool side_by_side = false; // every other interleaving lets all workgroups advance side by side
-};
+using kiln::OrderOptions;
 
 // What is wrong when `kernel` runs under several interleavings; nothing when all of them complete without a defect, inside the bounds,
 // and with the same bits.
-std::optional<std::string> check_orders(const KernelSpec& spec, const BuiltKernel& kernel, const Inputs& inputs,
-                                        const OrderOptions& options = {});
+std::optional<std::string> check_orders(const KernelSpec& spec, const BuiltKernel& kernel, const Inputs& inputs, OrderOptions options = {});
 
 // Whether point `number` of a list that both architectures walk runs on this one. Each point runs on one of them, with KILN_LINT_ALL
 // on both. The turn is the parity of the number's bits, which follows no period that the list may have.
 bool runs_here(const Target& target, std::uint64_t number);
+// The same of a list that is long, of which the usual run takes half of the points.
+bool runs_in_slice(const Target& target, std::uint64_t number);
 
 // KILN_LINT_ALL is set: every kernel that is executed is measured, and compared with the static analyses.
 bool compares_everything();

@@ -77,10 +77,6 @@ BuiltKernel built(const Case& c, const char* arch = "gfx942") {
   return kernel;
 }
 
-bool same_bits(const Outputs& a, const Outputs& b) {
-  return std::ranges::all_of(a, [&](const auto& one) { return std::ranges::equal(one.second.data(), b.at(one.first).data()); });
-}
-
 // Three launches of each case beside each other, on each number of CUs in so many interleavings; 0: once, on one number of CUs in turn.
 void check_beside(const std::vector<Case>& cases, std::uint64_t interleavings) {
   std::uint64_t helped = 0; // runs that took more instructions than three launches that are alone

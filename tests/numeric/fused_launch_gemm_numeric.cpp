@@ -24,7 +24,7 @@ void check(const KernelSpec& spec, const Target& to, const Sizes& sizes, const S
   CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
-constexpr testing::OrderOptions twice{.count = 2, .launches = 2, .side_by_side = true};
+const testing::OrderOptions twice{.count = 2, .launches = 2, .side_by_side = true};
 
 Expr product(const std::string& name, DType type, const Dim& m, std::int64_t n, std::int64_t k) {
   return matmul_nt(input(name + "_a", type, {m, k}), input(name + "_b", type, {n, k}));
@@ -120,7 +120,7 @@ TEST_CASE("fused launch: drawn pairs of products and rows, of 1 to 33 rows") {
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     for (const std::string_view arch : known_archs()) {
       const Target to = target(arch);
-      if (!testing::runs_here(to, seed)) continue;
+      if (!testing::runs_in_slice(to, seed)) continue;
       std::uint64_t state = seed * 0x9e3779b97f4a7c15ULL;
       const auto draw = [&](std::uint64_t count) {
         state = state * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -43,7 +43,7 @@ KernelSpec packed(DType type, std::int64_t most, std::int64_t n, std::int64_t k,
 }
 
 void check(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::int64_t m, const Settings& settings = {}) {
-  if (!testing::runs_here(to, seed)) return;
+  if (!testing::runs_in_slice(to, seed)) return;
   const auto wrong = testing::check_kernel(spec, to, seed, {.rows = m, .settings = settings});
   CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }

@@ -1,6 +1,7 @@
 // The remote over TLS, with certificates made here: an entry comes only from the host that the address names, vouched for by an authority
 // that is asked for, now, and over a version of TLS that is whole. Whoever else listens there is not even asked for a kernel.
 #include "gen/error.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/runtime/signed_entries.h"
 #include <cstdlib>
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <random>
 
 namespace tls_tests {
 using namespace kiln;
@@ -118,7 +120,26 @@ private:
 struct Asked {
   Origin origin = Origin::compiled;
   std::uint64_t paused = 0;
+  std::string object; // the code that came of it
 };
+
+// What a host that is vouched for may answer by mistake or malice: some bytes changed, a piece left out, doubled or put in, the end cut
+// off.
+std::string damaged(std::string answer, std::mt19937_64& dice) {
+  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(dice() % std::max<std::size_t>(count, 1)); };
+  for (std::size_t times = 1 + below(3); times > 0; --times) {
+    const std::size_t at = below(answer.size()), length = 1 + below(std::min<std::size_t>(answer.size() - at, 40));
+    switch (dice() % 5) {
+    case 0: answer[at] = static_cast<char>(dice()); break;
+    case 1: answer.erase(at, length); break;
+    case 2: answer.insert(at, answer.substr(at, length)); break;
+    case 3: answer.insert(at, std::string(length, static_cast<char>(dice()))); break;
+    default: answer.resize(at); break;
+    }
+    if (answer.empty()) answer = "x"; // BadServer's "never" is another test
+  }
+  return answer;
+}
 
 Asked ask(const fs::path& folder, const std::string& url, const fs::path& authorities, const KernelRequest& request) {
   CacheOptions options{.folder = folder, .layers = {}, .remote = {}};
@@ -127,7 +148,7 @@ Asked ask(const fs::path& folder, const std::string& url, const fs::path& author
   options.remote.connect_timeout = options.remote.timeout = std::chrono::seconds(10);
   FakeCache fake(options);
   const Found found = fake.cache.find_or_make(request, [&] { return fake_entry(request); });
-  return {found.origin, fake.events->count("remote_paused")};
+  return {found.origin, fake.events->count("remote_paused"), found.kernel.object};
 }
 
 } // namespace
@@ -198,6 +219,32 @@ TEST_CASE("an https address never leads to a server without TLS") {
   const Asked spoken_to = ask(scratch.path / "b", "https" + plain.url().substr(4), trusted, request); // it hears a greeting of TLS
   CHECK(spoken_to.origin == Origin::compiled);
   CHECK(spoken_to.paused == 1);
+}
+
+// KILN_HOSTILE_ANSWERS: how many look-ups.
+TEST_CASE("answers over TLS that are damaged anywhere: the right kernel or none") {
+  signal(SIGPIPE, SIG_IGN);
+  const Scratch scratch;
+  const KernelRequest request = fake_request("k");
+  const EntryFiles right = fake_entry(request);
+  const Identity ours = identity("ours", nullptr, "", -day, day), host = identity("host", &ours, "IP:127.0.0.1", -day, day);
+  const fs::path trusted = in_file(scratch.path / "ours.pem", ours.certificate), folder = scratch.path / "c";
+  std::mt19937_64 dice(1);
+  int honest = 0; // answers before the damaged one
+  const TlsServer server(host, [&](const std::string& head) {
+    const std::string answer = answer_for(head, request, right);
+    return honest-- > 0 ? answer : damaged(answer, dice);
+  });
+  std::uint64_t compiled = 0, count = kiln::testing::number_from("KILN_HOSTILE_ANSWERS", 40);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    honest = static_cast<int>(i % 4); // the record, then three files
+    const Asked asked = ask(folder, server.url(), trusted, request);
+    REQUIRE(asked.object == right.object);
+    compiled += asked.origin == Origin::compiled ? 1 : 0;
+    fs::remove_all(folder);
+  }
+  MESSAGE(count, " look-ups with damaged answers, ", compiled, " of them compiled");
+  CHECK(compiled > count / 2); // else little was damaged
 }
 
 TEST_CASE("a libcurl that would look names up without a bound of time is refused") {

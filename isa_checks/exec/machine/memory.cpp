@@ -3,6 +3,8 @@
 #include "isa_checks/error.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <new>
+#include <sys/mman.h>
 #include <utility>
 
 namespace kiln::exec {
@@ -12,8 +14,19 @@ constexpr std::uint64_t guard = 1U << 20, alignment = 256;
 
 } // namespace
 
+ZeroedBytes::ZeroedBytes(std::size_t size) : size_(size) {
+  if (size == 0) return;
+  void* const pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  data_ = static_cast<std::byte*>(pages);
+}
+
+ZeroedBytes::~ZeroedBytes() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
 std::uint64_t Memory::allocate(std::string name, std::size_t bytes, bool writable) {
-  Allocation allocation{std::move(name), next_, std::vector<std::byte>(bytes), writable};
+  Allocation allocation{std::move(name), next_, ZeroedBytes(bytes), writable};
   next_ = (next_ + bytes + guard + alignment - 1) / alignment * alignment;
   allocations_.push_back(std::move(allocation));
   return allocations_.back().address;

@@ -7,14 +7,41 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace kiln::exec {
+
+// Zeros that take memory of the host once they are written. A cache of 64 GB, of which a prediction reads some, takes little.
+class ZeroedBytes {
+public:
+  ZeroedBytes() = default;
+  explicit ZeroedBytes(std::size_t size); // throws std::bad_alloc
+  ZeroedBytes(ZeroedBytes&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  ZeroedBytes& operator=(ZeroedBytes&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~ZeroedBytes();
+
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::byte* begin() { return data_; }
+  std::byte* end() { return data_ + size_; }
+  const std::byte* begin() const { return data_; }
+  const std::byte* end() const { return data_ + size_; }
+
+private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 struct Allocation {
   std::string name;
   std::uint64_t address = 0; // device address of byte 0
-  std::vector<std::byte> bytes;
+  ZeroedBytes bytes;
   bool writable = true;
   std::uint64_t end() const { return address + bytes.size(); }
 };

@@ -1,10 +1,10 @@
 // kiln bench: times a kernel on a GPU.
-#include "runtime/cli/checked_run.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/jit/jit.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device_chip.h"
+#include "runtime/proof/checked_run.h"
 #include <fmt/format.h>
 #include <memory>
 #include <optional>

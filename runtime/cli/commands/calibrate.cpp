@@ -1,10 +1,10 @@
 // kiln calibrate: measures the constants of the timing model on a device, beside the table's.
 #include "runtime/tune/calibrate.h"
 #include "gen/error.h"
-#include "runtime/cli/checked_run.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/output.h"
 #include "runtime/launch/device_chip.h"
+#include "runtime/proof/checked_run.h"
 #include <fmt/format.h>
 #include <memory>
 

@@ -5,12 +5,12 @@
 #include "gen/reference/random_inputs.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/build/inspect.h"
-#include "runtime/cli/checked_run.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/output.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device_chip.h"
 #include "runtime/launch/emulated/emulate.h"
+#include "runtime/proof/checked_run.h"
 #include "runtime/table.h"
 #include <cstdlib>
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // kiln run: executes a kernel on the CPU model, instruction by instruction, or on a device, and compares its outputs with the reference.
 #include "gen/error.h"
-#include "runtime/cli/checked_run.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/run_object.h"
 #include "runtime/cli/run_report.h"
 #include "runtime/cli/target_choice.h"
 #include "runtime/launch/emulated/emulate.h"
+#include "runtime/proof/checked_run.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -51,7 +51,9 @@ BuiltSpec build_spec(const RunRequest& request, const std::string& arch) {
   KernelSpec spec = chosen_spec(request.kernel, chosen);
   CompileOptions compile = own_process_options(process_environment());
   BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
-  RandomInputsOptions kind{.dynamic_size = request.rows, .sizes = named_sizes(request.sizes, spec), .special_values = request.special};
+  RandomInputsOptions kind{.dynamic_size = request.rows,
+                           .sizes = named_sizes(request.sizes, spec),
+                           .values = request.special ? InputValues::special : InputValues::moderate};
   Inputs inputs = random_inputs(spec, request.seed, kind);
   return {chosen, std::move(spec), std::move(compile), std::move(built), std::move(kind), std::move(inputs)};
 }

@@ -36,8 +36,6 @@ struct TuneRequest {
   bool json = false;
 };
 
-bool is_manifest(const std::string& name) { return std::filesystem::path(name).extension() == ".jsonl"; }
-
 std::vector<AotKernel> kernels_of(const TuneRequest& request, const Target& gpu, const CompileOptions& compile) {
   std::vector<AotKernel> kernels;
   if (is_manifest(request.kernel.kernel)) kernels = read_manifest(request.kernel.kernel, {gpu.arch()}, compile);

@@ -162,7 +162,7 @@ public:
     exec::Memory& memory = sandbox_->memory;
     sandbox_->finish_quietly(); // as hipFree waits for the device
     if (exec::Allocation* found = memory.find(number(address))) {
-      found->bytes = {}; // its addresses stay unused, so that a later access is out of bounds
+      found->bytes = exec::ZeroedBytes(); // its addresses stay unused, so that a later access is out of bounds
       found->name += " (released)";
     }
     while (!memory.allocations().empty() && memory.allocations().back().bytes.empty())

@@ -1,5 +1,5 @@
 // CheckedRun: compared element by element, printed as a table and as JSON.
-#include "runtime/cli/checked_run.h"
+#include "runtime/proof/checked_run.h"
 #include "gen/error.h"
 #include "gen/reference/evaluate_bounds.h"
 #include "runtime/launch/emulated/emulate.h"
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-namespace kiln::cli {
+namespace kiln {
 namespace {
 
 void compare_bits(CheckedOutput& c, const Tensor& actual, const Tensor& model) {
@@ -114,4 +114,4 @@ nlohmann::ordered_json to_json(const CheckedRun& run) {
   return json;
 }
 
-} // namespace kiln::cli
+} // namespace kiln

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace kiln::cli {
+namespace kiln {
 
 // How far an output is from the reference. Errors are over the elements that are finite on both sides.
 struct CheckedOutput {
@@ -42,4 +42,4 @@ Device open_device(const std::string& command, const std::string& name);
 std::string to_text(const CheckedRun& run);
 nlohmann::ordered_json to_json(const CheckedRun& run);
 
-} // namespace kiln::cli
+} // namespace kiln
