@@ -8,7 +8,7 @@ install_packages() {
   local hiprtc comgr llvm package wanted missing=()
   export APT_CONFIG=$MMDEBSTRAP_APT_CONFIG
   if [[ $2 == experimental ]]; then # the rest comes from unstable: experimental is no complete suite
-    printf 'Package: %s\nPin: release a=experimental\nPin-Priority: 990\n' 'libamd-comgr* libhiprtc*' >"$1/etc/apt/preferences.d/kiln"
+    printf 'Package: %s\nPin: release a=experimental\nPin-Priority: 990\n' 'libamd-comgr* libhiprtc* libamdhip64* libhsa-runtime64*' >"$1/etc/apt/preferences.d/kiln"
   fi
   hiprtc=$(newest 'libhiprtc[67]')
   comgr=$(newest 'libamd-comgr[23]')

@@ -1,5 +1,6 @@
 // Child processes of tests: forked, ended, and as other users.
 #pragma once
+#include <cstdio>
 #include <grp.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -10,6 +11,7 @@ namespace kiln::test {
 
 // Runs `work` in a child and gives its id; the child ends with the exit code that `work` returns, 99 for an exception.
 template <typename Work> pid_t start_child(const Work& work) {
+  std::fflush(nullptr); // or a child that a sanitiser ends writes what is in the buffers once more
   const pid_t pid = fork();
   if (pid == 0) {
     try {
