@@ -48,16 +48,26 @@ std::vector<Target> targets_of(const ProveRequest& request, const std::optional<
   return targets;
 }
 
+// An entry with its defaults; products of experts with fewer and smaller ones, since 64 of 4096 x 4096 are a billion numbers.
+ProofJob catalog_job(const CatalogEntry& entry, const Target& to, const std::vector<std::string>& overrides) {
+  CatalogOptions options = default_options(entry.name);
+  options.fp8 = to.fp8();
+  std::string title(entry.name);
+  if (entry.is.gemm && entry.is.experts) {
+    options.experts = 8;
+    options.n = options.k = 1024;
+    title += " experts=8 n=1024 k=1024";
+  }
+  return {title, catalog_spec(entry.name, options), to, overrides};
+}
+
 std::vector<ProofJob> jobs_of(const ProveRequest& request, const std::vector<Target>& targets, const CompileOptions& compile) {
   std::vector<ProofJob> jobs;
   if (request.all) {
     if (!request.kernel.kernel.empty())
       throw UserError("--all", fmt::format("'{}' was given too", request.kernel.kernel), "give one of them");
     for (const Target& to : targets)
-      for (const CatalogEntry& entry : catalog()) {
-        const KernelChoice choice{.kernel = std::string(entry.name), .options = {}};
-        jobs.push_back({choice.kernel, chosen_spec(choice, to), to, request.overrides});
-      }
+      for (const CatalogEntry& entry : catalog()) jobs.push_back(catalog_job(entry, to, request.overrides));
     return jobs;
   }
   if (request.kernel.kernel.empty())
@@ -182,7 +192,7 @@ Command make_prove(CLI::App& root) {
   app->remove_option(app->get_option("kernel")); // --all does without it
   app->add_option("kernel", request->kernel.kernel,
                   "A name of the catalogue (kiln list), a file with the text of a spec, or a manifest (.jsonl)");
-  app->add_flag("--all", request->all, "Every entry of the catalogue with its defaults");
+  app->add_flag("--all", request->all, "Every entry of the catalogue with its defaults, products of experts with 8 of 1024 x 1024");
   app->add_option("--arch", request->archs, "Architectures or chips, comma separated")->delimiter(',');
   app->add_option("--chip", request->chip, "The chip whose time is predicted");
   app->add_option("--device", request->device, "Run on hip:ORDINAL too: bits beside the CPU model's, time beside the predicted one");
