@@ -25,10 +25,9 @@ struct Case {
   std::string name;
   std::function<KernelSpec(std::int64_t bound)> spec;
   std::vector<std::int64_t> bounds, sizes; // of rows; of launches
-  std::vector<std::string> shared = {};    // inputs that all rows read
+  std::vector<std::vector<std::string>> settings = {{}}; // schedules: kernels with each
+  std::function<void(Inputs& of_launch, std::span<const std::int64_t> rows)> complete = {}; // what depends on which rows there are
 };
-
-bool is_shared(const Case& c, const std::string& name) { return std::ranges::find(c.shared, name) != c.shared.end(); }
 
 // Tensors of rows have the rows of the launch in front. Others are what all rows read.
 bool has_rows(const Tensor& t, std::int64_t rows) { return !t.shape().empty() && t.shape()[0] == rows; }
@@ -42,13 +41,14 @@ void copy_row(const Tensor& from, std::int64_t row, Tensor& to, std::int64_t at)
 Inputs picked(const Inputs& all, std::int64_t of_all, std::span<const std::int64_t> rows, const Case& c) {
   Inputs some = all;
   for (auto& [name, tensor] : some.tensors) {
-    if (is_shared(c, name) || !has_rows(tensor, of_all)) continue;
+    if (!has_rows(tensor, of_all)) continue;
     const Tensor& from = all.tensors.at(name);
     std::vector<std::int64_t> shape = from.shape();
     shape[0] = std::ssize(rows);
     tensor = Tensor(from.dtype(), shape);
     for (std::int64_t i = 0; i < std::ssize(rows); ++i) copy_row(from, rows[static_cast<std::size_t>(i)], tensor, i);
   }
+  if (c.complete) c.complete(some, rows);
   return some;
 }
 
@@ -58,7 +58,9 @@ std::vector<std::byte> bits_of(const Outputs& outputs, std::int64_t row) {
   return bytes;
 }
 
-BuiltKernel build(const KernelSpec& spec, const Target& to) { return build_kernel(spec, to, own_process_options(process_environment())); }
+BuiltKernel build(const KernelSpec& spec, const Target& to, const std::vector<std::string>& settings) {
+  return build_kernel(spec, to, own_process_options(process_environment()), settings);
+}
 
 Outputs launched(const KernelSpec& spec, const BuiltKernel& kernel, const Inputs& inputs) {
   const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
@@ -72,16 +74,16 @@ Outputs launched(const KernelSpec& spec, const BuiltKernel& kernel, const Inputs
 std::string difference(const Case& c, const Target& to, std::uint64_t seed) {
   constexpr std::int64_t of_all = 29; // rows to choose from, as often as it comes: no size of anything else
   const KernelSpec widest = c.spec(0);
-  Inputs all = random_inputs(widest, seed, {.dynamic_size = of_all});
-  const Inputs special = random_inputs(widest, seed + 1, {.dynamic_size = of_all, .special_values = true});
+  Inputs all = random_inputs(widest, seed, {.dynamic_size = of_all, .sizes = {{"pages_of_all", 71}}});
+  const Inputs special = random_inputs(widest, seed + 1, {.dynamic_size = of_all, .sizes = {{"pages_of_all", 71}}, .special_values = true});
   for (auto& [name, tensor] : all.tensors)
-    if (!is_shared(c, name) && has_rows(tensor, of_all))
+    if (has_rows(tensor, of_all))
       for (std::int64_t row = 2; row < of_all; row += 3) copy_row(special.tensors.at(name), row, tensor, row);
   std::map<std::int64_t, std::pair<std::vector<std::byte>, std::string>> known; // by row
   std::mt19937_64 random(seed);
-  for (const std::int64_t bound : c.bounds) {
+  const auto compare = [&](std::int64_t bound, const std::vector<std::string>& settings) -> std::string {
     const KernelSpec spec = c.spec(bound);
-    const BuiltKernel kernel = build(spec, to);
+    const BuiltKernel kernel = build(spec, to, settings);
     for (const std::int64_t size : c.sizes) {
       if (bound > 0 && size > bound) continue;
       std::vector<std::int64_t> rows;
@@ -94,7 +96,11 @@ std::string difference(const Case& c, const Target& to, std::uint64_t seed) {
         if (!is_new && first->second.first != bits_of(outputs, i)) return fmt::format("{}and {} differ", first->second.second, where);
       }
     }
-  }
+    return {};
+  };
+  for (const std::int64_t bound : c.bounds)
+    for (const auto& settings : c.settings)
+      if (std::string wrong = compare(bound, settings); !wrong.empty()) return wrong;
   return {};
 }
 
@@ -120,6 +126,33 @@ Case product(std::string_view name, const CatalogOptions& options) {
           .spec = [=](std::int64_t bound) { return catalog(name, options, bound); },
           .bounds = bounds_of_m(),
           .sizes = sizes()};
+}
+
+// Rows have experts of their own, with which pairs are sorted anew in every launch.
+Case grouped(std::string_view name, const CatalogOptions& options) {
+  Case c = product(name, options);
+  c.complete = [=](Inputs& inputs, std::span<const std::int64_t> rows) {
+    Tensor &order = inputs.tensors.at("order"), &offsets = inputs.tensors.at("offsets");
+    std::int64_t place = 0;
+    for (std::int64_t expert = 0; expert < options.experts; ++expert) {
+      offsets.set_bits(expert, static_cast<std::uint64_t>(place));
+      for (std::int64_t i = 0; i < std::ssize(rows); ++i)
+        for (std::int64_t rank = 0; rank < options.top; ++rank) // row 5 and its like crowd at few experts
+          if (const std::int64_t row = rows[static_cast<std::size_t>(i)]; (row % 5 * rank + row % 3 + rank) % options.experts == expert)
+            order.set_bits(place++, static_cast<std::uint64_t>(i * options.top + rank));
+    }
+    offsets.set_bits(options.experts, static_cast<std::uint64_t>(place));
+  };
+  return c;
+}
+
+// Sequences have lengths of their own.
+Case attention(std::string_view name, const CatalogOptions& options) {
+  return {.name = fmt::format("{} {} of {}", name, options.heads, options.d),
+          .spec = [=](std::int64_t) { return catalog_spec(name, options); },
+          .bounds = {0},
+          .sizes = compares_everything() ? Numbers{1, 1, 2, 3, 7, 16} : Numbers{1, 5},
+          .settings = {{}, {"workgroups=5"}}}; // which take several parts each, of one or more sequences
 }
 
 } // namespace
@@ -166,6 +199,54 @@ TEST_CASE("batch-invariant products") {
     for (const DType type : {e2m1, e4m3fn}) check(product("gemm_mx", {.dtype = bf16, .mx = type, .n = 64, .k = 512}), to, ++seed);
     check(product("gemm_block_scaled", {.dtype = bf16, .fp8 = fp8, .n = 128, .k = 512}), to, ++seed);
     check(product("router", {.dtype = bf16, .top = 4, .n = 64, .k = 512}), to, ++seed);
+  }
+}
+
+TEST_CASE("batch-invariant products of experts") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch).with_batch_invariance();
+    std::uint64_t seed = 200;
+    const CatalogOptions few{.dtype = bf16, .fp8 = to.fp8(), .top = 2, .n = 64, .k = 512, .experts = 6};
+    for (const char* name : {"grouped_gemm", "grouped_gemm_swiglu", "grouped_gemm_sum"}) {
+      CatalogOptions options = few;
+      check(grouped(name, options), to, ++seed);
+      options.weights = e2m1;
+      check(grouped(name, options), to, ++seed);
+      options.weights = f32, options.dtype = to.fp8(), options.n = 128;
+      check(grouped(name, options), to, ++seed);
+    }
+  }
+}
+
+TEST_CASE("schedules that are not batch-invariant are named so, and give other bits") {
+  const Target any = target("gfx942"), wanted = any.with_batch_invariance();
+  const auto named = [&](const KernelSpec& spec) {
+    const Plan plan = make_plan(spec, any);
+    const SumOrder own = sum_order(plan, choose_schedule(plan, any), any);
+    return !own.depends_on.empty() || own != invariant_order(plan, any);
+  };
+  const auto rows = [](std::int64_t bound) { return catalog("rmsnorm", {.cols = 4096}, bound); };
+  CHECK(named(catalog("rmsnorm", {.cols = 16384}, 1))); // a cluster
+  CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, any, 1).find("differ") != std::string::npos);
+  CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, wanted, 1).empty());
+
+  const Case experts = grouped("grouped_gemm", {.dtype = bf16, .top = 2, .n = 64, .k = 512, .experts = 6});
+  CHECK(named(experts.spec(16)));
+  CHECK(difference(experts, any, 2).find("differ") != std::string::npos);
+  Case sequences = attention("attention_decode", {.dtype = f16, .heads = 4, .kv_heads = 1, .d = 64, .length = 1500});
+  sequences.settings = {{}}, sequences.sizes = {1, 24};
+  CHECK(named(sequences.spec(0)));
+  CHECK(difference(sequences, any, 3).find("differ") != std::string::npos);
+}
+
+TEST_CASE("batch-invariant attention") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch).with_batch_invariance();
+    std::uint64_t seed = 300;
+    check(attention("attention_decode", {.dtype = f16, .heads = 4, .kv_heads = 1, .d = 64, .length = 1500}), to, ++seed);
+    check(attention("attention_decode", {.dtype = bf16, .fp8 = to.fp8(), .heads = 8, .kv_heads = 2, .d = 128, .length = 700, .cache = to.fp8()}), to, ++seed);
+    check(attention("attention_decode", {.dtype = bf16, .heads = 16, .kv_heads = 1, .d = 576, .length = 600}), to, ++seed);
+    check(attention("attention_paged", {.dtype = f16, .heads = 4, .kv_heads = 1, .d = 128, .length = 900, .page = 16}), to, ++seed);
   }
 }
 
