@@ -24,8 +24,8 @@ namespace {
 struct Case {
   std::string name;
   std::function<KernelSpec(std::int64_t bound)> spec;
-  std::vector<std::int64_t> bounds, sizes; // of rows; of launches
-  std::vector<std::vector<std::string>> settings = {{}}; // schedules: kernels with each
+  std::vector<std::int64_t> bounds, sizes;                                                  // of rows; of launches
+  std::vector<std::vector<std::string>> settings = {{}};                                    // schedules: kernels with each
   std::function<void(Inputs& of_launch, std::span<const std::int64_t> rows)> complete = {}; // what depends on which rows there are
 };
 
@@ -244,7 +244,9 @@ TEST_CASE("batch-invariant attention") {
     const Target to = target(arch).with_batch_invariance();
     std::uint64_t seed = 300;
     check(attention("attention_decode", {.dtype = f16, .heads = 4, .kv_heads = 1, .d = 64, .length = 1500}), to, ++seed);
-    check(attention("attention_decode", {.dtype = bf16, .fp8 = to.fp8(), .heads = 8, .kv_heads = 2, .d = 128, .length = 700, .cache = to.fp8()}), to, ++seed);
+    check(attention("attention_decode",
+                    {.dtype = bf16, .fp8 = to.fp8(), .heads = 8, .kv_heads = 2, .d = 128, .length = 700, .cache = to.fp8()}),
+          to, ++seed);
     check(attention("attention_decode", {.dtype = bf16, .heads = 16, .kv_heads = 1, .d = 576, .length = 600}), to, ++seed);
     check(attention("attention_paged", {.dtype = f16, .heads = 4, .kv_heads = 1, .d = 128, .length = 900, .page = 16}), to, ++seed);
   }

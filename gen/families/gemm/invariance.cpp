@@ -10,11 +10,15 @@ namespace {
 
 constexpr int reference_rows = 16; // for which parts are chosen: the rows of one matrix instruction
 
-// Equal parts of a tile, with a step for each wave at least, in as many workgroups as CUs.
+// Equal parts of a tile, with a step for each wave at least, in as many workgroups as CUs at most. Where rows are quantised, in as many at
+// least, up to twice as many: a workgroup has the rows' part of k in LDS. (By the simulation of examples/manifests/norm_swiglu_quant.kiln
+// with 8 rows on MI300X, 34.9 us in 224 workgroups, 21.5 in 448; the cost model has 35.0 and 39.0.)
 std::vector<int> part_counts(const GemmConfig& c, int cus) {
-  std::vector<int> counts{1};
-  for (int parts = 2; parts * c.tiles() <= cus && parts * c.waves <= c.steps_per_tile(); ++parts)
-    if (c.steps_per_tile() % parts == 0) counts.push_back(parts);
+  std::vector<int> counts;
+  const int least = c.a.quantises ? cus : 0, most = c.a.quantises ? 2 * cus : cus;
+  for (int parts = 1; parts * c.tiles() <= most && parts * c.waves <= c.steps_per_tile(); ++parts)
+    if (c.steps_per_tile() % parts == 0 && parts * c.tiles() >= least) counts.push_back(parts);
+  if (counts.empty()) counts.push_back(1);
   return counts;
 }
 
@@ -54,11 +58,15 @@ int invariant_parts(const Plan& plan, const Target& target) {
     GemmConfig c = reference_config(plan, target, columns);
     for (const int parts : part_counts(c, cus)) {
       c.workgroups = workgroups_of_parts(c, parts, cus);
-      const GemmConfig fitted = with_vec(with_ring(c));
-      if (why_invalid(fitted) || fitted.lds_bytes() > target.lds_bytes() || !fits_registers(fitted)) continue;
-      // Operands of the epilogue count as if they came from memory: which do may depend on the rows.
-      const Demand demand = demand_of_rows(fitted, reference_rows, a, target.chip().hbm_latency_ns, target);
-      if (const double cost = cost_of(demand, target.chip()).total(); cost < least) least = cost, best = parts;
+      for (const bool staged : {false, true}) {
+        if (staged && !c.a.quantises) continue;
+        c.staged = staged;
+        const GemmConfig fitted = with_vec(with_ring(c));
+        if (why_invalid(fitted) || fitted.lds_bytes() > target.lds_bytes() || !fits_registers(fitted)) continue;
+        // Operands of the epilogue count as if they came from memory: which do may depend on the rows.
+        const Demand demand = demand_of_rows(fitted, reference_rows, a, target.chip().hbm_latency_ns, target);
+        if (const double cost = cost_of(demand, target.chip()).total(); cost < least) least = cost, best = parts;
+      }
     }
   }
   return best;
