@@ -110,12 +110,15 @@ private:
   KILN_MEMBER u32* generation_of_group() const { return words_ + space.first_generation() + group_; }
   // Reads a number of parts from where they are published, until all have this launch's generation.
   template <int count, class Part, class PlaceOf> KILN_MEMBER void await_parts(const Part& part, TaggedPartial (&found)[Part::numbers][count], PlaceOf place_of) const {
+    const u64* from[count];
+#pragma unroll
+    for (int g = 0; g < count; ++g) from[g] = place_of(g);
     bool late;
     do {
       late = false;
       part.each_number([&](int i) KILN_LAMBDA {
 #pragma unroll
-        for (int g = 0; g < count; ++g) found[i][g] = KILN_BIT_CAST(TaggedPartial, platform::load_for_device(place_of(g) + part.word(i)));
+        for (int g = 0; g < count; ++g) found[i][g] = KILN_BIT_CAST(TaggedPartial, platform::load_for_device(from[g] + part.word(i)));
       });
       part.each_number([&](int i) KILN_LAMBDA {
 #pragma unroll

@@ -23,7 +23,7 @@ KeyScale::Of scale_of(const std::optional<Expr>& scale) {
 }
 
 // As many rows at a time as registers hold.
-int most_tiles(const AttentionConfig& c) { return std::min(c.row_tiles(), c.d <= 128 ? 4 : 2); }
+int max_tiles(const AttentionConfig& c) { return std::min(c.row_tiles(), c.d <= 128 ? 4 : 2); }
 
 AttentionConfig planned_attention(const Plan& plan, const Target& target) {
   const AttentionParts& a = attention_of(plan);
@@ -37,7 +37,7 @@ AttentionConfig planned_attention(const Plan& plan, const Target& target) {
                     .k_scale = scale_of(a.k_scale),
                     .v_scale = scale_of(a.v_scale),
                     .page = static_cast<int>(a.page())};
-  c.tiles = most_tiles(c);
+  c.tiles = max_tiles(c);
   if (target.batch_invariant()) c.parts = invariant_parts(c, target);
   return c;
 }

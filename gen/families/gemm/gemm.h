@@ -116,8 +116,7 @@ RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config);
 // Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel prefetches while its last steps come.
 bool is_near(const TensorPlan& operand, std::int64_t n);
 
-// The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step. Of batch-invariant products with
-// another bound of rows too.
+// The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step; and with another bound of rows.
 GemmConfig planned_config(const Plan& plan, const Target& target);
 GemmConfig planned_config(const Plan& plan, const Target& target, std::int64_t rows);
 
