@@ -1,6 +1,7 @@
 // Batch invariance, executed: a row's bits are the same alone, in batches of any size, with every bound, beside any neighbours.
 #include "gen/catalog/catalog.h"
 #include "gen/families/schedule.h"
+#include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
@@ -112,8 +113,8 @@ void check(const Case& c, const Target& to, std::uint64_t seed) {
 }
 
 using Numbers = std::vector<std::int64_t>;
-Numbers sizes() { return compares_everything() ? Numbers{1, 1, 2, 3, 7, 16, 64, 128} : Numbers{1, 7, 16}; }
-Numbers bounds_of_m() { return compares_everything() ? Numbers{1, 2, 3, 7, 16, 32, 64, 128} : Numbers{1, 16, 48}; }
+Numbers sizes() { return compares_everything() ? Numbers{1, 1, 2, 3, 7, 16, 64, 128} : Numbers{1, 9, 40}; }
+Numbers bounds_of_m() { return compares_everything() ? Numbers{1, 2, 3, 7, 16, 32, 64, 128} : Numbers{1, 48}; }
 
 KernelSpec catalog(std::string_view name, CatalogOptions options, std::int64_t bound) {
   options.m = bound == 0 ? 128 : bound;
@@ -126,6 +127,34 @@ Case product(std::string_view name, const CatalogOptions& options) {
           .spec = [=](std::int64_t bound) { return catalog(name, options, bound); },
           .bounds = bounds_of_m(),
           .sizes = sizes()};
+}
+
+// Products of a kernel's own text: two of one launch; groups of columns that an epilogue reduces in its tiles; a norm in front and behind.
+Case written(std::string_view name, const std::function<KernelSpec(const Dim& m)>& spec, Numbers bounds) {
+  return {.name = std::string(name),
+          .spec = [=](std::int64_t bound) { return spec(dynamic("m", 1, bound == 0 ? 128 : bound)); },
+          .bounds = std::move(bounds),
+          .sizes = sizes()};
+}
+KernelSpec two_products(const Dim& m) {
+  const Expr a = input("a", f16, {m, 512}), other = input("other", f16, {m, 1024});
+  return KernelSpec("two_products")
+      .output("c", f16, matmul_nt(a, input("b", f16, {64, 512})))
+      .output("d", f16, matmul_nt(other, input("b2", f16, {96, 1024})));
+}
+KernelSpec product_beside_rows(const Dim& m) {
+  const Expr a = input("a", f16, {m, 512}), x = input("x", f16, {m, 2048});
+  return KernelSpec("product_beside_rows")
+      .output("c", f16, matmul_nt(a, input("b", f16, {64, 512})))
+      .output("y", f16, x * rsqrt(row_mean(x * x) + 1e-5));
+}
+KernelSpec groups_behind(const Dim& m) {
+  const Expr product = matmul_nt(input("a", bf16, {m, 1024}), input("b", bf16, {128, 1024}));
+  return KernelSpec("groups_behind").output("c", bf16, product).output("squares", f32, group_sum(product * product, 64));
+}
+KernelSpec rows_behind(const Dim& m) {
+  const Expr product = matmul_nt(input("a", bf16, {m, 1024}), input("b", bf16, {96, 1024}));
+  return KernelSpec("rows_behind").output("c", bf16, product * rsqrt(row_mean(product * product) + 1e-5));
 }
 
 // Rows have experts of their own, with which pairs are sorted anew in every launch.
@@ -168,7 +197,8 @@ TEST_CASE("batch-invariant rows") {
                                      {"silu_mul", 512},
                                      {"topk_softmax", 256},
                                      {"group_quant", 1024},
-                                     {"mx_quant", 1024}}) {
+                                     {"mx_quant", 1024},
+                                     {"qk_norm", 128}}) {
       const Case c{.name = fmt::format("{} {}", name, cols),
                    .spec = [=](std::int64_t bound) { return catalog(name, {.cols = cols, .fp8 = to.fp8(), .top = 4}, bound); },
                    .bounds = {0, 1, 8, 200},
@@ -199,6 +229,11 @@ TEST_CASE("batch-invariant products") {
     for (const DType type : {e2m1, e4m3fn}) check(product("gemm_mx", {.dtype = bf16, .mx = type, .n = 64, .k = 512}), to, ++seed);
     check(product("gemm_block_scaled", {.dtype = bf16, .fp8 = fp8, .n = 128, .k = 512}), to, ++seed);
     check(product("router", {.dtype = bf16, .top = 4, .n = 64, .k = 512}), to, ++seed);
+    check(product("gemm", {.dtype = fp8, .n = 5120, .k = 256}), to, ++seed); // workgroups with several tiles
+    check(written("two products", two_products, bounds_of_m()), to, ++seed);
+    check(written("a product beside rows", product_beside_rows, bounds_of_m()), to, ++seed);
+    check(written("rows behind a product", rows_behind, bounds_of_m()), to, ++seed);
+    check(written("groups behind a product", groups_behind, {1, 16, 48}), to, ++seed); // of more rows LDS has no room for four waves' sums
   }
 }
 

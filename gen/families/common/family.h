@@ -58,8 +58,8 @@ struct Family {
   Promises (*promises)(const Plan&, const Schedule&, const Target&);
   // The most f32 additions that an element passes through in a sum; nothing when the order of a sum is not known.
   std::optional<std::int64_t> (*addition_depth)(const Schedule&);
-  // The order of a schedule; and the one that batch-invariant schedules of the plan have, whatever the bound of its rows is: there `depends_on` says
-  // why none has. In F optional, both: without, its kernels sum nothing.
+  // The order of a schedule; and the one that batch-invariant schedules of the plan have, whatever the bound of its rows is: there
+  // `depends_on` says why none has. In F optional, both: without, its kernels sum nothing.
   SumOrder (*sum_order)(const Plan&, const Schedule&, const Target&);
   SumOrder (*invariant_order)(const Plan&, const Target&);
   // For all fields that are shown, and those of them that can be set, "vec=8" each; not those of F.

@@ -11,8 +11,9 @@ namespace {
 constexpr int reference_rows = 16; // for which parts are chosen: the rows of one matrix instruction
 
 // Equal parts of a tile, with a step for each wave at least, in as many workgroups as CUs at most. If rows are quantised: in as many at
-// least, up to twice as many, for a workgroup has the rows' part of k in LDS. By the simulation of examples/manifests/norm_swiglu_quant.kiln
-// with 8 rows on MI300X, 34.9 us in 224 workgroups, 21.5 in 448; the cost model has 35.0 and 39.0.
+// least, up to twice as many, for a workgroup has the rows' part of k in LDS. By the simulation of
+// examples/manifests/norm_swiglu_quant.kiln with 8 rows on MI300X, 34.9 us in 224 workgroups, 21.5 in 448; the cost model has 35.0
+// and 39.0.
 std::vector<int> part_counts(const GemmConfig& c, int cus) {
   std::vector<int> counts;
   const int least = c.a.quantises ? cus : 0, most = c.a.quantises ? 2 * cus : cus;
