@@ -218,7 +218,9 @@ TEST_CASE("batch-invariant products") {
       check(product("gemm_residual", {.dtype = type, .n = 80, .k = 528}), to, ++seed);
     }
     check(product("gemm", {.dtype = f32, .n = 48, .k = 256}), to, ++seed);
-    check(product("gemm_swiglu_quant", {.dtype = f16, .fp8 = fp8, .n = 64, .k = 512}), to, ++seed);
+    Case swiglu = product("gemm_swiglu_quant", {.dtype = f16, .fp8 = fp8, .n = 64, .k = 512});
+    std::erase(swiglu.bounds, 128); // LDS of gfx942 has no room for them, batch-invariant or not
+    check(swiglu, to, ++seed);
     for (const DType type : {f16, bf16}) {
       check(product("gemm_w8a16", {.dtype = type, .fp8 = fp8, .n = 64, .k = 768}), to, ++seed);
       check(product("gemm_w_mxfp4", {.dtype = type, .n = 64, .k = 512}), to, ++seed);

@@ -79,9 +79,10 @@ GemmConfig with_ring(GemmConfig c) {
 
 GemmConfig with_vec(GemmConfig c) {
   const auto each = static_cast<unsigned>(std::max(1, c.rows * c.tile_n / c.threads()));
-  c.vec = std::min(8, static_cast<int>(std::bit_floor(each)));
-  // A wave has all of a group of columns, and a lane all that share a byte. The order of a group's sum follows from vec.
-  if (c.epilogue_group) c.vec = std::max({c.batch_invariant ? 4 : c.vec, 2, c.epilogue_group / wave_size});
+  // Which products the compiler contracts with sums may follow from vec: batch-invariant epilogues have one for all rows, that of few.
+  c.vec = c.batch_invariant ? 2 : std::min(8, static_cast<int>(std::bit_floor(each)));
+  // A wave has all of a group of columns, and a lane all that share a byte.
+  if (c.epilogue_group) c.vec = std::max({c.vec, 2, c.epilogue_group / wave_size});
   while (c.n % c.vec) c.vec /= 2;
   return c;
 }

@@ -83,7 +83,8 @@ SumOrder Gemm::sum_order(const Plan&, const Config& c, const Target&) {
                              shares_steps(c) ? "steps" : fmt::format("turns of {} steps", c.wave_unit()));
   if (c.unpacks_in_order()) result.order += ", weights unpacked in order";
   if (c.rows_at_end) result.order += ", rows behind all tiles";
-  if (c.epilogue_group) result.order += fmt::format(", groups of {} in a tile by {}", c.epilogue_group, c.vec);
+  result.order +=
+      c.epilogue_group ? fmt::format(", groups of {} in a tile by {}", c.epilogue_group, c.vec) : fmt::format(", epilogue by {}", c.vec);
   return result;
 }
 
