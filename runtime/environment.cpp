@@ -111,6 +111,7 @@ void parse_run_time(Environment& environment, const VariableLookup& lookup) {
     throw UserError("KILN_JIT_POLICY", "the policy record needs a manifest to write to", "set KILN_JIT_MANIFEST to a file");
   environment.tuning = parse_paths("KILN_TUNING", value_of(lookup, "KILN_TUNING"));
   environment.chip = value_of(lookup, "KILN_CHIP");
+  environment.batch_invariant = parse_switch("KILN_BATCH_INVARIANT", value_of(lookup, "KILN_BATCH_INVARIANT"));
   environment.tuning_misses = parse_path("KILN_TUNING_MISSES", value_of(lookup, "KILN_TUNING_MISSES"));
   environment.worker = parse_path("KILN_WORKER", value_of(lookup, "KILN_WORKER"));
   environment.jobs = static_cast<int>(parse_number("KILN_JOBS", value_of(lookup, "KILN_JOBS"), 0, 1024));
@@ -216,6 +217,8 @@ std::vector<VariableInfo> describe(const Environment& environment) {
       {"KILN_TUNING_MISSES", "file", "none", environment.tuning_misses.string(), "a manifest of the kernels that no such table has"},
       {"KILN_CHIP", "chip", "what the device says, else the largest of the architecture", environment.chip,
        "the chip of devices whose name says none: schedules are made for it, and its entries of such tables are used"},
+      {"KILN_BATCH_INVARIANT", "0 | 1", "0", environment.batch_invariant ? "1" : "0",
+       "1: the bits of a row depend on its own inputs alone, whatever else is in the batch (docs/batch_invariance.md)"},
       {"KILN_WORKER", "file", "kiln-worker beside the program, where Kiln was installed, or in PATH",
        environment.worker.empty() ? "searched for" : environment.worker.string(), "the program that compiles"},
       {"KILN_JOBS", "number", "one a processor", std::to_string(environment.jobs), "worker processes at once"},

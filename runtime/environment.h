@@ -43,6 +43,7 @@ struct Environment {
   std::filesystem::path manifest;                  // KILN_JIT_MANIFEST, of the policies record and cache_only
   std::vector<std::filesystem::path> tuning;       // KILN_TUNING: tables of measured schedules
   std::string chip;                                // KILN_CHIP, that tables are read for; empty: the largest of the architecture
+  bool batch_invariant = false;                    // KILN_BATCH_INVARIANT, as jit_options and commands take it
   std::filesystem::path tuning_misses;             // KILN_TUNING_MISSES: a manifest of what no table has; empty: none is kept
   std::filesystem::path worker;                    // KILN_WORKER; empty: searched for
   int jobs = 0;                                    // KILN_JOBS; 0: one for each processor

@@ -49,6 +49,12 @@ public:
 
   // `score(ScoreRow)` gives the score expression of a row, epilogue(AttentionChunk, InRegisters<Part>, OfThisRow) takes a finished chunk.
   template <class Score, class Epilogue> KILN_MEMBER void run(Score score, Epilogue epilogue) {
+    if constexpr (config.parts > 0) run_parts(score, epilogue);
+    else run_steps(score, epilogue);
+  }
+
+private:
+  template <class Score, class Epilogue> KILN_MEMBER void run_steps(Score& score, Epilogue& epilogue) {
     const u32 end = stream_.end_step();
     u32 at = stream_.first_step();
     if (at == end) {
@@ -59,11 +65,6 @@ public:
     for (bool again = false;; again = true) {
       const u32 from = at - item.begin, left = end - at, count = item.steps - from < left ? item.steps - from : left;
       Wave wave;
-      wave.clear();
-      if constexpr (config.q_in_lds()) {
-        Wave::share_q(q_, item.sequence, item.head, wave_index(), lds().q);
-        platform::barrier();
-      }
       multiply(wave, item, from, count, score);
       const bool whole = !shares || count == item.steps;
       if constexpr (shares)
@@ -76,8 +77,37 @@ public:
       item = steps_.next(item);
     }
   }
-
-private:
+  // Parts of items, each summed up by itself and added in the order of the keys, whichever workgroups have them: an item's own length alone
+  // says where its parts begin. A workgroup adds the first parts of an item before it publishes them as one, and publishes each of the
+  // others, as what they are added to is elsewhere.
+  template <class Score, class Epilogue> KILN_MEMBER void run_parts(Score& score, Epilogue& epilogue) {
+    const u32 end = stream_.end_step();
+    u32 at = stream_.first_step();
+    if (at == end) return stream_.skip();
+    AttentionItem item = steps_.find(at);
+    u32 first = at - item.begin; // of the item's parts, in this workgroup
+    Sums total;
+    for (bool again = false;; again = true) {
+      const u32 part = at - item.begin, from = item.first_step_of(part);
+      Wave wave;
+      multiply(wave, item, from, item.first_step_of(part + 1) - from, score);
+      if (!again) stream_.load_generation();
+      const bool last = part + 1 == item.count || at + 1 == end, whole = first == 0 && part + 1 == item.count;
+      const u32 arrived = last && !whole ? stream_.register_arrival(item.begin) : 0;
+      platform::await_mfma_results<16>();
+      Sums sums;
+      sum_waves(wave, sums, arrived, again);
+      stream_.store_generation();
+      if (first == 0 && part > 0) total.add([&](int i) KILN_LAMBDA { return sums.number(i); });
+      else total = sums;
+      if (!whole && (first > 0 || last)) stream_.publish_at(total, first > 0 ? part : 0);
+      if (last && (whole || collects(item, total))) store(item, total, epilogue);
+      if (++at == end) return;
+      if (part + 1 < item.count) continue;
+      item = steps_.next(item);
+      first = 0;
+    }
+  }
   struct Lds {
     f32 sums[config.waves][16 * config.lds_row()];
     Vec<f32, 2> rows[config.waves][row_tiles * 16]; // reference and sum of weights
@@ -90,6 +120,10 @@ private:
   }
   static KILN_MEMBER Runs runs(u32 steps, u32 items) {
     if constexpr (!shares) return {steps, 1, static_cast<f32>(steps)};
+    if constexpr (config.parts > 0) {
+      const u32 busy = steps < config.workgroups ? steps : config.workgroups;
+      return {steps, busy, static_cast<f32>(steps) * platform::rcp(static_cast<f32>(busy))};
+    }
     const f32 of_item = platform::rcp(static_cast<f32>(items)) * 1.001f; // above its rounding, so that 16 parts are not 15
     const u32 active =
         platform::uniform(config.active_workgroups(steps, items, platform::sqrt(static_cast<f32>(steps) * of_item), config.workgroups * of_item));
@@ -99,6 +133,11 @@ private:
 
   // This wave's steps of `count` ones of an item, from its step `from` on.
   template <class Score> KILN_MEMBER void multiply(Wave& wave, const AttentionItem& item, u32 from, u32 count, Score& score) {
+    wave.clear();
+    if constexpr (config.q_in_lds()) {
+      Wave::share_q(q_, item.sequence, item.head, wave_index(), lds().q);
+      platform::barrier();
+    }
     const u32 w = wave_index() / column_parts, first = count * w / config.key_waves(), steps = count * (w + 1) / config.key_waves() - first;
     if (steps == 0 || item.length == 0) return;
     const auto of_tile = [&](int r) KILN_LAMBDA {
@@ -153,23 +192,52 @@ private:
       for_each<units>([&](int u) KILN_LAMBDA { parts[u] = Part(0); });
       for_each<row_tiles>([&](int r) KILN_LAMBDA { reference[r] = Wave::min_reference, weights[r] = 0; });
     }
+    template <class F> KILN_MEMBER void take(F number) {
+      for_each<units>([&](int u) KILN_LAMBDA { parts[u] = Part{number(4 * u), number(4 * u + 1), number(4 * u + 2), number(4 * u + 3)}; });
+      for_each<row_tiles>([&](int r) KILN_LAMBDA { reference[r] = number(in_parts + 2 * r), weights[r] = number(in_parts + 2 * r + 1); });
+    }
     template <class F> KILN_MEMBER void add(F number) {
 #pragma unroll
       for (int r = 0; r < row_tiles; ++r) {
         const f32 other = number(in_parts + 2 * r), most = platform::max(reference[r], other);
         const f32 own = platform::exp2(reference[r] - most), others = platform::exp2(other - most);
         reference[r] = most;
-        weights[r] = weights[r] * own + number(in_parts + 2 * r + 1) * others;
+        weights[r] = scaled_sum(weights[r], own, number(in_parts + 2 * r + 1), others);
 #pragma unroll
         for (int u = r * units / row_tiles; u < (r + 1) * units / row_tiles; ++u)
-          parts[u] = parts[u] * own + Part{number(4 * u), number(4 * u + 1), number(4 * u + 2), number(4 * u + 3)} * others;
+          parts[u] = scaled_sum(parts[u], Part(own), Part{number(4 * u), number(4 * u + 1), number(4 * u + 2), number(4 * u + 3)}, Part(others));
       }
+    }
+    // The compiler chooses which of two products becomes an fma. Batch-invariant parts are added at two places, alike.
+    template <class V> static KILN_MEMBER V scaled_sum(V a, V own, V b, V others) {
+      if constexpr (config.parts > 0) return platform::fma(a, own, b * others);
+      else return a * own + b * others;
     }
   };
 
+  // Whether this workgroup counted last for the item, and has the sum of its parts then.
+  KILN_MEMBER bool collects(const AttentionItem& item, Sums& total) const {
+    const u32 last = item.begin + item.count - 1;
+    if (!stream_.is_last(item.begin, last, lds().arrived)) return false;
+    const u32 group = stream_.group_of(item.begin), before = stream_.first_step_of(group + 1) - item.begin; // parts that are one
+    stream_.template collect_from<config.parts_at_a_time()>(total, item.count + 1 - before, [&](u32 i) KILN_LAMBDA {
+      const u32 part = before + i - 1;
+      return i == 0 ? stream_.place(group, 0) : stream_.place(stream_.group_of(item.begin + part), part);
+    });
+    return true;
+  }
   template <class Epilogue>
   KILN_MEMBER void finish(const Wave& wave, const AttentionItem& item, bool whole, u32 arrived, bool again, Epilogue& epilogue) {
     Sums sums;
+    sum_waves(wave, sums, arrived, again);
+    if constexpr (shares) {
+      stream_.store_generation();
+      if (!whole && !stream_.template combine<config.parts_at_a_time()>(sums, item.begin, item.begin + item.steps - 1, lds().arrived)) return;
+    }
+    store(item, sums, epilogue);
+  }
+  // The sums of the waves, by way of LDS. Ends behind a barrier, so that `arrived`, of thread 0, is known to all.
+  KILN_MEMBER void sum_waves(const Wave& wave, Sums& sums, u32 arrived, bool again) {
     if (again) platform::barrier(); // LDS is read no more
     const u32 lane = platform::thread_id() % wave_size, w = wave_index();
     if (lane < 16) {
@@ -193,10 +261,8 @@ private:
         sums.parts[unit] = sum_of_waves(tile, part, sums.reference[tile]);
       }
     }
-    if constexpr (shares) {
-      stream_.store_generation();
-      if (!whole && !stream_.template combine<config.parts_at_a_time()>(sums, item.begin, item.begin + item.steps - 1, lds().arrived)) return;
-    }
+  }
+  template <class Epilogue> KILN_MEMBER void store(const AttentionItem& item, const Sums& sums, Epilogue& epilogue) const {
 #pragma unroll
     for (int u = 0; u < units; ++u) {
       const int r = tile_of(u);

@@ -25,6 +25,7 @@ struct AttentionConfig {
   int per_cu = 1;              // workgroups that share a CU: with 2 a wave has half of the registers
   int tiles = 1;               // of 16 rows of q that a segment has; further rows are other segments, which read the keys again
   int vec = 4;                 // consecutive elements that a lane has, of scores and of the epilogue
+  int parts = 0;               // batch-invariant: the most parts of an item's keys, whose number and places follow from its length alone; 0: runs decide
 
   static constexpr int waves = 4, tile_keys = 16;
   constexpr int step_keys() const { return d > 256 || (d > 192 && small_pages()) ? 16 : 32; } // more do not fit the registers of a wave
@@ -82,7 +83,13 @@ struct AttentionConfig {
     const unsigned active = fits(rounds) ? rounds * items : fits(whole) ? whole * items : any < all ? any : all;
     return active > steps ? (steps != 0 ? steps : 1) : active != 0 ? active : 1;
   }
-  constexpr StreamKSpace shared() const { return {.workgroups = workgroups, .numbers = partial_floats()}; }
+  // Parts of an item of `steps` steps, equal but for one step, with two steps a wave at least.
+  constexpr unsigned parts_of(unsigned steps) const {
+    const unsigned least = 2 * waves, most = static_cast<unsigned>(parts);
+    return steps / least < 1 ? 1 : steps / least < most ? steps / least : most;
+  }
+  // A workgroup keeps each part of the item that it begins in, and one of the item that it ends in: gemm/stream_k.h.
+  constexpr StreamKSpace shared() const { return {.workgroups = workgroups, .numbers = partial_floats(), .places = parts > 2 ? parts : 2}; }
   constexpr long long workspace_bytes() const { return workgroups == 1 ? 0 : shared().bytes(); }
 
   bool operator==(const AttentionConfig&) const = default;
@@ -106,6 +113,7 @@ constexpr const char* why_invalid(const AttentionConfig& c) {
   if (c.per_cu < 1 || c.per_cu > 2) return "per_cu must be 1 or 2";
   if (c.tiles < 1 || c.tiles > (c.d <= 128 ? 4 : 2)) return "tiles must be from 1 to 4, and at most 2 with heads of more than 128 elements";
   if (c.vec != 4) return "vec must be 4";
+  if (c.parts < 0 || c.parts > 16 || (c.parts > 0 && c.workgroups < 2)) return "parts must be from 1 to 16, on two workgroups or more, or 0";
   return nullptr;
 }
 

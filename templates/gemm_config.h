@@ -84,6 +84,7 @@ struct GemmConfig {
   bool direct = false;  // producers load straight into LDS, without registers
   int waves_per_eu = 0; // of a SIMD, that registers have to leave room for; 0: as the method wants it
   bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
+  bool batch_invariant = false; // an element's sum has the same order for all `rows`, `tile_n` and `stages`: docs/batch_invariance.md
 
   constexpr bool by_expert() const { return experts.count > 0; }
   constexpr int blocks() const { return by_expert() ? (experts.count < experts.pairs() ? experts.count : experts.pairs()) + experts.pairs() / rows : 1; } // at most
@@ -114,7 +115,7 @@ struct GemmConfig {
   constexpr int groups() const { return ceil_div(k, b.group); } // of a row
   // Unpacked f16 weights are not in the order of k. Either they are put in order or A's numbers are put into theirs, whichever are
   // fewer. If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators.
-  constexpr bool unpacks_in_order() const { return b.encoding == Encoding::int4 && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
+  constexpr bool unpacks_in_order() const { return b.encoding == Encoding::int4 && !batch_invariant && is_matrix() && row_tiles() > 1 && row_tiles() >= products * tile_n / rows_per_load(); }
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
   constexpr bool wide_scales() const { return b.encoding == Encoding::int4 && b.zero_bytes == 0 && !k_tail() && load_k() % b.group == 0 && load_k() / b.group <= 2 && groups() >= 4; }
   constexpr int scale_quads() const { return ceil_div(stages * step_k() / b.group, 4); } // such loads of a row in a turn of the ring
@@ -136,10 +137,18 @@ struct GemmConfig {
   constexpr int tiles() const { return ceil_div(n, tile_n); }
   constexpr bool n_tail() const { return n % tile_n != 0; }
   constexpr long long steps() const { return static_cast<long long>(tiles()) * steps_per_tile() * blocks(); } // at most, with experts
+  // Steps that the waves share as a unit: what is in the ring, which fits the registers beside `rows`.
+  constexpr int wave_unit() const { return batch_invariant ? 1 : stages; }
+  // Whether runs begin and end where tiles do; else batch-invariant tiles are split into equal parts, one a workgroup.
+  constexpr bool whole_tiles() const { return batch_invariant && (by_expert() || workgroups <= tiles()); }
+  constexpr int run_unit() const { return whole_tiles() ? steps_per_tile() : 1; } // steps
   // Whether some workgroup has parts of several tiles.
-  constexpr bool crosses() const { return by_expert() || steps() % workgroups != 0 || steps_per_tile() % (steps() / workgroups) != 0; }
+  constexpr bool crosses() const {
+    if (by_expert() || whole_tiles()) return by_expert() || workgroups < tiles();
+    return steps() % workgroups != 0 || steps_per_tile() % (steps() / workgroups) != 0;
+  }
   // Whether some workgroup gets a part of a tile, so that partial sums have to meet.
-  constexpr bool splits() const { return by_expert() || steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0; }
+  constexpr bool splits() const { return !whole_tiles() && (by_expert() || steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0); }
   // Chunks of `vec` elements that a lane has of a finished tile.
   constexpr int chunks_per_row() const { return tile_n / vec; }
   constexpr int chunks() const { return ceil_div(rows * chunks_per_row(), threads()); }
@@ -160,7 +169,7 @@ struct GemmConfig {
   }
   constexpr long long sums_bytes() const { return 4ll * n * (rows_at_end ? rows : experts.sums ? experts.pairs() : 0); } // of one product
   constexpr long long workspace_bytes() const {
-    return splits() || rows_at_end ? partial_bytes() + products * sums_bytes() : 0;
+    return splits() || rows_at_end || experts.sums ? partial_bytes() + products * sums_bytes() : 0;
   }
   // LDS in which the waves' sums meet, row after row; the padding spreads rows over the banks. If the lanes of a row are far apart,
   // their sums meet there too: each quarter of a wave has a plane.
@@ -258,6 +267,9 @@ constexpr const char* why_invalid(const GemmConfig& c) {
   if (c.stages * c.b_loads() > max_loads_in_flight) return "stages * loads must leave room in vmcnt: at most 60 loads in flight";
   if (c.workgroups < 1 || c.workgroups > 1 << 20) return "workgroups must be from 1 to 1048576";
   if (c.workgroups > c.steps()) return "workgroups must not exceed the steps of the work";
+  if (c.batch_invariant && (c.method != GemmMethod::matrix || c.atomics)) return "batch-invariant products take method matrix, and parts of tiles in a fixed order";
+  if (c.batch_invariant && !c.whole_tiles() && c.crosses())
+    return "batch-invariant products have whole tiles or equal parts of them: as many workgroups as tiles, fewer, or as many times more as divides the steps of a tile";
   if (c.steps() >= 1ll << 31) return "the work has too many steps: use a larger tile_n, loads or rows";
   if (const char* const invalid = why_invalid_waves_per_eu(c.waves_per_eu)) return invalid;
   if (!is_power_of_two(c.vec) || c.vec > 8 || c.vec > c.tile_n) return "vec must be 1, 2, 4 or 8";

@@ -5,16 +5,18 @@
 namespace kiln {
 
 // Steps are numbered item after item, and workgroup g has those from floor(g * steps / workgroups) up to the next one's: runs that differ by one
-// step at most. With fewer steps than workgroups the first workgroups have one each. `max_steps` bounds `steps`.
-template <unsigned workgroups, unsigned long long max_steps> struct StepRuns {
+// step at most. With fewer steps than workgroups the first workgroups have one each. `max_steps` bounds `steps`. Runs of whole units of
+// `unit` steps are dealt out in the same way, and have no inverse.
+template <unsigned workgroups, unsigned long long max_steps, unsigned unit = 1> struct StepRuns {
   // Holds (steps + 1) * (workgroups + 1).
   using Wide = Either<(max_steps + 1) * (workgroups + 1) < 1ull << 32, unsigned, unsigned long long>;
   unsigned steps;
 
   static constexpr unsigned groups() { return workgroups; } // among which the steps are shared
   constexpr unsigned first_step(unsigned group) const {
-    if (steps < workgroups) return group < steps ? group : steps;
-    return static_cast<unsigned>(Wide(group) * Wide(steps) / Wide(workgroups));
+    const unsigned units = steps / unit;
+    if (units < workgroups) return (group < units ? group : units) * unit;
+    return static_cast<unsigned>(Wide(group) * Wide(units) / Wide(workgroups)) * unit;
   }
   // The inverse: the workgroup that has `step`.
   constexpr unsigned group_of(unsigned step) const {
@@ -53,15 +55,16 @@ struct ActiveRuns {
 };
 
 // What the workgroups keep: a counter for the item that goes on behind each one's run, the generation of each one's last launch, `counters` of
-// the caller's own; and two places a workgroup for parts of `numbers` numbers, each beside its generation.
+// the caller's own; and `places` a workgroup for parts of `numbers` numbers, each beside its generation.
 struct StreamKSpace {
   int workgroups = 1;
   int numbers = 0;
   int counters = 0;
+  int places = 2;
 
   constexpr int first_generation() const { return workgroups + counters; }
   constexpr long long counter_bytes() const { return ((static_cast<long long>(first_generation()) + workgroups) * 4 + 255) / 256 * 256; }
-  constexpr long long bytes() const { return counter_bytes() + 16ll * workgroups * numbers; }
+  constexpr long long bytes() const { return counter_bytes() + 8ll * places * workgroups * numbers; }
 
   bool operator==(const StreamKSpace&) const = default;
 };

@@ -100,6 +100,14 @@ template <typename F> consteval Family make_entry() {
       .emit = emit<F>,
       .promises = [](const Plan& plan, const Schedule& s, const Target& target) { return F::promises(plan, config_of<F>(s), target); },
       .addition_depth = [](const Schedule& s) { return F::addition_depth(config_of<F>(s)); },
+      .sum_order = [](const Plan& plan, const Schedule& s, const Target& target) -> SumOrder {
+        if constexpr (requires { F::sum_order(plan, config_of<F>(s), target); }) return F::sum_order(plan, config_of<F>(s), target);
+        else return {};
+      },
+      .invariant_order = [](const Plan& plan, const Target& target) -> SumOrder {
+        if constexpr (requires { F::invariant_order(plan, target); }) return F::invariant_order(plan, target);
+        else return {};
+      },
       .fields_text = [](const Schedule& s) { return fields_text(config_of<F>(s)); },
       .settings = [](const Schedule& s) { return settings_of(config_of<F>(s)); },
   };

@@ -16,6 +16,32 @@ std::vector<Setting> parse_settings(const std::vector<std::string>& texts) {
   return settings;
 }
 
+// A UserError when no schedule of the plan is batch-invariant.
+SumOrder wanted_order(const Plan& plan, const Target& target) {
+  SumOrder order = plan.family->invariant_order(plan, target);
+  if (!order.depends_on.empty())
+    throw UserError(fmt::format("batch invariance of kernel '{}'", plan.spec.name()), order.depends_on,
+                    "compile it without batch_invariant, or compute that part in a kernel of its own");
+  return order;
+}
+
+std::optional<Refusal> why_not_in_order(const Schedule& schedule, const SumOrder& wanted, const Plan& plan, const Target& target) {
+  const SumOrder own = plan.family->sum_order(plan, schedule, target);
+  if (own == wanted) return {};
+  const std::string fact =
+      own.depends_on.empty() ? fmt::format("its sums are taken as \"{}\", those of every bound of rows as \"{}\"", own.order, wanted.order)
+                             : "its sums depend on the batch: " + own.depends_on;
+  return refuse_schedule(plan, fact + "; the kernel is to be batch-invariant",
+                         "leave out the settings that change the order, or batch_invariant");
+}
+
+std::optional<Refusal> why_not_of_family(const Schedule& schedule, const Plan& plan, const Target& target) {
+  if (schedule.family != plan.family)
+    return refuse_schedule(plan, fmt::format("it is {}, the plan is {}", schedule.family->name, plan.family->name),
+                           "make the schedule for this plan");
+  return plan.family->why_not(schedule, plan, target);
+}
+
 } // namespace
 
 Refusal refuse_schedule(const Plan& plan, std::string fact, std::string remedy) {
@@ -36,7 +62,10 @@ double nominal_cost(const Plan& plan, const Schedule& schedule, const Target& ta
 std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
   std::vector<Schedule> result = plan.family->candidates(plan, target);
   const Schedule last = result.back();
-  std::erase_if(result, [&](const Schedule& s) { return why_not(s, plan, target).has_value(); });
+  const std::optional<SumOrder> wanted = target.batch_invariant() ? std::optional(wanted_order(plan, target)) : std::nullopt;
+  std::erase_if(result, [&](const Schedule& s) {
+    return why_not_of_family(s, plan, target) || (wanted && why_not_in_order(s, *wanted, plan, target));
+  });
   if (result.empty()) require_valid(last, plan, target); // says why
   std::vector<std::pair<double, Schedule>> by_cost;
   for (Schedule& s : result) {
@@ -63,10 +92,8 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target, const s
 Schedule choose_schedule(const Plan& plan, const Target& target) { return candidates(plan, target).front(); }
 
 std::optional<Refusal> why_not(const Schedule& schedule, const Plan& plan, const Target& target) {
-  if (schedule.family != plan.family)
-    return refuse_schedule(plan, fmt::format("it is {}, the plan is {}", schedule.family->name, plan.family->name),
-                           "make the schedule for this plan");
-  return plan.family->why_not(schedule, plan, target);
+  if (auto refusal = why_not_of_family(schedule, plan, target); refusal || !target.batch_invariant()) return refusal;
+  return why_not_in_order(schedule, wanted_order(plan, target), plan, target);
 }
 
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target) {
@@ -94,6 +121,14 @@ Promises promises(const Plan& plan, const Schedule& schedule, const Target& targ
 }
 
 std::optional<std::int64_t> addition_depth(const Schedule& schedule) { return schedule.family->addition_depth(schedule); }
+
+SumOrder sum_order(const Plan& plan, const Schedule& schedule, const Target& target) {
+  return plan.family->sum_order(plan, schedule, target);
+}
+
+SumOrder invariant_order(const Plan& plan, const Target& target) {
+  return plan.family->invariant_order(plan, target.with_batch_invariance());
+}
 
 std::string to_text(const Schedule& schedule) {
   return fmt::format("schedule {}: {}\n  why: {}\n", schedule.family->name, schedule.family->fields_text(schedule), schedule.why);

@@ -40,7 +40,8 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target, const s
 Schedule choose_schedule(const Plan& plan, const Target& target); // the first of them
 
 // Why a schedule cannot run a plan: the config is invalid in itself, or does not fit the plan (columns, group sizes, LDS of the target, an
-// in-place output whose input would be read again). Nothing when it can; require_valid throws it.
+// in-place output whose input would be read again), or that its sums have another order than the target's batch-invariant ones. Nothing
+// when it can; require_valid throws it.
 std::optional<Refusal> why_not(const Schedule& schedule, const Plan& plan, const Target& target);
 void require_valid(const Schedule& schedule, const Plan& plan, const Target& target);
 
@@ -60,6 +61,10 @@ Promises promises(const Plan& plan, const Schedule& schedule, const Target& targ
 // The most f32 additions that an element passes through in a sum of a kernel with this schedule; nothing when the order of a
 // sum is not known.
 std::optional<std::int64_t> addition_depth(const Schedule& schedule);
+
+// The order of a row's sums by a schedule, and the one that batch-invariant schedules of the plan have.
+SumOrder sum_order(const Plan& plan, const Schedule& schedule, const Target& target);
+SumOrder invariant_order(const Plan& plan, const Target& target);
 
 std::string to_text(const Schedule& schedule); // "schedule rowwise: cols=16384 vec=8 ..."
 

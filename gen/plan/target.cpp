@@ -23,6 +23,12 @@ bool Target::has_native(DType type) const { return !is_fp8(type) || is_fnuz(type
 
 std::string Target::own_chip() const { return chip_.name == machine::largest_chip(arch_)->name ? "" : std::string(chip_.name); }
 
+Target Target::with_batch_invariance(bool wanted) const {
+  Target same = *this;
+  same.batch_invariant_ = wanted;
+  return same;
+}
+
 Target target(std::string_view arch_or_chip) {
   const auto chip = std::ranges::find(machine::chips, arch_or_chip, &machine::Chip::name);
   const std::string_view arch = chip == machine::chips.end() ? arch_or_chip : chip->arch;

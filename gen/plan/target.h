@@ -1,4 +1,5 @@
-// Target: the architecture that code is generated for, asked by capability and never by name, and the chip that schedules are made for.
+// Target: the architecture that code is generated for, asked by capability and never by name, the chip that schedules are made
+// for, and whether they are to be batch-invariant.
 #pragma once
 #include "gen/spec/dtype.h"
 #include "machine/chip.h"
@@ -18,6 +19,9 @@ public:
   // "mi308x", if schedules are made for it and not for the largest chip of the architecture; else empty.
   std::string own_chip() const;
   int compute_units() const { return chip_.cus; }
+  // Whether the bits of a row are to depend on its own inputs alone, whatever else is in the batch: docs/batch_invariance.md.
+  bool batch_invariant() const { return batch_invariant_; }
+  Target with_batch_invariance(bool wanted = true) const;
   int lds_bytes() const { return arch_.lds_bytes; }                                   // of a CU, also the most that one workgroup may have
   DType fp8_e4m3() const { return has_fnuz_fp8() ? DType::e4m3fnuz : DType::e4m3fn; } // the native one
   DType fp8_e5m2() const { return has_fnuz_fp8() ? DType::e5m2fnuz : DType::e5m2; }
@@ -30,13 +34,16 @@ public:
   bool has_scaled_convert() const { return arch_.scaled_convert; }
   bool has_dot2_bf16() const { return arch_.dot2_bf16; }
   bool has_permlane_swap() const { return arch_.permlane_swap; }
-  bool operator==(const Target& other) const { return name_ == other.name_ && chip_.name == other.chip_.name; }
+  bool operator==(const Target& other) const {
+    return name_ == other.name_ && chip_.name == other.chip_.name && batch_invariant_ == other.batch_invariant_;
+  }
 
 private:
   bool has_fnuz_fp8() const { return arch_.fp8 == machine::Fp8Format::fnuz; }
   std::string name_;
   machine::Arch arch_;
   machine::Chip chip_;
+  bool batch_invariant_ = false;
 };
 
 // "gfx942" or "gfx950", target features (":xnack-") not included: schedules are made for its largest chip. Or a chip, "mi308x". One with

@@ -27,12 +27,14 @@ class Jit:
     arch      instead of a device, to compile for one that is not here: "gfx950"
     settings  variables of docs/environment.md for this Jit alone: {"KILN_CACHE_DIR": "/path"}
     log       called with each line that would go to stderr, by any thread
+    batch_invariant  the bits of a row depend on its own inputs alone; None: as KILN_BATCH_INVARIANT says
     """
 
-    def __init__(self, device=None, *, arch=None, settings=None, log=None):
+    def __init__(self, device=None, *, arch=None, settings=None, log=None, batch_invariant=None):
         self._handle = None
         self.device = None if arch else device if isinstance(device, Device) else Device(device)
-        pairs = {**_rocm.settings(), **(settings or {})}.items()
+        invariant = {} if batch_invariant is None else {"KILN_BATCH_INVARIANT": int(batch_invariant)}
+        pairs = {**_rocm.settings(), **(settings or {}), **invariant}.items()
         list_of_pairs = (_library.Setting * len(pairs))(*[(name.encode(), str(value).encode()) for name, value in pairs])
         self._log = _library.LOG(lambda _, line: log(line.decode())) if log else _library.LOG()
         options = _library.JitOptions(ctypes.sizeof(_library.JitOptions), list_of_pairs, len(pairs), self._log, None)

@@ -20,7 +20,7 @@ struct AotCommand {
   std::string manifest, output, shard, ninja, slurm, stamp;
   std::vector<std::string> archs, only;
   int jobs = 0, shards = 8;
-  bool dry_run = false, json = false, quiet = false, line_tables = false;
+  bool dry_run = false, json = false, quiet = false, line_tables = false, batch_invariant = false;
 };
 
 namespace {
@@ -41,6 +41,7 @@ AotCommandLine command_line(const AotCommand& command, std::vector<std::string> 
   if (!command.manifest.empty()) invocation.push_back(fs::absolute(command.manifest).string());
   invocation.insert(invocation.end(), {"--arch", fmt::format("{}", fmt::join(command.archs, ","))});
   if (command.line_tables) invocation.emplace_back("--line-tables");
+  if (command.batch_invariant) invocation.emplace_back("--batch-invariant");
   return {std::move(invocation), fs::absolute(command.output)};
 }
 
@@ -49,7 +50,8 @@ std::vector<AotKernel> kernels_of(const AotCommand& command, const SpecList& spe
   std::vector<AotKernel> kernels;
   if (specs) {
     for (const std::string& arch : command.archs)
-      for (const KernelSpec& spec : specs(target(arch))) kernels.push_back(aot_kernel(spec.name(), spec, target(arch), {}, options));
+      for (const Target gpu = target(arch).with_batch_invariance(options.environment.batch_invariant); const KernelSpec& spec : specs(gpu))
+        kernels.push_back(aot_kernel(spec.name(), spec, gpu, {}, options));
     keep_first_of_equal(kernels);
   } else {
     kernels = read_manifest(command.manifest, command.archs, options);
@@ -137,6 +139,8 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
   app.add_option("--emit-ninja", command->ninja, "Compile nothing: write a build.ninja with one edge a kernel");
   app.add_option("--emit-slurm", command->slurm, "Compile nothing: write a Slurm array job that does");
   app.add_flag("--line-tables", command->line_tables, "Code objects name the source's lines; a Jit needs KILN_LINE_TABLES=1 for them");
+  app.add_flag("--batch-invariant", command->batch_invariant,
+               "The bits of a row depend on its own inputs alone; a Jit needs KILN_BATCH_INVARIANT=1 for these kernels");
   app.add_flag("--dry-run", command->dry_run, "Compile nothing: list the kernels and whether they are there");
   app.add_flag("--json", command->json, "Print one JSON document");
   app.add_flag("--quiet", command->quiet, "Print failures only");
@@ -146,6 +150,7 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
 int run_aot_command(const AotCommand& command, std::vector<std::string> invocation, const SpecList& specs) {
   CompileOptions compile = own_process_options(process_environment());
   compile.environment.line_tables |= command.line_tables;
+  compile.environment.batch_invariant |= command.batch_invariant;
   std::vector<AotKernel> kernels = kernels_of(command, specs, compile);
   TunedSchedules tuned(tuning_options(compile.environment), std::make_shared<EventLog>(log_to_stderr()),
                        [&] { return compiler_identity(compile.environment); });

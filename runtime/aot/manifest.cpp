@@ -101,7 +101,8 @@ KernelSpec catalog_kernel(const Line& line, const std::string& entry, const Comb
     if (option == nullptr) {
       std::vector<std::string_view> names;
       for (const CatalogOption& each : all_catalog_options()) names.push_back(each.name);
-      fail(line, fmt::format("the catalogue has no option \"{}\"", name), fmt::format("use {}, set, arch", fmt::join(names, ", ")));
+      fail(line, fmt::format("the catalogue has no option \"{}\"", name),
+           fmt::format("use {}, set, arch, batch_invariant", fmt::join(names, ", ")));
     }
     require_option_of(entry, *option);
     set_catalog_option(options, *option, value, target, [&](const std::string& fact, const std::string& remedy) {
@@ -159,6 +160,13 @@ std::vector<std::string> common_targets(const std::vector<std::string>& asked, c
   return common;
 }
 
+bool is_batch_invariant(const Line& line, bool otherwise) {
+  if (!line.json.contains("batch_invariant")) return otherwise;
+  const Json& value = line.json.at("batch_invariant");
+  if (!value.is_boolean()) fail(line, fmt::format("batch_invariant is {}", value.dump()), "give true or false");
+  return value.get<bool>();
+}
+
 void expand(const Line& line, const std::filesystem::path& folder, const std::vector<std::string>& archs, const CompileOptions& options,
             std::vector<AotKernel>& kernels) {
   const int kinds = line.json.contains("catalog") + line.json.contains("spec") + line.json.contains("spec_file");
@@ -168,9 +176,9 @@ void expand(const Line& line, const std::filesystem::path& folder, const std::ve
   std::string text;
   if (line.json.contains("spec")) text = text_of(line, "spec", line.json.at("spec"));
   if (line.json.contains("spec_file")) text = content_of(line, folder / text_of(line, "spec_file", line.json.at("spec_file")));
-  for (const Combination& combination : combinations(line, {"catalog", "spec", "spec_file", "set", "arch"}))
+  for (const Combination& combination : combinations(line, {"catalog", "spec", "spec_file", "set", "arch", "batch_invariant"}))
     for (const std::string& arch : common_targets(archs, for_archs)) {
-      const Target gpu = target(arch);
+      const Target gpu = target(arch).with_batch_invariance(is_batch_invariant(line, options.environment.batch_invariant));
       Combination values = combination;
       for (auto& [name, value] : values)
         if (value == "fp8") value = to_string(gpu.fp8());

@@ -23,11 +23,11 @@ struct AotKernel {
 //    "m": N, "n": N, "k": N, "preshuffled": B}
 //   {"spec": TEXT}  or  {"spec_file": FILE}   with any further names, each of which stands for $NAME in the text;
 //   $fp8 and $fp8_max need none: they are the architecture's own e4m3 and its largest number
-// and with "set": ["vec=4", ...] and "arch": ["gfx942", ...] if it should not be for all of `archs`. Every value may be a list,
-// and a number may be a range {"from": A, "to": B, "step": S} or {"from": A, "to": B, "times": F}; all combinations are meant.
-// The value "fp8" stands for the architecture's own e4m3. Equal kernels are compiled once. FILE is relative to `folder`.
-// A line that was cut off while it was written (by a Jit that records; or the last one, without its line break) is skipped, which
-// `log` is told. Throws UserError, which names the line as "NAME line N".
+// and with "set": ["vec=4", ...], "arch": ["gfx942", ...] if it should not be for all of `archs`, and "batch_invariant": true or false if
+// that is not to be as the options' environment has it. Every other value may be a list, and a number may be a range {"from": A, "to": B,
+// "step": S} or {"from": A, "to": B, "times": F}; all combinations are meant. The value "fp8" stands for the architecture's own e4m3. Equal
+// kernels are compiled once. FILE is relative to `folder`. A line that was cut off while it was written (by a Jit that records; or the last
+// one, without its line break) is skipped, which `log` is told. Throws UserError, which names the line as "NAME line N".
 std::vector<AotKernel> parse_manifest(std::string_view text, const std::string& name, const std::filesystem::path& folder,
                                       const std::vector<std::string>& archs, const CompileOptions& options,
                                       const LogFunction& log = log_to_stderr());

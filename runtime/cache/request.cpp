@@ -17,10 +17,17 @@ std::string options_text(const CompileOptions& options) {
 KernelRequest kernel_request(const KernelSpec& spec, const Target& target, std::vector<std::string> overrides,
                              const CompileOptions& options) {
   std::ranges::sort(overrides);
-  return {.spec = to_text(spec), .arch = target.arch(), .chip = target.own_chip(), .overrides = std::move(overrides), .options = options};
+  return {.spec = to_text(spec),
+          .arch = target.arch(),
+          .chip = target.own_chip(),
+          .batch_invariant = target.batch_invariant(),
+          .overrides = std::move(overrides),
+          .options = options};
 }
 
-Target target_of(const KernelRequest& request) { return target(request.chip.empty() ? request.arch : request.chip); }
+Target target_of(const KernelRequest& request) {
+  return target(request.chip.empty() ? request.arch : request.chip).with_batch_invariance(request.batch_invariant);
+}
 
 std::string kernel_name(std::string_view spec) {
   constexpr std::string_view begin = "kernel ";
@@ -54,6 +61,8 @@ CacheKey cache_key(const KernelRequest& request, std::string_view compiler) {
       {"spec", request.spec},
   };
   if (!request.chip.empty()) key.fields.emplace_back("chip", request.chip); // entries of the largest chip are as old as the architecture's
+  if (request.batch_invariant)
+    key.fields.emplace_back("batch_invariant", "1"); // in older entries, of kernels that are not, it is not there
   key.hex = digest_of(key.fields);
   return key;
 }

@@ -14,6 +14,7 @@ struct KernelRequest {
   std::string spec;                   // canonical text, to_text(KernelSpec)
   std::string arch;                   // "gfx942"
   std::string chip = {};              // Target::own_chip(): "mi308x", or empty
+  bool batch_invariant = false;       // Target::batch_invariant()
   std::vector<std::string> overrides; // of the schedule, "vec=4"; sorted
   CompileOptions options;
 };

@@ -41,6 +41,7 @@ JitOptions jit_options(const Environment& environment) {
   options.compile = own_process_options(environment); // that of the workers
   options.manifest = environment.manifest;
   options.tuning = tuning_options(environment);
+  options.batch_invariant = environment.batch_invariant;
   return options;
 }
 
@@ -75,7 +76,8 @@ struct Jit::State {
   TaskQueue queue; // last: its threads use all of the above
 
   State(Target target_, JitOptions options_)
-      : target(std::move(target_)), options(std::move(options_)), events(std::make_shared<EventLog>(options.log)),
+      : target(target_.with_batch_invariance(target_.batch_invariant() || options_.batch_invariant)), options(std::move(options_)),
+        events(std::make_shared<EventLog>(options.log)),
         cache(options.cache, events, {}, [this](const Environment& environment) { return workers.compiler_parts(environment); }),
         workers(options.workers, events), markers(options.compile.environment.roctx),
         tuned(options.tuning, events, [this] { return compiler(); }), recorder(options.manifest), queue(workers.count()) {
@@ -137,7 +139,7 @@ struct Jit::State {
 
   // What the compiler is that would compile now: as cache keys have it, if there is a cache.
   std::string compiler() {
-    const KernelRequest any{.spec = {}, .arch = target.arch(), .chip = target.own_chip(), .overrides = {}, .options = options.compile};
+    const KernelRequest any{.spec = {}, .arch = target.arch(), .overrides = {}, .options = options.compile};
     const std::string identity = field_of(cache.key(any), "compiler");
     return identity.empty() ? workers.compiler_parts(options.compile.environment).identity : identity;
   }
@@ -168,10 +170,11 @@ struct Jit::State {
     return Kernel(std::move(found->kernel), found->origin);
   }
 
-  // As asked for, else with the schedule of the architecture's largest chip, which runs on all.
+  // As asked for, else with the schedule of the architecture's largest chip, which runs on all; batch-invariant ones have the bits of
+  // theirs.
   std::optional<Found> find(const KernelRequest& request) {
     std::optional<Found> found = find_for_chip(request);
-    if (found || request.chip.empty()) return found;
+    if (found || request.chip.empty() || request.batch_invariant) return found;
     KernelRequest other = request;
     other.chip.clear();
     if (found = find_for_chip(other); found)

@@ -29,6 +29,7 @@ struct JitOptions {
   CacheOptions cache;
   WorkerOptions workers;
   CompileOptions compile;
+  bool batch_invariant = false;      // the bits of a row depend on its own inputs alone: docs/batch_invariance.md. A part of keys
   TuningOptions tuning;              // tables of schedules that were the quickest
   std::filesystem::path manifest;    // what was missing, of JitPolicy::record and cache_only; appended to, one JSON object a line
   LogFunction log = log_to_stderr(); // empty: silent

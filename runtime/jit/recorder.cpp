@@ -7,6 +7,7 @@ namespace kiln {
 
 void Recorder::add(const KernelRequest& request) {
   nlohmann::ordered_json json{{"spec", request.spec}, {"arch", {request.chip.empty() ? request.arch : request.chip}}};
+  if (request.batch_invariant) json["batch_invariant"] = true;
   if (!request.overrides.empty()) json["set"] = request.overrides;
   const std::string line = json.dump();
   const std::lock_guard lock(mutex_);

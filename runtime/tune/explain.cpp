@@ -48,6 +48,28 @@ ExplainedCandidate explained(const Plan& plan, const TriedSchedule& tried, const
   return c;
 }
 
+// What --batch-invariant changes; empty if it cannot be had.
+std::string invariant_choice(const Plan& plan, const Schedule& own, const Target& target) {
+  try {
+    const Target wanted = target.with_batch_invariance();
+    const Schedule chosen = choose_schedule(plan, wanted);
+    return fmt::format("; --batch-invariant would choose {}, {:.2f} us for {:.2f} by the cost model", fmt::join(settings_of(chosen), " "),
+                       nominal_cost(plan, chosen, wanted) / 1e3, nominal_cost(plan, own, target) / 1e3);
+  } catch (const UserError& error) {
+    return fmt::format("; --batch-invariant is refused: {}", error.fact);
+  }
+}
+
+std::string batch_invariance(const Plan& plan, const Schedule& schedule, const Target& target) {
+  const SumOrder own = sum_order(plan, schedule, target), wanted = invariant_order(plan, target);
+  if (own == wanted && own.depends_on.empty())
+    return own.order.empty() ? "holds: nothing is summed over a row"
+                             : fmt::format("holds: sums are taken as \"{}\", whatever the batch is", own.order);
+  const std::string why =
+      own.depends_on.empty() ? fmt::format("the bound of rows decides that sums are taken as \"{}\"", own.order) : own.depends_on;
+  return "does not hold: " + why + invariant_choice(plan, schedule, target);
+}
+
 std::string verdict(const Explanation& e) {
   if (e.chosen == e.candidates.size()) return "no candidate keeps its ISA contract";
   const ExplainedCandidate &c = e.candidates[e.chosen], &q = e.candidates[e.quickest];
@@ -75,11 +97,13 @@ Explanation explain(const KernelSpec& spec, const Target& target, const timing::
   e.cache = timing::to_string(cache);
   const std::vector<RunTimeSizes> at = sizes.empty() ? nominal_sizes(plan) : sizes;
   e.sizes = sizes_text(at);
-  for (const Schedule& schedule : candidates(plan, target))
+  const std::vector<Schedule> schedules = candidates(plan, target);
+  for (const Schedule& schedule : schedules)
     e.candidates.push_back(
         explained(plan, try_schedule(plan, schedule, target, chip, {.cache = cache, .changes = false}, at, options), target, at));
   const auto holds = [](const ExplainedCandidate& c) { return c.predicted_us > 0; };
   e.chosen = e.quickest = static_cast<std::size_t>(std::ranges::find_if(e.candidates, holds) - e.candidates.begin());
+  if (e.chosen < schedules.size()) e.batch_invariance = batch_invariance(plan, schedules[e.chosen], target);
   for (std::size_t i = e.chosen; i < e.candidates.size(); ++i)
     if (holds(e.candidates[i]) && e.candidates[i].predicted_us < e.candidates[e.quickest].predicted_us) e.quickest = i;
   return e;
@@ -105,13 +129,15 @@ std::string to_text(const Explanation& e) {
     text += fmt::format(
         "* chosen: {}\n  the model's terms at the last size: start {:.2f} us, stream {:.2f} us ({}), exit {:.2f} us; the ISA contract {}\n",
         c.why, c.cost.start / 1e3, c.cost.stream / 1e3, c.cost.bound_by, c.cost.exit / 1e3, c.contract);
+    text += fmt::format("batch invariance: {}\n", e.batch_invariance);
   }
   return text + verdict(e) + "\n";
 }
 
 std::string to_json(const Explanation& e) {
-  nlohmann::ordered_json json{{"kernel", e.kernel}, {"arch", e.arch},     {"predicted_on", e.chip}, {"cache", e.cache},
-                              {"sizes", e.sizes},   {"chosen", e.chosen}, {"quickest", e.quickest}, {"verdict", verdict(e)}};
+  nlohmann::ordered_json json{{"kernel", e.kernel},     {"arch", e.arch},        {"predicted_on", e.chip},
+                              {"cache", e.cache},       {"sizes", e.sizes},      {"chosen", e.chosen},
+                              {"quickest", e.quickest}, {"verdict", verdict(e)}, {"batch_invariance", e.batch_invariance}};
   for (const ExplainedCandidate& c : e.candidates)
     json["candidates"].push_back(
         {{"schedule", c.settings},

@@ -23,6 +23,7 @@ struct Explanation {
   std::vector<ExplainedCandidate> candidates; // in the order of the closed form
   std::size_t chosen = 0;                     // the first whose contract holds; candidates.size(): none does
   std::size_t quickest = 0;                   // by the simulation, likewise
+  std::string batch_invariance;               // of the chosen one: "holds: ...", or "does not hold: ..."
 };
 
 Explanation explain(const KernelSpec& spec, const Target& target, const timing::Chip& chip, timing::CacheState cache,

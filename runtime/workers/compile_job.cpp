@@ -95,11 +95,9 @@ EntryFiles compile_entry(const KernelRequest& request) {
 
 std::string request_message(const KernelRequest& request) {
   const Environment& e = request.options.environment;
-  Json json{{"spec", request.spec},
-            {"arch", request.arch},
-            {"chip", request.chip},
-            {"overrides", request.overrides},
-            {"compiler", to_string(e.compiler)},
+  Json json{{"spec", request.spec},           {"arch", request.arch},
+            {"chip", request.chip},           {"batch_invariant", request.batch_invariant},
+            {"overrides", request.overrides}, {"compiler", to_string(e.compiler)},
             {"dump_dir", e.dump_dir.string()}};
   each_field(e, request.options, [&](const char* name, const auto& field) { json[name] = field; });
   return packed(json);
@@ -107,8 +105,12 @@ std::string request_message(const KernelRequest& request) {
 
 KernelRequest request_of(const std::string& message) {
   return unpacked(message, [](const Json& json) {
-    KernelRequest request{
-        .spec = json.at("spec"), .arch = json.at("arch"), .chip = json.at("chip"), .overrides = json.at("overrides"), .options = {}};
+    KernelRequest request{.spec = json.at("spec"),
+                          .arch = json.at("arch"),
+                          .chip = json.at("chip"),
+                          .batch_invariant = json.at("batch_invariant"),
+                          .overrides = json.at("overrides"),
+                          .options = {}};
     Environment& e = request.options.environment;
     e.compiler = json.at("compiler").get<std::string>() == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;
     e.dump_dir = json.at("dump_dir").get<std::string>();

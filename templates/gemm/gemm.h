@@ -16,7 +16,7 @@ template <GemmConfig config, class A, class B> class Gemm {
   static_assert(config.a.bits == gemm_bits<A> && config.b.bits == gemm_bits<B>);
   using Parts = TileParts<config>;
   using Part = typename Parts::Part;
-  using Runs = StepRuns<config.workgroups, config.steps()>;
+  using Runs = StepRuns<config.workgroups, config.steps(), config.run_unit()>;
   using Tiles = GemmTiles<config>;
   using Segment = typename Tiles::Segment;
   static constexpr u32 tile_steps = config.steps_per_tile();
@@ -86,7 +86,10 @@ private:
     u32 left = 0; // steps of this workgroup
     if constexpr (config.by_expert()) {
       left = stream_.end_step() - stream_.first_step();
-      if (left == 0) return stream_.skip();
+      if (left == 0) {
+        if constexpr (config.publishes()) stream_.skip();
+        return;
+      }
     }
     Steps steps;
     tiles_.start(steps, index, a_scale_);

@@ -25,11 +25,13 @@ public:
   template <class RowOf> KILN_MEMBER void take_rows(RowOf row_of, const void* a_scale) { operands_.start(row_of, a_scale); }
   KILN_MEMBER void work_as(u32 wave) { wave_ = wave; }
 
-  // This wave's steps of a segment, whole turns of the ring but for the last wave's, and the loads of the first turn.
+  // This wave's steps of a segment, whole turns of the ring but for the last wave's (any number, if the order must not depend on the ring),
+  // and the loads of the first turn.
   template <class... Bs> KILN_MEMBER void begin(const GemmSegment& segment, const A* a, Bs... b) {
-    const u32 turns = (segment.count + config.stages - 1) / config.stages;
-    const u32 first = smaller(turns * wave_ / config.waves * config.stages, segment.count);
-    count_ = smaller(turns * (wave_ + 1) / config.waves * config.stages, segment.count) - first;
+    constexpr u32 unit = config.wave_unit();
+    const u32 units = (segment.count + unit - 1) / unit;
+    const u32 first = smaller(units * wave_ / config.waves * unit, segment.count);
+    count_ = smaller(units * (wave_ + 1) / config.waves * unit, segment.count) - first;
     // A wave without steps reads the segment's last one, and multiplies nothing.
     if constexpr (config.staged) operands_.staged = (partial_turns ? smaller(first, segment.count - 1) : first) * config.step_bytes();
     operands_.move_to(segment.tile, segment.first + (partial_turns ? smaller(first, segment.count - 1) : first), a, b...);

@@ -57,7 +57,8 @@ public:
     if (platform::thread_id() == 0) *generation_of_group() = generation_;
   }
 
-  // Behind a barrier: `arrived` workgroups were counted for the item of steps `begin` to `last` before this one. Publishes the part, or, if
+  // Behind a barrier: `arrived` workgroups were counted for the item of steps `begin` to `last` before this one. Publishes the part (a
+  // workgroup's first part has its first place, one of the item that it ends in, when that is another, its second), or, if
   // that was all others, becomes the sum of all and returns true.
   template <int parts_at_a_time, class Part> KILN_MEMBER bool combine(Part& part, u32 begin, u32 last, u32 arrived) const {
     const u32 first_group = group_of(begin), last_group = group_of(last);
@@ -66,6 +67,37 @@ public:
     collect<parts_at_a_time>(part, first_group, last_group, runs_.first_step(first_group) < begin);
     return true;
   }
+
+  // With more places: `part` to one of this workgroup's, and whether all others of the item were counted before. All of `count` parts that
+  // lie where place_of(i) says, the first as it is and the others added in their order.
+  template <class Part> KILN_MEMBER void publish_at(const Part& part, u32 place_of_group) const { publish(part, place(group_, place_of_group)); }
+  KILN_MEMBER bool is_last(u32 begin, u32 last, u32 arrived) const {
+    const u32 first_group = group_of(begin);
+    if (platform::uniform(arrived) != group_of(last) - first_group) return false;
+    if (platform::thread_id() == 0) *counter(first_group) = 0;
+    return true;
+  }
+  template <int parts_at_a_time, class Part, class PlaceOf> KILN_MEMBER void collect_from(Part& part, u32 count, PlaceOf place_of) const {
+#pragma nounroll
+    for (u32 first = 0; first < count; first += parts_at_a_time) {
+      TaggedPartial found[Part::numbers][parts_at_a_time];
+      await_parts(part, found, [&](int g) KILN_LAMBDA { return place_of(first + g < count ? first + g : count - 1); });
+#pragma unroll
+      for (int g = 0; g < parts_at_a_time; ++g) {
+        const auto number = [&](int i) KILN_LAMBDA { return found[i][g].value; };
+        if (first + g == 0) part.take(number);
+        else if (first + g < count) part.add(number);
+      }
+    }
+  }
+  KILN_MEMBER u64* place(u32 group, u32 nth) const { return reinterpret_cast<u64*>(places()) + static_cast<u64>(space.places * group + nth) * space.numbers; }
+  KILN_MEMBER u32 group_of(u32 step) const {
+    if constexpr (known_steps) return platform::uniform(runs_.group_of(step));
+    // A division of 64 bits takes a hundred instructions.
+    const f32 near = static_cast<f32>(step) * (static_cast<f32>(runs_.groups()) * platform::rcp(static_cast<f32>(runs_.steps)));
+    return platform::uniform(runs_.group_of(step, static_cast<u32>(near)));
+  }
+  KILN_MEMBER u32 first_step_of(u32 group) const { return runs_.first_step(group); }
 
   // The counter of an item that `group` begins and others go on with: only one does.
   KILN_MEMBER u32* counter(u32 group) const { return words_ + group; }
@@ -76,14 +108,24 @@ public:
 
 private:
   KILN_MEMBER u32* generation_of_group() const { return words_ + space.first_generation() + group_; }
-  KILN_MEMBER u32 group_of(u32 step) const {
-    if constexpr (known_steps) return platform::uniform(runs_.group_of(step));
-    // A division of 64 bits takes a hundred instructions.
-    const f32 near = static_cast<f32>(step) * (static_cast<f32>(runs_.groups()) * platform::rcp(static_cast<f32>(runs_.steps)));
-    return platform::uniform(runs_.group_of(step, static_cast<u32>(near)));
+  // Reads a number of parts from where they are published, until all have this launch's generation.
+  template <int count, class Part, class PlaceOf> KILN_MEMBER void await_parts(const Part& part, TaggedPartial (&found)[Part::numbers][count], PlaceOf place_of) const {
+    const u64* from[count];
+#pragma unroll
+    for (int g = 0; g < count; ++g) from[g] = place_of(g);
+    bool late;
+    do {
+      late = false;
+      part.each_number([&](int i) KILN_LAMBDA {
+#pragma unroll
+        for (int g = 0; g < count; ++g) found[i][g] = KILN_BIT_CAST(TaggedPartial, platform::load_for_device(from[g] + part.word(i)));
+      });
+      part.each_number([&](int i) KILN_LAMBDA {
+#pragma unroll
+        for (int g = 0; g < count; ++g) late |= found[i][g].generation != generation_;
+      });
+    } while (platform::any_lane(late));
   }
-  // A workgroup's first part has its first place; a part of the item that it ends in, when that is another, its second.
-  KILN_MEMBER u64* place(u32 group, bool second) const { return reinterpret_cast<u64*>(places()) + static_cast<u64>(2 * group + second) * space.numbers; }
 
   template <class Part> KILN_MEMBER void publish(const Part& part, u64* to) const {
     part.each_number([&](int i) KILN_LAMBDA {
@@ -101,21 +143,10 @@ private:
 #pragma nounroll
     for (u32 group = first; group <= last; group += parts_at_a_time) {
       TaggedPartial found[Part::numbers][parts_at_a_time];
-      bool late;
-      do {
-        late = false;
-        part.each_number([&](int i) KILN_LAMBDA {
-#pragma unroll
-          for (int g = 0; g < parts_at_a_time; ++g) {
-            const u32 from = read(group + g);
-            found[i][g] = KILN_BIT_CAST(TaggedPartial, platform::load_for_device(place(from, from == first && second) + part.word(i)));
-          }
-        });
-        part.each_number([&](int i) KILN_LAMBDA {
-#pragma unroll
-          for (int g = 0; g < parts_at_a_time; ++g) late |= found[i][g].generation != generation_;
-        });
-      } while (platform::any_lane(late));
+      await_parts(part, found, [&](int g) KILN_LAMBDA {
+        const u32 from = read(group + g);
+        return place(from, from == first && second);
+      });
 #pragma unroll
       for (int g = 0; g < parts_at_a_time; ++g)
         if (group + g <= last) part.add([&](int i) KILN_LAMBDA { return group + g == group_ ? own.number(i) : found[i][g].value; });

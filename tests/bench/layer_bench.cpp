@@ -60,12 +60,12 @@ std::vector<Launch> layer(Chain chain) {
 }
 
 timing::Prediction predicted(const Launch& launch, int m, const timing::Chip& chip) {
-  const std::string arch(chip.arch);
+  const CompileOptions options = own_process_options(process_environment());
   const AotKernel kernel = parse_manifest(fmt::format(fmt::runtime(launch.line), fmt::arg("m", m)), launch.what,
-                                          KILN_SOURCE_DIR "/examples/manifests", {arch}, {})
+                                          KILN_SOURCE_DIR "/examples/manifests", {std::string(chip.arch)}, options)
                                .front();
   const KernelSpec spec = parse_spec(kernel.request.spec);
-  const BuiltKernel built = build_kernel(spec, target(arch), own_process_options(process_environment()), kernel.request.overrides);
+  const BuiltKernel built = build_kernel(spec, target_of(kernel.request), options, kernel.request.overrides);
   std::map<std::string, std::int64_t> sizes;
   for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = m;
   return timing::predict(record_kernel(spec, built.source, built.object, sizes), chip,

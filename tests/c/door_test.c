@@ -309,6 +309,20 @@ static void test_compiles(const Setup* s) {
   kiln_text_free(stats);
 }
 
+static void test_batch_invariance(const Setup* s) {
+  const kiln_setting setting = {"KILN_BATCH_INVARIANT", "1"};
+  const kiln_jit_options options = {sizeof options, &setting, 1, NULL, NULL};
+  kiln_jit* jit = NULL;
+  kiln_kernel *any = NULL, *invariant = NULL;
+  REQUIRE(kiln_jit_create(s->device, &options, &jit) == KILN_OK);
+  REQUIRE(kiln_jit_compile(s->jit, softmax_text, NULL, 0, &any) == KILN_OK);
+  REQUIRE(kiln_jit_compile(jit, softmax_text, NULL, 0, &invariant) == KILN_OK);
+  CHECK(strcmp(kiln_kernel_key(any), kiln_kernel_key(invariant)) != 0);
+  kiln_kernel_free(any);
+  kiln_kernel_free(invariant);
+  kiln_jit_free(jit);
+}
+
 static void test_settings(const Setup* s) {
   kiln_setting settings[2] = {{"KILN_JIT_POLICY", "cache_only"}, {"KILN_CACHE_DIR", "/dev/null/kiln"}};
   char line[1000] = "";
@@ -348,6 +362,7 @@ int main(int argc, char** argv) {
   test_arguments(&s);
   test_wrong_device(&s, name);
   test_compiles(&s);
+  test_batch_invariance(&s);
   test_settings(&s);
   tear_down(&s);
   kiln_device_free(NULL), kiln_jit_free(NULL), kiln_kernel_free(NULL), kiln_bound_free(NULL), kiln_pending_free(NULL), kiln_text_free(NULL);

@@ -100,5 +100,5 @@ TEST_CASE("the table shows what is in force") {
     if (row.name == "KILN_COMPILER") CHECK(row.current == "comgr");
     if (row.name == "KILN_DUMP_DIR") CHECK(row.current == "/c");
   }
-  CHECK(table.size() == 26);
+  CHECK(table.size() == 27);
 }

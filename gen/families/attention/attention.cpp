@@ -22,18 +22,24 @@ KeyScale::Of scale_of(const std::optional<Expr>& scale) {
   return of_key ? (of_head ? KeyScale::key_and_head : KeyScale::key) : of_head ? KeyScale::head : KeyScale::all;
 }
 
-AttentionConfig planned_attention(const Plan& plan) {
+// As many rows at a time as registers hold.
+int max_tiles(const AttentionConfig& c) { return std::min(c.row_tiles(), c.d <= 128 ? 4 : 2); }
+
+AttentionConfig planned_attention(const Plan& plan, const Target& target) {
   const AttentionParts& a = attention_of(plan);
-  return {.heads = static_cast<int>(a.heads()),
-          .kv_heads = static_cast<int>(a.kv_heads()),
-          .tokens = static_cast<int>(a.tokens()),
-          .d = static_cast<int>(a.d()),
-          .value_d = a.value_d == a.d() ? 0 : static_cast<int>(a.value_d),
-          .q_bits = 8 * size_bytes(a.q.dtype()),
-          .cache_bits = 8 * size_bytes(a.k.dtype()),
-          .k_scale = scale_of(a.k_scale),
-          .v_scale = scale_of(a.v_scale),
-          .page = static_cast<int>(a.page())};
+  AttentionConfig c{.heads = static_cast<int>(a.heads()),
+                    .kv_heads = static_cast<int>(a.kv_heads()),
+                    .tokens = static_cast<int>(a.tokens()),
+                    .d = static_cast<int>(a.d()),
+                    .value_d = a.value_d == a.d() ? 0 : static_cast<int>(a.value_d),
+                    .q_bits = 8 * size_bytes(a.q.dtype()),
+                    .cache_bits = 8 * size_bytes(a.k.dtype()),
+                    .k_scale = scale_of(a.k_scale),
+                    .v_scale = scale_of(a.v_scale),
+                    .page = static_cast<int>(a.page())};
+  c.tiles = max_tiles(c);
+  if (target.batch_invariant()) c.parts = invariant_parts(c, target);
+  return c;
 }
 
 std::string subject_of(const AnalysedSpec& spec) { return fmt::format("attention of kernel '{}'", spec.spec.name()); }
@@ -97,11 +103,10 @@ void Attention::lay_out(AnalysedSpec& spec) {
 std::vector<Candidate<AttentionConfig>> Attention::candidates(const Plan& plan, const Target& target) {
   // Two workgroups fit a CU if a wave needs no more than half of the registers: few rows of q, short heads, and a score expression that
   // loads nothing for each key.
-  Config c = planned_attention(plan);
+  Config c = planned_attention(plan, target);
   const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != attention_of(plan).product; };
   const bool loads = std::ranges::any_of(attention_of(plan).score_body.tensors, of_key);
-  c.tiles = std::min(c.row_tiles(), c.d <= 128 ? 4 : 2);
-  c.per_cu = c.tiles == 1 && c.d <= 128 && !loads ? 2 : 1;
+  c.per_cu = c.tiles == 1 && c.d <= 128 && !loads && c.parts == 0 ? 2 : 1;
   c.workgroups = c.per_cu * target.compute_units();
   return {{c, why(c, target)}};
 }
@@ -118,7 +123,7 @@ std::vector<Candidate<AttentionConfig>> Attention::fallbacks(const Config& first
 }
 
 std::optional<Refusal> Attention::why_not(const Config& c, const Plan& plan, const Target& target) {
-  if (field_values(c, false) != field_values(planned_attention(plan), false))
+  if (field_values(c, false) != field_values(planned_attention(plan, target), false))
     return refuse_schedule(plan, fields_text(c), "leave heads, kv_heads, tokens, d, bits and page as the plan has them");
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   if (c.lds_bytes() > target.lds_bytes())

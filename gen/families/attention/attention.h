@@ -22,6 +22,7 @@ template <MaybeConst<AttentionConfig> C, typename Visit> constexpr void for_each
   visit(Field{"per_cu"}, c.per_cu);
   visit(Field{"tiles"}, c.tiles);
   visit(Field{.name = "vec", .settable = false}, c.vec);
+  visit(Field{.name = "parts", .settable = false, .shown = c.parts != 0}, c.parts);
 }
 
 struct Attention {
@@ -41,7 +42,12 @@ struct Attention {
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
+  static SumOrder sum_order(const Plan& plan, const Config& config, const Target& target);
+  static SumOrder invariant_order(const Plan& plan, const Target& target);
 };
+
+// The most parts of a head's keys, of batch-invariant attention on a target.
+int invariant_parts(const AttentionConfig& planned, const Target& target);
 
 // Throws UserError when a condition of the score expression never holds, so that no key has a weight.
 void require_some_weight(const AttentionParts& attention);

@@ -11,8 +11,11 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   const double sequences = size(attention_of(plan).sequences()), keys = size(attention_of(plan).keys());
   const double steps = std::max(1.0, sequences * c.items() * std::ceil(keys / c.step_keys()));
   const double items = std::max(1.0, sequences * c.items());
-  const double active = c.active_workgroups(static_cast<unsigned>(steps), static_cast<unsigned>(items),
-                                            static_cast<float>(std::sqrt(steps / items)), static_cast<float>(c.workgroups / items));
+  const double parts = items * c.parts_of(static_cast<unsigned>(steps / items)); // of batch-invariant ones, whole ones a workgroup
+  const double active = c.parts > 0
+                            ? std::min<double>(c.workgroups, parts)
+                            : c.active_workgroups(static_cast<unsigned>(steps), static_cast<unsigned>(items),
+                                                  static_cast<float>(std::sqrt(steps / items)), static_cast<float>(c.workgroups / items));
   const double shares = steps / active;
   const double of_values = c.values() * c.cache_bits / 8.0;
   const double step_bytes = c.step_keys() * (c.head_bytes() + of_values); // of keys and values
@@ -21,7 +24,7 @@ Demand Attention::demand(const Plan& plan, const Config& c, const Target& target
   w.fill_bytes = w.loaded = std::max(1.0, shares) * step_bytes;
   // The blocks of rows of a head follow each other, and so do the keys and the values that are columns of them.
   w.far_bytes = w.loaded / c.row_blocks() * (c.value_d ? c.step_keys() * c.head_bytes() / step_bytes : 1);
-  w.busiest = std::ceil(shares) / std::max(1.0, shares);
+  w.busiest = (c.parts > 0 ? std::ceil(parts / active) * std::ceil(steps / parts) : std::ceil(shares)) / std::max(1.0, shares);
   w.in_flight = std::min(c.waves * step_bytes, w.loaded);
   w.written = sequences * c.heads * c.tokens * c.values() * 2 / w.workgroups;
   // For a wave and step: addresses and waits, conversions of 8-bit caches, permutations, scores and weights (an exponential takes four

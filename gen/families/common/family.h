@@ -20,6 +20,14 @@ template <typename C> struct Candidate {
   std::string why; // one line: what decided
 };
 
+// In which order, and by which instructions, the sums of a row (an element of a product, a sequence) are taken. Schedules of a plan whose
+// orders are the same text, and depend on nothing, give a row the same bits. Empty: nothing is summed.
+struct SumOrder {
+  std::string order = {};
+  std::string depends_on = {}; // why a row's order depends on what else is in the batch
+  bool operator==(const SumOrder&) const = default;
+};
+
 // What the stages hold and call. family_entry<F> of gen/families/entry.h makes it from F, the struct of a family, which has these as
 // static members: with its `Config` in the place of Schedule, and Candidate<Config> for what it offers. Config stands in templates/,
 // shared with the device, with why_invalid(config); gen/families/common/fields.h says how its fields get their names.
@@ -50,6 +58,10 @@ struct Family {
   Promises (*promises)(const Plan&, const Schedule&, const Target&);
   // The most f32 additions that an element passes through in a sum; nothing when the order of a sum is not known.
   std::optional<std::int64_t> (*addition_depth)(const Schedule&);
+  // The order of a schedule; and the one that batch-invariant schedules of the plan have, whatever the bound of its rows is: there
+  // `depends_on` says why none has. In F optional, both: without, its kernels sum nothing.
+  SumOrder (*sum_order)(const Plan&, const Schedule&, const Target&);
+  SumOrder (*invariant_order)(const Plan&, const Target&);
   // For all fields that are shown, and those of them that can be set, "vec=8" each; not those of F.
   std::string (*fields_text)(const Schedule&);
   std::vector<std::string> (*settings)(const Schedule&);

@@ -20,13 +20,15 @@ double nominal_cost(const Plan& problem, const Schedule& c, int threads, const T
   return sum;
 }
 
-// Schedules of a problem in workgroups of `threads`, the least cost first: those that use all of them, or also those that use fewer.
-Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, const Target& target) {
+// Schedules of a problem in workgroups of `threads`, the least cost first: those that use all of them, or also those that use fewer. Of
+// batch-invariant ones, those with `order`.
+Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, const SumOrder& order, const Target& target) {
   std::vector<std::pair<double, ProblemSchedule>> by_cost;
   const auto add = [&](const ProblemSchedule& c) {
     const auto same = [&](const auto& other) { return other.second == c; };
     if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c.schedule)) return;
     if (problem.family->why_not(c.schedule, problem, target)) return;
+    if (target.batch_invariant() && problem.family->sum_order(problem, c.schedule, target) != order) return;
     by_cost.emplace_back(nominal_cost(problem, c.schedule, threads, target), c);
   };
   for (const ProblemSchedule& each : known) {
@@ -139,6 +141,11 @@ std::vector<Candidate<FusedLaunchConfig>> FusedLaunch::fallbacks(const Config& f
 std::vector<Candidate<FusedLaunchConfig>> FusedLaunch::candidates(const Plan& plan, const Target& target) {
   std::vector<Candidate<Config>> result;
   std::vector<Configs> alone;
+  std::vector<SumOrder> orders(plan.problems.size());
+  if (target.batch_invariant()) {
+    const int threads = invariant_threads(plan, target);
+    for (std::size_t i = 0; i < orders.size(); ++i) orders[i] = invariant_order_of(*plan.problems[i], threads, target);
+  }
   for (const bool shared : {false, true}) {
     if (shared && std::ranges::none_of(plan.problems, [](const auto& problem) { return is_product(*problem); })) break;
     alone.clear();
@@ -150,7 +157,8 @@ std::vector<Candidate<FusedLaunchConfig>> FusedLaunch::candidates(const Plan& pl
     for (const bool fewer : {false, true})
       for (const int threads : sizes) {
         std::vector<Configs> choices;
-        for (std::size_t i = 0; i < alone.size(); ++i) choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, target));
+        for (std::size_t i = 0; i < alone.size(); ++i)
+          choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, orders[i], target));
         add_ranks(result, choices, plan, threads, target);
       }
   }

@@ -47,6 +47,8 @@ struct FusedLaunch {
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
+  static SumOrder sum_order(const Plan& plan, const Config& config, const Target& target);
+  static SumOrder invariant_order(const Plan& plan, const Target& target);
 };
 
 } // namespace kiln

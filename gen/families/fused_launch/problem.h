@@ -20,4 +20,8 @@ std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemSchedu
 // What the problem demands of a chip in workgroups of `waves`: those that have nothing to do take room all the same.
 Demand demand_in(double waves, const Plan& problem, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes);
 
+// Threads of a workgroup in which batch-invariant rows have their order, and what that of a problem is then.
+int invariant_threads(const Plan& plan, const Target& target);
+SumOrder invariant_order_of(const Plan& problem, int threads, const Target& target);
+
 } // namespace kiln

@@ -39,7 +39,7 @@ void require_by_expert(const AnalysedSpec& spec) {
   const Product& first = spec.products.front();
   if (first.sums_experts() && spec.products.size() > 1)
     throw UserError(subject, "it has two sums over experts", "use by_expert for a gate and its partner, and two kernels for two sums");
-  if (reduces_rows(spec.body, spec.products) || !spec.body.group_sizes.empty())
+  if (reduces_rows(spec.body, spec.products, bound_of_rows(first)) || !spec.body.group_sizes.empty())
     throw UserError(subject, "it reduces rows behind a product by expert, or has one value a row there", "reduce in a kernel of its own");
   if (first.a_scales_by_group)
     throw UserError("operation 'transpose'", "it is the a_scale of a product by expert, whose tokens are read in the experts' order",
@@ -56,7 +56,9 @@ std::vector<Candidate<GemmConfig>> candidates_by_expert(const Plan& plan, const 
     GemmConfig c = planned_config(plan, target);
     c.rows = rows_of_block(c.experts);
     c.tile_n = std::max(16, columns / c.products);
-    const GemmConfig one = with_ring(with_workgroups(as_one_product(c), target.compute_units()));
+    GemmConfig one = with_workgroups(as_one_product(c), target.compute_units());
+    if (c.batch_invariant) one.workgroups = workgroups_of_parts(one, 1, target.compute_units());
+    one = with_ring(one);
     c.workgroups = one.workgroups;
     c.stages = one.stages;
     c = with_vec(c);

@@ -65,13 +65,14 @@ struct LostByL1 {
 };
 LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
   const int ratio = c.a.bits / c.b.bits;
-  const long long count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()), turns = (count + c.stages - 1) / c.stages;
+  const long long unit = c.wave_unit(), count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()),
+                  units = (count + unit - 1) / unit;
   std::set<long long> of_b, of_a;
   const auto add = [](std::set<long long>& lines, long long first, int bytes) {
     for (long long line = first / line_bytes; line <= (first + bytes - 1) / line_bytes; ++line) lines.insert(line);
   };
   for (int wave = 0; wave < c.waves; ++wave) {
-    const long long first = std::min(turns * wave / c.waves * c.stages, count - 1) * c.step_bytes();
+    const long long first = std::min(units * wave / c.waves * unit, count - 1) * c.step_bytes();
     for (int row = 0; row < c.products * c.tile_n; ++row) add(of_b, first + static_cast<long long>(row) * c.row_bytes(), c.step_bytes());
     for (int row = 0; !c.staged && row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
       add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
@@ -93,6 +94,7 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
 
 // Whether every workgroup has whole tiles, or every tile whole workgroups.
 bool takes_whole_parts(const GemmConfig& c) {
+  if (c.whole_tiles()) return true;
   if (c.steps() % c.workgroups) return false;
   const long long each = c.steps() / c.workgroups;
   return each % c.steps_per_tile() == 0 || c.steps_per_tile() % each == 0;
@@ -112,6 +114,9 @@ double lost_by_l2(const GemmConfig& c, const machine::Chip& chip) {
   return std::clamp((lines * side_by_side / room - l2_slack) / spread, std::min(1.0, lines / (2 * room)), 1.0);
 }
 
+// As StepRuns of templates/stream_k_config.h.
+long long first_step(const GemmConfig& c, long long group) { return group * (c.steps() / c.run_unit()) / c.workgroups * c.run_unit(); }
+
 // Steps of a workgroup as its waves take them: whole turns of the ring in every segment, at whose end all wait for the slowest. A turn
 // that is not whole loads its last step again, and so does a wave without steps.
 struct Turns {
@@ -120,16 +125,16 @@ struct Turns {
 };
 Turns turns_of(const GemmConfig& c) {
   Turns result;
-  const long long tile = c.steps_per_tile();
+  const long long tile = c.steps_per_tile(), unit = c.wave_unit();
   for (long long group = 0; group < c.workgroups; ++group) {
-    const long long end = (group + 1) * c.steps() / c.workgroups;
+    const long long end = first_step(c, group + 1);
     double added = 0;
-    for (long long at = group * c.steps() / c.workgroups; at < end;) {
-      const long long count = std::min(end - at, tile - at % tile), turns = (count + c.stages - 1) / c.stages;
+    for (long long at = first_step(c, group); at < end;) {
+      const long long count = std::min(end - at, tile - at % tile), units = (count + unit - 1) / unit;
       long long most = 0;
       for (int wave = 0; wave < c.waves; ++wave) {
-        const long long from = std::min(turns * wave / c.waves * c.stages, count);
-        const long long own = std::min(turns * (wave + 1) / c.waves * c.stages, count) - from;
+        const long long from = std::min(units * wave / c.waves * unit, count);
+        const long long own = std::min(units * (wave + 1) / c.waves * unit, count) - from;
         most = std::max(most, own);
         result.loaded += static_cast<double>(std::max(1LL, (own + c.stages - 1) / c.stages) * c.stages) / c.workgroups;
       }
@@ -187,9 +192,13 @@ Demand with_lists(Demand w, const ExpertsConfig& experts, const machine::Chip& c
 Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const machine::Chip& chip = target.chip();
   if (c.by_expert()) return with_lists(demand(plan, as_one_product(c), target, sizes), c.experts, chip);
-  const double rows = rows_of_a(plan, c, sizes);
+  return demand_of_rows(c, rows_of_a(plan, c, sizes), plan.products.front().a.dtype(), operands_ns(plan, c, chip), target);
+}
+
+Demand demand_of_rows(const GemmConfig& c, double rows, DType a, double epilogue, const Target& target) {
+  const machine::Chip& chip = target.chip();
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
-  const double most = std::ceil(steps);
+  const double most = std::ceil(steps / c.run_unit()) * c.run_unit();
   const double loaders = c.has_producers() ? c.b_producers : c.waves;
   const Turns turns = c.has_producers() ? Turns{.added = std::ceil(most / loaders), .loaded = steps} : turns_of(c);
   const double of_wave = turns.added;
@@ -211,7 +220,7 @@ Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, con
   if (!c.has_producers())
     w.trips = of_wave / std::min<double>(c.stages, of_wave), w.reloads = !c.quantises_steps(); // a turn of the ring each
   w.written = rows * c.n * c.products * 2 / c.workgroups;
-  w.instructions = of_wave * step_slots(c, target, plan.products.front().a.dtype());
+  w.instructions = of_wave * step_slots(c, target, a);
   w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
   w.lead = lead_of_row_tile * c.row_tiles() * (c.b.group > 0 ? 2 : 1); // addresses, of scales too
   if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
@@ -221,7 +230,6 @@ Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, con
   const double sum_bytes = 4.0 * c.rows * c.tile_n * c.products; // of a tile
   const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles +
                         std::max(8 * (c.planes() + 1) * values, 2 * c.planes() * sum_bytes / lds_bytes_per_cycle);
-  const double epilogue = operands_ns(plan, c, chip);
   w.tail = 40 + 4 * c.planes() * values;
   w.chain_ns += in_lds / chip.clock_ghz;
   if (c.splits()) {

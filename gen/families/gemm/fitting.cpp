@@ -18,9 +18,11 @@ bool fits_counter(const GemmConfig& c) {
   return (c.stages - 1) * (c.b_loads() + gemm_a_loads(c)) + others < max_vmcnt && c.stages * c.b_loads() <= max_loads_in_flight;
 }
 
-// Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring.
+// Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring, or are to load them in whole turns.
 long long wave_steps(const GemmConfig& c) {
-  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, turns = (steps + c.stages - 1) / c.stages;
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, of_wave = (steps + c.waves - 1) / c.waves;
+  if (c.batch_invariant) return (of_wave + c.stages - 1) / c.stages * c.stages;
+  const long long turns = (steps + c.stages - 1) / c.stages;
   return std::min(steps, (turns + c.waves - 1) / c.waves * c.stages);
 }
 
@@ -77,7 +79,8 @@ GemmConfig with_ring(GemmConfig c) {
 
 GemmConfig with_vec(GemmConfig c) {
   const auto each = static_cast<unsigned>(std::max(1, c.rows * c.tile_n / c.threads()));
-  c.vec = std::min(8, static_cast<int>(std::bit_floor(each)));
+  // Which products the compiler contracts with sums may follow from vec: batch-invariant epilogues have one for all rows, that of few.
+  c.vec = c.batch_invariant ? 2 : std::min(8, static_cast<int>(std::bit_floor(each)));
   // A wave has all of a group of columns, and a lane all that share a byte.
   if (c.epilogue_group) c.vec = std::max({c.vec, 2, c.epilogue_group / wave_size});
   while (c.n % c.vec) c.vec /= 2;

@@ -56,17 +56,21 @@ std::string why(const GemmConfig& c, const Target& target) {
 double gemm_balance(const GemmConfig& c, const Target& target) {
   const auto steps = static_cast<double>(c.steps());
   const auto cus = static_cast<double>(target.compute_units());
-  const double most = std::ceil(steps / c.workgroups) * std::ceil(c.workgroups / cus);
+  const double most = std::ceil(steps / c.run_unit() / c.workgroups) * c.run_unit() * std::ceil(c.workgroups / cus);
   return steps / (most * cus);
 }
 
 std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const Target& target, int cus) {
   if (plan.products.front().by_expert()) return candidates_by_expert(plan, target);
   const Config planned = planned_config(plan, target);
+  const int parts = planned.batch_invariant ? invariant_parts(plan, target) : 0;
+  const auto counts = [&](const Config& c) {
+    return planned.batch_invariant ? std::vector<int>{workgroups_of_parts(c, parts, cus)} : workgroup_counts(c, cus);
+  };
   std::vector<Config> configs;
   const auto add_one = [&](Config c, bool narrowest) {
     // Tiles of wide groups cannot be narrower: fewer waves then have sums in LDS.
-    while (c.epilogue_group && !c.staged && c.lds_bytes() > target.lds_bytes() && c.waves > 1) c.waves /= 2;
+    while (c.epilogue_group && !c.staged && !c.batch_invariant && c.lds_bytes() > target.lds_bytes() && c.waves > 1) c.waves /= 2;
     c = with_vec(with_ring(c));
     if (Config shorter = c; narrowest && c.loads > 1 && !fits_registers(c)) { // groups of columns may ask for tiles that shorter steps fit
       shorter.loads /= 2;
@@ -84,14 +88,14 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
   for (const int columns : {64, 32, 16}) {
     Config c = planned;
     c.tile_n = std::max({narrowest_tile, columns / c.products, c.epilogue_group});
-    for (const int workgroups : workgroup_counts(c, cus)) {
+    for (const int workgroups : counts(c)) {
       c.workgroups = workgroups;
       add(c, columns == 16);
     }
   }
   // One row of 16-bit numbers: a dot instruction does as much as a tile of 16 x 16 of which one row is used, and its loads are whole lines.
-  const bool dots =
-      planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end && planned.epilogue_group == 0;
+  const bool dots = !planned.batch_invariant && planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end &&
+                    planned.epilogue_group == 0;
   if (dots && cus == target.compute_units() && takes_dots(plan, target)) {
     Config c = planned;
     c.tile_n = narrowest_tile;
@@ -104,7 +108,8 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
   if (configs.empty()) { // invalid: the caller says why
     Config c = planned;
     c.tile_n = std::max(c.tile_n, c.epilogue_group);
-    configs.push_back(with_vec(with_ring(with_workgroups(c, cus))));
+    c.workgroups = planned.batch_invariant ? counts(c).front() : with_workgroups(c, cus).workgroups;
+    configs.push_back(with_vec(with_ring(c)));
   }
   std::vector<Candidate<Config>> result;
   for (const Config& c : configs) result.push_back({c, why(c, target)});

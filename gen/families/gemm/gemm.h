@@ -72,6 +72,7 @@ template <MaybeConst<GemmConfig> C, typename Visit> constexpr void for_each_fiel
   visit(Field{.name = "direct", .shown = producers}, c.direct);
   visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
   visit(Field{.name = "atomics", .settable = dense, .shown = dense}, c.atomics);
+  visit(Field{.name = "batch_invariant", .settable = false, .shown = c.batch_invariant}, c.batch_invariant);
 }
 
 struct Gemm {
@@ -98,21 +99,30 @@ struct Gemm {
   static Config with_threads(const Config& config, int, const Plan&, const Target&) { return config; } // waves share its steps
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
+  static SumOrder sum_order(const Plan& plan, const Config& config, const Target& target);
+  static SumOrder invariant_order(const Plan& plan, const Target& target);
 };
 
-// The most columns that the epilogue reduces together, if all that it reduces are groups of columns that tiles have whole, in LDS with all
-// rows; else 0. Columns that share bytes count as a group.
-int group_in_tile(const Body& epilogue, std::span<const Product> products);
+std::int64_t bound_of_rows(const Product& product); // of m
+
+// The most columns that the epilogue reduces together, if all that it reduces are groups of columns that tiles have whole, in LDS with
+// `rows` rows; else 0. Columns that share bytes count as a group.
+int group_in_tile(const Body& epilogue, std::span<const Product> products, std::int64_t rows);
 // Whether the epilogue reduces rows otherwise or has one value a row, and so has to wait for all of C; how the workgroup that has it then
 // deals out rows.
-bool reduces_rows(const Body& epilogue, std::span<const Product> products);
+bool reduces_rows(const Body& epilogue, std::span<const Product> products, std::int64_t rows);
 RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config);
 
 // Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel prefetches while its last steps come.
 bool is_near(const TensorPlan& operand, std::int64_t n);
 
-// The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step.
+// The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step; and with another bound of rows.
 GemmConfig planned_config(const Plan& plan, const Target& target);
+GemmConfig planned_config(const Plan& plan, const Target& target, std::int64_t rows);
+
+// Batch-invariant products: into how many parts each tile is split, and how many workgroups that are.
+int invariant_parts(const Plan& plan, const Target& target);
+int workgroups_of_parts(const GemmConfig& config, int parts, int cus);
 
 // With a matrix for each expert: what the kernel does not compute; schedules; and one product that streams as much as the likely blocks, in
 // as many steps.
@@ -123,6 +133,9 @@ GemmConfig as_one_product(GemmConfig config);
 // The config with another method, and what that asks of other fields: tile, ring, workgroups and so on, as the chosen schedule
 // has them for method matrix. It may be invalid for the plan (rows over the method's limit): why_not says why.
 GemmConfig with_method(GemmConfig config, GemmMethod method, const Target& target);
+
+// What a launch of `rows` rows of type `a` demands; `epilogue`: nanoseconds that this waits for its operands.
+Demand demand_of_rows(const GemmConfig& config, double rows, DType a, double epilogue, const Target& target);
 
 // Fields that follow from others, as far as registers, vmcnt and LDS allow.
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.

@@ -17,12 +17,6 @@ constexpr std::int64_t min_group = 8, max_group = 128;
 // Sums of a tile, of all rows and products. A plan is for any target: of the smallest LDS, less what else a kernel keeps there.
 constexpr std::int64_t max_in_tile = (machine::min_lds_bytes() - 4096) / 4;
 
-// The bound of m.
-std::int64_t bound_of_rows(const Product& p) {
-  const Dim& m = p.a.shape()[0];
-  return m.is_dynamic() ? *m.max() : m.size();
-}
-
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
   const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b->name);
@@ -68,7 +62,7 @@ bool is_of_groups(Op op) { return info(op).kind == OpKind::group_reduce || info(
 
 // One workgroup goes on with all rows, so that rows are few and short.
 void require_short_rows(const AnalysedSpec& spec) {
-  if (!reduces_rows(spec.body, spec.products)) return;
+  if (!reduces_rows(spec.body, spec.products, bound_of_rows(spec.products.front()))) return;
   for (const Value& value : spec.body.values)
     if (const Op op = value.expr.op(); is_of_rows(op) && spec.body.cols > max_cols_at_end)
       throw UserError(fmt::format("operation '{}'", info(op).name),
@@ -84,10 +78,15 @@ void require_short_rows(const AnalysedSpec& spec) {
 
 } // namespace
 
-int group_in_tile(const Body& epilogue, std::span<const Product> products) {
+std::int64_t bound_of_rows(const Product& p) {
+  const Dim& m = p.a.shape()[0];
+  return m.is_dynamic() ? *m.max() : m.size();
+}
+
+int group_in_tile(const Body& epilogue, std::span<const Product> products, std::int64_t rows) {
   const auto is_of_tile = [](const Value& v) { return !is_of_rows(v.expr.op()) || is_of_groups(v.expr.op()); };
   const Product& first = products.front();
-  const std::int64_t rows = bound_of_rows(first), count = std::ssize(products);
+  const std::int64_t count = std::ssize(products);
   // MX operands of 8 bits load two words of every row in a step: wide tiles leave no registers for the sums of many rows.
   const bool loads_much = first.op == Op::matmul_nt_mx_mx && first.b_bits() == 8 && rows > 16;
   const std::int64_t widest = loads_much ? max_group / count : max_group;
@@ -102,8 +101,8 @@ int group_in_tile(const Body& epilogue, std::span<const Product> products) {
   return shares_bytes ? static_cast<int>(min_group) : 0;
 }
 
-bool reduces_rows(const Body& epilogue, std::span<const Product> products) {
-  if (group_in_tile(epilogue, products) > 0) return false;
+bool reduces_rows(const Body& epilogue, std::span<const Product> products, std::int64_t rows) {
+  if (group_in_tile(epilogue, products, rows) > 0) return false;
   return std::ranges::any_of(epilogue.values, [](const Value& v) { return is_of_rows(v.expr.op()); }) ||
          std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return t.output && t.extent != Extent::element; });
 }
@@ -124,6 +123,10 @@ void Gemm::lay_out(AnalysedSpec& spec) {
 }
 
 GemmConfig planned_config(const Plan& plan, const Target& target) {
+  return planned_config(plan, target, bound_of_rows(plan.products.front()));
+}
+
+GemmConfig planned_config(const Plan& plan, const Target& target, std::int64_t rows) {
   const Product& first = plan.products.front();
   const auto group = static_cast<int>(first.group);
   OperandConfig a{.bits = size_bits(first.a.dtype()),
@@ -136,18 +139,19 @@ GemmConfig planned_config(const Plan& plan, const Target& target) {
                         .group = group,
                         .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
                         .preshuffled = first.preshuffled()};
-  GemmConfig c{.rows = first.by_expert() ? 16 : static_cast<int>(bound_of_rows(first)),
+  GemmConfig c{.rows = first.by_expert() ? 16 : static_cast<int>(rows),
                .n = static_cast<int>(first.n),
                .k = static_cast<int>(first.k()),
                .a = a,
                .b = b,
-               .rows_at_end = reduces_rows(plan.body, plan.products),
-               .epilogue_group = group_in_tile(plan.body, plan.products),
-               .products = static_cast<int>(plan.products.size())};
+               .rows_at_end = reduces_rows(plan.body, plan.products, rows),
+               .epilogue_group = group_in_tile(plan.body, plan.products, rows),
+               .products = static_cast<int>(plan.products.size()),
+               .batch_invariant = target.batch_invariant()};
   if (first.by_expert())
     c.experts = {.count = static_cast<int>(first.experts()),
                  .top = static_cast<int>(first.top()),
-                 .tokens = static_cast<int>(bound_of_rows(first)),
+                 .tokens = static_cast<int>(rows),
                  .n = static_cast<int>(first.rows_of_b()),
                  .of_pairs = first.a.shape().size() == 3,
                  .sums = first.sums_experts()};

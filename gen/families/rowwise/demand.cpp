@@ -29,10 +29,13 @@ double trips_of(const std::vector<Pass>& passes, const RowwiseConfig& c) {
 } // namespace
 
 Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
-  const Body& body = plan.body;
+  return demand_of_rows(plan.body, c, target, outer_size(plan.body, sizes));
+}
+
+Demand demand_of_rows(const Body& body, const RowwiseConfig& c, const Target& target, double rows) {
   const std::vector<Pass> passes = rowwise_passes(body, c);
   const ChunkWork chunk = chunk_work(body, passes, c.vec, target);
-  const double rows = outer_size(body, sizes), cols = static_cast<double>(body.cols), lanes = c.threads();
+  const double cols = static_cast<double>(body.cols), lanes = c.threads();
   Demand w{.workgroups = std::max(1.0, std::ceil(rows / c.rows_per_block)) * c.tiles, .waves = lanes / wave_size};
   const double used = rows * cols / (w.workgroups * lanes * c.vec * c.chunks()); // the rest lies beyond rows and columns
   const double elements = lanes * c.chunks() * used;                             // vectors of a workgroup

@@ -42,7 +42,15 @@ struct Rowwise {
   static Config with_threads(Config config, int threads, const Plan& plan, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);
+  static SumOrder sum_order(const Plan& plan, const Config& config, const Target& target);
+  static SumOrder invariant_order(const Plan& plan, const Target& target);
 };
+
+// The schedule whose order of sums batch-invariant rows have, whatever their bound is; in workgroups of so many threads, or of any number.
+RowwiseConfig invariant_rows(const Plan& plan, const Target& target, int threads = 0);
+
+// What a launch of so many rows demands.
+Demand demand_of_rows(const Body& body, const RowwiseConfig& config, const Target& target, double rows);
 
 // What a workgroup does with its rows, as text: lines behind the declaration of `row`, and `leave` for waves beyond the last one.
 std::string rows_text(const Body& body, const RowwiseConfig& config, const Target& target, const std::string& row,

@@ -17,7 +17,7 @@ struct CompileRequest {
   KernelChoice kernel;
   std::vector<std::string> archs, emit{"facts"}, overrides;
   std::string folder;
-  bool json = false, werror = false;
+  bool json = false, werror = false, batch_invariant = false;
 };
 
 std::string file_of(const CompileRequest& request, const Production& production, const Emitted& emitted) {
@@ -76,8 +76,9 @@ int run(const CompileRequest& request) {
   options.warnings_as_errors = request.werror;
 
   std::vector<Target> targets; // all of them before the first compile: a wrong one should not cost a compile
-  for (const std::string& arch : request.archs) targets.push_back(target(arch));
-  if (targets.empty()) targets.push_back(chosen_target({}).target);
+  const bool invariant = request.batch_invariant || options.environment.batch_invariant;
+  for (const std::string& arch : request.archs) targets.push_back(target(arch).with_batch_invariance(invariant));
+  if (targets.empty()) targets.push_back(chosen_target({.batch_invariant = invariant}).target);
   std::vector<Production> productions;
   for (const Target& one : targets)
     productions.push_back(produce(chosen_spec(request.kernel, one), one, wanted, request.overrides, options));
@@ -98,6 +99,7 @@ Command make_compile(CLI::App& root) {
       ->delimiter(',')
       ->capture_default_str();
   app->add_option("--set", request->overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
+  add_batch_invariant_option(*app, request->batch_invariant);
   app->add_option("-o,--output", request->folder, "Folder to write files to, KERNEL.ARCH.ENDING");
   app->add_flag("--werror", request->werror, "Compiler warnings are errors");
   app->add_flag("--json", request->json, "Print one JSON document; with source, object or later it says how to launch the kernel too");

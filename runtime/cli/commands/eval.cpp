@@ -199,7 +199,7 @@ void print_text(const Outputs& outputs) {
 }
 
 int run(const EvalRequest& request) {
-  const KernelSpec spec = chosen_spec(request.kernel, chosen_target({.arch = request.arch, .chip = {}}).target);
+  const KernelSpec spec = chosen_spec(request.kernel, chosen_target({.arch = request.arch}).target);
   const Inputs inputs = inputs_of(spec, request);
   const Outputs outputs = evaluate(spec, inputs);
   if (!request.folder.empty()) {

@@ -26,7 +26,8 @@ int run(const PredictRequest& request) {
       request.chip_file.empty() ? *chosen_target(request.target).chip : timing::read_chip(read_file(request.chip_file));
   const timing::CacheState cache = parse_cache_state(request.cache);
   const timing::LaunchKind how = parse_launch(request.how, request.launch, cache);
-  const timing::Record record = record_launch(request.launch, chip);
+  const timing::Record record =
+      record_launch(request.launch, chip, request.target.batch_invariant || process_environment().batch_invariant);
   const timing::Prediction p =
       timing::predict(record, chip, {.cache = cache, .launch = how, .changes = !request.quick, .spans = !request.html.empty()});
   if (!request.html.empty()) write_file(request.html, timing::to_html(p));

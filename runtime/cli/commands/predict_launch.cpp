@@ -19,8 +19,8 @@ std::map<std::string, std::int64_t> sizes_of(const PredictLaunch& launch, const 
   return sizes;
 }
 
-timing::Record record_spec(const PredictLaunch& launch, const timing::Chip& chip) {
-  const Target chosen = target(chip.name);
+timing::Record record_spec(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant) {
+  const Target chosen = target(chip.name).with_batch_invariance(batch_invariant);
   const KernelSpec spec = chosen_spec(launch.kernel, chosen);
   const std::map<std::string, std::int64_t> sizes = sizes_of(launch, spec);
   CompileOptions compile = own_process_options(process_environment());
@@ -59,7 +59,7 @@ void add_launch_options(CLI::App& app, PredictLaunch& launch) {
   app.add_option("--arg", launch.object.arguments, "With --object, in order: NAME=FILE, zeros:BYTES, i32:N, i64:N, f32:X, words:N,N,...");
 }
 
-timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip) {
+timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant) {
   const ObjectRun& object = launch.object;
   if (object.object.empty()) {
     if (launch.kernel.kernel.empty())
@@ -67,7 +67,7 @@ timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& ch
                       "name a kernel of the catalogue (kiln list), or --object FILE");
     if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
       throw UserError("kiln predict", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
-    return record_spec(launch, chip);
+    return record_spec(launch, chip, batch_invariant);
   }
   if (!launch.kernel.kernel.empty())
     throw UserError("kiln predict", fmt::format("both '{}' and --object were given", launch.kernel.kernel), "give one of them");

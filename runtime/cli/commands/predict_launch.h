@@ -23,6 +23,6 @@ timing::CacheState parse_cache_state(const std::string& name); // throws UserErr
 timing::LaunchKind parse_launch(const std::string& name, const PredictLaunch& launch, timing::CacheState cache);
 
 // Builds the kernel for the chip when it is a spec, and executes what the record needs. Throws UserError and isa::Error.
-timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip);
+timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant = false);
 
 } // namespace kiln::cli

@@ -22,7 +22,7 @@ struct RunRequest {
   std::vector<std::string> overrides, sizes;
   ObjectRun object;
   int threads = 0, beside = 0, cus = 0;
-  bool special = false, json = false;
+  bool special = false, json = false, batch_invariant = false;
 };
 
 int exit_code(const exec::ExecResult& result, const CheckedRun& checked) {
@@ -47,7 +47,7 @@ struct BuiltSpec {
 
 BuiltSpec build_spec(const RunRequest& request, const std::string& arch) {
   if (request.rows < 0) throw UserError("--rows", fmt::format("{} is no size", request.rows), "give 0 or more");
-  const Target chosen = chosen_target({.arch = arch, .chip = {}}).target;
+  const Target chosen = chosen_target({.arch = arch, .batch_invariant = request.batch_invariant}).target;
   KernelSpec spec = chosen_spec(request.kernel, chosen);
   CompileOptions compile = own_process_options(process_environment());
   BuiltKernel built = build_kernel(spec, chosen, compile, request.overrides);
@@ -155,6 +155,7 @@ Command make_run(CLI::App& root) {
   app->remove_option(app->get_option("kernel")); // --object does without it, and has a --kernel of its own
   app->add_option("spec", request->kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
   add_arch_option(*app, request->arch);
+  add_batch_invariant_option(*app, request->batch_invariant);
   app->add_option("--device", request->device,
                   "Launch on hip:ORDINAL and compare with the CPU model too, or on emulated:ARCH as a program would");
   app->add_option("--rows", request->rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();

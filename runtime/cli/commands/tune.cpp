@@ -96,7 +96,7 @@ TuneOptions tune_options(const TuneRequest& request, const Target& gpu, const ti
                     "measure on a device of that architecture");
   options.how = fmt::format("measured on {}, median of {} samples", device.product(), BenchmarkOptions().samples);
   static_cast<void>(device.backend().clock()); // throws where time means nothing, before anything is compiled
-  options.time = measured_time(device, std::make_shared<Jit>(device.target()),
+  options.time = measured_time(device, std::make_shared<Jit>(device.target().with_batch_invariance(gpu.batch_invariant())),
                                std::make_shared<CandidateJournal>(request.output, request.timeout, log_to_stderr()));
   return options;
 }
@@ -149,6 +149,7 @@ void tune_one(const TuneRequest& request, const Tuner& tuner, const AotKernel& k
 int run(const TuneRequest& request) {
   const auto [gpu, chip] = target_of(request);
   CompileOptions compile = own_process_options(process_environment());
+  compile.environment.batch_invariant = gpu.batch_invariant();
   const std::vector<AotKernel> kernels = kernels_of(request, gpu, compile);
   std::vector<TuningEntry> known;
   if (std::filesystem::exists(request.output)) known = read_tuning_table(request.output, log_to_stderr());
