@@ -76,8 +76,8 @@ struct AttentionConfig {
   // finishes two.
   constexpr unsigned active_workgroups(unsigned steps, unsigned items, float best, float most) const {
     const unsigned all = static_cast<unsigned>(workgroups), at_a_time = static_cast<unsigned>(parts_at_a_time());
-    const float parts = best < most ? best : most;
-    const unsigned any = static_cast<unsigned>(parts * static_cast<float>(items)), whole = static_cast<unsigned>(parts);
+    const float number = best < most ? best : most;
+    const unsigned any = static_cast<unsigned>(number * static_cast<float>(items)), whole = static_cast<unsigned>(number);
     const auto fits = [&](unsigned each) { return each != 0 && each * items <= all && 3 * each * items >= 2 * any; };
     const unsigned rounds = (whole + at_a_time / 2) / at_a_time * at_a_time;
     const unsigned active = fits(rounds) ? rounds * items : fits(whole) ? whole * items : any < all ? any : all;

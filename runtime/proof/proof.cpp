@@ -14,6 +14,7 @@
 #include "runtime/launch/record.h"
 #include "runtime/proof/checked_run.h"
 #include "runtime/proof/trials.h"
+#include "runtime/tune/explain.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -170,6 +171,14 @@ public:
     sheet.lines.push_back(std::move(line));
   }
 
+  // By the schedule. Of a kernel that is asked for so it is a line that holds: no other schedule is taken, and docs/batch_invariance.md
+  // says how that is tested.
+  void batch(ProofSheet& sheet) const {
+    sheet.lines.push_back({.name = "batch invariance",
+                           .verdict = target_.batch_invariant() ? ProofVerdict::holds : ProofVerdict::stated,
+                           .found = batch_invariance(built_.plan, built_.schedule, target_)});
+  }
+
   void sanitisers(ProofSheet& sheet) { sheet.lines.push_back(runs_.finished()); }
 
   void predicted_time(ProofSheet& sheet, const timing::Chip& chip) const {
@@ -321,6 +330,7 @@ ProofSheet prove(const KernelSpec& spec, const Target& target, const BuiltKernel
   prover.results(sheet, InputValues::largest, "largest");
   prover.orders(sheet);
   prover.sanitisers(sheet);
+  prover.batch(sheet);
   prover.predicted_time(sheet, chip);
   if (options.device) prover.on_device(sheet, *options.device, compile);
   sheet.unknown = unknown_of(built, options);

@@ -60,16 +60,6 @@ std::string invariant_choice(const Plan& plan, const Schedule& own, const Target
   }
 }
 
-std::string batch_invariance(const Plan& plan, const Schedule& schedule, const Target& target) {
-  const SumOrder own = sum_order(plan, schedule, target), wanted = invariant_order(plan, target);
-  if (own == wanted && own.depends_on.empty())
-    return own.order.empty() ? "holds: nothing is summed over a row"
-                             : fmt::format("holds: sums are taken as \"{}\", whatever the batch is", own.order);
-  const std::string why =
-      own.depends_on.empty() ? fmt::format("the bound of rows decides that sums are taken as \"{}\"", own.order) : own.depends_on;
-  return "does not hold: " + why + invariant_choice(plan, schedule, target);
-}
-
 std::string verdict(const Explanation& e) {
   if (e.chosen == e.candidates.size()) return "no candidate keeps its ISA contract";
   const ExplainedCandidate &c = e.candidates[e.chosen], &q = e.candidates[e.quickest];
@@ -86,6 +76,16 @@ std::string escaped(const std::string& text) {
 }
 
 } // namespace
+
+std::string batch_invariance(const Plan& plan, const Schedule& schedule, const Target& target) {
+  const SumOrder own = sum_order(plan, schedule, target), wanted = invariant_order(plan, target);
+  if (own == wanted && own.depends_on.empty())
+    return own.order.empty() ? "holds: nothing is summed over a row"
+                             : fmt::format("holds: sums are taken as \"{}\", whatever the batch is", own.order);
+  const std::string why =
+      own.depends_on.empty() ? fmt::format("the bound of rows decides that sums are taken as \"{}\"", own.order) : own.depends_on;
+  return "does not hold: " + why + invariant_choice(plan, schedule, target);
+}
 
 Explanation explain(const KernelSpec& spec, const Target& target, const timing::Chip& chip, timing::CacheState cache,
                     const std::vector<RunTimeSizes>& sizes, const CompileOptions& options) {

@@ -29,6 +29,10 @@ struct Explanation {
 Explanation explain(const KernelSpec& spec, const Target& target, const timing::Chip& chip, timing::CacheState cache,
                     const std::vector<RunTimeSizes>& sizes, const CompileOptions& options);
 
+// Whether the bits of a row depend on its own inputs alone, by the order of sums: "holds: ...", or "does not hold: ..." with what
+// --batch-invariant would choose.
+std::string batch_invariance(const Plan& plan, const Schedule& schedule, const Target& target);
+
 std::string to_text(const Explanation& explanation);
 std::string to_json(const Explanation& explanation);
 std::string to_html(const Explanation& explanation);

@@ -45,7 +45,7 @@ TEST_CASE("a kernel that holds: every line, and the same sheet again") {
   std::vector<std::string> names;
   for (const ProofLine& line : sheet.lines) names.push_back(line.name);
   for (const char* name : {"contract", "known faults", "lint", "results, random inputs", "results, special inputs",
-                           "results, largest inputs", "interleavings", "sanitisers", "predicted time"})
+                           "results, largest inputs", "interleavings", "sanitisers", "batch invariance", "predicted time"})
     CHECK_MESSAGE(std::ranges::count(names, name) == 1, name);
   CHECK(sheet.contract.results == kernel.report.results);
   CHECK(to_json(sheet) == to_json(sheet_of(kernel, to)));

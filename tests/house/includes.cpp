@@ -25,7 +25,7 @@ const std::vector<Layer> layers{
     {"isa_checks/exec", {}, {"numbers", "machine", "sanitisers", "instructions", "run"}},
     {"runtime",
      {"machine", "gen", "isa_checks"},
-     {"compile", "build", "cache", "workers", "launch", "proof", "tune", "jit", "aot", "c", "tvm_ffi", "cli"}}};
+     {"compile", "build", "cache", "workers", "launch", "tune", "proof", "jit", "aot", "c", "tvm_ffi", "cli"}}};
 
 struct Include {
   std::string from, to; // files

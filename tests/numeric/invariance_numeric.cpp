@@ -17,7 +17,7 @@
 namespace invariance_numeric {
 using namespace kiln;
 using testing::compares_everything;
-using testing::runs_here;
+using testing::runs_in_slice;
 
 namespace {
 
@@ -76,7 +76,8 @@ std::string difference(const Case& c, const Target& to, std::uint64_t seed) {
   constexpr std::int64_t of_all = 29; // rows to choose from, as often as it comes: no size of anything else
   const KernelSpec widest = c.spec(0);
   Inputs all = random_inputs(widest, seed, {.dynamic_size = of_all, .sizes = {{"pages_of_all", 71}}});
-  const Inputs special = random_inputs(widest, seed + 1, {.dynamic_size = of_all, .sizes = {{"pages_of_all", 71}}, .values = InputValues::special});
+  const Inputs special =
+      random_inputs(widest, seed + 1, {.dynamic_size = of_all, .sizes = {{"pages_of_all", 71}}, .values = InputValues::special});
   for (auto& [name, tensor] : all.tensors)
     if (has_rows(tensor, of_all))
       for (std::int64_t row = 2; row < of_all; row += 3) copy_row(special.tensors.at(name), row, tensor, row);
@@ -106,7 +107,7 @@ std::string difference(const Case& c, const Target& to, std::uint64_t seed) {
 }
 
 void check(const Case& c, const Target& to, std::uint64_t seed) {
-  if (!runs_here(to, seed)) return;
+  if (!runs_in_slice(to, seed)) return;
   CAPTURE(fmt::format("{} {}", to.arch(), c.name));
   const std::string wrong = difference(c, to, seed);
   CHECK_MESSAGE(wrong.empty(), wrong);

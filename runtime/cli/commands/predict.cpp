@@ -6,6 +6,7 @@
 #include "runtime/cli/commands/predict_launch.h"
 #include "runtime/cli/output.h"
 #include "runtime/cli/target_choice.h"
+#include "runtime/environment.h"
 #include <fmt/format.h>
 #include <memory>
 

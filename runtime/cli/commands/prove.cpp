@@ -26,7 +26,7 @@ struct ProveRequest {
   std::string chip, device, output;
   ProofOptions options;
   int jobs = 0;
-  bool all = false, json = false, quiet = false;
+  bool all = false, json = false, quiet = false, batch_invariant = false;
 };
 
 struct ProofJob {
@@ -40,11 +40,11 @@ std::vector<Target> targets_of(const ProveRequest& request, const std::optional<
   if (device) {
     if (!request.archs.empty() && request.archs != std::vector{device->target().arch()})
       throw UserError("--device " + request.device, fmt::format("it is {}", device->target().arch()), "leave --arch out");
-    return {device->target()};
+    return {device->target().with_batch_invariance(request.batch_invariant || process_environment().batch_invariant)};
   }
   std::vector<Target> targets;
-  for (const std::string& arch : request.archs) targets.push_back(chosen_target({.arch = arch, .chip = request.chip}).target);
-  if (targets.empty()) targets.push_back(chosen_target({.arch = {}, .chip = request.chip}).target);
+  for (const std::string& arch : request.archs) targets.push_back(chosen_target({arch, request.chip, request.batch_invariant}).target);
+  if (targets.empty()) targets.push_back(chosen_target({{}, request.chip, request.batch_invariant}).target);
   return targets;
 }
 
@@ -195,6 +195,7 @@ Command make_prove(CLI::App& root) {
   app->add_flag("--all", request->all, "Every entry of the catalogue with its defaults, products of experts with 8 of 1024 x 1024");
   app->add_option("--arch", request->archs, "Architectures or chips, comma separated")->delimiter(',');
   app->add_option("--chip", request->chip, "The chip whose time is predicted");
+  add_batch_invariant_option(*app, request->batch_invariant);
   app->add_option("--device", request->device, "Run on hip:ORDINAL too: bits beside the CPU model's, time beside the predicted one");
   app->add_option("-o,--output", request->output,
                   "Write a page and a JSON file a kernel into this folder, and a README.md that lists them");
