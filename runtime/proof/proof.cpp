@@ -171,8 +171,7 @@ public:
     sheet.lines.push_back(std::move(line));
   }
 
-  // By the schedule. Of a kernel that is asked for so it is a line that holds: no other schedule is taken, and docs/batch_invariance.md
-  // says how that is tested.
+  // By the schedule. If it was asked for it holds, since no other schedule is taken; docs/batch_invariance.md says how that is tested.
   void batch(ProofSheet& sheet) const {
     sheet.lines.push_back({.name = "batch invariance",
                            .verdict = target_.batch_invariant() ? ProofVerdict::holds : ProofVerdict::stated,

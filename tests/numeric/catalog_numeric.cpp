@@ -13,7 +13,7 @@ namespace {
 void check_catalog(std::int64_t cols, std::int64_t rows, DType dtype, bool special_values = false) {
   for (const std::string_view arch : known_archs())
     for (auto point = static_cast<std::uint64_t>(cols); const CatalogEntry& entry : catalog()) {
-      if (!testing::runs_here(target(arch), ++point)) continue;
+      if (!testing::runs_in_slice(target(arch), ++point)) continue;
       if (entry.is.gemm || entry.is.attention || entry.is.experts || why_not(entry, {.cols = cols}))
         continue; // products below, with sizes of their own
       const Target to = target(arch);
@@ -47,7 +47,7 @@ TEST_CASE("scales with the groups in front") {
                                Point{"group_quant", 32768, 1, 1}, Point{"mx_quant", 96, 7, 0}, Point{"silu_mul_mx_quant", 2048, 4, 0},
                                Point{"add_rmsnorm_mx_quant", 8192, 2, 0}, Point{"group_quant", 512, 0, 0}}) {
       const Target to = target(arch);
-      if (!testing::runs_here(to, ++number)) continue;
+      if (!testing::runs_in_slice(to, ++number)) continue;
       const KernelSpec spec =
           catalog_spec(point.name, {.cols = point.cols, .max_rows = point.max_rows, .dtype = bf16, .fp8 = to.fp8(), .transposed = true});
       const auto wrong = testing::check_kernel(spec, to, 4, {.rows = point.rows});
@@ -74,7 +74,7 @@ TEST_CASE("products of scales with the groups in front") {
   for (const std::string_view arch : known_archs())
     for (std::uint64_t number = 0; const Point& p : points) {
       const Target to = target(arch);
-      if (!testing::runs_here(to, ++number)) continue;
+      if (!testing::runs_in_slice(to, ++number)) continue;
       CAPTURE(number);
       const KernelSpec spec =
           catalog_spec(p.name, {.dtype = bf16, .fp8 = to.fp8(), .mx = p.mx, .transposed = true, .m = p.m, .n = p.n, .k = p.k});
@@ -88,7 +88,7 @@ TEST_CASE("matrix products of the catalogue") {
     for (std::uint64_t point = 0; const CatalogEntry& entry : catalog())
       for (const bool quantised : {false, true}) {
         const Target to = target(arch);
-        if (!testing::runs_here(to, ++point)) continue;
+        if (!testing::runs_in_slice(to, ++point)) continue;
         if (!entry.is.gemm || entry.is.experts ||
             (quantised && (entry.name.starts_with("gemm_w") || entry.name == "gemm_mx" || entry.name == "gemm_dynamic_quant")))
           continue;
@@ -112,7 +112,7 @@ TEST_CASE("every residency gives the same") {
       for (const char* name : {"add_rmsnorm_dynamic_quant", "softmax", "layernorm"})
         for (const std::int64_t cols : {5000, 5003}) {
           const Target to = target(arch);
-          if (!testing::runs_here(to, ++point)) continue;
+          if (!testing::runs_in_slice(to, ++point)) continue;
           const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = cols, .dtype = bf16, .fp8 = to.fp8()}), to, 2,
                                                    {.rows = 2, .settings = {residency, "threads_per_row=256", "prefetch_depth=2"}});
           CHECK_MESSAGE(!wrong, wrong.value_or(""));

@@ -41,7 +41,7 @@ TEST_CASE("the gallery's specs are within their bounds") {
     const std::vector<std::string> all = texts(target(arch));
     CHECK(all.size() == 10);
     for (std::uint64_t point = 0; const std::string& text : all) {
-      if (!testing::runs_here(target(arch), ++point)) continue;
+      if (!testing::runs_in_slice(target(arch), ++point)) continue;
       const auto wrong = testing::check_kernel(parse_spec(text), target(arch), point, {.rows = 2});
       CHECK_MESSAGE(!wrong, wrong.value_or(""));
     }

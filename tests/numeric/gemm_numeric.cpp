@@ -61,7 +61,7 @@ TEST_CASE("infinities of one operand") {
       for (const char* method : {"method=matrix", "method=sparse"})
         for (const auto& [m, most] : {std::pair{2, 4}, std::pair{5, 8}})
           for (const char* name : {"a", "b"}) {
-            if (!testing::runs_here(target(arch), ++point)) continue;
+            if (!testing::runs_in_slice(target(arch), ++point)) continue;
             CAPTURE(fmt::format("{} {} {} m {} in {}", arch, to_string(type), method, m, name));
             const KernelSpec spec = plain({type, type}, most, 32, 400);
             CompileOptions compile = own_process_options(process_environment());

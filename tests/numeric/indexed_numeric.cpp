@@ -33,7 +33,7 @@ TEST_CASE("rope and the cache: neox and interleaved, norm of heads, f16, bf16 an
         for (const bool more : {false, true}) {
           options.head_norm = options.fp8_cache = more;
           for (const char* name : {"rope", "rope_kv_write"}) {
-            if (!testing::runs_here(to, ++point)) continue;
+            if (!testing::runs_in_slice(to, ++point)) continue;
             const auto wrong = testing::check_kernel(catalog_spec(name, options), to, 5, {.rows = 5});
             CHECK_MESSAGE(!wrong, wrong.value_or(""));
           }

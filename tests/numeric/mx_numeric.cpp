@@ -241,7 +241,7 @@ TEST_CASE("products with MXFP4 weights: methods, tails of k and n, two products,
     const Target to = target(arch);
     std::uint64_t point = 0;
     const auto check = [&](const CatalogOptions& options, std::int64_t rows, std::vector<std::string> settings) {
-      if (!testing::runs_here(to, ++point)) return;
+      if (!testing::runs_in_slice(to, ++point)) return;
       const auto wrong =
           testing::check_kernel(catalog_spec("gemm_w_mxfp4", options), to, 7, {.rows = rows, .settings = std::move(settings)});
       CHECK_MESSAGE(!wrong, wrong.value_or(""));
@@ -284,7 +284,7 @@ TEST_CASE("MX: columns of models, element types, infinities and NaN, zero rows")
                                                            {7168, bf16, e5m2, 2, true},
                                                            {32, f32, e2m1, 70, true},
                                                            {4096, f16, e4m3fn, 0, false}}) {
-        if (!testing::runs_here(target(arch), ++point)) continue;
+        if (!testing::runs_in_slice(target(arch), ++point)) continue;
         const auto wrong = testing::check_kernel(catalog_spec(name, {.cols = cols, .dtype = dtype, .mx = mx}), target(arch), 9,
                                                  {.rows = rows, .special_values = special});
         CHECK_MESSAGE(!wrong, wrong.value_or(""));

@@ -75,7 +75,7 @@ TEST_CASE("NVFP4: methods, tails of k and n, two products, preshuffled, by exper
     const Target to = target(arch);
     std::uint64_t number = 0;
     const auto check = [&](const KernelSpec& spec, std::int64_t rows, std::vector<std::string> settings) {
-      if (!testing::runs_here(to, ++number)) return;
+      if (!testing::runs_in_slice(to, ++number)) return;
       const auto wrong = testing::check_kernel(spec, to, 7, {.rows = rows, .settings = std::move(settings)});
       CHECK_MESSAGE(!wrong, wrong.value_or(""));
     };
