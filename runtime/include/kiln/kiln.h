@@ -15,3 +15,4 @@
 #include "runtime/launch/arguments/interface.h"
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/device.h"
+#include "runtime/proof/proof.h"
