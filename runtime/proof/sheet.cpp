@@ -78,7 +78,7 @@ std::string to_json(const ProofSheet& sheet) {
 
 std::string to_markdown(const ProofSheet& sheet) {
   std::string text =
-      fmt::format("# {} for {}: {}\n\n| Line | ProofVerdict | Found |\n|---|---|---|\n", sheet.title, sheet.arch, verdict_of(sheet));
+      fmt::format("# {} for {}: {}\n\n| Line | Verdict | Found |\n|---|---|---|\n", sheet.title, sheet.arch, verdict_of(sheet));
   for (const ProofLine& line : sheet.lines)
     text += fmt::format("| {} | {} | {} |\n", cell(line.name), line.verdict == ProofVerdict::fails ? "**fails**" : to_string(line.verdict),
                         cell(line.found));
@@ -100,7 +100,7 @@ std::string to_markdown(const ProofSheet& sheet) {
 
 std::string summary(const std::vector<ProofSheet>& sheets, const std::vector<std::string>& pages) {
   const auto failed = std::ranges::count_if(sheets, [](const ProofSheet& sheet) { return !sheet.holds(); });
-  std::string text = fmt::format("# {} of {} kernels hold\n\n| Kernel | Target | ProofVerdict | Predicted |\n|---|---|---|---|\n",
+  std::string text = fmt::format("# {} of {} kernels hold\n\n| Kernel | Target | Verdict | Predicted |\n|---|---|---|---|\n",
                                  std::ssize(sheets) - failed, sheets.size());
   for (std::size_t i = 0; i < sheets.size(); ++i) {
     const ProofSheet& sheet = sheets[i];
