@@ -61,7 +61,7 @@ struct ProofOptions {
 // not fit the spec, EnvironmentError of the device.
 ProofSheet prove(const KernelSpec& spec, const Target& target, const BuiltKernel& built, const CompileOptions& compile,
                  const ProofOptions& options = {});
-// Builds the kernel too. No schedule that keeps the contract: a sheet with that line alone, which fails.
+// Builds the kernel too. Thread-safe. No schedule that keeps the contract: a sheet with that line alone, which fails.
 ProofSheet prove(const KernelSpec& spec, const Target& target, const CompileOptions& compile, const ProofOptions& options = {});
 
 std::string to_text(const ProofSheet& sheet);     // a line each, for a terminal

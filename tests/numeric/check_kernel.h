@@ -32,7 +32,8 @@ std::optional<std::string> check_orders(const KernelSpec& spec, const BuiltKerne
 // Whether point `number` of a list that both architectures walk runs on this one. Each point runs on one of them, with KILN_LINT_ALL
 // on both. The turn is the parity of the number's bits, which follows no period that the list may have.
 bool runs_here(const Target& target, std::uint64_t number);
-// The same of a list that is long, of which the usual run takes half of the points.
+// The same of a list that is long, of which the usual run takes about half of the points: where pairs of neighbouring ones in the number's
+// bits are even (the Rudin-Shapiro sequence), which follows no period either.
 bool runs_in_slice(const Target& target, std::uint64_t number);
 
 // KILN_LINT_ALL is set: every kernel that is executed is measured, and compared with the static analyses.

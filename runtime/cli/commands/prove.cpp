@@ -98,12 +98,12 @@ ProofSheet sheet_of_error(const ProofJob& job, const std::exception& error) {
   return sheet;
 }
 
-// Several at once: each is executed by one thread. The compiler library is asked by one at a time.
+// Several at once: each is executed by one thread.
 std::vector<ProofSheet> prove_all(const ProveRequest& request, const std::vector<ProofJob>& jobs, const CompileOptions& compile,
                                   const std::optional<Device>& device, const timing::Chip* chip) {
   std::vector<ProofSheet> sheets(jobs.size());
   std::atomic<std::size_t> next = 0, done = 0;
-  std::mutex compiler, terminal;
+  std::mutex terminal;
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
       const ProofJob& job = jobs[i];
@@ -114,11 +114,7 @@ std::vector<ProofSheet> prove_all(const ProveRequest& request, const std::vector
       options.chip = chip;
       const Stopwatch watch;
       try {
-        const BuiltKernel built = [&] {
-          const std::lock_guard lock(compiler);
-          return build_kernel(job.spec, job.target, compile, job.overrides);
-        }();
-        sheets[i] = prove(job.spec, job.target, built, compile, options);
+        sheets[i] = prove(job.spec, job.target, compile, options);
       } catch (const UserError& error) {
         if (jobs.size() == 1) throw; // the command line's fault; of many kernels the others go on
         sheets[i] = sheet_of_error(job, error);
