@@ -12,6 +12,7 @@
 #include "runtime/launch/benchmark.h"
 #include "runtime/launch/kernel.h"
 #include "runtime/launch/record.h"
+#include "runtime/proof/batches.h"
 #include "runtime/proof/checked_run.h"
 #include "runtime/proof/trials.h"
 #include "runtime/tune/explain.h"
@@ -172,11 +173,25 @@ public:
     sheet.lines.push_back(std::move(line));
   }
 
-  // By the schedule. If it was asked for it holds, since no other schedule is taken; docs/batch_invariance.md says how that is tested.
-  void batch(ProofSheet& sheet) const {
-    sheet.lines.push_back({.name = "batch invariance",
-                           .verdict = target_.batch_invariant() ? ProofVerdict::holds : ProofVerdict::stated,
-                           .found = batch_invariance(built_.plan, built_.schedule, target_)});
+  // By the schedule, and executed where rows can be launched apart. If it was asked for, no other schedule is taken.
+  void batch(ProofSheet& sheet) {
+    ProofLine line{.name = "batch invariance", .found = batch_invariance(built_.plan, built_.schedule, target_)};
+    const bool promised = target_.batch_invariant() || line.found.starts_with("holds");
+    if (target_.batch_invariant()) line.verdict = ProofVerdict::holds;
+    if (const RowDim rows = row_dim(spec_); rows.name.empty()) {
+      line.found += "; not executed: " + rows.why_not;
+    } else {
+      const auto [wrong, launches, compared] = executed_batches(rows.name);
+      line.numbers = {{"launches", launches}, {"rows_compared", compared}};
+      if (wrong.empty()) {
+        line.found += fmt::format("; executed: {} rows had the bits of another of {} launches", compared, launches);
+      } else {
+        line.found += promised ? "; executed: it does not hold" : "; executed: bits differ";
+        if (promised) line.verdict = ProofVerdict::fails;
+        add_evidence(line, wrong);
+      }
+    }
+    sheet.lines.push_back(std::move(line));
   }
 
   void sanitisers(ProofSheet& sheet) { sheet.lines.push_back(runs_.finished()); }
@@ -194,7 +209,22 @@ public:
 
   void on_device(ProofSheet& sheet, const Device& device, const CompileOptions& compile) const {
     const Kernel kernel = kernel_of(spec_, target_, options_.overrides, compile, built_);
-    ProofLine bits{.name = "on " + device.description(), .verdict = ProofVerdict::holds};
+    const auto add = [&](const std::string& name, const auto& fill) {
+      ProofLine line{.name = name};
+      try {
+        fill(line);
+      } catch (const EnvironmentError& error) { // the device's fault, or the kernel's: what was proved without it stands
+        line = {.name = name, .verdict = ProofVerdict::fails, .found = error.what()};
+      }
+      sheet.lines.push_back(std::move(line));
+    };
+    add("on " + device.description(), [&](ProofLine& line) { compare_on(device, kernel, line); });
+    add("measured time", [&](ProofLine& line) { measure_on(device, kernel, line); });
+  }
+
+private:
+  void compare_on(const Device& device, const Kernel& kernel, ProofLine& bits) const {
+    bits.verdict = ProofVerdict::holds;
     std::int64_t elements = 0, outside = 0, differing = 0;
     int count = 0;
     for (const InputValues values : {InputValues::moderate, InputValues::special, InputValues::largest}) {
@@ -216,23 +246,38 @@ public:
       bits.found += fmt::format(", {} with other bits than the CPU model's", differing);
       bits.numbers.emplace_back("other_bits", differing);
     }
-    sheet.lines.push_back(std::move(bits));
-    measured_time(sheet, device, kernel);
   }
 
-private:
-  void measured_time(ProofSheet& sheet, const Device& device, const Kernel& kernel) const {
-    ProofLine line{.name = "measured time", .verdict = ProofVerdict::stated};
+  struct BatchRuns {
+    std::string wrong;
+    std::size_t launches = 0, compared = 0;
+  };
+  // Rows out of `set` in launches of rising size, so that each launch has rows that an earlier one had.
+  BatchRuns executed_batches(const std::string& rows) {
+    const std::vector<Dim> dims = spec_.dynamic_dims();
+    const Dim& dim = *std::ranges::find(dims, rows, &Dim::name);
+    const std::int64_t set = size_within(dim, work(29) <= large ? 29 : 3);
+    Batches batches(spec_, options_.seed, set);
+    BatchRuns runs;
+    batches.also = [&](const EmulatedRun& run) { runs_.add(run, fmt::format("batch {}", ++runs.launches)); };
+    for (const std::int64_t size : {set, size_within(dim, 1), size_within(dim, 2), size_within(dim, 7)}) {
+      if (size > set) continue;
+      runs.wrong = batches.launch(spec_, built_, size);
+      if (!runs.wrong.empty()) break;
+    }
+    runs.compared = batches.compared();
+    return runs;
+  }
+  void measure_on(const Device& device, const Kernel& kernel, ProofLine& line) const {
     if (device.is_emulated()) {
       line.found = "not measured: the CPU model executes, it does not time";
-    } else {
-      const BenchmarkResult r = benchmark(device, kernel, options_.rows, {});
-      line.found = fmt::format("median {:.2f} us, deviation {:.2f}, {} samples of {} launches", r.median, r.deviation, r.samples.size(),
-                               r.launches_per_sample);
-      line.numbers = {{"median_us", r.median}, {"deviation_us", r.deviation}};
-      for (const std::string& warning : r.warnings) add_evidence(line, warning);
+      return;
     }
-    sheet.lines.push_back(std::move(line));
+    const BenchmarkResult r = benchmark(device, kernel, options_.rows, {});
+    line.found = fmt::format("median {:.2f} us, deviation {:.2f}, {} samples of {} launches", r.median, r.deviation, r.samples.size(),
+                             r.launches_per_sample);
+    line.numbers = {{"median_us", r.median}, {"deviation_us", r.deviation}};
+    for (const std::string& warning : r.warnings) add_evidence(line, warning);
   }
 
   // Bytes and operations, in millions, that a launch asks for; with `size` for each run-time dimension.
@@ -329,8 +374,8 @@ ProofSheet prove(const KernelSpec& spec, const Target& target, const BuiltKernel
   prover.results(sheet, InputValues::special, "special");
   prover.results(sheet, InputValues::largest, "largest");
   prover.orders(sheet);
-  prover.sanitisers(sheet);
   prover.batch(sheet);
+  prover.sanitisers(sheet);
   prover.predicted_time(sheet, chip);
   if (options.device) prover.on_device(sheet, *options.device, compile);
   sheet.unknown = unknown_of(built, options);

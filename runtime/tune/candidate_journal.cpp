@@ -25,7 +25,7 @@ CandidateJournal::CandidateJournal(const fs::path& table, double seconds, const 
     : trying_(beside(table, ".trying")), hung_file_(beside(table, ".hung")), seconds_(seconds) {
   std::string line;
   if (std::ifstream left(trying_); std::getline(left, line) && !line.empty()) {
-    log(fmt::format("an earlier run did not come back from {}; it is skipped from now on ({})", line, hung_file_.string()));
+    log(fmt::format("an earlier run ended while {} was on the GPU; it is skipped from now on ({})", line, hung_file_.string()));
     write_line(hung_file_, line, std::ios::app);
   }
   std::error_code error;

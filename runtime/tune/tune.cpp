@@ -31,8 +31,10 @@ std::optional<TuningEntry> Tuner::tune(const KernelSpec& spec, const Target& tar
     }
   }
   if (best.tried == 0)
-    throw RejectedError(
-        fmt::format("kernel '{}' for {}: none of {} candidates keeps its ISA contract", spec.name(), target.arch(), schedules.size()));
+    throw RejectedError(fmt::format(
+        "kernel '{}' for {}: none of {} candidates was timed: each breaks its ISA contract, or was on the GPU when an earlier run "
+        "ended",
+        spec.name(), target.arch(), schedules.size()));
   return best;
 }
 

@@ -18,7 +18,7 @@ template <GemmConfig config, class A, class B> struct MatrixSums {
   OfGroup groups[pending];
   S scales[products][a_rows];
 
-  f32 factor[config.quantises_steps() ? a_rows : 1]; // what a lane's rows of A are multiplied by before they are rounded
+  Vec<f32, config.quantises_steps() ? a_rows : 1> factor; // what a lane's rows of A are multiplied by before they are rounded
 
   KILN_MEMBER void take_largest(const f32* largest) {
     each_row([&](int r, u32 row) KILN_LAMBDA { factor[r] = Fp8<B>::max / largest[row]; });

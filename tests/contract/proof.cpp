@@ -68,6 +68,11 @@ TEST_CASE("a kernel broken on purpose fails in the line that it breaks") {
   const ProofSheet faulty =
       with("KILN_DEVICE f32 rsqrt(f32 x) { ", "KILN_DEVICE f32 rsqrt(f32 x) { asm volatile(\"v_pk_fma_f32 v[0:1], v[2:3], "
                                               "v[4:5], v[6:7] op_sel:[0,1,0]\" ::: \"v0\", \"v1\"); ");
+  const KernelSpec keys = catalog_spec("attention_decode", {.heads = 4, .kv_heads = 1, .d = 64, .length = 1500});
+  const ProofSheet by_batch = prove(keys, target("gfx942").with_batch_invariance(), build_kernel(keys, target("gfx942"), own_options()),
+                                    own_options(), {.rows = 2, .inputs = 1, .orders = 1, .launches = 1});
+  CHECK(fails(by_batch, "batch invariance"));
+
   CHECK(fails(faulty, "known faults"));
   CHECK(fails(faulty, "contract"));
   CHECK(to_markdown(faulty).find("ERR001") != std::string::npos);

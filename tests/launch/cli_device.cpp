@@ -97,7 +97,7 @@ TEST_CASE("kiln tune --device: a candidate that hangs is named, and the next run
   const CliResult resumed = cli(command, stub);
   INFO(resumed.err);
   CHECK(resumed.exit_code == 0);
-  CHECK(has(resumed.err, "kiln: an earlier run did not come back from rmsnorm gfx942 "));
+  CHECK(has(resumed.err, "kiln: an earlier run ended while rmsnorm gfx942 "));
   CHECK(has(resumed.err, "1 kernel: 1 tuned"));
   CHECK(has(resumed.out, "best of 1")); // of two
   CHECK(!std::filesystem::exists(table + ".trying"));
@@ -106,6 +106,33 @@ TEST_CASE("kiln tune --device: a candidate that hangs is named, and the next run
   const CliResult model = cli("tune rmsnorm --cols 1024 --device emulated:gfx942 -o " + table);
   CHECK(model.exit_code == 2);
   CHECK(has(model.err, "executes, it does not time"));
+}
+
+TEST_CASE("kiln tune --device: what HIP refuses is said") {
+  const kiln::test::Scratch scratch;
+  const auto expect_said_by_tune = [&](const char* function) { // with a table each: a candidate that fails is skipped afterwards
+    expect_said("tune rmsnorm --cols 1024 --device hip:0 --candidates 1 -o " + (scratch.path / function).string(), function);
+  };
+  for (const char* function : functions) expect_said_by_tune(function);
+  for (const char* function : of_clock) expect_said_by_tune(function);
+}
+
+TEST_CASE("kiln prove --device: a device that computes nothing fails in its own line, and what HIP refuses is said") {
+  const std::string command = "prove rmsnorm --cols 64 --rows 2 --inputs 1 --interleavings 1 --launches 1 --device hip:0";
+  const CliResult done = cli(command + " --json", stub);
+  CHECK(done.exit_code == 1);
+  const auto json = nlohmann::json::parse(done.out);
+  CHECK(json["holds"] == false);
+  for (const auto& line : json["lines"]) {
+    const std::string name = line["name"];
+    CHECK_MESSAGE((line["verdict"] == "fails") == name.starts_with("on AMD Instinct MI300X"), name);
+    if (name == "measured time") CHECK(line["numbers"]["median_us"] == 1000);
+  }
+  for (const char* function : functions) expect_said(command, function, true);
+  for (const char* function : of_clock) expect_said(command, function, true);
+  const auto clock = nlohmann::json::parse(cli(command + " --json", stub + "KILN_STUB_ERROR=hipEventCreate:719").out)["lines"];
+  CHECK(clock.back()["name"] == "measured time");
+  CHECK(clock.back()["verdict"] == "fails");
 }
 
 TEST_CASE("kiln calibrate: every micro-benchmark runs on the CPU model, and predict reads the file") {
