@@ -120,6 +120,13 @@ std::string lines_of(const char* what, const FindingChanges& changes) {
   return text;
 }
 
+// On one line: a schedule has several.
+std::string on_a_line(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, ";");
+  return text;
+}
+
 nlohmann::ordered_json json_of(const FindingChanges& changes) {
   nlohmann::ordered_json json{{"came", nlohmann::ordered_json::array()}, {"went", nlohmann::ordered_json::array()}};
   for (const auto& [name, list] : {std::pair{"came", &changes.came}, std::pair{"went", &changes.went}})
@@ -172,7 +179,7 @@ std::string to_text(const KernelReport& r) {
   for (const bool worse : {true, false})
     for (const FactChange& change : r.facts.changes)
       if (is_worse(change) == worse)
-        text += fmt::format("  {} {}: {} -> {}\n", worse ? '!' : ' ', change.fact, change.before, change.after);
+        text += fmt::format("  {} {}: {} -> {}\n", worse ? '!' : ' ', change.fact, on_a_line(change.before), on_a_line(change.after));
   for (const std::string& why : r.not_compared) text += fmt::format("    not compared: {}\n", why);
   return text;
 }

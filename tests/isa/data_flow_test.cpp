@@ -306,6 +306,17 @@ TEST_CASE("DAT003: waves that have their SIMDs to themselves stay in step behind
   CHECK(severity(address + barrier + "ds_read_b32 v2, v1 offset:256\n" + write, alone) == Severity::error); // one behind the other
 }
 
+TEST_CASE("DAT004: a buffer store with a scalar offset reads its first register in time") {
+  const auto severity = [](const std::string& overwrites) {
+    const auto found = findings({"DAT004", "", "", ""}, "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n" + overwrites, "gfx950");
+    REQUIRE(found.size() == 1);
+    return found[0].severity;
+  };
+  CHECK(severity("v_mov_b32_e32 v4, 0") == Severity::info);
+  CHECK(severity("v_pk_mul_f32 v[4:5], v[8:9], v[10:11]") == Severity::error);
+  CHECK(severity("v_mov_b32_e32 v7, 0") == Severity::error);
+}
+
 TEST_CASE("DAT004: CDNA2 needs one state less") {
   const Defect d{"DAT004", "", "global_store_dwordx4 v0, v[4:7], s[2:3]\n s_nop 0\n v_mov_b32_e32 v5, 0", ""};
   CHECK(findings(d, d.broken, "gfx90a").empty());

@@ -190,12 +190,16 @@ void dat003(const KernelAnalysis& k, FindingSink& sink) {
 void dat004(const KernelAnalysis& k, FindingSink& sink) {
   for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.uses, k.memory, *k.target).list) {
     const MemoryAccess* const access = k.memory.find(early.operation);
-    const int states = wide_store_states(*k.target, access && has_scalar_offset(*access, k.operands[early.operation]));
+    const bool scalar_offset = access && has_scalar_offset(*access, k.operands[early.operation]);
+    const int states = wide_store_states(*k.target, scalar_offset);
+    // With a scalar offset the first register was read in time where it was measured (llvm/llvm-project#197267).
+    const bool first_alone = scalar_offset && !k.uses[early.use].writes_any({static_cast<std::uint16_t>(access->data.first + 1),
+                                                                             static_cast<std::uint16_t>(access->data.count - 1)});
     sink.add({.message = fmt::format("the data of {:#x} {} is overwritten before the hardware has read it",
                                      k.instruction(early.operation).address, k.mnemonic(early.operation)),
               .evidence = {{"states", static_cast<double>(states), "wait states"}},
               .instructions = {early.use, early.operation},
-              .severity = severity_of_path(k, early.path),
+              .severity = first_alone ? std::optional(Severity::info) : severity_of_path(k, early.path),
               .cause = "overwritten",
               .path = steps(k, early.path, early.operation, early.use),
               .change = early.counter == WaitCounter::expcnt && k.mnemonic(early.operation).starts_with("ds_gws")
