@@ -41,6 +41,13 @@ constexpr Severity error = Severity::error, info = Severity::info;
 
 } // namespace
 
+TEST_CASE("ERR and CMP: on without being asked for, and chosen by family") {
+  CHECK(rules_named("ERR", "--only") == std::vector<std::string>{"ERR001", "ERR002"});
+  CHECK(rules_named("CMP", "--only") == std::vector<std::string>{"CMP001", "CMP002", "CMP003"});
+  for (const Rule& rule : all_rules())
+    if (rule.id.starts_with("ERR") || rule.id.starts_with("CMP")) CHECK_MESSAGE(rule.on, rule.id);
+}
+
 TEST_CASE("ERR: the chip and the form decide") {
   const std::string fma = "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1] op_sel:[0,1,0]";
   CHECK(severities("ERR001", fma) == Severities{error});
