@@ -3,7 +3,7 @@
 # A page looks as docs/rules/WAIT001.md does; what does not is an error that names the page.
 
 # The order of isa_lint's lists. Families that are not named here follow by their names.
-set(families MEM LDS WAIT SYNC SPL OCC LCH MTH CVT MFM CF ATM DAT HAZ BND ERR PIN)
+set(families MEM LDS WAIT SYNC SPL OCC LCH MTH CVT MFM CF ATM DAT HAZ BND ERR CMP PIN)
 
 # between(var text begin end): the text between two marks, its line breaks as spaces.
 macro(between var text begin end)

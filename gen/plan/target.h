@@ -29,8 +29,6 @@ public:
   bool has_native(DType type) const; // false for the fp8 flavour of the other architecture
   bool has_scaled_mfma() const { return arch_.scaled_mfma; }
   bool has_wide_lds_dma() const { return arch_.wide_lds_dma; }
-  // Instructions that the hardware executes wrongly: isa_checks/verdict/errata.h.
-  bool has_errata() const { return arch_.packed_fma_drops_low || arch_.scaled_mfma; }
   bool has_scaled_convert() const { return arch_.scaled_convert; }
   bool has_dot2_bf16() const { return arch_.dot2_bf16; }
   bool has_permlane_swap() const { return arch_.permlane_swap; }

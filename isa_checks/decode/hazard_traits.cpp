@@ -31,10 +31,9 @@ bool is_partial(const Instruction& instruction, Text m, const Operands& o, const
   return word >> 26 == vop3 && word >> 23 != vop3p && (word >> 11 & (chooses_byte ? 0xcU : 0x8U)) != 0;
 }
 
-// The data of a store whose registers the memory pipeline reads late: more than 64 bits per lane, and for buffers no scalar
-// register as offset. Addresses have at most 64 bits.
+// The data of a store whose registers the memory pipeline reads late: more than 64 bits per lane. Addresses have at most 64 bits.
 RegisterRange late_store_data(const MemoryOp& op, const Operands& o) {
-  if (op.direction == MemoryDirection::load || (op.space == MemorySpace::buffer && registers(o, 3).count != 0)) return {};
+  if (op.direction == MemoryDirection::load) return {};
   for (std::size_t i = 0; i < o.count; ++i)
     if (const RegisterRange r = registers(o, i); r.vector() && r.count > 2) return r;
   return {};
@@ -85,7 +84,9 @@ void memory(const MemoryOp* op, InstructionClass kind, const Operands& o, Hazard
   t.consumes |= hazard_scalar;
   if (op && op->to_lds) t.consumes |= hazard_m0;
   if (op) t.store_data = late_store_data(*op, o);
-  if (t.store_data.count != 0) t.produces = hazard_store;
+  if (t.store_data.count == 0) return;
+  t.produces = hazard_store;
+  t.scalar_offset = op->space == MemorySpace::buffer && registers(o, 3).count != 0;
 }
 
 void scalar(const Instruction& instruction, InstructionClass kind, HazardTraits& t) {

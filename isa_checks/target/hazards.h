@@ -52,6 +52,7 @@ struct HazardTraits {
   RegisterRange accumulator;           // C of a matrix instruction or dot product; empty when it is a constant
   RegisterRange permuted, lane_select; // of LaneUse
   RegisterRange store_data;            // of stores that produce hazard_store
+  bool scalar_offset = false;          // of such a store: a buffer's, with a scalar register as offset
 };
 
 // How sure it is that too few states give wrong results, surest first.
@@ -81,8 +82,13 @@ bool result_overwritten(const HazardTraits& first, const HazardTraits& second, s
 // Wait states before a vector ALU instruction that reads the result of a matrix instruction.
 int matrix_result_states(const MatrixShape& shape, const TargetFacts& target);
 
-// Wait states behind a store of more than 8 bytes per lane before a vector ALU instruction may overwrite its data.
-int wide_store_states(const TargetFacts& target);
+// The states before a matrix instruction whose C is exactly the result of another one, if only instructions of one opcode forward it:
+// those of a C that overlaps in part. Whether the hardware asks for them is not settled in public (docs/rules/CMP001.md).
+Hazard unforwarded_accumulation(const HazardTraits& first, const HazardTraits& second, const TargetFacts& target);
+
+// Wait states behind a store of more than 8 bytes per lane before a vector ALU instruction may overwrite its data; `scalar_offset`: of a
+// buffer store with a scalar register as offset.
+int wide_store_states(const TargetFacts& target, bool scalar_offset);
 
 // The time of issue along a path, in wait states. A matrix instruction issues once the matrix unit has done the passes of the one
 // before: LLVM's GCNHazardRecognizer::ShouldPreferAnother counts on that, its scheduling model (SISchedule.td, resource HWXDL) and

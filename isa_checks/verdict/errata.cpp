@@ -1,6 +1,7 @@
-// The instructions that published faults of the hardware make unsafe.
+// The instructions that published faults of the hardware make unsafe, and which rules are about compilers.
 #include "isa_checks/verdict/errata.h"
 #include "isa_checks/decode/operands.h"
+#include "isa_checks/verdict/lint.h"
 #include <fmt/format.h>
 
 namespace kiln::isa {
@@ -54,6 +55,17 @@ std::optional<Erratum> erratum_of(const Instruction& instruction, const TargetFa
   if (!packed && !scaled) return std::nullopt;
   const Operands operands = operands_of(instruction);
   return packed ? packed_f32(instruction, operands) : scaled_matrix(instruction, operands);
+}
+
+std::vector<Finding> compiler_faults(const KernelAnalysis& kernel) {
+  LintOptions options{.least = Severity::error};
+  for (const Rule& rule : all_rules())
+    if (rule.id.starts_with("CMP") && rule.severity == Severity::error) options.only.emplace_back(rule.id);
+  return lint(kernel, options);
+}
+
+bool concerns_compiler_fault(const Instruction& instruction) {
+  return instruction.mnemonic == "v_writelane_b32" || instruction.mnemonic == "buffer_wbl2";
 }
 
 } // namespace kiln::isa

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -66,13 +67,23 @@ public:
     add({"forbidden " + prefix, "none", std::to_string(matched_), matched_ == 0, std::move(evidence)});
   }
 
-  void no_errata() {
+  // `findings`: what the rules of faults of compilers say, which need more than one instruction.
+  void no_errata(const std::vector<Finding>& findings) {
     const TargetFacts& target = target_facts(facts_.arch);
+    std::map<std::string, std::size_t, std::less<>> rules;
     auto evidence = instructions([&](const Instruction& i) {
       const auto erratum = erratum_of(i, target);
-      return erratum && erratum->severity == Severity::error;
+      const bool faulty = erratum && erratum->severity == Severity::error;
+      if (faulty) ++rules[std::string(erratum->rule)];
+      return faulty;
     });
-    add({"no_errata", "none", std::to_string(matched_), matched_ == 0, std::move(evidence)});
+    for (const Finding& finding : findings) {
+      ++rules[finding.rule];
+      if (evidence.size() < max_evidence) evidence.push_back(text_of(finding));
+    }
+    std::string found;
+    for (const auto& [rule, count] : rules) found += fmt::format("{}{} {}", found.empty() ? "" : ", ", count, rule);
+    add({"no_errata", "none", found.empty() ? "0" : found, found.empty(), std::move(evidence)});
   }
 
   void max_instructions(std::uint32_t most) { at_most("max_instructions", most, facts_.instructions); }
@@ -121,12 +132,14 @@ public:
   void no_findings(const std::string& entry, const std::vector<Finding>& findings) {
     std::vector<std::string> evidence;
     for (const Finding& finding : findings)
-      if (evidence.size() < max_evidence)
-        evidence.push_back(fmt::format("{:#x}: {}: {}", finding.address.value_or(0), finding.instruction, finding.message));
+      if (evidence.size() < max_evidence) evidence.push_back(text_of(finding));
     add({"no_findings " + entry, "none", std::to_string(findings.size()), findings.empty(), std::move(evidence)});
   }
 
 private:
+  static std::string text_of(const Finding& finding) {
+    return fmt::format("{:#x}: {}: {}", finding.address.value_or(0), finding.instruction, finding.message);
+  }
   static bool grants_spills(const Expectations& e) { return e.max_vgpr_spills + e.max_sgpr_spills > 0; }
 
   struct Moved {
@@ -332,14 +345,14 @@ bool IsaReport::met() const {
 
 namespace {
 
-void check_all(Checker& check, const Expectations& e) {
+void check_all(Checker& check, const Expectations& e, const std::vector<Finding>& faults = {}) {
   check.resources(e);
   check.widths("global_loads", e.global_loads, is_load);
   check.widths("global_stores", e.global_stores, is_store);
   check.widths("lds", e.lds, is_lds_access);
   for (const std::string& prefix : e.required) check.required(prefix);
   for (const std::string& prefix : e.forbidden) check.forbidden(prefix);
-  if (e.no_errata) check.no_errata();
+  if (e.no_errata) check.no_errata(faults);
   if (e.max_instructions) check.max_instructions(*e.max_instructions);
   if (e.max_barriers) check.max_barriers(*e.max_barriers);
   check.loops(e);
@@ -368,10 +381,14 @@ IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expe
   return report;
 }
 
+bool needs_analysis(const Program& program, const Expectations& e) {
+  return !e.no_findings.empty() || (e.no_errata && std::ranges::any_of(program.instructions, concerns_compiler_fault));
+}
+
 IsaReport check_isa(const KernelAnalysis& kernel, const Expectations& e) {
   IsaReport report{.kernel = kernel.facts.kernel, .arch = kernel.facts.arch, .results = {}};
   Checker check(kernel.program, kernel.facts, report);
-  check_all(check, e);
+  check_all(check, e, e.no_errata ? compiler_faults(kernel) : std::vector<Finding>());
   for (const std::string& entry : e.no_findings) check.no_findings(entry, lint(kernel, options_of(entry)));
   return report;
 }

@@ -36,8 +36,12 @@ struct IsaReport {
 // A verdict is data. Throws Error only for an id in no_findings that no rule has.
 IsaReport check_isa(const KernelAnalysis& kernel, const Expectations& expectations);
 // The same in a fraction of the time, of `program` and `facts` of one kernel. Throws Error when no_findings names a rule: rules
-// need the whole analysis.
+// need the whole analysis. no_errata asks for faults of single instructions alone, which is all where needs_analysis is false.
 IsaReport check_isa(const Program& program, const KernelFacts& facts, const Expectations& expectations);
+
+// Whether what is promised can be judged by the whole analysis alone: rules, and no_errata where registers were spilled to lanes or
+// cache lines are written back, which faults of compilers are about.
+bool needs_analysis(const Program& program, const Expectations& expectations);
 
 std::string to_text(const IsaReport& report);
 std::string to_json(const IsaReport& report);

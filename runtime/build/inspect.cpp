@@ -33,12 +33,12 @@ Inspection inspect(const CodeObject& object, const isa::Expectations& promised) 
   const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
   const isa::Kernel& kernel = named_kernel(file, object);
   isa::Disassembler disassembler(file.target());
-  if (!promised.no_findings.empty()) {
+  const isa::Program program = isa::build_program(kernel, disassembler);
+  if (isa::needs_analysis(program, promised)) {
     isa::KernelAnalysis analysis = isa::analyse(file, kernel, disassembler, {.source_lines = false});
     isa::IsaReport report = isa::check_isa(analysis, promised);
     return {std::move(analysis.facts), std::move(report)};
   }
-  const isa::Program program = isa::build_program(kernel, disassembler);
   isa::KernelFacts facts = isa::kernel_facts(file, kernel, program.instructions);
   isa::IsaReport report = isa::check_isa(program, facts, promised);
   return {std::move(facts), std::move(report)};

@@ -55,7 +55,7 @@ ProofLine contract_line(const isa::IsaReport& report) {
   return line;
 }
 
-// Published faults of the hardware have rules of their own; all other rules that are on are the lint.
+// Published faults of the hardware and of compilers have rules of their own; all other rules that are on are the lint.
 void add_lint(ProofSheet& sheet, const CodeObject& object) {
   const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
   isa::Disassembler disassembler(file.target());
@@ -63,7 +63,7 @@ void add_lint(ProofSheet& sheet, const CodeObject& object) {
   ProofLine errata{.name = "known faults"}, lint{.name = "lint"};
   std::map<isa::Severity, std::size_t> of_errata, of_lint;
   for (const isa::Finding& finding : isa::lint(analysis)) {
-    const bool fault = finding.rule.starts_with("ERR");
+    const bool fault = finding.rule.starts_with("ERR") || finding.rule.starts_with("CMP");
     ++(fault ? of_errata : of_lint)[finding.severity];
     if (finding.severity == isa::Severity::info) continue;
     add_evidence(fault ? errata : lint, fmt::format("{} {} at {:#x}: {}", finding.rule, isa::to_string(finding.severity),
@@ -76,7 +76,7 @@ void add_lint(ProofSheet& sheet, const CodeObject& object) {
     line.numbers = {
         {"errors", count[isa::Severity::error]}, {"warnings", count[isa::Severity::warning]}, {"infos", count[isa::Severity::info]}};
   };
-  finish(errata, of_errata, "from the rules of published faults of the hardware");
+  finish(errata, of_errata, "from the rules of published faults of chips and compilers");
   finish(lint, of_lint, "from all other rules that are on");
   sheet.lines.push_back(std::move(errata));
   sheet.lines.push_back(std::move(lint));

@@ -125,6 +125,9 @@ ContractCase register_producers() {
                   {"required ds_read_b128", narrow_reads()},
                   {"min_loops", narrow_writes()},
                   {"required s_sleep", {"no sleep", "__builtin_amdgcn_s_sleep(1);", ""}},
+                  {"no_errata",
+                   {"a write-back with no wait", "KILN_DEVICE u32 thread_id() { ",
+                    "KILN_DEVICE u32 thread_id() { asm volatile(\"buffer_wbl2 sc1\\n\\ts_barrier\" ::: \"memory\"); "}},
                   {"required v_mfma_",
                    {"no matrix instruction", "__builtin_amdgcn_mfma_f32_16x16x16f16(x, y, sums, 0, 0, 0)",
                     "(sums + static_cast<float>(x[0] * y[0]))"}}})};

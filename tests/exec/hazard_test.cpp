@@ -60,6 +60,8 @@ constexpr HazardCase cases[] = {
     {"v_dot4_i32_i8 v1, v2, v3, v4", "ds_read_b32 v9, v1", 3, 3},
     // memory, M0, hardware registers
     {"global_store_dwordx4 v3, v[12:15], s[4:5]", "v_mov_b32 v13, v3", 2, 2},
+    {"buffer_store_dwordx4 v[12:15], off, s[40:43], 0", "v_mov_b32 v13, v3", 2, 2},
+    {"buffer_store_dwordx4 v[12:15], off, s[40:43], s44", "v_mov_b32 v13, v3", 1, 1}, // LLVM's main since May 2026; LLVM 21: 0
     {"global_store_dwordx2 v3, v[12:13], s[4:5]", "v_mov_b32 v13, v3", 0, 0},
     {"global_store_dwordx4 v3, v[12:15], s[4:5]", "v_mov_b32 v16, v3", 0, 0},
     {"s_mov_b32 m0, 0", "global_load_lds_dword v3, s[4:5]", 1, 1},

@@ -108,7 +108,7 @@ std::vector<Defect> uninitialised() {
       {"DAT002", "memory, not scratch", "global_store_dword v0, v3, s[0:1]", "scratch_store_dword off, v3, off"},
       {"DAT002", "a buffer of lanes, not one of scratch", "buffer_store_dword v3, v0, s[0:3], 0 offen",
        "buffer_store_dword v3, off, s[0:3], 0 offset:4"},
-      {"DAT002", "a lane of spilled scalars",
+      {"CMP002", "a lane of spilled scalars",
        "v_writelane_b32 v20, s0, 0\n v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword s10, s[8:9], 0x0",
        "v_writelane_b32 v20, s0, 0\n v_writelane_b32 v20, s1, 1\n v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword "
        "s10, s[8:9], 0x0"},
@@ -163,8 +163,10 @@ std::vector<Defect> overwrites() {
           {"DAT004", "one state", store + "s_nop 0\n" + clear, store + "s_nop 0\n s_nop 0\n" + clear},
           {"DAT004", "three dwords", "global_store_dwordx3 v0, v[4:6], s[2:3]\n v_mov_b32_e32 v6, 0",
            "global_store_dwordx2 v0, v[4:5], s[2:3]\n" + clear},
-          {"DAT004", "buffer", "buffer_store_dwordx4 v[4:7], v0, s[4:7], 0 offen\n" + clear,
-           "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n" + clear},
+          {"DAT004", "buffer", "buffer_store_dwordx4 v[4:7], v0, s[4:7], 0 offen\n s_nop 0\n" + clear,
+           "buffer_store_dwordx4 v[4:7], v0, s[4:7], 0 offen\n s_nop 1\n" + clear},
+          {"DAT004", "buffer, a scalar offset", "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n" + clear,
+           "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n s_nop 0\n" + clear},
           {"DAT004", "a wait that leaves it", store + "s_waitcnt vmcnt(1)\n" + clear, store + "s_waitcnt vmcnt(0)\n" + clear},
           {"DAT004", "over the back edge", "again:\n" + clear + store + "s_cbranch_scc1 again",
            "again:\n s_nop 0\n" + clear + store + "s_cbranch_scc1 again"}};
@@ -302,6 +304,17 @@ TEST_CASE("DAT003: waves that have their SIMDs to themselves stay in step behind
   CHECK(severity(address + late, alone) == Severity::error);                  // nothing brought them together
   CHECK(severity(address + barrier + wait + late, alone) == Severity::error); // they waited for memory, each as long as it took
   CHECK(severity(address + barrier + "ds_read_b32 v2, v1 offset:256\n" + write, alone) == Severity::error); // one behind the other
+}
+
+TEST_CASE("DAT004: a buffer store with a scalar offset reads its first register in time") {
+  const auto severity = [](const std::string& overwrites) {
+    const auto found = findings({"DAT004", "", "", ""}, "buffer_store_dwordx4 v[4:7], v0, s[4:7], s9 offen\n" + overwrites, "gfx950");
+    REQUIRE(found.size() == 1);
+    return found[0].severity;
+  };
+  CHECK(severity("v_mov_b32_e32 v4, 0") == Severity::info);
+  CHECK(severity("v_pk_mul_f32 v[4:5], v[8:9], v[10:11]") == Severity::error);
+  CHECK(severity("v_mov_b32_e32 v7, 0") == Severity::error);
 }
 
 TEST_CASE("DAT004: CDNA2 needs one state less") {

@@ -147,10 +147,10 @@ TEST_CASE("planted in compiled kernels, found there and nowhere else") {
     }
   CHECK(kernels >= 60); // 30 of each architecture
   // Clang leaves no defects of data flow or bounds (planted_test.cpp), and no wait that a later one in the same block could replace:
-  // rules_test.cpp has those, and those of faulty instructions.
+  // rules_test.cpp has those, and those of faulty chips and compilers.
   for (const Rule& rule : all_rules())
     if (rule.on && rule.id != "PIN001" && rule.id != "SPL003" && rule.id != "CF005" && rule.id != "WAIT003" &&
-        !rule.id.starts_with("DAT") && !rule.id.starts_with("BND") && !rule.id.starts_with("ERR"))
+        !rule.id.starts_with("DAT") && !rule.id.starts_with("BND") && !rule.id.starts_with("ERR") && !rule.id.starts_with("CMP"))
       CHECK_MESSAGE(covered.contains(std::string(rule.id)), rule.id);
 }
 

@@ -138,8 +138,17 @@ std::vector<Case> arithmetic_cases() {
 std::vector<Case> errata_cases() {
   const std::string fma = "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1]",
                     scaled = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], ";
+  const std::string first = "v_mfma_f32_16x16x32_f16 v[0:3], v[8:11], v[12:15], v[0:3]\n", unlike = first + mfma,
+                    unlike_later = first + "s_nop 5\n" + mfma;
+  const std::string reload = "v_readlane_b32 s8, v20, 0\n v_readlane_b32 s9, v20, 1\n s_load_dword s10, s[8:9], 0x0";
+  const Snippet arguments{.vgprs = 64, .accum_offset = 64, .sgprs = 48, .descriptor = ".amdhsa_user_sgpr_kernarg_segment_ptr 1"};
   return {{"ERR001", fma + " op_sel:[0,1,0]", fma + " op_sel_hi:[1,0,1]", "gfx950"},
-          {"ERR002", scaled + "s4, v21", scaled + "v20, v21", "gfx950"}};
+          {"ERR002", scaled + "s4, v21", scaled + "v20, v21", "gfx950"},
+          {"CMP001", unlike, unlike_later, "gfx950"},
+          {"CMP002", "v_writelane_b32 v20, s40, 0\n v_writelane_b32 v20, s1, 1\n" + reload,
+           "v_writelane_b32 v20, s0, 0\n v_writelane_b32 v20, s1, 1\n" + reload, "gfx942", arguments, arguments},
+          {"CMP003", "buffer_wbl2 sc1\n global_store_dword v4, v1, s[2:3]",
+           "buffer_wbl2 sc1\n s_waitcnt vmcnt(0)\n global_store_dword v4, v1, s[2:3]"}};
 }
 
 std::vector<Case> control_cases() {
@@ -229,27 +238,6 @@ TEST_CASE("rules on what a snippet cannot say") {
   CHECK_FALSE(fires(k, "PIN001"));
   CHECK(fires(k, "PIN001", {.pinned = PinnedRegisters{.first_vgpr = 40, .allowed = {"v_mfma_"}}}));
   CHECK_FALSE(fires(k, "PIN001", {.pinned = PinnedRegisters{.first_vgpr = 41, .allowed = {"v_mfma_"}}}));
-}
-
-TEST_CASE("errata: the chip and the form decide, and infos do not break a contract") {
-  const auto severities = [](const char* id, const std::string& body, const char* arch) {
-    const CodeObject object = assemble_kernel(body, arch, wide);
-    const KernelAnalysis k = analyse(object, object.kernel("k"));
-    const bool errata_met = check_isa(k.program, k.facts, {.no_errata = true}).met();
-    std::vector<Severity> result;
-    for (const Finding& f : lint(k, {.only = {id}})) result.push_back(f.severity);
-    CHECK(errata_met == (result != std::vector<Severity>{Severity::error}));
-    return result;
-  };
-  using Severities = std::vector<Severity>;
-  const std::string fma = "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1] op_sel:[0,1,0]";
-  CHECK(severities("ERR001", fma, "gfx950") == Severities{Severity::error});
-  CHECK(severities("ERR001", fma, "gfx942") == Severities{});
-  CHECK(severities("ERR001", "v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]", "gfx950") == Severities{Severity::info});
-  CHECK(severities("ERR001", "v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[1,0]", "gfx950") == Severities{});
-  CHECK(severities("ERR001", fma + " op_sel_hi:[1,0,1]", "gfx950") == Severities{}); // changes halves, and broadcasts none
-  const std::string scaled = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], ";
-  CHECK(severities("ERR002", scaled + "v20, 33", "gfx950") == Severities{Severity::error});
 }
 
 TEST_CASE("WAIT003: LDS reads have to be complete before a barrier") {

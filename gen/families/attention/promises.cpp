@@ -48,8 +48,8 @@ int narrow_outside(const Plan& plan, const AttentionConfig& c, const NarrowLoads
 
 } // namespace
 
-Promises Attention::promises(const Plan& plan, const Config& c, const Target& target) {
-  Promises p = promises_of_all(target);
+Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
+  Promises p = promises_of_all();
   if (c.per_cu > 1) p.max_vgprs = max_vgprs / c.per_cu; // a wave alone on its SIMD has all registers
   p.max_lds_bytes = c.lds_bytes();
   p.max_sgpr_spills = 80; // of score expressions with many scalars, set aside outside of the steady loop: 75 at most in random ones

@@ -76,8 +76,8 @@ void take_loops(Promises& p, const Promises& from) {
 
 } // namespace
 
-Promises promises_of_all(const Target& target) {
-  return {.no_scratch = true, .no_spills = true, .forbidden = {"flat_", "ds_bpermute", "ds_permute"}, .no_errata = target.has_errata()};
+Promises promises_of_all() {
+  return {.no_scratch = true, .no_spills = true, .forbidden = {"flat_", "ds_bpermute", "ds_permute"}, .no_errata = true};
 }
 
 void limit_to_waves_per_eu(Promises& promises, int waves) {

@@ -5,10 +5,10 @@
 
 namespace kiln {
 
-// What every kernel promises: no scratch memory, no spills, no instruction that the hardware executes wrongly, if it has any. The templates
+// What every kernel promises: no scratch memory, no spills, no code of a published fault of a chip or a compiler. The templates
 // address device memory as such, and cross lanes by DPP: both cost an instruction, while flat_ waits for LDS too and ds_bpermute costs the
 // latency of LDS.
-Promises promises_of_all(const Target& target);
+Promises promises_of_all();
 
 // No more registers than leave room for so many waves per SIMD; 0 promises nothing more.
 void limit_to_waves_per_eu(Promises& promises, int waves);

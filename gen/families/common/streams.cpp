@@ -104,7 +104,7 @@ double workgroups_per_cu(int waves, int vgprs, int lds_bytes, const Target& targ
 }
 
 Promises stream_promises(const Body& body, const std::vector<Pass>& passes, const StreamedChunks& chunks, const Target& target) {
-  Promises p = promises_of_all(target);
+  Promises p = promises_of_all();
   p.max_vgprs = vgprs_of_four_waves;
   p.max_lds_bytes = 0;
   p.global_loads.min_bytes = 16;

@@ -45,8 +45,8 @@ KernelSource ExpertSort::emit(const Plan& plan, const Config& c, const Target& t
                    .units_per_block = all});
 }
 
-Promises ExpertSort::promises(const Plan&, const Config& c, const Target& target) {
-  Promises p = promises_of_all(target);
+Promises ExpertSort::promises(const Plan&, const Config& c, const Target&) {
+  Promises p = promises_of_all();
   p.max_lds_bytes = c.lds_bytes();
   p.max_barriers = 0; // one wave
   p.required = {"v_mbcnt_hi"};

@@ -106,7 +106,7 @@ int narrow_outside(const Plan& plan, const GemmConfig& c) {
 } // namespace
 
 Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target) {
-  Promises p = promises_of_all(target);
+  Promises p = promises_of_all();
   // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave. Waves alone on their SIMD have all registers.
   if (c.waves > simds_per_cu) p.max_vgprs = vgprs_of_wave(c.waves);
   p.max_lds_bytes = c.lds_bytes();

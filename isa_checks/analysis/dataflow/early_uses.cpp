@@ -2,6 +2,7 @@
 #include "isa_checks/analysis/dataflow/early_uses.h"
 #include "isa_checks/analysis/dataflow/path_time.h"
 #include "isa_checks/analysis/waits/wait_state.h"
+#include "isa_checks/target/hazards.h"
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -127,11 +128,9 @@ bool vector_alu(InstructionClass c) {
          c == InstructionClass::mfma;
 }
 
-bool wide_store(const MemoryAccess& access, const Operands& operands) {
-  if (access.op.direction != MemoryDirection::store || access.op.space == MemorySpace::lds || access.op.bytes <= 8) return false;
-  const Operand& last = operands[operands.count - 1U];
-  const bool scalar_offset = last.is(Operand::Kind::registers) && !last.registers.vector();
-  return access.data.count > 2 && !(access.op.space == MemorySpace::buffer && scalar_offset);
+bool wide_store(const MemoryAccess& access) {
+  return access.op.direction == MemoryDirection::store && access.op.space != MemorySpace::lds && access.op.bytes > 8 &&
+         access.data.count > 2;
 }
 
 } // namespace
@@ -140,11 +139,17 @@ EarlyUses early_uses(const Program& program, const std::vector<Operands>& operan
   return EarlyUseFinder(program, operands, uses).run();
 }
 
+bool has_scalar_offset(const MemoryAccess& access, const Operands& operands) {
+  if (access.op.space != MemorySpace::buffer || operands.count == 0) return false;
+  const Operand& last = operands[operands.count - 1U];
+  return last.is(Operand::Kind::registers) && !last.registers.vector();
+}
+
 EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                           const MemoryAnalysis& memory, int states) {
+                           const MemoryAnalysis& memory, const TargetFacts& target) {
   FlowSearch search(program, operands, uses);
   EarlyUses result;
-  const auto follow = [&](std::size_t store, RegisterRange data, bool gds) {
+  const auto follow = [&](std::size_t store, RegisterRange data, bool gds, int states) {
     EarlyUse found{.operation = store, .counter = WaitCounter::expcnt, .overwrites = true, .path = {}};
     // The state: wait states that have passed, and 8 times the vector memory operations that are younger.
     found.path = search.run(store, 0, [&](std::size_t i, unsigned& state) {
@@ -167,11 +172,13 @@ EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& 
     if (!found.path.empty()) result.list.push_back(std::move(found));
   };
   for (const MemoryAccess& access : memory.accesses)
-    if (wide_store(access, operands[access.instruction])) follow(access.instruction, access.data, false);
+    if (const int states = wide_store_states(target, has_scalar_offset(access, operands[access.instruction]));
+        states > 0 && wide_store(access))
+      follow(access.instruction, access.data, false, states);
   for (std::size_t i = 0; i < program.instructions.size(); ++i)
     if (program.instructions[i].mnemonic.starts_with("ds_gws"))
       for (const RegisterRange data : uses[i].reads())
-        if (data.vector()) follow(i, data, true);
+        if (data.vector()) follow(i, data, true, 0);
   if (search.exhausted()) return {.list = {}, .complete = false};
   return result;
 }

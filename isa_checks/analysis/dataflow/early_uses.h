@@ -26,10 +26,12 @@ struct EarlyUses {
 // memory at lgkmcnt(0) only, flat at 0 of both. A load may overwrite the result of an earlier one that completes in order with it.
 EarlyUses early_uses(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses);
 
-// Stores whose data is overwritten before the hardware has read it: by a vector ALU instruction within `states` wait states of a
-// store of more than 8 bytes a lane whose offset is no scalar register (LLVM's GCNHazardRecognizer.cpp, createsVALUHazard), with no
-// wait between that completes the store, or before expcnt says that ds_gws_* has read its registers.
+// Stores whose data is overwritten before the hardware has read it: by a vector ALU instruction within wide_store_states of a store of
+// more than 8 bytes a lane (LLVM's GCNHazardRecognizer.cpp, createsVALUHazard), with no wait between that completes the store, or before
+// expcnt says that ds_gws_* has read its registers.
 EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                           const MemoryAnalysis& memory, int states);
+                           const MemoryAnalysis& memory, const TargetFacts& target);
+// Whether a buffer's access takes its offset from a scalar register.
+bool has_scalar_offset(const MemoryAccess& access, const Operands& operands);
 
 } // namespace kiln::isa

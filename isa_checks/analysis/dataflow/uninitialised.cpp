@@ -262,10 +262,13 @@ private:
       if (r.overlaps(operand) && r.count > operand.count) operand = r;
     entry_.clear(operand);
     FlowPath path;
-    for (; at != nothing; at = places[at].next)
+    std::optional<std::pair<std::uint16_t, int>> spilled;
+    for (; at != nothing; at = places[at].next) {
+      if (!spilled) spilled = sources_.lane_of(places[at].reg);
       if (path.empty() || path.back() != places[at].block) path.push_back(places[at].block);
+    }
     const bool nowhere = all_paths_ || never_written(root);
-    list_.push_back({root.reader, places[0].reader, operand, sources_.lane_of(root.reg), nowhere, std::move(path)});
+    list_.push_back({root.reader, places[0].reader, operand, sources_.lane_of(root.reg), spilled, nowhere, std::move(path)});
   }
 
   // What an instruction adds to was never written, though the sum is used where another path, around the instruction, brings a value.

@@ -16,6 +16,8 @@ struct UninitialisedRead {
   RegisterRange registers;     // the operand
   // The vector register and lane, when it is a lane that v_writelane alone writes.
   std::optional<std::pair<std::uint16_t, int>> lane;
+  // The lane that keeps it, or what comes of it, on the way to the effect: an undefined value that was spilled and reloaded.
+  std::optional<std::pair<std::uint16_t, int>> spilled;
   bool on_all_paths = false; // no path from the entry writes it
   FlowPath path;             // from the entry to the effect; empty when the work budget ended
 };

@@ -98,24 +98,32 @@ ValueSources::ValueSources(const Program& program, const std::vector<Operands>& 
   for (std::size_t i = 0; i < program.instructions.size(); ++i) look_at(i);
 }
 
-// Numbers lanes of vector registers that v_writelane alone writes and v_readlane alone reads, by lanes that the code names.
+// Numbers lanes of vector registers that v_writelane writes and v_readlane reads, by lanes that the code names. A register that other
+// instructions use keeps scalars only if v_writelane writes it: the results of reductions are read by lane as well.
 void ValueSources::find_lanes() {
   std::set<std::pair<std::uint16_t, int>> found;
-  RegisterSet others; // used in another way
+  RegisterSet kept, others; // written by lane; used in another way
   for (std::size_t i = 0; i < p_.instructions.size(); ++i) {
     const Text m = p_.instructions[i].mnemonic;
     const bool writes = m == "v_writelane_b32", reads = m == "v_readlane_b32";
     const Operands& o = operands_[i];
     if ((writes || reads) && o.count == 3 && o[2].is(Operand::Kind::number) && o[writes ? 0 : 1].is(Operand::Kind::registers)) {
-      found.insert({o[writes ? 0 : 1].registers.first, static_cast<int>(o[2].number & 63U)});
+      const RegisterRange r = o[writes ? 0 : 1].registers;
+      found.insert({r.first, static_cast<int>(o[2].number & 63U)});
+      if (writes) kept.set(r);
       continue;
     }
     for (const auto& ranges : {uses_[i].writes(), uses_[i].reads()})
       for (const RegisterRange r : ranges) others.set(r);
   }
-  for (const auto& key : found)
-    if (!others.test(key.first) && key.first != reg::vgpr && reg::count + lanes_.size() < RegisterSet::size)
-      lanes_.emplace(key, static_cast<std::uint16_t>(reg::count + lanes_.size()));
+  for (const auto& key : found) {
+    const auto number = static_cast<std::uint16_t>(reg::count + lanes_.size());
+    if ((others.test(key.first) && !kept.test(key.first)) || key.first == reg::vgpr || number >= RegisterSet::size) continue;
+    lanes_.emplace(key, number);
+    const auto [at, fresh] = lanes_of_.try_emplace(key.first, RegisterRange{number, 0});
+    ++at->second.count;
+    if (others.test(key.first)) shared_.set(key.first);
+  }
 }
 
 std::optional<std::pair<std::uint16_t, int>> ValueSources::lane_of(std::uint16_t reg) const {
@@ -144,8 +152,14 @@ void ValueSources::look_at(std::size_t i) {
       if (!written || !r.vector()) list_.push_back(r);
     });
   f.writes_begin = list_.size();
+  f.writes_lane = written.has_value();
   if (written) list_.push_back({*written, 1});
-  else list_.insert(list_.end(), uses_[i].writes().begin(), uses_[i].writes().end());
+  for (const RegisterRange w : uses_[i].writes()) {
+    if (written && !shared_.any(w)) continue;
+    list_.push_back(w);
+    for (auto at = lanes_of_.lower_bound(w.first); !written && at != lanes_of_.end() && at->first < w.first + w.count; ++at)
+      list_.push_back(at->second);
+  }
   f.end = list_.size();
   f.halves = (m.starts_with("v_pk_") && m.ends_with("_f32")) || m.starts_with("v_pk_mov_b32");
   if (f.computes && uses_[i].write_count == 1 && !f.halves)

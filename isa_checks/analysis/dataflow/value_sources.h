@@ -12,8 +12,8 @@
 
 namespace kiln::isa {
 
-// Registers as in target/registers.h, and behind them lanes of vector registers that nothing but v_writelane writes: compilers keep
-// spilled scalar registers there.
+// Registers as in target/registers.h, and behind them lanes of vector registers that v_writelane writes: compilers keep spilled scalar
+// registers there. Whatever else writes such a register writes all of its lanes, with values that count as defined.
 class ValueSources {
 public:
   ValueSources(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses);
@@ -37,6 +37,7 @@ public:
   // The registers of which register `to` of the result is made.
   template <class Read> void each_source_of(std::size_t i, RegisterRange result, std::uint16_t to, Read read) const {
     const Facts& f = facts_[i];
+    if (f.writes_lane ? to < reg::count : result.first >= reg::count) return; // beside a lane its register, or beside a register its lanes
     if (f.halves) return each_half(i, to != result.first, read);
     for (const RegisterRange source : of(i))
       if (source == f.element_by_element) read(RegisterRange{static_cast<std::uint16_t>(source.first + (to - result.first)), 1});
@@ -50,6 +51,7 @@ public:
 private:
   struct Facts {
     bool computes = false, has_effect = false;
+    bool writes_lane = false;                         // v_writelane into a lane that has a number
     bool halves = false;                              // op_sel says which half of a pair each half of the result is made of
     std::size_t begin = 0, writes_begin = 0, end = 0; // in list_: its sources, its writes
     RegisterRange element_by_element;                 // the source that is; count 0: none
@@ -78,6 +80,8 @@ private:
   std::vector<Facts> facts_;
   std::vector<RegisterRange> list_;
   std::map<std::pair<std::uint16_t, int>, std::uint16_t> lanes_; // register and lane -> number
+  std::map<std::uint16_t, RegisterRange> lanes_of_;              // register -> the numbers of its lanes
+  RegisterSet shared_;                                           // registers with lanes that instructions use as a whole, too
 };
 
 } // namespace kiln::isa

@@ -1,8 +1,9 @@
-// DAT001 to DAT004: registers and LDS that are used before their data is there, or after it is gone.
+// DAT001 to DAT004, CMP002, CMP003: registers, LDS and written-back lines that are used before they are there, or after they are gone.
 #include "isa_checks/analysis/dataflow/early_uses.h"
 #include "isa_checks/analysis/dataflow/lds_races.h"
 #include "isa_checks/analysis/dataflow/path_time.h"
 #include "isa_checks/analysis/dataflow/uninitialised.h"
+#include "isa_checks/decode/counter_use.h"
 #include "isa_checks/target/hazards.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
@@ -104,6 +105,31 @@ std::string name_of_registers(RegisterRange r) {
   return r.count == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + r.count - 1);
 }
 
+// Reads of registers that nothing writes; those of which a lane of a vector register keeps what comes of them are CMP002's.
+void report_uninitialised(const KernelAnalysis& k, FindingSink& sink, bool spilled) {
+  if (k.program.blocks.empty()) return;
+  const std::size_t entry = k.program.blocks[k.program.entry].begin;
+  for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor)) {
+    if (read.spilled.has_value() != spilled) continue;
+    if (!read.on_all_paths && (read.path.empty() || may_be_excluded(k, read.path))) continue; // compilers leave such paths undefined
+    const bool direct = read.effect == read.instruction;
+    std::vector<std::string> path = steps(k, read.path, entry, read.effect);
+    if (!direct) path.insert(path.end() - 1, place(k, read.instruction));
+    const std::string through = spilled && !read.lane ? fmt::format(" by lane {} of v{}", read.spilled->second, read.spilled->first) : "";
+    const std::string name =
+        read.lane ? fmt::format("lane {} of v{}", read.lane->second, read.lane->first) : name_of_registers(read.registers);
+    sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}{}", name, read.registers.count == 1 ? "it" : "all of it",
+                                     read.on_all_paths ? "any path" : "some path",
+                                     direct ? "" : fmt::format("; what comes of it goes{} into {}", through, place(k, read.effect))),
+              .evidence = {{"registers", static_cast<double>(read.registers.count), "registers"}},
+              .instructions = {read.instruction, read.effect},
+              .cause = read.on_all_paths ? "never" : "on some path",
+              .path = std::move(path),
+              .change = fmt::format("write {} on every path that leads here", name),
+              .effect = "the same result in every run"});
+  }
+}
+
 } // namespace
 
 void dat001(const KernelAnalysis& k, FindingSink& sink) {
@@ -129,26 +155,11 @@ void dat001(const KernelAnalysis& k, FindingSink& sink) {
   }
 }
 
-void dat002(const KernelAnalysis& k, FindingSink& sink) {
-  if (k.program.blocks.empty()) return;
-  const std::size_t entry = k.program.blocks[k.program.entry].begin;
-  for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor)) {
-    if (!read.on_all_paths && (read.path.empty() || may_be_excluded(k, read.path))) continue; // compilers leave such paths undefined
-    const bool direct = read.effect == read.instruction;
-    std::vector<std::string> path = steps(k, read.path, entry, read.effect);
-    if (!direct) path.insert(path.end() - 1, place(k, read.instruction));
-    const std::string name =
-        read.lane ? fmt::format("lane {} of v{}", read.lane->second, read.lane->first) : name_of_registers(read.registers);
-    sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}{}", name, read.registers.count == 1 ? "it" : "all of it",
-                                     read.on_all_paths ? "any path" : "some path",
-                                     direct ? "" : fmt::format("; what comes of it goes into {}", place(k, read.effect))),
-              .evidence = {{"registers", static_cast<double>(read.registers.count), "registers"}},
-              .instructions = {read.instruction, read.effect},
-              .cause = read.on_all_paths ? "never" : "on some path",
-              .path = std::move(path),
-              .change = fmt::format("write {} on every path that leads here", name),
-              .effect = "the same result in every run"});
-  }
+void dat002(const KernelAnalysis& k, FindingSink& sink) { report_uninitialised(k, sink, false); }
+
+void cmp002(const KernelAnalysis& k, FindingSink& sink) {
+  const auto spills = [](const Instruction& i) { return i.mnemonic == "v_writelane_b32"; };
+  if (std::ranges::any_of(k.program.instructions, spills)) report_uninitialised(k, sink, true);
 }
 
 void dat003(const KernelAnalysis& k, FindingSink& sink) {
@@ -177,19 +188,56 @@ void dat003(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void dat004(const KernelAnalysis& k, FindingSink& sink) {
-  const int states = wide_store_states(*k.target);
-  for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.uses, k.memory, states).list)
+  for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.uses, k.memory, *k.target).list) {
+    const MemoryAccess* const access = k.memory.find(early.operation);
+    const bool scalar_offset = access && has_scalar_offset(*access, k.operands[early.operation]);
+    const int states = wide_store_states(*k.target, scalar_offset);
+    // With a scalar offset the first register was read in time where it was measured (llvm/llvm-project#197267).
+    const bool first_alone = scalar_offset && !k.uses[early.use].writes_any({static_cast<std::uint16_t>(access->data.first + 1),
+                                                                             static_cast<std::uint16_t>(access->data.count - 1)});
     sink.add({.message = fmt::format("the data of {:#x} {} is overwritten before the hardware has read it",
                                      k.instruction(early.operation).address, k.mnemonic(early.operation)),
               .evidence = {{"states", static_cast<double>(states), "wait states"}},
               .instructions = {early.use, early.operation},
-              .severity = severity_of_path(k, early.path),
+              .severity = first_alone ? std::optional(Severity::info) : severity_of_path(k, early.path),
               .cause = "overwritten",
               .path = steps(k, early.path, early.operation, early.use),
               .change = early.counter == WaitCounter::expcnt && k.mnemonic(early.operation).starts_with("ds_gws")
                             ? std::string("insert s_waitcnt expcnt(0)")
                             : fmt::format("insert s_nop {}", states - 1),
               .effect = "memory gets the value that was stored"});
+  }
+}
+
+// What lets another wave or device see that the lines are written back: a store, an atomic, or a barrier, behind which another wave may
+// store.
+void cmp003(const KernelAnalysis& k, FindingSink& sink) {
+  FlowSearch search(k.program, k.operands, k.uses);
+  const auto several = !k.facts.resources.workgroup_size_known || k.facts.resources.workgroup_size > wave_size;
+  for (const std::size_t i : named(k, all_instructions(k), "buffer_wbl2")) {
+    std::size_t use = nothing;
+    const FlowPath path = search.run(i, 0, [&](std::size_t next, unsigned& younger) { // vector memory operations since
+      if (const auto wait = wait_counts(k.instruction(next)))
+        return wait->vmcnt && static_cast<unsigned>(*wait->vmcnt) <= younger ? FlowStep::stop : FlowStep::go_on;
+      const auto op = memory_op(k.instruction(next));
+      const bool tells = op && is_device(*op) && op->direction != MemoryDirection::load && !op->to_lds;
+      if (tells || (several && k.classes[next] == InstructionClass::barrier)) {
+        use = next;
+        return FlowStep::found;
+      }
+      if (counter_use(k.instruction(next)).vm) younger = std::min(younger + 1, static_cast<unsigned>(max_vmcnt) - 1);
+      return FlowStep::go_on;
+    });
+    if (path.empty()) continue;
+    sink.add({.message = fmt::format("{} follows before a wait for vmcnt(0) says that the lines are written back", place(k, use)),
+              .evidence = {},
+              .instructions = {i, use},
+              .severity = may_be_excluded(k, path) ? std::optional(Severity::info) : std::nullopt,
+              .cause = std::string(k.mnemonic(use)),
+              .path = steps(k, path, i, use),
+              .change = "insert s_waitcnt vmcnt(0) behind it",
+              .effect = "who sees the store sees what was written before it"});
+  }
 }
 
 } // namespace kiln::isa::rules

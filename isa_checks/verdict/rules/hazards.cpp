@@ -1,4 +1,4 @@
-// HAZ001, HAZ002, HAZ003: wait states between instructions, and LDS that is read too early.
+// HAZ001, HAZ002, HAZ003, CMP001: wait states between instructions, and LDS that is read too early.
 #include "isa_checks/decode/hazard_traits.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
@@ -42,7 +42,9 @@ bool obeys_exec(const HazardTraits& t) {
 // waves is taken to last as long as any hazard that is not about matrix instructions (ASSUMED: the waves meet in a unit of the CU).
 class LookBack {
 public:
-  explicit LookBack(const KernelAnalysis& k) : k_(k), reach_(k.matrix.uses.empty() ? max_states_without_matrix : max_hazard_states) {
+  // `unlike`: looks for CMP001's pairs alone, matrix instructions of two kinds on one accumulator.
+  explicit LookBack(const KernelAnalysis& k, bool unlike = false)
+      : k_(k), unlike_(unlike), reach_(k.matrix.uses.empty() ? max_states_without_matrix : max_hazard_states) {
     traits_.reserve(k.program.instructions.size());
     for (std::size_t i = 0; i < k.program.instructions.size(); ++i) {
       traits_.push_back(hazard_traits(k.instruction(i), k.operands[i], k.uses[i], *k.target));
@@ -59,7 +61,7 @@ public:
     while (!work.empty()) {
       WayBack way = std::move(work.back());
       work.pop_back();
-      if (const auto found = follow(way, second)) return found;
+      if (const auto found = follow(way, consumer)) return found;
       if (way.distance >= reach_) continue;
       for (const std::size_t before : k_.program.blocks[way.block].predecessors) {
         if (!way.exec_written && obeys_exec(second) && is_taken_execz(before, way.block)) continue;
@@ -74,7 +76,14 @@ public:
   }
 
 private:
-  std::optional<TooClose> follow(WayBack& way, const HazardTraits& second) const {
+  Hazard between(std::size_t first, std::size_t second) const {
+    if (!unlike_) return hazard_between(traits_[first], traits_[second], *k_.target, HazardEvidence::table);
+    if (k_.mnemonic(first) == k_.mnemonic(second)) return {};
+    return unforwarded_accumulation(traits_[first], traits_[second], *k_.target);
+  }
+
+  std::optional<TooClose> follow(WayBack& way, std::size_t consumer) const {
+    const HazardTraits& second = traits_[consumer];
     for (std::size_t i = way.end; i > k_.program.blocks[way.block].begin && way.distance < reach_;) {
       const HazardTraits& first = traits_[--i];
       way.distance += first.states;
@@ -82,8 +91,8 @@ private:
       if (k_.classes[i] == InstructionClass::barrier && several_waves_) way.distance += max_states_without_matrix;
       if (first.passes != 0 && way.matrix_distance >= 0) way.distance = std::max(way.distance, way.matrix_distance + first.passes);
       if ((first.produces & second.consumes) != 0 && !(first.passes != 0 && result_overwritten(first, second, way.matrices))) {
-        const Hazard hazard = hazard_between(first, second, *k_.target, HazardEvidence::table);
-        if (const int between = way.distance - first.states; between < hazard.states) return TooClose{i, between, hazard};
+        const Hazard hazard = between(i, consumer);
+        if (const int states = way.distance - first.states; states < hazard.states) return TooClose{i, states, hazard};
       }
       if (first.passes != 0) {
         way.matrix_distance = way.distance;
@@ -112,6 +121,7 @@ private:
   }
 
   const KernelAnalysis& k_;
+  const bool unlike_;
   const int reach_; // wait states
   const bool several_waves_ = !k_.facts.resources.workgroup_size_known || k_.facts.resources.workgroup_size > wave_size;
   std::vector<HazardTraits> traits_; // by instruction
@@ -125,6 +135,23 @@ Severity severity_of(const TooClose& found, const HazardTraits& first, const Haz
   if (found.hazard.evidence == HazardEvidence::agreed) return Severity::error;
   if (first.passes != 0 && found.hazard.states > fewest_shipped_states && found.states < fewest_shipped_states) return Severity::error;
   return first.passes == 0 && second.passes != 0 && found.states == 0 ? Severity::warning : Severity::info;
+}
+
+// By consumer, those first that lack most: of several places of one cause the first is shown.
+std::vector<std::pair<std::size_t, TooClose>> all_too_close(const KernelAnalysis& k, const LookBack& look) {
+  std::vector<std::pair<std::size_t, TooClose>> list;
+  std::size_t block = 0;
+  for (const std::size_t i : all_instructions(k)) {
+    while (k.program.blocks[block].end <= i) ++block;
+    if (const auto found = look.from(i, block)) list.emplace_back(i, *found);
+  }
+  std::ranges::stable_sort(list, {}, [](const auto& entry) { return entry.second.states - entry.second.hazard.states; });
+  return list;
+}
+
+std::vector<Evidence> evidence_of(const TooClose& found) {
+  return {{"states", static_cast<double>(found.states), "wait states"},
+          {"needed", static_cast<double>(found.hazard.states), "wait states"}};
 }
 
 bool waits_for(const KernelAnalysis& k, std::size_t wait, std::size_t operation) {
@@ -175,24 +202,31 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
 
 void haz002(const KernelAnalysis& k, FindingSink& sink) {
   const LookBack look(k);
-  std::vector<std::pair<std::size_t, TooClose>> list; // by consumer
-  std::size_t block = 0;
-  for (const std::size_t i : all_instructions(k)) {
-    while (k.program.blocks[block].end <= i) ++block;
-    if (const auto found = look.from(i, block)) list.emplace_back(i, *found);
-  }
-  // For several places of one cause the one that lacks most is shown.
-  std::ranges::stable_sort(list, {}, [](const auto& entry) { return entry.second.states - entry.second.hazard.states; });
-  for (const auto& [i, found] : list)
+  for (const auto& [i, found] : all_too_close(k, look))
     sink.add(
         {.message =
              fmt::format("{} {} after {:#x} {}, {} needed", found.hazard.what, plural(static_cast<std::size_t>(found.states), "wait state"),
                          k.instruction(found.producer).address, k.mnemonic(found.producer), found.hazard.states),
-         .evidence = {{"states", static_cast<double>(found.states), "wait states"},
-                      {"needed", static_cast<double>(found.hazard.states), "wait states"}},
+         .evidence = evidence_of(found),
          .instructions = {i, found.producer},
          .severity = severity_of(found, look.traits(found.producer), look.traits(i)),
          .cause = std::string(found.hazard.what),
+         .change = fmt::format("insert s_nop {}, or other instructions", std::min(found.hazard.states - found.states, 16) - 1),
+         .effect = fmt::format("{} instead of {}", plural(static_cast<std::size_t>(found.hazard.states), "wait state"), found.states)});
+}
+
+void cmp001(const KernelAnalysis& k, FindingSink& sink) {
+  const auto& uses = k.matrix.uses;
+  const auto is_first = [&](const MatrixUse& use) { return k.mnemonic(use.instruction) == k.mnemonic(uses.front().instruction); };
+  if (k.target->generation == machine::Generation::cdna2 || std::ranges::all_of(uses, is_first)) return;
+  for (const auto& [i, found] : all_too_close(k, LookBack(k, true)))
+    sink.add(
+        {.message = fmt::format("accumulates on the result of {:#x} {}, another instruction, {} after it; {} if that is not forwarded",
+                                k.instruction(found.producer).address, k.mnemonic(found.producer),
+                                plural(static_cast<std::size_t>(found.states), "wait state"), found.hazard.states),
+         .evidence = evidence_of(found),
+         .instructions = {i, found.producer},
+         .cause = std::string(k.mnemonic(found.producer)),
          .change = fmt::format("insert s_nop {}, or other instructions", std::min(found.hazard.states - found.states, 16) - 1),
          .effect = fmt::format("{} instead of {}", plural(static_cast<std::size_t>(found.hazard.states), "wait state"), found.states)});
 }

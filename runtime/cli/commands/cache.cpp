@@ -2,8 +2,8 @@
 #include "runtime/cache/cache.h"
 #include "gen/error.h"
 #include "gen/spec/spec.h"
-#include "runtime/cache/folder/compare.h"
 #include "runtime/cache/folder/transfer.h"
+#include "runtime/cli/cache_report.h"
 #include "runtime/cli/command.h"
 #include "runtime/environment.h"
 #include "runtime/table.h"
@@ -32,7 +32,8 @@ struct CacheRequest {
   std::string folder, key, file, other, group; // folder: KILN_CACHE_DIR when it is empty
   std::vector<std::string> sources;
   std::uint64_t max_mb = 0;
-  bool json = false, exit_code = false, quarantine = false, is_signed = false;
+  std::int64_t rows = 4;
+  bool json = false, exit_code = false, fail_on_regression = false, quick = false, quarantine = false, is_signed = false;
 };
 
 // What is only looked at may belong to anybody. What is written to, removed from, or taken over is trusted as the cache of a Jit is.
@@ -275,33 +276,17 @@ int stats(const CacheRequest& request) {
 }
 
 int diff(const CacheRequest& request) {
-  const std::vector<KernelComparison> kernels =
-      compare_folders(open_folder(request.folder, Use::look), open_folder(request.other, Use::look));
-  int changed = 0;
+  const std::vector<KernelReport> kernels = report_changes(open_folder(request.folder, Use::look), open_folder(request.other, Use::look),
+                                                           {.rows = request.rows, .times = !request.quick});
+  const auto changed = std::ranges::count_if(kernels, &KernelReport::changed),
+             worse = std::ranges::count_if(kernels, &KernelReport::regression);
   Json json = Json::array();
-  for (const KernelComparison& kernel : kernels) {
-    const bool one_only = kernel.before_key.empty() || kernel.after_key.empty();
-    Json changes = Json::array();
-    for (const FactChange& change : kernel.changes)
-      changes.push_back({{"fact", change.fact}, {"before", change.before}, {"after", change.after}});
-    json.push_back({{"kernel", kernel.kernel},
-                    {"arch", kernel.arch},
-                    {"before", kernel.before_key},
-                    {"after", kernel.after_key},
-                    {"same_code", kernel.same_code},
-                    {"changes", changes}});
-    if (!one_only && kernel.changes.empty()) continue;
-    ++changed;
-    if (request.json) continue;
-    fmt::print("{} {} {}\n", kernel.kernel, kernel.arch,
-               kernel.before_key.empty()  ? "only in the second"
-               : kernel.after_key.empty() ? "only in the first"
-                                          : "");
-    for (const FactChange& change : kernel.changes) fmt::print("  {}: {} -> {}\n", change.fact, change.before, change.after);
-  }
-  if (request.json) fmt::print("{}\n", json.dump(2));
-  else fmt::print("{} kernels, {} changed\n", kernels.size(), changed);
-  return request.exit_code && changed > 0 ? kernel_failed : ok;
+  for (const KernelReport& kernel : kernels)
+    if (request.json) json.push_back(to_json(kernel));
+    else fmt::print("{}", to_text(kernel));
+  if (request.json) fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  else fmt::print("{} kernels, {} changed{}\n", kernels.size(), changed, worse > 0 ? fmt::format(", {} got worse", worse) : "");
+  return (request.exit_code && changed > 0) || (request.fail_on_regression && worse > 0) ? kernel_failed : ok;
 }
 
 } // namespace
@@ -351,10 +336,15 @@ Command make_cache(CLI::App& root) {
   add_folder(sub);
   sub = add("stats", "Count entries by kernel, architecture and compiler", stats);
   add_folder(sub), add_json(sub);
-  sub = add("diff", "Compare the ISA facts of the same kernels in two caches", diff);
+  sub = add("diff", "What another compiler made of the same kernels: errata, predicted time, lint, registers; regressions first", diff);
   sub->add_option("before", request->folder, "A cache")->required();
   sub->add_option("after", request->other, "Another")->required();
   sub->add_flag("--exit-code", request->exit_code, "End with 1 if anything differs");
+  sub->add_flag("--fail-on-regression", request->fail_on_regression, "End with 1 if something got worse");
+  sub->add_flag("--quick", request->quick, "Leave out the predicted times");
+  sub->add_option("--rows", request->rows, "Predict for this size of every run-time dimension, clamped to its bounds")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   add_json(sub);
   return {app, [request, chosen] { return (*chosen)(*request); }};
 }

@@ -1,0 +1,206 @@
+// Reviewing both builds of each kernel, and ordering what changed.
+#include "runtime/cli/cache_report.h"
+#include "gen/spec/spec.h"
+#include "isa_checks/timing/predict.h"
+#include "isa_checks/verdict/lint.h"
+#include "runtime/launch/record.h"
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace kiln::cli {
+namespace {
+
+constexpr double accepted_growth = 1.01; // of the predicted time
+
+// Facts that are worse when they grow, or shrink. The first are registers; those that end with `true` alone are regressions.
+struct Direction {
+  std::string_view fact;
+  int worse;
+  bool regression;
+};
+constexpr Direction directions[] = {{"resources.vgprs", 1, false},         {"resources.sgprs", 1, false},
+                                    {"resources.lds_bytes", 1, false},     {"resources.scratch_bytes", 1, true},
+                                    {"resources.vgpr_spills", 1, true},    {"resources.sgpr_spills", 1, true},
+                                    {"occupancy.waves_per_simd", -1, true}};
+
+const Direction* direction_of(const FactChange& change) {
+  const auto at = std::ranges::find(directions, std::string_view(change.fact), &Direction::fact);
+  return at == std::end(directions) ? nullptr : &*at;
+}
+
+// By how much a fact got worse; 0 or less: it did not, or one side does not say.
+double growth(const FactChange& change) {
+  const Direction* const direction = direction_of(change);
+  if (direction == nullptr || change.before == "-" || change.after == "-") return 0;
+  return direction->worse * (std::strtod(change.after.c_str(), nullptr) - std::strtod(change.before.c_str(), nullptr));
+}
+bool is_worse(const FactChange& change) { return growth(change) > 0 || (change.fact == "contract.met" && change.after == "false"); }
+bool is_regression(const FactChange& change) {
+  const Direction* const direction = direction_of(change);
+  return is_worse(change) && (direction == nullptr || direction->regression);
+}
+
+std::vector<isa::Finding> findings_of(const CachedKernel& kernel) {
+  const isa::CodeObject file = isa::load_code_object(isa::Bytes(kernel.object.begin(), kernel.object.end()), kernel.name);
+  isa::Disassembler disassembler(file.target());
+  return isa::lint(isa::analyse(file, file.kernel(kernel.name), disassembler, {.source_lines = false}));
+}
+
+bool is_fault(const isa::Finding& f) { return f.rule.starts_with("ERR") || f.rule.starts_with("CMP"); }
+
+// Those of `list` that `other` has fewer of.
+std::vector<isa::Finding> beyond(const std::vector<isa::Finding>& list, const std::vector<isa::Finding>& other, bool faults) {
+  std::map<std::pair<std::string, isa::Severity>, std::ptrdiff_t> left;
+  for (const isa::Finding& f : other) ++left[{f.rule, f.severity}];
+  std::vector<isa::Finding> result;
+  for (const isa::Finding& f : list)
+    if (is_fault(f) == faults && (faults || f.severity > isa::Severity::info) && --left[{f.rule, f.severity}] < 0) result.push_back(f);
+  return result;
+}
+
+double predicted_us(const CachedKernel& kernel, std::int64_t rows) {
+  const KernelSpec spec = parse_spec(field_of(kernel.key, "spec"));
+  std::map<std::string, std::int64_t> sizes;
+  for (const Dim& dim : spec.dynamic_dims())
+    sizes[dim.name()] = std::clamp(rows, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
+  KernelSource source;
+  source.name = kernel.name;
+  source.arch = kernel.arch;
+  source.arguments = kernel.arguments;
+  source.launch = kernel.launch;
+  source.workspace_bytes = kernel.workspace_bytes;
+  CodeObject object;
+  object.name = kernel.name;
+  object.arch = kernel.arch;
+  object.bytes.assign(kernel.object.begin(), kernel.object.end());
+  const std::string chip = field_of(kernel.key, "chip");
+  return timing::predict(record_kernel(spec, source, object, sizes), target(chip.empty() ? kernel.arch : chip).chip(), {.changes = false})
+      .microseconds;
+}
+
+void review(KernelReport& report, const CachedKernel& before, const CachedKernel& after, const CacheReportOptions& options) {
+  try {
+    const std::vector<isa::Finding> old = findings_of(before), now = findings_of(after);
+    report.errata = {beyond(now, old, true), beyond(old, now, true)};
+    report.lint = {beyond(now, old, false), beyond(old, now, false)};
+  } catch (const std::exception& error) { // of another version, or damaged where no checksum looks
+    report.not_compared.push_back(fmt::format("findings: {}", error.what()));
+    return;
+  }
+  if (!options.times) return;
+  try {
+    report.before_us = predicted_us(before, options.rows);
+    report.after_us = predicted_us(after, options.rows);
+  } catch (const std::exception& error) {
+    report.before_us.reset();
+    report.not_compared.push_back(fmt::format("time: {}", error.what()));
+  }
+}
+
+// Smaller is worse: what regressions are ordered by.
+auto rank(const KernelReport& r) {
+  double registers = 0;
+  for (const FactChange& change : r.facts.changes) registers = std::max(registers, growth(change));
+  const double time = r.before_us && r.after_us && *r.before_us > 0 ? *r.after_us / *r.before_us : 1;
+  return std::tuple(!r.regression(), -static_cast<std::ptrdiff_t>(r.errata.worse()), r.slower() ? -time : -1.0,
+                    -static_cast<std::ptrdiff_t>(r.lint.worse()), -registers);
+}
+
+std::string lines_of(const char* what, const FindingChanges& changes) {
+  std::string text;
+  for (const isa::Finding& f : changes.came)
+    text += fmt::format("  {} {}: {} {} came: {}\n", f.severity > isa::Severity::info ? '!' : ' ', what, f.rule, isa::to_string(f.severity),
+                        f.message);
+  for (const isa::Finding& f : changes.went)
+    text += fmt::format("    {}: {} {} went: {}\n", what, f.rule, isa::to_string(f.severity), f.message);
+  return text;
+}
+
+// On one line: a schedule has several.
+std::string on_a_line(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, ";");
+  return text;
+}
+
+nlohmann::ordered_json json_of(const FindingChanges& changes) {
+  nlohmann::ordered_json json{{"came", nlohmann::ordered_json::array()}, {"went", nlohmann::ordered_json::array()}};
+  for (const auto& [name, list] : {std::pair{"came", &changes.came}, std::pair{"went", &changes.went}})
+    for (const isa::Finding& f : *list)
+      json[name].push_back({{"rule", f.rule}, {"severity", isa::to_string(f.severity)}, {"message", f.message}});
+  return json;
+}
+
+} // namespace
+
+std::size_t FindingChanges::worse() const {
+  return static_cast<std::size_t>(std::ranges::count_if(came, [](const isa::Finding& f) { return f.severity > isa::Severity::info; }));
+}
+
+bool KernelReport::slower() const { return before_us && after_us && *after_us > *before_us * accepted_growth; }
+
+bool KernelReport::changed() const {
+  return facts.before_key.empty() || facts.after_key.empty() || !facts.changes.empty() || !errata.empty() || !lint.empty() ||
+         (before_us && after_us && *before_us != *after_us);
+}
+
+bool KernelReport::regression() const {
+  return errata.worse() > 0 || slower() || lint.worse() > 0 || std::ranges::any_of(facts.changes, is_regression);
+}
+
+std::vector<KernelReport> report_changes(const CacheFolder& before, const CacheFolder& after, const CacheReportOptions& options) {
+  std::vector<KernelReport> result;
+  for (KernelComparison& comparison : compare_folders(before, after)) {
+    KernelReport& report = result.emplace_back();
+    report.facts = std::move(comparison);
+    const KernelComparison& c = report.facts;
+    if (c.before_key.empty() || c.after_key.empty() || c.same_code) continue;
+    review(report, before.verify(before.read(c.before_key), c.before_key), after.verify(after.read(c.after_key), c.after_key), options);
+  }
+  std::ranges::stable_sort(result, {}, rank);
+  return result;
+}
+
+std::string to_text(const KernelReport& r) {
+  if (!r.changed()) return {};
+  std::string text = fmt::format("{} {} {}\n", r.facts.kernel, r.facts.arch,
+                                 r.facts.before_key.empty()  ? "only in the second"
+                                 : r.facts.after_key.empty() ? "only in the first"
+                                                             : "");
+  text += lines_of("errata", r.errata);
+  if (r.before_us && r.after_us && *r.before_us != *r.after_us)
+    text += fmt::format("  {} time: {:.2f} -> {:.2f} us predicted ({:+.1f} %)\n", r.slower() ? '!' : ' ', *r.before_us, *r.after_us,
+                        100 * (*r.after_us / *r.before_us - 1));
+  text += lines_of("lint", r.lint);
+  for (const bool worse : {true, false})
+    for (const FactChange& change : r.facts.changes)
+      if (is_worse(change) == worse)
+        text += fmt::format("  {} {}: {} -> {}\n", worse ? '!' : ' ', change.fact, on_a_line(change.before), on_a_line(change.after));
+  for (const std::string& why : r.not_compared) text += fmt::format("    not compared: {}\n", why);
+  return text;
+}
+
+nlohmann::ordered_json to_json(const KernelReport& r) {
+  using Json = nlohmann::ordered_json;
+  Json changes = Json::array();
+  for (const FactChange& change : r.facts.changes)
+    changes.push_back({{"fact", change.fact}, {"before", change.before}, {"after", change.after}});
+  const auto time = [](const std::optional<double>& us) { return us ? Json(*us) : Json(); };
+  return {{"kernel", r.facts.kernel},
+          {"arch", r.facts.arch},
+          {"before", r.facts.before_key},
+          {"after", r.facts.after_key},
+          {"same_code", r.facts.same_code},
+          {"changes", changes},
+          {"regression", r.regression()},
+          {"errata", json_of(r.errata)},
+          {"predicted_us", {{"before", time(r.before_us)}, {"after", time(r.after_us)}}},
+          {"lint", json_of(r.lint)},
+          {"not_compared", r.not_compared}};
+}
+
+} // namespace kiln::cli
